@@ -42,6 +42,7 @@ impl Device {
     /// # Errors
     ///
     /// `Layout` if the shape has another number of elements; else as [`Device::upload`].
+    #[track_caller]
     pub fn array<T: Element>(&self, shape: &[usize], elements: &[T]) -> Result<DeviceArray<T>> {
         let layout = row_major(shape, elements.len(), "the slice")?;
         Ok(DeviceArray { buffer: self.upload(elements)?, layout })
@@ -53,6 +54,7 @@ impl Device {
     /// # Errors
     ///
     /// `Layout` if the shape has too many elements to count; else as [`Device::alloc_on`].
+    #[track_caller]
     pub fn alloc_array<T: Element>(&self, shape: &[usize]) -> Result<DeviceArray<T>> {
         self.alloc_array_on(shape, self.default_stream())
     }
@@ -63,6 +65,7 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::alloc_array`].
+    #[track_caller]
     pub fn alloc_array_on<T: Element>(&self, shape: &[usize], stream: &Stream) -> Result<DeviceArray<T>> {
         let layout = Layout::row_major(shape)?;
         Ok(DeviceArray { buffer: self.alloc_on(layout.len(), stream)?, layout })

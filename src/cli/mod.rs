@@ -24,6 +24,7 @@ mod report;
 mod run_ptx;
 mod runs;
 mod signals;
+mod transfers;
 mod transpose;
 mod tune;
 mod verify;
@@ -191,6 +192,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Bench(args) => bench::run(args, backend, output),
         Command::Report(args) => report::run(args, output),
         Command::Peaks => peaks::run(backend, output),
+        Command::Transfers(args) => transfers::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]

@@ -1,8 +1,9 @@
 //! Opens devices.
 //!
 //! The first launch of a kernel on a device loads it: the host waits for milliseconds until a GPU's
-//! driver has compiled it, and perhaps for work that runs. So launch once before you measure,
-//! before you capture a CUDA graph, and before you queue behind work that waits for the host.
+//! driver has compiled it, and perhaps for work that runs. So launch once before you measure, and
+//! before you queue behind work that waits for the host. A capture may be the first to load a
+//! kernel ([`Stream::capture`](crate::Stream::capture)); captures by other code may not allow it.
 
 mod backend;
 mod context;
@@ -11,18 +12,18 @@ mod launch;
 
 pub use backend::{Availability, Backend, probe};
 pub(crate) use context::{Context, lock};
+pub(crate) use kernels::Kernels;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
-use crate::alloc::DriverMemory;
+use crate::alloc::{Allocate, Caching};
 use crate::counters::Counters;
 use crate::driver::{Counted, DeviceInfo, Driver, Stats};
 use crate::error::{Error, ErrorKind, Result};
 use crate::stream::{Event, Stream};
 use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
-use kernels::Kernels;
 
 /// An open device. A clone is the same device. It closes when the last clone, stream, event and
 /// buffer of it is gone.
@@ -55,7 +56,8 @@ struct Inner {
 /// The state that all handles of a device share.
 struct Shared {
     // Fields drop in this order: the context closes the driver.
-    kernels: Kernels,
+    /// Graphs keep them loaded too.
+    kernels: Arc<Kernels>,
     choice: String,
     context: Arc<Context>,
     counted: Arc<Counted>,
@@ -104,14 +106,40 @@ impl Device {
         Self::with(driver, "the driver was given")
     }
 
+    /// Opens a device over your own driver, with an allocator over the same driver: one that limits,
+    /// counts or logs, or [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing. `make`
+    /// gets the driver, with its calls counted.
+    ///
+    /// # Errors
+    ///
+    /// The error of `make`, or the driver's when it makes the default stream.
+    ///
+    /// # Safety
+    ///
+    /// - The allocator's memory is that of the driver that `make` gets.
+    pub unsafe fn with_allocator(
+        driver: Arc<dyn Driver>,
+        make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
+    ) -> Result<Self> {
+        Self::over(driver, make, "the driver was given")
+    }
+
     fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
+        Self::over(driver, |driver| Ok(Arc::new(Caching::new(driver)?)), why)
+    }
+
+    fn over(
+        driver: Arc<dyn Driver>,
+        make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
+        why: &str,
+    ) -> Result<Self> {
         let choice = format!("{}: {why}", driver.info().name);
         let counted = Arc::new(Counted::new(driver));
         let driver = Arc::clone(&counted) as Arc<dyn Driver>;
-        let allocator = Arc::new(DriverMemory::new(Arc::clone(&driver)));
+        let allocator = make(Arc::clone(&driver))?;
         let context = Context::new(driver, allocator);
         let default_stream = Stream::new(&context, None)?;
-        let kernels = Kernels::new(Arc::clone(&context));
+        let kernels = Kernels::new(&context);
         let shared = Arc::new(Shared { kernels, choice, context, counted });
         Ok(Self { inner: Arc::new(Inner { shared, default_stream }) })
     }

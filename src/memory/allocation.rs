@@ -1,8 +1,9 @@
 //! Blocks of device memory, and the copies to and from them.
 
+use std::panic::Location;
 use std::sync::Arc;
 
-use crate::alloc::Block;
+use crate::alloc::{Block, Request};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
@@ -23,12 +24,20 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// Allocates `bytes` for use on `stream` first, which is of the same device. Zero bytes have
     /// address 0 and make no driver call.
+    #[track_caller]
     pub(super) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
+        // A graph's launches come later, and on any stream.
+        let stream = if stream.is_capturing() { device.default_stream() } else { stream };
         let block = match bytes {
             0 => None,
-            _ => Some(device.context().allocator().alloc(bytes as u64, Some(stream.handle()))?),
+            _ => {
+                let request = Request { bytes: bytes as u64, lane: stream.lane(), site: Location::caller() };
+                Some(device.context().allocator().alloc(&request)?)
+            }
         };
-        Ok(Self { device: stream.device().unwrap_or(device).clone(), block, last_use: LastUse::default() })
+        let fresh = block.as_ref().is_none_or(|block| block.fresh);
+        let last_use = LastUse::new(stream.clone(), fresh);
+        Ok(Self { device: stream.device().unwrap_or(device).clone(), block, last_use })
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -48,9 +57,10 @@ impl Allocation {
         &self.last_use
     }
 
-    /// Returns the stream of the last use, on which a copy needs no other wait.
+    /// Returns a stream on which a copy needs no other wait: that of the last use, or the one that
+    /// the memory was allocated on.
     fn stream(&self) -> Stream {
-        self.last_use.stream().unwrap_or_else(|| self.device.default_stream().clone())
+        self.last_use.stream()
     }
 
     /// Queues work on the memory after all its former uses.
@@ -153,12 +163,12 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         let Some(block) = self.block.take() else { return };
         let (address, bytes) = (block.address, block.bytes);
-        let last_use = self.last_use.stream();
+        let lane = self.last_use.last().lane();
         // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered after
         // all uses that the buffer has seen; callers that used its address alone have promised to
         // order that work before the drop. Views borrow the buffer, so no work is queued on it from
         // now on.
-        let freed = unsafe { self.device.context().allocator().free(block, last_use.as_ref().map(Stream::handle)) };
+        let freed = unsafe { self.device.context().allocator().free(block, lane) };
         self.device
             .context()
             .note_drop(freed, || format!("freeing the buffer of {} at {address:#x}", counted(bytes, "byte")));

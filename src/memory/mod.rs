@@ -2,11 +2,11 @@
 //!
 //! All uses of one buffer are totally ordered, whatever their streams: a buffer remembers the
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
-//! cannot forget a wait or race, and needs events only to measure time. Copies between host and
-//! device return when they are done; several threads of the host do large ones. Dropping a buffer
-//! is safe at any time: the driver lets queued work that uses it run first. On CUDA a drop waits
-//! for all work in the device's primary context, including other libraries', and must not happen
-//! while a stream is captured into a graph.
+//! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
+//! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
+//! those that do not wait. Dropping a buffer is safe at any time, also while a stream is captured
+//! ([`Stream::capture`]): its memory goes to the device's allocator, in the order of streams, and
+//! nothing waits.
 
 mod allocation;
 mod fresh;
@@ -20,7 +20,7 @@ pub use staging::Route;
 
 pub(crate) use allocation::Allocation;
 pub(crate) use host::{HostPool, Lent, Parked};
-pub(crate) use last_use::queue_in_order;
+pub(crate) use last_use::{queue_all_in_order, queue_in_order};
 pub(crate) use staging::Staging;
 
 use std::fmt;
@@ -60,6 +60,7 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::alloc_on`].
+    #[track_caller]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         self.alloc_on(len, self.default_stream())
     }
@@ -73,6 +74,7 @@ impl Device {
     ///
     /// `Layout` if the bytes overflow; `InvalidArgument` if the stream is of another device;
     /// `OutOfMemory` if the device has too few bytes.
+    #[track_caller]
     pub fn alloc_on<T: Element>(&self, len: usize, stream: &Stream) -> Result<DeviceBuffer<T>> {
         self.context().check_same(stream.context(), "the device and the stream")?;
         let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
@@ -93,6 +95,7 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::alloc`].
+    #[track_caller]
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let buffer = self.alloc(len)?;
         buffer.memory.fill_zero()?;
@@ -104,6 +107,7 @@ impl Device {
     /// # Errors
     ///
     /// `OutOfMemory` if the device has too few bytes; else the error of the copy.
+    #[track_caller]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
         let mut buffer = self.alloc(elements.len())?;
         buffer.upload_from(elements)?;

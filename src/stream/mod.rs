@@ -4,13 +4,18 @@
 //! any order that waits and events allow. Buffers keep that order right without help: see
 //! [`crate::memory`].
 
+mod capture;
 mod event;
+mod graph;
 
 pub use event::Event;
+pub use graph::{Graph, Updated};
 
 use std::fmt;
 use std::sync::Arc;
 
+use self::capture::Captured;
+use crate::alloc::Lane;
 use crate::device::{Context, Device};
 use crate::driver::{EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,30 +46,49 @@ pub struct Stream {
 pub(crate) struct Inner {
     context: Arc<Context>,
     handle: StreamHandle,
+    /// The stream as the allocator knows it; the drop closes it.
+    lane: Lane,
     /// The stream's position when another stream last waited for it. The event is made with the
     /// stream, so ordering two streams allocates nothing.
     passed: EventHandle,
     /// A handle of the device that only this stream's buffers count, so threads on streams of their
     /// own share no reference count. `None` for a default stream, which the device owns.
     device: Option<Device>,
+    /// Of a stream that was made for a capture.
+    captured: Option<Captured>,
 }
 
 impl Stream {
     /// Makes a stream; `device` is a handle for its buffers alone.
     pub(crate) fn new(context: &Arc<Context>, device: Option<Device>) -> Result<Self> {
-        let passed = context.ordering_event()?;
-        let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
-        let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, passed, device }) };
+        let stream = Self::make(context, device, None)?;
         context.enter(Arc::downgrade(&stream.inner));
         Ok(stream)
+    }
+
+    /// Makes a stream that [`Context::synchronize`] does not know yet.
+    fn make(context: &Arc<Context>, device: Option<Device>, captured: Option<Captured>) -> Result<Self> {
+        let passed = context.ordering_event()?;
+        let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
+        // SAFETY: the stream is live, and `Inner`'s drop closes the lane before it destroys it.
+        let opened = unsafe { context.allocator().open(handle) };
+        let lane = opened.inspect_err(|_| {
+            // The first error is the one to report. SAFETY: nothing has used the stream.
+            let _ = unsafe { context.driver().stream_destroy(handle) };
+            context.retire(passed);
+        })?;
+        let inner = Inner { context: Arc::clone(context), handle, lane, passed, device, captured };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Waits until all work queued on this stream has run.
     ///
     /// # Errors
     ///
-    /// The error of the driver call or of earlier work on the device.
+    /// `InvalidArgument` while the stream is captured; else the error of the driver call or of
+    /// earlier work on the device.
     pub fn synchronize(&self) -> Result<()> {
+        self.check_not_capturing("a wait for a stream")?;
         // SAFETY: the stream is live as long as `self`.
         unsafe { self.driver().stream_synchronize(self.inner.handle) }
     }
@@ -74,8 +98,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the event is of another device; else the error of the driver call.
+    /// `InvalidArgument` if the event is of another device, or while the stream is captured; else
+    /// the error of the driver call.
     pub fn wait(&self, event: &Event) -> Result<()> {
+        self.check_not_capturing("a wait for an event")?;
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
         unsafe { self.driver().event_wait(event.handle(), self.inner.handle) }
@@ -85,8 +111,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the event is of another device; else the error of the driver call.
+    /// `InvalidArgument` if the event is of another device, or while the stream is captured; else
+    /// the error of the driver call.
     pub fn record(&self, event: &Event) -> Result<()> {
+        self.check_not_capturing("the record of an event")?;
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
         unsafe { self.driver().event_record(event.handle(), self.inner.handle) }
@@ -100,6 +128,11 @@ impl Stream {
 
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
+    }
+
+    /// Returns the stream as the allocator knows it.
+    pub(crate) fn lane(&self) -> &Lane {
+        &self.inner.lane
     }
 
     /// Returns this stream's own handle of its device; `None` for a default stream.
@@ -129,6 +162,9 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let _last = Retire(self);
         let driver = self.context.driver();
+        // SAFETY: a buffer that names the lane has a handle of the stream, so there is none.
+        let closed = unsafe { self.context.allocator().close(&self.lane) };
+        self.context.note_drop(closed, || "closing the memory of a dropped stream".into());
         // From here on the event stands for the stream's last work, so `Context::synchronize` still
         // waits for it. SAFETY: both are live until the end of this function.
         let recorded = unsafe { driver.event_record(self.passed, self.handle) };

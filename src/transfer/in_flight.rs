@@ -35,8 +35,8 @@ mod sealed {
     }
 }
 
-/// Host memory that a copy can own while it reads it: [`PinnedBuffer`], [`WriteCombined`], `Vec` and
-/// boxed slices.
+/// Host memory that a copy can own while it reads it: [`PinnedBuffer`], [`WriteCombined`], `Vec`
+/// and boxed slices.
 pub trait Lend: sealed::Memory<Item = Self::Element> {
     /// The type of the elements.
     type Element: Element;
@@ -306,8 +306,8 @@ impl<H> std::error::Error for CopyError<H> {}
 /// Implements [`Lend`] for a type of host memory.
 macro_rules! lend {
     ($memory:ident<T>, $first:expr, $lent:expr) => {
-        // SAFETY: the elements lie in an allocation of the value's own, of which a move of the value
-        // moves nothing.
+        // SAFETY: the elements lie in an allocation of the value's own, of which a move of the
+        // value moves nothing.
         unsafe impl<T: Element> sealed::Memory for $memory<T> {
             type Item = T;
 

@@ -3,8 +3,8 @@
 //!
 //! A copy that runs later needs its host memory until then. There are two safe ways to lend it:
 //!
-//! - A scope borrows it ([`Stream::scope`]): the closure queues copies and operations, and the scope
-//!   ends when they have run. The compiler lets nothing read what a copy writes before that.
+//! - A scope borrows it ([`Stream::scope`]): the closure queues copies and operations, and the
+//!   scope ends when they have run. The compiler lets nothing read what a copy writes before that.
 //! - A copy owns it ([`Stream::upload`], [`Stream::download`]): the value in flight,
 //!   [`InFlight`], gives it back when the copy has run.
 //!

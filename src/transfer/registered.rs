@@ -11,6 +11,9 @@ use crate::error::Result;
 /// page.
 pub(super) const PIECE: usize = 1 << 30;
 
+/// Bytes of a page of the host.
+const PAGE: usize = 4096;
+
 /// Host memory that a [`Scope`](super::Scope) has page-locked until its end: a mutable slice of
 /// the scope's lifetime.
 ///
@@ -86,8 +89,9 @@ impl<'d> Pieces<'d> {
         }
     }
 
-    /// Calls `each` with the parts of a copy, of which no host side crosses from one piece to
-    /// another: no call of the driver may.
+    /// Calls `each` with the parts of a copy, of which no host side crosses an end of a piece: a
+    /// call of the driver may neither cross from one piece to another nor from locked memory to
+    /// pageable memory beside it.
     pub(super) fn split(&self, copy: &Copy3d, each: &mut dyn FnMut(&Copy3d) -> Result<()>) -> Result<()> {
         let host = match (copy.dst.place, copy.src.place) {
             (Place::Host(memory), _) => (memory, &copy.dst),
@@ -107,13 +111,16 @@ impl<'d> Pieces<'d> {
         self.split(&second, each)
     }
 
-    /// Returns the end of the piece in which the host side of a copy begins, if it goes on behind.
+    /// Returns the first address within the host side of a copy at which a piece begins or ends. A
+    /// driver that locks whole pages sees the piece from page to page, so those are ends too.
     fn boundary(&self, start: usize, side: &Pitched, copy: &Copy3d) -> Option<usize> {
         let end = start + (copy.depth - 1) * side.slice_pitch + (copy.height - 1) * side.row_pitch + copy.width;
         let locked = self.locked.borrow();
-        let mut ranges = locked.iter().map(|&(memory, bytes)| memory.addr().get()..memory.addr().get() + bytes);
-        let piece = ranges.find(|piece| piece.contains(&start))?;
-        (piece.end < end).then_some(piece.end)
+        let ends = locked.iter().flat_map(|&(memory, bytes)| {
+            let (first, behind) = (memory.addr().get(), memory.addr().get() + bytes);
+            [first / PAGE * PAGE, first, behind, behind.next_multiple_of(PAGE)]
+        });
+        ends.filter(|&at| start < at && at < end).min()
     }
 }
 
@@ -145,5 +152,62 @@ pub(super) fn moved(place: Place, bytes: usize) -> Place {
     match place {
         Place::Device(address) => Place::Device(address + bytes as u64),
         Place::Host(memory) => Place::Host(memory.wrapping_add(bytes)),
+    }
+}
+
+#[cfg(all(test, feature = "interp"))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::driver::soft::Soft;
+
+    const ROOM: usize = 10 * PAGE;
+
+    /// Returns the bytes of the host side, in the order of rows.
+    fn bytes(copy: &Copy3d) -> Vec<usize> {
+        let Place::Host(memory) = copy.src.place else { panic!("the source is the host's") };
+        let rows = (0..copy.depth).flat_map(|slice| (0..copy.height).map(move |row| (slice, row)));
+        let starts = rows.map(|(slice, row)| memory.addr() + slice * copy.src.slice_pitch + row * copy.src.row_pitch);
+        starts.flat_map(|start| start..start + copy.width).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_the_copy_and_cross_no_end_of_a_piece(
+            (first, len) in (0..PAGE, 0..8 * PAGE),
+            start in 0..PAGE,
+            width in 1..700_usize,
+            height in 1..4_usize,
+            depth in 1..4_usize,
+            gaps in [0..300_usize, 0..2000],
+        ) {
+            let driver = Soft::with_config(Default::default());
+            let mut room = vec![0_u8; ROOM];
+            let base = NonNull::from(room.as_mut_slice()).cast::<u8>();
+            let pieces = Pieces::new(&driver, PAGE);
+            // SAFETY: both lie within the room, which outlives the pieces.
+            unsafe { pieces.lock(base.byte_add(first), len) }.unwrap();
+            let row_pitch = width + gaps[0];
+            let slice_pitch = height * row_pitch + gaps[1];
+            let place = Place::Host(base.as_ptr().wrapping_add(start));
+            let dst = Pitched { place: Place::Device(0), row_pitch, slice_pitch };
+            let copy = Copy3d { dst, src: Pitched { place, ..dst }, width, height, depth };
+            let mut parts = Vec::new();
+            pieces.split(&copy, &mut |part| { parts.push(*part); Ok(()) }).unwrap();
+            let mut found: Vec<usize> = parts.iter().flat_map(bytes).collect();
+            found.sort_unstable();
+            prop_assert_eq!(found, bytes(&copy));
+            let locked: Vec<usize> = (first..first + len).map(|at| base.addr().get() + at).collect();
+            for part in &parts {
+                let Place::Device(device) = part.dst.place else { panic!("the target is the device's") };
+                let host = bytes(part);
+                prop_assert_eq!(host[0] - base.addr().get(), start + device as usize, "both sides move alike");
+                let (low, high) = (host[0], host[host.len() - 1]);
+                let is_locked = |at: usize| locked.binary_search(&at).is_ok();
+                prop_assert!(!is_locked(low) || low / PAGE == high / PAGE, "it crosses from one piece to another");
+                prop_assert_eq!(is_locked(low), is_locked(high), "it crosses an end");
+            }
+        }
     }
 }

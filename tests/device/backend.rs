@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use libtest_mimic::{Completion, Failed, Trial};
-use warpstride::Error;
+use warpstride::alloc::DriverMemory;
 use warpstride::driver::{Driver, DriverKind};
+use warpstride::{Device, Error};
 
 use crate::long::{LONG, is_long};
 
@@ -12,8 +13,8 @@ use crate::long::{LONG, is_long};
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The modules whose cases are about the driver.
-const DRIVER: [&str; 10] =
-    ["copies", "events", "failures", "graphs", "host", "late", "memory", "modules", "streams", "times"];
+const DRIVER: [&str; 11] =
+    ["captures", "copies", "events", "failures", "graphs", "host", "late", "memory", "modules", "streams", "times"];
 /// The software GPU behind a trace, which runs the other cases in the long form.
 const TRACED: &str = "trace(soft)";
 
@@ -80,6 +81,14 @@ pub(crate) struct Setup {
     pub(crate) driver: Arc<dyn Driver>,
     /// Makes another driver of the same kind with a seed, if a seed decides its order.
     seeded: Option<fn(u64) -> Arc<dyn Driver>>,
+}
+
+/// Opens a device whose buffers are allocations of the driver each: on the software GPU they lie far
+/// apart, and an access outside of one is a fault. A cache divides larger allocations.
+pub(crate) fn exact(driver: &Arc<dyn Driver>) -> Device {
+    let driver = Arc::clone(driver);
+    // SAFETY: the allocator's memory is that of the driver that it gets.
+    unsafe { Device::with_allocator(driver, |driver| Ok(Arc::new(DriverMemory::new(driver)))) }.unwrap()
 }
 
 impl Setup {

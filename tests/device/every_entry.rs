@@ -18,7 +18,7 @@ use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
 
 #[cfg(feature = "half")]
 use crate::affine;
-use crate::backend::{Setup, cases};
+use crate::backend::{Setup, cases, exact};
 use crate::debug_build::DebugBuild;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::program::{Program, assert_same};
@@ -52,7 +52,7 @@ fn launch_all(driver: &Arc<dyn Driver>) {
         wide_lines(device.driver(), size_of::<T>(), random);
     }
     let trace = Arc::new(Trace::new(Arc::clone(driver)));
-    let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
+    let device = exact(&(Arc::clone(&trace) as Arc<dyn Driver>));
     at_every_width!(run(&device, &mut Random::new(60)));
     arithmetic::launch_all(&device, &mut Random::new(61));
     hinted_elementwise(device.driver(), &mut Random::new(66));

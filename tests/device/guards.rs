@@ -14,7 +14,7 @@ use warpstride::interp::{self, Checks};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Plan, Target, TileShape};
 
-use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
+use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases, exact};
 use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::packed::random_axes;
@@ -43,7 +43,7 @@ impl Guarded {
         let interp = interp::Config { checks: Checks::ALL, ..interp::Config::default() };
         let soft = Soft::with_config(Config { memory_bytes: SOFT_MEMORY_BYTES, interp, ..Config::default() });
         let soft = Arc::new(soft);
-        let device = Device::with_driver(Arc::clone(&soft) as Arc<dyn Driver>).unwrap();
+        let device = exact(&(Arc::clone(&soft) as Arc<dyn Driver>));
         Self { soft, device, random: Random::new(seed), kernels: BTreeMap::new() }
     }
 

@@ -18,7 +18,9 @@ mod affine;
 #[cfg(feature = "interp")]
 mod architectures;
 mod arithmetic;
+mod attacks;
 mod axes;
+mod captures;
 mod casts;
 mod copies;
 mod events;
@@ -51,6 +53,7 @@ mod stacked;
 mod streams;
 mod tiles;
 mod times;
+mod transfers;
 mod transposes;
 mod wide;
 
@@ -67,12 +70,15 @@ fn main() -> ExitCode {
         every_entry::cases(),
         modules::cases(),
         graphs::cases(),
+        captures::cases(),
         late::cases(),
         failures::cases(),
         fields::cases(),
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),
+        transfers::cases(),
+        attacks::cases(),
         arithmetic::cases(),
         axes::cases(),
         integers::cases(),

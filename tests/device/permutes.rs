@@ -1,14 +1,13 @@
 //! Permutes and copies from any layout to any layout, compared with the oracle.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape};
 use warpstride::{ErrorKind, abi};
 
-use crate::backend::{Setup, cases};
+use crate::backend::{Setup, cases, exact};
 use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::naive;
@@ -24,7 +23,7 @@ cases! {
 }
 
 pub(crate) fn device(setup: &Setup) -> Device {
-    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
+    exact(&setup.driver)
 }
 
 /// Copies on the device and by the oracle, and compares all bytes of the destination's storage,

@@ -1,12 +1,10 @@
 //! Copies of runs of bytes that are contiguous on both sides, whatever their starts.
 
-use std::sync::Arc;
-
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 
-use crate::backend::{Setup, cases};
+use crate::backend::{Setup, cases, exact};
 use crate::matrices::Random;
 use crate::naive;
 
@@ -54,7 +52,7 @@ impl Case<'_> {
 }
 
 fn with_device(setup: &Setup, seed: u64, run: impl FnOnce(&mut Case<'_>)) {
-    let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
+    let device = exact(&setup.driver);
     run(&mut Case { device: &device, random: Random::new(seed) });
 }
 
@@ -147,7 +145,7 @@ fn aligned_runs_need_no_shift(setup: &Setup) {
 /// memory is small but whose allocations lie far apart, two buffers.
 fn runs_beyond_31_bits(setup: &Setup) {
     const RUN: usize = 99;
-    let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
+    let device = exact(&setup.driver);
     let elements: Vec<u8> = Random::new(35).elements(2 * RUN);
     let lens = if setup.is_soft() { vec![RUN, RUN] } else { vec![(1 << 31) + 5 + RUN] };
     let held: Vec<_> = lens.into_iter().map(|len| device.alloc::<u8>(len).unwrap()).collect();

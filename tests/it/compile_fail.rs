@@ -1,5 +1,5 @@
-//! Attacks on the borrow rules, and on the types of elements, that must not compile, each in a file
-//! named by it.
+//! Attacks on the borrow rules, on copies in flight, and on the types of elements, that must not
+//! compile, each in a file named by it.
 //!
 //! The long form holds the compiler's whole messages, by trybuild, which builds this crate and all
 //! that it needs again. The short form compiles the same attacks against the crate that these tests
@@ -45,8 +45,14 @@ fn attacks_do_not_compile() {
             return without_the_messages(Path::new(OWN));
         }
     }
-    trybuild::TestCases::new().compile_fail(format!("{attacks}/*.rs"));
+    let cases = trybuild::TestCases::new();
+    for folder in FOLDERS {
+        cases.compile_fail(Path::new(&attacks).join(folder).join("*.rs"));
+    }
 }
+
+/// The folders of the attacks whose messages are held: on buffers and views, and on copies.
+const FOLDERS: [&str; 2] = ["", "transfer"];
 
 /// Attacks in a folder, sorted.
 fn attacks_in(folder: &Path) -> Vec<PathBuf> {
@@ -60,7 +66,7 @@ fn attacks_in(folder: &Path) -> Vec<PathBuf> {
 /// Compares the codes of each attack's errors with those of the expected message.
 fn with_their_codes() {
     let (compile, is_blessed) = (Compile::new(), compiler().starts_with(BLESSED_WITH));
-    for attack in attacks_in(Path::new(OWN)) {
+    for attack in FOLDERS.iter().flat_map(|folder| attacks_in(&Path::new(OWN).join(folder))) {
         let expected = codes(&fs::read_to_string(attack.with_extension("stderr")).expect("an attack has a message"));
         let found = compile.errors(&attack);
         assert!(!found.is_empty(), "{} compiles", attack.display());
@@ -71,8 +77,21 @@ fn with_their_codes() {
 /// Their messages quote the crate's text, of which the codes alone are held.
 #[test]
 fn integers_have_no_dot_product_and_bools_are_no_elements() {
+    lack_a_trait("types");
+}
+
+/// Copies own only memory that is theirs, nothing reads write-combined memory back, and a scope
+/// stays on its thread.
+#[test]
+fn copies_own_no_borrowed_memory_and_scopes_stay_on_their_thread() {
+    lack_a_trait("transfer/types");
+}
+
+/// Compiles the attacks in a folder, whose only errors must be that a type lacks a trait.
+#[track_caller]
+fn lack_a_trait(folder: &str) {
     let compile = Compile::new();
-    for attack in attacks_in(&Path::new(OWN).join("types")) {
+    for attack in attacks_in(&Path::new(OWN).join(folder)) {
         let found = compile.errors(&attack);
         assert!(!found.is_empty() && found.iter().all(|code| code == "E0277"), "{}: {found:?}", attack.display());
     }
@@ -155,9 +174,12 @@ fn compiler() -> String {
 fn without_the_messages(own: &Path) {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile_fail");
     let _ = fs::remove_dir_all(&copy);
-    fs::create_dir_all(&copy).expect("the target directory can be written to");
-    for attack in attacks_in(own) {
-        fs::copy(&attack, copy.join(attack.file_name().expect("a file"))).expect("it can be copied");
+    for folder in FOLDERS {
+        let copy = copy.join(folder);
+        fs::create_dir_all(&copy).expect("the target directory can be written to");
+        for attack in attacks_in(&own.join(folder)) {
+            fs::copy(&attack, copy.join(attack.file_name().expect("a file"))).expect("it can be copied");
+        }
     }
     let status = Command::new(env::current_exe().expect("a path"))
         .args(["--exact", "compile_fail::attacks_do_not_compile"])

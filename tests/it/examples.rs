@@ -86,3 +86,31 @@ fn lesson_7_holds_a_kernel_of_its_own_against_the_device() {
     let by_device = ["no GB/s without a GPU, but this: 4096 sectors of 32 bytes, and 4096 would", "% of it"];
     assert!(by_device.iter().any(|part| printed.contains(part)), "{printed}");
 }
+
+#[test]
+fn lesson_8_copies_from_every_kind_of_memory() {
+    let printed = lesson("08_pinned_memory");
+    for kind in ["pageable", "pinned", "registered", "write-combined"] {
+        assert!(line(&printed, kind).ends_with(&["right:", "true"]), "{printed}");
+    }
+    assert!(printed.contains("bytes in use; after the drop 0 in use"), "{printed}");
+}
+
+#[test]
+fn lesson_9_reads_after_the_wait() {
+    let printed = lesson("09_the_corrupted_read");
+    assert!(printed.contains("in a scope: maximum error 0.0\n"), "{printed}");
+    assert!(printed.contains("in flight: maximum error 0.0,"), "{printed}");
+    let by_device = ["read too early: maximum error 8.0; after the wait 0.0", "the early read is a race on a GPU"];
+    assert!(by_device.iter().any(|part| printed.contains(part)), "{printed}");
+}
+
+#[test]
+fn lesson_11_launches_a_hundred_kernels_with_one_call() {
+    let printed = lesson("11_graph");
+    assert!(printed.contains("captured: 100 nodes"), "{printed}");
+    assert_eq!(line(&printed, "loop"), ["loop", "1000", "0", "0"]);
+    assert_eq!(line(&printed, "graph"), ["graph", "0", "10", "0"]);
+    assert!(printed.contains("planes are right: true"), "{printed}");
+    assert!(printed.contains("updated: InPlace, and planes are right: true"), "{printed}");
+}

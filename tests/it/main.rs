@@ -1,6 +1,7 @@
 //! Tests that need no device: one binary, one module a subject.
 
 mod affine;
+mod alloc;
 mod architecture;
 mod build_script;
 mod cases;

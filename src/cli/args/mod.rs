@@ -29,7 +29,7 @@ use run_ptx::extents;
 #[cfg(feature = "interp")]
 pub(super) use run_ptx::{Argument, Dump, Fill, Value};
 pub(super) use values::{Numbers, Random};
-use values::{model, shape};
+use values::{bytes, model, shape};
 pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
@@ -125,6 +125,9 @@ pub(super) enum Command {
     Report(Report),
     /// Measure the ceilings of this GPU's memory: nominal, and the best of simple kernels
     Peaks,
+    /// Measure copies between host and device: ordinary, pinned, registered and write-combined
+    /// memory, in both directions, what page-locking costs, and frames there and back
+    Transfers(Transfers),
     /// Run a kernel of a PTX file, and show what it does to memory
     ///
     /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The
@@ -183,7 +186,8 @@ pub(super) struct Compare {
     /// Their element type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(super) dtype: DType,
-    /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
+    /// The kernels to run, instead of all: column_loop (and its graph), naive, tiled, padded,
+    /// staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) variants: Vec<Variant>,
     /// Predict times from the counters, by the model of a device: h100
@@ -192,8 +196,15 @@ pub(super) struct Compare {
 }
 
 #[derive(Args)]
+pub(super) struct Transfers {
+    /// Bytes of the largest copies; 1073741824 on a GPU, and 1048576 on the software GPU
+    #[arg(long, value_name = "N", value_parser = bytes)]
+    pub(super) bytes: Option<usize>,
+}
+
+#[derive(Args)]
 pub(super) struct Report {
-    /// The document of `warpstride --json bench` or `warpstride --json compare`
+    /// The document of `warpstride --json bench`, `compare` or `transfers`
     #[arg(value_name = "RUN.json")]
     pub(super) run: PathBuf,
     /// Write a page with everything, which needs no other file and no network

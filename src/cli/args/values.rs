@@ -60,6 +60,14 @@ pub(super) fn shape(text: &str) -> Result<[usize; 2], String> {
     }
 }
 
+/// A number of bytes, at least 1.
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("give a whole number of bytes from 1".into()),
+        Ok(bytes) => Ok(bytes),
+    }
+}
+
 /// A name that a file can have anywhere.
 pub(super) fn run_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

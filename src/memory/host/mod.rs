@@ -10,6 +10,7 @@
 mod parked;
 mod pinned;
 mod pool;
+mod shelf;
 mod write_combined;
 
 pub(crate) use parked::{Lent, Parked};
@@ -54,7 +55,7 @@ impl<T: Element> Elements<T> {
     /// elements as long as `self` lives.
     fn first(&self) -> NonNull<T> {
         // Blocks are aligned to 64 bytes at least, and elements to 16 at most.
-        self.block.as_ref().map_or(NonNull::dangling(), |block| block.memory().cast())
+        self.block.as_ref().map_or(NonNull::dangling(), |block| block.memory.cast())
     }
 
     /// Takes out what must outlast a copy on the device of `context`; `None` if there is nothing.
@@ -132,7 +133,8 @@ impl Device {
     }
 
     /// Gives cached page-locked memory back to the system until the pool holds at most `keep`
-    /// bytes, and returns the freed bytes. Memory of live buffers stays. This waits for queued work.
+    /// bytes, and returns the freed bytes. Memory of live buffers stays. This waits for queued
+    /// work.
     ///
     /// # Errors
     ///

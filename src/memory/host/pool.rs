@@ -6,10 +6,10 @@
 //! whole pages; sizes are not rounded to powers of two, because that would lock up to twice the
 //! bytes.
 
-use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
+use super::shelf::{CHUNK, Shelf};
 use crate::device::lock;
 use crate::driver::{Driver, HostKind, available_memory};
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -17,15 +17,20 @@ use crate::error::{Error, ErrorKind, Result, counted};
 /// Blocks have whole pages of this size, which is what a system locks.
 const PAGE: usize = 4096;
 
-/// A cached block may be larger than a request by this part of it.
-const WASTE: usize = 8;
+/// Smaller blocks are carved from chunks.
+const SMALL: usize = 256 << 10;
+
+/// The kinds of memory, by the places of their shelves.
+const KINDS: [HostKind; 2] = [HostKind::Cached, HostKind::WriteCombined];
 
 /// A block of initialised, page-locked host memory. It is not `Clone`, so it goes back once.
 #[derive(Debug)]
 pub(crate) struct HostBlock {
-    memory: NonNull<u8>,
-    bytes: usize,
-    kind: HostKind,
+    pub(super) memory: NonNull<u8>,
+    pub(super) bytes: usize,
+    pub(super) kind: HostKind,
+    /// Whether it is a part of a chunk.
+    pub(super) is_carved: bool,
 }
 
 // SAFETY: the block is the only owner of its memory, and any thread may use that.
@@ -34,6 +39,7 @@ unsafe impl Send for HostBlock {}
 unsafe impl Sync for HostBlock {}
 
 impl HostBlock {
+    /// Returns the first byte.
     pub(in crate::memory) fn memory(&self) -> NonNull<u8> {
         self.memory
     }
@@ -49,7 +55,7 @@ pub struct PinnedMemory {
     pub held: usize,
     /// Bytes of live buffers, and of dropped ones whose copies are in flight.
     pub in_use: usize,
-    /// Bytes that wait for the next buffer.
+    /// Bytes that wait for the next buffer. Small buffers share chunks, whose rest counts here.
     pub cached: usize,
     /// The most bytes that were held at once.
     pub peak: usize,
@@ -67,9 +73,9 @@ pub(crate) struct HostPool {
 
 #[derive(Debug, Default)]
 struct Books {
-    /// Blocks that nothing uses, by whether they are write-combined, then by their bytes.
-    cached: [BTreeMap<usize, Vec<HostBlock>>; 2],
-    cached_bytes: usize,
+    shelves: [Shelf; KINDS.len()],
+    /// Bytes that are page-locked, or are about to be.
+    held: usize,
     in_use: usize,
     peak: usize,
     /// `None` until it is set or asked for.
@@ -89,21 +95,33 @@ impl HostPool {
             let asked = counted(bytes, "byte");
             Error::new(ErrorKind::Layout, format!("{asked} of host memory are more than can be addressed; use less"))
         })?;
-        let evicted = {
+        let (fresh, evicted) = {
             let mut books = lock(&self.books);
-            if let Some(block) = books.fitting(whole, kind) {
+            if let Some(block) = books.ready(whole, kind) {
                 return Ok(block);
             }
-            books.reserve(whole)?
+            // Only if there is room: a chunk costs no other buffer its memory.
+            let limit = books.limit();
+            let is_chunk = whole < SMALL && books.held.saturating_add(CHUNK) <= limit;
+            let fresh = if is_chunk { CHUNK } else { whole };
+            (fresh, books.reserve(fresh)?)
         };
-        // Without the lock: the driver waits for the device, and no drop of a buffer waits for that.
-        let allocated = self.free(evicted).and_then(|()| self.alloc(whole, kind));
+        // Without the lock: the driver waits for the device, and no drop of a buffer waits for it.
+        let allocated = self.free(evicted).and_then(|()| self.alloc(fresh, kind));
+        let mut books = lock(&self.books);
         let memory = allocated.map_err(|error| {
-            let mut books = lock(&self.books);
-            books.in_use -= whole;
+            books.held -= fresh;
             error.while_doing(books.described())
         })?;
-        Ok(HostBlock { memory, bytes: whole, kind })
+        if fresh > whole {
+            books.shelf(kind).add(memory);
+            // The chunk is larger than the block, so there is room.
+            if let Some(block) = books.ready(whole, kind) {
+                return Ok(block);
+            }
+        }
+        books.in_use += whole;
+        Ok(HostBlock { memory, bytes: whole, kind, is_carved: false })
     }
 
     fn alloc(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
@@ -113,7 +131,7 @@ impl HostPool {
             _ => return allocated,
         }
         // What is cached may be what the system lacks.
-        let cached = lock(&self.books).evict(|held| held > 0);
+        let cached = lock(&self.books).evict(|_| true);
         if cached.is_empty() {
             return allocated;
         }
@@ -125,8 +143,7 @@ impl HostPool {
     pub(crate) fn put(&self, block: HostBlock) {
         let mut books = lock(&self.books);
         books.in_use -= block.bytes;
-        books.cached_bytes += block.bytes;
-        books.cached[place(block.kind)].entry(block.bytes).or_default().push(block);
+        books.shelf(block.kind).put(block);
     }
 
     /// Frees cached blocks until at most `keep` bytes are held, or none is cached. Returns the
@@ -144,7 +161,13 @@ impl HostPool {
     pub(super) fn figures(&self) -> PinnedMemory {
         let mut books = lock(&self.books);
         let limit = books.limit();
-        PinnedMemory { held: books.held(), in_use: books.in_use, cached: books.cached_bytes, peak: books.peak, limit }
+        PinnedMemory {
+            held: books.held,
+            in_use: books.in_use,
+            cached: books.held - books.in_use,
+            peak: books.peak,
+            limit,
+        }
     }
 
     /// Frees blocks. The driver has freed a block even if it returns an error.
@@ -167,59 +190,55 @@ impl Drop for HostPool {
 }
 
 impl Books {
-    fn held(&self) -> usize {
-        self.in_use + self.cached_bytes
-    }
-
     /// Returns the limit; at first use this is half of what the host can give without swapping.
     fn limit(&mut self) -> usize {
         let half = || available_memory().map_or(usize::MAX, |bytes| usize::try_from(bytes / 2).unwrap_or(usize::MAX));
         *self.limit.get_or_insert_with(half)
     }
 
-    /// Takes the smallest cached block of at least `bytes` bytes that wastes little.
-    fn fitting(&mut self, bytes: usize, kind: HostKind) -> Option<HostBlock> {
-        let blocks = &mut self.cached[place(kind)];
-        let (&size, _) = blocks.range(bytes..=bytes.saturating_add(bytes / WASTE)).next()?;
-        let block = take_from(blocks, size)?;
-        self.cached_bytes -= size;
-        self.in_use += size;
+    fn shelf(&mut self, kind: HostKind) -> &mut Shelf {
+        &mut self.shelves[place(kind)]
+    }
+
+    /// Takes a block that needs no driver call.
+    fn ready(&mut self, bytes: usize, kind: HostKind) -> Option<HostBlock> {
+        let shelf = self.shelf(kind);
+        let block = match shelf.fitting(bytes) {
+            None if bytes < SMALL => shelf.carve(bytes, kind),
+            fitting => fitting,
+        }?;
+        self.in_use += block.bytes;
         Some(block)
     }
 
-    /// Counts bytes as used, and takes out of the cache what must be freed for them.
+    /// Counts bytes that are about to be locked, and takes out of the cache what must be freed for
+    /// them.
     fn reserve(&mut self, bytes: usize) -> Result<Vec<HostBlock>> {
         let limit = self.limit();
-        if self.in_use.saturating_add(bytes) > limit {
+        let idle: usize = self.shelves.iter().map(Shelf::idle).sum();
+        if (self.held - idle).saturating_add(bytes) > limit {
             return Err(self.over_limit(bytes, limit));
         }
-        let evicted = self.evict(|held| held + bytes > limit);
-        self.in_use += bytes;
-        self.peak = self.peak.max(self.held());
+        let evicted = self.evict(|held| held.saturating_add(bytes) > limit);
+        self.held += bytes;
+        self.peak = self.peak.max(self.held);
         Ok(evicted)
     }
 
-    /// Takes cached blocks out, the largest first, while `too_much` of the bytes that are held.
+    /// Takes cached memory out, the largest first, while `too_much` of the bytes that are held.
     fn evict(&mut self, too_much: impl Fn(usize) -> bool) -> Vec<HostBlock> {
         let mut evicted = Vec::new();
-        while too_much(self.held()) {
-            let Some(block) = self.largest() else { break };
-            self.cached_bytes -= block.bytes;
+        while too_much(self.held) {
+            let Some(kind) = KINDS.into_iter().max_by_key(|&kind| self.shelves[place(kind)].largest()) else { break };
+            let Some(block) = self.shelf(kind).take_largest(kind) else { break };
+            self.held -= block.bytes;
             evicted.push(block);
         }
         evicted
     }
 
-    /// Takes the largest cached block.
-    fn largest(&mut self) -> Option<HostBlock> {
-        let size = |blocks: &BTreeMap<usize, _>| blocks.last_key_value().map_or(0, |(&size, _)| size);
-        let [cached, combined] = &mut self.cached;
-        let blocks = if size(cached) >= size(combined) { cached } else { combined };
-        take_from(blocks, size(blocks))
-    }
-
     fn described(&self) -> String {
-        let [in_use, cached] = [self.in_use, self.cached_bytes].map(|bytes| counted(bytes, "byte").to_string());
+        let [in_use, cached] = [self.in_use, self.held - self.in_use].map(|bytes| counted(bytes, "byte").to_string());
         format!("page-locking host memory while buffers hold {in_use} and {cached} are cached")
     }
 
@@ -235,16 +254,6 @@ impl Books {
     }
 }
 
-/// Takes a block of exactly this size. A size without blocks has no entry.
-fn take_from(blocks: &mut BTreeMap<usize, Vec<HostBlock>>, size: usize) -> Option<HostBlock> {
-    let of_size = blocks.get_mut(&size)?;
-    let block = of_size.pop();
-    if of_size.is_empty() {
-        blocks.remove(&size);
-    }
-    block
-}
-
 fn place(kind: HostKind) -> usize {
     match kind {
         HostKind::Cached => 0,
@@ -257,59 +266,88 @@ mod tests {
     use super::*;
     use crate::driver::soft::Soft;
 
+    /// More than carved blocks have.
+    const UNIT: usize = SMALL;
+
     fn pool(limit: usize) -> HostPool {
         let pool = HostPool::new(Arc::new(Soft::with_config(Default::default())));
         pool.set_limit(limit);
         pool
     }
 
+    fn take(pool: &HostPool, bytes: usize) -> HostBlock {
+        pool.take(bytes, HostKind::Cached).unwrap()
+    }
+
     #[test]
     fn sizes_are_whole_pages_and_not_powers_of_two() {
         let pool = pool(1 << 30);
-        let block = pool.take(3 * PAGE + 1, HostKind::Cached).unwrap();
-        assert_eq!(block.bytes, 4 * PAGE);
+        let block = take(&pool, UNIT + 1);
+        assert_eq!(block.bytes, UNIT + PAGE);
         pool.put(block);
-        let block = pool.take(9 * PAGE, HostKind::Cached).unwrap();
-        assert_eq!(
-            pool.figures(),
-            PinnedMemory { held: 13 * PAGE, in_use: 9 * PAGE, cached: 4 * PAGE, peak: 13 * PAGE, limit: 1 << 30 }
-        );
+        let block = take(&pool, 2 * UNIT);
+        let held = 3 * UNIT + PAGE;
+        let cached = UNIT + PAGE;
+        let figures = PinnedMemory { held, in_use: 2 * UNIT, cached, peak: held, limit: 1 << 30 };
+        assert_eq!(pool.figures(), figures);
         pool.put(block);
     }
 
     #[test]
     fn the_smallest_block_that_wastes_little_is_used_again() {
         let pool = pool(1 << 30);
-        let blocks = [40, 36, 32, 80].map(|pages| pool.take(pages * PAGE, HostKind::Cached).unwrap());
+        let blocks = [40, 36, 32, 80].map(|units| take(&pool, units * UNIT));
         let second = blocks[1].memory;
         blocks.into_iter().for_each(|block| pool.put(block));
-        let block = pool.take(33 * PAGE, HostKind::Cached).unwrap();
-        assert_eq!((block.memory, block.bytes), (second, 36 * PAGE));
-        // 80 pages for 41 would waste half.
-        assert_eq!(pool.take(41 * PAGE, HostKind::Cached).unwrap().bytes, 41 * PAGE);
+        let block = take(&pool, 33 * UNIT);
+        assert_eq!((block.memory, block.bytes), (second, 36 * UNIT));
+        // 80 for 41 would waste half.
+        assert_eq!(take(&pool, 41 * UNIT).bytes, 41 * UNIT);
         // Memory of the other kind is not exchanged for it.
-        assert_eq!(pool.take(40 * PAGE, HostKind::WriteCombined).unwrap().bytes, 40 * PAGE);
-        assert_eq!(pool.figures().cached, (40 + 32 + 80) * PAGE);
+        assert_eq!(pool.take(40 * UNIT, HostKind::WriteCombined).unwrap().bytes, 40 * UNIT);
+        assert_eq!(pool.figures().cached, (40 + 32 + 80) * UNIT);
     }
 
     #[test]
     fn the_limit_counts_what_is_cached_only_until_it_is_needed() {
-        let pool = pool(10 * PAGE);
-        let (kept, dropped) =
-            (pool.take(PAGE, HostKind::Cached).unwrap(), pool.take(6 * PAGE, HostKind::Cached).unwrap());
+        let pool = pool(10 * UNIT);
+        let (kept, dropped) = (take(&pool, UNIT), take(&pool, 6 * UNIT));
         pool.put(dropped);
-        // 9 pages more go only if the cached 6 are freed first.
-        let large = pool.take(9 * PAGE, HostKind::Cached).unwrap();
-        assert_eq!((pool.figures().held, pool.figures().cached), (10 * PAGE, 0));
+        // 9 more go only if the cached 6 are freed first.
+        let large = take(&pool, 9 * UNIT);
+        assert_eq!((pool.figures().held, pool.figures().cached), (10 * UNIT, 0));
         let error = pool.take(1, HostKind::Cached).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-        for part in ["4096 bytes more", "hold 40960 of", "limit of 40960 bytes", "set_pinned_limit"] {
+        for part in ["4096 bytes more", "hold 2621440 of", "limit of 2621440 bytes", "set_pinned_limit"] {
             assert!(error.to_string().contains(part), "{error}");
         }
         pool.put(kept);
         pool.put(large);
-        assert_eq!(pool.trim(2 * PAGE), Ok(9 * PAGE), "the largest goes first");
-        assert_eq!((pool.trim(0), pool.figures().held, pool.figures().peak), (Ok(PAGE), 0, 10 * PAGE));
+        assert_eq!(pool.trim(2 * UNIT), Ok(9 * UNIT), "the largest goes first");
+        assert_eq!((pool.trim(0), pool.figures().held, pool.figures().peak), (Ok(UNIT), 0, 10 * UNIT));
         assert_eq!(pool.take(usize::MAX, HostKind::Cached).unwrap_err().kind(), ErrorKind::Layout);
+    }
+
+    #[test]
+    fn small_blocks_share_chunks_which_are_carved_anew_and_freed() {
+        let pool = pool(1 << 30);
+        let mut blocks: Vec<_> = (0..100).map(|at| take(&pool, (at % 7 + 1) * PAGE)).collect();
+        assert_eq!(pool.figures().held, CHUNK, "one chunk holds them");
+        let mut ends: Vec<_> = blocks.iter().map(|block| (block.memory.addr().get(), block.bytes)).collect();
+        ends.sort_unstable();
+        assert!(ends.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "no two share a byte");
+        let first = blocks.swap_remove(0);
+        let address = first.memory;
+        pool.put(first);
+        assert_eq!(take(&pool, 1).memory, address, "the block is used again");
+        blocks.into_iter().for_each(|block| pool.put(block));
+        assert_eq!((pool.figures().in_use, pool.trim(0)), (PAGE, Ok(0)), "a block of the chunk is in use");
+        let other = super::tests::pool(1 << 30);
+        let few = [(); 8].map(|()| take(&other, SMALL - PAGE));
+        few.into_iter().for_each(|block| other.put(block));
+        let larger = [(); 30].map(|()| take(&other, 16 * PAGE));
+        assert_eq!(other.figures().held, CHUNK, "an idle chunk is carved anew, for other sizes");
+        larger.into_iter().for_each(|block| other.put(block));
+        assert_eq!((other.trim(0), other.figures().held), (Ok(CHUNK), 0));
     }
 }

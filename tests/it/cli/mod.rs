@@ -18,6 +18,7 @@ mod ptx_forms;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod report;
+mod transfers;
 mod transpose;
 mod usage;
 

@@ -33,6 +33,7 @@ fn commands(folder: &TempDir) -> Vec<(Vec<Vec<String>>, i32)> {
         ("bench|sum|--elements 9".to_owned(), 0),
         (format!("report|{run}"), 1),
         ("peaks".to_owned(), 1),
+        ("transfers|--bytes 1000".to_owned(), 0),
         (format!("run-ptx|{ptx}|--grid 1|--block 32"), 0),
         (format!("ptx-forms|{ptx}"), 0),
         ("completions|bash".to_owned(), 0),

@@ -1,6 +1,8 @@
 //! Measurements of copies between host and device: every kind of host memory, direction and size,
 //! held against the link between the two.
 
+mod measure;
+
 use super::record::Milliseconds;
 use super::table::{Table, number};
 

@@ -1,0 +1,148 @@
+//! Holds a producer back that is faster than the device.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::pass_on;
+use crate::alloc::{Allocate, Block, Lane, Request, lock};
+use crate::driver::{Driver, EventHandle, StreamHandle};
+use crate::error::Result;
+
+/// An allocator that waits before it allocates, while the bytes in use and the freed bytes whose work
+/// still runs are more than a limit together.
+///
+/// A program that queues work faster than the device does it frees buffers that the device has not
+/// come to yet. Without a limit it queues ever more work, whatever its allocator does. This one
+/// makes it wait for the oldest of that work. It never waits for bytes in use: only the program
+/// itself can free those.
+#[derive(Debug)]
+pub struct HoldBack<A> {
+    inner: A,
+    driver: Arc<dyn Driver>,
+    bytes: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    live: u64,
+    /// Freed bytes behind an event each, the oldest first.
+    behind: VecDeque<(EventHandle, u64)>,
+    /// Their sum.
+    queued: u64,
+    /// Freed bytes by lane that no event stands for yet.
+    unrecorded: BTreeMap<u32, (StreamHandle, u64)>,
+    /// Lanes on whose streams nothing may be recorded.
+    paused: BTreeSet<u32>,
+    /// Events to use again.
+    spare: Vec<EventHandle>,
+}
+
+impl<A: Allocate> HoldBack<A> {
+    /// Wraps `inner`, whose memory and streams are the driver's.
+    pub fn new(inner: A, driver: Arc<dyn Driver>, bytes: u64) -> Self {
+        Self { inner, driver, bytes, state: Mutex::default() }
+    }
+
+    /// Records an event for what a lane has freed, if it may.
+    fn record(&self, state: &mut State, lane: u32) -> Result<()> {
+        if state.paused.contains(&lane) {
+            return Ok(());
+        }
+        let Some(&(stream, bytes)) = state.unrecorded.get(&lane) else { return Ok(()) };
+        let event = match state.spare.pop() {
+            Some(event) => event,
+            None => self.driver.event_create()?,
+        };
+        // SAFETY: the event lives until the drop, and the stream until its lane is closed.
+        if let Err(error) = unsafe { self.driver.event_record(event, stream) } {
+            state.spare.push(event);
+            return Err(error);
+        }
+        state.unrecorded.remove(&lane);
+        state.behind.push_back((event, bytes));
+        Ok(())
+    }
+
+    /// Waits for the oldest work until `bytes` more are within the limit, or no work is left.
+    fn make_room(&self, state: &mut State, bytes: u64) -> Result<()> {
+        let needed = |state: &State| state.live.saturating_add(state.queued).saturating_add(bytes) > self.bytes;
+        while needed(state) {
+            if state.behind.is_empty() {
+                for lane in state.unrecorded.keys().copied().collect::<Vec<_>>() {
+                    self.record(state, lane)?;
+                }
+            }
+            let Some(&(event, passed)) = state.behind.front() else { break };
+            // SAFETY: the event lives until the drop.
+            unsafe { self.driver.event_synchronize(event) }?;
+            state.behind.pop_front();
+            state.spare.push(event);
+            state.queued -= passed;
+        }
+        Ok(())
+    }
+}
+
+// SAFETY: the blocks are the inner allocator's, whose promises hold.
+unsafe impl<A: Allocate> Allocate for HoldBack<A> {
+    pass_on!(rest figures);
+
+    unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.open(stream) }
+    }
+
+    unsafe fn close(&self, lane: &Lane) -> Result<()> {
+        let state = &mut *lock(&self.state);
+        state.paused.remove(&lane.id);
+        let recorded = self.record(state, lane.id);
+        if let Some((_, bytes)) = state.unrecorded.remove(&lane.id) {
+            // No event stands for them, so nobody can wait for them.
+            state.queued -= bytes;
+        }
+        // SAFETY: as the caller promises.
+        recorded.and(unsafe { self.inner.close(lane) })
+    }
+
+    fn pause(&self, lane: &Lane) {
+        lock(&self.state).paused.insert(lane.id);
+        self.inner.pause(lane);
+    }
+
+    fn resume(&self, lane: &Lane) {
+        lock(&self.state).paused.remove(&lane.id);
+        self.inner.resume(lane);
+    }
+
+    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+        let state = &mut *lock(&self.state);
+        self.make_room(state, request.bytes)?;
+        let block = self.inner.alloc(request)?;
+        state.live += block.bytes;
+        Ok(block)
+    }
+
+    unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
+        let state = &mut *lock(&self.state);
+        state.live -= block.bytes;
+        state.queued += block.bytes;
+        let unrecorded = state.unrecorded.entry(lane.id).or_insert((lane.stream, 0));
+        unrecorded.1 += block.bytes;
+        // An event for each free would cost more than the free.
+        let is_much = unrecorded.1 > self.bytes / 16;
+        // SAFETY: as the caller promises.
+        let freed = unsafe { self.inner.free(block, lane) };
+        if is_much { freed.and(self.record(state, lane.id)) } else { freed }
+    }
+}
+
+impl<A> Drop for HoldBack<A> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for event in state.spare.drain(..).chain(state.behind.drain(..).map(|(event, _)| event)) {
+            // A drop returns no error. SAFETY: the event is live, and no list holds it any more.
+            let _ = unsafe { self.driver.event_destroy(event) };
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Allocators that wrap another one. Each does one thing, and they can be stacked.
+
+mod hold_back;
+mod limit;
+mod logged;
+mod statistics;
+
+pub use hold_back::HoldBack;
+pub use limit::Limit;
+#[cfg(feature = "export")]
+pub(super) use logged::COLUMNS;
+pub use logged::Logged;
+pub use statistics::Statistics;
+
+/// The methods of `Allocate` that an adaptor passes on.
+macro_rules! pass_on {
+    ($($method:ident)*) => {
+        $($crate::alloc::adaptors::pass_on!(@ $method);)*
+    };
+    (@ lanes) => {
+        unsafe fn open(&self, stream: $crate::driver::StreamHandle) -> $crate::error::Result<$crate::alloc::Lane> {
+            // SAFETY: as the caller promises.
+            unsafe { self.inner.open(stream) }
+        }
+
+        unsafe fn close(&self, lane: &$crate::alloc::Lane) -> $crate::error::Result<()> {
+            // SAFETY: as the caller promises.
+            unsafe { self.inner.close(lane) }
+        }
+    };
+    (@ pauses) => {
+        fn pause(&self, lane: &$crate::alloc::Lane) {
+            self.inner.pause(lane);
+        }
+
+        fn resume(&self, lane: &$crate::alloc::Lane) {
+            self.inner.resume(lane);
+        }
+    };
+    (@ rest) => {
+        fn trim(&self, keep: u64) -> $crate::error::Result<u64> {
+            self.inner.trim(keep)
+        }
+
+        fn snapshot(&self) -> $crate::alloc::Snapshot {
+            self.inner.snapshot()
+        }
+    };
+    (@ figures) => {
+        fn figures(&self) -> $crate::alloc::Figures {
+            self.inner.figures()
+        }
+    };
+}
+use pass_on;

@@ -1,0 +1,215 @@
+//! The allocator of devices: it keeps freed memory for the next request.
+//!
+//! Each lane has lists of free blocks by their exact size. A request that finds one there, a hit,
+//! touches nothing that lanes share, whatever the size. Every other request, a miss, goes to the
+//! arena behind one lock: it looks for a block to split, merges what the lanes hold, gives segments
+//! back, and takes new ones, in this order. The lists are behind a lock for each lane, and nothing is
+//! lock-free but sums that one lane writes.
+//!
+//! Work on a lane's stream orders the uses of its blocks. A block goes to another lane once an event
+//! shows that its last use has run, or after that lane's stream was made to wait for one.
+
+mod arena;
+mod clock;
+mod lane;
+mod miss;
+mod pages;
+mod policy;
+mod report;
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::arena::{Arena, Owner};
+use self::clock::{Clock, Events, too_many_lanes};
+use self::lane::{Holder, Slot, add};
+use self::pages::Pages;
+use self::policy::GRANULE;
+use super::lock;
+use super::upstream::{OfDriver, Simulated, Upstream};
+use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
+use crate::driver::{Driver, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Most lanes at a time.
+const MOST_LANES: usize = 1 << 16;
+
+/// An allocator that keeps freed memory for the next request. See the module's text.
+///
+/// [`Figures::peak_active`] is the most that a miss or a call of [`Allocate::figures`] saw: a hit
+/// compares nothing.
+#[derive(Debug)]
+pub struct Caching {
+    // In the order of locking: the arena before a lane.
+    core: Mutex<Core>,
+    lanes: Pages<Slot>,
+    holders: Pages<Holder>,
+    upstream: Box<dyn Upstream>,
+}
+
+/// What lanes share.
+#[derive(Debug, Default)]
+struct Core {
+    arena: Arena,
+    clocks: Vec<Clock>,
+    events: Events,
+    /// Ids of closed lanes whose blocks have all left them.
+    vacant: Vec<u32>,
+    /// Ids of closed lanes that still have blocks.
+    closing: Vec<u32>,
+    peak_active: u64,
+    misses: u64,
+    taken: u64,
+    given_back: u64,
+}
+
+impl Caching {
+    /// An allocator over the memory of a driver, from its pool where it has one.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error.
+    pub fn new(driver: Arc<dyn Driver>) -> Result<Self> {
+        Ok(Self::over(Box::new(OfDriver::new(driver)?)))
+    }
+
+    /// An allocator over `bytes` bytes of memory that does not exist, to try how it would do on a
+    /// device.
+    pub fn simulated(bytes: u64) -> Self {
+        Self::over(Box::new(Simulated::new(bytes)))
+    }
+
+    pub(crate) fn over(upstream: Box<dyn Upstream>) -> Self {
+        Self { core: Mutex::default(), lanes: Pages::new(), holders: Pages::new(), upstream }
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        lock(&self.core)
+    }
+
+    /// Returns the bytes in use, as the lanes' sums are at this moment.
+    fn active(&self, core: &Core) -> u64 {
+        let lanes = 0..core.clocks.len() as u32;
+        lanes.map(|lane| &self.lanes.entry(lane).sums).fold(0, |active: u64, sums| {
+            active.wrapping_add(sums.allocated.load(Relaxed)).wrapping_sub(sums.freed.load(Relaxed))
+        })
+    }
+
+    /// Moves the blocks of a lane's lists to the arena, where they are split and merged.
+    fn drain(&self, core: &mut Core, lane: u32) {
+        let Core { arena, clocks, .. } = core;
+        let clock = &mut clocks[lane as usize];
+        let mut quick = lock(&self.lanes.entry(lane).quick);
+        quick.drain(|block| arena.release(block.node, Owner { lane, stamp: clock.stamp() }));
+    }
+
+    /// Does so for all lanes.
+    fn drain_all(&self, core: &mut Core) {
+        (0..core.clocks.len() as u32).for_each(|lane| self.drain(core, lane));
+    }
+}
+
+// SAFETY: a block is live, in one quick list, or in the arena, which divides what the upstream gave
+// without overlap at multiples of the granule. A lane's quick list only serves requests of that lane,
+// whose stream orders the uses. The arena serves a lane with blocks that it used last itself, that an
+// event has shown to be past, or for whose event its stream waits (`miss`).
+unsafe impl Allocate for Caching {
+    unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
+        let core = &mut *self.core();
+        self.reap(core)?;
+        let id = match core.vacant.pop() {
+            Some(id) => id,
+            None if core.clocks.len() < MOST_LANES => {
+                core.clocks.push(Clock::default());
+                core.clocks.len() as u32 - 1
+            }
+            None => return Err(too_many_lanes()),
+        };
+        core.clocks[id as usize].stream = Some(stream);
+        Ok(Lane { id, stream })
+    }
+
+    unsafe fn close(&self, lane: &Lane) -> Result<()> {
+        let core = &mut *self.core();
+        self.drain(core, lane.id);
+        core.closing.push(lane.id);
+        core.events.close(&mut core.clocks[lane.id as usize], &*self.upstream)
+    }
+
+    fn pause(&self, lane: &Lane) {
+        self.core().clocks[lane.id as usize].paused = true;
+    }
+
+    fn resume(&self, lane: &Lane) {
+        self.core().clocks[lane.id as usize].paused = false;
+    }
+
+    #[inline]
+    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+        let granules = granules(request.bytes)?;
+        let slot = self.lanes.entry(request.lane.id);
+        let mut quick = lock(&slot.quick);
+        let Some(cached) = quick.pop(granules) else {
+            drop(quick);
+            return self.miss(request);
+        };
+        add(&slot.sums.allocated, request.bytes);
+        add(&slot.sums.allocations, 1);
+        drop(quick);
+        self.holders.entry(cached.node).set(request.site, request.lane.id);
+        Ok(Block { address: cached.address, bytes: request.bytes, fresh: false, token: u64::from(cached.node) })
+    }
+
+    #[inline]
+    unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
+        let slot = self.lanes.entry(lane.id);
+        let mut quick = lock(&slot.quick);
+        quick.push(block.bytes.div_ceil(GRANULE), block.address, block.token as u32);
+        add(&slot.sums.freed, block.bytes);
+        add(&slot.sums.frees, 1);
+        Ok(())
+    }
+
+    fn trim(&self, keep: u64) -> Result<u64> {
+        let core = &mut *self.core();
+        self.drain_all(core);
+        let before = core.arena.reserved;
+        let most = self.active(core).saturating_add(keep);
+        self.give_back(core, most)?;
+        let given = before - core.arena.reserved;
+        if keep == 0 {
+            self.upstream.trim()?;
+        }
+        Ok(given)
+    }
+
+    fn figures(&self) -> Figures {
+        self.sum_up(&mut self.core())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.view(&mut self.core())
+    }
+}
+
+impl Drop for Caching {
+    fn drop(&mut self) {
+        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let after = core.events.last_of_all(&core.clocks);
+        for piece in core.arena.segments().into_iter().map(|piece| core.arena.segment(piece)) {
+            // A drop returns no error. SAFETY: all blocks have been freed, or nobody uses them; the
+            // events stand for the last work of all lanes, which are closed.
+            let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
+        }
+        core.events.destroy(&mut core.clocks, &*self.upstream);
+    }
+}
+
+/// Returns the bytes of a block for `bytes`.
+#[inline]
+fn granules(bytes: u64) -> Result<u64> {
+    match bytes {
+        0 => Err(Error::new(ErrorKind::InvalidArgument, "a block of 0 bytes was requested; request at least 1")),
+        _ => Ok(bytes.div_ceil(GRANULE)),
+    }
+}

@@ -1,0 +1,118 @@
+//! What is held, by whom, for figures, snapshots and errors.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::panic::Location;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::arena::ANY;
+use super::{Caching, Core};
+use crate::alloc::lock;
+use crate::alloc::{BlockState, BlockView, Figures, SegmentView, Snapshot};
+use crate::error::counted;
+
+/// Most holders that an error names.
+const MOST_HOLDERS: usize = 5;
+
+impl Caching {
+    pub(super) fn sum_up(&self, core: &mut Core) -> Figures {
+        let active = self.active(core);
+        core.peak_active = core.peak_active.max(active);
+        let mut figures = Figures {
+            active,
+            peak_active: core.peak_active,
+            reserved: core.arena.reserved,
+            peak_reserved: core.arena.peak_reserved,
+            free: core.arena.reserved.saturating_sub(active),
+            largest_free: core.arena.largest_free(),
+            misses: core.misses,
+            taken: core.taken,
+            given_back: core.given_back,
+            ..Figures::default()
+        };
+        for slot in (0..core.clocks.len() as u32).map(|lane| self.lanes.entry(lane)) {
+            let [allocations, frees] = [&slot.sums.allocations, &slot.sums.frees].map(|sum| sum.load(Relaxed));
+            figures.allocations += allocations;
+            figures.blocks = figures.blocks.wrapping_add(allocations).wrapping_sub(frees);
+            lock(&slot.quick).each(|block| {
+                figures.largest_free = figures.largest_free.max(core.arena.node(block.node).bytes);
+            });
+        }
+        figures
+    }
+
+    /// Returns the lane whose quick list has a block, for all such blocks.
+    fn cached(&self, core: &Core) -> HashMap<u32, u32> {
+        let mut cached = HashMap::new();
+        for lane in 0..core.clocks.len() as u32 {
+            lock(&self.lanes.entry(lane).quick).each(|block| {
+                cached.insert(block.node, lane);
+            });
+        }
+        cached
+    }
+
+    pub(super) fn view(&self, core: &mut Core) -> Snapshot {
+        let cached = self.cached(core);
+        let block = |node: u32| {
+            let held = core.arena.node(node);
+            let holder = self.holders.entry(node);
+            let (state, lane, site) = match (held.free, cached.get(&node)) {
+                (Some(owner), _) => (BlockState::Free, Some(owner.lane).filter(|&lane| lane != ANY), None),
+                (None, Some(&lane)) => (BlockState::Cached, Some(lane), None),
+                (None, None) => (BlockState::Active, Some(holder.lane()), holder.site().map(Location::to_string)),
+            };
+            BlockView { address: held.address, bytes: held.bytes, state, lane, site }
+        };
+        let segment = |segment| {
+            let blocks = core.arena.blocks(segment).map(block).collect();
+            let piece = core.arena.segment(segment);
+            SegmentView { address: piece.address, bytes: piece.bytes, blocks }
+        };
+        let segments = core.arena.segments().into_iter().map(segment).collect();
+        Snapshot { figures: self.sum_up(core), segments }
+    }
+
+    /// Says why a request cannot be met: who holds what, the largest first.
+    pub(super) fn who_holds_what(&self, core: &mut Core, wanted: u64) -> String {
+        let cached = self.cached(core);
+        let mut holders: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
+        for node in core.arena.segments().into_iter().flat_map(|segment| core.arena.blocks(segment)) {
+            let held = core.arena.node(node);
+            if held.free.is_none() && !cached.contains_key(&node) {
+                let holder = self.holders.entry(node);
+                let site = holder.site().map_or_else(String::new, Location::to_string);
+                let sum = holders.entry((site, holder.lane())).or_default();
+                *sum = (sum.0 + held.bytes, sum.1 + 1);
+            }
+        }
+        let mut holders: Vec<_> = holders.into_iter().collect();
+        holders.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
+        let figures = self.sum_up(core);
+        let mut text = format!(
+            "the device has no {} for a block: {} in use, {} free in the cache, the largest piece {}",
+            size(wanted),
+            size(figures.active),
+            size(figures.free),
+            size(figures.largest_free)
+        );
+        for (at, ((site, lane), (bytes, blocks))) in holders.iter().take(MOST_HOLDERS).enumerate() {
+            let (before, blocks) = (if at == 0 { "; by line: " } else { ", " }, counted(blocks, "block"));
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{before}{site} holds {} in {blocks} on stream {lane}", size(*bytes));
+        }
+        if holders.len() > MOST_HOLDERS {
+            let _ = write!(text, ", and {} more", holders.len() - MOST_HOLDERS);
+        }
+        text + "; drop what is no longer needed, or use smaller buffers"
+    }
+}
+
+/// A number of bytes in the largest unit of which there is one.
+fn size(bytes: u64) -> String {
+    let unit = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")].into_iter().find(|&(unit, _)| bytes >= unit);
+    unit.map_or_else(
+        || counted(bytes, "byte").to_string(),
+        |(unit, name)| format!("{:.1} {name}", bytes as f64 / unit as f64),
+    )
+}

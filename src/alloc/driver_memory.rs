@@ -1,0 +1,89 @@
+//! The driver's own memory: every block is an allocation of the driver.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::allocate::{Allocate, Block, Figures, Lane, Request, Snapshot};
+use crate::driver::{Driver, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
+
+/// An allocator that keeps nothing: every block is an allocation of the driver. On CUDA a free waits
+/// for all work of the device.
+#[derive(Debug)]
+pub struct DriverMemory {
+    driver: Arc<dyn Driver>,
+    lanes: AtomicU32,
+    active: AtomicU64,
+    peak: AtomicU64,
+    allocations: AtomicU64,
+    frees: AtomicU64,
+}
+
+impl DriverMemory {
+    /// An allocator over the memory of a driver.
+    pub fn new(driver: Arc<dyn Driver>) -> Self {
+        let [active, peak, allocations, frees] = [const { AtomicU64::new(0) }; 4];
+        Self { driver, lanes: AtomicU32::new(0), active, peak, allocations, frees }
+    }
+}
+
+// SAFETY: the driver promises for its allocations what the trait asks of blocks. It frees after all
+// queued work, so new allocations have no former uses, on any stream. Ids of lanes are not used again.
+unsafe impl Allocate for DriverMemory {
+    unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
+        Ok(Lane { id: self.lanes.fetch_add(1, Relaxed), stream })
+    }
+
+    unsafe fn close(&self, _: &Lane) -> Result<()> {
+        Ok(())
+    }
+
+    fn pause(&self, _: &Lane) {}
+
+    fn resume(&self, _: &Lane) {}
+
+    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+        let bytes = request.bytes;
+        if bytes == 0 {
+            return Err(Error::new(ErrorKind::InvalidArgument, "a block of 0 bytes was requested; request at least 1"));
+        }
+        let address = self.driver.alloc(bytes)?;
+        let active = self.active.fetch_add(bytes, Relaxed) + bytes;
+        self.peak.fetch_max(active, Relaxed);
+        self.allocations.fetch_add(1, Relaxed);
+        Ok(Block { address, bytes, fresh: true, token: 0 })
+    }
+
+    unsafe fn free(&self, block: Block, _: &Lane) -> Result<()> {
+        self.active.fetch_sub(block.bytes, Relaxed);
+        self.frees.fetch_add(1, Relaxed);
+        // SAFETY: `alloc` got the address from this driver; the caller promises that no work queued
+        // from now on uses it, and a block is freed once.
+        unsafe { self.driver.free(block.address) }
+    }
+
+    fn trim(&self, _: u64) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn figures(&self) -> Figures {
+        let [active, peak, allocations, frees] =
+            [&self.active, &self.peak, &self.allocations, &self.frees].map(|sum| sum.load(Relaxed));
+        Figures {
+            active,
+            peak_active: peak,
+            reserved: active,
+            peak_reserved: peak,
+            blocks: allocations - frees,
+            allocations,
+            misses: allocations,
+            taken: allocations,
+            given_back: frees,
+            ..Figures::default()
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot { figures: self.figures(), segments: Vec::new() }
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs the allocations of a program again, on any allocator, and says what they cost: the memory
+//! held beside the memory in use, and the time.
+//!
+//! A [`Log`] comes from a file in RMM's columns, from the adaptor [`Logged`](super::Logged), or from
+//! a seed.
+
+#[cfg(feature = "export")]
+mod csv;
+mod log;
+mod random;
+#[cfg(feature = "export")]
+mod svg;
+
+pub use log::{Log, Operation};
+
+use std::panic::Location;
+use std::time::{Duration, Instant};
+
+use super::{Allocate, Block, Figures, Lane, Request};
+use crate::driver::StreamHandle;
+use crate::error::Result;
+
+/// Most samples of the course of a replay.
+const SAMPLES: usize = 1000;
+
+/// What a replay showed.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The most bytes in use at once, by the log.
+    pub peak_active: u64,
+    /// The most bytes that the allocator held at once.
+    pub peak_reserved: u64,
+    /// 1 - largest free block / all free bytes, when the most bytes were in use.
+    pub fragmentation: f64,
+    /// Nanoseconds for a call, the mean over all allocations and frees.
+    pub ns_per_call: f64,
+    /// What the allocator says at the end of the log.
+    pub figures: Figures,
+    /// The course of the replay, in at most about 1,000 samples.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub samples: Vec<Sample>,
+}
+
+impl Outcome {
+    /// Peak reserved over peak active bytes; 1 for a log without allocations.
+    pub fn ratio(&self) -> f64 {
+        if self.peak_active == 0 { 1.0 } else { self.peak_reserved as f64 / self.peak_active as f64 }
+    }
+}
+
+/// A moment of a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Operations before it.
+    pub operations: usize,
+    /// Bytes in use, by the log.
+    pub active: u64,
+    /// Bytes that the allocator held.
+    pub reserved: u64,
+}
+
+/// Runs a log on an allocator, with a lane for each stream of the log, and frees what the log leaves.
+///
+/// No work uses the blocks, so what is measured is the allocator alone.
+///
+/// # Errors
+///
+/// The allocator's first error, such as `OutOfMemory`.
+///
+/// # Safety
+///
+/// - `streams` has a live stream of the allocator's driver for each of [`Log::streams`], which has no
+///   open lane.
+pub unsafe fn replay(log: &Log, allocator: &dyn Allocate, streams: &[StreamHandle]) -> Result<Outcome> {
+    let mut lanes = Vec::with_capacity(streams.len());
+    let mut outcome = Ok(());
+    for &stream in streams.iter().take(log.streams() as usize) {
+        // SAFETY: the caller promises it.
+        match unsafe { allocator.open(stream) } {
+            Ok(lane) => lanes.push(lane),
+            Err(error) => outcome = Err(error),
+        }
+    }
+    let mut run = Run { allocator, lanes: &lanes, blocks: Vec::new() };
+    run.blocks.resize_with(log.slots() as usize, || None);
+    let played = outcome.and_then(|()| run.play(log));
+    let ended = run.end();
+    for lane in &lanes {
+        // SAFETY: this function opened the lane, and has freed all its blocks.
+        unsafe { allocator.close(lane) }?;
+    }
+    ended.and(played)
+}
+
+/// A replay in progress.
+struct Run<'a> {
+    allocator: &'a dyn Allocate,
+    lanes: &'a [Lane],
+    blocks: Vec<Option<Block>>,
+}
+
+impl Run<'_> {
+    fn play(&mut self, log: &Log) -> Result<Outcome> {
+        let (peak, peak_active) = log.peak();
+        let stride = log.operations().len().div_ceil(SAMPLES).max(1);
+        let (mut samples, mut fragmentation, mut active) = (Vec::new(), 0.0, 0);
+        let (mut at, mut took) = (0, Duration::ZERO);
+        while at < log.operations().len() {
+            // The clock stands still while samples are taken.
+            let next = (at / stride + 1) * stride;
+            let stop = if at <= peak && peak < next { peak + 1 } else { next };
+            let stop = if at > peak || stop > at { stop } else { next }.min(log.operations().len());
+            let start = Instant::now();
+            for operation in &log.operations()[at..stop] {
+                active = self.step(operation, active)?;
+            }
+            took += start.elapsed();
+            at = stop;
+            let figures = self.allocator.figures();
+            if at == peak + 1 {
+                fragmentation = figures.fragmentation();
+            }
+            samples.push(Sample { operations: at, active, reserved: figures.reserved });
+        }
+        let figures = self.allocator.figures();
+        let ns_per_call = took.as_nanos() as f64 / log.operations().len().max(1) as f64;
+        Ok(Outcome { peak_active, peak_reserved: figures.peak_reserved, fragmentation, ns_per_call, figures, samples })
+    }
+
+    #[inline]
+    fn step(&mut self, operation: &Operation, active: u64) -> Result<u64> {
+        match *operation {
+            Operation::Alloc { slot, bytes, stream } => {
+                let request = Request { bytes, lane: &self.lanes[stream as usize], site: Location::caller() };
+                self.blocks[slot as usize] = Some(self.allocator.alloc(&request)?);
+                Ok(active + bytes)
+            }
+            Operation::Free { slot, stream } => {
+                let block = self.blocks[slot as usize].take().expect("a log frees what it has allocated");
+                let bytes = block.bytes;
+                // SAFETY: this allocator returned the block, and no work uses it.
+                unsafe { self.allocator.free(block, &self.lanes[stream as usize]) }?;
+                Ok(active - bytes)
+            }
+        }
+    }
+
+    /// Frees what is left.
+    fn end(&mut self) -> Result<()> {
+        let mut outcome = Ok(());
+        for block in self.blocks.drain(..).flatten() {
+            // SAFETY: this allocator returned the block, and no work uses it.
+            outcome = outcome.and(unsafe { self.allocator.free(block, &self.lanes[0]) });
+        }
+        outcome
+    }
+}

@@ -1,0 +1,245 @@
+//! Where a caching allocator takes its memory from, and how it orders streams: the driver, or a
+//! simulation without one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use super::lock;
+use crate::driver::{Driver, EventHandle, StreamHandle};
+use crate::error::{Error, ErrorKind, Result, counted};
+
+/// A piece of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) address: u64,
+    /// Whether no work that used it before may still run.
+    pub(crate) fresh: bool,
+}
+
+/// Memory in large pieces, and the events that order its uses.
+///
+/// # Safety
+///
+/// An implementation promises what [`Driver`] does for the calls of the same names. A piece that was
+/// taken shares no byte with another and begins at a multiple of 256. Work on the stream that took it
+/// runs after all its former uses.
+pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
+    /// Takes `bytes` bytes, whose first use is on `stream`.
+    ///
+    /// # Safety
+    ///
+    /// - `stream` is live.
+    unsafe fn take(&self, bytes: u64, stream: StreamHandle) -> Result<Taken>;
+
+    /// Gives a piece back, even if it returns an error.
+    ///
+    /// # Safety
+    ///
+    /// - `take` returned the address for this number of bytes.
+    /// - Work that uses the piece has run, or the latest records of `after` stand for it, or
+    ///   [`orders_itself`](Self::orders_itself) is true and it is queued. No later work uses it.
+    unsafe fn give(&self, address: u64, bytes: u64, after: &[EventHandle]) -> Result<()>;
+
+    /// Whether `give` lets all queued work run first, so that it needs no events.
+    fn orders_itself(&self) -> bool;
+
+    /// Lets the driver have what it caches itself.
+    fn trim(&self) -> Result<()>;
+
+    fn event_create(&self) -> Result<EventHandle>;
+    /// # Safety
+    ///
+    /// As in [`Streams`](crate::driver::Streams), for this and the following.
+    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()>;
+    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
+    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool>;
+    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()>;
+}
+
+/// The memory of a driver: its pool where it has one, or else its plain allocations. What goes back
+/// to the pool waits for its uses on a stream of its own, and the host waits for nothing. Giving a
+/// plain allocation back waits for all work of the device.
+#[derive(Debug)]
+pub(crate) struct OfDriver {
+    driver: Arc<dyn Driver>,
+    /// The stream on which memory goes back to the pool.
+    returns: Option<StreamHandle>,
+}
+
+impl OfDriver {
+    pub(crate) fn new(driver: Arc<dyn Driver>) -> Result<Self> {
+        let returns = if driver.has_pool() { Some(driver.stream_create()?) } else { None };
+        Ok(Self { driver, returns })
+    }
+
+    /// Makes the stream of returns wait for an event.
+    ///
+    /// # Safety
+    ///
+    /// - `event` is live.
+    unsafe fn follow(&self, event: EventHandle, returns: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises; the stream lives as long as `self`.
+        let queued = unsafe { self.driver.event_wait(event, returns) };
+        if queued.is_err() {
+            // The memory goes back in any case, so the host waits instead. The first error is the
+            // one to report. SAFETY: as the caller promises.
+            let _ = unsafe { self.driver.event_synchronize(event) };
+        }
+        queued
+    }
+}
+
+impl Drop for OfDriver {
+    fn drop(&mut self) {
+        if let Some(returns) = self.returns {
+            // A drop returns no error. SAFETY: nothing else has the stream.
+            let _ = unsafe { self.driver.stream_destroy(returns) };
+        }
+    }
+}
+
+// SAFETY: the driver promises all of it. Memory of the pool is ordered on the stream that takes it.
+unsafe impl Upstream for OfDriver {
+    unsafe fn take(&self, bytes: u64, stream: StreamHandle) -> Result<Taken> {
+        match self.returns {
+            // SAFETY: the caller's stream is live.
+            Some(_) => Ok(Taken { address: unsafe { self.driver.pool_alloc(bytes, stream) }?, fresh: false }),
+            None => Ok(Taken { address: self.driver.alloc(bytes)?, fresh: true }),
+        }
+    }
+
+    unsafe fn give(&self, address: u64, _: u64, after: &[EventHandle]) -> Result<()> {
+        let Some(returns) = self.returns else {
+            // SAFETY: `take` got the address from this driver, which lets queued work run first.
+            return unsafe { self.driver.free(address) };
+        };
+        // SAFETY: the events are live, as the caller promises.
+        let followed = after.iter().fold(Ok(()), |so_far, &event| so_far.and(unsafe { self.follow(event, returns) }));
+        // SAFETY: `take` got the address from the pool; all work that uses it has run, or the stream
+        // waits for it now.
+        followed.and(unsafe { self.driver.pool_free(address, returns) })
+    }
+
+    fn orders_itself(&self) -> bool {
+        self.returns.is_none()
+    }
+
+    fn trim(&self) -> Result<()> {
+        let Some(returns) = self.returns else { return Ok(()) };
+        // What is still on its way back stays in the pool. SAFETY: the stream lives as long as `self`.
+        unsafe { self.driver.stream_synchronize(returns) }?;
+        self.driver.pool_trim(0)
+    }
+
+    fn event_create(&self) -> Result<EventHandle> {
+        self.driver.event_create()
+    }
+
+    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.driver.event_destroy(event) }
+    }
+
+    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.driver.event_record(event, stream) }
+    }
+
+    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.driver.event_wait(event, stream) }
+    }
+
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
+        // SAFETY: as the caller promises.
+        unsafe { self.driver.event_query(event) }
+    }
+
+    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.driver.stream_synchronize(stream) }
+    }
+}
+
+/// Memory of a number of bytes that does not exist, for replays without a device: work has run as
+/// soon as it is queued.
+#[derive(Debug)]
+pub(crate) struct Simulated {
+    bytes: u64,
+    state: Mutex<Pieces>,
+}
+
+#[derive(Debug, Default)]
+struct Pieces {
+    bytes: u64,
+    next: u64,
+    pieces: BTreeMap<u64, u64>,
+}
+
+impl Simulated {
+    /// Memory of `bytes` bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self { bytes, state: Mutex::new(Pieces { next: 1 << 40, ..Pieces::default() }) }
+    }
+}
+
+// SAFETY: nothing uses the memory, and no address is given out twice.
+unsafe impl Upstream for Simulated {
+    unsafe fn take(&self, bytes: u64, _: StreamHandle) -> Result<Taken> {
+        let mut taken = lock(&self.state);
+        if bytes > self.bytes - taken.bytes {
+            let free = counted(self.bytes - taken.bytes, "byte");
+            let wanted = counted(bytes, "byte");
+            return Err(Error::new(
+                ErrorKind::OutOfMemory,
+                format!("the simulated memory has {free} left, not {wanted}"),
+            ));
+        }
+        let address = taken.next;
+        taken.next += bytes.next_multiple_of(1 << 21);
+        taken.bytes += bytes;
+        taken.pieces.insert(address, bytes);
+        Ok(Taken { address, fresh: true })
+    }
+
+    unsafe fn give(&self, address: u64, bytes: u64, _: &[EventHandle]) -> Result<()> {
+        let mut taken = lock(&self.state);
+        assert_eq!(taken.pieces.remove(&address), Some(bytes), "a piece is given back once and whole");
+        taken.bytes -= bytes;
+        Ok(())
+    }
+
+    fn orders_itself(&self) -> bool {
+        true
+    }
+
+    fn trim(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn event_create(&self) -> Result<EventHandle> {
+        Ok(EventHandle(0))
+    }
+
+    unsafe fn event_destroy(&self, _: EventHandle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn event_record(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn event_wait(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn event_query(&self, _: EventHandle) -> Result<bool> {
+        Ok(true)
+    }
+
+    unsafe fn stream_synchronize(&self, _: StreamHandle) -> Result<()> {
+        Ok(())
+    }
+}

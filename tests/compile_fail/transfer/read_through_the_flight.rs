@@ -1,0 +1,10 @@
+use warpstride::{DeviceArray, PinnedBuffer, Stream};
+
+fn attack(stream: &Stream, array: &DeviceArray<f32>, host: PinnedBuffer<f32>) {
+    let copy = stream.download(array, host).unwrap();
+    println!("{}", copy[0]);
+}
+
+fn main() {
+    let _ = attack;
+}

@@ -1,0 +1,298 @@
+//! Copies that borrow host memory for a scope or own it in flight, and page-locked memory.
+
+use std::sync::Arc;
+
+use warpstride::device::Device;
+use warpstride::driver::trace::{Call, Method, Trace};
+use warpstride::memory::PinnedMemory;
+use warpstride::transfer::{HostSlice, HostSliceMut, InFlight};
+use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::Random;
+use crate::permutes::device;
+
+cases! {
+    Any borrowed_copies_come_back,
+    Any owned_copies_give_their_memory_back,
+    Any parts_go_by_boxes_in_every_direction,
+    Any a_frame_goes_round_without_an_allocation,
+    Any shapes_and_devices_are_checked,
+    Any a_failed_copy_gives_its_memory_back,
+    Any what_is_empty_asks_nothing_of_the_driver,
+    Any pinned_memory_has_a_limit_and_is_given_back,
+    SoftwareGpu("it loses no device to a call that was made to fail") every_call_of_a_copy_may_fail,
+}
+
+fn borrowed_copies_come_back(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let stream = device.stream().unwrap();
+        let elements: Vec<u32> = Random::new(1).elements(1500);
+        let pinned = device.pinned_from(&elements[500..1000]).unwrap();
+        let mut array = device.alloc_array::<u32>(&[3, 500]).unwrap();
+        let (mut pageable, mut locked) = (vec![0; 500], device.pinned_zeros::<u32>(500).unwrap());
+        let mut registered = elements[1000..].to_vec();
+        let mut fixed = [0_u32; 500];
+        let count = stream
+            .scope(|s| {
+                let view = array.view_mut();
+                let (first, rest) = view.split_at(0, 1)?;
+                let (second, third) = rest.split_at(0, 1)?;
+                s.upload(&elements[..500], first)?;
+                s.upload(&pinned, second)?;
+                s.upload(s.register(&mut registered)?, third)?;
+                s.download(array.slice(0, ..1, 1)?, &mut pageable)?;
+                s.download(array.slice(0, 1..2, 1)?, &mut locked)?;
+                s.download(array.slice(0, 2.., 1)?, &mut fixed)?;
+                Ok(array.len())
+            })
+            .unwrap();
+        assert_eq!(count, 1500);
+        assert!([&pageable[..], &locked, &fixed].concat() == elements);
+        assert!(registered == elements[1000..]);
+    });
+}
+
+fn owned_copies_give_their_memory_back(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let stream = device.stream().unwrap();
+        let elements: Vec<u16> = Random::new(2).elements(999);
+        let mut combined = device.write_combined::<u16>(999).unwrap();
+        combined.fill(7);
+        combined.write(0, &elements[..500]).unwrap();
+        assert_eq!(combined.write_from(500, elements[500..].iter().copied().chain([1, 2])), Ok(499));
+        let mut arrays = [(); 4].map(|()| device.alloc_array::<u16>(&[27, 37]).unwrap());
+        let [a, b, c, d] = &mut arrays;
+        let first = stream.upload(combined, a).unwrap();
+        let second = stream.upload(device.pinned_from(&elements).unwrap(), b).unwrap();
+        let third = stream.upload(elements.clone(), c).unwrap();
+        let mut fourth = stream.upload(elements.clone().into_boxed_slice(), d).unwrap();
+        while !fourth.is_done().unwrap() {}
+        assert!(*fourth.wait().unwrap() == elements && third.wait().unwrap() == elements);
+        assert!(*second.wait().unwrap() == elements);
+        assert_eq!(first.wait().unwrap().len(), 999);
+        for array in &arrays {
+            let pinned = stream.download(array, device.pinned(999).unwrap()).unwrap();
+            let boxed = stream.download(array, vec![0; 999].into_boxed_slice()).unwrap();
+            let vector = stream.download(array, vec![0; 999]).unwrap();
+            assert!(*pinned.wait().unwrap() == elements && *boxed.wait().unwrap() == elements);
+            assert!(vector.wait().unwrap() == elements);
+        }
+    });
+}
+
+/// A block of a volume goes from a block of a volume on the host to another place on the device,
+/// within the device, and back; what lies around stays.
+fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let stream = device.stream().unwrap();
+        let source: Vec<u32> = Random::new(3).elements(6 * 8 * 10);
+        let block = |from: [usize; 3]| {
+            let cut =
+                |layout: Layout, axis: usize| layout.slice(axis, from[axis]..from[axis] + [2, 3, 4][axis], 1).unwrap();
+            (0..3).fold(Layout::row_major(&[6, 8, 10]).unwrap(), cut)
+        };
+        let [mut first, mut second] = [(); 2].map(|()| device.zeros::<u32>(480).unwrap());
+        let mut result = vec![9; 480];
+        stream
+            .scope(|s| {
+                let (from, to) = (block([1, 2, 3]), block([4, 0, 6]));
+                s.upload(HostSlice::with_layout(&source, from)?, first.view_mut_with(to)?)?;
+                s.stream().copy(first.view_with(to)?, second.view_mut_with(block([0, 5, 1]))?)?;
+                let back = HostSliceMut::with_layout(&mut result, block([3, 3, 3]).reverse(0)?)?;
+                s.download(second.view_with(block([0, 5, 1]))?.reverse(0)?, back)
+            })
+            .unwrap();
+        let mut expected = vec![9; 480];
+        for index in (0..24).map(|number| [number / 12, number / 4 % 3, number % 4]) {
+            let at = |layout: Layout| layout.offset_of(&index).unwrap();
+            expected[at(block([3, 3, 3]))] = source[at(block([1, 2, 3]))];
+        }
+        assert_eq!(result, expected);
+        let on_device = second.download().unwrap();
+        assert_eq!(on_device.iter().filter(|&&element| element != 0).count(), 24, "no row beyond the block");
+    });
+}
+
+/// The `out=` form: one pinned buffer for all frames, on both ways of lending it.
+fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    let stream = device.stream().unwrap();
+    let mut frame = device.alloc_array::<f32>(&[3, 21, 38]).unwrap();
+    let mut host = device.pinned_zeros::<f32>(frame.len()).unwrap();
+    let mut out = device.pinned_zeros::<f32>(frame.len()).unwrap();
+    // The first turn makes the event that the others use again.
+    for turn in 0..5 {
+        let before = trace.calls().len();
+        host.fill(turn as f32);
+        host = stream.upload(host, &mut frame).unwrap().wait().unwrap();
+        stream.scope(|s| s.download(&frame, &mut out)).unwrap();
+        assert!(out.iter().all(|&value| value == turn as f32));
+        let calls = &trace.calls()[before..];
+        let allocates = |call: &&Call| {
+            matches!(call, Call::Alloc { .. } | Call::PoolAlloc { .. } | Call::AllocHost { .. } | Call::EventCreate {})
+        };
+        assert!(turn == 0 || !calls.iter().any(|call| allocates(&call)), "{calls:?}");
+    }
+}
+
+fn shapes_and_devices_are_checked(setup: &Setup) {
+    let (device, other) = (device(setup), device(setup));
+    let stream = device.stream().unwrap();
+    let mut array = device.alloc_array::<u8>(&[2, 3]).unwrap();
+    let mut elsewhere = other.alloc_array::<u8>(&[2, 3]).unwrap();
+    let refused = |outcome: Result<()>, kind: ErrorKind, part: &str| {
+        let error = outcome.unwrap_err();
+        assert!(error.kind() == kind && error.to_string().contains(part), "{error}");
+    };
+    refused(stream.scope(|s| s.upload(&[0; 5], &mut array)), ErrorKind::InvalidArgument, "5 elements and the view");
+    refused(stream.scope(|s| s.upload(&[0; 6], &mut elsewhere)), ErrorKind::InvalidArgument, "different devices");
+    refused(stream.copy(&array, &mut elsewhere), ErrorKind::InvalidArgument, "different devices");
+    let six = [0; 6];
+    let turned = Layout::row_major(&[2, 3]).unwrap().t();
+    let turned = HostSlice::with_layout(&six, turned).unwrap();
+    refused(stream.scope(|s| s.upload(turned, &mut array)), ErrorKind::Layout, "equal shapes");
+    refused(
+        stream
+            .scope(|s| s.upload(turned, array.view_mut().t()))
+            .and(Err(warpstride::Error::new(ErrorKind::Io, "went"))),
+        ErrorKind::Io,
+        "went",
+    );
+    refused(HostSlice::with_layout(&[0_u8; 5], *array.layout()).map(drop), ErrorKind::Layout, "storage of 6 elements");
+    let twice = Layout::new(&[2], &[0], 0, 1).unwrap();
+    refused(HostSliceMut::with_layout(&mut [0_u8; 1], twice).map(drop), ErrorKind::Layout, "an element twice");
+    // The transpose of a matrix is none for the copy engine; the error says what is.
+    let mut large = device.alloc_array::<u8>(&[90, 70]).unwrap();
+    let host = vec![0_u8; 6300];
+    refused(
+        stream.scope(|s| s.upload(HostSlice::with_layout(&host, Layout::row_major(&[70, 90])?.t())?, &mut large)),
+        ErrorKind::Layout,
+        "ops::copy_into",
+    );
+    let error = stream.upload(vec![0; 7], &mut array).unwrap_err();
+    assert!(error.error().kind() == ErrorKind::InvalidArgument && error.into_host() == [0; 7]);
+    let mut combined = device.write_combined::<u8>(3).unwrap();
+    refused(combined.write(2, &[1, 2]), ErrorKind::InvalidArgument, "2 elements from index 2");
+    refused(combined.write_from(4, [1]).map(drop), ErrorKind::InvalidArgument, "buffer of 3");
+}
+
+/// Memory that a failed copy gives back is the program's alone, even if the copy was queued.
+fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let trace = Arc::new(Trace::new(Arc::clone(driver)));
+        let device = Device::with_driver(trace.clone()).unwrap();
+        // That of the zeros, so that no event orders the two.
+        let stream = device.default_stream().clone();
+        let mut array = device.alloc_array::<u64>(&[4]).unwrap();
+        let mut host = device.pinned::<u64>(4).unwrap();
+        let methods = [Method::EventCreate, Method::CopyH2d, Method::EventRecord, Method::EventSynchronize];
+        for (method, is_queued) in methods.into_iter().zip([false, false, true, true]) {
+            array = DeviceArray::new(device.zeros(4).unwrap(), &[4]).unwrap();
+            device.synchronize().unwrap();
+            host.copy_from_slice(&[1, 2, 3, 4]);
+            trace.fail_method(method);
+            let failed = stream.upload(host, &mut array).and_then(InFlight::wait).unwrap_err();
+            assert!(failed.to_string().contains("injected"), "{failed}");
+            host = failed.into_host();
+            host.fill(9);
+            trace.fail_nothing();
+            let found = array.to_vec().unwrap();
+            assert_eq!(found, if is_queued { [1, 2, 3, 4] } else { [0; 4] }, "failing {method:?}");
+        }
+        trace.fail_method(Method::EventSynchronize);
+        let failed = stream.download(&array, host).unwrap().wait().unwrap_err();
+        trace.fail_nothing();
+        let mut host = failed.into_host();
+        host.fill(9);
+        device.synchronize().unwrap();
+        assert_eq!(host[..], [9; 4], "no copy writes it any more");
+    });
+}
+
+fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    let mut array = device.alloc_array::<f64>(&[0, 3]).unwrap();
+    let before = trace.calls().len();
+    let (pinned, combined) = (device.pinned_zeros::<f64>(0).unwrap(), device.write_combined::<f64>(0).unwrap());
+    let stream = device.default_stream();
+    let pinned = stream.upload(pinned, &mut array).unwrap().wait().unwrap();
+    drop(stream.upload(combined, &mut array).unwrap());
+    assert_eq!(stream.download(&array, pinned).unwrap().wait().unwrap().len(), 0);
+    stream.copy(&array, &mut device.alloc_array(&[0, 3]).unwrap()).unwrap();
+    assert_eq!(trace.calls()[before..], []);
+}
+
+fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    device.set_pinned_limit(10 << 12);
+    let buffers = [3, 4].map(|pages| device.pinned::<u8>(pages << 12).unwrap());
+    let error = device.pinned::<u32>(4 << 10).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+    assert!(error.to_string().contains("hold 28672 of the device's limit of 40960 bytes"), "{error}");
+    let before = trace.calls().len();
+    drop(buffers);
+    assert_eq!(trace.calls()[before..], [], "a drop asks nothing of the driver");
+    let held = PinnedMemory { held: 7 << 12, in_use: 0, cached: 7 << 12, peak: 7 << 12, limit: 10 << 12 };
+    assert_eq!(device.pinned_memory(), held);
+    drop(device.pinned::<u64>(4 << 9).unwrap());
+    assert_eq!(trace.calls()[before..], [], "what is cached is used again");
+    assert_eq!(device.trim_pinned(4 << 12), Ok(4 << 12));
+    let whole = device.pinned::<u8>(10 << 12).unwrap();
+    assert_eq!(device.pinned_memory().held, 10 << 12, "what was cached made room");
+    drop((device, whole));
+    assert!(trace.live().is_empty(), "{:?}", trace.live());
+}
+
+/// Uses all copies and all kinds of memory once.
+fn everything(driver: Arc<Trace>) -> Result<()> {
+    let device = Device::with_driver(driver)?;
+    let stream = device.stream()?;
+    let elements: Vec<u32> = (0..48).collect();
+    let mut array = device.alloc_array::<u32>(&[6, 8])?;
+    let mut registered = elements.clone();
+    let mut result = device.pinned_zeros::<u32>(24)?;
+    stream.scope(|s| {
+        s.upload(s.register(&mut registered)?, &mut array)?;
+        s.download(array.slice(1, ..4, 1)?, &mut result)
+    })?;
+    assert!(result.chunks(4).zip(elements.chunks(8)).all(|(half, row)| *half == row[..4]));
+    drop(stream.upload(elements.clone(), &mut array)?);
+    drop(stream.download(&array, device.pinned::<u32>(48)?)?);
+    let other = device.stream()?;
+    let copied = ops::contiguous(&array)?;
+    let flight = other.download(&copied, device.pinned::<u32>(48)?)?;
+    let mut combined = device.write_combined(48)?;
+    combined.write(0, &elements)?;
+    stream.upload(combined, &mut array)?.wait()?;
+    let mut copy = device.alloc_array(&[6, 8])?;
+    other.copy(&array, &mut copy)?;
+    let mut back = other.download(&copy, vec![0; 48])?;
+    while !back.is_done()? {}
+    assert_eq!(back.wait()?, elements);
+    assert_eq!(flight.wait()?[..], elements);
+    device.synchronize()?;
+    device.trim_pinned(0)?;
+    Ok(())
+}
+
+fn every_call_of_a_copy_may_fail(setup: &Setup) {
+    let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    everything(clean.clone()).unwrap();
+    assert!(clean.live().is_empty(), "{:?}", clean.live());
+    for (index, call) in clean.calls().iter().enumerate() {
+        let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+        trace.fail_nth(index);
+        // Where a drop or a look at parked memory fails, the rest gives the right values.
+        if let Err(error) = everything(trace.clone()) {
+            assert!(error.to_string().contains("injected"), "failing {call}: {error}");
+        }
+        assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
+    }
+}

@@ -1,0 +1,181 @@
+//! The cache over the late software GPU, whose work runs in any order that waits and events allow:
+//! a block that another lane gets too early shows as wrong bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpstride::alloc::{Allocate, Block, Caching, Lane, Request};
+use warpstride::driver::soft::{Config, Soft};
+use warpstride::driver::trace::Trace;
+use warpstride::driver::{Driver, EventHandle, Memory, StreamHandle, Streams};
+use warpstride::error::ErrorKind;
+
+use crate::long::short_or_long;
+
+use super::Random;
+
+/// Bytes of a block that are written and read, at both ends.
+const ENDS: u64 = 64;
+
+/// A block in use, with the value of its bytes.
+struct Held {
+    block: Block,
+    lane: usize,
+    value: u8,
+}
+
+struct Program {
+    /// The test's own calls go here, and the allocator's through `trace`, which makes them fail.
+    soft: Arc<Soft>,
+    trace: Arc<Trace>,
+    caching: Arc<Caching>,
+    lanes: Vec<Lane>,
+    event: EventHandle,
+    held: Vec<Held>,
+    live: BTreeMap<u64, u64>,
+    random: Random,
+}
+
+impl Program {
+    fn new(seed: u64) -> Self {
+        let soft = Arc::new(Soft::with_config(Config { seed, memory_bytes: 24 << 20, ..Config::default() }));
+        let trace = Arc::new(Trace::new(Arc::clone(&soft) as Arc<dyn Driver>));
+        let caching = Arc::new(Caching::new(Arc::clone(&trace) as Arc<dyn Driver>).unwrap());
+        let lane = |_| {
+            let stream = soft.stream_create().unwrap();
+            // SAFETY: the stream lives as long as the program.
+            unsafe { caching.open(stream) }.unwrap()
+        };
+        let lanes = (0..8).map(lane).collect();
+        let event = soft.event_create().unwrap();
+        let (held, live, random) = (Vec::new(), BTreeMap::new(), Random(seed));
+        Self { soft, trace, caching, lanes, event, held, live, random }
+    }
+
+    fn stream(&self, lane: usize) -> StreamHandle {
+        self.lanes[lane].stream
+    }
+
+    /// Fills both ends of a block.
+    fn fill(&self, held: &Held) {
+        let bytes = held.block.bytes.min(ENDS);
+        for at in [held.block.address, held.block.address + held.block.bytes - bytes] {
+            // SAFETY: the range lies in a live block, whose last uses the stream waits for.
+            unsafe { self.soft.fill(at, held.value, bytes, self.stream(held.lane)) }.unwrap();
+        }
+    }
+
+    /// Reads both ends of a block.
+    fn check(&self, held: &Held) {
+        let bytes = held.block.bytes.min(ENDS);
+        let mut found = [[0; ENDS as usize]; 2];
+        for (end, at) in found.iter_mut().zip([held.block.address, held.block.address + held.block.bytes - bytes]) {
+            // SAFETY: the range lies in a live block; the bytes live until the wait below.
+            unsafe { self.soft.copy_d2h(end.as_mut_ptr(), at, bytes as usize, self.stream(held.lane)) }.unwrap();
+        }
+        // SAFETY: the stream is live.
+        unsafe { self.soft.stream_synchronize(self.stream(held.lane)) }.unwrap();
+        let right = found.iter().all(|end| end[..bytes as usize].iter().all(|&byte| byte == held.value));
+        assert!(right, "a block of {} bytes was used by two at a time", held.block.bytes);
+    }
+
+    fn alloc(&mut self) {
+        let lane = self.random.below(8) as usize;
+        let most = [2 << 10, 200 << 10, 5 << 20][self.random.below(3) as usize];
+        let bytes = if self.random.below(3) == 0 { 1 << self.random.below(20) } else { 1 + self.random.below(most) };
+        match self.caching.alloc(&Request::new(bytes, &self.lanes[lane])) {
+            Ok(block) => {
+                let before = self.live.range(..block.address + bytes).next_back();
+                assert!(before.is_none_or(|(_, &end)| end <= block.address), "live blocks overlap");
+                self.live.insert(block.address, block.address + bytes);
+                // A fresh block may be used anywhere first.
+                let lane = if block.fresh { self.random.below(8) as usize } else { lane };
+                let held = Held { block, lane, value: self.random.below(256) as u8 };
+                self.fill(&held);
+                self.held.push(held);
+            }
+            Err(error) => assert!(matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Driver), "{error}"),
+        }
+    }
+
+    /// Uses a block on another stream.
+    fn hand_on(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.held.len() as u64) as usize;
+        let (from, to) = (self.held[at].lane, self.random.below(8) as usize);
+        // SAFETY: the event and both streams are live.
+        unsafe { self.soft.event_record(self.event, self.stream(from)) }.unwrap();
+        // SAFETY: as above.
+        unsafe { self.soft.event_wait(self.event, self.stream(to)) }.unwrap();
+        self.held[at].lane = to;
+        self.held[at].value = self.random.below(256) as u8;
+        self.fill(&self.held[at]);
+    }
+
+    fn free(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.held.len() as u64) as usize;
+        let held = self.held.swap_remove(at);
+        // A check waits for the stream, and would hide what runs late.
+        if self.random.below(8) == 0 {
+            self.check(&held);
+        }
+        self.live.remove(&held.block.address);
+        // SAFETY: the allocator gave it out, and its work is queued on the lane's stream.
+        unsafe { self.caching.free(held.block, &self.lanes[held.lane]) }.unwrap();
+    }
+
+    /// Returns the calls that the allocator has made.
+    fn run(mut self, operations: usize) -> usize {
+        for _ in 0..operations {
+            match self.random.below(16) {
+                0..8 => self.alloc(),
+                8..10 => self.hand_on(),
+                _ => self.free(),
+            }
+        }
+        for held in std::mem::take(&mut self.held) {
+            self.check(&held);
+            // SAFETY: as in `free`.
+            unsafe { self.caching.free(held.block, &self.lanes[held.lane]) }.unwrap();
+        }
+        let figures = self.caching.figures();
+        assert_eq!((figures.active, figures.blocks), (0, 0));
+        let Self { soft, trace, caching, lanes, .. } = self;
+        for lane in &lanes {
+            // SAFETY: no block names the lane any more. It is closed even if a call fails.
+            let _ = unsafe { caching.close(lane) };
+            // SAFETY: nothing uses the stream from now on.
+            unsafe { soft.stream_destroy(lane.stream) }.unwrap();
+        }
+        drop(caching);
+        assert!(trace.live().is_empty(), "leaked: {:?}", trace.live());
+        trace.calls().len()
+    }
+}
+
+/// The long form runs 10^6 operations.
+#[test]
+fn no_block_is_used_by_two_at_a_time() {
+    for seed in 0..64 {
+        Program::new(seed).run(short_or_long(150, 15_625));
+    }
+}
+
+/// The short form makes every 37th call fail.
+#[test]
+fn every_call_to_the_driver_may_fail() {
+    for seed in 0..short_or_long(1, 4) {
+        let calls = Program::new(seed).run(300);
+        assert!(calls > 300, "only {calls} calls");
+        for call in (1..calls).step_by(short_or_long(37, 1)) {
+            let program = Program::new(seed);
+            program.trace.fail_nth(call);
+            program.run(300);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Replays: the bars of memory, and logs that a program reads.
+
+use warpstride::alloc::Caching;
+use warpstride::alloc::replay::{Log, replay};
+use warpstride::driver::StreamHandle;
+
+use crate::long::short_or_long;
+
+const STREAMS: [StreamHandle; 4] = [StreamHandle(1), StreamHandle(2), StreamHandle(3), StreamHandle(4)];
+
+/// The long form runs 10^6 operations for each seed.
+#[test]
+fn peak_reserved_is_within_a_tenth_of_peak_active() {
+    for seed in 0..5 {
+        let log = Log::random(seed, short_or_long(20_000, 1_000_000));
+        // SAFETY: a simulation has no streams.
+        let outcome = unsafe { replay(&log, &Caching::simulated(80 << 30), &STREAMS) }.unwrap();
+        assert!(outcome.ratio() <= 1.10, "seed {seed}: {}", outcome.ratio());
+        assert!(outcome.peak_active > 19 << 30, "seed {seed}: {}", outcome.peak_active);
+        assert_eq!((outcome.figures.active > 0, outcome.samples.len() > 500), (true, true), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_log_is_the_same_for_a_seed() {
+    assert_eq!(Log::random(3, 1000), Log::random(3, 1000));
+    assert_ne!(Log::random(3, 1000), Log::random(4, 1000));
+}
+
+#[cfg(feature = "export")]
+mod logs {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use proptest::prelude::*;
+    use warpstride::alloc::replay::Operation;
+    use warpstride::alloc::{Allocate, Logged, Request};
+
+    use super::*;
+
+    /// Rows as RMM writes them.
+    const RMM: &str = "Thread,Time,Action,Pointer,Size,Stream\n\
+        8,14:02:11.000001,allocate,0x7f0a40000000,1024,0x0\n\
+        8,14:02:11.000002,allocate failure,0x0,99999999999,0x0\n\
+        8,14:02:11.000003,allocate,0x7f0a40000400,512,0x5581\n\
+        8,14:02:11.000004,allocate,0x0,0,0x0\n\
+        8,14:02:11.000005,free,0x7f0a40000000,1024,0x5581\n\
+        8,14:02:11.000006,free,0x0,0,0x0\n\
+        9,14:02:11.000007,allocate,0x7f0a40000000,2048,0x0\n";
+
+    #[test]
+    fn a_log_of_rmm_is_read() {
+        let log = Log::read(RMM.as_bytes()).unwrap();
+        assert_eq!(
+            log.operations(),
+            [
+                Operation::Alloc { slot: 0, bytes: 1024, stream: 0 },
+                Operation::Alloc { slot: 1, bytes: 512, stream: 1 },
+                Operation::Free { slot: 0, stream: 1 },
+                Operation::Alloc { slot: 0, bytes: 2048, stream: 0 },
+            ]
+        );
+        assert_eq!((log.slots(), log.streams(), log.peak()), (2, 2, (3, 2560)));
+        // SAFETY: a simulation has no streams.
+        let outcome = unsafe { replay(&log, &Caching::simulated(1 << 30), &STREAMS) }.unwrap();
+        assert_eq!((outcome.peak_active, outcome.peak_reserved, outcome.figures.blocks), (2560, 2 << 20, 2));
+        assert!(outcome.svg().unwrap().contains("reserved"));
+        assert!(Log::default().operations().is_empty());
+    }
+
+    #[test]
+    fn a_log_that_is_written_is_read_again() {
+        let log = Log::random(1, 5000);
+        let mut text = Vec::new();
+        log.write(&mut text).unwrap();
+        assert_eq!(Log::read(text.as_slice()).unwrap().peak(), log.peak());
+        let again = Log::read(text.as_slice()).unwrap();
+        assert_eq!((again.operations().len(), again.slots()), (5000, log.slots()));
+    }
+
+    /// A place for a log that the test keeps.
+    #[derive(Clone, Default)]
+    struct Place(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Place {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_log_of_an_allocator_is_read_again() {
+        let place = Place::default();
+        let logged = Logged::new(Caching::simulated(1 << 30), Box::new(place.clone()));
+        // SAFETY: a simulation has no streams.
+        let lane = unsafe { logged.open(StreamHandle(1)) }.unwrap();
+        for bytes in [100, 200, 100] {
+            let block = logged.alloc(&Request::new(bytes, &lane)).unwrap();
+            // SAFETY: it was just given out, and nothing uses it.
+            unsafe { logged.free(block, &lane) }.unwrap();
+        }
+        let text = place.0.lock().unwrap().clone();
+        let log = Log::read(text.as_slice()).unwrap();
+        assert_eq!((log.operations().len(), log.peak()), (6, (2, 200)), "{}", String::from_utf8_lossy(&text));
+    }
+
+    #[test]
+    fn a_log_that_is_none_is_refused_with_its_line() {
+        const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
+        for (text, parts) in [
+            ("a,b\n1,2\n", vec!["no column `Action`"]),
+            ("", vec!["no column `Action`"]),
+            ("\n0,0,allocate,0x1,12,0\n0,0,free,0x2,12,0\n", vec!["line 3", "0x2 is freed, but is not allocated"]),
+            ("\n0,0,allocate,0x1,12,0\n0,0,allocate,0x1,12,0\n", vec!["line 3", "has not been freed"]),
+            ("\n0,0,allocate,zebra,12,0\n", vec!["line 2", "`zebra` is not a pointer"]),
+            ("\n0,0,allocate,0x1,-12,0\n", vec!["line 2", "`-12` is not a number of bytes"]),
+            ("\n0,0,allocate,0x1,2000000000000000,0\n", vec!["line 2", "than any device has"]),
+            ("\n0,0,realloc,0x1,12,0\n", vec!["line 2", "`realloc` is not an action"]),
+            ("\n0,0,allocate\n", vec!["line 2", "only 3 fields"]),
+        ] {
+            let columns = if text.starts_with('\n') { COLUMNS } else { "" };
+            let error = Log::read(format!("{columns}{text}").as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), warpstride::ErrorKind::InvalidArgument, "{error}");
+            parts.iter().for_each(|part| assert!(error.to_string().contains(part), "{part:?} is not in {error}"));
+        }
+        let long = format!("{COLUMNS}\n{}", "9".repeat(1 << 20));
+        assert!(Log::read(long.as_bytes()).unwrap_err().to_string().contains("has more than 4096 bytes"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: short_or_long(200, 20_000), failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Any text is read or refused, and what is read can be replayed.
+        #[test]
+        fn any_text_is_read_or_refused(
+            mut text in prop::collection::vec(any::<u8>(), 0..300),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            from_rmm in any::<bool>(),
+        ) {
+            if from_rmm {
+                text = RMM.into();
+                edits.iter().for_each(|(at, byte)| *at.get_mut(text.as_mut_slice()) = *byte);
+            }
+            if let Ok(log) = Log::read(text.as_slice()) {
+                let streams: Vec<_> = (0..u64::from(log.streams())).map(StreamHandle).collect();
+                // SAFETY: a simulation has no streams.
+                let outcome = unsafe { replay(&log, &Caching::simulated(1 << 40), &streams) };
+                prop_assert!(outcome.is_ok() || log.peak().1 > 1 << 39);
+            }
+        }
+    }
+}
