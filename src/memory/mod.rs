@@ -3,10 +3,10 @@
 //! All uses of one buffer are totally ordered, whatever their streams: a buffer remembers the
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
 //! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
-//! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
-//! those that do not wait. Dropping a buffer is safe at any time, also while a stream is captured
-//! ([`Stream::capture`]): its memory goes to the device's allocator, in the order of streams, and
-//! nothing waits.
+//! return when they are done, and several threads of the host do large ones; [`crate::transfer`]
+//! has those that do not wait. Dropping a buffer is safe at any time, also while a stream is
+//! captured ([`Stream::capture`]): its memory goes to the device's allocator, in the order of
+//! streams, and nothing waits.
 
 mod allocation;
 mod fresh;
