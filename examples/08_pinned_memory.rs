@@ -22,59 +22,44 @@
 
 use std::time::Instant;
 
+use warpstride::DeviceArray;
 use warpstride::device::{Backend, Device};
 use warpstride::error::Result;
-use warpstride::{DeviceArray, Stream};
 
 const COPIES: usize = 5;
 
 fn main() -> Result<()> {
     let device = Device::open(Backend::Auto)?;
-    let timed = device.counters()?.is_none();
-    let len = if timed { 1 << 25 } else { 1 << 14 };
+    let len = if device.counters()?.is_none() { 1 << 25 } else { 1 << 14 };
     println!("{} bytes to {}, by kind of host memory", len * size_of::<f32>(), device.info().name);
 
     let numbers: Vec<f32> = (0..len).map(|i| i as f32).collect();
     let mut array = device.alloc_array::<f32>(&[len])?;
     let stream = device.stream()?;
-    let bench = |name: &str,
-                 array: &mut DeviceArray<f32>,
-                 copies: &mut dyn FnMut(&Stream, &mut DeviceArray<f32>) -> Result<()>|
-     -> Result<()> {
-        copies(&stream, array)?; // the first one wakes everything up
-        let start = Instant::now();
-        copies(&stream, array)?;
-        let gbps = (COPIES * len * size_of::<f32>()) as f64 / start.elapsed().as_secs_f64() / 1e9;
-        let speed = if timed { format!("{gbps:5.1} GB/s") } else { "no GB/s without a GPU".to_owned() };
-        println!("{name:<15} {speed}, right: {}", array.to_vec()? == numbers);
-        Ok(())
-    };
 
     // A scope ends when its copies have run, so the time is that of the copies.
-    bench("pageable", &mut array, &mut |stream, array| {
-        stream.scope(|s| (0..COPIES).try_for_each(|_| s.upload(&numbers, &mut *array)))
-    })?;
+    let speed = gbps(&numbers, || stream.scope(|s| (0..COPIES).try_for_each(|_| s.upload(&numbers, &mut array))))?;
+    show("pageable", speed, &array, &numbers)?;
+
     let pinned = device.pinned_from(&numbers)?;
-    bench("pinned", &mut array, &mut |stream, array| {
-        stream.scope(|s| (0..COPIES).try_for_each(|_| s.upload(&pinned, &mut *array)))
-    })?;
+    let speed = gbps(&numbers, || stream.scope(|s| (0..COPIES).try_for_each(|_| s.upload(&pinned, &mut array))))?;
+    show("pinned", speed, &array, &numbers)?;
+
+    // Registering is part of the time: it pays after some copies.
     let mut copy = numbers.clone();
-    bench("registered", &mut array, &mut |stream, array| {
+    let registered = || {
         stream.scope(|s| {
             let locked: &[f32] = s.register(&mut copy)?.into_slice();
-            (0..COPIES).try_for_each(|_| s.upload(locked, &mut *array))
+            (0..COPIES).try_for_each(|_| s.upload(locked, &mut array))
         })
-    })?;
-    let mut combined = Some(device.write_combined(len)?);
-    bench("write-combined", &mut array, &mut |stream, array| {
-        for _ in 0..COPIES {
-            if let Some(mut host) = combined.take() {
-                host.write(0, &numbers)?;
-                combined = Some(stream.upload(host, &mut *array)?.wait()?);
-            }
-        }
-        Ok(())
-    })?;
+    };
+    let speed = gbps(&numbers, registered)?;
+    show("registered", speed, &array, &numbers)?;
+
+    let mut combined = device.write_combined(len)?;
+    combined.write(0, &numbers)?;
+    let speed = gbps(&numbers, || stream.scope(|s| (0..COPIES).try_for_each(|_| s.upload(&combined, &mut array))))?;
+    show("write-combined", speed, &array, &numbers)?;
 
     let before = device.pinned_memory();
     drop((pinned, combined));
@@ -85,5 +70,20 @@ fn main() -> Result<()> {
     );
     println!("given back to the system: {} bytes", device.trim_pinned(0)?);
     println!("\nquestion: how many copies must a buffer take part in before locking its pages pays?");
+    Ok(())
+}
+
+/// Returns the GB/s of [`COPIES`] copies of the numbers, after a first turn that wakes everything up.
+fn gbps(numbers: &[f32], mut copies: impl FnMut() -> Result<()>) -> Result<f64> {
+    copies()?;
+    let start = Instant::now();
+    copies()?;
+    Ok((COPIES * size_of_val(numbers)) as f64 / start.elapsed().as_secs_f64() / 1e9)
+}
+
+fn show(name: &str, gbps: f64, array: &DeviceArray<f32>, numbers: &[f32]) -> Result<()> {
+    let is_gpu = array.device().counters()?.is_none();
+    let speed = if is_gpu { format!("{gbps:5.1} GB/s") } else { "no GB/s without a GPU".to_owned() };
+    println!("{name:<15} {speed}, right: {}", array.to_vec()? == numbers);
     Ok(())
 }

@@ -1,17 +1,20 @@
 //! The host sides of copies: slices, whole or under a layout.
 
+use std::fmt;
+
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::memory::PinnedBuffer;
+use crate::memory::{PinnedBuffer, WriteCombined};
 
 use super::Registered;
 
 /// Host memory that a copy reads: a slice in C order, or under a layout of its own.
 ///
 /// A whole slice has the number of elements of the device's view, and any shape. Slices, arrays,
-/// `Vec`s, pinned buffers and registered memory become one with `into()`, which copies call.
-#[derive(Debug, Clone, Copy)]
+/// `Vec`s, pinned and write-combined buffers and registered memory become one with `into()`, which
+/// copies call.
+#[derive(Clone, Copy)]
 pub struct HostSlice<'a, T> {
     elements: &'a [T],
     layout: Option<Layout>,
@@ -19,7 +22,6 @@ pub struct HostSlice<'a, T> {
 
 /// Host memory that a copy writes: a slice in C order, or under a layout of its own. See
 /// [`HostSlice`].
-#[derive(Debug)]
 pub struct HostSliceMut<'a, T> {
     elements: &'a mut [T],
     layout: Option<Layout>,
@@ -144,6 +146,12 @@ impl<'a, T: Element> From<&'a mut PinnedBuffer<T>> for HostSliceMut<'a, T> {
     }
 }
 
+impl<'a, T: Element> From<&'a WriteCombined<T>> for HostSlice<'a, T> {
+    fn from(elements: &'a WriteCombined<T>) -> Self {
+        elements.as_slice_in_flight().into()
+    }
+}
+
 impl<'scope, T> From<Registered<'scope, T>> for HostSlice<'scope, T> {
     fn from(memory: Registered<'scope, T>) -> Self {
         (&*memory.into_slice()).into()
@@ -155,3 +163,21 @@ impl<'scope, T> From<Registered<'scope, T>> for HostSliceMut<'scope, T> {
         memory.into_slice().into()
     }
 }
+
+/// Prints no elements: reading write-combined memory is slow.
+macro_rules! debug {
+    ($slice:ident) => {
+        impl<T: Element> fmt::Debug for $slice<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($slice))
+                    .field("dtype", &T::DTYPE)
+                    .field("len", &self.elements.len())
+                    .field("layout", &self.layout)
+                    .finish()
+            }
+        }
+    };
+}
+
+debug!(HostSlice);
+debug!(HostSliceMut);

@@ -135,6 +135,18 @@ impl Stream {
     /// # Errors
     ///
     /// As [`Scope::upload`](super::Scope::upload), with the host memory.
+    ///
+    /// Nothing can read the memory before it is given back:
+    ///
+    /// ```compile_fail,E0382
+    /// # use warpstride::{DeviceArray, PinnedBuffer, Stream};
+    /// # fn attack(stream: &Stream, array: &DeviceArray<f32>, host: PinnedBuffer<f32>) -> warpstride::Result<()> {
+    /// let copy = stream.download(array, host)?;
+    /// println!("{}", host[0]); // the copy owns `host`
+    /// copy.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn download<'d, H: LendMut>(
         &self,
         src: impl Into<View<'d, H::Element>>,

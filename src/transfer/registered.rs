@@ -184,10 +184,11 @@ mod tests {
         ) {
             let driver = Soft::with_config(Default::default());
             let mut room = vec![0_u8; ROOM];
+            let locked_from = NonNull::from(&mut room[first..]).cast();
             let base = NonNull::from(room.as_mut_slice()).cast::<u8>();
             let pieces = Pieces::new(&driver, PAGE);
-            // SAFETY: both lie within the room, which outlives the pieces.
-            unsafe { pieces.lock(base.byte_add(first), len) }.unwrap();
+            // SAFETY: the bytes lie within the room, which outlives the pieces.
+            unsafe { pieces.lock(locked_from, len) }.unwrap();
             let row_pitch = width + gaps[0];
             let slice_pitch = height * row_pitch + gaps[1];
             let place = Place::Host(base.as_ptr().wrapping_add(start));

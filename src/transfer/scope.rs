@@ -108,8 +108,7 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the numbers of elements differ, or if the view is on another device, or
-    /// while the stream is captured;
+    /// `InvalidArgument` if the numbers of elements differ, or if the view is on another device;
     /// `Layout` if the shapes differ, or if the elements lie in too many rows for copies; else the
     /// error of the driver call.
     pub fn upload<'d, T: Element>(

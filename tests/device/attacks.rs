@@ -73,6 +73,7 @@ fn forget_pinned_memory(setup: &Setup) {
 }
 
 /// The scope unlocks what it has locked, whatever the closure does with the value.
+#[expect(clippy::forget_non_drop, reason = "the attack relies on a drop that the type need not have")]
 fn forget_registered_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));

@@ -33,13 +33,16 @@ fn borrowed_copies_come_back(setup: &Setup) {
         let mut array = device.alloc_array::<u32>(&[3, 500]).unwrap();
         let (mut pageable, mut locked) = (vec![0; 500], device.pinned_zeros::<u32>(500).unwrap());
         let mut registered = elements[1000..].to_vec();
+        let mut combined = device.write_combined::<u32>(500).unwrap();
+        combined.write(0, &elements[..500]).unwrap();
         let mut fixed = [0_u32; 500];
         let count = stream
             .scope(|s| {
-                let view = array.view_mut();
+                let mut view = array.view_mut();
+                s.upload(&elements[1000..], view.view_mut().slice(0, ..1, 1)?)?;
                 let (first, rest) = view.split_at(0, 1)?;
                 let (second, third) = rest.split_at(0, 1)?;
-                s.upload(&elements[..500], first)?;
+                s.upload(&combined, first)?;
                 s.upload(&pinned, second)?;
                 s.upload(s.register(&mut registered)?, third)?;
                 s.download(array.slice(0, ..1, 1)?, &mut pageable)?;

@@ -1,6 +1,7 @@
 //! Write-combined host memory: page-locked, written past the host's caches.
 
 use std::fmt;
+use std::slice;
 
 use super::{Elements, Lent};
 use crate::device::{Context, Device};
@@ -57,7 +58,7 @@ impl<T: Element> WriteCombined<T> {
         let first = self.0.first().as_ptr();
         // SAFETY: the block holds `len` elements, which `self` borrows exclusively, so the range
         // lies within it and is not that of `elements`.
-        unsafe { first.add(at).copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
+        unsafe { first.wrapping_add(at).copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         Ok(())
     }
 
@@ -73,7 +74,7 @@ impl<T: Element> WriteCombined<T> {
         let mut written = 0;
         for element in elements.into_iter().take(room) {
             // SAFETY: `at + written` is below `len`, and `self` borrows the block exclusively.
-            unsafe { first.add(at + written).write(element) };
+            unsafe { first.wrapping_add(at + written).write(element) };
             written += 1;
         }
         Ok(written)
@@ -84,13 +85,20 @@ impl<T: Element> WriteCombined<T> {
         let first = self.0.first().as_ptr();
         for at in 0..self.len() {
             // SAFETY: `at` is below `len`, and `self` borrows the block exclusively.
-            unsafe { first.add(at).write(value) };
+            unsafe { first.wrapping_add(at).write(value) };
         }
     }
 
     /// Takes out what must outlast a copy on the device of `context`; `None` if there is nothing.
     pub(crate) fn into_lent(self, context: &Context) -> Option<Lent> {
         self.0.into_lent(context)
+    }
+
+    /// Returns the elements, for a copy by the device. The host must not read them.
+    pub(crate) fn as_slice_in_flight(&self) -> &[T] {
+        // SAFETY: the block holds `len` initialised elements, and a slice of none may dangle. Only
+        // `&mut self` writes them.
+        unsafe { slice::from_raw_parts(self.0.first().as_ptr(), self.0.len) }
     }
 
     /// Returns the first element, for a copy.
