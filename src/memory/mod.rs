@@ -4,9 +4,9 @@
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
 //! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
 //! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
-//! those that do not wait. Dropping a buffer is safe at any time: the driver lets queued work that
-//! uses it run first. On CUDA a drop waits for all work in the device's primary context, including
-//! other libraries', and must not happen while a stream is captured into a graph.
+//! those that do not wait. Dropping a buffer is safe at any time and never waits: its memory goes
+//! back to the allocator, which gives it out again behind the work that uses it. See
+//! [`crate::alloc`].
 
 mod allocation;
 mod host;
@@ -126,7 +126,8 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// Returns the device address of the first element, aligned to 256 bytes, or 0 for an empty
     /// buffer. It is valid as long as the buffer lives. The buffer does not see work that is queued
-    /// by this address alone: the caller must order it, also before the drop.
+    /// by this address alone: the caller must order it after the work that is queued on the stream of
+    /// the allocation, and before the drop.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }

@@ -177,7 +177,7 @@ impl Program {
         let snapshot = self.caching.snapshot();
         let figures = snapshot.figures;
         assert_eq!((figures.active, figures.blocks), (self.active, self.held.len() as u64));
-        assert_eq!(figures.reserved, snapshot.segments.iter().map(|segment| segment.bytes).sum());
+        assert_eq!(figures.reserved, snapshot.segments.iter().map(|segment| segment.bytes).sum::<u64>());
         let mut active = BTreeSet::new();
         for segment in &snapshot.segments {
             let mut at = segment.address;
