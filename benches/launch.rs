@@ -35,14 +35,30 @@ const OF_1_MIB: [(&str, &[usize], &[usize]); 3] = [
     ("a permute of 5 axes of 1 MiB", &[16, 8, 16, 8, 16], &[4, 2, 0, 3, 1]),
 ];
 
+/// Kernels of a graph, and its launches between two waits: a GPU takes longer to run one than the
+/// host to launch it.
+const NODES: usize = 100;
+const GRAPHS: u64 = 8;
+
 /// Measures an operation without the waits for its queued work.
-fn measure(c: &mut Criterion, device: &Device, name: &str, mut operation: impl FnMut() -> Result<()>) {
+fn measure(c: &mut Criterion, device: &Device, name: &str, operation: impl FnMut() -> Result<()>) {
+    measure_batches(c, device, name, BATCH, operation);
+}
+
+/// Measures an operation in batches without the waits behind them.
+fn measure_batches(
+    c: &mut Criterion,
+    device: &Device,
+    name: &str,
+    batch: u64,
+    mut operation: impl FnMut() -> Result<()>,
+) {
     c.bench_function(name, |bencher| {
         bencher.iter_custom(|iterations| {
             let mut time = Duration::ZERO;
             let mut left = iterations;
             while left > 0 {
-                let batch = left.min(BATCH);
+                let batch = left.min(batch);
                 let start = Instant::now();
                 for _ in 0..batch {
                     operation().expect("it is queued");
@@ -89,6 +105,25 @@ fn host_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     Ok(())
 }
 
+/// Measures launches of graphs: of kernels on two buffers, and on a pair of buffers each.
+fn graphs(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
+    let (_, shape, axes) = SHAPES[1];
+    let stream = device.default_stream();
+    for (what, pairs) in [("on two buffers", 1), ("on a pair of buffers each", NODES)] {
+        let sources = (0..pairs).map(|_| device.alloc_array::<f32>(shape)).collect::<Result<Vec<_>>>()?;
+        let mut results = (0..pairs).map(|_| device.alloc_array::<f32>(shape)).collect::<Result<Vec<_>>>()?;
+        let graph = stream.capture(|s| {
+            (0..NODES).try_for_each(|node| {
+                let at = node % pairs;
+                ops::copy_into(sources[at].view().permuted_axes(axes)?, &mut results[at], s)
+            })
+        })?;
+        let name = format!("{on}: launch a graph of {NODES} small permutes {what}");
+        measure_batches(c, device, &name, GRAPHS, || black_box(&graph).launch(stream));
+    }
+    Ok(())
+}
+
 /// Measures permutes into new buffers beside launches of a kept plan into a kept one.
 fn new_buffers(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     for (what, shape, axes) in OF_1_MIB {
@@ -114,6 +149,7 @@ fn launches(c: &mut Criterion) {
     let (_, device) = idle::Idle::device();
     host_cost(c, "idle", &device).expect("an idle driver refuses none of it");
     new_buffers(c, "idle", &device).expect("an idle driver refuses none of it");
+    graphs(c, "idle", &device).expect("an idle driver refuses none of it");
     match Device::open(Backend::Cuda(0)) {
         Ok(device) => on_gpu(c, &device).expect("the GPU does it"),
         Err(reason) => println!("without a GPU only our part is measured: {reason}"),
@@ -124,6 +160,7 @@ fn launches(c: &mut Criterion) {
 fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
     host_cost(c, "cuda, no context current", device)?;
     new_buffers(c, "cuda, no context current", device)?;
+    graphs(c, "cuda, no context current", device)?;
     driver_cost(c, "cuda, no context current", device)?;
     let context = cudarc::driver::CudaContext::new(0).expect("the context that the device is open with");
     context.bind_to_thread().expect("it is alive");
@@ -134,7 +171,8 @@ fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
 #[cfg(not(feature = "cudarc"))]
 fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
     host_cost(c, "cuda", device)?;
-    new_buffers(c, "cuda", device)
+    new_buffers(c, "cuda", device)?;
+    graphs(c, "cuda", device)
 }
 
 /// Measures the driver's own part: a launch of a kernel that does nothing, with few parameters and

@@ -39,14 +39,15 @@ fn main() -> Result<()> {
     let stream = device.stream()?;
     let bench = |name: &str,
                  array: &mut DeviceArray<f32>,
-                 copies: &mut dyn FnMut(&Stream, &mut DeviceArray<f32>) -> Result<()>| {
+                 copies: &mut dyn FnMut(&Stream, &mut DeviceArray<f32>) -> Result<()>|
+     -> Result<()> {
         copies(&stream, array)?; // the first one wakes everything up
         let start = Instant::now();
         copies(&stream, array)?;
         let gbps = (COPIES * len * size_of::<f32>()) as f64 / start.elapsed().as_secs_f64() / 1e9;
         let speed = if timed { format!("{gbps:5.1} GB/s") } else { "no GB/s without a GPU".to_owned() };
         println!("{name:<15} {speed}, right: {}", array.to_vec()? == numbers);
-        Result::Ok(())
+        Ok(())
     };
 
     // A scope ends when its copies have run, so the time is that of the copies.

@@ -31,7 +31,7 @@
 //! | operations | [`mod@array`], [`view`], [`transfer`], [`ops`] | which elements go where: a plan from layouts alone, then a launch |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | ownership, and which use waits for which |
 //! | files | `io` | NumPy's files, and outputs that replace others whole |
-//! | the seam | [`driver`] | one trait in three parts, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
+//! | the seam | [`driver`] | one trait in four parts, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
 //! | the software GPU | `interp` | PTX: parsed, executed warp by warp, counted |
 //! | ground | [`error`], [`counters`], [`element`], [`launch_shape`], [`layout`] | numbers and text; no device |
 //!
@@ -98,7 +98,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use layout::Layout;
 pub use memory::{DeviceBuffer, PinnedBuffer};
 pub use ops::Plan;
-pub use stream::{Event, Stream};
+pub use stream::{Event, Graph, Stream, Updated};
 pub use view::{View, ViewMut};
 
 /// The README's code is a test.

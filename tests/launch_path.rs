@@ -201,6 +201,30 @@ fn a_change_of_stream_costs_waits_of_streams_and_nothing_else() {
     assert_eq!((allocations, calls), (0, Calls { launches: REPEATS, orders: 2 * REPEATS, others: 0 }));
 }
 
+/// A launch of a graph is one call of the driver, however many kernels and buffers it has, and the
+/// waits of streams are those of any operation.
+#[test]
+fn a_graph_is_one_launch() {
+    let (driver, device, source, mut destination) = setup();
+    let streams = [(); 2].map(|()| device.stream().unwrap());
+    let small = streams[0].capture(|s| {
+        (0..100).try_for_each(|_| ops::copy_into(source.view(&[96, 40])?, destination.view_mut(&[96, 40])?, s))
+    });
+    let small = small.unwrap();
+    only_launches("a graph of 100 copies", 1, &driver, || small.launch(&streams[0]));
+    let mut buffers: Vec<_> = (0..200).map(|_| device.alloc::<f32>(100).unwrap()).collect();
+    let large =
+        streams[0].capture(|s| buffers.iter_mut().try_for_each(|b| ops::fill_into(1.0, b.view_mut(&[100])?, s)));
+    let large = large.unwrap();
+    only_launches("a graph of 200 buffers", 1, &driver, || large.launch(&streams[0]));
+    let mut turn = 0;
+    let (allocations, calls) = cost(&driver, || {
+        turn += 1;
+        large.launch(&streams[turn % 2])
+    });
+    assert_eq!((allocations, calls), (0, Calls { launches: REPEATS, orders: 2 * REPEATS, others: 0 }));
+}
+
 #[test]
 fn what_is_counted_is_seen() {
     let (driver, device, ..) = setup();

@@ -41,6 +41,10 @@ impl DriverMemory {
 // after all queued work, so they have no former uses, on any stream; its pool orders uses by streams.
 // Ids of lanes are not used again.
 unsafe impl Allocate for DriverMemory {
+    fn is_over(&self, driver: &Arc<dyn Driver>) -> bool {
+        Arc::ptr_eq(&self.driver, driver)
+    }
+
     unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
         Ok(Lane { id: self.lanes.fetch_add(1, Relaxed), stream })
     }
@@ -48,10 +52,6 @@ unsafe impl Allocate for DriverMemory {
     unsafe fn close(&self, _: &Lane) -> Result<()> {
         Ok(())
     }
-
-    fn pause(&self, _: &Lane) {}
-
-    fn resume(&self, _: &Lane) {}
 
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let bytes = request.bytes;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
+use warpstride::stream::Stream;
 use warpstride::view::{View, ViewMut};
 
 use super::verify::Launch;
@@ -44,6 +45,25 @@ impl<S: Element, D: Element> ColdRuns<S, D> {
             }
             launch(&parts[part], sources.view(set)?, results.view_mut(set)?)
         })?)
+    }
+
+    /// Device times of a graph for each set, which captures what `queue` queues. `None` for more
+    /// sets than `most_sets`.
+    pub(super) fn time_graphs(
+        &mut self,
+        samples: usize,
+        most_sets: usize,
+        mut queue: impl FnMut(View<'_, S>, ViewMut<'_, D>, &Stream) -> Result<(), Error>,
+    ) -> Result<Option<Timing>> {
+        let Self { rotation, sources, results } = self;
+        if rotation.sets() > most_sets {
+            return Ok(None);
+        }
+        let device = rotation.device().clone();
+        let stream = device.default_stream();
+        let capture = |set| stream.capture(|s| queue(sources.view(set)?, results.view_mut(set)?, s));
+        let graphs: Vec<_> = (0..rotation.sets()).map(capture).collect::<Result<_, Error>>()?;
+        Ok(Some(measure::time(&device, stream, samples, || graphs[rotation.advance()].launch(stream))?))
     }
 
     /// Microseconds of the host's clock from one launch to the next, where many follow each other.

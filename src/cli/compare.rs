@@ -21,6 +21,7 @@ use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Group, Record, Subject};
 use warpstride::roofline::run::Run;
 use warpstride::roofline::table::{Table, VARIANT};
+use warpstride::stream::Stream;
 use warpstride::view::{View, ViewMut};
 
 use super::cold_runs::ColdRuns;
@@ -31,11 +32,14 @@ use super::{args, array_bytes, by_width, ensure_room, input, message, open, refe
 
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
-/// The same for `column_loop`, whose one run is a launch for every column.
+/// The same for `column_loop`, whose one run is a launch for every column, and for its graph.
 const SLOW_SAMPLES: usize = 5;
 /// Columns that `column_loop` is timed by at once, so that all their launches are queued before the
 /// first runs: a stream's queue holds about a thousand.
 const COLUMNS_AT_ONCE: usize = 256;
+/// Most columns of all the sets together that have a graph each. With more the graph is not timed:
+/// it would take seconds to make them, and gigabytes.
+const MAX_NODES: usize = 1 << 18;
 /// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of
 /// two cores.
 const MAX_COUNTED: usize = 1 << 25;
@@ -137,29 +141,48 @@ enum Kernel {
     /// Moves as many bytes and nothing else: what a transpose is measured against.
     Copy,
     Transpose(Variant),
+    /// The launches of `column_loop`, captured once.
+    ColumnLoopGraph,
 }
 
 impl Kernel {
+    /// The rows of these variants, below the copy's. A graph follows the loop that it captures.
+    fn all(variants: &[Variant]) -> Vec<Self> {
+        let rows = variants.iter().flat_map(|&variant| {
+            let graph = (variant == Variant::ColumnLoop).then_some(Self::ColumnLoopGraph);
+            [Self::Transpose(variant)].into_iter().chain(graph)
+        });
+        [Self::Copy].into_iter().chain(rows).collect()
+    }
+
     fn name(self) -> String {
         match self {
             Self::Copy => "copy".into(),
             Self::Transpose(variant) => variant.to_string(),
+            Self::ColumnLoopGraph => format!("{}_graph", Variant::ColumnLoop),
         }
     }
 
-    /// Its entry, and how often that is launched.
-    fn launches(self, target: Target, rows: usize, cols: usize, width: usize) -> Result<(Option<&'static str>, u64)> {
+    /// Its entry, and how often that is launched; `None` in a graph, whose nodes no model knows.
+    fn launches(
+        self,
+        target: Target,
+        rows: usize,
+        cols: usize,
+        width: usize,
+    ) -> Result<(Option<&'static str>, Option<u64>)> {
         let (source, result) = (Layout::row_major(&[rows, cols])?, Layout::row_major(&[cols, rows])?);
         Ok(match self {
             Self::Copy => {
                 let align = Align::ALLOCATION;
                 let entry = PermutePlan::new(&source, align, &source, align, width, target)?.entry();
-                (entry, u64::from(entry.is_some()))
+                (entry, Some(u64::from(entry.is_some())))
             }
             Self::Transpose(variant) => {
                 let plan = TransposePlan::new(&source, &result, width, variant)?;
-                (plan.entry(), plan.launches())
+                (plan.entry(), Some(plan.launches()))
             }
+            Self::ColumnLoopGraph => (TransposePlan::new(&source, &result, width, Variant::ColumnLoop)?.entry(), None),
         })
     }
 
@@ -167,6 +190,7 @@ impl Kernel {
     fn samples(self, cols: usize) -> (usize, Vec<Range<usize>>) {
         let (samples, at_once) = match self {
             Self::Transpose(Variant::ColumnLoop) => (SLOW_SAMPLES, COLUMNS_AT_ONCE),
+            Self::ColumnLoopGraph => (SLOW_SAMPLES, cols.max(1)),
             _ => (SAMPLES, cols.max(1)),
         };
         (samples, (0..cols.max(1)).step_by(at_once).map(|first| first..cols.min(first + at_once)).collect())
@@ -178,7 +202,8 @@ pub(super) struct Row {
     pub(super) variant: String,
     /// The kernel's entry; `None` where there is nothing to launch.
     pub(super) entry: Option<&'static str>,
-    pub(super) launches: u64,
+    /// `None` in a graph.
+    pub(super) launches: Option<u64>,
     /// On the named device.
     pub(super) verified: bool,
     /// Timed runs that are wanted.
@@ -205,7 +230,8 @@ impl Row {
     ) -> Record {
         let Self { variant, entry, launches, verified, samples, timing, counters } = self;
         let bytes = (shape[0] * shape[1] * dtype.width()) as u64;
-        let predicted = model.zip(counters).map(|(model, counters)| model.predict(&counters, bytes, bytes, launches));
+        let predicted = model.zip(counters).zip(launches);
+        let predicted = predicted.map(|((model, counters), launches)| model.predict(&counters, bytes, bytes, launches));
         let subject = Subject::new(Group::Transpose, "transpose", dtype, &shape, [bytes; 2]);
         let subject = Subject { variant: Some(variant), ..subject };
         let record = Record { samples, counters, predicted, ..Record::new(subject, entry, verified) };
@@ -266,7 +292,8 @@ fn ladder<T: Element + Pod>(
     variants: &[Variant],
     output: &Output,
 ) -> Result<(Vec<Row>, Option<DriverKind>)> {
-    let progress = output.progress(variants.len() + 2);
+    let kernels = Kernel::all(variants);
+    let progress = output.progress(kernels.len() + 1);
     progress.doing("preparing");
     let transposed = matrix.transposed()?;
     let mut bench = Bench::new(&devices.named, matrix, &transposed)?;
@@ -277,8 +304,7 @@ fn ladder<T: Element + Pod>(
     });
     let counted_on = if counted.is_some() { devices.counting.as_ref() } else { Some(&devices.named) };
     progress.step();
-    let kernels = [Kernel::Copy].into_iter().chain(variants.iter().copied().map(Kernel::Transpose));
-    let mut rows = Vec::with_capacity(variants.len() + 1);
+    let mut rows = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         progress.doing(kernel.name());
         let mut row = bench.row(kernel)?;
@@ -311,11 +337,16 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
         let matrix = self.matrix;
         let (rows, cols) = (matrix.rows, matrix.cols);
         let (samples, parts) = kernel.samples(cols);
-        let timing = match &mut self.cold {
-            Some(cold) if verified => Some(cold.time_parts(samples, &parts, |columns, source, result| {
+        let timing = match (kernel, self.cold.as_mut().filter(|_| verified)) {
+            (Kernel::ColumnLoopGraph, Some(cold)) => {
+                cold.time_graphs(samples, MAX_NODES / cols.max(1), |source, result, on| {
+                    queue(Kernel::Transpose(Variant::ColumnLoop), matrix, 0..cols, source, result, on)
+                })?
+            }
+            (_, Some(cold)) => Some(cold.time_parts(samples, &parts, |columns, source, result| {
                 launch(kernel, matrix, columns.clone(), source, result)
             })?),
-            _ => None,
+            (_, None) => None,
         };
         let (entry, launches) = kernel.launches(Target::of(self.device), rows, cols, size_of::<T>())?;
         Ok(Row { variant: kernel.name(), entry, launches, verified, samples, timing, counters })
@@ -332,7 +363,7 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
     fn run(&self, kernel: Kernel) -> Result<(bool, Option<Counters>)> {
         let expected = match kernel {
             Kernel::Copy => self.matrix.elements.as_slice(),
-            Kernel::Transpose(_) => self.transposed,
+            Kernel::Transpose(_) | Kernel::ColumnLoopGraph => self.transposed,
         };
         let all = 0..self.matrix.cols;
         verify(self.device, &self.source, expected, |source, result| {
@@ -341,7 +372,7 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
     }
 }
 
-/// Queues `kernel` for some columns of the matrix; a copy is always of all.
+/// Queues `kernel` on the default stream, as [`queue`] does.
 fn launch<T: Element>(
     kernel: Kernel,
     matrix: &Matrix<T>,
@@ -349,8 +380,20 @@ fn launch<T: Element>(
     source: View<'_, T>,
     result: ViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let (rows, cols) = (matrix.rows, matrix.cols);
     let stream = source.device().default_stream();
+    queue(kernel, matrix, columns, source, result, stream)
+}
+
+/// Queues `kernel` for some columns of the matrix; a copy is always of all.
+fn queue<T: Element>(
+    kernel: Kernel,
+    matrix: &Matrix<T>,
+    columns: Range<usize>,
+    source: View<'_, T>,
+    result: ViewMut<'_, T>,
+    stream: &Stream,
+) -> Result<(), Error> {
+    let (rows, cols) = (matrix.rows, matrix.cols);
     match kernel {
         Kernel::Copy => ops::copy_into(source, result, stream),
         Kernel::Transpose(variant) => {
@@ -361,6 +404,10 @@ fn launch<T: Element>(
             };
             let result = result.split_axis(0, &[cols, rows])?.slice(0, columns.clone(), 1)?;
             ops::transpose_into(view.slice(1, columns, 1)?, result, Some(variant), stream)
+        }
+        Kernel::ColumnLoopGraph => {
+            let column_loop = Kernel::Transpose(Variant::ColumnLoop);
+            stream.capture(|s| queue(column_loop, matrix, columns, source, result, s))?.launch(stream)
         }
     }
 }
@@ -382,7 +429,8 @@ fn shown(run: &Run, counted_on: Option<DriverKind>, model: Option<DeviceModel>) 
 /// The meaning of the columns of a GPU's table: which kernels could not be queued before they ran,
 /// and which device counted.
 fn timed_footer(gapped: &[&str], counted_on: Option<DriverKind>) -> String {
-    let mut text = format!("ms: median of {SAMPLES} runs (column_loop: {SLOW_SAMPLES}), each with a cold L2 cache.");
+    let mut text =
+        format!("ms: median of {SAMPLES} runs (column_loop and its graph: {SLOW_SAMPLES}), each with a cold L2 cache.");
     if !gapped.is_empty() {
         text += &format!(" Gaps between launches included: {}.", gapped.join(", "));
     }

@@ -1,8 +1,9 @@
 //! The state that all objects of one open device share.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use super::Kernels;
 use crate::alloc::Allocate;
 use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
@@ -13,6 +14,8 @@ use crate::stream::{Inner, Stream, foreign};
 pub(crate) struct Context {
     driver: Arc<dyn Driver>,
     allocator: Arc<dyn Allocate>,
+    /// The kernels, which handles of the device and graphs keep.
+    kernels: OnceLock<Weak<Kernels>>,
     /// All streams. Each stays until its drop has retired its event.
     streams: Mutex<Vec<Weak<Inner>>>,
     /// Notified when a stream leaves the list.
@@ -36,6 +39,7 @@ impl Context {
             pinned: HostPool::new(Arc::clone(&driver)),
             driver,
             allocator,
+            kernels: OnceLock::new(),
             streams: Mutex::default(),
             left: Condvar::new(),
             retired: Mutex::default(),
@@ -51,6 +55,15 @@ impl Context {
     /// Returns the allocator of buffers.
     pub(crate) fn allocator(&self) -> &dyn Allocate {
         self.allocator.as_ref()
+    }
+
+    pub(super) fn enter_kernels(&self, kernels: &Arc<Kernels>) {
+        self.kernels.get_or_init(|| Arc::downgrade(kernels));
+    }
+
+    /// Returns the kernels; `None` once nothing is left that can launch them.
+    pub(crate) fn kernels(&self) -> Option<Arc<Kernels>> {
+        self.kernels.get()?.upgrade()
     }
 
     pub(crate) fn check_same(&self, other: &Self, what: &str) -> Result<()> {

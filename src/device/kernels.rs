@@ -23,9 +23,11 @@ struct Kernel {
 }
 
 impl Kernels {
-    pub(super) fn new(context: Arc<Context>) -> Self {
+    pub(super) fn new(context: &Arc<Context>) -> Arc<Self> {
         let kernels = [const { Kernel { module: OnceLock::new(), function: OnceLock::new() } }; ENTRIES.len()];
-        Self { context, loading: Mutex::new(()), kernels }
+        let kernels = Arc::new(Self { context: Arc::clone(context), loading: Mutex::new(()), kernels });
+        context.enter_kernels(&kernels);
+        kernels
     }
 
     /// Returns the function of an entry.

@@ -1,8 +1,9 @@
 //! Opens devices.
 //!
 //! The first launch of a kernel on a device loads it: the host waits for milliseconds until a GPU's
-//! driver has compiled it, and perhaps for work that runs. So launch once before you measure,
-//! before you capture a CUDA graph, and before you queue behind work that waits for the host.
+//! driver has compiled it, and perhaps for work that runs. So launch once before you measure, and
+//! before you queue behind work that waits for the host. A capture may be the first to load a
+//! kernel ([`Stream::capture`](crate::Stream::capture)); captures by other code may not allow it.
 
 mod backend;
 mod context;
@@ -11,6 +12,7 @@ mod launch;
 
 pub use backend::{Availability, Backend, probe};
 pub(crate) use context::{Context, lock};
+pub(crate) use kernels::Kernels;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +24,6 @@ use crate::driver::{Counted, DeviceInfo, Driver, Stats};
 use crate::error::{Error, ErrorKind, Result};
 use crate::stream::{Event, Stream};
 use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
-use kernels::Kernels;
 
 /// An open device. A clone is the same device. It closes when the last clone, stream, event and
 /// buffer of it is gone.
@@ -55,7 +56,8 @@ struct Inner {
 /// The state that all handles of a device share.
 struct Shared {
     // Fields drop in this order: the context closes the driver.
-    kernels: Kernels,
+    /// Graphs keep them loaded too.
+    kernels: Arc<Kernels>,
     choice: String,
     context: Arc<Context>,
     counted: Arc<Counted>,
@@ -110,12 +112,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The error of `make`, or the driver's when it makes the default stream.
-    ///
-    /// # Safety
-    ///
-    /// - The allocator's memory is that of the driver that `make` gets.
-    pub unsafe fn with_allocator(
+    /// The error of `make`; `InvalidArgument` if the allocator is not over the driver that `make`
+    /// got; else the driver's error when it makes the default stream.
+    pub fn with_allocator(
         driver: Arc<dyn Driver>,
         make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
     ) -> Result<Self> {
@@ -135,9 +134,15 @@ impl Device {
         let counted = Arc::new(Counted::new(driver));
         let driver = Arc::clone(&counted) as Arc<dyn Driver>;
         let allocator = make(Arc::clone(&driver))?;
+        if !allocator.is_over(&driver) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the allocator is over another driver; make it over the driver that the closure gets",
+            ));
+        }
         let context = Context::new(driver, allocator);
         let default_stream = Stream::new(&context, None)?;
-        let kernels = Kernels::new(Arc::clone(&context));
+        let kernels = Kernels::new(&context);
         let shared = Arc::new(Shared { kernels, choice, context, counted });
         Ok(Self { inner: Arc::new(Inner { shared, default_stream }) })
     }

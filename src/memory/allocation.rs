@@ -26,6 +26,8 @@ impl Allocation {
     /// address 0 and make no driver call.
     #[track_caller]
     pub(super) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
+        // A graph's launches come later, and on any stream.
+        let stream = if stream.is_capturing() { device.default_stream() } else { stream };
         let block = match bytes {
             0 => None,
             _ => {

@@ -6,7 +6,8 @@
 //! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Allocation;
 use crate::device::lock;
@@ -48,11 +49,17 @@ impl LastUse {
 /// wholly before or after; else it could order itself after work that is not queued yet. The locks
 /// are taken in the order of their addresses, so two threads never wait for each other. Several
 /// allocations may be the same.
+///
+/// If the stream is being captured, nothing is ordered: the graph keeps the allocations, and its
+/// launches use them.
 pub(crate) fn queue_in_order<const N: usize, R>(
     stream: &Stream,
     mut used: [&Arc<Allocation>; N],
     queue: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
+    if let Some(_capturing) = stream.record_uses(&used) {
+        return queue();
+    }
     used.sort_unstable_by_key(|&memory| Arc::as_ptr(memory));
     let mut locks = [const { None }; N];
     for (at, memory) in used.into_iter().enumerate() {
@@ -66,6 +73,33 @@ pub(crate) fn queue_in_order<const N: usize, R>(
         follow(stream, last, &mut waited)?;
     }
     queue()
+}
+
+type Lock<'a> = MutexGuard<'a, Use>;
+
+thread_local! {
+    /// The room for the locks of the largest graph that this thread has launched; it holds no lock.
+    static ROOM: Cell<Vec<Lock<'static>>> = const { Cell::new(Vec::new()) };
+}
+
+/// Queues work as [`queue_in_order`] does that uses any number of allocations, in the order of
+/// their addresses and each once. It allocates if `used` is longer than ever before on this thread.
+pub(crate) fn queue_all_in_order<R>(
+    stream: &Stream,
+    used: &[Arc<Allocation>],
+    queue: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let mut locks: Vec<Lock<'_>> = ROOM.try_with(Cell::take).unwrap_or_default();
+    locks.extend(used.iter().map(|memory| lock(&memory.last_use().0)));
+    let mut waited = None;
+    let followed = locks.iter_mut().try_for_each(|last| follow(stream, last, &mut waited));
+    let queued = followed.and_then(|()| queue());
+    locks.clear();
+    // Collecting in place keeps the room and ends the borrow of the locks.
+    let room = locks.into_iter().map(|_| unreachable!("it was cleared")).collect();
+    // A thread that ends has no room to keep.
+    let _ = ROOM.try_with(|kept| kept.set(room));
+    queued
 }
 
 /// Makes `stream` the last to use an allocation, after the former stream. It does not wait again

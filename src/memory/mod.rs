@@ -4,9 +4,9 @@
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
 //! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
 //! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
-//! those that do not wait. Dropping a buffer is safe at any time and never waits: its memory goes
-//! back to the allocator, which gives it out again behind the work that uses it. See
-//! [`crate::alloc`].
+//! those that do not wait. Dropping a buffer is safe at any time, also while a stream is captured
+//! ([`Stream::capture`]): its memory goes to the device's allocator, in the order of streams, and
+//! nothing waits.
 
 mod allocation;
 mod host;
@@ -19,7 +19,7 @@ pub use staging::Route;
 
 pub(crate) use allocation::Allocation;
 pub(crate) use host::{HostPool, Lent, Parked};
-pub(crate) use last_use::queue_in_order;
+pub(crate) use last_use::{queue_all_in_order, queue_in_order};
 pub(crate) use staging::Staging;
 
 use std::fmt;

@@ -288,8 +288,17 @@ impl Record {
                 conflicts as f64 / instructions as f64
             ));
         }
-        if self.subject.variant.as_deref() == Some("column_loop") {
-            reasons.push("every column is a launch of its own, which costs more than the bytes that it moves".into());
+        match self.subject.variant.as_deref() {
+            Some("column_loop") => {
+                reasons
+                    .push("every column is a launch of its own, which costs more than the bytes that it moves".into());
+            }
+            Some("column_loop_graph") => {
+                reasons.push(
+                    "every column is a node of the graph, and a node starts once the one before has ended".into(),
+                );
+            }
+            _ => {}
         }
         if reasons.is_empty() {
             return Some("No sector is wasted and no bank is fought over: the memory's speed is the bound.".into());

@@ -4,13 +4,17 @@
 //! any order that waits and events allow. Buffers keep that order right without help: see
 //! [`crate::memory`].
 
+mod capture;
 mod event;
+mod graph;
 
 pub use event::Event;
+pub use graph::{Graph, Updated};
 
 use std::fmt;
 use std::sync::Arc;
 
+use self::capture::Captured;
 use crate::alloc::Lane;
 use crate::device::{Context, Device};
 use crate::driver::{EventHandle, StreamHandle};
@@ -50,11 +54,20 @@ pub(crate) struct Inner {
     /// A handle of the device that only this stream's buffers count, so threads on streams of their
     /// own share no reference count. `None` for a default stream, which the device owns.
     device: Option<Device>,
+    /// Of a stream that was made for a capture.
+    captured: Option<Captured>,
 }
 
 impl Stream {
     /// Makes a stream; `device` is a handle for its buffers alone.
     pub(crate) fn new(context: &Arc<Context>, device: Option<Device>) -> Result<Self> {
+        let stream = Self::make(context, device, None)?;
+        context.enter(Arc::downgrade(&stream.inner));
+        Ok(stream)
+    }
+
+    /// Makes a stream that [`Context::synchronize`] does not know yet.
+    fn make(context: &Arc<Context>, device: Option<Device>, captured: Option<Captured>) -> Result<Self> {
         let passed = context.ordering_event()?;
         let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
         // SAFETY: the stream is live, and `Inner`'s drop closes the lane before it destroys it.
@@ -64,17 +77,18 @@ impl Stream {
             let _ = unsafe { context.driver().stream_destroy(handle) };
             context.retire(passed);
         })?;
-        let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, lane, passed, device }) };
-        context.enter(Arc::downgrade(&stream.inner));
-        Ok(stream)
+        let inner = Inner { context: Arc::clone(context), handle, lane, passed, device, captured };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Waits until all work queued on this stream has run.
     ///
     /// # Errors
     ///
-    /// The error of the driver call or of earlier work on the device.
+    /// `InvalidArgument` while the stream is captured; else the error of the driver call or of
+    /// earlier work on the device.
     pub fn synchronize(&self) -> Result<()> {
+        self.check_not_capturing("a wait for a stream")?;
         // SAFETY: the stream is live as long as `self`.
         unsafe { self.driver().stream_synchronize(self.inner.handle) }
     }
@@ -84,8 +98,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the event is of another device; else the error of the driver call.
+    /// `InvalidArgument` if the event is of another device, or while the stream is captured; else
+    /// the error of the driver call.
     pub fn wait(&self, event: &Event) -> Result<()> {
+        self.check_not_capturing("a wait for an event")?;
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
         unsafe { self.driver().event_wait(event.handle(), self.inner.handle) }
@@ -95,8 +111,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the event is of another device; else the error of the driver call.
+    /// `InvalidArgument` if the event is of another device, or while the stream is captured; else
+    /// the error of the driver call.
     pub fn record(&self, event: &Event) -> Result<()> {
+        self.check_not_capturing("the record of an event")?;
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
         unsafe { self.driver().event_record(event.handle(), self.inner.handle) }

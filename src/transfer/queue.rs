@@ -30,6 +30,7 @@ pub(super) unsafe fn upload<T: Element>(
     pieces: Option<&Pieces<'_>>,
 ) -> Result<()> {
     check_device(dst.memory(), stream)?;
+    stream.check_not_capturing("a copy from the host")?;
     let boxes = Boxes::plan(&layout, dst.layout(), size_of::<T>())?;
     let places = [Place::Host(host.cast::<u8>().cast_mut()), Place::Device(dst.storage_address())];
     // SAFETY: the caller's promise about the host's storage; the boxes lie within both storages,
@@ -52,6 +53,7 @@ pub(super) unsafe fn download<T: Element>(
     pieces: Option<&Pieces<'_>>,
 ) -> Result<()> {
     check_device(src.memory(), stream)?;
+    stream.check_not_capturing("a copy to the host")?;
     let boxes = Boxes::plan(src.layout(), &layout, size_of::<T>())?;
     let places = [Place::Device(src.storage_address()), Place::Host(host.cast())];
     // SAFETY: the caller's promises about the host's storage; the boxes lie within both storages.

@@ -36,8 +36,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The error that `f` returns; else the first failure of the queued work, or of unlocking
-    /// registered memory.
+    /// `InvalidArgument` while the stream is captured; else the error that `f` returns; else the
+    /// first failure of the queued work, or of unlocking registered memory.
     ///
     /// # Panics
     ///
@@ -79,6 +79,7 @@ impl Stream {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
     {
+        self.check_not_capturing("a scope of copies")?;
         let pieces = Pieces::new(self.context().driver().as_ref(), PIECE);
         let scope = Scope { stream: self, pieces: &pieces, scope: PhantomData, env: PhantomData, here: PhantomData };
         // Dropped before the pieces: no copy runs when they are unlocked.
@@ -107,7 +108,8 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the numbers of elements differ, or if the view is on another device;
+    /// `InvalidArgument` if the numbers of elements differ, or if the view is on another device, or
+    /// while the stream is captured;
     /// `Layout` if the shapes differ, or if the elements lie in too many rows for copies; else the
     /// error of the driver call.
     pub fn upload<'d, T: Element>(

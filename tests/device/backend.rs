@@ -13,8 +13,8 @@ use crate::long::{LONG, is_long};
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The modules whose cases are about the driver.
-const DRIVER: [&str; 10] =
-    ["copies", "events", "failures", "graphs", "host", "late", "memory", "modules", "streams", "times"];
+const DRIVER: [&str; 11] =
+    ["captures", "copies", "events", "failures", "graphs", "host", "late", "memory", "modules", "streams", "times"];
 /// The software GPU behind a trace, which runs the other cases in the long form.
 const TRACED: &str = "trace(soft)";
 
@@ -87,8 +87,7 @@ pub(crate) struct Setup {
 /// apart, and an access outside of one is a fault. A cache divides larger allocations.
 pub(crate) fn exact(driver: &Arc<dyn Driver>) -> Device {
     let driver = Arc::clone(driver);
-    // SAFETY: the allocator's memory is that of the driver that it gets.
-    unsafe { Device::with_allocator(driver, |driver| Ok(Arc::new(DriverMemory::new(driver)))) }.unwrap()
+    Device::with_allocator(driver, |driver| Ok(Arc::new(DriverMemory::new(driver)))).unwrap()
 }
 
 impl Setup {

@@ -20,6 +20,7 @@ mod architectures;
 mod arithmetic;
 mod attacks;
 mod axes;
+mod captures;
 mod casts;
 mod copies;
 mod events;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         every_entry::cases(),
         modules::cases(),
         graphs::cases(),
+        captures::cases(),
         late::cases(),
         failures::cases(),
         fields::cases(),

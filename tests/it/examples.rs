@@ -104,3 +104,13 @@ fn lesson_9_reads_after_the_wait() {
     let by_device = ["read too early: maximum error 8.0; after the wait 0.0", "the early read is a race on a GPU"];
     assert!(by_device.iter().any(|part| printed.contains(part)), "{printed}");
 }
+
+#[test]
+fn lesson_11_launches_a_hundred_kernels_with_one_call() {
+    let printed = lesson("11_graph");
+    assert!(printed.contains("captured: 100 nodes"), "{printed}");
+    assert_eq!(line(&printed, "loop"), ["loop", "1000", "0", "0"]);
+    assert_eq!(line(&printed, "graph"), ["graph", "0", "10", "0"]);
+    assert!(printed.contains("planes are right: true"), "{printed}");
+    assert!(printed.contains("updated: InPlace, and planes are right: true"), "{printed}");
+}

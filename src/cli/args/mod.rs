@@ -189,7 +189,8 @@ pub(super) struct Compare {
     /// Their element type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(super) dtype: DType,
-    /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
+    /// The kernels to run, instead of all: column_loop (and its graph), naive, tiled, padded,
+    /// staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) variants: Vec<Variant>,
     /// Predict times from the counters, by the model of a device: h100

@@ -24,6 +24,7 @@ pub(super) mod code {
     pub(in crate::driver::cuda) const CONTAINED: u32 = 226;
     pub(in crate::driver::cuda) const OPERATING_SYSTEM: u32 = 304;
     pub(in crate::driver::cuda) const INVALID_HANDLE: u32 = 400;
+    pub(in crate::driver::cuda) const ILLEGAL_STATE: u32 = 401;
     pub(in crate::driver::cuda) const NOT_FOUND: u32 = 500;
     pub(in crate::driver::cuda) const NOT_READY: u32 = 600;
     pub(in crate::driver::cuda) const ILLEGAL_ADDRESS: u32 = 700;
@@ -100,6 +101,7 @@ fn meaning(code: u32) -> (ErrorKind, &'static str) {
             (ErrorKind::InvalidHandle, "unregister what was registered with this driver, once")
         }
         NOT_FOUND => (ErrorKind::InvalidArgument, "check the spelling against the PTX"),
+        ILLEGAL_STATE => (ErrorKind::InvalidArgument, "begin a capture once, and end it once"),
         STREAM_CAPTURE_UNSUPPORTED..=STREAM_CAPTURE_WRONG_THREAD => (
             ErrorKind::InvalidArgument,
             "a capture takes launches, copies and fills alone; do everything else before it begins or after it has ended",

@@ -56,8 +56,6 @@ fn conforms(name: &str, allocator: &dyn Allocate, streams: [StreamHandle; 2]) {
         // SAFETY: as above.
         unsafe { allocator.free(block, &lanes[lane]) }.unwrap();
     }
-    allocator.pause(&lanes[0]);
-    allocator.resume(&lanes[0]);
     allocator.trim(0).unwrap();
     assert_eq!(allocator.figures().reserved, 0, "{name}");
     assert!(allocator.snapshot().segments.is_empty(), "{name}");

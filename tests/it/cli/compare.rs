@@ -5,7 +5,7 @@ use warpstride::counters::Counters;
 
 use super::{Folder, fixture, npy, warpstride};
 
-const ALL: [&str; 6] = ["copy", "column_loop", "naive", "tiled", "padded", "staggered"];
+const ALL: [&str; 7] = ["copy", "column_loop", "column_loop_graph", "naive", "tiled", "padded", "staggered"];
 
 fn compare(args: &[&str]) -> Value {
     let args = [&["--device", "soft", "--json", "compare"], args].concat();
@@ -70,6 +70,8 @@ fn counters_are_what_the_arithmetic_says() {
         assert_eq!(sectors(coalesced, "global_load"), 4.0, "{coalesced}");
         assert_eq!(sectors(coalesced, "global_store"), 4.0, "{coalesced}");
     }
+    // The graph makes the same launches as the loop that it captures.
+    assert_eq!(row(&document, "column_loop_graph")["counters"], row(&document, "column_loop")["counters"]);
     // A column of a tile without padding lies in one bank: 31 passes too many for each of its 128 *
     // 128 / 32 reads.
     assert_eq!(conflicts("tiled"), Some(128 * 128 / 32 * 31));
@@ -140,6 +142,7 @@ fn times_are_predicted_where_a_model_is_named_and_labelled_as_such() {
     }
     let run = warpstride(["--device", "soft", "compare", "--shape", "64,64", "--model", "h100"]).succeeded();
     assert!(run.stdout.contains("predicted ms: by the model of h100") && run.stdout.contains("nobody measured it"));
+    assert_eq!(row(&document, "column_loop_graph")["predicted"], Value::Null, "no model knows a graph's nodes");
     assert_eq!(compare(&["--shape", "64,64"])["rows"][0]["predicted"], Value::Null);
     assert_eq!(warpstride(["compare", "--model", "gtx1080"]).code, Some(2));
 }
