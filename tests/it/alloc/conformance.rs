@@ -88,6 +88,8 @@ fn allocators_over_a_driver_conform() {
     let (driver, streams) = soft();
     conforms("the driver's memory", &DriverMemory::new(driver), streams);
     let (driver, streams) = soft();
+    conforms("the driver's pool", &DriverMemory::pool(driver), streams);
+    let (driver, streams) = soft();
     conforms("a cache", &Caching::new(driver).unwrap(), streams);
     let (driver, streams) = soft();
     let cache = Caching::new(Arc::clone(&driver)).unwrap();
