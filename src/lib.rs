@@ -49,6 +49,7 @@
 //! | scratch in the L1 cache | shared memory of a block, in 32 banks | [`bank_conflicts`](counters::Counters::bank_conflicts) |
 //! | queue of a thread pool | stream: queued work runs in order, and later | [`Stream`] |
 //! | condition variable | event | [`Event`] |
+//! | batch of requests, sent at once | graph: captured work that one call launches | [`Graph`] |
 //!
 //! # Where to read on
 //!

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
-use crate::driver::StreamHandle;
+use crate::driver::{Driver, StreamHandle};
 use crate::error::Result;
 
 /// A stream, as an allocator knows it: blocks that were freed on a lane can be used again there at
@@ -110,6 +111,9 @@ impl Figures {
 ///   the same memory before. If the block is fresh, so does work on any stream.
 /// - Two lanes that are open at the same time have different ids.
 pub unsafe trait Allocate: Send + Sync + fmt::Debug {
+    /// Whether the memory and the streams of this allocator are those of `driver`, and of no other.
+    fn is_over(&self, driver: &Arc<dyn Driver>) -> bool;
+
     /// Makes a lane for a stream, which has no other open lane.
     ///
     /// # Errors
@@ -129,14 +133,6 @@ pub unsafe trait Allocate: Send + Sync + fmt::Debug {
     /// - [`open`](Self::open) of this allocator returned the lane.
     /// - Nothing names the lane from now on.
     unsafe fn close(&self, lane: &Lane) -> Result<()>;
-
-    /// Keeps the allocator from queueing anything on the lane's stream until
-    /// [`resume`](Self::resume), because the stream is captured into a graph. Blocks may be freed
-    /// on the lane meanwhile, but not requested.
-    fn pause(&self, lane: &Lane);
-
-    /// Ends what [`pause`](Self::pause) began.
-    fn resume(&self, lane: &Lane);
 
     /// Allocates a block with unspecified contents.
     ///

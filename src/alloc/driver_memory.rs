@@ -1,4 +1,4 @@
-//! The driver's own memory: every block is an allocation of the driver.
+//! The driver's own memory: every block is an allocation of the driver, plain or of its pool.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -7,11 +7,12 @@ use super::allocate::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 
-/// An allocator that keeps nothing: every block is an allocation of the driver. On CUDA a free waits
-/// for all work of the device.
+/// An allocator that keeps nothing: every block is an allocation of the driver. On CUDA the free of a
+/// plain allocation waits for all work of the device.
 #[derive(Debug)]
 pub struct DriverMemory {
     driver: Arc<dyn Driver>,
+    pool: bool,
     lanes: AtomicU32,
     active: AtomicU64,
     peak: AtomicU64,
@@ -20,16 +21,30 @@ pub struct DriverMemory {
 }
 
 impl DriverMemory {
-    /// An allocator over the memory of a driver.
+    /// An allocator of plain allocations.
     pub fn new(driver: Arc<dyn Driver>) -> Self {
+        Self::of(driver, false)
+    }
+
+    /// An allocator of allocations from the driver's pool, if it has one.
+    pub fn pool(driver: Arc<dyn Driver>) -> Self {
+        Self::of(driver, true)
+    }
+
+    fn of(driver: Arc<dyn Driver>, pool: bool) -> Self {
         let [active, peak, allocations, frees] = [const { AtomicU64::new(0) }; 4];
-        Self { driver, lanes: AtomicU32::new(0), active, peak, allocations, frees }
+        Self { driver, pool, lanes: AtomicU32::new(0), active, peak, allocations, frees }
     }
 }
 
-// SAFETY: the driver promises for its allocations what the trait asks of blocks. It frees after all
-// queued work, so new allocations have no former uses, on any stream. Ids of lanes are not used again.
+// SAFETY: the driver promises for its allocations what the trait asks of blocks. It frees plain ones
+// after all queued work, so they have no former uses, on any stream; its pool orders uses by streams.
+// Ids of lanes are not used again.
 unsafe impl Allocate for DriverMemory {
+    fn is_over(&self, driver: &Arc<dyn Driver>) -> bool {
+        Arc::ptr_eq(&self.driver, driver)
+    }
+
     unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
         Ok(Lane { id: self.lanes.fetch_add(1, Relaxed), stream })
     }
@@ -38,25 +53,30 @@ unsafe impl Allocate for DriverMemory {
         Ok(())
     }
 
-    fn pause(&self, _: &Lane) {}
-
-    fn resume(&self, _: &Lane) {}
-
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let bytes = request.bytes;
         if bytes == 0 {
             return Err(Error::new(ErrorKind::InvalidArgument, "a block of 0 bytes was requested; request at least 1"));
         }
-        let address = self.driver.alloc(bytes)?;
+        let address = match self.pool {
+            // SAFETY: the stream of an open lane is live.
+            true => unsafe { self.driver.pool_alloc(bytes, request.lane.stream) }?,
+            false => self.driver.alloc(bytes)?,
+        };
         let active = self.active.fetch_add(bytes, Relaxed) + bytes;
         self.peak.fetch_max(active, Relaxed);
         self.allocations.fetch_add(1, Relaxed);
-        Ok(Block { address, bytes, fresh: true, token: 0 })
+        Ok(Block { address, bytes, fresh: !self.pool, token: 0 })
     }
 
-    unsafe fn free(&self, block: Block, _: &Lane) -> Result<()> {
+    unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
         self.active.fetch_sub(block.bytes, Relaxed);
         self.frees.fetch_add(1, Relaxed);
+        if self.pool {
+            // SAFETY: `alloc` got the address from the pool. The lane's stream has all work that uses
+            // it, or waits for it, as the caller promises, and a block is freed once.
+            return unsafe { self.driver.pool_free(block.address, lane.stream) };
+        }
         // SAFETY: `alloc` got the address from this driver; the caller promises that no work queued
         // from now on uses it, and a block is freed once.
         unsafe { self.driver.free(block.address) }

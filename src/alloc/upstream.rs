@@ -25,6 +25,9 @@ pub(crate) struct Taken {
 /// taken shares no byte with another and begins at a multiple of 256. Work on the stream that took it
 /// runs after all its former uses.
 pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
+    /// Whether the memory and the streams are those of `driver`.
+    fn is_of(&self, driver: &Arc<dyn Driver>) -> bool;
+
     /// Takes `bytes` bytes, whose first use is on `stream`.
     ///
     /// # Safety
@@ -102,6 +105,10 @@ impl Drop for OfDriver {
 
 // SAFETY: the driver promises all of it. Memory of the pool is ordered on the stream that takes it.
 unsafe impl Upstream for OfDriver {
+    fn is_of(&self, driver: &Arc<dyn Driver>) -> bool {
+        Arc::ptr_eq(&self.driver, driver)
+    }
+
     unsafe fn take(&self, bytes: u64, stream: StreamHandle) -> Result<Taken> {
         match self.returns {
             // SAFETY: the caller's stream is live.
@@ -187,6 +194,10 @@ impl Simulated {
 
 // SAFETY: nothing uses the memory, and no address is given out twice.
 unsafe impl Upstream for Simulated {
+    fn is_of(&self, _: &Arc<dyn Driver>) -> bool {
+        false
+    }
+
     unsafe fn take(&self, bytes: u64, _: StreamHandle) -> Result<Taken> {
         let mut taken = lock(&self.state);
         if bytes > self.bytes - taken.bytes {

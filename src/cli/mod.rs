@@ -1,5 +1,6 @@
 //! The command line's one entry, and what its commands share.
 
+mod alloc;
 mod args;
 mod bench;
 mod cold_runs;
@@ -192,6 +193,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Bench(args) => bench::run(args, backend, output),
         Command::Report(args) => report::run(args, output),
         Command::Peaks => peaks::run(backend, output),
+        Command::Alloc(args::Alloc::Bench(args)) => alloc::bench::run(args, backend, output),
+        Command::Alloc(args::Alloc::Replay(args)) => alloc::replay::run(args, backend, output),
         Command::Transfers(args) => transfers::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),

@@ -72,14 +72,45 @@ impl Device {
     /// PTX; else the driver's error. [`Backend::Auto`] fails only if neither a GPU nor the software
     /// GPU can be opened.
     pub fn open(backend: Backend) -> Result<Self> {
+        Self::open_with(backend, caching)
+    }
+
+    /// Opens a device with an allocator that `make` makes over the driver that it gets: a
+    /// [`Caching`] one within a limit, a log or statistics, or
+    /// [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::open`], and the error of `make`; `InvalidArgument` if the allocator is over
+    /// another driver.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use std::sync::Arc;
+    ///
+    /// use warpstride::alloc::{Caching, Limit};
+    /// use warpstride::{Backend, Device, ErrorKind};
+    ///
+    /// let device = Device::open_with(Backend::Soft, |driver| {
+    ///     Ok(Arc::new(Limit::new(Caching::new(driver)?, 1 << 20)))
+    /// })?;
+    /// let all = device.alloc::<u8>(1 << 20)?;
+    /// assert_eq!(device.alloc::<u8>(1).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    /// drop(all);
+    /// assert_eq!(device.allocator().figures().active, 0);
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    pub fn open_with(backend: Backend, make: impl Fn(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>) -> Result<Self> {
         match backend {
-            Backend::Cuda(ordinal) => Self::open_gpu(ordinal, "as asked"),
-            Backend::Soft => Self::with(open_soft()?, &format!("as asked{}", slow(OPT_LEVEL))),
-            Backend::Auto => Self::open_gpu(0, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
+            Backend::Cuda(ordinal) => Self::open_gpu(ordinal, make, "as asked"),
+            Backend::Soft => Self::over(open_soft()?, make, &format!("as asked{}", slow(OPT_LEVEL))),
+            Backend::Auto => Self::open_gpu(0, &make, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
                 // Text after a semicolon says what to do about an error. Here it has been done.
                 Ok(driver) => {
                     let no_gpu = no_gpu.to_string();
-                    Self::with(driver, &format!("{}{}", no_gpu.split("; ").next().unwrap_or_default(), slow(OPT_LEVEL)))
+                    let why = no_gpu.split("; ").next().unwrap_or_default();
+                    Self::over(driver, make, &format!("{why}{}", slow(OPT_LEVEL)))
                 }
                 Err(no_soft) => {
                     Err(Error::new(ErrorKind::Unavailable, format!("no device can be opened: {no_gpu}; {no_soft}")))
@@ -90,8 +121,8 @@ impl Device {
 
     /// Opens a GPU if it can run our kernels. A driver that cannot reports it only when it loads
     /// one, so this loads the smallest.
-    fn open_gpu(ordinal: u32, why: &str) -> Result<Self> {
-        let device = Self::with(open_cuda(ordinal)?, why)?;
+    fn open_gpu(ordinal: u32, make: impl Fn(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>, why: &str) -> Result<Self> {
+        let device = Self::over(open_cuda(ordinal)?, make, why)?;
         device.kernels().function(SPIN.get(Key::ONLY))?;
         Ok(device)
     }
@@ -103,29 +134,20 @@ impl Device {
     ///
     /// The driver's error when it makes the default stream.
     pub fn with_driver(driver: Arc<dyn Driver>) -> Result<Self> {
-        Self::with(driver, "the driver was given")
+        Self::with_allocator(driver, caching)
     }
 
-    /// Opens a device over your own driver, with an allocator over the same driver: one that limits,
-    /// counts or logs, or [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing. `make`
-    /// gets the driver, with its calls counted.
+    /// Opens a device over your own driver, as [`Device::open_with`].
     ///
     /// # Errors
     ///
-    /// The error of `make`, or the driver's when it makes the default stream.
-    ///
-    /// # Safety
-    ///
-    /// - The allocator's memory is that of the driver that `make` gets.
-    pub unsafe fn with_allocator(
+    /// The error of `make`; `InvalidArgument` if the allocator is over another driver; else the
+    /// driver's error when it makes the default stream.
+    pub fn with_allocator(
         driver: Arc<dyn Driver>,
         make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
     ) -> Result<Self> {
         Self::over(driver, make, "the driver was given")
-    }
-
-    fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
-        Self::over(driver, |driver| Ok(Arc::new(Caching::new(driver)?)), why)
     }
 
     fn over(
@@ -137,6 +159,12 @@ impl Device {
         let counted = Arc::new(Counted::new(driver));
         let driver = Arc::clone(&counted) as Arc<dyn Driver>;
         let allocator = make(Arc::clone(&driver))?;
+        if !allocator.is_over(&driver) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the allocator is over another driver; make it over the driver that the closure gets",
+            ));
+        }
         let context = Context::new(driver, allocator);
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(&context);
@@ -158,6 +186,11 @@ impl Device {
     /// Returns a sentence that says which device was chosen, and why.
     pub fn choice(&self) -> &str {
         &self.inner.shared.choice
+    }
+
+    /// Returns the allocator of buffers, for its figures, a snapshot, or to give memory back.
+    pub fn allocator(&self) -> &dyn Allocate {
+        self.context().allocator()
     }
 
     /// Returns the driver, for calls that this interface lacks. It counts its calls.
@@ -272,6 +305,11 @@ impl Device {
     pub(crate) fn kernels(&self) -> &Kernels {
         &self.inner.shared.kernels
     }
+}
+
+/// Makes the allocator of every device that is opened without one.
+fn caching(driver: Arc<dyn Driver>) -> Result<Arc<dyn Allocate>> {
+    Ok(Arc::new(Caching::new(driver)?))
 }
 
 impl PartialEq for Device {

@@ -3,12 +3,13 @@
 //! All uses of one buffer are totally ordered, whatever their streams: a buffer remembers the
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
 //! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
-//! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
-//! those that do not wait. Dropping a buffer is safe at any time, also while a stream is captured
-//! ([`Stream::capture`]): its memory goes to the device's allocator, in the order of streams, and
-//! nothing waits.
+//! return when they are done, and several threads of the host do large ones; [`crate::transfer`]
+//! has those that do not wait. Dropping a buffer is safe at any time, also while a stream is
+//! captured ([`Stream::capture`]): its memory goes to the device's allocator, in the order of
+//! streams, and nothing waits.
 
 mod allocation;
+mod fresh;
 mod host;
 mod last_use;
 mod staging;
@@ -26,6 +27,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use self::fresh::room_for;
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -126,7 +128,8 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// Returns the device address of the first element, aligned to 256 bytes, or 0 for an empty
     /// buffer. It is valid as long as the buffer lives. The buffer does not see work that is queued
-    /// by this address alone: the caller must order it, also before the drop.
+    /// by this address alone: the caller must order it after the work that is queued on the stream of
+    /// the allocation, and before the drop.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }
@@ -218,25 +221,6 @@ impl<T: Element> DeviceBuffer<T> {
     }
 }
 
-/// Reserves host memory for `len` elements.
-fn room_for<T: Element>(len: usize) -> Result<Vec<T>> {
-    let mut elements = Vec::new();
-    elements.try_reserve_exact(len).map_err(|_| {
-        let bytes = len as u128 * size_of::<T>() as u128;
-        Error::new(
-            ErrorKind::OutOfMemory,
-            format!(
-                "the host cannot allocate {bytes} to download {len} of type {}; free some memory, or copy into \
-                 existing memory (download_into)",
-                T::DTYPE,
-                bytes = counted(bytes, "byte"),
-                len = counted(len, "element")
-            ),
-        )
-    })?;
-    Ok(elements)
-}
-
 impl<T: Element> fmt::Debug for DeviceBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeviceBuffer")
@@ -244,18 +228,5 @@ impl<T: Element> fmt::Debug for DeviceBuffer<T> {
             .field("len", &self.len)
             .field("address", &format_args!("{:#x}", self.address()))
             .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_than_the_host_has_is_an_error() {
-        let error = room_for::<u16>(1 << 61).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-        assert!(error.to_string().contains("4611686018427387904 bytes"), "{error}");
-        assert!(error.to_string().contains("download_into"), "{error}");
     }
 }

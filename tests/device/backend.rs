@@ -87,8 +87,7 @@ pub(crate) struct Setup {
 /// apart, and an access outside of one is a fault. A cache divides larger allocations.
 pub(crate) fn exact(driver: &Arc<dyn Driver>) -> Device {
     let driver = Arc::clone(driver);
-    // SAFETY: the allocator's memory is that of the driver that it gets.
-    unsafe { Device::with_allocator(driver, |driver| Ok(Arc::new(DriverMemory::new(driver)))) }.unwrap()
+    Device::with_allocator(driver, |driver| Ok(Arc::new(DriverMemory::new(driver)))).unwrap()
 }
 
 impl Setup {

@@ -1,7 +1,7 @@
 //! Holds a producer back that is faster than the device.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::pass_on;
 use crate::alloc::{Allocate, Block, Lane, Request, lock};
@@ -32,8 +32,6 @@ struct State {
     queued: u64,
     /// Freed bytes by lane that no event stands for yet.
     unrecorded: BTreeMap<u32, (StreamHandle, u64)>,
-    /// Lanes on whose streams nothing may be recorded.
-    paused: BTreeSet<u32>,
     /// Events to use again.
     spare: Vec<EventHandle>,
 }
@@ -46,9 +44,6 @@ impl<A: Allocate> HoldBack<A> {
 
     /// Records an event for what a lane has freed, if it may.
     fn record(&self, state: &mut State, lane: u32) -> Result<()> {
-        if state.paused.contains(&lane) {
-            return Ok(());
-        }
         let Some(&(stream, bytes)) = state.unrecorded.get(&lane) else { return Ok(()) };
         let event = match state.spare.pop() {
             Some(event) => event,
@@ -64,29 +59,37 @@ impl<A: Allocate> HoldBack<A> {
         Ok(())
     }
 
-    /// Waits for the oldest work until `bytes` more are within the limit, or no work is left.
-    fn make_room(&self, state: &mut State, bytes: u64) -> Result<()> {
+    /// Waits for the oldest work until `bytes` more are within the limit, or no work is left. It
+    /// waits without the lock, so that no free on another thread waits with it.
+    fn make_room(&self, bytes: u64) -> Result<MutexGuard<'_, State>> {
         let needed = |state: &State| state.live.saturating_add(state.queued).saturating_add(bytes) > self.bytes;
-        while needed(state) {
+        let mut state = lock(&self.state);
+        while needed(&state) {
             if state.behind.is_empty() {
                 for lane in state.unrecorded.keys().copied().collect::<Vec<_>>() {
-                    self.record(state, lane)?;
+                    self.record(&mut state, lane)?;
                 }
             }
-            let Some(&(event, passed)) = state.behind.front() else { break };
-            // SAFETY: the event lives until the drop.
-            unsafe { self.driver.event_synchronize(event) }?;
-            state.behind.pop_front();
+            let Some((event, passed)) = state.behind.pop_front() else { break };
+            drop(state);
+            // SAFETY: the event lives until the drop; out of the list, it is this thread's alone.
+            let waited = unsafe { self.driver.event_synchronize(event) };
+            state = lock(&self.state);
             state.spare.push(event);
             state.queued -= passed;
+            waited?;
         }
-        Ok(())
+        Ok(state)
     }
 }
 
 // SAFETY: the blocks are the inner allocator's, whose promises hold.
 unsafe impl<A: Allocate> Allocate for HoldBack<A> {
     pass_on!(rest figures);
+
+    fn is_over(&self, driver: &Arc<dyn Driver>) -> bool {
+        Arc::ptr_eq(&self.driver, driver) && self.inner.is_over(driver)
+    }
 
     unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
         // SAFETY: as the caller promises.
@@ -95,7 +98,6 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
 
     unsafe fn close(&self, lane: &Lane) -> Result<()> {
         let state = &mut *lock(&self.state);
-        state.paused.remove(&lane.id);
         let recorded = self.record(state, lane.id);
         if let Some((_, bytes)) = state.unrecorded.remove(&lane.id) {
             // No event stands for them, so nobody can wait for them.
@@ -105,19 +107,8 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
         recorded.and(unsafe { self.inner.close(lane) })
     }
 
-    fn pause(&self, lane: &Lane) {
-        lock(&self.state).paused.insert(lane.id);
-        self.inner.pause(lane);
-    }
-
-    fn resume(&self, lane: &Lane) {
-        lock(&self.state).paused.remove(&lane.id);
-        self.inner.resume(lane);
-    }
-
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
-        let state = &mut *lock(&self.state);
-        self.make_room(state, request.bytes)?;
+        let mut state = self.make_room(request.bytes)?;
         let block = self.inner.alloc(request)?;
         state.live += block.bytes;
         Ok(block)

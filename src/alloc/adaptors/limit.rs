@@ -23,7 +23,7 @@ impl<A: Allocate> Limit<A> {
 
 // SAFETY: the blocks are the inner allocator's, whose promises hold.
 unsafe impl<A: Allocate> Allocate for Limit<A> {
-    pass_on!(lanes pauses rest figures);
+    pass_on!(lanes rest figures);
 
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let within = |used: u64| used.checked_add(request.bytes).filter(|&sum| sum <= self.bytes);

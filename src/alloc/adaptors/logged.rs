@@ -57,7 +57,7 @@ impl<A: fmt::Debug> fmt::Debug for Logged<A> {
 
 // SAFETY: the blocks are the inner allocator's, whose promises hold.
 unsafe impl<A: Allocate> Allocate for Logged<A> {
-    pass_on!(lanes pauses rest figures);
+    pass_on!(lanes rest figures);
 
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         // Locked around the call: the lines have the order of the calls.

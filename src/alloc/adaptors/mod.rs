@@ -18,6 +18,10 @@ macro_rules! pass_on {
         $($crate::alloc::adaptors::pass_on!(@ $method);)*
     };
     (@ lanes) => {
+        fn is_over(&self, driver: &std::sync::Arc<dyn $crate::driver::Driver>) -> bool {
+            self.inner.is_over(driver)
+        }
+
         unsafe fn open(&self, stream: $crate::driver::StreamHandle) -> $crate::error::Result<$crate::alloc::Lane> {
             // SAFETY: as the caller promises.
             unsafe { self.inner.open(stream) }
@@ -26,15 +30,6 @@ macro_rules! pass_on {
         unsafe fn close(&self, lane: &$crate::alloc::Lane) -> $crate::error::Result<()> {
             // SAFETY: as the caller promises.
             unsafe { self.inner.close(lane) }
-        }
-    };
-    (@ pauses) => {
-        fn pause(&self, lane: &$crate::alloc::Lane) {
-            self.inner.pause(lane);
-        }
-
-        fn resume(&self, lane: &$crate::alloc::Lane) {
-            self.inner.resume(lane);
         }
     };
     (@ rest) => {

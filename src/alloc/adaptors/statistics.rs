@@ -27,7 +27,7 @@ impl<A: Allocate> Statistics<A> {
 
 // SAFETY: the blocks are the inner allocator's, whose promises hold.
 unsafe impl<A: Allocate> Allocate for Statistics<A> {
-    pass_on!(lanes pauses rest);
+    pass_on!(lanes rest);
 
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let block = self.inner.alloc(request)?;

@@ -17,7 +17,7 @@ pub(super) enum Stand {
     Passed,
     /// The event must be passed.
     Event(EventHandle),
-    /// Nothing helps now: the stream is captured, or a driver failed when the lane was closed.
+    /// Nothing helps now: a driver failed when the lane was closed.
     Never,
 }
 
@@ -26,7 +26,6 @@ pub(super) enum Stand {
 pub(super) struct Clock {
     /// `None` while no stream is open.
     pub(super) stream: Option<StreamHandle>,
-    pub(super) paused: bool,
     epoch: u64,
     /// The stamps up to here have passed.
     pub(super) passed: u64,
@@ -72,8 +71,8 @@ impl Events {
     pub(super) fn stand(&mut self, clock: &mut Clock, upstream: &dyn Upstream) -> Result<Stand> {
         if clock.unrecorded {
             return match clock.stream {
-                Some(stream) if !clock.paused => self.record(clock, stream, upstream).map(Stand::Event),
-                _ => Ok(Stand::Never),
+                Some(stream) => self.record(clock, stream, upstream).map(Stand::Event),
+                None => Ok(Stand::Never),
             };
         }
         Ok(clock.pending.back().map_or(Stand::Passed, |&(event, _)| Stand::Event(event)))
@@ -101,7 +100,6 @@ impl Events {
     pub(super) fn close(&mut self, clock: &mut Clock, upstream: &dyn Upstream) -> Result<()> {
         let stood = self.stand(clock, upstream);
         let stream = clock.stream.take();
-        clock.paused = false;
         match (stood, stream) {
             (Ok(Stand::Passed | Stand::Event(_)), _) | (_, None) => Ok(()),
             (failed, Some(stream)) => {

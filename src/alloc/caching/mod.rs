@@ -114,6 +114,10 @@ impl Caching {
 // whose stream orders the uses. The arena serves a lane with blocks that it used last itself, that an
 // event has shown to be past, or for whose event its stream waits (`miss`).
 unsafe impl Allocate for Caching {
+    fn is_over(&self, driver: &Arc<dyn Driver>) -> bool {
+        self.upstream.is_of(driver)
+    }
+
     unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
         let core = &mut *self.core();
         self.reap(core)?;
@@ -134,14 +138,6 @@ unsafe impl Allocate for Caching {
         self.drain(core, lane.id);
         core.closing.push(lane.id);
         core.events.close(&mut core.clocks[lane.id as usize], &*self.upstream)
-    }
-
-    fn pause(&self, lane: &Lane) {
-        self.core().clocks[lane.id as usize].paused = true;
-    }
-
-    fn resume(&self, lane: &Lane) {
-        self.core().clocks[lane.id as usize].paused = false;
     }
 
     #[inline]

@@ -14,10 +14,11 @@ mod svg;
 pub use log::{Log, Operation};
 
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Allocate, Block, Figures, Lane, Request};
-use crate::driver::StreamHandle;
+use super::{Allocate, Block, Caching, DriverMemory, Figures, Lane, Request};
+use crate::driver::{Driver, StreamHandle};
 use crate::error::Result;
 
 /// Most samples of the course of a replay.
@@ -92,6 +93,80 @@ pub unsafe fn replay(log: &Log, allocator: &dyn Allocate, streams: &[StreamHandl
         unsafe { allocator.close(lane) }?;
     }
     ended.and(played)
+}
+
+/// Runs a log on a [`Caching`] over `bytes` bytes of memory that does not exist.
+///
+/// # Errors
+///
+/// As [`replay`].
+pub fn replay_simulated(log: &Log, bytes: u64) -> Result<Outcome> {
+    let streams: Vec<_> = (0..u64::from(log.streams())).map(StreamHandle).collect();
+    // SAFETY: a simulation has no streams.
+    unsafe { replay(log, &Caching::simulated(bytes), &streams) }
+}
+
+/// Runs a log on a [`Caching`] over the memory of a driver.
+///
+/// # Errors
+///
+/// As [`replay`], or the driver's error when it makes the streams.
+pub fn replay_on(driver: &Arc<dyn Driver>, log: &Log) -> Result<Outcome> {
+    let streams = Streams::new(driver, log.streams() as usize)?;
+    // SAFETY: the streams live longer than the allocator, and this is their only lane there.
+    unsafe { replay(log, &Caching::new(Arc::clone(driver))?, &streams.handles) }
+}
+
+/// Returns the nanoseconds of an allocation and a free of `bytes` bytes without a cache: the mean of
+/// `pairs` pairs, plain or of the driver's pool.
+///
+/// # Errors
+///
+/// The driver's error.
+pub fn pair_without_cache(driver: &Arc<dyn Driver>, pool: bool, bytes: u64, pairs: u32) -> Result<f64> {
+    let make = if pool { DriverMemory::pool } else { DriverMemory::new };
+    let (memory, streams) = (make(Arc::clone(driver)), Streams::new(driver, 1)?);
+    // SAFETY: the stream is live, and no other lane has it.
+    let lane = unsafe { memory.open(streams.handles[0]) }?;
+    let mut start = Instant::now();
+    for pair in 0..=pairs {
+        // The first pair warms the driver up.
+        if pair == 1 {
+            start = Instant::now();
+        }
+        let block = memory.alloc(&Request::new(bytes, &lane))?;
+        // SAFETY: it was just given out, and nothing uses it.
+        unsafe { memory.free(block, &lane) }?;
+    }
+    let took = start.elapsed();
+    // SAFETY: all blocks are freed.
+    unsafe { memory.close(&lane) }?;
+    Ok(took.as_nanos() as f64 / f64::from(pairs.max(1)))
+}
+
+/// Streams that are destroyed in the end.
+struct Streams<'a> {
+    driver: &'a Arc<dyn Driver>,
+    handles: Vec<StreamHandle>,
+}
+
+impl<'a> Streams<'a> {
+    fn new(driver: &'a Arc<dyn Driver>, count: usize) -> Result<Self> {
+        let mut streams = Self { driver, handles: Vec::with_capacity(count) };
+        for _ in 0..count {
+            streams.handles.push(driver.stream_create()?);
+        }
+        Ok(streams)
+    }
+}
+
+impl Drop for Streams<'_> {
+    fn drop(&mut self) {
+        for &stream in &self.handles {
+            // A drop returns no error. SAFETY: nothing uses the stream from now on.
+            let _ = unsafe { self.driver.stream_destroy(stream) };
+        }
+    }
 }
 
 /// A replay in progress.

@@ -23,7 +23,6 @@ struct Program {
     caching: Caching,
     random: Random,
     lanes: Vec<Lane>,
-    captured: Option<StreamHandle>,
     held: Vec<Held>,
     /// End by start.
     live: BTreeMap<u64, u64>,
@@ -37,7 +36,7 @@ impl Program {
         let caching = Caching::over(Box::new(Arc::clone(&model)));
         let random = Random(seed ^ 0xABCD);
         let (lanes, held, live) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { model, caching, random, lanes, captured: None, held, live, active: 0, failures: 0 }
+        Self { model, caching, random, lanes, held, live, active: 0, failures: 0 }
     }
 
     /// Counts a failure that the test has caused.
@@ -67,9 +66,6 @@ impl Program {
         while let Some(at) = self.held.iter().position(|held| held.stream == stream) {
             self.free(at);
         }
-        if self.captured == Some(stream) {
-            self.resume();
-        }
         let lane = self.lanes.swap_remove(at);
         // SAFETY: no block names the lane any more.
         let closed = unsafe { self.caching.close(&lane) };
@@ -77,18 +73,8 @@ impl Program {
         lock(&self.model.state).destroy(stream);
     }
 
-    fn resume(&mut self) {
-        let Some(stream) = self.captured.take() else { return };
-        lock(&self.model.state).captured.clear();
-        let lane = self.lanes.iter().find(|lane| lane.stream == stream).expect("it is open");
-        self.caching.resume(lane);
-    }
-
     fn alloc(&mut self) {
         let at = self.random.below(self.lanes.len() as u64) as usize;
-        if self.captured == Some(self.lanes[at].stream) {
-            return;
-        }
         let most = [4 << 10, 300 << 10, 6 << 20][self.random.below(3) as usize];
         let bytes = match self.random.below(4) {
             // Sizes that come back.
@@ -118,9 +104,6 @@ impl Program {
     /// Uses a block on another stream, which first waits as the types make it wait.
     fn hand_on(&mut self, at: usize) {
         let to = self.lanes[self.random.below(self.lanes.len() as u64) as usize].stream;
-        if self.captured.is_some_and(|captured| captured == to || captured == self.held[at].stream) {
-            return;
-        }
         let held = &mut self.held[at];
         let mut state = lock(&self.model.state);
         state.follow(to, held.stream);
@@ -161,13 +144,6 @@ impl Program {
                 let trimmed = self.caching.trim(keep);
                 self.outcome(trimmed);
             }
-            98 if self.captured.is_none() => {
-                let lane = &self.lanes[0];
-                self.caching.pause(lane);
-                lock(&self.model.state).captured.insert(lane.stream.0);
-                self.captured = Some(lane.stream);
-            }
-            99 => self.resume(),
             _ => (),
         }
     }

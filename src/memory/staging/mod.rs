@@ -6,8 +6,8 @@
 //! its copy has been passed, which the thread asks for and does not sleep on.
 //!
 //! The threads are plain ones that end with the call, and take no task of anybody else: a caller
-//! that is a worker of a pool cannot wait for itself. Streams and events stay with the engine between
-//! calls, and the memory of the slots is that of the device's pool.
+//! that is a worker of a pool cannot wait for itself. Streams and events stay with the engine
+//! between calls, and the memory of the slots is that of the device's pool.
 
 mod job;
 mod lane;
@@ -58,13 +58,13 @@ impl Staging {
         }
     }
 
-    /// Copies `bytes` bytes to the device, and returns when they are there. Returns false, without a
-    /// copy, if there is no memory for slots.
+    /// Copies `bytes` bytes to the device, and returns when they are there. Returns false, without
+    /// a copy, if there is no memory for slots.
     ///
     /// # Safety
     ///
-    /// - `dst .. dst + bytes` lies within one live allocation. All work that uses it has run, and no
-    ///   other work uses it meanwhile.
+    /// - `dst .. dst + bytes` lies within one live allocation. All work that uses it has run, and
+    ///   no other work uses it meanwhile.
     /// - `src` is valid for reads of `bytes` bytes, which no other code writes meanwhile.
     pub(crate) unsafe fn upload(
         &self,
@@ -120,8 +120,8 @@ impl Staging {
         let job = Job::new(direction, device, host, bytes, piece);
         let _busy = Busy::new(&self.busy, lanes.len());
         let run = |(slots, mut lane): (Slots<'_>, Lane)| {
-            // SAFETY: the caller's promises. Each piece is taken once, and fits into a slot. The lane
-            // is dropped before the slots.
+            // SAFETY: the caller's promises. Each piece is taken once, and fits into a slot. The
+            // lane is dropped before the slots.
             unsafe { lane.run(&job, &slots) }.map(|()| self.keep(lane))
         };
         let mut lanes = lanes.into_iter();

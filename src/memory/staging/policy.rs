@@ -39,9 +39,9 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// On an H100 with PCIe 5 x16 and 16 cores, a first try in C++ with four slots a thread uploaded
-    /// 45 GB/s with 8 threads and 47 with 16, from slots of 1 MiB, and downloaded 48 to 52 with
-    /// slots of 4 MiB. The driver's own copies of pageable memory took 7.2 and 12.3.
+    /// On an H100 with PCIe 5 x16 and 16 cores, a first try in C++ with four slots a thread
+    /// uploaded 45 GB/s with 8 threads and 47 with 16, from slots of 1 MiB, and downloaded 48 to 52
+    /// with slots of 4 MiB. The driver's own copies of pageable memory took 7.2 and 12.3.
     pub(super) const DEFAULT: Self = Self {
         fewest_bytes: 2 << 20,
         bytes_a_thread: 4 << 20,

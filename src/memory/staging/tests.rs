@@ -26,8 +26,8 @@ fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes).map(|at| (at * 31 + at / 251 + seed as usize) as u8).collect()
 }
 
-/// Copies `bytes` bytes to the device and back by `threads` threads, and returns what came back, and
-/// whether both were staged.
+/// Copies `bytes` bytes to the device and back by `threads` threads, and returns what came back,
+/// and whether both were staged.
 fn there_and_back(engine: &Engine, bytes: &[u8], threads: usize) -> Result<(Vec<u8>, bool)> {
     let Engine { staging, pool } = engine;
     let driver = &staging.driver;

@@ -1,5 +1,7 @@
 //! The command line, run as a program.
 
+#[cfg(feature = "interp")]
+mod alloc;
 mod bad_input;
 mod bench;
 mod compare;

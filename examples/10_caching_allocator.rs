@@ -1,0 +1,105 @@
+//! Lesson 10: memory that comes back without a wait.
+//!
+//! `cuMemAlloc` and `cuMemFree` stop the whole queue. So a device keeps the memory of dropped
+//! buffers for the next ones. This lesson squares a matrix 3000 times into a new buffer and gets the
+//! same address each time, without a call that could wait; keeps all results instead, until the
+//! memory ends and the error says who holds it; hands memory from one stream to another, which must
+//! wait for it; and holds a producer back that is faster than the device.
+//!
+//! ```text
+//! cargo run --example 10_caching_allocator
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use warpstride::alloc::{Caching, HoldBack, Limit};
+use warpstride::{Backend, Device, ErrorKind, Result, ops};
+
+const LEN: usize = 64 * 64;
+const TURNS: usize = 3000;
+const MIB: u64 = 1 << 20;
+
+fn main() -> Result<()> {
+    the_same_memory_comes_back()?;
+    a_list_ends_out_of_memory()?;
+    another_stream_waits()?;
+    a_producer_is_held_back()?;
+    println!("question: why does the second stream wait on the device, and not the host?");
+    Ok(())
+}
+
+/// Squares into a new buffer in a loop.
+fn the_same_memory_comes_back() -> Result<()> {
+    let device = Device::open(Backend::Auto)?;
+    let a = device.array(&[LEN], &[1.5_f32; LEN])?;
+    ops::mul(2.0, &a)?; // the first launch loads the kernel
+    device.synchronize()?;
+    let before = device.stats();
+    let mut addresses = HashSet::new();
+    for _ in 0..TURNS {
+        let squared = ops::mul(2.0, &a)?;
+        addresses.insert(squared.buffer().address());
+    }
+    let waits = device.stats().can_synchronize - before.can_synchronize;
+    println!("{TURNS} results: {} address, {waits} calls that can wait", addresses.len());
+    Ok(())
+}
+
+/// Keeps all results, in a device that has 8 MiB to give.
+fn a_list_ends_out_of_memory() -> Result<()> {
+    let device = Device::open_with(Backend::Auto, |driver| Ok(Arc::new(Limit::new(Caching::new(driver)?, 8 * MIB))))?;
+    let a = device.array(&[LEN], &[1.5_f32; LEN])?;
+    let mut kept = Vec::new();
+    let error = loop {
+        match ops::mul(2.0, &a) {
+            Ok(squared) => kept.push(squared),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+    println!("a list of {} results ends: {error}", kept.len());
+    Ok(())
+}
+
+/// Drops a buffer whose work is queued on one stream, and takes its memory for another.
+fn another_stream_waits() -> Result<()> {
+    let device = Device::open(Backend::Auto)?;
+    let [first, second] = [device.stream()?, device.stream()?];
+    let mut source = device.alloc_array_on::<f32>(&[LEN], &first)?;
+    ops::fill_into(7.0, &mut source, &first)?;
+    let address = source.buffer().address();
+    let mut seen = device.alloc_array::<f32>(&[LEN])?;
+    ops::copy_into(&source, &mut seen, &first)?;
+    drop(source); // the copy may still read it
+    let mut other = device.alloc_array_on::<f32>(&[LEN], &second)?;
+    ops::fill_into(9.0, &mut other, &second)?;
+    let shared = if other.buffer().address() == address { "the same" } else { "other" };
+    println!("the second stream got {shared} memory, and the first saw {}", seen.to_vec()?[0]);
+    Ok(())
+}
+
+/// Queues far more than the device has done.
+fn a_producer_is_held_back() -> Result<()> {
+    let most = 4 * MIB;
+    let device = Device::open_with(Backend::Auto, |driver| {
+        Ok(Arc::new(HoldBack::new(Caching::new(Arc::clone(&driver))?, driver, most)))
+    })?;
+    let [producer, consumer] = [device.stream()?, device.stream()?];
+    let mut sum = device.alloc_array::<f32>(&[LEN])?;
+    ops::fill_into(0.0, &mut sum, &consumer)?;
+    for _ in 0..1000 {
+        let mut item = device.alloc_array_on::<f32>(&[LEN], &producer)?;
+        ops::fill_into(1.0, &mut item, &producer)?;
+        ops::copy_into(&item, &mut sum, &consumer)?;
+    }
+    device.synchronize()?;
+    let figures = device.allocator().figures();
+    let within = figures.peak_reserved <= 2 * most;
+    println!(
+        "1000 items of {} KiB: at most {} KiB in use, within bounds: {within}",
+        (4 * LEN) >> 10,
+        figures.peak_active >> 10
+    );
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! `warpstride alloc`: replays of logs, and what an allocation costs.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::warpstride;
+
+#[test]
+fn a_log_from_a_seed_is_replayed_drawn_and_written() {
+    let folder = TempDir::new().unwrap();
+    let [svg, csv] =
+        ["out.svg", "out.csv"].map(|name| folder.path().join(name).into_os_string().into_string().unwrap());
+    let words = ["--device", "soft", "--json", "alloc", "replay"];
+    let seed = ["--seed", "1", "--operations", "20000", "--svg", &svg, "--write", &csv];
+    let document = warpstride([&words[..], &seed].concat()).succeeded().json();
+    let [active, reserved, ns] =
+        ["peak_active", "peak_reserved", "ns_per_call"].map(|member| document[member].as_f64().expect("a number"));
+    assert!(active > 1e10 && reserved >= active && reserved <= 1.1 * active && ns > 0.0, "{document}");
+    assert!((0.0..1.0).contains(&document["fragmentation"].as_f64().unwrap()), "{document}");
+    assert!(document["schema"].is_u64() && document["device"].is_null(), "{document}");
+    assert!(fs::read_to_string(&svg).unwrap().contains("reserved"));
+    // What was written gives the same figures.
+    let again = warpstride([&words[..], &[&csv]].concat()).succeeded().json();
+    for member in ["operations", "streams", "peak_active", "peak_reserved", "fragmentation"] {
+        assert_eq!(again[member], document[member], "{member}");
+    }
+    let shown = warpstride(["--device", "soft", "alloc", "replay", &csv]).succeeded().stdout;
+    assert!(shown.contains("peak reserved") && shown.contains("simulated memory"), "{shown}");
+}
+
+#[test]
+fn a_replay_that_cannot_be_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log.csv").into_os_string().into_string().unwrap();
+    let replay = |options: &[&str]| warpstride([&["--device", "soft", "alloc", "replay"], options].concat());
+    replay(&[&log]).failed(&["cannot read", "log.csv"]);
+    fs::write(&log, "Thread,Time,Action,Pointer,Size,Stream\n0,0,free,0x1,5,0\n").unwrap();
+    replay(&[&log]).failed(&["log.csv", "line 2", "0x1 is freed, but is not allocated"]);
+    replay(&["--seed", "1", "--memory", "1000000"]).failed(&["the device has no", "drop what is no longer needed"]);
+    replay(&[&log, "--write", &log]).failed(&["same file"]);
+    for wrong in [&[][..], &["--seed", "x"], &["--seed", "1", &log], &["--seed", "1", "--operations", "0"]] {
+        assert_eq!(replay(wrong).code, Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn an_allocation_that_hits_the_cache_makes_no_call_that_can_synchronise() {
+    let words = ["--device", "soft", "--json", "alloc", "bench", "--pairs", "500"];
+    let document = warpstride(words).succeeded().json();
+    assert_eq!(document["synchronizing_calls"], 0, "{document}");
+    let sizes = document["sizes"].as_array().unwrap();
+    assert_eq!(sizes.iter().map(|size| size["bytes"].as_u64().unwrap()).collect::<Vec<_>>(), [512, 65_536, 1_048_576]);
+    assert!(sizes.iter().all(|size| size["cache_ns"].is_f64() && size["driver_ns"].is_null()), "{document}");
+    let threads: Vec<_> = document["threads"].as_array().unwrap().iter().map(|some| some["threads"].as_u64()).collect();
+    assert_eq!(threads, [Some(1), Some(8)]);
+    let shown = warpstride(["--device", "soft", "alloc", "bench", "--pairs", "10"]).succeeded().stdout;
+    assert!(shown.contains("calls that can synchronise: 0"), "{shown}");
+}
