@@ -7,9 +7,9 @@ use std::ptr::NonNull;
 use crate::driver::{Copy3d, Driver, Pitched, Place};
 use crate::error::Result;
 
-/// Most bytes that one call page-locks. The pieces begin at multiples of it, so no two share a
-/// page.
-pub(super) const PIECE: usize = 1 << 30;
+/// Most bytes that one call page-locks: CUDA's driver refuses half a TiB. Pieces end with a page, so
+/// no two share one. An H100's driver (580) refuses a copy that crosses from one to another.
+pub(super) const PIECE: usize = 64 << 30;
 
 /// Bytes of a page of the host.
 const PAGE: usize = 4096;
@@ -66,7 +66,7 @@ impl<'d> Pieces<'d> {
         let (first, end) = (memory.addr().get(), memory.addr().get() + bytes);
         let mut start = first;
         while start < end {
-            let next = (start / self.piece).saturating_add(1).saturating_mul(self.piece).min(end);
+            let next = (start.saturating_add(self.piece) / PAGE * PAGE).min(end);
             // SAFETY: `start - first` is less than `bytes`, of one allocation.
             let piece = unsafe { memory.byte_add(start - first) };
             // SAFETY: the piece lies within the caller's memory.

@@ -144,7 +144,8 @@ impl<'scope> Scope<'scope, '_> {
     }
 
     /// Page-locks host memory that exists until the end of the scope, so that copies use it
-    /// directly. It is locked in pieces of at most 1 GiB.
+    /// directly. It is locked in pieces of at most 64 GiB; a copy of another scope must not cross
+    /// from one to another.
     ///
     /// This pays where the memory takes part in several copies: locking costs about as much as a
     /// few copies, and it can wait for the device.
