@@ -11,7 +11,7 @@ pub(super) const PAGE: u64 = 2 << 20;
 
 /// The most bytes to have reserved while more is taken, if free segments can be given back.
 pub(super) fn limit(peak_active: u64) -> u64 {
-    peak_active.saturating_add(peak_active / 16).saturating_add(2 * PAGE)
+    peak_active.saturating_add(peak_active / 16).saturating_add(PAGE)
 }
 
 /// The bytes of a chunk. It grows with what is in use, so that there are never many chunks, nor much
