@@ -149,8 +149,8 @@ pub unsafe trait Allocate: Send + Sync + fmt::Debug {
     ///
     /// - [`alloc`](Self::alloc) of this allocator returned `block` as it is, and it has not been
     ///   freed.
-    /// - All work that uses the block has run, or is queued on `lane`'s stream, or that stream waits
-    ///   for it.
+    /// - All work that uses the block has run, or is queued on `lane`'s stream, or that stream
+    ///   waits for it.
     /// - No work queued from now on uses the block.
     unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()>;
 

@@ -7,8 +7,8 @@ use super::allocate::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 
-/// An allocator that keeps nothing: every block is an allocation of the driver. On CUDA the free of a
-/// plain allocation waits for all work of the device.
+/// An allocator that keeps nothing: every block is an allocation of the driver. On CUDA the free of
+/// a plain allocation waits for all work of the device.
 #[derive(Debug)]
 pub struct DriverMemory {
     driver: Arc<dyn Driver>,
@@ -37,9 +37,9 @@ impl DriverMemory {
     }
 }
 
-// SAFETY: the driver promises for its allocations what the trait asks of blocks. It frees plain ones
-// after all queued work, so they have no former uses, on any stream; its pool orders uses by streams.
-// Ids of lanes are not used again.
+// SAFETY: the driver promises for its allocations what the trait asks of blocks. It frees plain
+// ones after all queued work, so they have no former uses, on any stream; its pool orders uses by
+// streams. Ids of lanes are not used again.
 unsafe impl Allocate for DriverMemory {
     fn is_over(&self, driver: &Arc<dyn Driver>) -> bool {
         Arc::ptr_eq(&self.driver, driver)
@@ -73,8 +73,8 @@ unsafe impl Allocate for DriverMemory {
         self.active.fetch_sub(block.bytes, Relaxed);
         self.frees.fetch_add(1, Relaxed);
         if self.pool {
-            // SAFETY: `alloc` got the address from the pool. The lane's stream has all work that uses
-            // it, or waits for it, as the caller promises, and a block is freed once.
+            // SAFETY: `alloc` got the address from the pool. The lane's stream has all work that
+            // uses it, or waits for it, as the caller promises, and a block is freed once.
             return unsafe { self.driver.pool_free(block.address, lane.stream) };
         }
         // SAFETY: `alloc` got the address from this driver; the caller promises that no work queued

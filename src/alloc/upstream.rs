@@ -21,9 +21,9 @@ pub(crate) struct Taken {
 ///
 /// # Safety
 ///
-/// An implementation promises what [`Driver`] does for the calls of the same names. A piece that was
-/// taken shares no byte with another and begins at a multiple of 256. Work on the stream that took it
-/// runs after all its former uses.
+/// An implementation promises what [`Driver`] does for the calls of the same names. A piece that
+/// was taken shares no byte with another and begins at a multiple of 256. Work on the stream that
+/// took it runs after all its former uses.
 pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     /// Whether the memory and the streams are those of `driver`.
     fn is_of(&self, driver: &Arc<dyn Driver>) -> bool;
@@ -124,8 +124,8 @@ unsafe impl Upstream for OfDriver {
         };
         // SAFETY: the events are live, as the caller promises.
         let followed = after.iter().fold(Ok(()), |so_far, &event| so_far.and(unsafe { self.follow(event, returns) }));
-        // SAFETY: `take` got the address from the pool; all work that uses it has run, or the stream
-        // waits for it now.
+        // SAFETY: `take` got the address from the pool; all work that uses it has run, or the
+        // stream waits for it now.
         followed.and(unsafe { self.driver.pool_free(address, returns) })
     }
 
@@ -135,7 +135,8 @@ unsafe impl Upstream for OfDriver {
 
     fn trim(&self) -> Result<()> {
         let Some(returns) = self.returns else { return Ok(()) };
-        // What is still on its way back stays in the pool. SAFETY: the stream lives as long as `self`.
+        // What is still on its way back stays in the pool. SAFETY: the stream lives as long as
+        // `self`.
         unsafe { self.driver.stream_synchronize(returns) }?;
         self.driver.pool_trim(0)
     }

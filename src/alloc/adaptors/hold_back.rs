@@ -8,8 +8,8 @@ use crate::alloc::{Allocate, Block, Lane, Request, lock};
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::Result;
 
-/// An allocator that waits before it allocates, while the bytes in use and the freed bytes whose work
-/// still runs are more than a limit together.
+/// An allocator that waits before it allocates, while the bytes in use and the freed bytes whose
+/// work still runs are more than a limit together.
 ///
 /// A program that queues work faster than the device does it frees buffers that the device has not
 /// come to yet. Without a limit it queues ever more work, whatever its allocator does. This one

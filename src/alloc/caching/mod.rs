@@ -3,11 +3,11 @@
 //! Each lane has lists of free blocks by their exact size. A request that finds one there, a hit,
 //! touches nothing that lanes share, whatever the size. Every other request, a miss, goes to the
 //! arena behind one lock: it looks for a block to split, merges what the lanes hold, gives segments
-//! back, and takes new ones, in this order. The lists are behind a lock for each lane, and nothing is
-//! lock-free but sums that one lane writes.
+//! back, and takes new ones, in this order. The lists are behind a lock for each lane, and nothing
+//! is lock-free but sums that one lane writes.
 //!
-//! Work on a lane's stream orders the uses of its blocks. A block goes to another lane once an event
-//! shows that its last use has run, or after that lane's stream was made to wait for one.
+//! Work on a lane's stream orders the uses of its blocks. A block goes to another lane once an
+//! event shows that its last use has run, or after that lane's stream was made to wait for one.
 
 mod arena;
 mod clock;
@@ -110,9 +110,9 @@ impl Caching {
 }
 
 // SAFETY: a block is live, in one quick list, or in the arena, which divides what the upstream gave
-// without overlap at multiples of the granule. A lane's quick list only serves requests of that lane,
-// whose stream orders the uses. The arena serves a lane with blocks that it used last itself, that an
-// event has shown to be past, or for whose event its stream waits (`miss`).
+// without overlap at multiples of the granule. A lane's quick list only serves requests of that
+// lane, whose stream orders the uses. The arena serves a lane with blocks that it used last itself,
+// that an event has shown to be past, or for whose event its stream waits (`miss`).
 unsafe impl Allocate for Caching {
     fn is_over(&self, driver: &Arc<dyn Driver>) -> bool {
         self.upstream.is_of(driver)

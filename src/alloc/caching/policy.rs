@@ -14,8 +14,8 @@ pub(super) fn limit(peak_active: u64) -> u64 {
     peak_active.saturating_add(peak_active / 16).saturating_add(PAGE)
 }
 
-/// The bytes of a chunk. It grows with what is in use, so that there are never many chunks, nor much
-/// that the last one leaves unused.
+/// The bytes of a chunk. It grows with what is in use, so that there are never many chunks, nor
+/// much that the last one leaves unused.
 pub(super) fn chunk(peak_active: u64) -> u64 {
     (peak_active / 64).next_multiple_of(PAGE).clamp(PAGE, 32 * PAGE)
 }

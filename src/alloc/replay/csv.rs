@@ -8,7 +8,7 @@ use csv::{ReaderBuilder, StringRecord};
 
 use super::log::Log;
 use crate::alloc::COLUMNS;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Most rows of a log.
 const MOST_ROWS: usize = 1 << 24;
@@ -152,7 +152,10 @@ impl Reader {
 
     fn allocate(&mut self, pointer: u64, bytes: u64, stream: u32) -> Result<()> {
         if bytes > MOST_BYTES - self.active {
-            return Err(refused(format!("{bytes} bytes more are in use than any device has")));
+            return Err(refused(format!(
+                "a block of {} and those in use are more than any device has",
+                counted(bytes, "byte")
+            )));
         }
         if self.live.contains_key(&pointer) {
             return Err(refused(format!("{pointer:#x} is allocated, but has not been freed since it was before")));

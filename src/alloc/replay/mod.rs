@@ -1,8 +1,8 @@
 //! Runs the allocations of a program again, on any allocator, and says what they cost: the memory
 //! held beside the memory in use, and the time.
 //!
-//! A [`Log`] comes from a file in RMM's columns, from the adaptor [`Logged`](super::Logged), or from
-//! a seed.
+//! A [`Log`] comes from a file in RMM's columns, from the adaptor [`Logged`](super::Logged), or
+//! from a seed.
 
 #[cfg(feature = "export")]
 mod csv;
@@ -62,7 +62,8 @@ pub struct Sample {
     pub reserved: u64,
 }
 
-/// Runs a log on an allocator, with a lane for each stream of the log, and frees what the log leaves.
+/// Runs a log on an allocator, with a lane for each stream of the log, and frees what the log
+/// leaves.
 ///
 /// No work uses the blocks, so what is measured is the allocator alone.
 ///
@@ -72,8 +73,8 @@ pub struct Sample {
 ///
 /// # Safety
 ///
-/// - `streams` has a live stream of the allocator's driver for each of [`Log::streams`], which has no
-///   open lane.
+/// - `streams` has a live stream of the allocator's driver for each of [`Log::streams`], which has
+///   no open lane.
 pub unsafe fn replay(log: &Log, allocator: &dyn Allocate, streams: &[StreamHandle]) -> Result<Outcome> {
     let mut lanes = Vec::with_capacity(streams.len());
     let mut outcome = Ok(());
@@ -117,8 +118,8 @@ pub fn replay_on(driver: &Arc<dyn Driver>, log: &Log) -> Result<Outcome> {
     unsafe { replay(log, &Caching::new(Arc::clone(driver))?, &streams.handles) }
 }
 
-/// Returns the nanoseconds of an allocation and a free of `bytes` bytes without a cache: the mean of
-/// `pairs` pairs, plain or of the driver's pool.
+/// Returns the nanoseconds of an allocation and a free of `bytes` bytes without a cache: the mean
+/// of `pairs` pairs, plain or of the driver's pool.
 ///
 /// # Errors
 ///

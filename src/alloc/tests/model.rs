@@ -160,7 +160,8 @@ impl Model {
     }
 }
 
-// SAFETY: there is no memory and no work, only books about them, which panic where a promise breaks.
+// SAFETY: there is no memory and no work, only books about them, which panic where a promise
+// breaks.
 unsafe impl Upstream for std::sync::Arc<Model> {
     fn is_of(&self, _: &std::sync::Arc<dyn crate::driver::Driver>) -> bool {
         false

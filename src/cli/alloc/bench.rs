@@ -9,6 +9,7 @@ use serde_json::json;
 use warpstride::alloc::replay::pair_without_cache;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
+use warpstride::error::counted;
 use warpstride::roofline::table::Table;
 
 use crate::cli::output::{self, Output};
@@ -46,7 +47,7 @@ pub(in crate::cli) fn run(args: &args::AllocBench, backend: Backend, output: &Ou
     let progress = output.progress(1);
     let (mut pairs, mut synchronizing) = (Vec::new(), 0);
     for bytes in SIZES.into_iter().filter(|&bytes| bytes <= most) {
-        progress.doing(format!("{bytes} bytes"));
+        progress.doing(counted(bytes, "byte").to_string());
         let (cache_ns, calls) = cached(&device, bytes, args.pairs)?;
         synchronizing += calls;
         let uncached = |pool: bool| {
@@ -59,7 +60,7 @@ pub(in crate::cli) fn run(args: &args::AllocBench, backend: Backend, output: &Ou
     }
     let mut threads = Vec::new();
     for count in THREADS {
-        progress.doing(format!("{count} threads"));
+        progress.doing(counted(count, "thread").to_string());
         threads.push(Threads { threads: count, pairs_per_second: together(&device, count, args.pairs)? });
     }
     drop(progress);
@@ -119,8 +120,8 @@ fn text(pairs: &[Pair], threads: &[Threads], scaling: f64, synchronizing: u64) -
     };
     let mut text = format!("An allocation and a free:\n\n{table}\n");
     for Threads { threads, pairs_per_second } in threads {
-        let streams = if *threads == 1 { "1 thread".into() } else { format!("{threads} threads on {threads} streams") };
-        text += &format!("{streams}: {:.2} million pairs a second\n", pairs_per_second / 1e6);
+        let threads = counted(threads, "thread");
+        text += &format!("{threads}, each on its own stream: {:.2} million pairs a second\n", pairs_per_second / 1e6);
     }
     text + &format!("scaling: {scaling:.2}; calls that can synchronise: {synchronizing}\n")
 }

@@ -56,7 +56,7 @@ fn text(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> String {
         format!("fragmentation  {:10.4} at the peak: 1 - largest free / total free", outcome.fragmentation),
         format!("time           {:10.1} ns a call", outcome.ns_per_call),
         format!("misses         {:10}", figures.misses),
-        format!("taken          {:10} times from the driver, given back {} times", figures.taken, figures.given_back),
+        format!("taken          {:10} from the driver; given back: {}", figures.taken, figures.given_back),
     ];
     lines.join("\n") + "\n"
 }

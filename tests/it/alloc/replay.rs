@@ -118,7 +118,7 @@ mod logs {
             ("\n0,0,allocate,0x1,12,0\n0,0,allocate,0x1,12,0\n", vec!["line 3", "has not been freed"]),
             ("\n0,0,allocate,zebra,12,0\n", vec!["line 2", "`zebra` is not a pointer"]),
             ("\n0,0,allocate,0x1,-12,0\n", vec!["line 2", "`-12` is not a number of bytes"]),
-            ("\n0,0,allocate,0x1,2000000000000000,0\n", vec!["line 2", "than any device has"]),
+            ("\n0,0,allocate,0x1,2000000000000000,0\n", vec!["line 2", "more than any device has"]),
             ("\n0,0,realloc,0x1,12,0\n", vec!["line 2", "`realloc` is not an action"]),
             ("\n0,0,allocate\n", vec!["line 2", "only 3 fields"]),
         ] {

@@ -20,7 +20,8 @@ fn a_log_from_a_seed_is_replayed_drawn_and_written() {
     assert!((0.0..1.0).contains(&document["fragmentation"].as_f64().unwrap()), "{document}");
     assert!(document["schema"].is_u64() && document["device"].is_null(), "{document}");
     assert!(fs::read_to_string(&svg).unwrap().contains("reserved"));
-    // What was written gives the same figures; its streams have other numbers, so blocks lie elsewhere.
+    // What was written gives the same figures; its streams have other numbers, so blocks lie
+    // elsewhere.
     let again = warpstride([&words[..], &[&csv]].concat()).succeeded().json();
     for member in ["operations", "streams", "peak_active"] {
         assert_eq!(again[member], document[member], "{member}");
