@@ -122,8 +122,12 @@ unsafe impl Upstream for OfDriver {
             // SAFETY: `take` got the address from this driver, which lets queued work run first.
             return unsafe { self.driver.free(address) };
         };
-        // SAFETY: the events are live, as the caller promises.
-        let followed = after.iter().fold(Ok(()), |so_far, &event| so_far.and(unsafe { self.follow(event, returns) }));
+        let mut followed = Ok(());
+        for &event in after {
+            // Every event, whatever becomes of the others. SAFETY: the events are live, as the caller
+            // promises.
+            followed = followed.and(unsafe { self.follow(event, returns) });
+        }
         // SAFETY: `take` got the address from the pool; all work that uses it has run, or the
         // stream waits for it now.
         followed.and(unsafe { self.driver.pool_free(address, returns) })

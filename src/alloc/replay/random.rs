@@ -47,7 +47,7 @@ impl Random {
 
     /// A number below `bound`, whose bias is below `bound / 2^64`.
     fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from 0 to 1.
