@@ -18,9 +18,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
-use crate::alloc::{Allocate, Caching};
+use crate::alloc::{Allocate, Caching, DriverMemory};
 use crate::counters::Counters;
-use crate::driver::{Counted, DeviceInfo, Driver, Stats};
+use crate::driver::{Counted, DeviceInfo, Driver, DriverKind, Stats};
 use crate::error::{Error, ErrorKind, Result};
 use crate::stream::{Event, Stream};
 use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
@@ -307,9 +307,15 @@ impl Device {
     }
 }
 
-/// Makes the allocator of every device that is opened without one.
+/// Makes the allocator of every device that is opened without one. On the software GPU each block is
+/// an allocation of its own, so that an access outside of a buffer is a fault, and checkers see new
+/// memory in each buffer.
 fn caching(driver: Arc<dyn Driver>) -> Result<Arc<dyn Allocate>> {
-    Ok(Arc::new(Caching::new(driver)?))
+    Ok(match driver.info().kind {
+        _ if driver.has_checkers() => Arc::new(DriverMemory::new(driver)),
+        DriverKind::Soft => Arc::new(Caching::undivided(driver)?),
+        DriverKind::Cuda => Arc::new(Caching::new(driver)?),
+    })
 }
 
 impl PartialEq for Device {

@@ -154,6 +154,10 @@ unsafe impl Driver for Counted {
     fn counters(&self) -> Option<Counters> {
         self.inner.counters()
     }
+
+    fn has_checkers(&self) -> bool {
+        self.inner.has_checkers()
+    }
 }
 
 // A block leaves its ledger before its release: after it, another thread may get the same address.

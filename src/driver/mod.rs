@@ -168,6 +168,12 @@ pub unsafe trait Driver: Memory + Streams + Modules + Graphs + fmt::Debug {
     /// Returns the device's properties and limits.
     fn info(&self) -> &DeviceInfo;
 
+    /// Whether checkers look at every access to memory, such as reads of bytes that nobody wrote.
+    /// Memory that an allocator hands on hides some of what they look for.
+    fn has_checkers(&self) -> bool {
+        false
+    }
+
     /// Returns the sum of the counters of all launches that have run so far; `None` if the driver
     /// does not count. Queued work is not included: synchronise first.
     fn counters(&self) -> Option<Counters>;

@@ -26,7 +26,7 @@ impl Caching {
         core.misses += 1;
         let active = self.active(core).saturating_add(request.bytes);
         let peak = core.peak_active.max(active);
-        let want = Want { lane: request.lane.id, bytes, kind: policy::kind(bytes, peak) };
+        let want = Want { lane: request.lane.id, bytes, kind: self.kind(bytes, peak) };
         let node = match self.find(core, &want, request, peak) {
             Err(error) if error.kind() == ErrorKind::OutOfMemory => self.rescue(core, &want, request)?,
             found => found?,
@@ -47,15 +47,15 @@ impl Caching {
 
     /// Finds or makes a free block that the lane may use.
     fn find(&self, core: &mut Core, want: &Want, request: &Request<'_>, peak: u64) -> Result<u32> {
-        if let Some(node) = core.fit(want) {
+        if let Some(node) = self.fit(core, want) {
             return Ok(node);
         }
         let limit = policy::limit(peak);
-        let piece = segment_bytes(want, peak);
+        let piece = self.segment_bytes(want, peak);
         if core.arena.reserved + piece > limit {
             self.drain_all(core);
             self.settle(core)?;
-            if let Some(node) = core.fit(want) {
+            if let Some(node) = self.fit(core, want) {
                 return Ok(node);
             }
             self.give_back(core, limit.saturating_sub(piece))?;
@@ -67,12 +67,13 @@ impl Caching {
         } else {
             // The events that this records may have passed by the next time.
             self.settle(core)?;
-            if let Some(node) = core.fit(want) {
+            if let Some(node) = self.fit(core, want) {
                 return Ok(node);
             }
         }
-        let room = limit.saturating_sub(core.arena.reserved) / PAGE * PAGE;
-        self.grow(core, want, request, piece.min(room).max(want.bytes.next_multiple_of(PAGE)))
+        let page = self.page();
+        let room = limit.saturating_sub(core.arena.reserved) / page * page;
+        self.grow(core, want, request, piece.min(room).max(want.bytes.next_multiple_of(page)))
     }
 
     /// Takes a new segment.
@@ -156,7 +157,7 @@ impl Caching {
 
     /// Takes a block that another lane used last, and makes this lane's stream wait for that use.
     fn borrow(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<Option<u32>> {
-        let most = policy::snug(want.kind, want.bytes);
+        let most = self.snug(want);
         let Core { arena, clocks, events, .. } = core;
         let Some(node) = arena.fit_of_others(want.kind, 0..clocks.len() as u32, want.bytes, most) else {
             return Ok(None);
@@ -171,19 +172,19 @@ impl Caching {
         // The lane's stream now comes after that use, so its own next event stands for it.
         let stamp = clocks[want.lane as usize].stamp();
         arena.hand_over_one(node, Owner { lane: want.lane, stamp });
-        Ok(core.fit(want))
+        Ok(self.fit(core, want))
     }
 
     /// Tries all that is left when the upstream has too few bytes.
     fn rescue(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<u32> {
         self.drain_all(core);
         self.settle(core)?;
-        if let Some(node) = core.fit(want) {
+        if let Some(node) = self.fit(core, want) {
             return Ok(node);
         }
         self.give_back(core, 0)?;
         self.upstream.trim()?;
-        match self.grow(core, want, request, want.bytes.next_multiple_of(PAGE)) {
+        match self.grow(core, want, request, want.bytes.next_multiple_of(self.page())) {
             Err(error) if error.kind() == ErrorKind::OutOfMemory => (),
             grown => return grown,
         }
@@ -213,23 +214,39 @@ impl Caching {
     }
 }
 
-impl Core {
-    fn fit(&self, want: &Want) -> Option<u32> {
-        self.arena.fit(want.kind, want.lane, want.bytes, policy::snug(want.kind, want.bytes))
+impl Caching {
+    fn fit(&self, core: &Core, want: &Want) -> Option<u32> {
+        core.arena.fit(want.kind, want.lane, want.bytes, self.snug(want))
     }
 
+    /// Returns the unit of segments.
+    fn page(&self) -> u64 {
+        if self.divides { PAGE } else { GRANULE }
+    }
+
+    fn kind(&self, bytes: u64, peak: u64) -> Kind {
+        if self.divides { policy::kind(bytes, peak) } else { Kind::Whole }
+    }
+
+    /// Returns the most bytes of a free block that a request may get.
+    fn snug(&self, want: &Want) -> u64 {
+        if self.divides { policy::snug(want.kind, want.bytes) } else { want.bytes }
+    }
+
+    /// Returns the bytes of a new segment for a block.
+    fn segment_bytes(&self, want: &Want, peak: u64) -> u64 {
+        let least = want.bytes.next_multiple_of(self.page());
+        match want.kind {
+            Kind::Whole => least,
+            Kind::Chunk => least.max(policy::chunk(peak)),
+        }
+    }
+}
+
+impl Core {
     /// Finds a block in any segment, also one that is far too large.
     fn fit_anywhere(&self, want: &Want) -> Option<u32> {
         let kinds = [Kind::Chunk, Kind::Whole].into_iter();
         kinds.filter_map(|kind| self.arena.fit(kind, want.lane, want.bytes, u64::MAX)).next()
-    }
-}
-
-/// The bytes of a new segment for a block.
-fn segment_bytes(want: &Want, peak: u64) -> u64 {
-    let least = want.bytes.next_multiple_of(PAGE);
-    match want.kind {
-        Kind::Whole => least,
-        Kind::Chunk => least.max(policy::chunk(peak)),
     }
 }

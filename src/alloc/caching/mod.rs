@@ -45,6 +45,8 @@ pub struct Caching {
     lanes: Pages<Slot>,
     holders: Pages<Holder>,
     upstream: Box<dyn Upstream>,
+    /// Whether segments are divided into blocks.
+    divides: bool,
 }
 
 /// What lanes share.
@@ -73,6 +75,19 @@ impl Caching {
         Ok(Self::over(Box::new(OfDriver::new(driver)?)))
     }
 
+    /// An allocator over the memory of a driver whose blocks are allocations of the driver each. On
+    /// the software GPU they lie far apart, so an access outside of one is a fault; blocks of a
+    /// divided segment are neighbours.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error.
+    pub fn undivided(driver: Arc<dyn Driver>) -> Result<Self> {
+        let mut caching = Self::new(driver)?;
+        caching.divides = false;
+        Ok(caching)
+    }
+
     /// An allocator over `bytes` bytes of memory that does not exist, to try how it would do on a
     /// device.
     pub fn simulated(bytes: u64) -> Self {
@@ -80,7 +95,7 @@ impl Caching {
     }
 
     pub(crate) fn over(upstream: Box<dyn Upstream>) -> Self {
-        Self { core: Mutex::default(), lanes: Pages::new(), holders: Pages::new(), upstream }
+        Self { core: Mutex::default(), lanes: Pages::new(), holders: Pages::new(), upstream, divides: true }
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {

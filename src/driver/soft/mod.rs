@@ -33,7 +33,7 @@ use super::memory::within_the_host;
 use super::{Copy3d, DeviceInfo, Driver, DriverKind, Place, StreamHandle, available_memory};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
-use crate::interp::check::MAX_FINDINGS;
+use crate::interp::check::{Checks, MAX_FINDINGS};
 use crate::interp::{self, Finding, Memory};
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
@@ -283,6 +283,10 @@ unsafe impl Driver for Soft {
 
     fn counters(&self) -> Option<Counters> {
         Some(self.lock().counters)
+    }
+
+    fn has_checkers(&self) -> bool {
+        self.interp.checks != Checks::NONE
     }
 }
 

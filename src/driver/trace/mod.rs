@@ -168,4 +168,8 @@ unsafe impl Driver for Trace {
     fn counters(&self) -> Option<Counters> {
         self.inner.counters()
     }
+
+    fn has_checkers(&self) -> bool {
+        self.inner.has_checkers()
+    }
 }
