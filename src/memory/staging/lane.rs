@@ -150,14 +150,16 @@ impl Lane {
         unsafe { self.driver.event_record(self.events[slot], self.stream) }
     }
 
-    /// Waits until the last copy of a slot has run. It asks again and again, so that the thread is
-    /// there when it has: the copy takes less time than a sleep.
+    /// Waits until the last copy of a slot has run. It is the oldest of the lane, so that all slots
+    /// are busy meanwhile. The driver waits: a thread that asks again and again holds up the others
+    /// of the copy, where they share few cores.
     fn wait(&self, slot: usize) -> Result<()> {
         // SAFETY: the event is live as long as the lane.
-        while !unsafe { self.driver.event_query(self.events[slot]) }? {
-            std::thread::yield_now();
+        match unsafe { self.driver.event_query(self.events[slot]) }? {
+            true => Ok(()),
+            // SAFETY: as above.
+            false => unsafe { self.driver.event_synchronize(self.events[slot]) },
         }
-        Ok(())
     }
 
     fn synchronize(&self) -> Result<()> {

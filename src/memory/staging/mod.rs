@@ -3,7 +3,7 @@
 //! A driver copies pageable memory on one thread through one buffer. Here several threads do it:
 //! each has a stream and a ring of page-locked slots, moves pieces between the caller's memory and
 //! its slots, and the device copies the slots meanwhile. A slot is used again once the event behind
-//! its copy has been passed, which the thread asks for and does not sleep on.
+//! its copy has been passed.
 //!
 //! The threads are plain ones that end with the call, and take no task of anybody else: a caller
 //! that is a worker of a pool cannot wait for itself. Streams and events stay with the engine
