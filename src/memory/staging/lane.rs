@@ -4,8 +4,8 @@ use std::array;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::host_copy::{copy_past_caches, copy_through_caches};
 use super::job::Job;
-use super::past_caches::copy_past_caches;
 use super::policy::Direction;
 use crate::driver::{Driver, EventHandle, HostKind, StreamHandle};
 use crate::error::{Error, Result};
@@ -105,7 +105,7 @@ impl Lane {
             let staged = slots.start(slot);
             // SAFETY: the caller promises the piece, which fits into the slot; the slot's last copy
             // has run.
-            unsafe { staged.copy_from_nonoverlapping(job.host.wrapping_add(piece.start), piece.len()) };
+            unsafe { copy_through_caches(job.host.wrapping_add(piece.start), staged, piece.len()) };
             // SAFETY: the caller promises the piece of the device. The slot stays as it is until
             // `wait` or `synchronize` has seen this copy run.
             unsafe { self.driver.copy_h2d(job.device + piece.start as u64, staged, piece.len(), self.stream) }?;

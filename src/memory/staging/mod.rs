@@ -9,9 +9,9 @@
 //! that is a worker of a pool cannot wait for itself. Streams and events stay with the engine
 //! between calls, and the memory of the slots is that of the device's pool.
 
+mod host_copy;
 mod job;
 mod lane;
-mod past_caches;
 mod policy;
 #[cfg(all(test, feature = "interp"))]
 mod tests;

@@ -1,4 +1,4 @@
-//! A copy within the host that leaves the caches to others.
+//! Copies within the host, some lines at a time, through the caches or past them.
 
 /// Copies `bytes` bytes, past the caches where the processor can. What is written is read later, if
 /// at all, and a plain store would first read each line that it overwrites.
@@ -14,6 +14,24 @@ pub(super) unsafe fn copy_past_caches(src: *const u8, dst: *mut u8, bytes: usize
         x86::copy(src, dst, bytes);
     }
     // This crate knows no such stores of other processors.
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's promises.
+    unsafe {
+        dst.copy_from_nonoverlapping(src, bytes);
+    }
+}
+
+/// Copies `bytes` bytes through the caches. It fetches ahead, across the ends of pages.
+///
+/// # Safety
+///
+/// - As [`copy_past_caches`].
+pub(super) unsafe fn copy_through_caches(src: *const u8, dst: *mut u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promises.
+    unsafe {
+        x86::copy_through(src, dst, bytes);
+    }
     #[cfg(not(target_arch = "x86_64"))]
     // SAFETY: the caller's promises.
     unsafe {
@@ -41,7 +59,18 @@ mod x86 {
     ///
     /// - As [`super::copy_past_caches`].
     pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, bytes: usize) {
-        let blocks = if is_x86_feature_detected!("avx") { blocks_by_avx } else { blocks_by_sse2 };
+        let blocks = if is_x86_feature_detected!("avx") { past_by_avx } else { past_by_sse2 };
+        // SAFETY: the caller's promises. All such processors have the words of SSE2.
+        unsafe { copy_by(blocks, src, dst, bytes) }
+    }
+
+    /// Copies by the widest words that the processor has, and by plain stores.
+    ///
+    /// # Safety
+    ///
+    /// - As [`super::copy_past_caches`].
+    pub(super) unsafe fn copy_through(src: *const u8, dst: *mut u8, bytes: usize) {
+        let blocks = if is_x86_feature_detected!("avx") { through_by_avx } else { through_by_sse2 };
         // SAFETY: the caller's promises. All such processors have the words of SSE2.
         unsafe { copy_by(blocks, src, dst, bytes) }
     }
@@ -72,7 +101,7 @@ mod x86 {
     /// Defines a [`CopyBlocks`] by words of one width.
     macro_rules! copy_blocks {
         ($name:ident: $feature:literal, $word:ident, $zero:ident, $load:ident, $store:ident) => {
-            /// Copies `blocks` blocks past the caches.
+            /// Copies `blocks` blocks.
             ///
             /// # Safety
             ///
@@ -105,8 +134,10 @@ mod x86 {
         };
     }
 
-    copy_blocks!(blocks_by_sse2: "sse2", __m128i, _mm_setzero_si128, _mm_loadu_si128, _mm_stream_si128);
-    copy_blocks!(blocks_by_avx: "avx", __m256i, _mm256_setzero_si256, _mm256_loadu_si256, _mm256_stream_si256);
+    copy_blocks!(past_by_sse2: "sse2", __m128i, _mm_setzero_si128, _mm_loadu_si128, _mm_stream_si128);
+    copy_blocks!(past_by_avx: "avx", __m256i, _mm256_setzero_si256, _mm256_loadu_si256, _mm256_stream_si256);
+    copy_blocks!(through_by_sse2: "sse2", __m128i, _mm_setzero_si128, _mm_loadu_si128, _mm_store_si128);
+    copy_blocks!(through_by_avx: "avx", __m256i, _mm256_setzero_si256, _mm256_loadu_si256, _mm256_store_si256);
 }
 
 #[cfg(test)]
@@ -132,6 +163,8 @@ mod tests {
     fn every_length_and_alignment_is_copied_and_nothing_else() {
         // SAFETY: `check` gives vectors with these bytes, which nothing else uses.
         check(|src, dst, bytes| unsafe { copy_past_caches(src, dst, bytes) });
+        // SAFETY: as above.
+        check(|src, dst, bytes| unsafe { copy_through_caches(src, dst, bytes) });
     }
 
     /// The copy above takes the widest words of the processor.
@@ -139,6 +172,8 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn narrow_words_copy_the_same() {
         // SAFETY: as above; every such processor has the words.
-        check(|src, dst, bytes| unsafe { x86::copy_by(x86::blocks_by_sse2, src, dst, bytes) });
+        check(|src, dst, bytes| unsafe { x86::copy_by(x86::past_by_sse2, src, dst, bytes) });
+        // SAFETY: as above.
+        check(|src, dst, bytes| unsafe { x86::copy_by(x86::through_by_sse2, src, dst, bytes) });
     }
 }
