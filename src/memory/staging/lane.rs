@@ -4,8 +4,8 @@ use std::array;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::host_copy::{copy_past_caches, copy_through_caches};
 use super::job::Job;
-use super::past_caches::copy_past_caches;
 use super::policy::Direction;
 use crate::driver::{Driver, EventHandle, HostKind, StreamHandle};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl Lane {
     /// - The job's range of the host is valid for reads, or for a download for writes, and no other
     ///   code uses the pieces that this lane takes.
     /// - The job's pieces are no larger than the slots, which nothing else uses.
-    pub(super) unsafe fn run(&mut self, job: &Job, slots: &Slots<'_>) -> Result<()> {
+    pub(super) unsafe fn run(&mut self, job: &Job<'_>, slots: &Slots<'_>) -> Result<()> {
         let copied = match job.direction {
             // SAFETY: the caller's promises, here and below.
             Direction::Upload => unsafe { self.upload(job, slots) },
@@ -95,7 +95,7 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn upload(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
+    unsafe fn upload(&self, job: &Job<'_>, slots: &Slots<'_>) -> Result<()> {
         for turn in 0.. {
             let Some(piece) = job.take() else { break };
             let slot = turn % SLOTS;
@@ -105,7 +105,7 @@ impl Lane {
             let staged = slots.start(slot);
             // SAFETY: the caller promises the piece, which fits into the slot; the slot's last copy
             // has run.
-            unsafe { staged.copy_from_nonoverlapping(job.host.wrapping_add(piece.start), piece.len()) };
+            unsafe { copy_through_caches(job.host.wrapping_add(piece.start), staged, piece.len()) };
             // SAFETY: the caller promises the piece of the device. The slot stays as it is until
             // `wait` or `synchronize` has seen this copy run.
             unsafe { self.driver.copy_h2d(job.device + piece.start as u64, staged, piece.len(), self.stream) }?;
@@ -117,7 +117,7 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn download(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
+    unsafe fn download(&self, job: &Job<'_>, slots: &Slots<'_>) -> Result<()> {
         let mut pieces = array::from_fn::<_, SLOTS, _>(|_| None);
         // Queues the next piece into a slot, if there is one.
         let queue = |slot: usize| {
@@ -150,14 +150,16 @@ impl Lane {
         unsafe { self.driver.event_record(self.events[slot], self.stream) }
     }
 
-    /// Waits until the last copy of a slot has run. It asks again and again, so that the thread is
-    /// there when it has: the copy takes less time than a sleep.
+    /// Waits until the last copy of a slot has run. It is the oldest of the lane, so that all slots
+    /// are busy meanwhile. The driver waits: a thread that asks again and again holds up the others
+    /// of the copy, where they share few cores.
     fn wait(&self, slot: usize) -> Result<()> {
         // SAFETY: the event is live as long as the lane.
-        while !unsafe { self.driver.event_query(self.events[slot]) }? {
-            std::thread::yield_now();
+        match unsafe { self.driver.event_query(self.events[slot]) }? {
+            true => Ok(()),
+            // SAFETY: as above.
+            false => unsafe { self.driver.event_synchronize(self.events[slot]) },
         }
-        Ok(())
     }
 
     fn synchronize(&self) -> Result<()> {

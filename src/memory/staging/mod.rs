@@ -3,15 +3,15 @@
 //! A driver copies pageable memory on one thread through one buffer. Here several threads do it:
 //! each has a stream and a ring of page-locked slots, moves pieces between the caller's memory and
 //! its slots, and the device copies the slots meanwhile. A slot is used again once the event behind
-//! its copy has been passed, which the thread asks for and does not sleep on.
+//! its copy has been passed.
 //!
 //! The threads are plain ones that end with the call, and take no task of anybody else: a caller
 //! that is a worker of a pool cannot wait for itself. Streams and events stay with the engine
 //! between calls, and the memory of the slots is that of the device's pool.
 
+mod host_copy;
 mod job;
 mod lane;
-mod past_caches;
 mod policy;
 #[cfg(all(test, feature = "interp"))]
 mod tests;
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fmt, thread};
 
-use self::job::Job;
+use self::job::{Job, Progress};
 use self::lane::{Lane, SLOTS, Slots};
 use self::policy::{Direction, Policy};
 use crate::device::lock;
@@ -112,13 +112,14 @@ impl Staging {
         bytes: usize,
         threads: usize,
     ) -> Result<bool> {
-        let piece = self.policy.slot_bytes(direction, bytes, threads, SLOTS);
-        let lanes = self.lanes(pool, threads.min(bytes.div_ceil(piece)), piece);
+        let slot = self.policy.slot_bytes(direction, bytes / threads.saturating_mul(SLOTS));
+        let lanes = self.lanes(pool, threads.min(bytes.div_ceil(slot)), slot);
         if lanes.is_empty() {
             return Ok(false);
         }
-        let job = Job::new(direction, device, host, bytes, piece);
-        let _busy = Busy::new(&self.busy, lanes.len());
+        let (threads, progress) = (lanes.len(), Progress::default());
+        let job = Job { policy: &self.policy, direction, device, host, bytes, threads, slot, progress };
+        let _busy = Busy::new(&self.busy, threads);
         let run = |(slots, mut lane): (Slots<'_>, Lane)| {
             // SAFETY: the caller's promises. Each piece is taken once, and fits into a slot. The
             // lane is dropped before the slots.

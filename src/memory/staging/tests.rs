@@ -138,7 +138,8 @@ fn lanes_are_kept_between_copies_and_end_with_the_engine() {
     let sent = pattern(9000, 3);
     there_and_back(&engine, &sent, 3).unwrap();
     let live = trace.live();
-    assert_eq!((live.streams.len(), live.events.len(), live.host_allocations.len()), (3, 3 * SLOTS, 3));
+    // The pool cuts small slots out of one allocation.
+    assert_eq!((live.streams.len(), live.events.len(), live.host_allocations.len()), (3, 3 * SLOTS, 1));
     let before = trace.calls().len();
     there_and_back(&engine, &sent, 3).unwrap();
     let made: Vec<_> = trace.calls().split_off(before);
