@@ -78,7 +78,7 @@ impl Lane {
     /// - The job's range of the host is valid for reads, or for a download for writes, and no other
     ///   code uses the pieces that this lane takes.
     /// - The job's pieces are no larger than the slots, which nothing else uses.
-    pub(super) unsafe fn run(&mut self, job: &Job<'_>, slots: &Slots<'_>) -> Result<()> {
+    pub(super) unsafe fn run(&mut self, job: &Job, slots: &Slots<'_>) -> Result<()> {
         let copied = match job.direction {
             // SAFETY: the caller's promises, here and below.
             Direction::Upload => unsafe { self.upload(job, slots) },
@@ -95,7 +95,7 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn upload(&self, job: &Job<'_>, slots: &Slots<'_>) -> Result<()> {
+    unsafe fn upload(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
         for turn in 0.. {
             let Some(piece) = job.take() else { break };
             let slot = turn % SLOTS;
@@ -117,7 +117,7 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn download(&self, job: &Job<'_>, slots: &Slots<'_>) -> Result<()> {
+    unsafe fn download(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
         let mut pieces = array::from_fn::<_, SLOTS, _>(|_| None);
         // Queues the next piece into a slot, if there is one.
         let queue = |slot: usize| {

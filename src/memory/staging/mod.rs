@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fmt, thread};
 
-use self::job::{Job, Progress};
+use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
 use self::policy::{Direction, Policy};
 use crate::device::lock;
@@ -112,14 +112,13 @@ impl Staging {
         bytes: usize,
         threads: usize,
     ) -> Result<bool> {
-        let slot = self.policy.slot_bytes(direction, bytes / threads.saturating_mul(SLOTS));
-        let lanes = self.lanes(pool, threads.min(bytes.div_ceil(slot)), slot);
+        let piece = self.policy.slot_bytes(direction, bytes, threads, SLOTS);
+        let lanes = self.lanes(pool, threads.min(bytes.div_ceil(piece)), piece);
         if lanes.is_empty() {
             return Ok(false);
         }
-        let (threads, progress) = (lanes.len(), Progress::default());
-        let job = Job { policy: &self.policy, direction, device, host, bytes, threads, slot, progress };
-        let _busy = Busy::new(&self.busy, threads);
+        let job = Job::new(direction, device, host, bytes, piece);
+        let _busy = Busy::new(&self.busy, lanes.len());
         let run = |(slots, mut lane): (Slots<'_>, Lane)| {
             // SAFETY: the caller's promises. Each piece is taken once, and fits into a slot. The
             // lane is dropped before the slots.

@@ -33,9 +33,8 @@ pub(super) struct Policy {
     pub(super) most_threads: usize,
     /// Bytes of a slot of an upload and of a download.
     pub(super) slots: [usize; 2],
-    /// Fewest bytes of a slot, and of a piece but the last. A small copy takes smaller slots than
-    /// those above, so that every thread has some in flight, and the end of each copy takes smaller
-    /// pieces, so that all threads end at the same time.
+    /// Fewest bytes of a slot. A copy of a small part takes smaller slots than those above, so that
+    /// every thread has some in flight.
     pub(super) fewest_slot_bytes: usize,
 }
 
@@ -63,10 +62,11 @@ impl Policy {
         (bytes / self.bytes_a_thread).clamp(1, spare)
     }
 
-    /// Returns the bytes of a slot, or of a piece, for a copy of which `share` bytes go through it.
-    pub(super) fn slot_bytes(&self, direction: Direction, share: usize) -> usize {
+    /// Returns the bytes of a slot for a copy by `threads` threads with `slots` slots each.
+    pub(super) fn slot_bytes(&self, direction: Direction, bytes: usize, threads: usize, slots: usize) -> usize {
+        let share = (bytes / threads.saturating_mul(slots)).max(1);
         // A power of two, so that copies of many sizes take few sizes of memory from the pool.
-        (1 << share.max(1).ilog2()).max(self.fewest_slot_bytes).min(self.slots[direction as usize])
+        (1 << share.ilog2()).max(self.fewest_slot_bytes).min(self.slots[direction as usize])
     }
 }
 
@@ -92,10 +92,12 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_powers_of_two_within_limits() {
+    fn every_thread_has_slots_in_flight() {
         let policy = Policy { slots: [1 << 20, 4 << 20], ..Policy::DEFAULT };
-        let slot = |share| policy.slot_bytes(Direction::Download, share);
-        assert_eq!([0, 1 << 20, (2 << 20) - 1, 1 << 30].map(slot), [256 << 10, 1 << 20, 1 << 20, 4 << 20]);
-        assert_eq!(policy.slot_bytes(Direction::Upload, 1 << 30), 1 << 20);
+        let slot = |bytes, threads| policy.slot_bytes(Direction::Download, bytes, threads, 4);
+        assert_eq!(slot(1 << 30, 16), 4 << 20);
+        assert_eq!(slot(64 << 20, 16), 1 << 20);
+        assert_eq!(slot(1 << 20, 16), 256 << 10);
+        assert_eq!(policy.slot_bytes(Direction::Upload, 1 << 30, 16, 4), 1 << 20);
     }
 }
