@@ -49,8 +49,10 @@ mod x86 {
     /// Bytes that are loaded before the first of them is stored, so that the loads wait together.
     const BLOCK: usize = 4 * LINE;
 
-    /// Bytes between what is copied and what is fetched into the caches meanwhile. The processor by
-    /// itself fetches no further than to the end of a page.
+    /// Bytes between what is copied and what is fetched into all caches meanwhile. The processor by
+    /// itself fetches no further than to the end of a page. On an H100's host (4 threads, 256 MiB)
+    /// uploads took 28.5 GB/s so, 26.0 without the fetch, and 15.1 with one that passes the outer
+    /// caches (`NTA`); downloads took 43.8, 39.9 and 34.3.
     const AHEAD: usize = 2048;
 
     /// Copies by the widest words that the processor has. Those of AVX-512 need Rust 1.89.
@@ -112,13 +114,13 @@ mod x86 {
             #[target_feature(enable = $feature)]
             #[allow(unused_unsafe, reason = "only older versions of Rust call the fetch unsafe")]
             pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, blocks: usize) {
-                use std::arch::x86_64::{_MM_HINT_NTA, _mm_prefetch, $load, $store, $word, $zero};
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, $load, $store, $word, $zero};
 
                 for block in 0..blocks {
                     let (from, to) = (src.wrapping_add(block * BLOCK), dst.wrapping_add(block * BLOCK));
                     for line in 0..BLOCK / LINE {
                         // SAFETY: this fetch has no effect on addresses without memory.
-                        unsafe { _mm_prefetch::<_MM_HINT_NTA>(from.wrapping_add(AHEAD + line * LINE).cast()) };
+                        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD + line * LINE).cast()) };
                     }
                     let mut words = [$zero(); BLOCK / size_of::<$word>()];
                     for (at, word) in words.iter_mut().enumerate() {

@@ -3,6 +3,7 @@
 use std::array;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::host_copy::{copy_past_caches, copy_through_caches};
 use super::job::Job;
@@ -14,6 +15,11 @@ use crate::memory::host::{HostBlock, HostPool};
 /// Slots of a lane. While one is filled or emptied by the host, the copies of the others are queued
 /// or run.
 pub(super) const SLOTS: usize = 4;
+
+/// Times that a thread asks for a busy slot before the driver waits for it, and the pause between
+/// two of them. A copy of a slot of 2 MiB takes 40 us of a link of 50 GB/s.
+const QUERIES: usize = 32;
+const PAUSE: Duration = Duration::from_micros(4);
 
 /// A stream, and an event for each slot that is passed when its copy has run.
 pub(super) struct Lane {
@@ -151,15 +157,22 @@ impl Lane {
     }
 
     /// Waits until the last copy of a slot has run. It is the oldest of the lane, so that all slots
-    /// are busy meanwhile. The driver waits: a thread that asks again and again holds up the others
-    /// of the copy, where they share few cores.
+    /// are busy meanwhile. The thread asks a few times, which is faster than a wait in the driver
+    /// where each thread has a core, and pauses in between: a thread that asks without a pause holds
+    /// up the others of the copy. Then the driver waits.
     fn wait(&self, slot: usize) -> Result<()> {
-        // SAFETY: the event is live as long as the lane.
-        match unsafe { self.driver.event_query(self.events[slot]) }? {
-            true => Ok(()),
-            // SAFETY: as above.
-            false => unsafe { self.driver.event_synchronize(self.events[slot]) },
+        for _ in 0..QUERIES {
+            // SAFETY: the event is live as long as the lane.
+            if unsafe { self.driver.event_query(self.events[slot]) }? {
+                return Ok(());
+            }
+            let asked = Instant::now();
+            while asked.elapsed() < PAUSE {
+                std::hint::spin_loop();
+            }
         }
+        // SAFETY: as above.
+        unsafe { self.driver.event_synchronize(self.events[slot]) }
     }
 
     fn synchronize(&self) -> Result<()> {

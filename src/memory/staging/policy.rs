@@ -39,15 +39,15 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Measured on an H100 with PCIe 5 x16 and 16 cores, with four slots a thread. At 8 MiB the
-    /// driver's own copies of pageable memory took 14.1 GB/s up and 15.5 down against 12.4 and 7.7
-    /// here; at 16 MiB 14.8 and 12.2 against 24.2 and 18.3. With 8 and 16 threads and 256 MiB,
-    /// uploads took 39 to 40 GB/s from slots of 1 MiB and 40 to 42 from slots of 2 MiB; downloads
-    /// took 41 to 42, 44 to 45, and 29 to 30 through slots of 1, 2 and 4 MiB.
+    /// Measured on an H100 with PCIe 5 x16 and 16 cores, with four slots a thread
+    /// (`benches/record/2026-11-23-h100/transfers.md`). At 4 MiB the driver's own copies of pageable
+    /// memory took 10.9 GB/s up and 8.2 down against 10.7 and 11.3 here, at 8 MiB 10.7 and 8.4
+    /// against 12.7 and 16.2. With slots of 2 MiB and 256 MiB, 8 threads took 42.8 GB/s up and 44.4
+    /// down, and 16 threads 42.1 and 43.6; with slots of 4 MiB 36.4 and 36.8.
     pub(super) const DEFAULT: Self = Self {
-        fewest_bytes: 16 << 20,
+        fewest_bytes: 8 << 20,
         bytes_a_thread: 4 << 20,
-        most_threads: 16,
+        most_threads: 8,
         slots: [2 << 20, 2 << 20],
         fewest_slot_bytes: 256 << 10,
     };
