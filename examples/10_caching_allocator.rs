@@ -1,10 +1,10 @@
 //! Lesson 10: memory that comes back without a wait.
 //!
 //! `cuMemAlloc` and `cuMemFree` stop the whole queue. So a device keeps the memory of dropped
-//! buffers for the next ones. This lesson squares a matrix 3000 times into a new buffer and gets the
-//! same address each time, without a call that could wait; keeps all results instead, until the
-//! memory ends and the error says who holds it; hands memory from one stream to another, which must
-//! wait for it; and holds a producer back that is faster than the device.
+//! buffers for the next ones. This lesson doubles numbers 3000 times into a new buffer and gets the
+//! same address each time, without a call that could wait. It keeps all results instead, until the
+//! memory ends and the error says so. It hands memory from one stream to another, which must wait
+//! for it. And it holds a producer back that is faster than the device.
 //!
 //! ```text
 //! cargo run --example 10_caching_allocator

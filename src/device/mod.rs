@@ -307,9 +307,9 @@ impl Device {
     }
 }
 
-/// Makes the allocator of every device that is opened without one. On the software GPU each block is
-/// an allocation of its own, so that an access outside of a buffer is a fault, and checkers see new
-/// memory in each buffer.
+/// Makes the allocator of every device that is opened without one. On the software GPU each block
+/// is an allocation of its own, so that an access outside of a buffer is a fault, and checkers see
+/// new memory in each buffer.
 fn caching(driver: Arc<dyn Driver>) -> Result<Arc<dyn Allocate>> {
     Ok(match driver.info().kind {
         _ if driver.has_checkers() => Arc::new(DriverMemory::new(driver)),

@@ -128,8 +128,8 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// Returns the device address of the first element, aligned to 256 bytes, or 0 for an empty
     /// buffer. It is valid as long as the buffer lives. The buffer does not see work that is queued
-    /// by this address alone: the caller must order it after the work that is queued on the stream of
-    /// the allocation, and before the drop.
+    /// by this address alone: the caller must order it after the work that is queued on the stream
+    /// of the allocation, and before the drop.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }

@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use crate::driver::{Copy3d, Driver, Pitched, Place};
 use crate::error::Result;
 
-/// Most bytes that one call page-locks: CUDA's driver refuses half a TiB. Pieces end with a page, so
-/// no two share one. An H100's driver (580) refuses a copy that crosses from one to another.
+/// Most bytes that one call page-locks: CUDA's driver refuses half a TiB. Pieces end with a page,
+/// so no two share one. An H100's driver (580) refuses a copy that crosses from one to another.
 pub(super) const PIECE: usize = 64 << 30;
 
 /// Bytes of a page of the host.

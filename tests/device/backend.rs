@@ -83,8 +83,8 @@ pub(crate) struct Setup {
     seeded: Option<fn(u64) -> Arc<dyn Driver>>,
 }
 
-/// Opens a device whose buffers are allocations of the driver each: on the software GPU they lie far
-/// apart, and an access outside of one is a fault. A cache divides larger allocations.
+/// Opens a device whose buffers are allocations of the driver each, freed by their drops. A cache
+/// keeps and divides larger ones.
 pub(crate) fn exact(driver: &Arc<dyn Driver>) -> Device {
     let driver = Arc::clone(driver);
     Device::with_allocator(driver, |driver| Ok(Arc::new(DriverMemory::new(driver)))).unwrap()

@@ -158,8 +158,8 @@ impl Lane {
 
     /// Waits until the last copy of a slot has run. It is the oldest of the lane, so that all slots
     /// are busy meanwhile. The thread asks a few times, which is faster than a wait in the driver
-    /// where each thread has a core, and pauses in between: a thread that asks without a pause holds
-    /// up the others of the copy. Then the driver waits.
+    /// where each thread has a core, and pauses in between: a thread that asks without a pause
+    /// holds up the others of the copy. Then the driver waits.
     fn wait(&self, slot: usize) -> Result<()> {
         for _ in 0..QUERIES {
             // SAFETY: the event is live as long as the lane.

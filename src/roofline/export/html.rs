@@ -183,7 +183,7 @@ fn words(run: &Run) -> Markup {
                 }
                 dt { "of link" }
                 dd { "Against the link's rate in the direction, or in both; its protocol takes a part of that." }
-                dt { "pays after" }
+                dt { "copies until it pays" }
                 dd { "The copies to the device after which the time to page-lock is won back against ordinary memory." }
             }
             dt { "sectors/request" }

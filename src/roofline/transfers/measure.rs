@@ -1,8 +1,8 @@
 //! Measures the copies between a host and a device.
 //!
-//! Each copy is verified once and then timed by the host's clock, from the call until the bytes have
-//! arrived, as programs see it. Copies of page-locked memory are also timed by events behind a
-//! kernel that holds the stream until all is queued: nvbandwidth's way.
+//! Each copy is verified, and timed by the host's clock, from the call until the bytes have arrived,
+//! as programs see it. Copies of page-locked memory are also timed by events behind a kernel that
+//! holds the stream until all is queued: nvbandwidth's way.
 
 use std::num::NonZero;
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::{Direction, HostSide, Link, Pinning, RoundTrip, Transfer, Transfers};
 use crate::device::Device;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::memory::DeviceBuffer;
 use crate::ops;
 use crate::roofline::measure::has_times;
@@ -46,7 +46,7 @@ impl Transfers {
         let mut bench = Bench::new(device, largest)?;
         for bytes in sizes(largest) {
             for memory in HostSide::ALL {
-                doing(&format!("{}, {bytes} bytes", memory.name()));
+                doing(&format!("{}, {}", memory.name(), counted(bytes, "byte")));
                 all.copies.extend(bench.copies(memory, bytes)?);
             }
         }

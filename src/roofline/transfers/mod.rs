@@ -5,6 +5,7 @@ mod measure;
 
 use super::record::Milliseconds;
 use super::table::{Table, number};
+use crate::error::counted;
 
 /// The PCI Express link of a device.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -171,11 +172,10 @@ impl Transfers {
 
     /// The copies whose bytes were wrong.
     pub fn wrong(&self) -> Vec<String> {
-        let copies = self
-            .copies
-            .iter()
-            .filter(|copy| !copy.verified)
-            .map(|copy| format!("{} {} of {} bytes", copy.memory.name(), copy.direction.name(), copy.bytes));
+        let copies =
+            self.copies.iter().filter(|copy| !copy.verified).map(|copy| {
+                format!("{} {} of {}", copy.memory.name(), copy.direction.name(), counted(copy.bytes, "byte"))
+            });
         copies.chain(self.frames.iter().filter(|trip| !trip.verified).map(|trip| trip.way.clone())).collect()
     }
 
@@ -200,14 +200,14 @@ impl Transfers {
 
     /// The cost of page-locked memory as a table.
     pub fn pinning_table(&self) -> Table {
-        let mut table = Table::new(&["page-locked by", "bytes", "ms", "ms to give back", "pays after"]);
+        let mut table = Table::new(&["page-locked by", "bytes", "ms", "ms to give back", "copies until it pays"]);
         for cost in &self.pinning {
             table.add_row([
                 if cost.memory == HostSide::Registered { "registering".into() } else { "allocating".into() },
                 cost.bytes.to_string(),
                 number(cost.ms, 3, ""),
                 number(cost.release_ms, 3, ""),
-                cost.break_even.map_or("-".into(), |copies| format!("{copies} copies")),
+                cost.break_even.map_or("-".into(), |copies| copies.to_string()),
             ]);
         }
         table
