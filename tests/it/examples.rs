@@ -106,6 +106,15 @@ fn lesson_9_reads_after_the_wait() {
 }
 
 #[test]
+fn lesson_10_takes_memory_again() {
+    let printed = lesson("10_caching_allocator");
+    assert!(printed.contains("3000 results: 1 address, 0 calls that can wait"), "{printed}");
+    assert!(printed.contains("a list of 511 results ends:"), "{printed}");
+    assert!(printed.contains("all right: true"), "{printed}");
+    assert!(printed.contains("within bounds: true"), "{printed}");
+}
+
+#[test]
 fn lesson_11_launches_a_hundred_kernels_with_one_call() {
     let printed = lesson("11_graph");
     assert!(printed.contains("captured: 100 nodes"), "{printed}");

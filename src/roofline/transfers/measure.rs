@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use super::{Direction, HostSide, Link, Pinning, RoundTrip, Transfer, Transfers};
 use crate::device::Device;
-use crate::error::{Error, Result, counted};
-use crate::memory::DeviceBuffer;
+use crate::error::{Result, counted};
+use crate::memory::{DeviceBuffer, PinnedBuffer};
 use crate::ops;
 use crate::roofline::measure::has_times;
 use crate::roofline::record::Milliseconds;
 use crate::stream::Stream;
 use crate::transfer::{InFlight, Lend};
 
-/// Timed copies of each kind, direction and size, after one that is not timed.
+/// Timed copies of each kind, direction and size, after one that is verified.
 const SAMPLES: usize = 9;
 /// The kernel holds the stream for longer than the host takes to queue a copy.
 const HOLD: Duration = Duration::from_micros(300);
@@ -102,8 +102,10 @@ impl<'d> Bench<'d> {
             gbps_by_events: found.device_ms.map(|ms| gbps(bytes, ms)),
         };
         let (up, down) = match memory {
-            HostSide::Pageable => (self.pageable_up(bytes)?, Some(self.pageable_down(bytes)?)),
-            HostSide::PageableByDriver => (self.driver_up(bytes)?, Some(self.driver_down(bytes)?)),
+            HostSide::Pageable | HostSide::PageableByDriver => {
+                let by_driver = memory == HostSide::PageableByDriver;
+                (self.pageable_up(bytes, by_driver)?, Some(self.pageable_down(bytes, by_driver)?))
+            }
             HostSide::Pinned => (self.pinned_up(bytes)?, Some(self.pinned_down(bytes)?)),
             HostSide::Registered => self.registered(bytes).map(|(up, down)| (up, Some(down)))?,
             HostSide::WriteCombined => (self.write_combined_up(bytes)?, None),
@@ -114,6 +116,11 @@ impl<'d> Bench<'d> {
             all.push(transfer(Direction::Both, self.both_ways(bytes)?));
         }
         Ok(all)
+    }
+
+    /// Overwrites the device's buffer, so that only an upload brings the bytes to send there.
+    fn clear(&mut self, bytes: usize) -> Result<()> {
+        ops::fill_into(0_u8, self.buffer.view_mut(&[bytes])?, self.device.default_stream())
     }
 
     /// Whether the device has the bytes that were sent.
@@ -130,127 +137,137 @@ impl<'d> Bench<'d> {
         Ok(())
     }
 
-    fn pageable_up(&mut self, bytes: usize) -> Result<Found> {
-        let times = host_times(self.device, || self.buffer.upload_from(&self.sent[..bytes]))?;
-        Ok(Found::new(self.has_arrived(bytes)?, times))
+    fn pageable_up(&mut self, bytes: usize, by_driver: bool) -> Result<Found> {
+        self.clear(bytes)?;
+        self.upload(bytes, by_driver)?;
+        let verified = self.has_arrived(bytes)?;
+        let ms = host_times(self.device, verified, || self.upload(bytes, by_driver))?;
+        Ok(Found { verified, ms, device_ms: None })
     }
 
-    fn pageable_down(&mut self, bytes: usize) -> Result<Found> {
+    fn upload(&mut self, bytes: usize, by_driver: bool) -> Result<()> {
+        let (sent, buffer) = (&self.sent[..bytes], &mut self.buffer);
+        if !by_driver {
+            return buffer.upload_from(sent);
+        }
+        self.streams[0].scope(|s| s.upload(sent, buffer.view_mut(&[bytes])?))
+    }
+
+    fn pageable_down(&mut self, bytes: usize, by_driver: bool) -> Result<Found> {
         self.prepare(bytes)?;
-        let times = host_times(self.device, || self.buffer.download_into(&mut self.received[..bytes]))?;
-        Ok(Found::new(self.received[..bytes] == self.sent[..bytes], times))
+        self.download(bytes, by_driver)?;
+        let verified = self.received[..bytes] == self.sent[..bytes];
+        let ms = host_times(self.device, verified, || self.download(bytes, by_driver))?;
+        Ok(Found { verified, ms, device_ms: None })
     }
 
-    fn driver_up(&mut self, bytes: usize) -> Result<Found> {
-        let times = host_times(self.device, || {
-            let (sent, buffer) = (&self.sent[..bytes], &mut self.buffer);
-            self.streams[0].scope(|s| s.upload(sent, buffer.view_mut(&[bytes])?))
-        })?;
-        Ok(Found::new(self.has_arrived(bytes)?, times))
-    }
-
-    fn driver_down(&mut self, bytes: usize) -> Result<Found> {
-        self.prepare(bytes)?;
-        let times = host_times(self.device, || {
-            let (received, buffer) = (&mut self.received[..bytes], &self.buffer);
-            self.streams[0].scope(|s| s.download(buffer.view(&[bytes])?, received))
-        })?;
-        Ok(Found::new(self.received[..bytes] == self.sent[..bytes], times))
+    fn download(&mut self, bytes: usize, by_driver: bool) -> Result<()> {
+        let (received, buffer) = (&mut self.received[..bytes], &self.buffer);
+        if !by_driver {
+            return buffer.download_into(received);
+        }
+        self.streams[0].scope(|s| s.download(buffer.view(&[bytes])?, received))
     }
 
     fn pinned_up(&mut self, bytes: usize) -> Result<Found> {
+        self.clear(bytes)?;
         let host = self.device.pinned_from(&self.sent[..bytes])?;
-        let mut found =
-            self.flights(host, |stream, buffer, host| Ok(stream.upload(host, buffer.view_mut(&[bytes])?)?))?.0;
-        found.verified = self.has_arrived(bytes)?;
-        Ok(found)
+        let host = self.streams[0].upload(host, self.buffer.view_mut(&[bytes])?)?.wait()?;
+        let verified = self.has_arrived(bytes)?;
+        self.flights(host, verified, |stream, buffer, host| Ok(stream.upload(host, buffer.view_mut(&[bytes])?)?))
     }
 
     fn pinned_down(&mut self, bytes: usize) -> Result<Found> {
         self.prepare(bytes)?;
         let host = self.device.pinned_zeros::<u8>(bytes)?;
-        let (mut found, host) =
-            self.flights(host, |stream, buffer, host| Ok(stream.download(buffer.view(&[bytes])?, host)?))?;
-        found.verified = host[..] == self.sent[..bytes];
-        Ok(found)
+        let host = self.streams[0].download(self.buffer.view(&[bytes])?, host)?.wait()?;
+        let verified = host[..] == self.sent[..bytes];
+        self.flights(host, verified, |stream, buffer, host| Ok(stream.download(buffer.view(&[bytes])?, host)?))
     }
 
     fn write_combined_up(&mut self, bytes: usize) -> Result<Found> {
+        self.clear(bytes)?;
         let mut host = self.device.write_combined::<u8>(bytes)?;
         host.write(0, &self.sent[..bytes])?;
-        let mut found =
-            self.flights(host, |stream, buffer, host| Ok(stream.upload(host, buffer.view_mut(&[bytes])?)?))?.0;
-        found.verified = self.has_arrived(bytes)?;
-        Ok(found)
+        let host = self.streams[0].upload(host, self.buffer.view_mut(&[bytes])?)?.wait()?;
+        let verified = self.has_arrived(bytes)?;
+        self.flights(host, verified, |stream, buffer, host| Ok(stream.upload(host, buffer.view_mut(&[bytes])?)?))
     }
 
-    /// Times copies that own page-locked memory, by both clocks. The caller verifies them.
+    /// Times copies that own page-locked memory, by both clocks.
     fn flights<H: Lend>(
         &mut self,
         host: H,
+        verified: bool,
         copy: impl Fn(&Stream, &mut DeviceBuffer<u8>, H) -> Result<InFlight<H>>,
-    ) -> Result<(Found, H)> {
+    ) -> Result<Found> {
         let stream = &self.streams[0];
         let mut host = Some(host);
-        let mut fly = |buffer: &mut DeviceBuffer<u8>| {
-            let flight = copy(stream, buffer, host.take().expect("each flight lands before the next"))?;
-            host = Some(flight.wait()?);
-            Ok(())
+        let start_flight = |buffer: &mut DeviceBuffer<u8>, host: &mut Option<H>| {
+            copy(stream, buffer, host.take().expect("each flight lands before the next"))
         };
-        let ms = host_times(self.device, || fly(&mut self.buffer))?;
-        let mut device_ms = Vec::new();
-        if has_times(self.device) {
-            let (start, end) = (self.device.event()?, self.device.event()?);
-            for _ in 0..SAMPLES {
-                ops::spin(self.device, HOLD, stream)?;
-                stream.record(&start)?;
-                let flight = copy(stream, &mut self.buffer, host.take().expect("the last flight has landed"))?;
-                stream.record(&end)?;
-                host = Some(flight.wait()?);
-                end.synchronize()?;
-                device_ms.push(f64::from(end.elapsed_ms_since(&start)?));
-            }
-            device_ms.sort_unstable_by(f64::total_cmp);
+        let ms = host_times(self.device, verified, || {
+            host = Some(start_flight(&mut self.buffer, &mut host)?.wait()?);
+            Ok(())
+        })?;
+        if ms.is_none() {
+            return Ok(Found { verified, ms, device_ms: None });
         }
-        let device_ms = device_ms.get(SAMPLES / 2).copied();
-        Ok((Found { verified: false, ms, device_ms }, host.expect("the last flight has landed")))
+        let mut device_ms = Vec::new();
+        let (start, end) = (self.device.event()?, self.device.event()?);
+        for _ in 0..SAMPLES {
+            ops::spin(self.device, HOLD, stream)?;
+            stream.record(&start)?;
+            let flight = start_flight(&mut self.buffer, &mut host)?;
+            stream.record(&end)?;
+            host = Some(flight.wait()?);
+            end.synchronize()?;
+            device_ms.push(f64::from(end.elapsed_ms_since(&start)?));
+        }
+        device_ms.sort_unstable_by(f64::total_cmp);
+        Ok(Found { verified, ms, device_ms: Some(device_ms[SAMPLES / 2]) })
     }
 
     /// Times memory that is page-locked where it lies.
     fn registered(&mut self, bytes: usize) -> Result<(Found, Found)> {
+        self.clear(bytes)?;
         let Self { device, streams: [stream, other], buffer, sent, received, .. } = self;
-        let (up, down) = stream.scope(|s| {
+        stream.scope(|s| {
             let source = &*s.register(&mut sent[..bytes])?.into_slice();
             let target = s.register(&mut received[..bytes])?.into_slice();
-            let up = host_times(device, || other.scope(|inner| inner.upload(source, buffer.view_mut(&[bytes])?)))?;
+            other.scope(|inner| inner.upload(source, buffer.view_mut(&[bytes])?))?;
             target.fill(0);
-            let down =
-                host_times(device, || other.scope(|inner| inner.download(buffer.view(&[bytes])?, &mut *target)))?;
-            Ok::<_, Error>((up, down))
-        })?;
-        // The bytes came back, so they had arrived.
-        let verified = received[..bytes] == sent[..bytes];
-        Ok((Found::new(verified, up), Found::new(verified, down)))
+            other.scope(|inner| inner.download(buffer.view(&[bytes])?, &mut *target))?;
+            // The bytes came back, so they had arrived.
+            let verified = target == source;
+            let up = || other.scope(|inner| inner.upload(source, buffer.view_mut(&[bytes])?));
+            let ms = host_times(device, verified, up)?;
+            let up = Found { verified, ms, device_ms: None };
+            let down = || other.scope(|inner| inner.download(buffer.view(&[bytes])?, &mut *target));
+            let down = Found { verified, ms: host_times(device, verified, down)?, device_ms: None };
+            Ok((up, down))
+        })
     }
 
     /// Times copies in both directions at once, on two streams.
     fn both_ways(&mut self, bytes: usize) -> Result<Found> {
         self.prepare(bytes)?;
-        let mut up = self.device.pinned_from(&self.sent[..bytes])?;
-        let mut down = self.device.pinned_zeros::<u8>(bytes)?;
-        let mut there = self.device.alloc::<u8>(bytes)?;
+        let hosts = (self.device.pinned_from(&self.sent[..bytes])?, self.device.pinned_zeros::<u8>(bytes)?);
+        let mut there = self.device.zeros::<u8>(bytes)?;
         let [one, two] = &self.streams;
-        let mut hosts = Some((up, down));
-        let times = host_times(self.device, || {
+        let mut hosts = Some(hosts);
+        let fly = |there: &mut DeviceBuffer<u8>, hosts: &mut Option<_>| {
             let (out, back) = hosts.take().expect("both flights land before the next");
             let out = one.upload(out, there.view_mut(&[bytes])?)?;
             let back = two.download(self.buffer.view(&[bytes])?, back)?;
-            hosts = Some((out.wait()?, back.wait()?));
+            *hosts = Some((out.wait()?, back.wait()?));
             Ok(())
-        })?;
-        (up, down) = hosts.expect("both flights have landed");
-        let arrived = there.download()? == up[..];
-        Ok(Found::new(arrived && down[..] == self.sent[..bytes], times))
+        };
+        fly(&mut there, &mut hosts)?;
+        let arrived = there.download()? == self.sent[..bytes];
+        let verified = arrived && hosts.as_ref().is_some_and(|(_, back)| back[..] == self.sent[..bytes]);
+        let ms = host_times(self.device, verified, || fly(&mut there, &mut hosts))?;
+        Ok(Found { verified, ms, device_ms: None })
     }
 }
 
@@ -262,12 +279,6 @@ struct Found {
     device_ms: Option<f64>,
 }
 
-impl Found {
-    fn new(verified: bool, ms: Option<Milliseconds>) -> Self {
-        Self { verified, ms, device_ms: None }
-    }
-}
-
 /// Bytes that no shift by a part of a page repeats.
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u8).collect()
@@ -277,11 +288,10 @@ fn gbps(bytes: usize, ms: f64) -> f64 {
     bytes as f64 / (ms * 1e6)
 }
 
-/// Returns the times of `work` by the host's clock, after a first call that is not timed; `None` on
-/// the software GPU, where it is called once.
-fn host_times(device: &Device, mut work: impl FnMut() -> Result<()>) -> Result<Option<Milliseconds>> {
-    work()?;
-    if !has_times(device) {
+/// Returns the times of `work` by the host's clock; `None` on the software GPU, and where the copy is
+/// wrong.
+fn host_times(device: &Device, verified: bool, mut work: impl FnMut() -> Result<()>) -> Result<Option<Milliseconds>> {
+    if !verified || !has_times(device) {
         return Ok(None);
     }
     let mut ms = Vec::with_capacity(SAMPLES);
@@ -323,53 +333,73 @@ fn pinning(device: &Device, memory: HostSide, bytes: usize, copies: &[Transfer])
     Ok(Pinning { memory, bytes: bytes as u64, ms: timed(lock_ms), release_ms: timed(release_ms), break_even })
 }
 
-/// Measures frames to the device and back in the ways of the first story.
+/// Measures frames to the device and back in the ways of the first story. Each batch goes to other
+/// memory of the host than it came from, so a batch that did not come back shows.
 fn frames(device: &Device) -> Result<Vec<RoundTrip>> {
     let shape = if has_times(device) { FRAMES } else { FEW_FRAMES };
     let len: usize = shape.iter().product();
-    let bytes = len * size_of::<f32>();
-    let sent: Vec<f32> = (0..len).map(|at| (at % 8191) as f32).collect();
+    let sent: Vec<f32> = (0..len).map(|at| (at % 8191 + 1) as f32).collect();
     let mut there = device.alloc::<f32>(len)?;
     let mut received = vec![0.0_f32; len];
-    let stream = device.default_stream();
-    let trip = |way: &str, verified, times: Option<Milliseconds>| {
-        let ms = times.map(|ms| ms.median);
-        let gbps = ms.map(|ms| gbps(2 * bytes, ms));
-        RoundTrip { way: way.into(), frames: shape[0], bytes: bytes as u64, verified, ms, gbps }
-    };
-
-    let pageable = host_times(device, || {
-        stream.scope(|s| s.upload(&sent, there.view_mut(&shape)?))?;
-        stream.scope(|s| s.download(there.view(&shape)?, &mut received))
-    })?;
-    let mut trips = vec![trip("pageable, by the driver", received == sent, pageable)];
-    received.fill(0.0);
-    let staged = host_times(device, || {
-        there.upload_from(&sent)?;
-        there.download_into(&mut received)
-    })?;
-    trips.push(trip("pageable", received == sent, staged));
-
     let mut host = device.pinned_zeros::<f32>(len)?;
-    received.fill(0.0);
-    let copied = host_times(device, || {
-        host.copy_from_slice(&sent);
-        stream.scope(|s| s.upload(&host, there.view_mut(&shape)?))?;
-        stream.scope(|s| s.download(there.view(&shape)?, &mut host))?;
-        received.copy_from_slice(&host);
-        Ok(())
-    })?;
-    trips.push(trip("pinned, filled and emptied by the host", received == sent, copied));
-
-    host.copy_from_slice(&sent);
     let mut back = device.pinned_zeros::<f32>(len)?;
-    let pinned = host_times(device, || {
-        let (host, back) = (&host, &mut back);
-        stream.scope(|s| {
-            s.upload(host, there.view_mut(&shape)?)?;
-            s.download(there.view(&shape)?, back)
-        })
-    })?;
-    trips.push(trip("pinned, one wait", back[..] == sent[..], pinned));
+    let stream = device.default_stream();
+
+    let mut trips = Vec::new();
+    for way in Way::ALL {
+        ops::fill_into(0.0_f32, there.view_mut(&shape)?, stream)?;
+        received.fill(0.0);
+        back.fill(0.0);
+        host.copy_from_slice(&sent);
+        let mut travel = |received: &mut Vec<f32>, back: &mut PinnedBuffer<f32>| match way {
+            Way::Driver => {
+                stream.scope(|s| s.upload(&sent, there.view_mut(&shape)?))?;
+                stream.scope(|s| s.download(there.view(&shape)?, &mut *received))
+            }
+            Way::Pageable => {
+                there.upload_from(&sent)?;
+                there.download_into(received)
+            }
+            Way::Copied => {
+                host.copy_from_slice(&sent);
+                stream.scope(|s| s.upload(&host, there.view_mut(&shape)?))?;
+                stream.scope(|s| s.download(there.view(&shape)?, &mut *back))?;
+                received.copy_from_slice(back);
+                Ok(())
+            }
+            Way::Pinned => stream.scope(|s| {
+                s.upload(&host, there.view_mut(&shape)?)?;
+                s.download(there.view(&shape)?, &mut *back)
+            }),
+        };
+        travel(&mut received, &mut back)?;
+        let verified = if way == Way::Pinned { back[..] == sent[..] } else { received == sent };
+        let ms = host_times(device, verified, || travel(&mut received, &mut back))?.map(|ms| ms.median);
+        let bytes = len * size_of::<f32>();
+        let gbps = ms.map(|ms| gbps(2 * bytes, ms));
+        trips.push(RoundTrip { way: way.name().into(), frames: shape[0], bytes: bytes as u64, verified, ms, gbps });
+    }
     Ok(trips)
+}
+
+/// A way of the frames.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Driver,
+    Pageable,
+    Copied,
+    Pinned,
+}
+
+impl Way {
+    const ALL: [Self; 4] = [Self::Driver, Self::Pageable, Self::Copied, Self::Pinned];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Driver => "pageable, by the driver",
+            Self::Pageable => "pageable",
+            Self::Copied => "pinned, filled and emptied by the host",
+            Self::Pinned => "pinned, one wait",
+        }
+    }
 }
