@@ -1,6 +1,6 @@
 //! Allocators of device memory for buffers.
 //!
-//! [`Allocate`] is the trait. [`Caching`] is the allocator of every device: it keeps freed memory
+//! [`Allocate`] is the trait. [`Caching`] is the allocator of devices: it keeps freed memory
 //! for the next request. [`DriverMemory`] keeps nothing. [`Limit`], [`Statistics`], [`Logged`] and
 //! [`HoldBack`] wrap an allocator, and can be stacked;
 //! [`Device::with_allocator`](crate::Device::with_allocator) opens a device over any of them.
