@@ -77,7 +77,7 @@ impl Device {
 
     /// Opens a device with an allocator that `make` makes over the driver that it gets: a
     /// [`Caching`] one within a limit, a log or statistics, or
-    /// [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing.
+    /// [`DriverMemory`], which caches nothing.
     ///
     /// # Errors
     ///
