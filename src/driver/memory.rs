@@ -3,7 +3,9 @@
 use std::ptr::NonNull;
 
 use super::StreamHandle;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
+#[cfg(any(feature = "cuda", feature = "interp"))]
+use crate::error::{Error, ErrorKind};
 
 /// How the host's caches treat page-locked memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,18 +65,21 @@ impl Copy3d {
     }
 
     /// Returns one of its slices as a copy.
+    #[cfg(feature = "cuda")]
     pub(super) fn slice(&self, slice: usize) -> Self {
         let at = |side: &Pitched| Pitched { place: side.row(slice, 0), ..*side };
         Self { dst: at(&self.dst), src: at(&self.src), depth: 1, ..*self }
     }
 
     /// Returns the starts of each row on both sides: the target's, then the source's.
+    #[cfg(any(feature = "cuda", feature = "interp"))]
     pub(super) fn rows(&self) -> impl Iterator<Item = [Place; 2]> + use<> {
         let Self { dst, src, height, depth, .. } = *self;
         (0..depth).flat_map(move |slice| (0..height).map(move |row| [dst.row(slice, row), src.row(slice, row)]))
     }
 }
 
+#[cfg(any(feature = "cuda", feature = "interp"))]
 impl Pitched {
     /// Returns the start of a row.
     pub(super) fn row(&self, slice: usize, row: usize) -> Place {
@@ -237,6 +242,7 @@ pub unsafe trait Memory: Send + Sync {
 }
 
 /// Returns the error for a copy that touches no memory of the device.
+#[cfg(any(feature = "cuda", feature = "interp"))]
 pub(super) fn within_the_host() -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
