@@ -50,6 +50,7 @@ mod random;
 mod semantics;
 mod small;
 mod stacked;
+mod steady;
 mod streams;
 mod tiles;
 mod times;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         memory::cases(),
         copies::cases(),
         streams::cases(),
+        steady::cases(),
         events::cases(),
         every_entry::cases(),
         modules::cases(),
