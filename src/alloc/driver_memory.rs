@@ -94,7 +94,7 @@ unsafe impl Allocate for DriverMemory {
             peak_active: peak,
             reserved: active,
             peak_reserved: peak,
-            blocks: allocations - frees,
+            blocks: allocations.saturating_sub(frees),
             allocations,
             misses: allocations,
             taken: allocations,

@@ -45,9 +45,10 @@ unsafe impl<A: Allocate> Allocate for Statistics<A> {
     }
 
     fn figures(&self) -> Figures {
-        let frees = self.frees.load(Relaxed);
-        let [active, peak_active, allocations] =
-            [&self.active, &self.peak, &self.allocations].map(|sum| sum.load(Relaxed));
-        Figures { active, peak_active, allocations, blocks: allocations - frees, ..self.inner.figures() }
+        // Another thread may free between the reads.
+        let [active, peak_active, allocations, frees] =
+            [&self.active, &self.peak, &self.allocations, &self.frees].map(|sum| sum.load(Relaxed));
+        let blocks = allocations.saturating_sub(frees);
+        Figures { active, peak_active, allocations, blocks, ..self.inner.figures() }
     }
 }
