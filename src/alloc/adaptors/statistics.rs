@@ -29,8 +29,9 @@ impl<A: Allocate> Statistics<A> {
 unsafe impl<A: Allocate> Allocate for Statistics<A> {
     pass_on!(lanes rest);
 
-    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
-        let block = self.inner.alloc(request)?;
+    unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+        // SAFETY: as the caller promises.
+        let block = unsafe { self.inner.alloc(request) }?;
         let active = self.active.fetch_add(block.bytes, Relaxed) + block.bytes;
         self.peak.fetch_max(active, Relaxed);
         self.allocations.fetch_add(1, Relaxed);

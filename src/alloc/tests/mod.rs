@@ -84,7 +84,8 @@ impl Program {
         };
         let lane = &self.lanes[at];
         let stream = lane.stream;
-        let allocated = self.caching.alloc(&Request::new(bytes, lane));
+        // SAFETY: the lane is open.
+        let allocated = unsafe { self.caching.alloc(&Request::new(bytes, lane)) };
         let Some(block) = self.outcome(allocated) else { return };
         assert_eq!((block.bytes, block.address % 256), (bytes, 0));
         let before = self.live.range(..block.address + bytes).next_back();

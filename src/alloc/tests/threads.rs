@@ -14,7 +14,8 @@ fn reads_what_was_live(allocator: &dyn Allocate) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for turn in 0.. {
-                let block = allocator.alloc(&Request::new(BYTES, &lanes[turn % 2])).unwrap();
+                // SAFETY: the lanes are open.
+                let block = unsafe { allocator.alloc(&Request::new(BYTES, &lanes[turn % 2])) }.unwrap();
                 // SAFETY: it was just given out, and nothing uses it.
                 unsafe { allocator.free(block, &lanes[turn / 2 % 2]) }.unwrap();
                 if done.load(Relaxed) {

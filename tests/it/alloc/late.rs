@@ -83,7 +83,8 @@ impl Program {
         let lane = self.random.below(8) as usize;
         let most = [2 << 10, 200 << 10, 5 << 20][self.random.below(3) as usize];
         let bytes = if self.random.below(3) == 0 { 1 << self.random.below(20) } else { 1 + self.random.below(most) };
-        match self.caching.alloc(&Request::new(bytes, &self.lanes[lane])) {
+        // SAFETY: the lanes are open until the end of `run`.
+        match unsafe { self.caching.alloc(&Request::new(bytes, &self.lanes[lane])) } {
             Ok(block) => {
                 let before = self.live.range(..block.address + bytes).next_back();
                 assert!(before.is_none_or(|(_, &end)| end <= block.address), "live blocks overlap");
