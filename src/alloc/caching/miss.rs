@@ -150,7 +150,7 @@ impl Caching {
     }
 
     /// Returns the events that stand for all uses of a free segment; `None` if there are none yet.
-    fn stands_for(&self, core: &mut Core, segment: u32) -> Result<Option<Vec<EventHandle>>> {
+    pub(super) fn stands_for(&self, core: &mut Core, segment: u32) -> Result<Option<Vec<EventHandle>>> {
         let mut after = Vec::new();
         if self.upstream.orders_itself() {
             return Ok(Some(after));

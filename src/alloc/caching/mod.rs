@@ -18,7 +18,7 @@ mod policy;
 mod report;
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use self::arena::{Arena, Owner};
 use self::clock::{Clock, Events, too_many_lanes};
@@ -216,12 +216,22 @@ unsafe impl Allocate for Caching {
 
 impl Drop for Caching {
     fn drop(&mut self) {
-        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *self.core();
+        // A drop returns no error, here and below. A lane that is still open has a live stream.
+        for lane in 0..core.clocks.len() as u32 {
+            self.drain(core, lane);
+            let _ = core.events.close(&mut core.clocks[lane as usize], &*self.upstream);
+        }
         let after = core.events.last_of_all(&core.clocks);
-        for piece in core.arena.segments().into_iter().map(|piece| core.arena.segment(piece)) {
-            // A drop returns no error. SAFETY: all blocks have been freed, or nobody uses them; the
-            // events stand for the last work of all lanes, which are closed.
-            let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
+        for segment in core.arena.segments() {
+            // Else the driver failed when a lane was closed, and its work may still run: the memory
+            // stays allocated.
+            if let Ok(Some(_)) = self.stands_for(core, segment) {
+                let piece = core.arena.segment(segment);
+                // SAFETY: all blocks have been freed, or nobody uses them; the events stand for the
+                // last work of all lanes that used it.
+                let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
+            }
         }
         core.events.destroy(&mut core.clocks, &*self.upstream);
     }
