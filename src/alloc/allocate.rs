@@ -140,7 +140,12 @@ pub unsafe trait Allocate: Send + Sync + fmt::Debug {
     ///
     /// `InvalidArgument` for 0 bytes; `OutOfMemory` if there are too few bytes, also after
     /// everything that is cached was given back.
-    fn alloc(&self, request: &Request<'_>) -> Result<Block>;
+    ///
+    /// # Safety
+    ///
+    /// - `request.lane` is open: [`open`](Self::open) of this allocator returned it, and it has not
+    ///   been closed.
+    unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block>;
 
     /// Frees a block, even if it returns an error. It does not wait for work unless the
     /// implementation says so.
@@ -149,6 +154,7 @@ pub unsafe trait Allocate: Send + Sync + fmt::Debug {
     ///
     /// - [`alloc`](Self::alloc) of this allocator returned `block` as it is, and it has not been
     ///   freed.
+    /// - `lane` is open, as for `alloc`.
     /// - All work that uses the block has run, or is queued on `lane`'s stream, or that stream
     ///   waits for it.
     /// - No work queued from now on uses the block.

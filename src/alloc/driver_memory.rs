@@ -53,13 +53,13 @@ unsafe impl Allocate for DriverMemory {
         Ok(())
     }
 
-    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+    unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let bytes = request.bytes;
         if bytes == 0 {
             return Err(Error::new(ErrorKind::InvalidArgument, "a block of 0 bytes was requested; request at least 1"));
         }
         let address = match self.pool {
-            // SAFETY: the stream of an open lane is live.
+            // SAFETY: the lane is open, as the caller promises, so its stream is live.
             true => unsafe { self.driver.pool_alloc(bytes, request.lane.stream) }?,
             false => self.driver.alloc(bytes)?,
         };
@@ -94,7 +94,7 @@ unsafe impl Allocate for DriverMemory {
             peak_active: peak,
             reserved: active,
             peak_reserved: peak,
-            blocks: allocations - frees,
+            blocks: allocations.saturating_sub(frees),
             allocations,
             misses: allocations,
             taken: allocations,

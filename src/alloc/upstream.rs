@@ -35,7 +35,8 @@ pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     /// - `stream` is live.
     unsafe fn take(&self, bytes: u64, stream: StreamHandle) -> Result<Taken>;
 
-    /// Gives a piece back, even if it returns an error.
+    /// Gives a piece back, even if it returns an error, unless it can neither order nor wait for the
+    /// work that uses the piece: then the piece stays allocated for ever.
     ///
     /// # Safety
     ///
@@ -77,20 +78,18 @@ impl OfDriver {
         Ok(Self { driver, returns })
     }
 
-    /// Makes the stream of returns wait for an event.
+    /// Makes the stream of returns wait for an event, or else the host. Returns whether one does,
+    /// and the first error.
     ///
     /// # Safety
     ///
     /// - `event` is live.
-    unsafe fn follow(&self, event: EventHandle, returns: StreamHandle) -> Result<()> {
+    unsafe fn follow(&self, event: EventHandle, returns: StreamHandle) -> (bool, Result<()>) {
         // SAFETY: as the caller promises; the stream lives as long as `self`.
         let queued = unsafe { self.driver.event_wait(event, returns) };
-        if queued.is_err() {
-            // The memory goes back in any case, so the host waits instead. The first error is the
-            // one to report. SAFETY: as the caller promises.
-            let _ = unsafe { self.driver.event_synchronize(event) };
-        }
-        queued
+        // SAFETY: as the caller promises.
+        let follows = queued.is_ok() || unsafe { self.driver.event_synchronize(event) }.is_ok();
+        (follows, queued)
     }
 }
 
@@ -117,7 +116,7 @@ unsafe impl Upstream for OfDriver {
         }
     }
 
-    unsafe fn give(&self, address: u64, _: u64, after: &[EventHandle]) -> Result<()> {
+    unsafe fn give(&self, address: u64, bytes: u64, after: &[EventHandle]) -> Result<()> {
         let Some(returns) = self.returns else {
             // SAFETY: `take` got the address from this driver, which lets queued work run first.
             return unsafe { self.driver.free(address) };
@@ -125,7 +124,13 @@ unsafe impl Upstream for OfDriver {
         let mut followed = Ok(());
         for &event in after {
             // SAFETY: the events are live, as the caller promises.
-            followed = followed.and(unsafe { self.follow(event, returns) });
+            let (follows, queued) = unsafe { self.follow(event, returns) };
+            followed = followed.and(queued);
+            if !follows {
+                let leaked =
+                    format_args!("giving {} back, which stay allocated: no wait works", counted(bytes, "byte"));
+                return followed.map_err(|error| error.while_doing(leaked));
+            }
         }
         // SAFETY: `take` got the address from the pool; all work that uses it has run, or the
         // stream waits for it now.

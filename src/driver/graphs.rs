@@ -77,7 +77,9 @@ pub unsafe trait Graphs: Send + Sync {
 
     /// Replaces the operands of an executable graph by those of `graph`, for later launches.
     /// Returns false, and changes nothing, where the graphs differ in more than operands: in the
-    /// number, the order or the kind of their nodes.
+    /// number, the order or the kind of their nodes. NVIDIA's documentation does not
+    /// promise this, nor what an error leaves, so keep what either graph names until a later call
+    /// succeeds, or `exec` is destroyed.
     ///
     /// # Safety
     ///

@@ -32,7 +32,9 @@ impl Allocation {
             0 => None,
             _ => {
                 let request = Request { bytes: bytes as u64, lane: stream.lane(), site: Location::caller() };
-                Some(device.context().allocator().alloc(&request)?)
+                // SAFETY: the stream is of this device, whose allocator opened its lane, and closes it
+                // after the last handle of the stream is gone.
+                Some(unsafe { device.context().allocator().alloc(&request) }?)
             }
         };
         let fresh = block.as_ref().is_none_or(|block| block.fresh);

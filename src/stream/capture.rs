@@ -46,6 +46,12 @@ impl Capture {
     }
 }
 
+/// Brings allocations into the order in which locks of several are taken, each once.
+pub(super) fn in_order_of_locks(memory: &mut Vec<Arc<Allocation>>) {
+    memory.sort_unstable_by_key(Arc::as_ptr);
+    memory.dedup_by(|a, b| Arc::ptr_eq(a, b));
+}
+
 /// A capture that has begun. Its drop ends it, after a failure or a panic.
 struct Running<'a> {
     stream: &'a Stream,
@@ -56,8 +62,7 @@ impl Running<'_> {
     fn end(mut self, kernels: Option<Arc<Kernels>>) -> Result<Capture> {
         self.begun = false;
         let (graph, mut memory) = end(&self.stream.inner)?;
-        memory.sort_unstable_by_key(Arc::as_ptr);
-        memory.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        in_order_of_locks(&mut memory);
         Ok(Capture { graph, memory, kernels })
     }
 }

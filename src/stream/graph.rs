@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Stream;
-use super::capture::{Capture, CapturedGraph};
+use super::capture::{Capture, CapturedGraph, in_order_of_locks};
 use crate::device::{Context, Kernels, lock};
 use crate::driver::GraphExecHandle;
 use crate::error::Result;
@@ -109,7 +109,8 @@ impl Graph {
     }
 
     /// Replaces the captured work by what `work` queues on its argument, as [`Stream::capture`]
-    /// does. Launches that are queued are not affected. After an error the graph is as before.
+    /// does. Launches that are queued are not affected. After an error the graph is as before, but may
+    /// keep the memory of both works until its next update.
     ///
     /// # Errors
     ///
@@ -120,20 +121,32 @@ impl Graph {
     /// If `work` panics.
     pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Updated> {
         let Capture { graph, memory, kernels } = Capture::of(&self.context, work)?;
+        let updated = self.replace(&graph);
+        if updated.is_ok() {
+            // The former memory goes back in stream order, after the launches that use it.
+            self.memory = memory;
+            self.kernels = kernels;
+        } else {
+            // CUDA does not say that an update that fails has replaced no operand, so the executable
+            // graph may name both.
+            self.memory.extend(memory);
+            in_order_of_locks(&mut self.memory);
+            self.kernels = self.kernels.take().or(kernels);
+        }
+        updated
+    }
+
+    /// Replaces the executable graph, or its operands.
+    fn replace(&mut self, graph: &CapturedGraph) -> Result<Updated> {
         let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both are live, and this thread alone uses them.
-        let updated = if unsafe { self.context.driver().graph_update(*exec, graph.handle) }? {
-            Updated::InPlace
-        } else {
-            let (anew, nodes) = instantiate(&graph)?;
-            self.nodes = nodes;
-            destroy(&self.context, std::mem::replace(exec, anew));
-            Updated::Anew
-        };
-        // The former memory goes back in stream order, after the launches that use it.
-        self.memory = memory;
-        self.kernels = kernels;
-        Ok(updated)
+        if unsafe { self.context.driver().graph_update(*exec, graph.handle) }? {
+            return Ok(Updated::InPlace);
+        }
+        let (anew, nodes) = instantiate(graph)?;
+        self.nodes = nodes;
+        destroy(&self.context, std::mem::replace(exec, anew));
+        Ok(Updated::Anew)
     }
 
     /// Returns the number of nodes: launches, copies and fills.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use warpstride::device::Device;
-use warpstride::driver::trace::{Call, Trace};
+use warpstride::driver::trace::{Call, Method, Trace};
 use warpstride::error::Result;
 use warpstride::{DeviceArray, Error, ErrorKind, Graph, Stream, Updated, ops};
 
@@ -24,6 +24,7 @@ cases! {
     Any the_first_launch_of_a_kernel_may_be_captured,
     Any an_update_takes_other_buffers_or_other_work,
     Any a_failed_update_leaves_the_graph,
+    Any a_failed_update_keeps_the_memory_of_both_works,
     Any what_cannot_be_captured_is_refused,
     Any an_error_or_a_panic_ends_the_capture,
     Any a_captured_stream_that_escapes_is_an_ordinary_one,
@@ -249,6 +250,30 @@ fn a_failed_update_leaves_the_graph(setup: &Setup) {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     graph.launch(device.default_stream()).unwrap();
     assert_eq!(values.to_vec().unwrap(), [4.0; 10]);
+}
+
+/// The driver may have replaced some operands before it failed.
+fn a_failed_update_keeps_the_memory_of_both_works(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
+    let mut graph = graph_of_step(&device, &mut values);
+    assert_eq!(format!("{graph:?}"), "Graph { nodes: 2, allocations: 3, .. }");
+    // The first fails in the place of the graph, and the second where it is made anew.
+    for (method, kept) in [(Method::GraphUpdate, 5), (Method::GraphInstantiate, 6)] {
+        trace.fail_method(method);
+        let failed = graph.update(|s| match method {
+            Method::GraphUpdate => step(&device, &mut values, s),
+            _ => ops::fill_into(5.0, &mut device.alloc_array(&[10])?, s),
+        });
+        trace.fail_nothing();
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::Driver);
+        assert_eq!(format!("{graph:?}"), format!("Graph {{ nodes: 2, allocations: {kept}, .. }}"));
+    }
+    graph.launch(device.default_stream()).unwrap();
+    assert_eq!(values.to_vec().unwrap(), [4.0; 10]);
+    assert_eq!(graph.update(|s| step(&device, &mut values, s)).unwrap(), Updated::InPlace);
+    assert_eq!(format!("{graph:?}"), "Graph { nodes: 2, allocations: 3, .. }");
 }
 
 fn what_cannot_be_captured_is_refused(setup: &Setup) {

@@ -107,9 +107,10 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
         recorded.and(unsafe { self.inner.close(lane) })
     }
 
-    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+    unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let mut state = self.make_room(request.bytes)?;
-        let block = self.inner.alloc(request)?;
+        // SAFETY: as the caller promises.
+        let block = unsafe { self.inner.alloc(request) }?;
         state.live += block.bytes;
         Ok(block)
     }

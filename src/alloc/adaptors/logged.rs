@@ -59,10 +59,11 @@ impl<A: fmt::Debug> fmt::Debug for Logged<A> {
 unsafe impl<A: Allocate> Allocate for Logged<A> {
     pass_on!(lanes rest figures);
 
-    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+    unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         // Locked around the call: the lines have the order of the calls.
         let mut out = lock(&self.out);
-        let block = self.inner.alloc(request)?;
+        // SAFETY: as the caller promises.
+        let block = unsafe { self.inner.alloc(request) }?;
         self.line(&mut *out, "allocate", block.address, block.bytes, request.lane);
         Ok(block)
     }

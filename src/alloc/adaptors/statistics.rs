@@ -29,8 +29,9 @@ impl<A: Allocate> Statistics<A> {
 unsafe impl<A: Allocate> Allocate for Statistics<A> {
     pass_on!(lanes rest);
 
-    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
-        let block = self.inner.alloc(request)?;
+    unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+        // SAFETY: as the caller promises.
+        let block = unsafe { self.inner.alloc(request) }?;
         let active = self.active.fetch_add(block.bytes, Relaxed) + block.bytes;
         self.peak.fetch_max(active, Relaxed);
         self.allocations.fetch_add(1, Relaxed);
@@ -45,9 +46,10 @@ unsafe impl<A: Allocate> Allocate for Statistics<A> {
     }
 
     fn figures(&self) -> Figures {
-        let frees = self.frees.load(Relaxed);
-        let [active, peak_active, allocations] =
-            [&self.active, &self.peak, &self.allocations].map(|sum| sum.load(Relaxed));
-        Figures { active, peak_active, allocations, blocks: allocations - frees, ..self.inner.figures() }
+        // Another thread may free between the reads.
+        let [active, peak_active, allocations, frees] =
+            [&self.active, &self.peak, &self.allocations, &self.frees].map(|sum| sum.load(Relaxed));
+        let blocks = allocations.saturating_sub(frees);
+        Figures { active, peak_active, allocations, blocks, ..self.inner.figures() }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -29,10 +30,11 @@ pub(super) struct Sums {
     pub(super) frees: AtomicU64,
 }
 
-/// Adds without a locked instruction, under the lock of the only writers.
+/// Adds without a locked instruction, under the lock of the only writers. A thread that sees the
+/// new sum also sees all sums of before.
 #[inline]
 pub(super) fn add(sum: &AtomicU64, value: u64) {
-    sum.store(sum.load(Relaxed).wrapping_add(value), Relaxed);
+    sum.store(sum.load(Relaxed).wrapping_add(value), Release);
 }
 
 /// A block in a quick list.

@@ -17,8 +17,11 @@ struct Want {
 }
 
 impl Caching {
+    /// # Safety
+    ///
+    /// - As [`Allocate::alloc`](crate::alloc::Allocate::alloc), for this and all that it calls.
     #[cold]
-    pub(super) fn miss(&self, request: &Request<'_>) -> Result<Block> {
+    pub(super) unsafe fn miss(&self, request: &Request<'_>) -> Result<Block> {
         let core = &mut *self.core();
         let Some(bytes) = request.bytes.checked_next_multiple_of(GRANULE).filter(|&bytes| bytes <= 1 << 60) else {
             return Err(Error::new(ErrorKind::OutOfMemory, self.who_holds_what(core, request.bytes)));
@@ -27,8 +30,10 @@ impl Caching {
         let active = self.active(core).saturating_add(request.bytes);
         let peak = core.peak_active.max(active);
         let want = Want { lane: request.lane.id, bytes, kind: self.kind(bytes, peak) };
-        let node = match self.find(core, &want, request, peak) {
-            Err(error) if error.kind() == ErrorKind::OutOfMemory => self.rescue(core, &want, request)?,
+        // SAFETY: as the caller promises.
+        let node = match unsafe { self.find(core, &want, request, peak) } {
+            // SAFETY: as the caller promises.
+            Err(error) if error.kind() == ErrorKind::OutOfMemory => unsafe { self.rescue(core, &want, request) }?,
             found => found?,
         };
         core.peak_active = peak;
@@ -46,7 +51,11 @@ impl Caching {
     }
 
     /// Finds or makes a free block that the lane may use.
-    fn find(&self, core: &mut Core, want: &Want, request: &Request<'_>, peak: u64) -> Result<u32> {
+    ///
+    /// # Safety
+    ///
+    /// - As [`miss`](Self::miss).
+    unsafe fn find(&self, core: &mut Core, want: &Want, request: &Request<'_>, peak: u64) -> Result<u32> {
         if let Some(node) = self.fit(core, want) {
             return Ok(node);
         }
@@ -60,7 +69,8 @@ impl Caching {
             }
             self.give_back(core, limit.saturating_sub(piece))?;
             if core.arena.reserved + piece > limit
-                && let Some(node) = self.borrow(core, want, request)?
+                // SAFETY: as the caller promises.
+                && let Some(node) = unsafe { self.borrow(core, want, request) }?
             {
                 return Ok(node);
             }
@@ -73,12 +83,17 @@ impl Caching {
         }
         let page = self.page();
         let room = limit.saturating_sub(core.arena.reserved) / page * page;
-        self.grow(core, want, request, piece.min(room).max(want.bytes.next_multiple_of(page)))
+        // SAFETY: as the caller promises.
+        unsafe { self.grow(core, want, request, piece.min(room).max(want.bytes.next_multiple_of(page))) }
     }
 
     /// Takes a new segment.
-    fn grow(&self, core: &mut Core, want: &Want, request: &Request<'_>, bytes: u64) -> Result<u32> {
-        // SAFETY: an open lane's stream is live.
+    ///
+    /// # Safety
+    ///
+    /// - As [`miss`](Self::miss).
+    unsafe fn grow(&self, core: &mut Core, want: &Want, request: &Request<'_>, bytes: u64) -> Result<u32> {
+        // SAFETY: the lane is open, so its stream is live.
         let taken = unsafe { self.upstream.take(bytes, request.lane.stream) }?;
         core.taken += 1;
         let stamp = if taken.fresh { 0 } else { core.clocks[want.lane as usize].stamp() };
@@ -135,7 +150,7 @@ impl Caching {
     }
 
     /// Returns the events that stand for all uses of a free segment; `None` if there are none yet.
-    fn stands_for(&self, core: &mut Core, segment: u32) -> Result<Option<Vec<EventHandle>>> {
+    pub(super) fn stands_for(&self, core: &mut Core, segment: u32) -> Result<Option<Vec<EventHandle>>> {
         let mut after = Vec::new();
         if self.upstream.orders_itself() {
             return Ok(Some(after));
@@ -156,7 +171,11 @@ impl Caching {
     }
 
     /// Takes a block that another lane used last, and makes this lane's stream wait for that use.
-    fn borrow(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<Option<u32>> {
+    ///
+    /// # Safety
+    ///
+    /// - As [`miss`](Self::miss).
+    unsafe fn borrow(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<Option<u32>> {
         let most = self.snug(want);
         let Core { arena, clocks, events, .. } = core;
         let Some(node) = arena.fit_of_others(want.kind, 0..clocks.len() as u32, want.bytes, most) else {
@@ -165,7 +184,7 @@ impl Caching {
         let owner = arena.node(node).free.expect("it is free");
         match events.stand(&mut clocks[owner.lane as usize], &*self.upstream)? {
             Stand::Passed => (),
-            // SAFETY: the event is live, and so is the stream of an open lane.
+            // SAFETY: the event is live; the lane is open, so its stream is live.
             Stand::Event(event) => unsafe { self.upstream.event_wait(event, request.lane.stream) }?,
             Stand::Never => return Ok(None),
         }
@@ -176,7 +195,11 @@ impl Caching {
     }
 
     /// Tries all that is left when the upstream has too few bytes.
-    fn rescue(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<u32> {
+    ///
+    /// # Safety
+    ///
+    /// - As [`miss`](Self::miss).
+    unsafe fn rescue(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<u32> {
         self.drain_all(core);
         self.settle(core)?;
         if let Some(node) = self.fit(core, want) {
@@ -184,17 +207,23 @@ impl Caching {
         }
         self.give_back(core, 0)?;
         self.upstream.trim()?;
-        match self.grow(core, want, request, want.bytes.next_multiple_of(self.page())) {
+        // SAFETY: as the caller promises.
+        match unsafe { self.grow(core, want, request, want.bytes.next_multiple_of(self.page())) } {
             Err(error) if error.kind() == ErrorKind::OutOfMemory => (),
             grown => return grown,
         }
-        self.adopt_all(core, want, request)?;
+        // SAFETY: as the caller promises.
+        unsafe { self.adopt_all(core, want, request) }?;
         let found = core.fit_anywhere(want);
         found.ok_or_else(|| Error::new(ErrorKind::OutOfMemory, self.who_holds_what(core, request.bytes)))
     }
 
     /// Makes the lane's stream wait for all others, after which all free blocks are the lane's.
-    fn adopt_all(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<()> {
+    ///
+    /// # Safety
+    ///
+    /// - As [`miss`](Self::miss).
+    unsafe fn adopt_all(&self, core: &mut Core, want: &Want, request: &Request<'_>) -> Result<()> {
         let Core { arena, clocks, events, .. } = core;
         for lane in (0..clocks.len() as u32).filter(|&lane| lane != want.lane) {
             if !arena.owns(lane) {
@@ -202,7 +231,7 @@ impl Caching {
             }
             match events.stand(&mut clocks[lane as usize], &*self.upstream)? {
                 Stand::Passed => (),
-                // SAFETY: the event is live, and so is the stream of an open lane.
+                // SAFETY: the event is live; the lane is open, so its stream is live.
                 Stand::Event(event) => unsafe { self.upstream.event_wait(event, request.lane.stream) }?,
                 Stand::Never => continue,
             }

@@ -17,12 +17,12 @@ mod pages;
 mod policy;
 mod report;
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use self::arena::{Arena, Owner};
 use self::clock::{Clock, Events, too_many_lanes};
-use self::lane::{Holder, Slot, add};
+use self::lane::{Holder, Slot, Sums, add};
 use self::pages::Pages;
 use self::policy::GRANULE;
 use super::lock;
@@ -102,12 +102,22 @@ impl Caching {
         lock(&self.core)
     }
 
-    /// Returns the bytes in use, as the lanes' sums are at this moment.
+    /// Returns the bytes in use, and never more than were in use at once.
     fn active(&self, core: &Core) -> u64 {
-        let lanes = 0..core.clocks.len() as u32;
-        lanes.map(|lane| &self.lanes.entry(lane).sums).fold(0, |active: u64, sums| {
-            active.wrapping_add(sums.allocated.load(Relaxed)).wrapping_sub(sums.freed.load(Relaxed))
-        })
+        self.still(core, |sums| &sums.allocated, |sums| &sums.freed)
+    }
+
+    /// Returns what all lanes have added to one sum and not taken away in the other.
+    ///
+    /// Other threads go on meanwhile. The sums of what came are read first on all lanes, so every
+    /// free that came before one of these is seen, and the result may lag but is never too large.
+    fn still(&self, core: &Core, came: fn(&Sums) -> &AtomicU64, went: fn(&Sums) -> &AtomicU64) -> u64 {
+        let [came, went] = [came, went].map(|sum| {
+            let lanes = (0..core.clocks.len() as u32).map(|lane| sum(&self.lanes.entry(lane).sums).load(Acquire));
+            lanes.fold(0, u64::wrapping_add)
+        });
+        // A free that came later than the first reads can make it negative.
+        (came.wrapping_sub(went) as i64).max(0) as u64
     }
 
     /// Moves the blocks of a lane's lists to the arena, where they are split and merged.
@@ -156,13 +166,14 @@ unsafe impl Allocate for Caching {
     }
 
     #[inline]
-    fn alloc(&self, request: &Request<'_>) -> Result<Block> {
+    unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let granules = granules(request.bytes)?;
         let slot = self.lanes.entry(request.lane.id);
         let mut quick = lock(&slot.quick);
         let Some(cached) = quick.pop(granules) else {
             drop(quick);
-            return self.miss(request);
+            // SAFETY: as the caller promises.
+            return unsafe { self.miss(request) };
         };
         add(&slot.sums.allocated, request.bytes);
         add(&slot.sums.allocations, 1);
@@ -205,12 +216,22 @@ unsafe impl Allocate for Caching {
 
 impl Drop for Caching {
     fn drop(&mut self) {
-        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *self.core();
+        // A drop returns no error, here and below. A lane that is still open has a live stream.
+        for lane in 0..core.clocks.len() as u32 {
+            self.drain(core, lane);
+            let _ = core.events.close(&mut core.clocks[lane as usize], &*self.upstream);
+        }
         let after = core.events.last_of_all(&core.clocks);
-        for piece in core.arena.segments().into_iter().map(|piece| core.arena.segment(piece)) {
-            // A drop returns no error. SAFETY: all blocks have been freed, or nobody uses them; the
-            // events stand for the last work of all lanes, which are closed.
-            let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
+        for segment in core.arena.segments() {
+            // Else the driver failed when a lane was closed, and its work may still run: the memory
+            // stays allocated.
+            if let Ok(Some(_)) = self.stands_for(core, segment) {
+                let piece = core.arena.segment(segment);
+                // SAFETY: all blocks have been freed, or nobody uses them; the events stand for the
+                // last work of all lanes that used it.
+                let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
+            }
         }
         core.events.destroy(&mut core.clocks, &*self.upstream);
     }

@@ -28,12 +28,11 @@ impl Caching {
             misses: core.misses,
             taken: core.taken,
             given_back: core.given_back,
-            ..Figures::default()
+            blocks: self.still(core, |sums| &sums.allocations, |sums| &sums.frees),
+            allocations: 0,
         };
         for slot in (0..core.clocks.len() as u32).map(|lane| self.lanes.entry(lane)) {
-            let [allocations, frees] = [&slot.sums.allocations, &slot.sums.frees].map(|sum| sum.load(Relaxed));
-            figures.allocations += allocations;
-            figures.blocks = figures.blocks.wrapping_add(allocations).wrapping_sub(frees);
+            figures.allocations += slot.sums.allocations.load(Relaxed);
             lock(&slot.quick).each(|block| {
                 figures.largest_free = figures.largest_free.max(core.arena.node(block.node).bytes);
             });

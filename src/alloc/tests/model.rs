@@ -1,6 +1,7 @@
 //! Memory and streams that do nothing but remember what is ordered after what, with vector clocks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::alloc::lock;
@@ -58,7 +59,8 @@ pub(super) struct State {
     /// The last uses of memory: end and work by start.
     uses: BTreeMap<u64, (u64, BTreeSet<Work>)>,
     pub(super) calls: u64,
-    pub(super) fail_at: Option<u64>,
+    /// The calls that fail, counted from 1.
+    pub(super) fails: Range<u64>,
 }
 
 impl State {
@@ -125,15 +127,16 @@ impl State {
 
     fn call(&mut self) -> Result<()> {
         self.calls += 1;
-        if self.fail_at == Some(self.calls) {
+        if self.fails.contains(&self.calls) {
             return Err(Error::new(ErrorKind::Driver, format!("injected failure of call {}", self.calls)));
         }
         Ok(())
     }
 
-    /// Everything was given back and destroyed.
+    /// Everything was given back and destroyed, but for memory of a driver that was lost: nobody
+    /// knows when its work ends.
     pub(super) fn assert_empty(&self) {
-        assert!(self.pieces.is_empty(), "memory leaked: {:?}", self.pieces);
+        assert!(self.pieces.is_empty() || self.fails.end == u64::MAX, "memory leaked: {:?}", self.pieces);
         assert!(self.events.is_empty(), "events leaked: {:?}", self.events.keys());
     }
 }
@@ -154,7 +157,7 @@ impl Model {
             next: 1 << 30,
             uses: BTreeMap::new(),
             calls: 0,
-            fail_at: None,
+            fails: 0..0,
         };
         Self { state: Mutex::new(state), memory, pool }
     }
@@ -266,8 +269,9 @@ unsafe impl Upstream for std::sync::Arc<Model> {
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let state = &mut *lock(&self.state);
+        state.call()?;
         let clock = state.streams[&stream.0].clone();
         join(&mut state.host, &clock);
-        state.call()
+        Ok(())
     }
 }

@@ -1,23 +1,35 @@
 //! Captures, graphs and their launches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{self, NonNull};
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
-use super::api::{CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CaptureMode};
+use super::api::{CUcontext, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CaptureMode};
 use super::error::code;
 use super::{Cuda, api};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, ModuleHandle, StreamHandle};
 use crate::error::Result;
 
-/// The streams that this driver captures, and the releases that wait for the end of the captures.
+/// The streams of a context that this crate captures, and the releases that wait for the end of the
+/// captures.
 ///
 /// A release waits for all work of the context first, and CUDA breaks every capture of a context
-/// that is waited for. So releases and beginnings of captures exclude each other.
+/// that is waited for. So releases and beginnings of captures exclude each other, also those of two
+/// devices that were opened over the same context.
 #[derive(Debug, Default)]
 pub(super) struct Captures {
     streams: BTreeSet<StreamHandle>,
     waiting: Vec<Release>,
+}
+
+impl Captures {
+    /// Returns the captures of a context. There are never more than the process has devices, so each
+    /// stays for ever.
+    pub(super) fn of(context: CUcontext) -> &'static Mutex<Self> {
+        static ALL: Mutex<BTreeMap<usize, &Mutex<Captures>>> = Mutex::new(BTreeMap::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(context.addr()).or_insert_with(|| Box::leak(Box::default()))
+    }
 }
 
 /// What a call that waits for the context releases.

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::code;
 use super::mapping::Mapping;
@@ -16,26 +16,12 @@ use super::{Cuda, api};
 use crate::driver::HostKind;
 use crate::error::{Error, ErrorKind, Result, counted};
 
-/// Memory that this driver mapped and registered, by its first address.
-#[derive(Default)]
-pub(super) struct Mappings(Mutex<BTreeMap<usize, Mapping>>);
+/// Memory that was mapped and registered, by its first address. The process has one list, because
+/// the release of one device's memory may wait for the end of another's capture.
+static MAPPINGS: Mutex<BTreeMap<usize, Mapping>> = Mutex::new(BTreeMap::new());
 
-impl Mappings {
-    fn enter(&self, first: NonNull<u8>, mapping: Mapping) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(first.addr().get(), mapping);
-    }
-
-    fn remove(&self, first: NonNull<u8>) -> Option<Mapping> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&first.addr().get())
-    }
-}
-
-impl Drop for Mappings {
-    fn drop(&mut self) {
-        let left = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // Their owners leaked them, so they are still registered, as below.
-        std::mem::take(left).into_values().for_each(std::mem::forget);
-    }
+fn mappings() -> MutexGuard<'static, BTreeMap<usize, Mapping>> {
+    MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cuda {
@@ -54,7 +40,7 @@ impl Cuda {
         let memory = mapping.memory();
         // SAFETY: the mapping has these bytes, and stays until it is unregistered.
         unsafe { self.lock_old(memory, mapping.bytes()) }?;
-        self.mappings.enter(memory, mapping);
+        mappings().insert(memory.addr().get(), mapping);
         Ok(memory)
     }
 
@@ -89,7 +75,8 @@ impl Cuda {
     /// - `lock_new` returned `memory`, which has not been freed since.
     /// - Nothing uses the memory. Queued work uses it at most if `drained` is a failure.
     pub(super) unsafe fn free_locked(&self, memory: NonNull<u8>, drained: Result<()>) -> Result<()> {
-        let Some(mapping) = self.mappings.remove(memory) else {
+        let removed = mappings().remove(&memory.addr().get());
+        let Some(mapping) = removed else {
             // SAFETY: the driver allocated it, since it is not among the mappings. If it was not
             // drained, the driver refuses, as `release_now` says.
             let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };

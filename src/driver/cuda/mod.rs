@@ -3,8 +3,8 @@
 //! Each device has one context, its *primary* one, so memory and streams are shared with everything
 //! else in the process that uses it (the CUDA runtime, cudarc, candle). It is current within a
 //! call, whichever thread calls, and afterwards the thread has its former context. Releasing memory
-//! or a module waits for the whole context; while this driver captures a stream, the release waits
-//! for the end of the capture (`graphs.rs`). Memory is plain device memory, never managed.
+//! or a module waits for the whole context; while this crate captures a stream of it, the release
+//! waits for the end of the capture (`graphs.rs`). Memory is plain device memory, never managed.
 //! `docs/adr/0004-host-binding.md` has the reasons.
 
 mod api;
@@ -32,7 +32,6 @@ use self::context::{Context, Entered};
 use self::error::code;
 use self::facts::{check, device, device_count, device_info, has_pools, initialized, text};
 use self::graphs::Captures;
-use self::host::Mappings;
 use self::pool::Pool;
 use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
 use crate::counters::Counters;
@@ -66,10 +65,10 @@ pub struct Cuda {
     info: DeviceInfo,
     /// `None` where the device supports none.
     pool: Option<Pool>,
-    mappings: Mappings,
     /// The error of the first call that found the context lost.
     lost: OnceLock<Error>,
-    captures: Mutex<Captures>,
+    /// Shared by all devices that were opened over this context.
+    captures: &'static Mutex<Captures>,
 }
 
 impl Cuda {
@@ -87,9 +86,8 @@ impl Cuda {
         // SAFETY: `device` is one of the driver's, and `context` takes the result.
         let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
         check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
-        let (context, lost, captures) = (Context(context), OnceLock::new(), Mutex::default());
-        let mappings = Mappings::default();
-        let mut cuda = Self { api, device, context, info, pool: None, mappings, lost, captures };
+        let (captures, context) = (Captures::of(context), Context(context));
+        let mut cuda = Self { api, device, context, info, pool: None, lost: OnceLock::new(), captures };
         if has_pools(api, device)? {
             cuda.pool = Some(cuda.make_pool()?);
         }

@@ -64,9 +64,9 @@ fn stubbed(current: usize) -> Cuda {
         context,
         info,
         pool: None,
-        mappings: Mappings::default(),
         lost: OnceLock::new(),
-        captures: Mutex::default(),
+        // Of this test alone.
+        captures: Box::leak(Box::default()),
     }
 }
 
@@ -326,6 +326,34 @@ fn releases_during_a_capture_wait_for_its_end() {
     // SAFETY: as above.
     unsafe { cuda.free(512) }.unwrap();
     assert_eq!(api::stub::calls().last(), Some(&"cuMemFree_v2"));
+}
+
+/// Two devices of a process may have one primary context, and a wait for it breaks the captures of
+/// both.
+#[test]
+fn a_release_waits_for_the_captures_of_all_devices_over_its_context() {
+    const SHARED: usize = 0x33;
+    let [mut capturing, mut releasing] = [(); 2].map(|()| stubbed(OURS));
+    capturing.captures = Captures::of(SHARED as CUcontext);
+    releasing.captures = Captures::of(SHARED as CUcontext);
+    assert!(!ptr::eq(capturing.captures, Captures::of(THEIRS as CUcontext)));
+    let memory = releasing.alloc_host(100, HostKind::Cached);
+    // SAFETY: the stubs look at no handle, here and below.
+    unsafe { capturing.capture_begin(StreamHandle(1)) }.unwrap();
+    // SAFETY: as above.
+    unsafe { releasing.free(256) }.unwrap();
+    if let Ok(memory) = memory {
+        // SAFETY: nothing uses the memory any more.
+        unsafe { releasing.free_host(memory) }.unwrap();
+    }
+    drop(releasing);
+    let calls = api::stub::calls();
+    assert!(!calls.contains(&"cuCtxSynchronize") && !calls.contains(&"cuMemFree_v2"), "{calls:?}");
+    // SAFETY: as above.
+    unsafe { capturing.capture_end(StreamHandle(1)) }.unwrap();
+    let calls = api::stub::calls();
+    assert!(calls.contains(&"cuCtxSynchronize") && calls.contains(&"cuMemFree_v2"), "{calls:?}");
+    assert!(!calls.contains(&"cuMemFreeHost"), "the memory was mapped: {calls:?}");
 }
 
 #[test]

@@ -72,6 +72,7 @@ struct Books {
     calls: Vec<Call>,
     live: Live,
     fail_at: Option<usize>,
+    fail_from: Option<usize>,
     fail_methods: BTreeSet<Method>,
 }
 
@@ -104,6 +105,11 @@ impl Trace {
         self.books().fail_at = Some(index);
     }
 
+    /// Makes call `index` and all later ones fail, as on a device that is lost.
+    pub fn fail_from(&self, index: usize) {
+        self.books().fail_from = Some(index);
+    }
+
     /// Makes every call of `method` fail from now on.
     pub fn fail_method(&self, method: Method) {
         self.books().fail_methods.insert(method);
@@ -113,6 +119,7 @@ impl Trace {
     pub fn fail_nothing(&self) {
         let mut books = self.books();
         books.fail_at = None;
+        books.fail_from = None;
         books.fail_methods.clear();
     }
 
@@ -153,7 +160,9 @@ impl Books {
     /// Enters a call. Returns the error if it is to fail.
     fn record(&mut self, call: Call) -> Option<Error> {
         let index = self.calls.len();
-        let fails = self.fail_at == Some(index) || self.fail_methods.contains(&call.method());
+        let fails = self.fail_at == Some(index)
+            || self.fail_from.is_some_and(|first| first <= index)
+            || self.fail_methods.contains(&call.method());
         let error = fails.then(|| Error::new(ErrorKind::Driver, format!("injected failure of call {index}: {call}")));
         self.calls.push(call);
         error

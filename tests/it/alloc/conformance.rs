@@ -21,16 +21,18 @@ fn conforms(name: &str, allocator: &dyn Allocate, streams: [StreamHandle; 2]) {
     // SAFETY: the streams are live, and have no other lane.
     let lanes = streams.map(|stream| unsafe { allocator.open(stream) }.unwrap());
     assert_ne!(lanes[0].id, lanes[1].id, "{name}");
-    let refused = allocator.alloc(&Request::new(0, &lanes[0])).unwrap_err();
+    // SAFETY: the lanes are open until the end.
+    let alloc = |bytes, lane: usize| unsafe { allocator.alloc(&Request::new(bytes, &lanes[lane])) };
+    let refused = alloc(0, 0).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{name}");
-    let too_many = allocator.alloc(&Request::new(MEMORY + 1, &lanes[0])).unwrap_err();
+    let too_many = alloc(MEMORY + 1, 0).unwrap_err();
     assert_eq!(too_many.kind(), ErrorKind::OutOfMemory, "{name}");
     let (mut random, mut held, mut active) = (Random(7), Vec::new(), 0);
     for _ in 0..2000 {
         if random.below(2) == 0 {
             let lane = random.below(2) as usize;
             let bytes = 1 + random.below(50_000);
-            let Ok(block) = allocator.alloc(&Request::new(bytes, &lanes[lane])) else { continue };
+            let Ok(block) = alloc(bytes, lane) else { continue };
             assert_eq!((block.bytes, block.address % 256), (bytes, 0), "{name}");
             let end = block.address + bytes;
             assert!(
@@ -108,7 +110,8 @@ fn a_producer_that_is_too_fast_waits_for_the_oldest_work() {
     let lane = unsafe { held_back.open(stream) }.unwrap();
     let waits = || trace.calls().iter().filter(|call| call.name() == "event_synchronize").count();
     for turn in 0..64 {
-        let block = held_back.alloc(&Request::new(100_000, &lane)).unwrap();
+        // SAFETY: the lane is open.
+        let block = unsafe { held_back.alloc(&Request::new(100_000, &lane)) }.unwrap();
         // SAFETY: it was just given out, and no work uses it.
         unsafe { held_back.free(block, &lane) }.unwrap();
         assert!(turn > 9 || waits() == 0, "ten blocks are within the limit");
@@ -125,9 +128,12 @@ fn an_error_says_who_holds_what() {
     let cache = Caching::simulated(8 << 20);
     // SAFETY: a simulation has no streams.
     let lane = unsafe { cache.open(StreamHandle(1)) }.unwrap();
-    let large = cache.alloc(&Request::new(6 << 20, &lane)).unwrap();
-    let small = [(); 3].map(|()| cache.alloc(&Request::new(1000, &lane)).unwrap());
-    let error = cache.alloc(&Request::new(4 << 20, &lane)).unwrap_err();
+    // SAFETY: the lane is open, here and below.
+    let large = unsafe { cache.alloc(&Request::new(6 << 20, &lane)) }.unwrap();
+    // SAFETY: as above.
+    let small = [(); 3].map(|()| unsafe { cache.alloc(&Request::new(1000, &lane)) }.unwrap());
+    // SAFETY: as above.
+    let error = unsafe { cache.alloc(&Request::new(4 << 20, &lane)) }.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
     let text = error.to_string();
     for part in ["no 4.0 MiB", "conformance.rs:", "holds 6.0 MiB in 1 block on stream 0", "holds 3.0 KiB in 3 blocks"] {
@@ -137,5 +143,7 @@ fn an_error_says_who_holds_what() {
         // SAFETY: the cache gave it out, and nothing uses it.
         unsafe { cache.free(block, &lane) }.unwrap();
     }
-    assert!(cache.alloc(&Request::new(7 << 20, &lane)).is_ok(), "what is free can be used in other sizes");
+    // SAFETY: as above.
+    let again = unsafe { cache.alloc(&Request::new(7 << 20, &lane)) };
+    assert!(again.is_ok(), "what is free can be used in other sizes");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use warpstride::alloc::{Allocate, Block, Caching, Lane, Request};
 use warpstride::driver::soft::{Config, Soft};
-use warpstride::driver::trace::Trace;
+use warpstride::driver::trace::{Live, Method, Trace};
 use warpstride::driver::{Driver, EventHandle, Memory, StreamHandle, Streams};
 use warpstride::error::ErrorKind;
 
@@ -83,7 +83,8 @@ impl Program {
         let lane = self.random.below(8) as usize;
         let most = [2 << 10, 200 << 10, 5 << 20][self.random.below(3) as usize];
         let bytes = if self.random.below(3) == 0 { 1 << self.random.below(20) } else { 1 + self.random.below(most) };
-        match self.caching.alloc(&Request::new(bytes, &self.lanes[lane])) {
+        // SAFETY: the lanes are open until the end of `run`.
+        match unsafe { self.caching.alloc(&Request::new(bytes, &self.lanes[lane])) } {
             Ok(block) => {
                 let before = self.live.range(..block.address + bytes).next_back();
                 assert!(before.is_none_or(|(_, &end)| end <= block.address), "live blocks overlap");
@@ -129,8 +130,8 @@ impl Program {
         unsafe { self.caching.free(held.block, &self.lanes[held.lane]) }.unwrap();
     }
 
-    /// Returns the calls that the allocator has made.
-    fn run(mut self, operations: usize) -> usize {
+    /// Returns the trace of the calls that the allocator has made.
+    fn run(mut self, operations: usize) -> Arc<Trace> {
         for _ in 0..operations {
             match self.random.below(16) {
                 0..8 => self.alloc(),
@@ -153,16 +154,19 @@ impl Program {
             unsafe { soft.stream_destroy(lane.stream) }.unwrap();
         }
         drop(caching);
-        assert!(trace.live().is_empty(), "leaked: {:?}", trace.live());
-        trace.calls().len()
+        trace
     }
+}
+
+fn leaks_nothing(trace: &Trace) {
+    assert!(trace.live().is_empty(), "leaked: {:?}", trace.live());
 }
 
 /// The long form runs 10^6 operations.
 #[test]
 fn no_block_is_used_by_two_at_a_time() {
     for seed in 0..64 {
-        Program::new(seed).run(short_or_long(150, 15_625));
+        leaks_nothing(&Program::new(seed).run(short_or_long(150, 15_625)));
     }
 }
 
@@ -170,12 +174,72 @@ fn no_block_is_used_by_two_at_a_time() {
 #[test]
 fn every_call_to_the_driver_may_fail() {
     for seed in 0..short_or_long(1, 4) {
-        let calls = Program::new(seed).run(300);
+        let trace = Program::new(seed).run(300);
+        leaks_nothing(&trace);
+        let calls = trace.calls().len();
         assert!(calls > 300, "only {calls} calls");
         for call in (1..calls).step_by(short_or_long(37, 1)) {
             let program = Program::new(seed);
             program.trace.fail_nth(call);
-            program.run(300);
+            leaks_nothing(&program.run(300));
         }
+    }
+}
+
+/// On a device that is lost nobody can wait for the last uses of memory, so that stays allocated.
+#[test]
+fn all_calls_from_one_on_may_fail() {
+    for call in (1..300).step_by(short_or_long(37, 1)) {
+        let program = Program::new(1);
+        program.trace.fail_from(call);
+        let live = program.run(300).live();
+        let rest = Live { pool_allocations: BTreeMap::new(), ..live };
+        assert!(rest.is_empty(), "leaked: {rest:?}");
+    }
+}
+
+/// Frees a block whose work is queued, lets `methods` fail during `then`, and returns the bytes that
+/// are still allocated after the allocator has ended.
+fn left_where_waits_fail(methods: &[Method], then: impl FnOnce(&Caching, &Lane)) -> u64 {
+    let soft = Arc::new(Soft::with_config(Config { seed: 1, ..Config::default() }));
+    let trace = Arc::new(Trace::new(Arc::clone(&soft) as Arc<dyn Driver>));
+    let caching = Caching::new(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
+    let stream = soft.stream_create().unwrap();
+    // SAFETY: the stream is live until the lane is closed.
+    let lane = unsafe { caching.open(stream) }.unwrap();
+    // SAFETY: the lane is open.
+    let block = unsafe { caching.alloc(&Request::new(6 << 20, &lane)) }.unwrap();
+    // SAFETY: the range lies in a live block, and the work is queued on the lane's stream.
+    unsafe { soft.fill(block.address, 1, block.bytes, stream) }.unwrap();
+    // SAFETY: the allocator gave it out, and its work is queued on the lane's stream.
+    unsafe { caching.free(block, &lane) }.unwrap();
+    methods.iter().for_each(|&method| trace.fail_method(method));
+    then(&caching, &lane);
+    trace.fail_nothing();
+    drop(caching);
+    // SAFETY: the stream is live.
+    unsafe { soft.stream_synchronize(stream) }.unwrap();
+    trace.live().pool_allocations.values().sum()
+}
+
+#[test]
+fn memory_that_nothing_can_wait_for_stays_allocated() {
+    let trim = |caching: &Caching, lane: &Lane| {
+        let error = caching.trim(0).unwrap_err();
+        assert!(error.to_string().contains("injected failure"), "{error}");
+        // SAFETY: no block names the lane any more.
+        let _ = unsafe { caching.close(lane) };
+    };
+    let close = |caching: &Caching, lane: &Lane| {
+        // SAFETY: no block names the lane any more.
+        unsafe { caching.close(lane) }.unwrap_err();
+    };
+    for (kept, methods) in [(0, &[Method::EventWait][..]), (6 << 20, &[Method::EventWait, Method::EventSynchronize])] {
+        assert_eq!(left_where_waits_fail(methods, trim), kept, "{methods:?}");
+    }
+    for (kept, methods) in
+        [(0, &[Method::EventRecord][..]), (6 << 20, &[Method::EventRecord, Method::StreamSynchronize])]
+    {
+        assert_eq!(left_where_waits_fail(methods, close), kept, "{methods:?}");
     }
 }

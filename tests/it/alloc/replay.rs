@@ -99,7 +99,8 @@ mod logs {
         // SAFETY: a simulation has no streams.
         let lane = unsafe { logged.open(StreamHandle(1)) }.unwrap();
         for bytes in [100, 200, 100] {
-            let block = logged.alloc(&Request::new(bytes, &lane)).unwrap();
+            // SAFETY: the lane is open.
+            let block = unsafe { logged.alloc(&Request::new(bytes, &lane)) }.unwrap();
             // SAFETY: it was just given out, and nothing uses it.
             unsafe { logged.free(block, &lane) }.unwrap();
         }
