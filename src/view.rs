@@ -9,14 +9,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
-use std::sync::Arc;
 
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::{Layout, Reshape};
-use crate::memory::{Allocation, DeviceBuffer};
+use crate::memory::{Allocation, DeviceBuffer, Shared};
 
 /// A view that reads elements of a buffer.
 ///
@@ -33,7 +32,7 @@ use crate::memory::{Allocation, DeviceBuffer};
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub struct View<'a, T> {
-    memory: &'a Arc<Allocation>,
+    memory: &'a Shared<Allocation>,
     layout: Layout,
     of: PhantomData<&'a [T]>,
 }
@@ -56,7 +55,7 @@ pub struct View<'a, T> {
 pub struct ViewMut<'a, T> {
     // Shared, because the protected elements lie on the device. Views are made from an exclusive
     // borrow or by consuming another view, so no other view of these elements exists.
-    memory: &'a Arc<Allocation>,
+    memory: &'a Shared<Allocation>,
     layout: Layout,
     of: PhantomData<&'a mut [T]>,
 }
@@ -264,7 +263,7 @@ macro_rules! operations {
                 Ok(self.layout.reshape(shape)?.map(|layout| Self { layout, ..self }))
             }
 
-            pub(crate) fn memory(&self) -> &'a Arc<Allocation> {
+            pub(crate) fn memory(&self) -> &'a Shared<Allocation> {
                 self.memory
             }
 

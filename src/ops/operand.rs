@@ -2,7 +2,6 @@
 //! depend on where contiguous elements start.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
 use crate::device::Device;
@@ -10,7 +9,7 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, queue_in_order};
+use crate::memory::{Allocation, Shared, queue_in_order};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -23,7 +22,7 @@ pub(super) struct Operand<'a> {
     pub(super) dtype: DType,
     /// The layout of its elements in the storage.
     pub(super) layout: &'a Layout,
-    memory: &'a Arc<Allocation>,
+    memory: &'a Shared<Allocation>,
 }
 
 impl<'a> Operand<'a> {
