@@ -150,11 +150,13 @@ macro_rules! operations {
     ($view:ident) => {
         impl<'a, T: Element> $view<'a, T> {
             /// Returns the layout of the elements in the buffer.
+            #[inline]
             pub fn layout(&self) -> &Layout {
                 &self.layout
             }
 
             /// Returns the number of elements along each axis.
+            #[inline]
             pub fn shape(&self) -> &[usize] {
                 self.layout.shape()
             }
@@ -165,6 +167,7 @@ macro_rules! operations {
             }
 
             /// Returns the number of axes.
+            #[inline]
             pub fn rank(&self) -> usize {
                 self.layout.rank()
             }
@@ -185,6 +188,7 @@ macro_rules! operations {
             }
 
             /// Returns the device that the elements are on.
+            #[inline]
             pub fn device(&self) -> &'a Device {
                 self.memory.device()
             }
@@ -196,6 +200,7 @@ macro_rules! operations {
             }
 
             /// Reorders the axes. See [`Layout::permuted_axes`], also for errors.
+            #[inline]
             pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
                 self.map(|layout| layout.permuted_axes(axes))
             }
@@ -263,10 +268,12 @@ macro_rules! operations {
                 Ok(self.layout.reshape(shape)?.map(|layout| Self { layout, ..self }))
             }
 
+            #[inline]
             pub(crate) fn memory(&self) -> &'a Shared<Allocation> {
                 self.memory
             }
 
+            #[inline]
             fn map(self, operation: impl FnOnce(Layout) -> Result<Layout>) -> Result<Self> {
                 Ok(Self { layout: operation(self.layout)?, ..self })
             }
@@ -288,6 +295,7 @@ operations!(View);
 operations!(ViewMut);
 
 impl<'a, T: Element> View<'a, T> {
+    #[inline]
     pub(crate) fn of_array(array: &'a DeviceArray<T>) -> Self {
         View { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
     }
@@ -295,6 +303,7 @@ impl<'a, T: Element> View<'a, T> {
 
 impl<'a, T: Element> ViewMut<'a, T> {
     // Exclusive for as long as the view lives, and row-major layouts reach each element once.
+    #[inline]
     pub(crate) fn of_array(array: &'a mut DeviceArray<T>) -> Self {
         ViewMut { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
     }
@@ -314,6 +323,11 @@ impl<T> Clone for View<'_, T> {
 impl<T> Copy for View<'_, T> {}
 
 impl<T: Element> View<'_, T> {
+    /// Reorders the axes in place.
+    pub(crate) fn permute_axes(&mut self, axes: &[usize]) -> Result<()> {
+        self.layout.permute_axes(axes)
+    }
+
     /// The array repeated to `shape`. See [`Layout::broadcast`], also for errors. A [`ViewMut`] has
     /// no such operation: the result reaches elements more than once.
     pub fn broadcast(self, shape: &[usize]) -> Result<Self> {

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
@@ -34,6 +35,17 @@ impl<'a> Operand<'a> {
     /// Makes an operand that is written.
     pub(super) fn written<T: Element>(name: &'static str, view: &'a ViewMut<'_, T>) -> Self {
         Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
+    }
+
+    /// Makes an operand that is written first, a new array.
+    pub(super) fn made<T: Element>(name: &'static str, array: &'a DeviceArray<T>) -> Self {
+        Self { name, dtype: T::DTYPE, layout: array.layout(), memory: array.buffer().memory() }
+    }
+
+    /// The device of the elements.
+    #[inline]
+    pub(super) fn device(&self) -> &'a Device {
+        self.memory.device()
     }
 
     /// Checks that it has the planned layout and elements of this width.
