@@ -9,14 +9,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
-use std::sync::Arc;
 
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::{Layout, Reshape};
-use crate::memory::{Allocation, DeviceBuffer};
+use crate::memory::{Allocation, DeviceBuffer, Shared};
 
 /// A view that reads elements of a buffer.
 ///
@@ -33,7 +32,7 @@ use crate::memory::{Allocation, DeviceBuffer};
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub struct View<'a, T> {
-    memory: &'a Arc<Allocation>,
+    memory: &'a Shared<Allocation>,
     layout: Layout,
     of: PhantomData<&'a [T]>,
 }
@@ -56,7 +55,7 @@ pub struct View<'a, T> {
 pub struct ViewMut<'a, T> {
     // Shared, because the protected elements lie on the device. Views are made from an exclusive
     // borrow or by consuming another view, so no other view of these elements exists.
-    memory: &'a Arc<Allocation>,
+    memory: &'a Shared<Allocation>,
     layout: Layout,
     of: PhantomData<&'a mut [T]>,
 }
@@ -151,11 +150,13 @@ macro_rules! operations {
     ($view:ident) => {
         impl<'a, T: Element> $view<'a, T> {
             /// Returns the layout of the elements in the buffer.
+            #[inline]
             pub fn layout(&self) -> &Layout {
                 &self.layout
             }
 
             /// Returns the number of elements along each axis.
+            #[inline]
             pub fn shape(&self) -> &[usize] {
                 self.layout.shape()
             }
@@ -166,6 +167,7 @@ macro_rules! operations {
             }
 
             /// Returns the number of axes.
+            #[inline]
             pub fn rank(&self) -> usize {
                 self.layout.rank()
             }
@@ -186,6 +188,7 @@ macro_rules! operations {
             }
 
             /// Returns the device that the elements are on.
+            #[inline]
             pub fn device(&self) -> &'a Device {
                 self.memory.device()
             }
@@ -197,6 +200,7 @@ macro_rules! operations {
             }
 
             /// Reorders the axes. See [`Layout::permuted_axes`], also for errors.
+            #[inline]
             pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
                 self.map(|layout| layout.permuted_axes(axes))
             }
@@ -264,10 +268,12 @@ macro_rules! operations {
                 Ok(self.layout.reshape(shape)?.map(|layout| Self { layout, ..self }))
             }
 
-            pub(crate) fn memory(&self) -> &'a Arc<Allocation> {
+            #[inline]
+            pub(crate) fn memory(&self) -> &'a Shared<Allocation> {
                 self.memory
             }
 
+            #[inline]
             fn map(self, operation: impl FnOnce(Layout) -> Result<Layout>) -> Result<Self> {
                 Ok(Self { layout: operation(self.layout)?, ..self })
             }
@@ -289,6 +295,7 @@ operations!(View);
 operations!(ViewMut);
 
 impl<'a, T: Element> View<'a, T> {
+    #[inline]
     pub(crate) fn of_array(array: &'a DeviceArray<T>) -> Self {
         View { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
     }
@@ -296,6 +303,7 @@ impl<'a, T: Element> View<'a, T> {
 
 impl<'a, T: Element> ViewMut<'a, T> {
     // Exclusive for as long as the view lives, and row-major layouts reach each element once.
+    #[inline]
     pub(crate) fn of_array(array: &'a mut DeviceArray<T>) -> Self {
         ViewMut { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
     }
@@ -315,6 +323,11 @@ impl<T> Clone for View<'_, T> {
 impl<T> Copy for View<'_, T> {}
 
 impl<T: Element> View<'_, T> {
+    /// Reorders the axes in place.
+    pub(crate) fn permute_axes(&mut self, axes: &[usize]) -> Result<()> {
+        self.layout.permute_axes(axes)
+    }
+
     /// The array repeated to `shape`. See [`Layout::broadcast`], also for errors. A [`ViewMut`] has
     /// no such operation: the result reaches elements more than once.
     pub fn broadcast(self, shape: &[usize]) -> Result<Self> {

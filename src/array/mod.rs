@@ -66,9 +66,10 @@ impl Device {
     ///
     /// As [`Device::alloc_array`].
     #[track_caller]
+    #[inline]
     pub fn alloc_array_on<T: Element>(&self, shape: &[usize], stream: &Stream) -> Result<DeviceArray<T>> {
         let layout = Layout::row_major(shape)?;
-        Ok(DeviceArray { buffer: self.alloc_on(layout.len(), stream)?, layout })
+        Ok(DeviceArray { buffer: self.alloc_on(layout.storage_len(), stream)?, layout })
     }
 }
 
@@ -104,6 +105,7 @@ impl<T: Element> DeviceArray<T> {
     }
 
     /// Where the elements lie in the buffer.
+    #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -114,6 +116,7 @@ impl<T: Element> DeviceArray<T> {
     }
 
     /// The memory of the array.
+    #[inline]
     pub fn buffer(&self) -> &DeviceBuffer<T> {
         &self.buffer
     }
@@ -125,11 +128,13 @@ impl<T: Element> DeviceArray<T> {
 
     /// Looks at the array, to read. Every way to look at a part of it, or in another order, is a
     /// method of [`View`].
+    #[inline]
     pub fn view(&self) -> View<'_, T> {
         View::of_array(self)
     }
 
     /// Looks at the array, to write.
+    #[inline]
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         ViewMut::of_array(self)
     }

@@ -48,11 +48,13 @@ impl Context {
         })
     }
 
+    #[inline]
     pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
         &self.driver
     }
 
     /// Returns the allocator of buffers.
+    #[inline]
     pub(crate) fn allocator(&self) -> &dyn Allocate {
         self.allocator.as_ref()
     }
@@ -66,6 +68,7 @@ impl Context {
         self.kernels.get()?.upgrade()
     }
 
+    #[inline]
     pub(crate) fn check_same(&self, other: &Self, what: &str) -> Result<()> {
         if std::ptr::eq(self, other) { Ok(()) } else { Err(foreign(what)) }
     }
@@ -152,6 +155,7 @@ impl Context {
     }
 
     /// Keeps the first failure of a drop: a drop can neither return it nor panic.
+    #[inline]
     pub(crate) fn note_drop(&self, outcome: Result<()>, attempt: impl FnOnce() -> String) {
         if let Err(error) = outcome {
             lock(&self.drop_error).get_or_insert_with(|| error.while_doing(attempt()));

@@ -179,6 +179,7 @@ impl Device {
     }
 
     /// Returns the device's properties and limits.
+    #[inline]
     pub fn info(&self) -> &DeviceInfo {
         self.driver().info()
     }
@@ -194,6 +195,7 @@ impl Device {
     }
 
     /// Returns the driver, for calls that this interface lacks. It counts its calls.
+    #[inline]
     pub fn driver(&self) -> &Arc<dyn Driver> {
         self.context().driver()
     }
@@ -260,6 +262,7 @@ impl Device {
 
     /// Returns the stream for operations that name none. It is an ordinary stream: CUDA's legacy
     /// default stream is never used.
+    #[inline]
     pub fn default_stream(&self) -> &Stream {
         &self.inner.default_stream
     }
@@ -298,10 +301,12 @@ impl Device {
         self.context().take_drop_error()
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.shared.context
     }
 
+    #[inline]
     pub(crate) fn kernels(&self) -> &Kernels {
         &self.inner.shared.kernels
     }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
+use super::MAX_RANK;
 use crate::error::{Error, ErrorKind, Result, counted};
 
 /// How to write an order of axes, at the end of an error.
@@ -27,18 +28,61 @@ const USAGE: &str =
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axes {
-    /// The caller's own words, for errors.
-    text: String,
+    /// The caller's own words, for errors; `None` where they are the numbers between commas.
+    text: Option<String>,
     order: Order,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Order {
     /// Numbers that count from 0, or from the end where they are negative.
-    Numbers(Vec<i64>),
+    Numbers(Numbers),
     /// For each axis of the result, the index of its name before the arrow; and the number of those
     /// names.
     Names { sources: Vec<usize>, rank: usize },
+}
+
+/// Numbers, without an allocation for those of any layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Numbers {
+    few: [i64; MAX_RANK],
+    count: usize,
+    /// All of them if they are more.
+    many: Vec<i64>,
+}
+
+impl Numbers {
+    fn as_slice(&self) -> &[i64] {
+        self.few.get(..self.count).unwrap_or(&self.many)
+    }
+}
+
+impl FromIterator<i64> for Numbers {
+    #[inline]
+    fn from_iter<I: IntoIterator<Item = i64>>(numbers: I) -> Self {
+        let mut made = Self { few: [0; MAX_RANK], count: 0, many: Vec::new() };
+        for number in numbers {
+            if made.count < MAX_RANK {
+                made.few[made.count] = number;
+            } else {
+                if made.many.is_empty() {
+                    made.many.extend(std::mem::replace(&mut made.few, [0; MAX_RANK]));
+                }
+                made.many.push(number);
+            }
+            made.count += 1;
+        }
+        made
+    }
+}
+
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, number) in self.as_slice().iter().enumerate() {
+            write!(f, "{}{number}", if place == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
 }
 
 impl Axes {
@@ -48,40 +92,67 @@ impl Axes {
     ///
     /// `InvalidArgument` where the order does not name each axis of `shape` once.
     pub fn of(&self, shape: &[usize]) -> Result<Vec<usize>> {
-        let rank = shape.len();
-        match &self.order {
-            Order::Names { sources, rank: named } if *named == rank => Ok(sources.clone()),
-            Order::Names { rank: named, .. } => Err(wrong(format!(
-                "axes {self} are {} and shape {shape:?} has {rank}; name each axis once",
-                counted(named, "axis")
-            ))),
-            Order::Numbers(numbers) => self.counted_from_0(numbers, shape),
-        }
+        let mut order = vec![0; shape.len()];
+        self.write_to(&mut order, shape)?;
+        Ok(order)
     }
 
-    fn counted_from_0(&self, numbers: &[i64], shape: &[usize]) -> Result<Vec<usize>> {
+    /// Writes the order for an array of `shape` to a slice of its rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`Axes::of`].
+    pub(crate) fn write_to(&self, order: &mut [usize], shape: &[usize]) -> Result<()> {
+        match &self.order {
+            Order::Names { sources, rank } if *rank == shape.len() => order.copy_from_slice(sources),
+            Order::Names { rank: named, .. } => return Err(self.of_another_rank(*named, shape)),
+            Order::Numbers(numbers) => self.count_from_0(numbers.as_slice(), order, shape)?,
+        }
+        Ok(())
+    }
+
+    fn count_from_0(&self, numbers: &[i64], order: &mut [usize], shape: &[usize]) -> Result<()> {
         let rank = shape.len();
-        let refuse = |what: String| {
-            let last = rank.saturating_sub(1);
-            let each =
-                if rank == 0 { "leave the axes empty".into() } else { format!("name each from 0 to {last} once") };
-            Err(wrong(format!("axes {self} of shape {shape:?} {what}; {each}")))
-        };
-        let mut order: Vec<usize> = Vec::with_capacity(numbers.len());
-        for &number in numbers {
+        // All distinct axes fit, so no number is out of place before it is refused.
+        for (place, &number) in numbers.iter().enumerate() {
             let from_end = number < 0;
             let axis = usize::try_from(number.unsigned_abs()).ok();
             let axis = axis.and_then(|axis| if from_end { rank.checked_sub(axis) } else { Some(axis) });
             match axis.filter(|&axis| axis < rank) {
-                None => return refuse(format!("name axis {number}, and it has {}", counted(rank, "axis"))),
-                Some(axis) if order.contains(&axis) => return refuse(format!("name axis {axis} twice")),
-                Some(axis) => order.push(axis),
+                None => {
+                    return Err(
+                        self.refusal(shape, &format!("name axis {number}, and it has {}", counted(rank, "axis")))
+                    );
+                }
+                Some(axis) if order[..place].contains(&axis) => {
+                    return Err(self.refusal(shape, &format!("name axis {axis} twice")));
+                }
+                Some(axis) => order[place] = axis,
             }
         }
-        match (0..rank).find(|axis| !order.contains(axis)) {
-            Some(axis) => refuse(format!("leave out axis {axis}")),
-            None => Ok(order),
+        let named = &order[..numbers.len()];
+        match (0..rank).find(|axis| !named.contains(axis)) {
+            Some(axis) => Err(self.refusal(shape, &format!("leave out axis {axis}"))),
+            None => Ok(()),
         }
+    }
+
+    #[cold]
+    fn of_another_rank(&self, named: usize, shape: &[usize]) -> Error {
+        wrong(format!(
+            "axes {self} are {} and shape {shape:?} has {}; name each axis once",
+            counted(named, "axis"),
+            shape.len()
+        ))
+    }
+
+    #[cold]
+    fn refusal(&self, shape: &[usize], what: &str) -> Error {
+        let each = match shape.len().checked_sub(1) {
+            None => "leave the axes empty".into(),
+            Some(last) => format!("name each from 0 to {last} once"),
+        };
+        wrong(format!("axes {self} of shape {shape:?} {what}; {each}"))
     }
 }
 
@@ -91,7 +162,10 @@ fn wrong(message: String) -> Error {
 
 impl fmt::Display for Axes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", self.text)
+        match (&self.text, &self.order) {
+            (None, Order::Numbers(numbers)) => write!(f, "`{numbers}`"),
+            (text, _) => write!(f, "`{}`", text.as_deref().unwrap_or_default()),
+        }
     }
 }
 
@@ -101,10 +175,12 @@ impl FromStr for Axes {
     fn from_str(text: &str) -> Result<Self> {
         let order = match text.split_once("->") {
             Some((before, after)) => named(before.trim(), after.trim()),
-            None if text.trim().is_empty() => Ok(Order::Numbers(Vec::new())),
+            None if text.trim().is_empty() => Ok(Order::Numbers(Numbers::from_iter([]))),
             None => text.split(',').map(number).collect::<Result<_, _>>().map(Order::Numbers),
         };
-        Ok(Self { text: text.trim().into(), order: order.map_err(wrong)? })
+        let (text, order) = (text.trim(), order.map_err(wrong)?);
+        let is_plain = matches!(&order, Order::Numbers(numbers) if numbers.to_string() == text);
+        Ok(Self { text: (!is_plain).then(|| text.into()), order })
     }
 }
 
@@ -117,21 +193,23 @@ impl TryFrom<&str> for Axes {
 }
 
 impl From<&[usize]> for Axes {
+    #[inline]
     fn from(order: &[usize]) -> Self {
-        let text = order.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         // No array has an axis beyond `i64::MAX`, so that this number is refused as it should be.
         let numbers = order.iter().map(|&axis| i64::try_from(axis).unwrap_or(i64::MAX)).collect();
-        Self { text, order: Order::Numbers(numbers) }
+        Self { text: None, order: Order::Numbers(numbers) }
     }
 }
 
 impl<const N: usize> From<&[usize; N]> for Axes {
+    #[inline]
     fn from(order: &[usize; N]) -> Self {
         Self::from(&order[..])
     }
 }
 
 impl From<&Vec<usize>> for Axes {
+    #[inline]
     fn from(order: &Vec<usize>) -> Self {
         Self::from(&order[..])
     }

@@ -40,6 +40,7 @@ pub use axes::Axes;
 pub use reshape::Reshape;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -48,13 +49,32 @@ use crate::error::{Error, ErrorKind, Result, counted};
 pub const MAX_RANK: usize = 16;
 
 /// Shape, strides and offset of an array in its storage. Everything counts elements, not bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub struct Layout {
     rank: usize,
     shape: [usize; MAX_RANK],
     strides: [isize; MAX_RANK],
     offset: usize,
     storage_len: usize,
+}
+
+// A layout of few axes compares few numbers.
+impl PartialEq for Layout {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+            && self.offset == other.offset
+            && self.storage_len == other.storage_len
+            && self.axes().eq(other.axes())
+    }
+}
+
+impl Eq for Layout {}
+
+impl Hash for Layout {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.shape(), self.strides(), self.offset, self.storage_len).hash(state);
+    }
 }
 
 impl Layout {
@@ -65,6 +85,7 @@ impl Layout {
     ///
     /// `InvalidArgument` for more than [`MAX_RANK`] axes; `Layout` if the number of elements
     /// overflows.
+    #[inline]
     pub fn row_major(shape: &[usize]) -> Result<Self> {
         let mut layout = Self::of_shape(shape)?;
         let mut step = 1;
@@ -118,24 +139,24 @@ impl Layout {
 
     /// Checks invariants 1 and 2. The strides and the offset are 0, and the storage has the array's
     /// length.
+    #[inline]
     fn of_shape(shape: &[usize]) -> Result<Self> {
         if shape.len() > MAX_RANK {
-            return Err(invalid(format!(
-                "a shape of {} was given; at most {MAX_RANK} are supported",
-                counted(shape.len(), "axis")
-            )));
+            return Err(too_many_axes(shape));
         }
-        let mut extents = [1; MAX_RANK];
-        extents[..shape.len()].copy_from_slice(shape);
-        let fits = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)));
-        if fits.is_none_or(|product| product > isize::MAX as usize) {
-            return Err(mismatch(format!(
-                "shape {shape:?} has more elements than a layout can count ({}); use smaller extents",
-                isize::MAX
-            )));
+        let mut layout =
+            Self { rank: shape.len(), shape: [1; MAX_RANK], strides: [0; MAX_RANK], offset: 0, storage_len: 0 };
+        let (mut product, mut has_none) = (1usize, false);
+        for (to, &extent) in layout.shape.iter_mut().zip(shape) {
+            *to = extent;
+            has_none |= extent == 0;
+            product = product.checked_mul(extent.max(1)).ok_or_else(|| too_many_elements(shape))?;
         }
-        let storage_len = shape.iter().product();
-        Ok(Self { rank: shape.len(), shape: extents, strides: [0; MAX_RANK], offset: 0, storage_len })
+        if product > isize::MAX as usize {
+            return Err(too_many_elements(shape));
+        }
+        layout.storage_len = if has_none { 0 } else { product };
+        Ok(layout)
     }
 
     /// Checks invariants 3 and 4.
@@ -187,37 +208,48 @@ impl Layout {
     }
 
     /// Elements along each axis.
+    #[inline]
     pub fn shape(&self) -> &[usize] {
         &self.shape[..self.rank]
     }
 
     /// Elements of storage from one index to the next along each axis: negative if the axis runs
     /// backwards, 0 if it is broadcast.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         &self.strides[..self.rank]
     }
 
+    fn axes(&self) -> impl Iterator<Item = (usize, isize)> {
+        self.shape().iter().copied().zip(self.strides().iter().copied())
+    }
+
     /// Number of axes.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
     /// The position of index `[0, 0, ...]` in the storage.
+    #[inline]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
     /// Number of elements: the product of the extents, 1 at rank 0.
+    #[inline]
     pub fn len(&self) -> usize {
         self.shape().iter().product()
     }
 
     /// Whether some extent is 0.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.shape().contains(&0)
     }
 
     /// The number of elements of the storage that the layout was made for.
+    #[inline]
     pub fn storage_len(&self) -> usize {
         self.storage_len
     }
@@ -320,6 +352,18 @@ impl Layout {
             self.rank
         )))
     }
+}
+
+#[cold]
+fn too_many_axes(shape: &[usize]) -> Error {
+    let axes = counted(shape.len(), "axis");
+    invalid(format!("a shape of {axes} was given; at most {MAX_RANK} are supported"))
+}
+
+#[cold]
+fn too_many_elements(shape: &[usize]) -> Error {
+    let most = isize::MAX;
+    mismatch(format!("shape {shape:?} has more elements than a layout can count ({most}); use smaller extents"))
 }
 
 fn invalid(context: String) -> Error {

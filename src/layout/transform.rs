@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use super::{Layout, MAX_RANK, invalid, mismatch};
-use crate::error::{Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// A range in Rust's notation: `2..5`, `..=3`.
 struct Written<'a, R>(&'a R);
@@ -32,24 +32,40 @@ impl Layout {
     /// # Errors
     ///
     /// `InvalidArgument` unless `axes` names each axis once.
-    pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
-        let mut seen = [false; MAX_RANK];
-        let each_once = axes.len() == self.rank
-            && axes.iter().all(|&axis| axis < self.rank && !std::mem::replace(&mut seen[axis], true));
-        if !each_once {
-            return Err(invalid(format!(
-                "axes {axes:?} do not name each of the {} of shape {:?} once; give a permutation of the numbers below {}",
-                counted(self.rank, "axis"),
-                self.shape(),
-                self.rank
-            )));
+    #[inline]
+    pub fn permuted_axes(mut self, axes: &[usize]) -> Result<Self> {
+        self.permute_axes(axes)?;
+        Ok(self)
+    }
+
+    /// The same in place. After an error the layout is as before.
+    pub(crate) fn permute_axes(&mut self, axes: &[usize]) -> Result<()> {
+        let mut seen = 0_u32;
+        for &axis in axes.iter().filter(|&&axis| axis < self.rank) {
+            seen |= 1 << axis;
         }
-        let mut permuted = self;
+        // As many axes as there are, and each of them, so each once.
+        if axes.len() != self.rank || seen != (1 << self.rank) - 1 {
+            return Err(self.not_each_once(axes));
+        }
+        let (mut shape, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
         for (to, &from) in axes.iter().enumerate() {
-            permuted.shape[to] = self.shape[from];
-            permuted.strides[to] = self.strides[from];
+            shape[to] = self.shape[from];
+            strides[to] = self.strides[from];
         }
-        Ok(permuted)
+        self.shape[..axes.len()].copy_from_slice(&shape[..axes.len()]);
+        self.strides[..axes.len()].copy_from_slice(&strides[..axes.len()]);
+        Ok(())
+    }
+
+    #[cold]
+    fn not_each_once(&self, axes: &[usize]) -> Error {
+        invalid(format!(
+            "axes {axes:?} do not name each of the {} of shape {:?} once; give a permutation of the numbers below {}",
+            counted(self.rank, "axis"),
+            self.shape(),
+            self.rank
+        ))
     }
 
     /// Reverses the order of the axes; for a matrix, this is its transpose.

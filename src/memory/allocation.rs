@@ -1,7 +1,6 @@
 //! Blocks of device memory, and the copies to and from them.
 
 use std::panic::Location;
-use std::sync::Arc;
 
 use crate::alloc::{Block, Request};
 use crate::device::Device;
@@ -9,21 +8,23 @@ use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::stream::Stream;
 
+use super::home::Home;
 use super::host::HostPool;
 use super::last_use::{LastUse, queue_in_order};
+use super::shared::Shared;
 use super::staging::{Route, Staging};
 
 /// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
-    device: Device,
+    last_use: LastUse,
     /// `None` if there are no bytes.
     block: Option<Block>,
-    last_use: LastUse,
 }
 
 impl Allocation {
     /// Allocates `bytes` for use on `stream` first, which is of the same device. Zero bytes have
     /// address 0 and make no driver call.
+    #[inline]
     #[track_caller]
     pub(super) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
         // A graph's launches come later, and on any stream.
@@ -38,14 +39,15 @@ impl Allocation {
             }
         };
         let fresh = block.as_ref().is_none_or(|block| block.fresh);
-        let last_use = LastUse::new(stream.clone(), fresh);
-        Ok(Self { device: stream.device().unwrap_or(device).clone(), block, last_use })
+        Ok(Self { last_use: LastUse::new(Home::new(device, stream), fresh), block })
     }
 
+    #[inline]
     pub(crate) fn device(&self) -> &Device {
-        &self.device
+        self.last_use.home().device()
     }
 
+    #[inline]
     pub(crate) fn address(&self) -> u64 {
         self.block.as_ref().map_or(0, |block| block.address)
     }
@@ -55,10 +57,13 @@ impl Allocation {
         self.block.as_ref().map_or(0, |block| block.bytes as usize)
     }
 
+    #[inline]
     pub(crate) fn last_use(&self) -> &LastUse {
         &self.last_use
     }
+}
 
+impl Shared<Allocation> {
     /// Returns a stream on which a copy needs no other wait: that of the last use, or the one that
     /// the memory was allocated on.
     fn stream(&self) -> Stream {
@@ -66,18 +71,18 @@ impl Allocation {
     }
 
     /// Queues work on the memory after all its former uses.
-    fn queue<R>(self: &Arc<Self>, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<R>) -> Result<R> {
+    fn queue<R>(&self, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<R>) -> Result<R> {
         queue_in_order(stream, [self], || work(stream.handle()))
     }
 
     /// Queues a fill of all bytes with 0.
-    pub(super) fn fill_zero(self: &Arc<Self>) -> Result<()> {
+    pub(super) fn fill_zero(&self) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
         // SAFETY: the fill covers a whole live allocation.
         self.queue(&self.stream(), |stream| unsafe {
-            self.device.driver().fill(self.address(), 0, self.bytes() as u64, stream)
+            self.device().driver().fill(self.address(), 0, self.bytes() as u64, stream)
         })
     }
 
@@ -87,7 +92,7 @@ impl Allocation {
     ///
     /// - `src` is valid for reads of the allocation's number of bytes.
     /// - No other code writes them, or reads or writes the allocation, during the call.
-    pub(super) unsafe fn upload(self: &Arc<Self>, src: *const u8, route: Route) -> Result<()> {
+    pub(super) unsafe fn upload(&self, src: *const u8, route: Route) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
@@ -101,7 +106,7 @@ impl Allocation {
             true => Ok(()),
             // SAFETY: the copy covers a whole live allocation; `src` is valid, as the caller
             // promises, until the wait of `copied` is over.
-            false => self.copied(|stream| unsafe { self.device.driver().copy_h2d(address, src, bytes, stream) }),
+            false => self.copied(|stream| unsafe { self.device().driver().copy_h2d(address, src, bytes, stream) }),
         });
         copied.map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(bytes, "byte"))))
     }
@@ -112,7 +117,7 @@ impl Allocation {
     ///
     /// - `dst` is valid for writes of the allocation's number of bytes.
     /// - No other code reads or writes them, or writes the allocation, during the call.
-    pub(super) unsafe fn download(self: &Arc<Self>, dst: *mut u8, route: Route) -> Result<()> {
+    pub(super) unsafe fn download(&self, dst: *mut u8, route: Route) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
@@ -126,7 +131,7 @@ impl Allocation {
             true => Ok(()),
             // SAFETY: the copy covers a whole live allocation; `dst` is valid, as the caller
             // promises, until the wait of `copied` is over.
-            false => self.copied(|stream| unsafe { self.device.driver().copy_d2h(dst, address, bytes, stream) }),
+            false => self.copied(|stream| unsafe { self.device().driver().copy_d2h(dst, address, bytes, stream) }),
         });
         copied.map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(bytes, "byte"))))
     }
@@ -135,16 +140,16 @@ impl Allocation {
     /// All former uses have run when `copy` begins. Later ones are queued after it has returned: it
     /// runs under the lock of the last use, because the engine's streams are not known there.
     fn staged(
-        self: &Arc<Self>,
+        &self,
         host: *const u8,
         route: Route,
         copy: impl FnOnce(&Staging, &HostPool, usize) -> Result<bool>,
     ) -> Result<bool> {
-        let context = self.device.context();
+        let context = self.device().context();
         let staging = context.staging();
         let threads = staging.threads(route, self.bytes());
         // The device copies page-locked memory itself, at the speed of the link.
-        if threads == 0 || self.device.is_page_locked(host, self.bytes()) {
+        if threads == 0 || self.device().is_page_locked(host, self.bytes()) {
             return Ok(false);
         }
         let stream = self.stream();
@@ -152,7 +157,7 @@ impl Allocation {
     }
 
     /// Queues a copy after all former uses, and waits for it.
-    fn copied(self: &Arc<Self>, copy: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
+    fn copied(&self, copy: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
         let stream = self.stream();
         let queued = self.queue(&stream, copy);
         // Also after a failure: a copy that failed in part may still use the caller's memory.
@@ -162,17 +167,17 @@ impl Allocation {
 }
 
 impl Drop for Allocation {
+    #[inline]
     fn drop(&mut self) {
         let Some(block) = self.block.take() else { return };
         let (address, bytes) = (block.address, block.bytes);
-        let lane = self.last_use.last().lane();
+        let (home, last) = self.last_use.last();
+        let context = home.device().context();
         // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered after
         // all uses that the buffer has seen; callers that used its address alone have promised to
         // order that work before the drop. Views borrow the buffer, so no work is queued on it from
         // now on.
-        let freed = unsafe { self.device.context().allocator().free(block, lane) };
-        self.device
-            .context()
-            .note_drop(freed, || format!("freeing the buffer of {} at {address:#x}", counted(bytes, "byte")));
+        let freed = unsafe { context.allocator().free(block, last.lane()) };
+        context.note_drop(freed, || format!("freeing the buffer of {} at {address:#x}", counted(bytes, "byte")));
     }
 }

@@ -10,8 +10,10 @@
 
 mod allocation;
 mod fresh;
+mod home;
 mod host;
 mod last_use;
+mod shared;
 mod staging;
 
 pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
@@ -21,15 +23,15 @@ pub use staging::Route;
 pub(crate) use allocation::Allocation;
 pub(crate) use host::{HostPool, Lent, Parked};
 pub(crate) use last_use::{queue_all_in_order, queue_in_order};
+pub(crate) use shared::Shared;
 pub(crate) use staging::Staging;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use self::fresh::room_for;
 use crate::device::Device;
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
 
@@ -48,7 +50,7 @@ use crate::stream::Stream;
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub struct DeviceBuffer<T> {
-    memory: Arc<Allocation>,
+    memory: Shared<Allocation>,
     len: usize,
     of: PhantomData<T>,
 }
@@ -77,17 +79,15 @@ impl Device {
     #[track_caller]
     pub fn alloc_on<T: Element>(&self, len: usize, stream: &Stream) -> Result<DeviceBuffer<T>> {
         self.context().check_same(stream.context(), "the device and the stream")?;
-        let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "a buffer of {len} of type {} has more bytes than can be addressed",
-                    T::DTYPE,
-                    len = counted(len, "element")
-                ),
-            )
-        })?;
-        Ok(DeviceBuffer { memory: Arc::new(Allocation::new(self, stream, bytes)?), len, of: PhantomData })
+        let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize);
+        let memory = self.memory(bytes.ok_or_else(|| too_long(len, T::DTYPE))?, stream)?;
+        Ok(DeviceBuffer { memory, len, of: PhantomData })
+    }
+
+    /// `stream` is of the device.
+    #[track_caller]
+    fn memory(&self, bytes: usize, stream: &Stream) -> Result<Shared<Allocation>> {
+        Ok(Shared::new(Allocation::new(self, stream, bytes)?))
     }
 
     /// Allocates a buffer of `len` zeros, which are queued on the default stream.
@@ -113,6 +113,13 @@ impl Device {
         buffer.upload_from(elements)?;
         Ok(buffer)
     }
+}
+
+#[cold]
+fn too_long(len: usize, dtype: DType) -> Error {
+    let len = counted(len, "element");
+    let context = format!("a buffer of {len} of type {dtype} has more bytes than can be addressed");
+    Error::new(ErrorKind::Layout, context)
 }
 
 impl<T: Element> DeviceBuffer<T> {
@@ -216,7 +223,7 @@ impl<T: Element> DeviceBuffer<T> {
         ))
     }
 
-    pub(crate) fn memory(&self) -> &Arc<Allocation> {
+    pub(crate) fn memory(&self) -> &Shared<Allocation> {
         &self.memory
     }
 }

@@ -2,15 +2,15 @@
 //! depend on where contiguous elements start.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, queue_in_order};
+use crate::memory::{Allocation, Shared, queue_in_order};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -23,7 +23,7 @@ pub(super) struct Operand<'a> {
     pub(super) dtype: DType,
     /// The layout of its elements in the storage.
     pub(super) layout: &'a Layout,
-    memory: &'a Arc<Allocation>,
+    memory: &'a Shared<Allocation>,
 }
 
 impl<'a> Operand<'a> {
@@ -35,6 +35,17 @@ impl<'a> Operand<'a> {
     /// Makes an operand that is written.
     pub(super) fn written<T: Element>(name: &'static str, view: &'a ViewMut<'_, T>) -> Self {
         Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
+    }
+
+    /// Makes an operand that is written first, a new array.
+    pub(super) fn made<T: Element>(name: &'static str, array: &'a DeviceArray<T>) -> Self {
+        Self { name, dtype: T::DTYPE, layout: array.layout(), memory: array.buffer().memory() }
+    }
+
+    /// The device of the elements.
+    #[inline]
+    pub(super) fn device(&self) -> &'a Device {
+        self.memory.device()
     }
 
     /// Checks that it has the planned layout and elements of this width.

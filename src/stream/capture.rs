@@ -6,21 +6,21 @@ use super::{Inner, Stream};
 use crate::device::{Context, Kernels, lock};
 use crate::driver::GraphHandle;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::Allocation;
+use crate::memory::{Allocation, Shared};
 
 /// What a stream of a capture has recorded so far: the memory that the recorded work uses. `None`
 /// once the capture has ended, and the stream is an ordinary one.
-pub(super) type Captured = Mutex<Option<Vec<Arc<Allocation>>>>;
+pub(super) type Captured = Mutex<Option<Vec<Shared<Allocation>>>>;
 
 /// Holds off the end of a capture.
-pub(crate) type Capturing<'a> = MutexGuard<'a, Option<Vec<Arc<Allocation>>>>;
+pub(crate) type Capturing<'a> = MutexGuard<'a, Option<Vec<Shared<Allocation>>>>;
 
 /// The result of a capture.
 pub(super) struct Capture {
     pub(super) graph: CapturedGraph,
     /// The memory that the work uses: each allocation once, in the order in which locks of several
     /// allocations are taken.
-    pub(super) memory: Vec<Arc<Allocation>>,
+    pub(super) memory: Vec<Shared<Allocation>>,
     /// The kernels that the work may launch; `None` if nothing is left that could.
     pub(super) kernels: Option<Arc<Kernels>>,
 }
@@ -47,9 +47,9 @@ impl Capture {
 }
 
 /// Brings allocations into the order in which locks of several are taken, each once.
-pub(super) fn in_order_of_locks(memory: &mut Vec<Arc<Allocation>>) {
-    memory.sort_unstable_by_key(Arc::as_ptr);
-    memory.dedup_by(|a, b| Arc::ptr_eq(a, b));
+pub(super) fn in_order_of_locks(memory: &mut Vec<Shared<Allocation>>) {
+    memory.sort_unstable_by_key(Shared::place);
+    memory.dedup_by(|a, b| a.is_same(b));
 }
 
 /// A capture that has begun. Its drop ends it, after a failure or a panic.
@@ -84,7 +84,7 @@ impl Drop for Running<'_> {
 }
 
 /// Ends the capture of a stream, while no other thread queues work on it.
-fn end(inner: &Inner) -> Result<(CapturedGraph, Vec<Arc<Allocation>>)> {
+fn end(inner: &Inner) -> Result<(CapturedGraph, Vec<Shared<Allocation>>)> {
     let mut captured = inner.captured.as_ref().map(lock);
     // SAFETY: the stream is live as long as `inner`.
     let ended = unsafe { inner.context.driver().capture_end(inner.handle) };
@@ -103,13 +103,15 @@ impl Drop for CapturedGraph {
 impl Stream {
     /// Keeps allocations for the graph if this stream is being captured, and holds off the end of
     /// the capture until the result is dropped. `None` if the stream runs its work.
-    pub(crate) fn record_uses(&self, used: &[&Arc<Allocation>]) -> Option<Capturing<'_>> {
+    #[inline]
+    pub(crate) fn record_uses(&self, used: &[&Shared<Allocation>]) -> Option<Capturing<'_>> {
         let mut captured = self.capturing()?;
-        captured.as_mut()?.extend(used.iter().map(|&memory| Arc::clone(memory)));
+        captured.as_mut()?.extend(used.iter().map(|&memory| memory.clone()));
         Some(captured)
     }
 
     /// Whether work that is queued here is recorded and does not run.
+    #[inline]
     pub(crate) fn is_capturing(&self) -> bool {
         self.capturing().is_some()
     }
@@ -126,6 +128,7 @@ impl Stream {
         Err(Error::new(ErrorKind::InvalidArgument, context))
     }
 
+    #[inline]
     fn capturing(&self) -> Option<Capturing<'_>> {
         self.inner.captured.as_ref().map(lock).filter(|captured| captured.is_some())
     }

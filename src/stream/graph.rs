@@ -8,7 +8,7 @@ use super::capture::{Capture, CapturedGraph, in_order_of_locks};
 use crate::device::{Context, Kernels, lock};
 use crate::driver::GraphExecHandle;
 use crate::error::Result;
-use crate::memory::{Allocation, queue_all_in_order};
+use crate::memory::{Allocation, Shared, queue_all_in_order};
 
 /// Captured work, which each launch runs anew. [`Stream::capture`] makes it.
 ///
@@ -48,7 +48,7 @@ pub struct Graph {
     exec: Mutex<GraphExecHandle>,
     nodes: usize,
     /// As in [`Capture`].
-    memory: Vec<Arc<Allocation>>,
+    memory: Vec<Shared<Allocation>>,
     /// The kernels stay loaded as long as the graph may launch them.
     kernels: Option<Arc<Kernels>>,
     context: Arc<Context>,

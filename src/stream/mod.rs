@@ -122,20 +122,24 @@ impl Stream {
 
     /// Returns the driver's handle for raw entry points: on CUDA a `CUstream`. It is valid as long
     /// as this stream lives.
+    #[inline]
     pub fn handle(&self) -> StreamHandle {
         self.inner.handle
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
     }
 
     /// Returns the stream as the allocator knows it.
+    #[inline]
     pub(crate) fn lane(&self) -> &Lane {
         &self.inner.lane
     }
 
     /// Returns this stream's own handle of its device; `None` for a default stream.
+    #[inline]
     pub(crate) fn device(&self) -> Option<&Device> {
         self.inner.device.as_ref()
     }
@@ -193,6 +197,7 @@ impl Drop for Retire<'_> {
 }
 
 impl PartialEq for Stream {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -206,6 +211,7 @@ impl fmt::Debug for Stream {
     }
 }
 
+#[cold]
 pub(crate) fn foreign(what: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("{what} belong to different devices; use what one device made"))
 }

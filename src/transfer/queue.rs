@@ -1,19 +1,17 @@
 //! Queues the boxes of a copy, after all former uses of its device memory.
 
-use std::sync::Arc;
-
 use super::boxes::{Boxes, RowBox};
 use super::registered::{Pieces, moved};
 use crate::driver::{Copy3d, Driver, Pitched, Place, StreamHandle};
 use crate::element::Element;
 use crate::error::{Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, queue_in_order};
+use crate::memory::{Allocation, Shared, queue_in_order};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// Checks that a device's memory is on the stream's device.
-pub(super) fn check_device(memory: &Arc<Allocation>, stream: &Stream) -> Result<()> {
+pub(super) fn check_device(memory: &Shared<Allocation>, stream: &Stream) -> Result<()> {
     memory.device().context().check_same(stream.context(), "the device memory and the stream")
 }
 
@@ -84,7 +82,7 @@ pub(super) fn copy<T: Element>(stream: &Stream, src: &View<'_, T>, dst: &ViewMut
 /// - No row of the target shares a byte with another, or with the source.
 unsafe fn queue<const N: usize>(
     stream: &Stream,
-    memories: [&Arc<Allocation>; N],
+    memories: [&Shared<Allocation>; N],
     boxes: &Boxes,
     [src, dst]: [Place; 2],
     pieces: Option<&Pieces<'_>>,

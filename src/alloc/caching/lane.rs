@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+
+use super::brief::Brief;
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -15,7 +16,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Slot {
-    pub(super) quick: Mutex<Quick>,
+    pub(super) quick: Brief<Quick>,
     /// Written while `quick` is locked, by plain stores; read by anybody.
     pub(super) sums: Sums,
 }
@@ -49,6 +50,9 @@ pub(super) struct Cached {
 /// allocates host memory on a hit.
 #[derive(Debug)]
 pub(super) struct Quick {
+    /// The block that was freed last, and its granules: in most loops, the next request's. 0
+    /// granules are none.
+    latest: (u64, Cached),
     /// The first entry of each size, in granules. A list that became empty stays.
     heads: HashMap<u64, u32, BuildHasherDefault<Spread>>,
     entries: Vec<Cached>,
@@ -58,13 +62,35 @@ pub(super) struct Quick {
 
 impl Default for Quick {
     fn default() -> Self {
-        Self { heads: HashMap::default(), entries: Vec::new(), spare: NONE }
+        Self {
+            latest: (0, Cached { address: 0, node: NONE, next: NONE }),
+            heads: HashMap::default(),
+            entries: Vec::new(),
+            spare: NONE,
+        }
     }
 }
 
 impl Quick {
+    /// Takes a block of at least 1 granule.
     #[inline]
     pub(super) fn pop(&mut self, granules: u64) -> Option<Cached> {
+        if self.latest.0 == granules {
+            self.latest.0 = 0;
+            return Some(self.latest.1);
+        }
+        self.pop_listed(granules)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, granules: u64, address: u64, node: u32) {
+        if self.latest.0 != 0 {
+            self.list_latest();
+        }
+        self.latest = (granules, Cached { address, node, next: NONE });
+    }
+
+    fn pop_listed(&mut self, granules: u64) -> Option<Cached> {
         let head = self.heads.get_mut(&granules)?;
         let at = *head;
         let entry = self.entries.get_mut(at as usize)?;
@@ -75,10 +101,10 @@ impl Quick {
         Some(found)
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, granules: u64, address: u64, node: u32) {
+    fn list_latest(&mut self) {
+        let (granules, latest) = self.latest;
         let head = self.heads.entry(granules).or_insert(NONE);
-        let entry = Cached { address, node, next: *head };
+        let entry = Cached { next: *head, ..latest };
         if let Some(spare) = self.entries.get_mut(self.spare as usize) {
             *head = self.spare;
             self.spare = spare.next;
@@ -91,6 +117,9 @@ impl Quick {
 
     /// Calls `found` with every block.
     pub(super) fn each(&self, mut found: impl FnMut(Cached)) {
+        if self.latest.0 != 0 {
+            found(self.latest.1);
+        }
         for &head in self.heads.values() {
             let mut at = head;
             while let Some(&entry) = self.entries.get(at as usize) {
@@ -103,6 +132,7 @@ impl Quick {
     /// Takes all blocks.
     pub(super) fn drain(&mut self, found: impl FnMut(Cached)) {
         self.each(found);
+        self.latest.0 = 0;
         self.heads.clear();
         self.entries.clear();
         self.spare = NONE;

@@ -4,7 +4,6 @@ use super::arena::{ANY, Kind, Owner};
 use super::clock::Stand;
 use super::policy::{self, GRANULE, PAGE};
 use super::{Caching, Core, add};
-use crate::alloc::lock;
 use crate::alloc::{Block, Request};
 use crate::driver::EventHandle;
 use crate::error::{Error, ErrorKind, Result};
@@ -41,7 +40,7 @@ impl Caching {
         core.arena.take(node, bytes);
         let address = core.arena.node(node).address;
         let slot = self.lanes.entry(want.lane);
-        let quick = lock(&slot.quick);
+        let quick = slot.quick.enter();
         add(&slot.sums.allocated, request.bytes);
         add(&slot.sums.allocations, 1);
         drop(quick);

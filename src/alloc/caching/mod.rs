@@ -10,6 +10,7 @@
 //! event shows that its last use has run, or after that lane's stream was made to wait for one.
 
 mod arena;
+mod brief;
 mod clock;
 mod lane;
 mod miss;
@@ -124,7 +125,7 @@ impl Caching {
     fn drain(&self, core: &mut Core, lane: u32) {
         let Core { arena, clocks, .. } = core;
         let clock = &mut clocks[lane as usize];
-        let mut quick = lock(&self.lanes.entry(lane).quick);
+        let mut quick = self.lanes.entry(lane).quick.enter();
         quick.drain(|block| arena.release(block.node, Owner { lane, stamp: clock.stamp() }));
     }
 
@@ -169,7 +170,7 @@ unsafe impl Allocate for Caching {
     unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let granules = granules(request.bytes)?;
         let slot = self.lanes.entry(request.lane.id);
-        let mut quick = lock(&slot.quick);
+        let mut quick = slot.quick.enter();
         let Some(cached) = quick.pop(granules) else {
             drop(quick);
             // SAFETY: as the caller promises.
@@ -185,7 +186,7 @@ unsafe impl Allocate for Caching {
     #[inline]
     unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
         let slot = self.lanes.entry(lane.id);
-        let mut quick = lock(&slot.quick);
+        let mut quick = slot.quick.enter();
         quick.push(block.bytes.div_ceil(GRANULE), block.address, block.token as u32);
         add(&slot.sums.freed, block.bytes);
         add(&slot.sums.frees, 1);

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::arena::ANY;
 use super::{Caching, Core};
-use crate::alloc::lock;
 use crate::alloc::{BlockState, BlockView, Figures, SegmentView, Snapshot};
 use crate::error::counted;
 
@@ -33,7 +32,7 @@ impl Caching {
         };
         for slot in (0..core.clocks.len() as u32).map(|lane| self.lanes.entry(lane)) {
             figures.allocations += slot.sums.allocations.load(Relaxed);
-            lock(&slot.quick).each(|block| {
+            slot.quick.enter().each(|block| {
                 figures.largest_free = figures.largest_free.max(core.arena.node(block.node).bytes);
             });
         }
@@ -44,7 +43,7 @@ impl Caching {
     fn cached(&self, core: &Core) -> HashMap<u32, u32> {
         let mut cached = HashMap::new();
         for lane in 0..core.clocks.len() as u32 {
-            lock(&self.lanes.entry(lane).quick).each(|block| {
+            self.lanes.entry(lane).quick.enter().each(|block| {
                 cached.insert(block.node, lane);
             });
         }

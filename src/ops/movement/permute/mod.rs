@@ -20,9 +20,8 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::layout::Axes;
-use crate::layout::Layout;
-use crate::ops::operand::{check_aligned, check_width};
+use crate::layout::{Axes, Layout, MAX_RANK};
+use crate::ops::operand::{Operand, check_aligned, check_width};
 use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -55,9 +54,13 @@ pub fn copy_into<'a, T: Element>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (src, dst) = (src.into(), dst.into());
-    let target = Target::of(dst.memory().device());
-    recent::with_plan([src.layout(), dst.layout()], size_of::<T>(), target, |plan| plan.queue(&src, &dst, stream))
+    copy(Operand::read("source", &src.into()), Operand::written("destination", &dst.into()), stream)
+}
+
+/// Queues the copy. The source and the destination share no element.
+fn copy(src: Operand<'_>, dst: Operand<'_>, stream: &Stream) -> Result<()> {
+    let (width, target) = (dst.dtype.width(), Target::of(dst.device()));
+    recent::with_plan([src.layout, dst.layout], width, target, |plan| plan.queue([src, dst], stream))
 }
 
 /// Queues [`copy_into`] by the kernels for large arrays, whatever the size, with these tiles.
@@ -75,7 +78,7 @@ pub fn copy_into_tuned<T: Element>(
 ) -> Result<()> {
     let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
     let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), target, tiles)?;
-    plan.queue(&src, &dst, stream)
+    plan.queue([Operand::read("source", &src), Operand::written("destination", &dst)], stream)
 }
 
 /// Queues a copy between memory that others own, by addresses: the `CUdeviceptr` and `CUstream` of
@@ -161,9 +164,13 @@ pub fn permute<'a, T: Element>(
     src: impl Into<View<'a, T>>,
     axes: impl TryInto<Axes, Error: Into<Error>>,
 ) -> Result<DeviceArray<T>> {
-    let src = src.into();
+    let mut src = src.into();
     let axes = axes.try_into().map_err(Into::into)?;
-    contiguous(src.permuted_axes(&axes.of(src.shape())?)?)
+    let mut order = [0; MAX_RANK];
+    let order = &mut order[..src.rank()];
+    axes.write_to(order, src.shape())?;
+    src.permute_axes(order)?;
+    in_new_buffer(&src)
 }
 
 /// Returns the elements of a view in C order in a new buffer. The copy is queued on the default
@@ -174,9 +181,12 @@ pub fn permute<'a, T: Element>(
 /// `Layout` if the result's bytes overflow; `OutOfMemory` if the result does not fit; else the
 /// driver's error.
 pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
-    let src = src.into();
+    in_new_buffer(&src.into())
+}
+
+fn in_new_buffer<T: Element>(src: &View<'_, T>) -> Result<DeviceArray<T>> {
     let device = src.device();
-    let mut result = device.alloc_array(src.shape())?;
-    copy_into(src, &mut result, device.default_stream())?;
+    let result = device.alloc_array(src.shape())?;
+    copy(Operand::read("source", src), Operand::made("destination", &result), device.default_stream())?;
     Ok(result)
 }

@@ -160,23 +160,20 @@ impl PermutePlan {
     ) -> Result<()> {
         let (src, dst) = (src.into(), dst.into());
         self.check(size_of::<T>(), src.layout(), dst.layout())?;
-        self.queue(&src, &dst, stream)
+        self.queue([Operand::read("source", &src), Operand::written("destination", &dst)], stream)
     }
 
-    /// Queues the copy on views that are known to match the plan.
-    pub(super) fn queue<T: Element>(&self, src: &View<'_, T>, dst: &ViewMut<'_, T>, stream: &Stream) -> Result<()> {
-        queue(
-            [Operand::read("source", src), Operand::written("destination", dst)],
-            stream,
-            |device, operands, stream| {
-                let Some(work) = &self.work else { return Ok(()) };
-                // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are
-                // the views' and lie within buffers that live until their drops, aligned as
-                // allocations are. The two share no element, because `dst` is borrowed exclusively.
-                // `queue` orders other work and requires one device.
-                unsafe { work.step().queue(device, operands, stream) }
-            },
-        )
+    /// Queues the copy of the first operand to the second, which are known to match the plan and to
+    /// share no element.
+    pub(super) fn queue(&self, operands: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
+        queue(operands, stream, |device, operands, stream| {
+            let Some(work) = &self.work else { return Ok(()) };
+            // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are
+            // the operands' and lie within buffers that live until their drops, aligned as
+            // allocations are. The two share no element, because the second one is borrowed
+            // exclusively. `queue` orders other work and requires one device.
+            unsafe { work.step().queue(device, operands, stream) }
+        })
     }
 
     /// Checks that two layouts mean the planned work.
