@@ -409,7 +409,8 @@ api! {
     cuEventRecord(event: CUevent, stream: CUstream);
     cuEventQuery(event: CUevent);
     cuEventSynchronize(event: CUevent);
-    // Drivers still have a renamed function: only CUDA's header has another name, this one from 13.0.
+    // Drivers still have a renamed function: only CUDA's header has another name, this one from
+    // 13.0.
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) renamed;
     cuModuleLoadDataEx(
         module: *mut CUmodule,

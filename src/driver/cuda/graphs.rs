@@ -23,8 +23,8 @@ pub(super) struct Captures {
 }
 
 impl Captures {
-    /// Returns the captures of a context. There are never more than the process has devices, so each
-    /// stays for ever.
+    /// Returns the captures of a context. There are never more than the process has devices, so
+    /// each stays for ever.
     pub(super) fn of(context: CUcontext) -> &'static Mutex<Self> {
         static ALL: Mutex<BTreeMap<usize, &Mutex<Captures>>> = Mutex::new(BTreeMap::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,9 +75,9 @@ impl Cuda {
         let entered = self.enter_to_release();
         let drained = self.drain(&entered, &call);
         // SAFETY (each call): the caller of the releasing method promised something live of this
-        // driver that nothing will use. If the context was drained, no queued work uses it any more.
-        // If draining failed, either the context is lost or torn down and nothing runs in it, or
-        // other code captures a stream of it and the driver refuses this call too and releases
+        // driver that nothing will use. If the context was drained, no queued work uses it any
+        // more. If draining failed, either the context is lost or torn down and nothing runs in it,
+        // or other code captures a stream of it and the driver refuses this call too and releases
         // nothing.
         let code = match release {
             // SAFETY: as above.

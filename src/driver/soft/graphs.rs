@@ -50,7 +50,8 @@ impl State {
             self.schedule.push(stream.0, Work { stream, action: Arc::new(action) });
             return Ok(());
         }
-        // CUDA's driver would take such a copy, and stage it at some time that it does not document.
+        // CUDA's driver would take such a copy, and stage it at some time that it does not
+        // document.
         if let Some((address, bytes)) = action.host().filter(|&(address, bytes)| !self.is_page_locked(address, bytes)) {
             let what = format!(
                 "the copy of {} from or to {address:#x}, memory that this driver has not page-locked, cannot be captured; copy \
@@ -115,8 +116,8 @@ impl State {
     }
 }
 
-// SAFETY: a captured action is queued by launches alone, all actions of one in their order, and each
-// launch waits for the end of the one before it.
+// SAFETY: a captured action is queued by launches alone, all actions of one in their order, and
+// each launch waits for the end of the one before it.
 unsafe impl Graphs for Soft {
     unsafe fn capture_begin(&self, stream: StreamHandle) -> Result<()> {
         let mut state = self.streaming(stream)?;

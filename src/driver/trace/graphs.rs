@@ -30,8 +30,8 @@ unsafe impl Graphs for Trace {
             }
             (Err(error), None) => Err(error),
             (Err(error), Some(graph)) => {
-                // The error is the injected one, which leaves no graph behind. SAFETY: the graph was
-                // just made, and nobody else knows it.
+                // The error is the injected one, which leaves no graph behind. SAFETY: the graph
+                // was just made, and nobody else knows it.
                 let _ = unsafe { self.inner.graph_destroy(graph) };
                 Err(error)
             }
