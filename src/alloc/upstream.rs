@@ -35,8 +35,8 @@ pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     /// - `stream` is live.
     unsafe fn take(&self, bytes: u64, stream: StreamHandle) -> Result<Taken>;
 
-    /// Gives a piece back, even if it returns an error, unless it can neither order nor wait for the
-    /// work that uses the piece: then the piece stays allocated for ever.
+    /// Gives a piece back, even if it returns an error, unless it can neither order nor wait for
+    /// the work that uses the piece: then the piece stays allocated for ever.
     ///
     /// # Safety
     ///

@@ -124,7 +124,7 @@ pub unsafe trait Memory: Send + Sync {
 
     /// Frees an allocation; work already queued that uses it runs first. On CUDA this waits for all
     /// work of the device's primary context, including other libraries', and must not happen while
-    /// other code captures a stream of that context into a graph. While this driver captures one,
+    /// other code captures a stream of that context into a graph. While this crate captures one,
     /// the memory may be freed later, when the last capture ends.
     ///
     /// # Safety
@@ -191,8 +191,8 @@ pub unsafe trait Memory: Send + Sync {
     ///
     /// - [`Memory::register_host`] of this driver locked memory that begins at `memory`, and it has
     ///   not been unregistered since.
-    /// - No work queued from now on uses the memory as page-locked; and while this driver captures
-    ///   a stream, none that is queued does.
+    /// - No work queued from now on uses the memory as page-locked; and while this crate captures a
+    ///   stream of the device, none that is queued does.
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()>;
 
     /// Queues a copy of `bytes` bytes from host to device.

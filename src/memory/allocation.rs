@@ -33,8 +33,8 @@ impl Allocation {
             0 => None,
             _ => {
                 let request = Request { bytes: bytes as u64, lane: stream.lane(), site: Location::caller() };
-                // SAFETY: the stream is of this device, whose allocator opened its lane, and closes it
-                // after the last handle of the stream is gone.
+                // SAFETY: the stream is of this device, whose allocator opened its lane, and closes
+                // it after the last handle of the stream is gone.
                 Some(unsafe { device.context().allocator().alloc(&request) }?)
             }
         };

@@ -109,8 +109,8 @@ impl Graph {
     }
 
     /// Replaces the captured work by what `work` queues on its argument, as [`Stream::capture`]
-    /// does. Launches that are queued are not affected. After an error the graph is as before, but may
-    /// keep the memory of both works until its next update.
+    /// does. Launches that are queued are not affected. After an error the graph is as before, but
+    /// may keep the memory of both works until its next update.
     ///
     /// # Errors
     ///
@@ -127,8 +127,8 @@ impl Graph {
             self.memory = memory;
             self.kernels = kernels;
         } else {
-            // CUDA does not say that an update that fails has replaced no operand, so the executable
-            // graph may name both.
+            // CUDA does not say that an update that fails has replaced no operand, so the
+            // executable graph may name both.
             self.memory.extend(memory);
             in_order_of_locks(&mut self.memory);
             self.kernels = self.kernels.take().or(kernels);

@@ -88,10 +88,10 @@ pub unsafe fn replay(log: &Log, allocator: &dyn Allocate, streams: &[StreamHandl
     let mut run = Run { allocator, lanes: &lanes, blocks: Vec::new() };
     run.blocks.resize_with(log.slots() as usize, || None);
     let played = outcome.and_then(|()| run.play(log));
-    let ended = run.end();
+    let mut ended = run.end();
     for lane in &lanes {
         // SAFETY: this function opened the lane, and has freed all its blocks.
-        unsafe { allocator.close(lane) }?;
+        ended = ended.and(unsafe { allocator.close(lane) });
     }
     ended.and(played)
 }
@@ -187,8 +187,7 @@ impl Run<'_> {
         while at < log.operations().len() {
             // The clock stands still while samples are taken.
             let next = (at / stride + 1) * stride;
-            let stop = if at <= peak && peak < next { peak + 1 } else { next };
-            let stop = if at > peak || stop > at { stop } else { next }.min(log.operations().len());
+            let stop = if at <= peak && peak < next { peak + 1 } else { next }.min(log.operations().len());
             let start = Instant::now();
             for operation in &log.operations()[at..stop] {
                 active = self.step(operation, active)?;

@@ -203,7 +203,8 @@ impl Program {
 fn random_programs_overlap_nothing_and_wait_for_all_former_uses() {
     for seed in 0..60 {
         let memory = [1 << 40, 48 << 20][seed as usize % 2];
-        Program::new(seed, memory, seed % 4 < 2).run(3000, 0..0);
+        let (_, failures) = Program::new(seed, memory, seed % 4 < 2).run(3000, 0..0);
+        assert_eq!(failures, 0, "seed {seed}");
     }
 }
 

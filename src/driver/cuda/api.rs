@@ -35,6 +35,7 @@ pub(super) const LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = ptr::without_provenance
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(super) const EVENT_DEFAULT: c_uint = 0;
 pub(super) const MEMHOSTALLOC_WRITECOMBINED: c_uint = 4;
+pub(super) const MEMHOSTREGISTER_PORTABLE: c_uint = 1;
 
 /// The opaque target of a driver's handle.
 macro_rules! handles {
@@ -450,6 +451,7 @@ const _: () = {
     assert!(STREAM_NON_BLOCKING == sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
     assert!(EVENT_DEFAULT == sys::CUevent_flags::CU_EVENT_DEFAULT as u32);
     assert!(MEMHOSTALLOC_WRITECOMBINED == sys::CU_MEMHOSTALLOC_WRITECOMBINED);
+    assert!(MEMHOSTREGISTER_PORTABLE == sys::CU_MEMHOSTREGISTER_PORTABLE);
     // The functions are compared over cudarc's names for these types, so the types are compared
     // here.
     assert!(size_of::<CUdevice>() == size_of::<sys::CUdevice>() && size_of::<CUresult>() == size_of::<sys::CUresult>());

@@ -23,8 +23,8 @@ pub(super) struct Captures {
 }
 
 impl Captures {
-    /// Returns the captures of a context. There are never more than the process has devices, so each
-    /// stays for ever.
+    /// Returns the captures of a context. There are never more than the process has devices, so
+    /// each stays for ever.
     pub(super) fn of(context: CUcontext) -> &'static Mutex<Self> {
         static ALL: Mutex<BTreeMap<usize, &Mutex<Captures>>> = Mutex::new(BTreeMap::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);

@@ -97,15 +97,16 @@ impl Cuda {
         drained.and(unregistered)
     }
 
-    /// Registers memory.
+    /// Registers memory for the contexts of all devices, as memory that the driver allocated is.
     ///
     /// # Safety
     ///
     /// - As [`Memory::register_host`](crate::driver::Memory::register_host).
     pub(super) unsafe fn lock_old(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
         let api = self.enter()?;
+        let (first, flags) = (memory.as_ptr().cast(), api::MEMHOSTREGISTER_PORTABLE);
         // SAFETY: the caller promises live memory of this size.
-        let code = unsafe { (api.cuMemHostRegister_v2)(memory.as_ptr().cast(), bytes, 0) };
+        let code = unsafe { (api.cuMemHostRegister_v2)(first, bytes, flags) };
         let bytes = counted(bytes, "byte");
         if code == code::OUT_OF_MEMORY {
             let context = format!(

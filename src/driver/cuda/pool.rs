@@ -40,8 +40,12 @@ impl Cuda {
         let attribute = PoolAttribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         // SAFETY: the pool is live, and the attribute is a `u64`.
         let code = unsafe { (api.cuMemPoolSetAttribute)(pool, attribute, (&raw mut threshold).cast()) };
-        self.check(code, format_args!("cuMemPoolSetAttribute({attribute:?}, {threshold})"))?;
-        Ok(Pool(pool))
+        let set = self.check(code, format_args!("cuMemPoolSetAttribute({attribute:?}, {threshold})"));
+        if set.is_err() {
+            // The first error is the one to report. SAFETY: the pool is live, and nobody knows it.
+            let _ = unsafe { (api.cuMemPoolDestroy)(pool) };
+        }
+        set.map(|()| Pool(pool))
     }
 
     /// Destroys the pool at the end of the driver. Its memory goes back once no queued free needs

@@ -166,6 +166,14 @@ fn the_pool_keeps_what_is_freed_and_ends_with_the_driver() {
 }
 
 #[test]
+fn a_pool_that_cannot_be_used_is_destroyed() {
+    let cuda = stubbed(OURS);
+    api::stub::fail("cuMemPoolSetAttribute", code::INVALID_VALUE);
+    assert!(cuda.make_pool().is_err());
+    assert!(api::stub::calls().contains(&"cuMemPoolDestroy"), "{:?}", api::stub::calls());
+}
+
+#[test]
 fn memory_that_is_registered_twice_is_an_invalid_argument() {
     let cuda = stubbed(OURS);
     let mut byte = 0_u8;

@@ -198,8 +198,8 @@ fn all_calls_from_one_on_may_fail() {
     }
 }
 
-/// Frees a block whose work is queued, lets `methods` fail during `then`, and returns the bytes that
-/// are still allocated after the allocator has ended.
+/// Frees a block whose work is queued, lets `methods` fail during `then`, and returns the bytes
+/// that are still allocated after the allocator has ended.
 fn left_where_waits_fail(methods: &[Method], then: impl FnOnce(&Caching, &Lane)) -> u64 {
     let soft = Arc::new(Soft::with_config(Config { seed: 1, ..Config::default() }));
     let trace = Arc::new(Trace::new(Arc::clone(&soft) as Arc<dyn Driver>));
