@@ -223,6 +223,12 @@ fn a_graph_is_one_launch() {
         large.launch(&streams[turn % 2])
     });
     assert_eq!((allocations, calls), (0, Calls { launches: REPEATS, orders: 2 * REPEATS, others: 0 }));
+    // Another use in between is ordered after the former launch, and before the next one.
+    let (allocations, calls) = cost(&driver, || {
+        ops::fill_into(2.0, buffers[7].view_mut(&[100])?, &streams[1])?;
+        large.launch(&streams[0])
+    });
+    assert_eq!((allocations, calls), (0, Calls { launches: 2 * REPEATS, orders: 4 * REPEATS, others: 0 }));
 }
 
 #[test]

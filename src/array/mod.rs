@@ -84,6 +84,12 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self { buffer, layout })
     }
 
+    /// Makes an array of a buffer with the number of elements of a row-major layout.
+    #[inline]
+    pub(crate) fn with_layout(buffer: DeviceBuffer<T>, layout: Layout) -> Self {
+        Self { buffer, layout }
+    }
+
     /// The number of elements along each axis.
     pub fn shape(&self) -> &[usize] {
         self.layout.shape()

@@ -88,13 +88,27 @@ impl Layout {
     #[inline]
     pub fn row_major(shape: &[usize]) -> Result<Self> {
         let mut layout = Self::of_shape(shape)?;
-        let mut step = 1;
-        for axis in (0..layout.rank).rev() {
-            layout.strides[axis] = step;
-            // Invariant 2: the product fits.
-            step *= layout.shape[axis].max(1) as isize;
-        }
+        layout.stride_in_c_order();
         Ok(layout)
+    }
+
+    /// The layout in C order of the same shape.
+    #[inline]
+    pub(crate) fn in_c_order(&self) -> Self {
+        let mut layout =
+            Self { rank: self.rank, shape: self.shape, strides: [0; MAX_RANK], offset: 0, storage_len: self.len() };
+        layout.stride_in_c_order();
+        layout
+    }
+
+    #[inline]
+    fn stride_in_c_order(&mut self) {
+        let mut step = 1;
+        for (stride, &extent) in self.strides[..self.rank].iter_mut().zip(&self.shape[..self.rank]).rev() {
+            *stride = step;
+            // Invariant 2: the product fits.
+            step *= extent.max(1) as isize;
+        }
     }
 
     /// Makes a layout in Fortran order: the first axis varies fastest. The offset is 0, and the

@@ -6,11 +6,11 @@
 //! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
 
-use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Allocation;
 use super::home::Home;
+use super::joint::Part;
 use super::shared::Shared;
 use crate::device::lock;
 use crate::error::Result;
@@ -29,6 +29,17 @@ struct Use {
     away: Option<Stream>,
     /// Whether the stream has work on the memory, so that another stream must wait for it first.
     queued: bool,
+    /// Set while the last use is a graph's, and then that knows the stream.
+    joint: Option<Part>,
+}
+
+impl Use {
+    /// Ends a joint use, so that this one knows the stream.
+    #[cold]
+    fn part(&mut self, joint: Part, home: &Stream) {
+        self.away = joint.leave().filter(|stream| stream != home);
+        self.queued = true;
+    }
 }
 
 impl LastUse {
@@ -36,7 +47,7 @@ impl LastUse {
     /// before may still run.
     #[inline]
     pub(super) fn new(home: Home, fresh: bool) -> Self {
-        Self { home, last: Mutex::new(Use { away: None, queued: !fresh }) }
+        Self { home, last: Mutex::new(Use { away: None, queued: !fresh, joint: None }) }
     }
 
     #[inline]
@@ -46,34 +57,52 @@ impl LastUse {
 
     /// Returns the stream of the last use, or the one that the memory was allocated on.
     pub(crate) fn stream(&self) -> Stream {
-        lock(&self.last).away.as_ref().unwrap_or(self.home.stream()).clone()
+        self.lock().stream().clone()
     }
 
     #[inline]
-    fn lock(&self) -> Locked<'_> {
-        Locked { home: self.home.stream(), last: lock(&self.last) }
+    pub(super) fn lock(&self) -> Locked<'_> {
+        let mut locked = Locked { home: self.home.stream(), last: lock(&self.last) };
+        if let Some(joint) = locked.last.joint.take() {
+            locked.last.part(joint, locked.home);
+        }
+        locked
     }
 
     /// The home and that stream, once nobody else uses the memory.
     #[inline]
     pub(super) fn last(&mut self) -> (&Home, &Stream) {
         let last = self.last.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(joint) = last.joint.take() {
+            last.part(joint, self.home.stream());
+        }
         (&self.home, last.away.as_ref().unwrap_or(self.home.stream()))
     }
 }
 
 /// The last use of an allocation, while it is locked.
-struct Locked<'a> {
+pub(super) struct Locked<'a> {
     home: &'a Stream,
     last: MutexGuard<'a, Use>,
 }
 
 impl Locked<'_> {
+    #[inline]
+    fn stream(&self) -> &Stream {
+        self.last.away.as_ref().unwrap_or(self.home)
+    }
+
+    /// Makes the last use a part of a joint one.
+    pub(super) fn join(&mut self, joint: Part) {
+        self.last.away = None;
+        self.last.joint = Some(joint);
+    }
+
     /// Makes `stream` the last to use the allocation, after the former stream. It does not wait
     /// again for the stream in `waited`. If the stream stays the same, this counts no handle.
     #[inline]
-    fn follow(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<()> {
-        if self.last.away.as_ref().unwrap_or(self.home) != stream {
+    pub(super) fn follow(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<()> {
+        if self.stream() != stream {
             self.leave(stream, waited)?;
         }
         self.last.queued = true;
@@ -82,10 +111,8 @@ impl Locked<'_> {
 
     #[cold]
     fn leave(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<()> {
-        let former = self.last.away.as_ref().unwrap_or(self.home);
-        if self.last.queued && waited.as_ref() != Some(former) {
-            stream.wait_for(former)?;
-            *waited = Some(former.clone());
+        if self.last.queued {
+            wait_once(stream, self.stream(), waited)?;
         }
         // Also if the work is not queued afterwards: the stream now waits for the former uses, so
         // it stands for them.
@@ -126,27 +153,11 @@ pub(crate) fn queue_in_order<const N: usize, R>(
     queue()
 }
 
-thread_local! {
-    /// The room for the locks of the largest graph that this thread has launched; it holds no lock.
-    static ROOM: Cell<Vec<Locked<'static>>> = const { Cell::new(Vec::new()) };
-}
-
-/// Queues work as [`queue_in_order`] does that uses any number of allocations, in the order of
-/// their addresses and each once. It allocates if `used` is longer than ever before on this thread.
-pub(crate) fn queue_all_in_order<R>(
-    stream: &Stream,
-    used: &[Shared<Allocation>],
-    queue: impl FnOnce() -> Result<R>,
-) -> Result<R> {
-    let mut locks: Vec<Locked<'_>> = ROOM.try_with(Cell::take).unwrap_or_default();
-    locks.extend(used.iter().map(|memory| memory.last_use().lock()));
-    let mut waited = None;
-    let followed = locks.iter_mut().try_for_each(|last| last.follow(stream, &mut waited));
-    let queued = followed.and_then(|()| queue());
-    locks.clear();
-    // Collecting in place keeps the room and ends the borrow of the locks.
-    let room = locks.into_iter().map(|_| unreachable!("it was cleared")).collect();
-    // A thread that ends has no room to keep.
-    let _ = ROOM.try_with(|kept| kept.set(room));
-    queued
+/// Makes `stream` wait for a former one, unless that is the stream in `waited`.
+pub(super) fn wait_once(stream: &Stream, former: &Stream, waited: &mut Option<Stream>) -> Result<()> {
+    if waited.as_ref() != Some(former) {
+        stream.wait_for(former)?;
+        *waited = Some(former.clone());
+    }
+    Ok(())
 }

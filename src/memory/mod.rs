@@ -12,6 +12,7 @@ mod allocation;
 mod fresh;
 mod home;
 mod host;
+mod joint;
 mod last_use;
 mod shared;
 mod staging;
@@ -22,7 +23,8 @@ pub use staging::Route;
 
 pub(crate) use allocation::Allocation;
 pub(crate) use host::{HostPool, Lent, Parked};
-pub(crate) use last_use::{queue_all_in_order, queue_in_order};
+pub(crate) use joint::Joint;
+pub(crate) use last_use::queue_in_order;
 pub(crate) use shared::Shared;
 pub(crate) use staging::Staging;
 

@@ -4,13 +4,12 @@
 use std::ops::Range;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
-use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, Shared, queue_in_order};
+use crate::memory::{Allocation, DeviceBuffer, Shared, queue_in_order};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -37,9 +36,9 @@ impl<'a> Operand<'a> {
         Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
     }
 
-    /// Makes an operand that is written first, a new array.
-    pub(super) fn made<T: Element>(name: &'static str, array: &'a DeviceArray<T>) -> Self {
-        Self { name, dtype: T::DTYPE, layout: array.layout(), memory: array.buffer().memory() }
+    /// Makes an operand that is written first, in a new buffer.
+    pub(super) fn made<T: Element>(name: &'static str, buffer: &'a DeviceBuffer<T>, layout: &'a Layout) -> Self {
+        Self { name, dtype: T::DTYPE, layout, memory: buffer.memory() }
     }
 
     /// The device of the elements.

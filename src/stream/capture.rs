@@ -6,7 +6,7 @@ use super::{Inner, Stream};
 use crate::device::{Context, Kernels, lock};
 use crate::driver::GraphHandle;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{Allocation, Shared};
+use crate::memory::{Allocation, Joint, Shared};
 
 /// What a stream of a capture has recorded so far: the memory that the recorded work uses. `None`
 /// once the capture has ended, and the stream is an ordinary one.
@@ -18,9 +18,8 @@ pub(crate) type Capturing<'a> = MutexGuard<'a, Option<Vec<Shared<Allocation>>>>;
 /// The result of a capture.
 pub(super) struct Capture {
     pub(super) graph: CapturedGraph,
-    /// The memory that the work uses: each allocation once, in the order in which locks of several
-    /// allocations are taken.
-    pub(super) memory: Vec<Shared<Allocation>>,
+    /// The memory that the work uses.
+    pub(super) memory: Joint,
     /// The kernels that the work may launch; `None` if nothing is left that could.
     pub(super) kernels: Option<Arc<Kernels>>,
 }
@@ -46,12 +45,6 @@ impl Capture {
     }
 }
 
-/// Brings allocations into the order in which locks of several are taken, each once.
-pub(super) fn in_order_of_locks(memory: &mut Vec<Shared<Allocation>>) {
-    memory.sort_unstable_by_key(Shared::place);
-    memory.dedup_by(|a, b| a.is_same(b));
-}
-
 /// A capture that has begun. Its drop ends it, after a failure or a panic.
 struct Running<'a> {
     stream: &'a Stream,
@@ -61,9 +54,8 @@ struct Running<'a> {
 impl Running<'_> {
     fn end(mut self, kernels: Option<Arc<Kernels>>) -> Result<Capture> {
         self.begun = false;
-        let (graph, mut memory) = end(&self.stream.inner)?;
-        in_order_of_locks(&mut memory);
-        Ok(Capture { graph, memory, kernels })
+        let (graph, memory) = end(&self.stream.inner)?;
+        Ok(Capture { graph, memory: Joint::new(memory), kernels })
     }
 }
 

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Stream;
-use super::capture::{Capture, CapturedGraph, in_order_of_locks};
+use super::capture::{Capture, CapturedGraph};
 use crate::device::{Context, Kernels, lock};
 use crate::driver::GraphExecHandle;
 use crate::error::Result;
-use crate::memory::{Allocation, Shared, queue_all_in_order};
+use crate::memory::Joint;
 
 /// Captured work, which each launch runs anew. [`Stream::capture`] makes it.
 ///
@@ -47,8 +47,7 @@ pub struct Graph {
     /// Locked by a launch, because the driver lets one call at a time use it.
     exec: Mutex<GraphExecHandle>,
     nodes: usize,
-    /// As in [`Capture`].
-    memory: Vec<Shared<Allocation>>,
+    memory: Joint,
     /// The kernels stay loaded as long as the graph may launch them.
     kernels: Option<Arc<Kernels>>,
     context: Arc<Context>,
@@ -103,9 +102,7 @@ impl Graph {
         // SAFETY: the graph and the stream are live, no other call uses the graph, and the stream
         // runs its work. The graph keeps its kernels loaded, and the memory of its work, which is
         // ordered after all former uses and before all later ones.
-        queue_all_in_order(stream, &self.memory, || unsafe {
-            self.context.driver().graph_launch(*exec, stream.handle())
-        })
+        self.memory.queue(stream, || unsafe { self.context.driver().graph_launch(*exec, stream.handle()) })
     }
 
     /// Replaces the captured work by what `work` queues on its argument, as [`Stream::capture`]
@@ -129,8 +126,7 @@ impl Graph {
         } else {
             // CUDA does not say that an update that fails has replaced no operand, so the
             // executable graph may name both.
-            self.memory.extend(memory);
-            in_order_of_locks(&mut self.memory);
+            self.memory.add(memory);
             self.kernels = self.kernels.take().or(kernels);
         }
         updated

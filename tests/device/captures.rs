@@ -151,7 +151,8 @@ fn threads_capture_at_once(setup: &Setup) {
     });
 }
 
-/// Each launch adds 1 to one buffer and 1 to the other, whatever thread and whatever graph.
+/// Each launch adds 1 to one buffer and 1 to the other, whatever thread and whatever graph, and
+/// whoever reads them in between.
 fn threads_launch_graphs_that_share_buffers(setup: &Setup) {
     let device = device(setup);
     let one = device.array(&[30], &[1.0_f32; 30]).unwrap();
@@ -170,11 +171,17 @@ fn threads_launch_graphs_that_share_buffers(setup: &Setup) {
     let graphs = [capture([0, 1]), capture([1, 0])];
     std::thread::scope(|scope| {
         for thread in 0..3 {
-            let (device, graphs) = (&device, &graphs);
+            let (device, graphs, counts) = (&device, &graphs, &counts);
             scope.spawn(move || {
                 let stream = device.stream().unwrap();
+                let mut copy = device.alloc_array(&[30]).unwrap();
                 for turn in 0..10 {
                     graphs[(thread + turn) % 2].launch(&stream).unwrap();
+                    ops::copy_into(&counts[turn / 2 % 2], &mut copy, &stream).unwrap();
+                    if turn % 4 == thread {
+                        let read = copy.to_vec().unwrap();
+                        assert!(read.iter().all(|&count| count == read[0] && count > turn as f32), "{read:?}");
+                    }
                 }
             });
         }

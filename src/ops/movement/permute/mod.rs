@@ -186,7 +186,9 @@ pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceA
 
 fn in_new_buffer<T: Element>(src: &View<'_, T>) -> Result<DeviceArray<T>> {
     let device = src.device();
-    let result = device.alloc_array(src.shape())?;
-    copy(Operand::read("source", src), Operand::made("destination", &result), device.default_stream())?;
-    Ok(result)
+    // Built once, because a layout is large.
+    let layout = src.layout().in_c_order();
+    let buffer = device.alloc::<T>(layout.storage_len())?;
+    copy(Operand::read("source", src), Operand::made("destination", &buffer, &layout), device.default_stream())?;
+    Ok(DeviceArray::with_layout(buffer, layout))
 }
