@@ -1,10 +1,10 @@
 //! Orders the launches of a graph, whose memory may be hundreds of allocations.
 //!
 //! A launch makes itself the last use of each. To lock and write them all costs more than the
-//! driver's launch, so a graph has one last use for all of its allocations, the joint one. Any other
-//! use of an allocation takes it out of the joint use first, and the next launch takes it back. A
-//! graph that is launched again and again locks nothing but the joint use and what others have used
-//! in between.
+//! driver's launch, so a graph has one last use for all of its allocations, the joint one. Any
+//! other use of an allocation takes it out of the joint use first, and the next launch takes it
+//! back. A graph that is launched again and again locks nothing but the joint use and what others
+//! have used in between.
 //!
 //! Locks are taken in this order: the room of the launch, allocations by their addresses, a joint
 //! use. So no two threads wait for each other.
@@ -126,7 +126,8 @@ impl Joint {
 }
 
 impl JointUse {
-    /// Makes `stream` the last to use the memory jointly, after the former stream if it has `parts`.
+    /// Makes `stream` the last to use the memory jointly, after the former stream if there are
+    /// `parts`.
     fn follow(&mut self, stream: &Stream, parts: bool, waited: &mut Option<Stream>) -> Result<()> {
         if self.stream.as_ref() == Some(stream) {
             return Ok(());
