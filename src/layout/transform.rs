@@ -32,20 +32,23 @@ impl Layout {
     /// # Errors
     ///
     /// `InvalidArgument` unless `axes` names each axis once.
-    #[inline]
-    pub fn permuted_axes(mut self, axes: &[usize]) -> Result<Self> {
-        self.permute_axes(axes)?;
-        Ok(self)
+    pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
+        // The caller's layout stays as it is: with `mut self` permuted in place and inlined into a
+        // caller that uses its layout again, Rust 1.95 permuted the caller's own, twice.
+        if !self.names_each_once(axes) {
+            return Err(self.not_each_once(axes));
+        }
+        let mut permuted = self;
+        for (to, &from) in axes.iter().enumerate() {
+            permuted.shape[to] = self.shape[from];
+            permuted.strides[to] = self.strides[from];
+        }
+        Ok(permuted)
     }
 
     /// The same in place. After an error the layout is as before.
     pub(crate) fn permute_axes(&mut self, axes: &[usize]) -> Result<()> {
-        let mut seen = 0_u32;
-        for &axis in axes.iter().filter(|&&axis| axis < self.rank) {
-            seen |= 1 << axis;
-        }
-        // As many axes as there are, and each of them, so each once.
-        if axes.len() != self.rank || seen != (1 << self.rank) - 1 {
+        if !self.names_each_once(axes) {
             return Err(self.not_each_once(axes));
         }
         let (mut shape, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
@@ -56,6 +59,15 @@ impl Layout {
         self.shape[..axes.len()].copy_from_slice(&shape[..axes.len()]);
         self.strides[..axes.len()].copy_from_slice(&strides[..axes.len()]);
         Ok(())
+    }
+
+    /// Whether these are as many axes as there are, and each of them.
+    fn names_each_once(&self, axes: &[usize]) -> bool {
+        let mut seen = 0_u32;
+        for &axis in axes.iter().filter(|&&axis| axis < self.rank) {
+            seen |= 1 << axis;
+        }
+        axes.len() == self.rank && seen == (1 << self.rank) - 1
     }
 
     #[cold]

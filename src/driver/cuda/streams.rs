@@ -32,7 +32,11 @@ unsafe impl Streams for Cuda {
         // SAFETY: the caller promises a live stream.
         let code = unsafe { (self.api.cuStreamSynchronize)(stream.raw()) };
         let waited = self.check(code, format_args!("cuStreamSynchronize({:#x})", stream.0));
-        if waited.is_err() {
+        // A stream has no copies of host memory when its capture begins, and captured ones run by
+        // launches alone. So there is nothing to wait for if a capture is the reason, and a wait
+        // for the context would break the captures of other streams.
+        let captured = (code::STREAM_CAPTURE_UNSUPPORTED..=code::STREAM_CAPTURE_WRONG_THREAD).contains(&code);
+        if waited.is_err() && !captured {
             // Copies of borrowed memory end with this wait, so a second way is tried before the
             // error is returned. If it fails too, the context is lost or torn down: the driver has
             // stopped its work and never resumes it.

@@ -104,6 +104,13 @@ fn a_wait_that_fails_waits_for_the_context_and_one_that_cannot_enter_still_waits
     unsafe { cuda.stream_synchronize(StreamHandle(1)) }.unwrap_err();
     assert_eq!(api::stub::calls().last(), Some(&"cuCtxSynchronize"));
 
+    // A wait for the context would break other captures.
+    let cuda = stubbed(OURS);
+    api::stub::fail("cuStreamSynchronize", code::STREAM_CAPTURE_UNSUPPORTED);
+    // SAFETY: as above.
+    unsafe { cuda.stream_synchronize(StreamHandle(1)) }.unwrap_err();
+    assert!(!api::stub::calls().contains(&"cuCtxSynchronize"));
+
     let cuda = stubbed(THEIRS);
     api::stub::fail("cuCtxGetCurrent", code::INVALID_CONTEXT);
     // SAFETY: as above.
