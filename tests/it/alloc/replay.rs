@@ -48,6 +48,20 @@ mod logs {
         8,14:02:11.000006,free,0x0,0,0x0\n\
         9,14:02:11.000007,allocate,0x7f0a40000000,2048,0x0\n";
 
+    /// The bytes that PyTorch's allocator reserved at most for `training-steps.csv`, three steps of a
+    /// transformer on an H100 (`benches/peers/memory.py record`).
+    const PYTORCH_RESERVED: u64 = 8_770_289_664;
+
+    #[test]
+    fn training_steps_reserve_less_than_with_pytorch() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/training-steps.csv");
+        let log = Log::read(std::fs::File::open(path).unwrap()).unwrap();
+        // SAFETY: a simulation has no streams.
+        let outcome = unsafe { replay(&log, &Caching::simulated(80 << 30), &STREAMS) }.unwrap();
+        assert!(outcome.ratio() <= 1.10 && outcome.peak_reserved < PYTORCH_RESERVED, "{}", outcome.peak_reserved);
+        assert_eq!(outcome.peak_active, 7_960_317_128);
+    }
+
     #[test]
     fn a_log_of_rmm_is_read() {
         let log = Log::read(RMM.as_bytes()).unwrap();
