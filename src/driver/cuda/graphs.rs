@@ -76,8 +76,8 @@ impl Cuda {
         let drained = self.drain(&entered, &call);
         // SAFETY (each call): the caller of the releasing method promised something live of this
         // driver that nothing will use. If the context was drained, no queued work uses it any
-        // more. If draining failed, either the context is lost or torn down and nothing runs in it, or
-        // other code captures a stream of it and the driver refuses this call too and releases
+        // more. If draining failed, either the context is lost or torn down and nothing runs in it,
+        // or other code captures a stream of it and the driver refuses this call too and releases
         // nothing.
         let code = match release {
             // SAFETY: as above.

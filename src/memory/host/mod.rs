@@ -2,8 +2,8 @@
 //!
 //! A copy between pageable memory (a `Vec`) and the device goes through page-locked memory of the
 //! device or of the driver, and the host waits meanwhile. A copy of page-locked memory itself runs
-//! at the speed of the link while the host and the device do other work. It is scarce, so it comes from a
-//! pool of the device, with a limit ([`Device::set_pinned_limit`]) and figures
+//! at the speed of the link while the host and the device do other work. It is scarce, so it comes
+//! from a pool of the device, with a limit ([`Device::set_pinned_limit`]) and figures
 //! ([`Device::pinned_memory`]). A buffer that is dropped goes back to the pool, which keeps it
 //! page-locked for the next one; [`Device::trim_pinned`] gives it back to the system.
 

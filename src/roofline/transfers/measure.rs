@@ -1,7 +1,7 @@
 //! Measures the copies between a host and a device.
 //!
-//! Each copy is verified, and timed by the host's clock, from the call until the bytes have arrived,
-//! as programs see it. Copies of page-locked memory are also timed by events behind a kernel that
+//! Each copy is verified, and timed by the host's clock, from the call until the bytes have
+//! arrived, as programs see it. Copies of page-locked memory are also timed by events behind a kernel that
 //! holds the stream until all is queued: nvbandwidth's way.
 
 use std::num::NonZero;
@@ -288,8 +288,8 @@ fn gbps(bytes: usize, ms: f64) -> f64 {
     bytes as f64 / (ms * 1e6)
 }
 
-/// Returns the times of `work` by the host's clock; `None` on the software GPU, and where the copy is
-/// wrong.
+/// Returns the times of `work` by the host's clock; `None` on the software GPU, and where the copy
+/// is wrong.
 fn host_times(device: &Device, verified: bool, mut work: impl FnMut() -> Result<()>) -> Result<Option<Milliseconds>> {
     if !verified || !has_times(device) {
         return Ok(None);

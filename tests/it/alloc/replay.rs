@@ -48,8 +48,8 @@ mod logs {
         8,14:02:11.000006,free,0x0,0,0x0\n\
         9,14:02:11.000007,allocate,0x7f0a40000000,2048,0x0\n";
 
-    /// The bytes that PyTorch's allocator reserved at most for `training-steps.csv`, three steps of a
-    /// transformer on an H100 (`benches/peers/memory.py record`).
+    /// The bytes that PyTorch's allocator reserved at most for `training-steps.csv`, three steps of
+    /// a transformer on an H100 (`benches/peers/memory.py record`).
     const PYTORCH_RESERVED: u64 = 8_770_289_664;
 
     #[test]

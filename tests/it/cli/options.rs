@@ -94,7 +94,7 @@ fn stats_count_the_calls_to_the_driver() {
     assert_eq!(stats[0]["device"], "software GPU");
     assert_eq!(stats[0]["calls"]["launch"], 1);
     assert!(stats[0]["can_synchronize"].as_u64() > Some(0), "{stats}");
-    assert!(stats[0]["memory"]["device"]["peak_bytes"].as_u64() >= Some(48), "{stats}");
+    assert!(stats[0]["memory"]["pool"]["peak_bytes"].as_u64() >= Some(48), "{stats}");
     // Also where there is no device, and where the command fails.
     assert_eq!(warpstride(["--stats", "--json", "bench", "--list"]).succeeded().json()["stats"], json!([]));
     let failed = warpstride(["--stats", "--json", "--device", "soft", "peaks"]).json();
