@@ -41,9 +41,9 @@ pub(super) struct Policy {
 impl Policy {
     /// Measured on an H100 with PCIe 5 x16 and 16 cores, with four slots a thread
     /// (`benches/record/2026-11-23-h100/transfers.md`). At 4 MiB the driver's own copies of
-    /// pageable memory took 10.9 GB/s up and 8.2 down against 10.7 and 11.3 here, at 8 MiB 10.7 and 8.4
-    /// against 12.7 and 16.2. With slots of 2 MiB and 256 MiB, 8 threads took 42.8 GB/s up and 44.4
-    /// down, and 16 threads 42.1 and 43.6; with slots of 4 MiB 36.4 and 36.8.
+    /// pageable memory took 10.9 GB/s up and 8.2 down against 10.7 and 11.3 here, at 8 MiB 10.7 and
+    /// 8.4 against 12.7 and 16.2. With slots of 2 MiB and 256 MiB, 8 threads took 42.8 GB/s up and
+    /// 44.4 down, and 16 threads 42.1 and 43.6; with slots of 4 MiB 36.4 and 36.8.
     pub(super) const DEFAULT: Self = Self {
         fewest_bytes: 8 << 20,
         bytes_a_thread: 4 << 20,

@@ -1,8 +1,8 @@
 //! Measures the copies between a host and a device.
 //!
 //! Each copy is verified, and timed by the host's clock, from the call until the bytes have
-//! arrived, as programs see it. Copies of page-locked memory are also timed by events behind a kernel that
-//! holds the stream until all is queued: nvbandwidth's way.
+//! arrived, as programs see it. Copies of page-locked memory are also timed by events behind a
+//! kernel that holds the stream until all is queued: nvbandwidth's way.
 
 use std::num::NonZero;
 use std::thread;
