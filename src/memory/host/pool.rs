@@ -115,10 +115,8 @@ impl HostPool {
         })?;
         if fresh > whole {
             books.shelf(kind).add(memory);
-            // The chunk is larger than the block, so there is room.
-            if let Some(block) = books.ready(whole, kind) {
-                return Ok(block);
-            }
+            // The chunk is the shelf's from here on, so it must not go out as a block too.
+            return Ok(books.ready(whole, kind).expect("a chunk is larger than the block, so there is room"));
         }
         books.in_use += whole;
         Ok(HostBlock { memory, bytes: whole, kind, is_carved: false })
