@@ -81,7 +81,7 @@ methods! {
     Function = "function" No: "it looks a name up";
     Launch = "launch" No: "it is queued";
     CaptureBegin = "capture_begin" No: "it takes effect on what is queued from then on";
-    CaptureEnd = "capture_end" No: "captured work does not run";
+    CaptureEnd = "capture_end" Yes: "what was released during the capture waits for all work then";
     GraphNodes = "graph_nodes" No: "it counts";
     GraphDestroy = "graph_destroy" No: "captured work does not run";
     GraphInstantiate = "graph_instantiate" Yes: "it may allocate memory on the device";
