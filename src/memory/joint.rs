@@ -10,7 +10,6 @@
 //! use. So no two threads wait for each other.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex};
 
 use super::Allocation;
 use super::last_use::{Locked, wait_once};
@@ -18,6 +17,7 @@ use super::shared::Shared;
 use crate::device::lock;
 use crate::error::Result;
 use crate::stream::Stream;
+use crate::sync::{Arc, Mutex};
 
 /// The memory of a graph.
 pub(crate) struct Joint {

@@ -6,7 +6,7 @@
 //! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use super::Allocation;
 use super::home::Home;
@@ -15,6 +15,7 @@ use super::shared::Shared;
 use crate::device::lock;
 use crate::error::Result;
 use crate::stream::Stream;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The stream that last used an allocation.
 #[derive(Debug)]
