@@ -245,7 +245,7 @@ fn wait_on_another_thread(setup: &Setup) {
         std::thread::scope(|threads| {
             threads.spawn(move || assert_eq!(first.wait().unwrap()[..], [7; LEN]));
             threads.spawn(move || drop(second));
-            threads.spawn(|| device.pinned_from(&[5_u32; LEN]).unwrap().iter().all(|&element| element == 5));
+            threads.spawn(|| assert_eq!(device.pinned_from(&[5_u32; LEN]).unwrap()[..], [5; LEN]));
         });
         assert_eq!(third.wait().unwrap()[..], [7; LEN]);
     });
