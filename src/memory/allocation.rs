@@ -12,7 +12,7 @@ use super::home::Home;
 use super::host::HostPool;
 use super::last_use::{LastUse, queue_in_order};
 use super::shared::Shared;
-use super::staging::{Route, Staging};
+use super::staging::{Direction, Route, Staging};
 
 /// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
@@ -97,7 +97,7 @@ impl Shared<Allocation> {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
-        let staged = self.staged(src, route, |staging, slots, threads| {
+        let staged = self.staged(src, Direction::Upload, route, |staging, slots, threads| {
             // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `src` is
             // valid, as the caller promises.
             unsafe { staging.upload(slots, address, src, bytes, threads) }
@@ -122,7 +122,7 @@ impl Shared<Allocation> {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
-        let staged = self.staged(dst, route, |staging, slots, threads| {
+        let staged = self.staged(dst, Direction::Download, route, |staging, slots, threads| {
             // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `dst` is
             // valid, as the caller promises.
             unsafe { staging.download(slots, dst, address, bytes, threads) }
@@ -142,12 +142,13 @@ impl Shared<Allocation> {
     fn staged(
         &self,
         host: *const u8,
+        direction: Direction,
         route: Route,
         copy: impl FnOnce(&Staging, &HostPool, usize) -> Result<bool>,
     ) -> Result<bool> {
         let context = self.device().context();
         let staging = context.staging();
-        let threads = staging.threads(route, self.bytes());
+        let threads = staging.threads(route, direction, self.bytes());
         // The device copies page-locked memory itself, at the speed of the link.
         if threads == 0 || self.device().is_page_locked(host, self.bytes()) {
             return Ok(false);

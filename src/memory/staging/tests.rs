@@ -9,7 +9,7 @@ use crate::driver::trace::Trace;
 
 /// Small slots, so that small copies pass through each of them several times.
 const POLICY: Policy =
-    Policy { fewest_bytes: 1, bytes_a_thread: 1, most_threads: 4, slots: [512, 1024], fewest_slot_bytes: 256 };
+    Policy { fewest_bytes: 1, bytes_a_thread: 1, most_threads: 4, slot_bytes: 512, fewest_slot_bytes: 256 };
 
 /// An engine, and a pool for its slots. The engine is dropped first, as by a device.
 struct Engine {
@@ -19,7 +19,10 @@ struct Engine {
 
 fn engine(driver: Arc<dyn Driver>) -> Engine {
     let pool = HostPool::new(Arc::clone(&driver));
-    Engine { staging: Staging { policy: POLICY, ..Staging::new(driver) }, pool }
+    Engine {
+        staging: Staging { policies: [POLICY, Policy { slot_bytes: 1024, ..POLICY }], ..Staging::new(driver) },
+        pool,
+    }
 }
 
 fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
@@ -60,7 +63,7 @@ fn every_size_comes_back_by_any_number_of_threads() {
 fn copies_at_the_same_time_share_no_slot() {
     for seed in 0..4 {
         let engine = engine(Arc::new(Soft::with_seed(seed)));
-        thread::scope(|scope| {
+        std::thread::scope(|scope| {
             for caller in 0..3 {
                 let engine = &engine;
                 scope.spawn(move || {
@@ -132,7 +135,7 @@ fn without_memory_for_slots_nothing_is_copied_and_the_caller_learns_it() {
 }
 
 #[test]
-fn lanes_are_kept_between_copies_and_end_with_the_engine() {
+fn helpers_are_kept_between_copies_and_end_with_the_engine() {
     let trace = Arc::new(Trace::new(Arc::new(Soft::new())));
     let engine = engine(Arc::clone(&trace) as Arc<dyn Driver>);
     let sent = pattern(9000, 3);
@@ -154,7 +157,7 @@ fn lanes_are_kept_between_copies_and_end_with_the_engine() {
 #[test]
 fn the_software_gpu_copies_by_itself_unless_it_is_asked_not_to() {
     let engine = engine(Arc::new(Soft::new()));
-    assert_eq!(engine.staging.threads(Route::Auto, 1 << 30), 0);
-    assert_eq!(engine.staging.threads(Route::Driver, 1 << 30), 0);
-    assert_eq!(engine.staging.threads(Route::Staged(3.try_into().unwrap()), 1), 3);
+    assert_eq!(engine.staging.threads(Route::Auto, Direction::Upload, 1 << 30), 0);
+    assert_eq!(engine.staging.threads(Route::Driver, Direction::Download, 1 << 30), 0);
+    assert_eq!(engine.staging.threads(Route::Staged(3.try_into().unwrap()), Direction::Download, 1), 3);
 }
