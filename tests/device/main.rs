@@ -43,6 +43,7 @@ mod memory;
 mod modules;
 mod packed;
 mod permutes;
+mod reuse;
 mod rows;
 #[cfg(feature = "interp")]
 mod random;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         host::cases(),
         transfers::cases(),
         attacks::cases(),
+        reuse::cases(),
         arithmetic::cases(),
         axes::cases(),
         integers::cases(),
