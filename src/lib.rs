@@ -75,6 +75,7 @@ pub mod launch_shape;
 pub mod layout;
 #[doc(hidden)]
 pub mod ptx;
+mod sync;
 #[cfg(feature = "interp")]
 pub mod interp;
 pub mod driver;

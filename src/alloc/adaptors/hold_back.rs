@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::pass_on;
-use crate::alloc::{Allocate, Block, Lane, Request, lock};
+use crate::alloc::{Allocate, Block, Lane, Request};
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::Result;
+use crate::sync::lock;
 
 /// An allocator that waits before it allocates, while the bytes in use and the freed bytes whose
 /// work still runs are more than a limit together.

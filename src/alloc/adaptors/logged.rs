@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::pass_on;
-use crate::alloc::{Allocate, Block, Lane, Request, lock};
+use crate::alloc::{Allocate, Block, Lane, Request};
 use crate::error::Result;
+use crate::sync::lock;
 
 /// The first line of a log, as RMM's logging adaptor writes it.
 pub(in crate::alloc) const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";

@@ -26,11 +26,11 @@ use self::clock::{Clock, Events, too_many_lanes};
 use self::lane::{Holder, Slot, Sums, add};
 use self::pages::Pages;
 use self::policy::GRANULE;
-use super::lock;
 use super::upstream::{OfDriver, Simulated, Upstream};
 use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// Most lanes at a time.
 const MOST_LANES: usize = 1 << 16;

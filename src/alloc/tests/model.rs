@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use crate::alloc::lock;
 use crate::alloc::upstream::{Taken, Upstream};
 use crate::driver::{EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// SplitMix64.
 #[derive(Debug)]

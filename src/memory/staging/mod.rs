@@ -26,10 +26,10 @@ use std::{fmt, thread};
 use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
 use self::policy::{Direction, Policy};
-use crate::device::lock;
 use crate::driver::{Driver, DriverKind};
 use crate::error::Result;
 use crate::memory::host::HostPool;
+use crate::sync::lock;
 
 /// The staging engine of a device.
 pub(crate) struct Staging {
