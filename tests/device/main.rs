@@ -8,6 +8,8 @@
 
 mod backend;
 mod debug_build;
+#[path = "../hooked.rs"]
+mod hooked;
 #[path = "../long.rs"]
 mod long;
 mod naive;
