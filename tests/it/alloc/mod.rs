@@ -2,6 +2,8 @@
 
 mod conformance;
 #[cfg(feature = "interp")]
+mod hold_back;
+#[cfg(feature = "interp")]
 mod late;
 mod replay;
 
