@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use warpstride::alloc::{Allocate, Caching, HoldBack, Lane, Request};
+use warpstride::alloc::{Allocate, Caching, HoldBack, Lane, Logged, Request};
 use warpstride::driver::soft::{Config, Soft};
 use warpstride::driver::trace::{Method, Trace};
 use warpstride::driver::{Driver, Streams};
@@ -41,6 +41,11 @@ fn a_producer_that_is_too_fast_waits_for_the_oldest_work() {
 #[test]
 fn other_producers_wait_with_the_one_that_waits() {
     producers_wait_together(|held_back| Box::new(held_back));
+}
+
+#[test]
+fn a_log_lets_others_free_while_producers_wait() {
+    producers_wait_together(|held_back| Box::new(Logged::new(held_back, Box::new(std::io::sink()))));
 }
 
 /// One producer waits for the only event. The others have no work of their own to wait for, and the
