@@ -160,6 +160,7 @@ pub unsafe fn copy_into_raw(
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn permute<'a, T: Element>(
     src: impl Into<View<'a, T>>,
     axes: impl TryInto<Axes, Error: Into<Error>>,
@@ -180,10 +181,12 @@ pub fn permute<'a, T: Element>(
 ///
 /// `Layout` if the result's bytes overflow; `OutOfMemory` if the result does not fit; else the
 /// driver's error.
+#[track_caller]
 pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     in_new_buffer(&src.into())
 }
 
+#[track_caller]
 fn in_new_buffer<T: Element>(src: &View<'_, T>) -> Result<DeviceArray<T>> {
     let device = src.device();
     // Built once, because a layout is large.
