@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::stats::{METHODS, Method, Waits};
 use super::{
@@ -18,6 +18,7 @@ use super::{
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
+use crate::sync::lock;
 
 /// A driver that counts the calls to another.
 pub(crate) struct Counted {
@@ -123,11 +124,6 @@ impl Counted {
     fn change_locked(&self) -> RwLockWriteGuard<'_, [Ledger; 2]> {
         self.locked.write().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
-    // As for `Counted::locked`.
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Methods that count the call and make it.

@@ -6,7 +6,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use warpstride::device::Device;
 use warpstride::driver::trace::Trace;
 use warpstride::{Error, ErrorKind, Result, ops};
 
@@ -34,8 +33,8 @@ const LEN: usize = 3000;
 
 /// A device, and an array of sevens on it.
 macro_rules! sevens {
-    ($driver:expr => $device:ident, $array:ident) => {
-        let $device = Device::with_driver(Arc::clone($driver) as _).unwrap();
+    ($setup:ident, $driver:expr => $device:ident, $array:ident) => {
+        let $device = $setup.open(Arc::clone($driver) as _).unwrap();
         #[allow(unused_mut)]
         let mut $array = $device.array(&[LEN], &[7_u32; LEN]).unwrap();
     };
@@ -43,7 +42,7 @@ macro_rules! sevens {
 
 fn forget_a_download_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         std::mem::forget(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
         drop(array);
@@ -54,7 +53,7 @@ fn forget_a_download_in_flight(setup: &Setup) {
 
 fn forget_an_upload_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let host = device.pinned_from(&[8_u32; LEN]).unwrap();
         std::mem::forget(device.default_stream().upload(host, &mut array).unwrap());
         let _others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
@@ -64,7 +63,7 @@ fn forget_an_upload_in_flight(setup: &Setup) {
 
 fn forget_pinned_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         std::mem::forget(device.pinned_from(&[5_u32; LEN]).unwrap());
         std::mem::forget(device.write_combined::<u32>(LEN).unwrap());
         assert_eq!(device.pinned_memory().in_use, 2 * (LEN * 4).next_multiple_of(4096), "they stay page-locked");
@@ -77,7 +76,7 @@ fn forget_pinned_memory(setup: &Setup) {
 fn forget_registered_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         let mut host = vec![1_u32; LEN];
         for _ in 0..2 {
             device
@@ -99,7 +98,7 @@ fn forget_registered_memory(setup: &Setup) {
 fn drop_a_download_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         for _ in 0..3 {
             let before = trace.calls().len();
             drop(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
@@ -115,7 +114,7 @@ fn drop_a_download_in_flight(setup: &Setup) {
 
 fn drop_an_upload_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         for value in 0..3 {
             drop(stream.upload(device.pinned_from(&[value; LEN]).unwrap(), &mut array).unwrap());
@@ -134,7 +133,7 @@ fn drop_an_upload_in_flight(setup: &Setup) {
 
 fn drop_pageable_memory_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         drop(stream.download(&array, vec![0; LEN]).unwrap());
         // The allocator would give the same bytes out again.
@@ -148,7 +147,7 @@ fn drop_pageable_memory_in_flight(setup: &Setup) {
 
 fn drop_everything_before_the_wait(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         let flight = stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap();
         let pageable = stream.download(&array, vec![0; LEN]).unwrap();
@@ -162,7 +161,7 @@ fn close_the_device_while_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
         {
-            sevens!(&trace => device, array);
+            sevens!(setup, &trace => device, array);
             let stream = device.stream().unwrap();
             drop(stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
             drop(stream.download(&array, vec![0; LEN]).unwrap());
@@ -174,7 +173,7 @@ fn close_the_device_while_in_flight(setup: &Setup) {
 fn panic_in_the_scope(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         let (mut pinned, mut pageable) = (device.pinned_zeros::<u32>(LEN).unwrap(), vec![0; LEN]);
         let mut registered = vec![0; LEN];
         let panics = || -> Result<()> {
@@ -193,7 +192,7 @@ fn panic_in_the_scope(setup: &Setup) {
 
 fn leave_the_scope_by_an_error(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let mut host = vec![0; LEN];
         let left = device.default_stream().scope(|s| {
             s.download(&array, &mut host)?;
@@ -207,7 +206,7 @@ fn leave_the_scope_by_an_error(setup: &Setup) {
 /// No event is named: the buffers order the streams.
 fn use_on_a_second_stream(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let mut copied = device.alloc_array(&[LEN]).unwrap();
         for value in 1..4 {
@@ -223,7 +222,7 @@ fn use_on_a_second_stream(setup: &Setup) {
 /// The next upload, on another stream, comes after the download that is queued.
 fn overwrite_what_a_copy_reads(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut results = Vec::new();
         for value in 0..4 {
@@ -238,14 +237,14 @@ fn overwrite_what_a_copy_reads(setup: &Setup) {
 
 fn wait_on_another_thread(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         let flights = [(); 3].map(|()| stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let [first, second, third] = flights;
         std::thread::scope(|threads| {
             threads.spawn(move || assert_eq!(first.wait().unwrap()[..], [7; LEN]));
             threads.spawn(move || drop(second));
-            threads.spawn(|| device.pinned_from(&[5_u32; LEN]).unwrap().iter().all(|&element| element == 5));
+            threads.spawn(|| assert_eq!(device.pinned_from(&[5_u32; LEN]).unwrap()[..], [5; LEN]));
         });
         assert_eq!(third.wait().unwrap()[..], [7; LEN]);
     });
@@ -256,8 +255,8 @@ fn lend_the_memory_of_another_device(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
         {
-            sevens!(&traces[0] => device, array);
-            let other = Device::with_driver(traces[1].clone()).unwrap();
+            sevens!(setup, &traces[0] => device, array);
+            let other = setup.open(traces[1].clone()).unwrap();
             drop(device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap());
             let flight = device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap();
             assert_eq!(flight.wait().unwrap()[..], [7; LEN]);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use warpstride::device::Device;
 use warpstride::driver::trace::{Call, Method, Trace};
 use warpstride::memory::PinnedMemory;
 use warpstride::transfer::{HostSlice, HostSliceMut, InFlight};
@@ -10,7 +9,6 @@ use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::Random;
-use crate::permutes::device;
 
 cases! {
     Any borrowed_copies_come_back,
@@ -26,7 +24,7 @@ cases! {
 
 fn borrowed_copies_come_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let elements: Vec<u32> = Random::new(1).elements(1500);
         let pinned = device.pinned_from(&elements[500..1000]).unwrap();
@@ -59,7 +57,7 @@ fn borrowed_copies_come_back(setup: &Setup) {
 
 fn owned_copies_give_their_memory_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let elements: Vec<u16> = Random::new(2).elements(999);
         let mut combined = device.write_combined::<u16>(999).unwrap();
@@ -90,7 +88,7 @@ fn owned_copies_give_their_memory_back(setup: &Setup) {
 /// within the device, and back; what lies around stays.
 fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let source: Vec<u32> = Random::new(3).elements(6 * 8 * 10);
         let block = |from: [usize; 3]| {
@@ -123,7 +121,7 @@ fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
 /// The `out=` form: one pinned buffer for all frames, on both ways of lending it.
 fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let stream = device.stream().unwrap();
     let mut frame = device.alloc_array::<f32>(&[3, 21, 38]).unwrap();
     let mut host = device.pinned_zeros::<f32>(frame.len()).unwrap();
@@ -144,7 +142,7 @@ fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
 }
 
 fn shapes_and_devices_are_checked(setup: &Setup) {
-    let (device, other) = (device(setup), device(setup));
+    let (device, other) = (setup.device(), setup.device());
     let stream = device.stream().unwrap();
     let mut array = device.alloc_array::<u8>(&[2, 3]).unwrap();
     let mut elsewhere = other.alloc_array::<u8>(&[2, 3]).unwrap();
@@ -188,7 +186,7 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
 fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = Device::with_driver(trace.clone()).unwrap();
+        let device = setup.open(trace.clone()).unwrap();
         // That of the zeros, so that no event orders the two.
         let stream = device.default_stream().clone();
         let mut array = device.alloc_array::<u64>(&[4]).unwrap();
@@ -219,7 +217,7 @@ fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
 
 fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let mut array = device.alloc_array::<f64>(&[0, 3]).unwrap();
     let before = trace.calls().len();
     let (pinned, combined) = (device.pinned_zeros::<f64>(0).unwrap(), device.write_combined::<f64>(0).unwrap());
@@ -233,7 +231,7 @@ fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
 
 fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     device.set_pinned_limit(10 << 12);
     let buffers = [3, 4].map(|pages| device.pinned::<u8>(pages << 12).unwrap());
     let error = device.pinned::<u32>(4 << 10).unwrap_err();
@@ -254,8 +252,8 @@ fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
 }
 
 /// Uses all copies and all kinds of memory once.
-fn everything(driver: Arc<Trace>) -> Result<()> {
-    let device = Device::with_driver(driver)?;
+fn everything(setup: &Setup, driver: Arc<Trace>) -> Result<()> {
+    let device = setup.open(driver)?;
     let stream = device.stream()?;
     let elements: Vec<u32> = (0..48).collect();
     let mut array = device.alloc_array::<u32>(&[6, 8])?;
@@ -287,13 +285,13 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
 
 fn every_call_of_a_copy_may_fail(setup: &Setup) {
     let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    everything(clean.clone()).unwrap();
+    everything(setup, clean.clone()).unwrap();
     assert!(clean.live().is_empty(), "{:?}", clean.live());
     for (index, call) in clean.calls().iter().enumerate() {
         let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
         trace.fail_nth(index);
         // Where a drop or a look at parked memory fails, the rest gives the right values.
-        if let Err(error) = everything(trace.clone()) {
+        if let Err(error) = everything(setup, trace.clone()) {
             assert!(error.to_string().contains("injected"), "failing {call}: {error}");
         }
         assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());

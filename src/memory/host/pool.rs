@@ -10,9 +10,9 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use super::shelf::{CHUNK, Shelf};
-use crate::device::lock;
 use crate::driver::{Driver, HostKind, available_memory};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::sync::lock;
 
 /// Blocks have whole pages of this size, which is what a system locks.
 const PAGE: usize = 4096;

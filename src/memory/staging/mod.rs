@@ -30,10 +30,10 @@ use self::helper::Helper;
 use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
 use self::policy::Policy;
-use crate::device::lock;
 use crate::driver::{Driver, DriverKind, HostKind};
 use crate::error::Result;
 use crate::memory::host::{HostBlock, HostPool};
+use crate::sync::lock;
 
 /// The staging engine of a device.
 pub(crate) struct Staging {
