@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::Kernels;
 use crate::alloc::Allocate;
-use crate::driver::{Driver, EventHandle};
+use crate::driver::{Counted, Driver, EventHandle};
 use crate::error::{Error, Result};
 use crate::memory::{HostPool, Lent, Parked, Staging};
 use crate::stream::{Inner, Stream, foreign};
@@ -33,9 +33,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
+    pub(crate) fn new(counted: &Arc<Counted>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
+        let driver = Arc::clone(counted) as Arc<dyn Driver>;
         Arc::new(Self {
-            staging: Staging::new(Arc::clone(&driver)),
+            staging: Staging::new(Arc::clone(counted)),
             pinned: HostPool::new(Arc::clone(&driver)),
             driver,
             allocator,

@@ -113,7 +113,8 @@ impl Stream {
     /// Queues a copy from host memory, which the copy owns until it has run, to the device.
     ///
     /// The host memory has the view's number of elements, in C order. The copy returns at once
-    /// where it is page-locked; the driver copies a `Vec` or a box while the host waits.
+    /// where it is page-locked. A `Vec` or a box goes through page-locked memory while the host
+    /// waits, as in a [scope](Stream::scope).
     ///
     /// # Errors
     ///

@@ -2,11 +2,11 @@
 
 use super::boxes::{Boxes, RowBox};
 use super::registered::{Pieces, moved};
-use crate::driver::{Copy3d, Driver, Pitched, Place, StreamHandle};
+use crate::driver::{Copy3d, Pitched, Place};
 use crate::element::Element;
 use crate::error::{Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, Shared, queue_in_order};
+use crate::memory::{Allocation, Shared, queue_in_order, staging};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -90,11 +90,10 @@ unsafe fn queue<const N: usize>(
     if boxes.bytes() == 0 {
         return Ok(());
     }
-    let driver = stream.context().driver().as_ref();
     queue_in_order(stream, memories, || {
         boxes.iter().try_for_each(|part| {
             // SAFETY: the caller's promises, about one of the boxes or a part of it.
-            let mut one = |copy: &Copy3d| unsafe { queue_one(driver, copy, stream.handle()) };
+            let mut one = |copy: &Copy3d| unsafe { queue_one(stream, copy) };
             let copy = placed(&part, src, dst);
             match pieces {
                 Some(pieces) => pieces.split(&copy, &mut one),
@@ -120,24 +119,26 @@ fn placed(part: &RowBox, src: Place, dst: Place) -> Copy3d {
     }
 }
 
-/// Queues one box.
+/// Queues one box. One row of pageable memory of the host may be copied when this returns.
 ///
 /// # Safety
 ///
 /// - As [`Memory::copy_3d`](crate::driver::Memory::copy_3d).
-unsafe fn queue_one(driver: &dyn Driver, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
+/// - As [`staging::upload`] of the side on the device.
+unsafe fn queue_one(stream: &Stream, copy: &Copy3d) -> Result<()> {
+    let driver = stream.context().driver();
     let Copy3d { dst, src, width, height: 1, depth: 1 } = *copy else {
         // SAFETY: the caller's promises.
-        return unsafe { driver.copy_3d(copy, stream) };
+        return unsafe { driver.copy_3d(copy, stream.handle()) };
     };
     match (dst.place, src.place) {
         // SAFETY: the caller's promises, about the only row.
-        (Place::Device(dst), Place::Host(src)) => unsafe { driver.copy_h2d(dst, src, width, stream) },
+        (Place::Device(dst), Place::Host(src)) => unsafe { staging::upload(stream, dst, src, width) },
         // SAFETY: as above.
-        (Place::Host(dst), Place::Device(src)) => unsafe { driver.copy_d2h(dst, src, width, stream) },
+        (Place::Host(dst), Place::Device(src)) => unsafe { staging::download(stream, dst, src, width) },
         // SAFETY: as above.
-        (Place::Device(dst), Place::Device(src)) => unsafe { driver.copy_d2d(dst, src, width as u64, stream) },
+        (Place::Device(dst), Place::Device(src)) => unsafe { driver.copy_d2d(dst, src, width as u64, stream.handle()) },
         // SAFETY: as above; the driver refuses it.
-        (Place::Host(_), Place::Host(_)) => unsafe { driver.copy_3d(copy, stream) },
+        (Place::Host(_), Place::Host(_)) => unsafe { driver.copy_3d(copy, stream.handle()) },
     }
 }

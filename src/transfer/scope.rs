@@ -30,9 +30,10 @@ impl Stream {
     /// Runs `f` with a scope of copies on this stream, and returns when all work queued on the
     /// stream has run.
     ///
-    /// Copies return at once where the host memory is pinned, registered or write-combined. From
-    /// and to pageable memory the driver copies through memory of its own, and the host waits
-    /// meanwhile.
+    /// Copies return at once where the host memory is pinned, registered or write-combined. A copy
+    /// of pageable memory goes through page-locked memory, and the host waits meanwhile. A large
+    /// one of contiguous memory waits for the work that is queued on the stream, and has run when
+    /// the call returns.
     ///
     /// # Errors
     ///

@@ -7,7 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use warpstride::device::Device;
+use warpstride::driver::Driver;
 use warpstride::driver::trace::Trace;
+use warpstride::memory::Route;
+use warpstride::transfer::InFlight;
 use warpstride::{Error, ErrorKind, Result, ops};
 
 use crate::backend::{Setup, cases};
@@ -20,6 +23,7 @@ cases! {
     Any drop_a_download_in_flight,
     Any drop_an_upload_in_flight,
     Any drop_pageable_memory_in_flight,
+    Any use_what_a_failed_copy_gave_back,
     Any drop_everything_before_the_wait,
     Any close_the_device_while_in_flight,
     Any panic_in_the_scope,
@@ -31,6 +35,13 @@ cases! {
 }
 
 const LEN: usize = 3000;
+
+/// Runs `attack` with ordinary memory copied by the driver, and by the staging engine.
+fn by_each_route(setup: &Setup, attack: impl Fn(&Arc<dyn Driver>, Route)) {
+    for route in [Route::Driver, Route::Staged(2.try_into().unwrap())] {
+        setup.for_each_seed(|driver| attack(driver, route));
+    }
+}
 
 /// A device, and an array of sevens on it.
 macro_rules! sevens {
@@ -133,8 +144,9 @@ fn drop_an_upload_in_flight(setup: &Setup) {
 }
 
 fn drop_pageable_memory_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         sevens!(driver => device, array);
+        device.set_route(route);
         let stream = device.stream().unwrap();
         drop(stream.download(&array, vec![0; LEN]).unwrap());
         // The allocator would give the same bytes out again.
@@ -146,9 +158,34 @@ fn drop_pageable_memory_in_flight(setup: &Setup) {
     });
 }
 
+/// Whichever call fails, no copy writes the memory after the program has it back.
+fn use_what_a_failed_copy_gave_back(setup: &Setup) {
+    by_each_route(setup, |driver, route| {
+        for index in 0..20 {
+            let trace = Arc::new(Trace::new(Arc::clone(driver)));
+            sevens!(&trace => device, array);
+            device.set_route(route);
+            trace.fail_nth(trace.calls().len() + index);
+            let landed = device.default_stream().download(&array, vec![0; LEN]).and_then(InFlight::wait);
+            trace.fail_nothing();
+            match landed {
+                Ok(host) => assert_eq!(host, [7; LEN], "call {index}"),
+                Err(failed) => {
+                    assert!(failed.to_string().contains("injected"), "{failed}");
+                    let mut host = failed.into_host();
+                    host.fill(5);
+                    device.synchronize().unwrap();
+                    assert_eq!(host, [5; LEN], "call {index}");
+                }
+            }
+        }
+    });
+}
+
 fn drop_everything_before_the_wait(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         sevens!(driver => device, array);
+        device.set_route(route);
         let stream = device.stream().unwrap();
         let flight = stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap();
         let pageable = stream.download(&array, vec![0; LEN]).unwrap();
@@ -159,10 +196,11 @@ fn drop_everything_before_the_wait(setup: &Setup) {
 }
 
 fn close_the_device_while_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
         {
             sevens!(&trace => device, array);
+            device.set_route(route);
             let stream = device.stream().unwrap();
             drop(stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
             drop(stream.download(&array, vec![0; LEN]).unwrap());
@@ -172,9 +210,10 @@ fn close_the_device_while_in_flight(setup: &Setup) {
 }
 
 fn panic_in_the_scope(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
         sevens!(&trace => device, array);
+        device.set_route(route);
         let (mut pinned, mut pageable) = (device.pinned_zeros::<u32>(LEN).unwrap(), vec![0; LEN]);
         let mut registered = vec![0; LEN];
         let panics = || -> Result<()> {
@@ -192,8 +231,9 @@ fn panic_in_the_scope(setup: &Setup) {
 }
 
 fn leave_the_scope_by_an_error(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         sevens!(driver => device, array);
+        device.set_route(route);
         let mut host = vec![0; LEN];
         let left = device.default_stream().scope(|s| {
             s.download(&array, &mut host)?;
@@ -222,8 +262,9 @@ fn use_on_a_second_stream(setup: &Setup) {
 
 /// The next upload, on another stream, comes after the download that is queued.
 fn overwrite_what_a_copy_reads(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         sevens!(driver => device, array);
+        device.set_route(route);
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut results = Vec::new();
         for value in 0..4 {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use warpstride::device::Device;
+use warpstride::driver::StreamHandle;
 use warpstride::driver::trace::{Call, Method, Trace};
-use warpstride::memory::PinnedMemory;
+use warpstride::memory::{PinnedMemory, Route};
 use warpstride::transfer::{HostSlice, HostSliceMut, InFlight};
 use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
 
@@ -17,6 +18,9 @@ cases! {
     Any owned_copies_give_their_memory_back,
     Any parts_go_by_boxes_in_every_direction,
     Any a_frame_goes_round_without_an_allocation,
+    Any ordinary_memory_is_staged_in_the_order_of_the_stream,
+    Any page_locked_memory_is_never_staged,
+    Any without_slots_the_driver_copies_ordinary_memory,
     Any shapes_and_devices_are_checked,
     Any a_failed_copy_gives_its_memory_back,
     Any what_is_empty_asks_nothing_of_the_driver,
@@ -143,6 +147,94 @@ fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
     }
 }
 
+/// Returns the number of copies between host and device since call `from` on other streams than
+/// these: the engine has streams of its own.
+fn staged(trace: &Trace, from: usize, streams: &[StreamHandle]) -> usize {
+    let elsewhere = |call: &&Call| match call {
+        Call::CopyH2d { stream, .. } | Call::CopyD2h { stream, .. } => !streams.contains(stream),
+        _ => false,
+    };
+    trace.calls()[from..].iter().filter(elsewhere).count()
+}
+
+/// A staged copy overtakes no work that is queued before it, and none behind it comes too early.
+fn ordinary_memory_is_staged_in_the_order_of_the_stream(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let trace = Arc::new(Trace::new(Arc::clone(driver)));
+        let device = Device::with_driver(trace.clone()).unwrap();
+        device.set_route(Route::Staged(2.try_into().unwrap()));
+        let (one, other) = (device.stream().unwrap(), device.stream().unwrap());
+        let streams = [&one, &other, device.default_stream()].map(|stream| stream.handle());
+        let elements: Vec<u32> = Random::new(5).elements(3000);
+        let mut first = device.array(&[3, 1000], &[7_u32; 3000]).unwrap();
+        let [mut old, mut new] = [(); 2].map(|()| device.alloc_array::<u32>(&[3, 1000]).unwrap());
+        let (mut part, mut columns, mut whole) = (vec![0; 1000], [0; 6], vec![0; 3000]);
+        let before = trace.calls().len();
+        ops::copy_into(&first, &mut old, &other).unwrap();
+        one.scope(|s| {
+            s.upload(&elements, &mut first)?;
+            ops::copy_into(&first, &mut new, s.stream())?;
+            s.download(&new, &mut whole)?;
+            ops::fill_into(1_u32, new.view_mut(), &other)?;
+            // Rows apart are the driver's.
+            s.download(first.slice(1, 1..3, 1)?, &mut columns)?;
+            s.download(first.slice(0, 1..2, 1)?, &mut part)
+        })
+        .unwrap();
+        assert!(whole == elements && part == elements[1000..2000] && columns[..2] == elements[1..3]);
+        assert_eq!(staged(&trace, before, &streams), 3);
+        assert_eq!(old.to_vec().unwrap(), [7; 3000]);
+        let before = trace.calls().len();
+        ops::copy_into(&new, &mut old, &other).unwrap();
+        let flight = one.upload(whole, &mut new).unwrap();
+        ops::copy_into(&new, &mut first, &other).unwrap();
+        let back = one.download(&first, vec![0; 3000].into_boxed_slice()).unwrap();
+        assert!(flight.wait().unwrap() == elements && *back.wait().unwrap() == elements);
+        assert_eq!(staged(&trace, before, &streams), 2);
+        assert!(old.to_vec().unwrap() == [1; 3000]);
+    });
+}
+
+fn page_locked_memory_is_never_staged(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    let stream = device.stream().unwrap();
+    let mut array = device.array(&[3000], &[7_u32; 3000]).unwrap();
+    device.set_route(Route::Staged(2.try_into().unwrap()));
+    let (before, stats) = (trace.calls().len(), device.stats());
+    let mut pinned = device.pinned::<u32>(3000).unwrap();
+    let mut memory = vec![0_u32; 3000];
+    stream.scope(|s| s.download(&array, s.register(&mut memory)?)).unwrap();
+    stream.scope(|s| s.download(&array, &mut pinned)).unwrap();
+    let pinned = stream.upload(pinned, &mut array).unwrap().wait().unwrap();
+    let mut combined = device.write_combined(3000).unwrap();
+    combined.fill(7);
+    stream.upload(combined, &mut array).unwrap().wait().unwrap();
+    assert!(pinned[..] == memory && memory == [7; 3000]);
+    assert_eq!(staged(&trace, before, &[stream.handle()]), 0);
+    let copies = device.stats().since(&stats);
+    assert_eq!(copies.calls_of("copy_h2d") + copies.calls_of("copy_d2h"), 4);
+}
+
+/// Without memory for slots ordinary memory is still copied, and the statistics show the wait.
+fn without_slots_the_driver_copies_ordinary_memory(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    device.set_route(Route::Staged(2.try_into().unwrap()));
+    device.set_pinned_limit(0);
+    let stream = device.stream().unwrap();
+    let elements: Vec<u32> = Random::new(6).elements(3000);
+    let mut array = device.alloc_array::<u32>(&[3000]).unwrap();
+    let (before, stats) = (trace.calls().len(), device.stats());
+    let host = stream.upload(elements.clone(), &mut array).unwrap().wait().unwrap();
+    assert!(host == elements && staged(&trace, before, &[stream.handle()]) == 0);
+    let copies = device.stats().since(&stats);
+    assert!(copies.calls_of("copy_h2d") == 1 && copies.can_synchronize > 0, "{copies}");
+    device.set_pinned_limit(64 << 20);
+    assert!(stream.download(&array, host).unwrap().wait().unwrap() == elements);
+    assert_eq!(staged(&trace, before, &[stream.handle()]), 1);
+}
+
 fn shapes_and_devices_are_checked(setup: &Setup) {
     let (device, other) = (device(setup), device(setup));
     let stream = device.stream().unwrap();
@@ -254,8 +346,9 @@ fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
 }
 
 /// Uses all copies and all kinds of memory once.
-fn everything(driver: Arc<Trace>) -> Result<()> {
+fn everything(driver: Arc<Trace>, route: Route) -> Result<()> {
     let device = Device::with_driver(driver)?;
+    device.set_route(route);
     let stream = device.stream()?;
     let elements: Vec<u32> = (0..48).collect();
     let mut array = device.alloc_array::<u32>(&[6, 8])?;
@@ -286,16 +379,18 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
 }
 
 fn every_call_of_a_copy_may_fail(setup: &Setup) {
-    let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    everything(clean.clone()).unwrap();
-    assert!(clean.live().is_empty(), "{:?}", clean.live());
-    for (index, call) in clean.calls().iter().enumerate() {
-        let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-        trace.fail_nth(index);
-        // Where a drop or a look at parked memory fails, the rest gives the right values.
-        if let Err(error) = everything(trace.clone()) {
-            assert!(error.to_string().contains("injected"), "failing {call}: {error}");
+    for route in [Route::Auto, Route::Staged(2.try_into().unwrap())] {
+        let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+        everything(clean.clone(), route).unwrap();
+        assert!(clean.live().is_empty(), "{:?}", clean.live());
+        for (index, call) in clean.calls().iter().enumerate() {
+            let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+            trace.fail_nth(index);
+            // Where a drop or a look at parked memory fails, the rest gives the right values.
+            if let Err(error) = everything(trace.clone(), route) {
+                assert!(error.to_string().contains("injected"), "failing {call}: {error}");
+            }
+            assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
         }
-        assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
     }
 }

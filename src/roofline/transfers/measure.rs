@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::{Direction, HostSide, Link, Pinning, RoundTrip, Transfer, Transfers};
 use crate::device::Device;
 use crate::error::{Result, counted};
-use crate::memory::{DeviceBuffer, PinnedBuffer};
+use crate::memory::{DeviceBuffer, PinnedBuffer, Route};
 use crate::ops;
 use crate::roofline::measure::has_times;
 use crate::roofline::record::Milliseconds;
@@ -74,6 +74,22 @@ fn sizes(largest: usize) -> Vec<usize> {
     smaller.take_while(|&bytes| bytes < largest).chain([largest]).collect()
 }
 
+/// Lets the driver copy ordinary memory of a device by itself while this lives.
+struct ByDriver<'d>(&'d Device);
+
+impl<'d> ByDriver<'d> {
+    fn new(device: &'d Device) -> Self {
+        device.set_route(Route::Driver);
+        Self(device)
+    }
+}
+
+impl Drop for ByDriver<'_> {
+    fn drop(&mut self) {
+        self.0.set_route(Route::Auto);
+    }
+}
+
 /// A device with a buffer, and ordinary memory with bytes to send and to receive.
 struct Bench<'d> {
     device: &'d Device,
@@ -102,9 +118,10 @@ impl<'d> Bench<'d> {
             gbps_by_events: found.device_ms.map(|ms| gbps(bytes, ms)),
         };
         let (up, down) = match memory {
-            HostSide::Pageable | HostSide::PageableByDriver => {
-                let by_driver = memory == HostSide::PageableByDriver;
-                (self.pageable_up(bytes, by_driver)?, Some(self.pageable_down(bytes, by_driver)?))
+            HostSide::Pageable => (self.pageable_up(bytes)?, Some(self.pageable_down(bytes)?)),
+            HostSide::PageableByDriver => {
+                let _by_driver = ByDriver::new(self.device);
+                (self.pageable_up(bytes)?, Some(self.pageable_down(bytes)?))
             }
             HostSide::Pinned => (self.pinned_up(bytes)?, Some(self.pinned_down(bytes)?)),
             HostSide::Registered => self.registered(bytes).map(|(up, down)| (up, Some(down)))?,
@@ -137,36 +154,20 @@ impl<'d> Bench<'d> {
         Ok(())
     }
 
-    fn pageable_up(&mut self, bytes: usize, by_driver: bool) -> Result<Found> {
+    fn pageable_up(&mut self, bytes: usize) -> Result<Found> {
         self.clear(bytes)?;
-        self.upload(bytes, by_driver)?;
+        self.buffer.upload_from(&self.sent[..bytes])?;
         let verified = self.has_arrived(bytes)?;
-        let ms = host_times(self.device, verified, || self.upload(bytes, by_driver))?;
+        let ms = host_times(self.device, verified, || self.buffer.upload_from(&self.sent[..bytes]))?;
         Ok(Found { verified, ms, device_ms: None })
     }
 
-    fn upload(&mut self, bytes: usize, by_driver: bool) -> Result<()> {
-        let (sent, buffer) = (&self.sent[..bytes], &mut self.buffer);
-        if !by_driver {
-            return buffer.upload_from(sent);
-        }
-        self.streams[0].scope(|s| s.upload(sent, buffer.view_mut(&[bytes])?))
-    }
-
-    fn pageable_down(&mut self, bytes: usize, by_driver: bool) -> Result<Found> {
+    fn pageable_down(&mut self, bytes: usize) -> Result<Found> {
         self.prepare(bytes)?;
-        self.download(bytes, by_driver)?;
+        self.buffer.download_into(&mut self.received[..bytes])?;
         let verified = self.received[..bytes] == self.sent[..bytes];
-        let ms = host_times(self.device, verified, || self.download(bytes, by_driver))?;
+        let ms = host_times(self.device, verified, || self.buffer.download_into(&mut self.received[..bytes]))?;
         Ok(Found { verified, ms, device_ms: None })
-    }
-
-    fn download(&mut self, bytes: usize, by_driver: bool) -> Result<()> {
-        let (received, buffer) = (&mut self.received[..bytes], &self.buffer);
-        if !by_driver {
-            return buffer.download_into(received);
-        }
-        self.streams[0].scope(|s| s.download(buffer.view(&[bytes])?, received))
     }
 
     fn pinned_up(&mut self, bytes: usize) -> Result<Found> {
@@ -351,12 +352,9 @@ fn frames(device: &Device) -> Result<Vec<RoundTrip>> {
         received.fill(0.0);
         back.fill(0.0);
         host.copy_from_slice(&sent);
+        let _by_driver = (way == Way::Driver).then(|| ByDriver::new(device));
         let mut travel = |received: &mut Vec<f32>, back: &mut PinnedBuffer<f32>| match way {
-            Way::Driver => {
-                stream.scope(|s| s.upload(&sent, there.view_mut(&shape)?))?;
-                stream.scope(|s| s.download(there.view(&shape)?, &mut *received))
-            }
-            Way::Pageable => {
+            Way::Driver | Way::Pageable => {
                 there.upload_from(&sent)?;
                 there.download_into(received)
             }
