@@ -68,6 +68,7 @@ pub mod trace;
 
 pub(crate) use counted::Counted;
 pub use graphs::Graphs;
+pub(crate) use host_memory::PAGE;
 #[doc(hidden)]
 pub use host_memory::available_memory;
 pub use memory::{Copy3d, HostKind, Memory, Pitched, Place};

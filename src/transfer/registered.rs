@@ -4,15 +4,12 @@ use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::driver::{Copy3d, Driver, Pitched, Place};
+use crate::driver::{Copy3d, Driver, PAGE, Pitched, Place};
 use crate::error::Result;
 
 /// Most bytes that one call page-locks: CUDA's driver refuses half a TiB. Pieces end with a page,
 /// so no two share one. An H100's driver (580) refuses a copy that crosses from one to another.
 pub(super) const PIECE: usize = 64 << 30;
-
-/// Bytes of a page of the host.
-const PAGE: usize = 4096;
 
 /// Host memory that a [`Scope`](super::Scope) has page-locked until its end: a mutable slice of
 /// the scope's lifetime.
