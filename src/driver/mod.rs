@@ -59,6 +59,7 @@ mod graphs;
 mod host_memory;
 mod memory;
 mod modules;
+mod page_locked;
 #[cfg(feature = "interp")]
 pub mod soft;
 mod stats;

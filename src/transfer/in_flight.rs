@@ -127,7 +127,7 @@ impl Stream {
         let dst = dst.into();
         // SAFETY: `fly` promises the memory until the stream is synchronised past the copy.
         InFlight::fly(self, host, dst.shape(), |first, layout| unsafe {
-            queue::upload(self, (first.cast_const(), layout), &dst, None)
+            queue::upload(self, (first.cast_const(), layout), &dst)
         })
     }
 
@@ -156,9 +156,7 @@ impl Stream {
         let src = src.into();
         // SAFETY: as in `upload`; any pattern of bytes is an element, and a layout in C order does
         // not overlap itself.
-        InFlight::fly(self, host, src.shape(), |first, layout| unsafe {
-            queue::download(self, &src, (first, layout), None)
-        })
+        InFlight::fly(self, host, src.shape(), |first, layout| unsafe { queue::download(self, &src, (first, layout)) })
     }
 }
 

@@ -1,10 +1,11 @@
 //! Copies that borrow host memory for a scope or own it in flight, and page-locked memory.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use warpstride::device::Device;
-use warpstride::driver::StreamHandle;
 use warpstride::driver::trace::{Call, Method, Trace};
+use warpstride::driver::{Copy3d, Pitched, Place, StreamHandle};
 use warpstride::memory::{PinnedMemory, Route};
 use warpstride::transfer::{HostSlice, HostSliceMut, InFlight};
 use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
@@ -20,6 +21,9 @@ cases! {
     Any a_frame_goes_round_without_an_allocation,
     Any ordinary_memory_is_staged_in_the_order_of_the_stream,
     Any page_locked_memory_is_never_staged,
+    Any copies_begin_and_end_in_a_registered_page,
+    Any copies_reach_over_registered_memory,
+    Any memory_of_one_page_is_registered_once,
     Any without_slots_the_driver_copies_ordinary_memory,
     Any shapes_and_devices_are_checked,
     Any a_failed_copy_gives_its_memory_back,
@@ -214,6 +218,98 @@ fn page_locked_memory_is_never_staged(setup: &Setup) {
     assert_eq!(staged(&trace, before, &[stream.handle()]), 0);
     let copies = device.stats().since(&stats);
     assert_eq!(copies.calls_of("copy_h2d") + copies.calls_of("copy_d2h"), 4);
+}
+
+const ROWS: usize = 50;
+const COLUMNS: usize = 1000;
+
+/// A scope locks whole pages. Another scope, a copy that waits and boxes of rows use what lies in
+/// the first and the last one besides.
+fn copies_begin_and_end_in_a_registered_page(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let streams = [(); 2].map(|()| device.stream().unwrap());
+        let mut pixels: Vec<u8> = Random::new(7).elements(ROWS * COLUMNS);
+        let expected = pixels.clone();
+        let mut image = device.alloc_array::<u8>(&[ROWS, COLUMNS]).unwrap();
+        let mut below = device.alloc::<u8>(20 * COLUMNS).unwrap();
+        let mut left = device.alloc_array::<u8>(&[20, COLUMNS / 2]).unwrap();
+        streams[0]
+            .scope(|s| {
+                let (above, rest) = pixels.split_at_mut(20 * COLUMNS);
+                let (middle, rest) = rest.split_at_mut(10 * COLUMNS);
+                let middle = s.register(middle)?.into_slice();
+                let (first, second) = image.view_mut().split_at(0, 20)?;
+                let (second, third) = second.split_at(0, 10)?;
+                s.upload(&*above, first)?;
+                s.upload(&*middle, second)?;
+                streams[1].scope(|other| other.upload(&*rest, third))?;
+                below.upload_from(rest)?;
+                let half = Layout::row_major(&[20, COLUMNS])?.slice(1, ..COLUMNS / 2, 1)?;
+                streams[1].scope(|other| other.upload(HostSlice::with_layout(rest, half)?, &mut left))?;
+                rest.fill(0);
+                streams[1].scope(|other| other.download(image.slice(0, 30.., 1)?, &mut *rest))
+            })
+            .unwrap();
+        assert!(image.to_vec().unwrap() == expected && pixels == expected);
+        assert!(below.download().unwrap() == expected[30 * COLUMNS..]);
+        let halves = expected[30 * COLUMNS..].chunks(COLUMNS).flat_map(|row| &row[..COLUMNS / 2]);
+        assert!(left.to_vec().unwrap().iter().eq(halves));
+    });
+}
+
+/// Callers of the driver may copy all of it at once, as rows too.
+fn copies_reach_over_registered_memory(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let (driver, stream) = (device.driver(), device.stream().unwrap());
+        let mut pixels: Vec<u8> = Random::new(8).elements(ROWS * COLUMNS);
+        let expected = pixels.clone();
+        let array = device.zeros::<u8>(ROWS * COLUMNS).unwrap();
+        device.synchronize().unwrap();
+        let memory = NonNull::from(pixels.as_mut_slice()).cast::<u8>();
+        let at = |offset| NonNull::new(memory.as_ptr().wrapping_add(offset)).unwrap();
+        let locked = [at(9_000), at(30_000)];
+        for part in locked {
+            // SAFETY: the vector has these bytes and outlives the registration.
+            unsafe { driver.register_host(part, 5_000) }.unwrap();
+        }
+        let side = |place| Pitched { place, row_pitch: COLUMNS, slice_pitch: 10 * COLUMNS };
+        let (on_host, on_device) = (side(Place::Host(memory.as_ptr())), side(Place::Device(array.address())));
+        let left = Copy3d { dst: on_device, src: on_host, width: 600, height: 10, depth: 5 };
+        // SAFETY: both sides have these bytes, which nothing else uses before the wait.
+        unsafe { driver.copy_3d(&left, stream.handle()) }.unwrap();
+        stream.synchronize().unwrap();
+        let is_left = |at: usize| at % COLUMNS < 600;
+        let found = array.download().unwrap();
+        assert!((0..found.len()).all(|at| found[at] == if is_left(at) { expected[at] } else { 0 }));
+        // SAFETY: as above.
+        unsafe { driver.copy_h2d(array.address(), memory.as_ptr(), expected.len(), stream.handle()) }.unwrap();
+        stream.synchronize().unwrap();
+        // SAFETY: nothing else uses the vector, here and below.
+        unsafe { memory.write_bytes(0, expected.len()) };
+        // SAFETY: as above.
+        unsafe { driver.copy_d2h(memory.as_ptr(), array.address(), expected.len(), stream.handle()) }.unwrap();
+        stream.synchronize().unwrap();
+        for part in locked {
+            // SAFETY: registered above, and no work uses it.
+            unsafe { driver.unregister_host(part) }.unwrap();
+        }
+        assert!(pixels == expected);
+    });
+}
+
+fn memory_of_one_page_is_registered_once(setup: &Setup) {
+    let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
+    let mut memory = vec![0_u8; 20_000];
+    let page = memory.as_ptr().align_offset(4096) + 4096;
+    let registered = device.default_stream().scope(|s| {
+        let (first, second) = memory.split_at_mut(page + 100);
+        s.register(&mut first[page - 50..])?;
+        s.register(&mut second[100..200]).map(drop)
+    });
+    assert_eq!(registered.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(device.stats().memory.registered.bytes, 0);
 }
 
 /// Without memory for slots ordinary memory is still copied, and the statistics show the wait.
