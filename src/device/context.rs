@@ -26,7 +26,7 @@ pub(crate) struct Context {
     /// Copies of pageable host memory. Its slots are the pool's.
     staging: Staging,
     /// Page-locked host memory.
-    pinned: HostPool,
+    pinned: Arc<HostPool>,
     /// Host memory that was dropped while a copy used it.
     parked: Parked,
     drop_error: Mutex<Option<Error>>,
@@ -37,7 +37,7 @@ impl Context {
         let driver = Arc::clone(counted) as Arc<dyn Driver>;
         Arc::new(Self {
             staging: Staging::new(Arc::clone(counted)),
-            pinned: HostPool::new(Arc::clone(&driver)),
+            pinned: Arc::new(HostPool::new(Arc::clone(&driver))),
             driver,
             allocator,
             kernels: OnceLock::new(),
@@ -98,7 +98,7 @@ impl Context {
     }
 
     /// Returns the pool of page-locked host memory.
-    pub(crate) fn pinned(&self) -> &HostPool {
+    pub(crate) fn pinned(&self) -> &Arc<HostPool> {
         &self.pinned
     }
 
@@ -109,7 +109,7 @@ impl Context {
 
     /// Gives back the parked host memory whose copies have run. Nothing waits.
     pub(crate) fn reap(&self) {
-        self.parked.reap(self.driver.as_ref(), &self.pinned, |event| self.retire(event));
+        self.parked.reap(self.driver.as_ref(), |event| self.retire(event));
     }
 
     /// Returns the live streams once all streams that other threads are dropping have retired their

@@ -332,9 +332,8 @@ macro_rules! lend {
             }
 
             fn park(kept: Kept<Self>, parking: Parking<'_>) {
-                let lent: fn(Kept<Self>, &Context) -> Option<Lent> = $lent;
-                let lent = lent(kept, parking.context);
-                parking.keep(lent);
+                let lent: fn(Kept<Self>) -> Option<Lent> = $lent;
+                parking.keep(lent(kept));
             }
         }
 
@@ -347,10 +346,10 @@ macro_rules! lend {
 /// A box of elements.
 type Boxed<T> = Box<[T]>;
 
-lend!(PinnedBuffer<T>, |host| host.as_ptr_in_flight(), |kept, context| kept.into_inner().into_lent(context));
-lend!(WriteCombined<T>, |host| host.as_ptr_in_flight(), |kept, context| kept.into_inner().into_lent(context));
-lend!(Vec<T>, |host| host.as_mut_ptr(), |kept, _| Some(Lent::Owner(Box::new(kept))));
-lend!(Boxed<T>, |host| host.as_mut_ptr(), |kept, _| Some(Lent::Owner(Box::new(kept))));
+lend!(PinnedBuffer<T>, |host| host.as_ptr_in_flight(), |kept| kept.into_inner().into_lent());
+lend!(WriteCombined<T>, |host| host.as_ptr_in_flight(), |kept| kept.into_inner().into_lent());
+lend!(Vec<T>, |host| host.as_mut_ptr(), |kept| Some(Lent::Owner(Box::new(kept))));
+lend!(Boxed<T>, |host| host.as_mut_ptr(), |kept| Some(Lent::Owner(Box::new(kept))));
 
 impl<T: Element> LendMut for PinnedBuffer<T> {}
 impl<T: Element> LendMut for Vec<T> {}

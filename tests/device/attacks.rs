@@ -32,6 +32,7 @@ cases! {
     Any overwrite_what_a_copy_reads,
     Any wait_on_another_thread,
     Any lend_the_memory_of_another_device,
+    Any drop_each_others_memory_in_flight,
 }
 
 const LEN: usize = 3000;
@@ -305,6 +306,21 @@ fn lend_the_memory_of_another_device(setup: &Setup) {
             device.synchronize().unwrap();
             assert_eq!((device.pinned_memory().held, other.pinned_memory().in_use), (0, 0));
             drop(device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap());
+        }
+        assert!(traces.iter().all(|trace| trace.live().is_empty()));
+    });
+}
+
+/// Two devices that keep each other's memory until it has been copied still close.
+fn drop_each_others_memory_in_flight(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
+        {
+            sevens!(&traces[0] => one, array);
+            sevens!(&traces[1] => other, elsewhere);
+            let (here, there) = (one.pinned::<u32>(LEN).unwrap(), other.pinned::<u32>(LEN).unwrap());
+            drop(one.default_stream().download(&array, there).unwrap());
+            drop(other.default_stream().download(&elsewhere, here).unwrap());
         }
         assert!(traces.iter().all(|trace| trace.live().is_empty()));
     });
