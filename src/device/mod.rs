@@ -194,7 +194,8 @@ impl Device {
         self.context().allocator()
     }
 
-    /// Returns the driver, for calls that this interface lacks. It counts its calls.
+    /// Returns the driver, for calls that this interface lacks. It counts its calls, and cuts
+    /// copies where registered memory begins or ends.
     #[inline]
     pub fn driver(&self) -> &Arc<dyn Driver> {
         self.context().driver()

@@ -1,5 +1,5 @@
-//! Counts the calls to another driver, and those of them that can synchronise, and cuts copies where
-//! page-locked memory ends.
+//! Counts the calls to another driver, and those of them that can synchronise, and cuts copies
+//! where registered memory begins or ends.
 //!
 //! A call synchronises if the host waits in it for queued work. A program that makes such a call in
 //! a loop leaves the device idle in between, and no profile of the device shows why. Each device
@@ -98,8 +98,8 @@ impl Counted {
         self.count_call(method, bytes > 0 && !self.is_page_locked(host, bytes))
     }
 
-    /// Whether memory of the host, at least one byte, was page-locked by this driver, or on a GPU by
-    /// that of any GPU.
+    /// Whether memory of the host, at least one byte, was page-locked by this driver, or for a GPU
+    /// by that of any GPU.
     pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
         self.locked.covers(memory, bytes)
     }

@@ -100,8 +100,8 @@ impl State {
         error
     }
 
-    /// Refuses a copy that goes on from the pages of registered memory into others, as CUDA's driver
-    /// does.
+    /// Refuses a copy that goes on from the pages of registered memory into others, as CUDA's
+    /// driver does.
     fn check_locks(&self, address: usize, bytes: usize) -> Result<()> {
         let end = address + bytes;
         let ends = |(&at, &of): (&usize, &usize)| {
