@@ -79,11 +79,11 @@ fn staged_copies_come_back_by_any_number_of_threads(setup: &Setup) {
     for bytes in [1, 4097, 3 << 20, (9 << 20) + 5] {
         let sent: Vec<u8> = Random::new(bytes as u64).elements(bytes);
         for threads in [1, 2, 5] {
-            let route = Route::Staged(threads.try_into().unwrap());
+            device.set_route(Route::Staged(threads.try_into().unwrap()));
             let mut buffer = device.zeros(bytes).unwrap();
-            buffer.upload_by(route, &sent).unwrap();
+            buffer.upload_from(&sent).unwrap();
             let mut back = vec![0; bytes + 1];
-            buffer.download_by(route, &mut back[1..]).unwrap();
+            buffer.download_into(&mut back[1..]).unwrap();
             assert!(back[1..] == sent, "{bytes} bytes by {threads} threads");
         }
     }
@@ -91,9 +91,9 @@ fn staged_copies_come_back_by_any_number_of_threads(setup: &Setup) {
 }
 
 fn a_staged_copy_comes_after_the_work_before_and_before_the_work_behind(setup: &Setup) {
-    let route = Route::Staged(2.try_into().unwrap());
     setup.for_each_seed(|driver| {
         let device = setup.open(Arc::clone(driver)).unwrap();
+        device.set_route(Route::Staged(2.try_into().unwrap()));
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let elements: Vec<u32> = Random::new(3).elements(3000);
         let first = device.array(&[3000], &[7_u32; 3000]).unwrap();
@@ -101,11 +101,11 @@ fn a_staged_copy_comes_after_the_work_before_and_before_the_work_behind(setup: &
         // The upload must not overtake the copy before it, and the copy behind must see it.
         ops::copy_into(&first, &mut second, &streams[0]).unwrap();
         let mut buffer = first.into_buffer();
-        buffer.upload_by(route, &elements).unwrap();
+        buffer.upload_from(&elements).unwrap();
         assert_eq!(second.to_vec().unwrap(), [7; 3000]);
         ops::copy_into(buffer.view(&[3000]).unwrap(), &mut second, &streams[1]).unwrap();
         let (second, mut back) = (second.into_buffer(), vec![0; 3000]);
-        second.download_by(route, &mut back).unwrap();
+        second.download_into(&mut back).unwrap();
         assert!(back == elements);
     });
 }

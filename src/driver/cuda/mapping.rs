@@ -6,13 +6,11 @@ use std::sync::Mutex;
 
 use memmap2::{Advice, MmapMut};
 
+use crate::driver::PAGE;
 use crate::sync::lock;
 
 /// The alignment at which the system can give huge pages, where it has any.
 const HUGE_PAGE: usize = 2 << 20;
-
-/// The smallest pages of a system.
-const PAGE: usize = 4096;
 
 /// Bytes that are worth a thread: the system takes longer to fill them than to start it.
 const BYTES_A_THREAD: usize = 4 << 20;

@@ -48,12 +48,12 @@ impl Slots {
 }
 
 impl Lane {
-    pub(super) fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
+    pub(super) fn new(driver: Arc<dyn Driver>) -> Result<Self> {
         let stream = driver.stream_create()?;
         // From here on a failure drops the lane with what it has.
-        let mut lane = Self { driver: Arc::clone(driver), stream, events: Vec::with_capacity(SLOTS) };
+        let mut lane = Self { driver, stream, events: Vec::with_capacity(SLOTS) };
         for _ in 0..SLOTS {
-            lane.events.push(driver.event_create()?);
+            lane.events.push(lane.driver.event_create()?);
         }
         Ok(lane)
     }

@@ -17,7 +17,6 @@ mod policy;
 #[cfg(all(test, feature = "interp"))]
 mod tests;
 
-pub(crate) use policy::Direction;
 pub use policy::Route;
 
 use std::fmt;
@@ -29,32 +28,98 @@ use std::sync::{Arc, Mutex};
 use self::helper::Helper;
 use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
-use self::policy::Policy;
-use crate::driver::{Driver, DriverKind, HostKind};
+use self::policy::{Direction, Policy};
+use crate::driver::{Counted, Driver, DriverKind, HostKind};
 use crate::error::Result;
 use crate::memory::host::{HostBlock, HostPool};
+use crate::stream::Stream;
 use crate::sync::lock;
 
 /// The staging engine of a device.
 pub(crate) struct Staging {
-    driver: Arc<dyn Driver>,
+    driver: Arc<Counted>,
     /// By direction.
     policies: [Policy; 2],
+    route: Mutex<Route>,
     /// Threads that no copy uses.
     idle: Mutex<Vec<Helper>>,
     /// Threads of the copies that run.
     busy: AtomicUsize,
 }
 
+/// Copies `bytes` bytes to the device after the work that is queued on `stream`. Where the engine
+/// wins, the host waits for that work and the bytes are there when this returns; else the driver's
+/// copy is queued on the stream.
+///
+/// # Safety
+///
+/// - As [`Memory::copy_h2d`](crate::driver::Memory::copy_h2d).
+/// - Only this stream has work that uses the range of the device, and no other thread queues such
+///   work before this returns: [`queue_in_order`](super::queue_in_order) calls it.
+pub(crate) unsafe fn upload(stream: &Stream, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
+    // SAFETY: the caller's promises.
+    if unsafe { staged(stream, Direction::Upload, dst, src.cast_mut(), bytes) }? {
+        return Ok(());
+    }
+    // SAFETY: the caller's promises.
+    unsafe { stream.context().driver().copy_h2d(dst, src, bytes, stream.handle()) }
+}
+
+/// Copies `bytes` bytes to the host after the work that is queued on `stream`, as [`upload`].
+///
+/// # Safety
+///
+/// - As [`Memory::copy_d2h`](crate::driver::Memory::copy_d2h).
+/// - Only this stream has work that uses the range of the device, and no other thread queues such
+///   work before this returns: [`queue_in_order`](super::queue_in_order) calls it.
+pub(crate) unsafe fn download(stream: &Stream, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
+    // SAFETY: the caller's promises.
+    if unsafe { staged(stream, Direction::Download, src, dst, bytes) }? {
+        return Ok(());
+    }
+    // SAFETY: the caller's promises.
+    unsafe { stream.context().driver().copy_d2h(dst, src, bytes, stream.handle()) }
+}
+
+/// Copies by the engine of the stream's device if that is the way. Else it returns false, and
+/// nothing was copied.
+///
+/// # Safety
+///
+/// - As [`upload`] or [`download`].
+unsafe fn staged(stream: &Stream, direction: Direction, device: u64, host: *mut u8, bytes: usize) -> Result<bool> {
+    let context = stream.context();
+    let staging = context.staging();
+    let threads = staging.threads(direction, bytes);
+    // The device copies page-locked memory itself, at the speed of the link.
+    if threads == 0 || staging.driver.is_page_locked(host, bytes) {
+        return Ok(false);
+    }
+    stream.synchronize()?;
+    // SAFETY: the caller's promises. The work that was queued has run, and the caller holds off
+    // what comes behind, because the engine's streams are not known to it.
+    unsafe { staging.copy(context.pinned(), direction, device, host, bytes, threads) }
+}
+
 impl Staging {
-    pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
-        Self { driver, policies: [Policy::UPLOAD, Policy::DOWNLOAD], idle: Mutex::default(), busy: AtomicUsize::new(0) }
+    pub(crate) fn new(driver: Arc<Counted>) -> Self {
+        Self {
+            driver,
+            policies: [Policy::UPLOAD, Policy::DOWNLOAD],
+            route: Mutex::default(),
+            idle: Mutex::default(),
+            busy: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn set_route(&self, route: Route) {
+        *lock(&self.route) = route;
     }
 
     /// Returns the threads with which a copy of `bytes` pageable bytes is staged; 0 if the driver's
     /// own copy is the better way.
-    pub(crate) fn threads(&self, route: Route, direction: Direction, bytes: usize) -> usize {
-        match route {
+    fn threads(&self, direction: Direction, bytes: usize) -> usize {
+        match *lock(&self.route) {
             Route::Driver => 0,
             Route::Staged(threads) => threads.get(),
             // The software GPU copies on the thread that waits, however many there are.
@@ -67,51 +132,16 @@ impl Staging {
         &self.policies[direction as usize]
     }
 
-    /// Copies `bytes` bytes to the device, and returns when they are there. Returns false, without
-    /// a copy, if there is no memory for slots.
+    /// Copies `bytes` bytes between the device and the host, and returns when they are there.
+    /// Returns false, without a copy, if there is no memory for slots. After a failure or a panic
+    /// no copy uses the host's memory either.
     ///
     /// # Safety
     ///
-    /// - `dst .. dst + bytes` lies within one live allocation. All work that uses it has run, and
-    ///   no other work uses it meanwhile.
-    /// - `src` is valid for reads of `bytes` bytes, which no other code writes meanwhile.
-    pub(crate) unsafe fn upload(
-        &self,
-        pool: &HostPool,
-        dst: u64,
-        src: *const u8,
-        bytes: usize,
-        threads: usize,
-    ) -> Result<bool> {
-        // SAFETY: the caller's promises.
-        unsafe { self.copy(pool, Direction::Upload, dst, src.cast_mut(), bytes, threads) }
-    }
-
-    /// Copies `bytes` bytes to the host, and returns when they are there. Returns false, without a
-    /// copy, if there is no memory for slots.
-    ///
-    /// # Safety
-    ///
-    /// - `src .. src + bytes` lies within one live allocation. All work that writes it has run, and
-    ///   no other work writes it meanwhile.
-    /// - `dst` is valid for writes of `bytes` bytes, which no other code uses meanwhile.
-    pub(crate) unsafe fn download(
-        &self,
-        pool: &HostPool,
-        dst: *mut u8,
-        src: u64,
-        bytes: usize,
-        threads: usize,
-    ) -> Result<bool> {
-        // SAFETY: the caller's promises.
-        unsafe { self.copy(pool, Direction::Download, src, dst, bytes, threads) }
-    }
-
-    /// Copies between the device and the host.
-    ///
-    /// # Safety
-    ///
-    /// - As [`Staging::upload`] or [`Staging::download`].
+    /// - The range of the device lies within one live allocation. All work that writes it has run,
+    ///   and no other work writes it meanwhile. For an upload that holds of all work that uses it.
+    /// - The range of the host is valid for reads, or for a download for writes. No other code
+    ///   writes it meanwhile, or for a download uses it.
     unsafe fn copy(
         &self,
         pool: &HostPool,
@@ -156,7 +186,7 @@ impl Staging {
             let rest = idle.len().saturating_sub(count);
             idle.split_off(rest)
         };
-        let make = || Lane::new(&self.driver).ok().and_then(|lane| Helper::new(lane).ok());
+        let make = || Lane::new(Arc::clone(&self.driver) as _).ok().and_then(|lane| Helper::new(lane).ok());
         let made = std::iter::repeat_with(make).map_while(|made| made);
         idle.into_iter().chain(made).take(count).collect()
     }
