@@ -188,7 +188,7 @@ impl<'a> Program<'a> {
     }
 
     fn run(mut self) {
-        for _ in 0..short_or_long(80, 2000) {
+        for _ in 0..short_or_long(80, 500) {
             self.step();
         }
         for (flight, value) in self.flights {
