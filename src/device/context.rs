@@ -1,7 +1,7 @@
 //! The state that all objects of one open device share.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 
 use super::Kernels;
 use crate::alloc::Allocate;
@@ -9,6 +9,7 @@ use crate::driver::{Counted, Driver, EventHandle};
 use crate::error::{Error, Result};
 use crate::memory::{HostPool, Lent, Parked, Staging};
 use crate::stream::{Inner, Stream, foreign};
+use crate::sync::lock;
 
 /// The driver, the allocator, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
@@ -184,9 +185,4 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("driver", &self.driver).finish_non_exhaustive()
     }
-}
-
-/// Locks, also after a thread panicked with the lock: no panic leaves this state half changed.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

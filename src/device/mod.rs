@@ -11,7 +11,7 @@ mod kernels;
 mod launch;
 
 pub use backend::{Availability, Backend, probe};
-pub(crate) use context::{Context, lock};
+pub(crate) use context::Context;
 pub(crate) use kernels::Kernels;
 
 use std::fmt;

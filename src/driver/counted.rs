@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::page_locked::{Origin, PageLocked};
 use super::stats::{METHODS, Method, Waits};
@@ -20,6 +20,7 @@ use super::{
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
+use crate::sync::lock;
 
 /// A driver that counts the calls to another, and cuts its copies.
 pub(crate) struct Counted {
@@ -140,11 +141,6 @@ impl Drop for Counted {
             }
         }
     }
-}
-
-fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
-    // Every critical section leaves the ledger consistent.
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Methods that count the call and make it.

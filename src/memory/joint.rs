@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex};
 use super::Allocation;
 use super::last_use::{Locked, wait_once};
 use super::shared::Shared;
-use crate::device::lock;
 use crate::error::Result;
 use crate::stream::Stream;
+use crate::sync::lock;
 
 /// The memory of a graph.
 pub(crate) struct Joint {

@@ -6,7 +6,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use warpstride::device::Device;
 use warpstride::driver::Driver;
 use warpstride::driver::trace::Trace;
 use warpstride::memory::Route;
@@ -46,8 +45,8 @@ fn by_each_route(setup: &Setup, attack: impl Fn(&Arc<dyn Driver>, Route)) {
 
 /// A device, and an array of sevens on it.
 macro_rules! sevens {
-    ($driver:expr => $device:ident, $array:ident) => {
-        let $device = Device::with_driver(Arc::clone($driver) as _).unwrap();
+    ($setup:ident, $driver:expr => $device:ident, $array:ident) => {
+        let $device = $setup.open(Arc::clone($driver) as _).unwrap();
         #[allow(unused_mut)]
         let mut $array = $device.array(&[LEN], &[7_u32; LEN]).unwrap();
     };
@@ -55,7 +54,7 @@ macro_rules! sevens {
 
 fn forget_a_download_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         std::mem::forget(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
         drop(array);
@@ -66,7 +65,7 @@ fn forget_a_download_in_flight(setup: &Setup) {
 
 fn forget_an_upload_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let host = device.pinned_from(&[8_u32; LEN]).unwrap();
         std::mem::forget(device.default_stream().upload(host, &mut array).unwrap());
         let _others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
@@ -76,7 +75,7 @@ fn forget_an_upload_in_flight(setup: &Setup) {
 
 fn forget_pinned_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         std::mem::forget(device.pinned_from(&[5_u32; LEN]).unwrap());
         std::mem::forget(device.write_combined::<u32>(LEN).unwrap());
         assert_eq!(device.pinned_memory().in_use, 2 * (LEN * 4).next_multiple_of(4096), "they stay page-locked");
@@ -89,7 +88,7 @@ fn forget_pinned_memory(setup: &Setup) {
 fn forget_registered_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         let mut host = vec![1_u32; LEN];
         for _ in 0..2 {
             device
@@ -111,7 +110,7 @@ fn forget_registered_memory(setup: &Setup) {
 fn drop_a_download_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         for _ in 0..3 {
             let before = trace.calls().len();
             drop(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
@@ -127,7 +126,7 @@ fn drop_a_download_in_flight(setup: &Setup) {
 
 fn drop_an_upload_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         for value in 0..3 {
             drop(stream.upload(device.pinned_from(&[value; LEN]).unwrap(), &mut array).unwrap());
@@ -146,7 +145,7 @@ fn drop_an_upload_in_flight(setup: &Setup) {
 
 fn drop_pageable_memory_in_flight(setup: &Setup) {
     by_each_route(setup, |driver, route| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         device.set_route(route);
         let stream = device.stream().unwrap();
         drop(stream.download(&array, vec![0; LEN]).unwrap());
@@ -164,7 +163,7 @@ fn use_what_a_failed_copy_gave_back(setup: &Setup) {
     by_each_route(setup, |driver, route| {
         for index in 0..20 {
             let trace = Arc::new(Trace::new(Arc::clone(driver)));
-            sevens!(&trace => device, array);
+            sevens!(setup, &trace => device, array);
             device.set_route(route);
             trace.fail_nth(trace.calls().len() + index);
             let landed = device.default_stream().download(&array, vec![0; LEN]).and_then(InFlight::wait);
@@ -185,7 +184,7 @@ fn use_what_a_failed_copy_gave_back(setup: &Setup) {
 
 fn drop_everything_before_the_wait(setup: &Setup) {
     by_each_route(setup, |driver, route| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         device.set_route(route);
         let stream = device.stream().unwrap();
         let flight = stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap();
@@ -200,7 +199,7 @@ fn close_the_device_while_in_flight(setup: &Setup) {
     by_each_route(setup, |driver, route| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
         {
-            sevens!(&trace => device, array);
+            sevens!(setup, &trace => device, array);
             device.set_route(route);
             let stream = device.stream().unwrap();
             drop(stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
@@ -213,7 +212,7 @@ fn close_the_device_while_in_flight(setup: &Setup) {
 fn panic_in_the_scope(setup: &Setup) {
     by_each_route(setup, |driver, route| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         device.set_route(route);
         let (mut pinned, mut pageable) = (device.pinned_zeros::<u32>(LEN).unwrap(), vec![0; LEN]);
         let mut registered = vec![0; LEN];
@@ -233,7 +232,7 @@ fn panic_in_the_scope(setup: &Setup) {
 
 fn leave_the_scope_by_an_error(setup: &Setup) {
     by_each_route(setup, |driver, route| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         device.set_route(route);
         let mut host = vec![0; LEN];
         let left = device.default_stream().scope(|s| {
@@ -248,7 +247,7 @@ fn leave_the_scope_by_an_error(setup: &Setup) {
 /// No event is named: the buffers order the streams.
 fn use_on_a_second_stream(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let mut copied = device.alloc_array(&[LEN]).unwrap();
         for value in 1..4 {
@@ -264,7 +263,7 @@ fn use_on_a_second_stream(setup: &Setup) {
 /// The next upload, on another stream, comes after the download that is queued.
 fn overwrite_what_a_copy_reads(setup: &Setup) {
     by_each_route(setup, |driver, route| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         device.set_route(route);
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut results = Vec::new();
@@ -280,14 +279,14 @@ fn overwrite_what_a_copy_reads(setup: &Setup) {
 
 fn wait_on_another_thread(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         let flights = [(); 3].map(|()| stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let [first, second, third] = flights;
         std::thread::scope(|threads| {
             threads.spawn(move || assert_eq!(first.wait().unwrap()[..], [7; LEN]));
             threads.spawn(move || drop(second));
-            threads.spawn(|| device.pinned_from(&[5_u32; LEN]).unwrap().iter().all(|&element| element == 5));
+            threads.spawn(|| assert_eq!(device.pinned_from(&[5_u32; LEN]).unwrap()[..], [5; LEN]));
         });
         assert_eq!(third.wait().unwrap()[..], [7; LEN]);
     });
@@ -298,8 +297,8 @@ fn lend_the_memory_of_another_device(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
         {
-            sevens!(&traces[0] => device, array);
-            let other = Device::with_driver(traces[1].clone()).unwrap();
+            sevens!(setup, &traces[0] => device, array);
+            let other = setup.open(traces[1].clone()).unwrap();
             drop(device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap());
             let flight = device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap();
             assert_eq!(flight.wait().unwrap()[..], [7; LEN]);
@@ -316,8 +315,8 @@ fn drop_each_others_memory_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
         {
-            sevens!(&traces[0] => one, array);
-            sevens!(&traces[1] => other, elsewhere);
+            sevens!(setup, &traces[0] => one, array);
+            sevens!(setup, &traces[1] => other, elsewhere);
             let (here, there) = (one.pinned::<u32>(LEN).unwrap(), other.pinned::<u32>(LEN).unwrap());
             drop(one.default_stream().download(&array, there).unwrap());
             drop(other.default_stream().download(&elsewhere, here).unwrap());

@@ -3,7 +3,6 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use warpstride::device::Device;
 use warpstride::driver::trace::{Call, Method, Trace};
 use warpstride::driver::{Copy3d, Pitched, Place, StreamHandle};
 use warpstride::memory::{PinnedMemory, Route};
@@ -12,7 +11,6 @@ use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::Random;
-use crate::permutes::device;
 
 cases! {
     Any borrowed_copies_come_back,
@@ -34,7 +32,7 @@ cases! {
 
 fn borrowed_copies_come_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let elements: Vec<u32> = Random::new(1).elements(1500);
         let pinned = device.pinned_from(&elements[500..1000]).unwrap();
@@ -67,7 +65,7 @@ fn borrowed_copies_come_back(setup: &Setup) {
 
 fn owned_copies_give_their_memory_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let elements: Vec<u16> = Random::new(2).elements(999);
         let mut combined = device.write_combined::<u16>(999).unwrap();
@@ -98,7 +96,7 @@ fn owned_copies_give_their_memory_back(setup: &Setup) {
 /// within the device, and back; what lies around stays.
 fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let source: Vec<u32> = Random::new(3).elements(6 * 8 * 10);
         let block = |from: [usize; 3]| {
@@ -131,7 +129,7 @@ fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
 /// The `out=` form: one pinned buffer for all frames, on both ways of lending it.
 fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let stream = device.stream().unwrap();
     let mut frame = device.alloc_array::<f32>(&[3, 21, 38]).unwrap();
     let mut host = device.pinned_zeros::<f32>(frame.len()).unwrap();
@@ -165,7 +163,7 @@ fn staged(trace: &Trace, from: usize, streams: &[StreamHandle]) -> usize {
 fn ordinary_memory_is_staged_in_the_order_of_the_stream(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = Device::with_driver(trace.clone()).unwrap();
+        let device = setup.open(trace.clone()).unwrap();
         device.set_route(Route::Staged(2.try_into().unwrap()));
         let (one, other) = (device.stream().unwrap(), device.stream().unwrap());
         let streams = [&one, &other, device.default_stream()].map(|stream| stream.handle());
@@ -201,7 +199,7 @@ fn ordinary_memory_is_staged_in_the_order_of_the_stream(setup: &Setup) {
 
 fn page_locked_memory_is_never_staged(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let stream = device.stream().unwrap();
     let mut array = device.array(&[3000], &[7_u32; 3000]).unwrap();
     device.set_route(Route::Staged(2.try_into().unwrap()));
@@ -227,7 +225,7 @@ const COLUMNS: usize = 1000;
 /// the first and the last one besides.
 fn copies_begin_and_end_in_a_registered_page(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut pixels: Vec<u8> = Random::new(7).elements(ROWS * COLUMNS);
         let expected = pixels.clone();
@@ -261,7 +259,7 @@ fn copies_begin_and_end_in_a_registered_page(setup: &Setup) {
 /// Callers of the driver may copy all of it at once, as rows too.
 fn copies_reach_over_registered_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let (driver, stream) = (device.driver(), device.stream().unwrap());
         let mut pixels: Vec<u8> = Random::new(8).elements(ROWS * COLUMNS);
         let expected = pixels.clone();
@@ -300,7 +298,7 @@ fn copies_reach_over_registered_memory(setup: &Setup) {
 }
 
 fn memory_of_one_page_is_registered_once(setup: &Setup) {
-    let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
+    let device = setup.device();
     let mut memory = vec![0_u8; 20_000];
     let page = memory.as_ptr().align_offset(4096) + 4096;
     let registered = device.default_stream().scope(|s| {
@@ -315,7 +313,7 @@ fn memory_of_one_page_is_registered_once(setup: &Setup) {
 /// Without memory for slots ordinary memory is still copied, and the statistics show the wait.
 fn without_slots_the_driver_copies_ordinary_memory(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     device.set_route(Route::Staged(2.try_into().unwrap()));
     device.set_pinned_limit(0);
     let stream = device.stream().unwrap();
@@ -332,7 +330,7 @@ fn without_slots_the_driver_copies_ordinary_memory(setup: &Setup) {
 }
 
 fn shapes_and_devices_are_checked(setup: &Setup) {
-    let (device, other) = (device(setup), device(setup));
+    let (device, other) = (setup.device(), setup.device());
     let stream = device.stream().unwrap();
     let mut array = device.alloc_array::<u8>(&[2, 3]).unwrap();
     let mut elsewhere = other.alloc_array::<u8>(&[2, 3]).unwrap();
@@ -376,7 +374,7 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
 fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = Device::with_driver(trace.clone()).unwrap();
+        let device = setup.open(trace.clone()).unwrap();
         // That of the zeros, so that no event orders the two.
         let stream = device.default_stream().clone();
         let mut array = device.alloc_array::<u64>(&[4]).unwrap();
@@ -407,7 +405,7 @@ fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
 
 fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let mut array = device.alloc_array::<f64>(&[0, 3]).unwrap();
     let before = trace.calls().len();
     let (pinned, combined) = (device.pinned_zeros::<f64>(0).unwrap(), device.write_combined::<f64>(0).unwrap());
@@ -421,7 +419,7 @@ fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
 
 fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     device.set_pinned_limit(10 << 12);
     let buffers = [3, 4].map(|pages| device.pinned::<u8>(pages << 12).unwrap());
     let error = device.pinned::<u32>(4 << 10).unwrap_err();
@@ -442,9 +440,8 @@ fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
 }
 
 /// Uses all copies and all kinds of memory once.
-fn everything(driver: Arc<Trace>, route: Route) -> Result<()> {
-    let device = Device::with_driver(driver)?;
-    device.set_route(route);
+fn everything(setup: &Setup, driver: Arc<Trace>) -> Result<()> {
+    let device = setup.open(driver)?;
     let stream = device.stream()?;
     let elements: Vec<u32> = (0..48).collect();
     let mut array = device.alloc_array::<u32>(&[6, 8])?;
@@ -475,18 +472,15 @@ fn everything(driver: Arc<Trace>, route: Route) -> Result<()> {
 }
 
 fn every_call_of_a_copy_may_fail(setup: &Setup) {
-    for route in [Route::Auto, Route::Staged(2.try_into().unwrap())] {
-        let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-        everything(clean.clone(), route).unwrap();
-        assert!(clean.live().is_empty(), "{:?}", clean.live());
-        for (index, call) in clean.calls().iter().enumerate() {
-            let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-            trace.fail_nth(index);
-            // Where a drop or a look at parked memory fails, the rest gives the right values.
-            if let Err(error) = everything(trace.clone(), route) {
-                assert!(error.to_string().contains("injected"), "failing {call}: {error}");
-            }
-            assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
+    let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    everything(setup, clean.clone()).unwrap();
+    assert!(clean.live().is_empty(), "{:?}", clean.live());
+    for (index, call) in clean.calls().iter().enumerate() {
+        let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+        trace.fail_nth(index);
+        // Where a drop or a look at parked memory fails, the rest gives the right values.
+        if let Err(error) = everything(setup, trace.clone()) {
+            assert!(error.to_string().contains("injected"), "failing {call}: {error}");
         }
     }
 }

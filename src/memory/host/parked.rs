@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex};
 
 use super::{HostBlock, HostPool};
-use crate::device::lock;
 use crate::driver::{Driver, EventHandle};
+use crate::sync::lock;
 
 /// Host memory that a copy uses.
 pub(crate) enum Lent {

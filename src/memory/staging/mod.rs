@@ -29,11 +29,11 @@ use self::helper::Helper;
 use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
 use self::policy::{Direction, Policy};
-use crate::device::lock;
 use crate::driver::{Counted, Driver, DriverKind, HostKind};
 use crate::error::Result;
 use crate::memory::host::{HostBlock, HostPool};
 use crate::stream::Stream;
+use crate::sync::lock;
 
 /// The staging engine of a device.
 pub(crate) struct Staging {
