@@ -66,8 +66,14 @@ impl Transfers {
 
 impl HostSide {
     /// All kinds, in the order of tables.
-    const ALL: [Self; 5] =
-        [Self::Pageable, Self::PageableByDriver, Self::Pinned, Self::Registered, Self::WriteCombined];
+    const ALL: [Self; 6] = [
+        Self::Pageable,
+        Self::FreshPageable,
+        Self::PageableByDriver,
+        Self::Pinned,
+        Self::Registered,
+        Self::WriteCombined,
+    ];
 }
 
 /// The sizes up to the largest.
@@ -122,17 +128,19 @@ impl<'d> Bench<'d> {
             gbps_by_events: found.device_ms.map(|ms| gbps(bytes, ms)),
         };
         let (up, down) = match memory {
-            HostSide::Pageable => (self.pageable_up(bytes)?, Some(self.pageable_down(bytes)?)),
+            HostSide::Pageable => (Some(self.pageable_up(bytes)?), Some(self.pageable_down(bytes)?)),
+            HostSide::FreshPageable => (None, Some(self.fresh_down(bytes)?)),
             HostSide::PageableByDriver => {
                 let _by_driver = ByDriver::new(self.device);
-                (self.pageable_up(bytes)?, Some(self.pageable_down(bytes)?))
+                (Some(self.pageable_up(bytes)?), Some(self.pageable_down(bytes)?))
             }
-            HostSide::Pinned => (self.pinned_up(bytes)?, Some(self.pinned_down(bytes)?)),
-            HostSide::Registered => self.registered(bytes).map(|(up, down)| (up, Some(down)))?,
-            HostSide::WriteCombined => (self.write_combined_up(bytes)?, None),
+            HostSide::Pinned => (Some(self.pinned_up(bytes)?), Some(self.pinned_down(bytes)?)),
+            HostSide::Registered => self.registered(bytes).map(|(up, down)| (Some(up), Some(down)))?,
+            HostSide::WriteCombined => (Some(self.write_combined_up(bytes)?), None),
         };
-        let mut all = vec![transfer(Direction::H2d, up)];
-        all.extend(down.map(|down| transfer(Direction::D2h, down)));
+        let found = [(Direction::H2d, up), (Direction::D2h, down)];
+        let mut all: Vec<_> =
+            found.into_iter().filter_map(|(direction, found)| Some(transfer(direction, found?))).collect();
         if memory == HostSide::Pinned {
             all.push(transfer(Direction::Both, self.both_ways(bytes)?));
         }
@@ -171,6 +179,14 @@ impl<'d> Bench<'d> {
         self.buffer.download_into(&mut self.received[..bytes])?;
         let verified = self.received[..bytes] == self.sent[..bytes];
         let ms = host_times(self.device, verified, || self.buffer.download_into(&mut self.received[..bytes]))?;
+        Ok(Found { verified, ms, device_ms: None })
+    }
+
+    /// The system maps each page of the new memory at its first use, within the copy.
+    fn fresh_down(&mut self, bytes: usize) -> Result<Found> {
+        self.prepare(bytes)?;
+        let verified = self.buffer.download()? == self.sent[..bytes];
+        let ms = host_times(self.device, verified, || self.buffer.download())?;
         Ok(Found { verified, ms, device_ms: None })
     }
 
@@ -295,15 +311,16 @@ fn gbps(bytes: usize, ms: f64) -> f64 {
 
 /// Returns the times of `work` by the host's clock; `None` on the software GPU, and where the copy
 /// is wrong.
-fn host_times(device: &Device, verified: bool, mut work: impl FnMut() -> Result<()>) -> Result<Option<Milliseconds>> {
+fn host_times<R>(device: &Device, verified: bool, mut work: impl FnMut() -> Result<R>) -> Result<Option<Milliseconds>> {
     if !verified || !has_times(device) {
         return Ok(None);
     }
     let mut ms = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         let start = Instant::now();
-        work()?;
+        let done = work()?;
         ms.push(start.elapsed().as_secs_f64() * 1e3);
+        drop(done);
     }
     ms.sort_unstable_by(f64::total_cmp);
     let at = |part: f64| ms[(part * (SAMPLES - 1) as f64).round() as usize];
