@@ -1,6 +1,15 @@
-//! Locks whose state no panic leaves half changed.
+//! What threads meet at.
+//!
+//! Code that is checked in every order of its threads imports from here, and `tests/loom` compiles
+//! the same files with loom's types in this place. Everything else imports the types from the
+//! standard library.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(crate) use std::cell::UnsafeCell;
+pub(crate) use std::hint::spin_loop;
+use std::sync::PoisonError;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
+pub(crate) use std::thread::yield_now;
 
 /// Locks, also after a thread panicked with the lock: use it where no critical section unwinds in
 /// the middle of a change.

@@ -10,14 +10,13 @@
 //! use. So no two threads wait for each other.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex};
 
 use super::Allocation;
 use super::last_use::{Locked, wait_once};
 use super::shared::Shared;
 use crate::error::Result;
 use crate::stream::Stream;
-use crate::sync::lock;
+use crate::sync::{Arc, Mutex, lock};
 
 /// The memory of a graph.
 pub(crate) struct Joint {

@@ -6,7 +6,7 @@
 //! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use super::Allocation;
 use super::home::Home;
@@ -14,7 +14,7 @@ use super::joint::Part;
 use super::shared::Shared;
 use crate::error::Result;
 use crate::stream::Stream;
-use crate::sync::lock;
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The stream that last used an allocation.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::process::abort;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::fence;
+
+use crate::sync::AtomicUsize;
 
 /// An [`Arc`](std::sync::Arc) without weak handles, so the drop of an only handle is no locked
 /// instruction: an `Arc`'s is two. Most buffers never get a second handle, and those are counted by
@@ -76,13 +76,14 @@ impl<T> Drop for Shared<T> {
     #[inline]
     fn drop(&mut self) {
         let handles = &self.counted().handles;
-        // An only handle stays the only one: this one makes no other. The acquiring load, or the
-        // fence, comes after all uses by handles that were dropped before.
+        // An only handle stays the only one: this one makes no other. An acquiring load comes after
+        // all uses by handles that were dropped before. The second could be a fence, which
+        // ThreadSanitizer does not know.
         if handles.load(Acquire) != 1 {
             if handles.fetch_sub(1, Release) != 1 {
                 return;
             }
-            fence(Acquire);
+            handles.load(Acquire);
         }
         // SAFETY: `new` took the pointer from a box, and no other handle is left.
         drop(unsafe { Box::from_raw(self.inner.as_ptr()) });

@@ -1,12 +1,10 @@
 //! A lock for a few instructions.
 
-use std::cell::UnsafeCell;
-use std::hint::spin_loop;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::thread::yield_now;
+
+use crate::sync::{AtomicBool, UnsafeCell, spin_loop, yield_now};
 
 /// Attempts before a thread lets others run.
 const ATTEMPTS: u32 = 64;

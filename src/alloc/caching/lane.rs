@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
-use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::brief::Brief;
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -36,6 +36,21 @@ pub(super) struct Sums {
 #[inline]
 pub(super) fn add(sum: &AtomicU64, value: u64) {
     sum.store(sum.load(Relaxed).wrapping_add(value), Release);
+}
+
+/// Returns what lanes have added to one sum and not taken away in the other.
+///
+/// Their threads go on meanwhile. The sums of what came are read first on all lanes, so every free
+/// that came before one of these is seen, and the result may lag but is never too large.
+pub(super) fn still<'a>(
+    lanes: impl Iterator<Item = &'a Sums> + Clone,
+    came: fn(&Sums) -> &AtomicU64,
+    went: fn(&Sums) -> &AtomicU64,
+) -> u64 {
+    let [came, went] =
+        [came, went].map(|sum| lanes.clone().map(|sums| sum(sums).load(Acquire)).fold(0, u64::wrapping_add));
+    // A free that came later than the first reads can make it negative.
+    (came.wrapping_sub(went) as i64).max(0) as u64
 }
 
 /// A block in a quick list.

@@ -11,12 +11,11 @@ mod pages;
 mod policy;
 mod report;
 
-use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use self::arena::{Arena, Owner};
 use self::clock::{Clock, Events, too_many_lanes};
-use self::lane::{Holder, Slot, Sums, add};
+use self::lane::{Holder, Slot, Sums, add, still};
 use self::pages::Pages;
 use self::policy::GRANULE;
 use super::upstream::{OfDriver, Simulated, Upstream};
@@ -106,22 +105,13 @@ impl Caching {
         lock(&self.core)
     }
 
-    /// Returns the bytes in use, and never more than were in use at once.
-    fn active(&self, core: &Core) -> u64 {
-        self.still(core, |sums| &sums.allocated, |sums| &sums.freed)
+    fn sums(&self, core: &Core) -> impl Iterator<Item = &Sums> + Clone {
+        (0..core.clocks.len() as u32).map(|lane| &self.lanes.entry(lane).sums)
     }
 
-    /// Returns what all lanes have added to one sum and not taken away in the other.
-    ///
-    /// Other threads go on meanwhile. The sums of what came are read first on all lanes, so every
-    /// free that came before one of these is seen, and the result may lag but is never too large.
-    fn still(&self, core: &Core, came: fn(&Sums) -> &AtomicU64, went: fn(&Sums) -> &AtomicU64) -> u64 {
-        let [came, went] = [came, went].map(|sum| {
-            let lanes = (0..core.clocks.len() as u32).map(|lane| sum(&self.lanes.entry(lane).sums).load(Acquire));
-            lanes.fold(0, u64::wrapping_add)
-        });
-        // A free that came later than the first reads can make it negative.
-        (came.wrapping_sub(went) as i64).max(0) as u64
+    /// Returns the bytes in use, and never more than were in use at once.
+    fn active(&self, core: &Core) -> u64 {
+        still(self.sums(core), |sums| &sums.allocated, |sums| &sums.freed)
     }
 
     /// Moves the blocks of a lane's lists to the arena, where they are split and merged.

@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::arena::ANY;
+use super::lane::still;
 use super::{Caching, Core};
 use crate::alloc::{BlockState, BlockView, Figures, SegmentView, Snapshot};
 use crate::error::counted;
@@ -27,7 +28,7 @@ impl Caching {
             misses: core.misses,
             taken: core.taken,
             given_back: core.given_back,
-            blocks: self.still(core, |sums| &sums.allocations, |sums| &sums.frees),
+            blocks: still(self.sums(core), |sums| &sums.allocations, |sums| &sums.frees),
             allocations: 0,
         };
         for slot in (0..core.clocks.len() as u32).map(|lane| self.lanes.entry(lane)) {

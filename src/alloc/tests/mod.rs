@@ -1,6 +1,7 @@
 //! The caching allocator against a model, with each call to the driver failing in turn.
 
 mod model;
+mod shared_use;
 mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
