@@ -113,8 +113,8 @@ impl<K> Kept<K> {
         Ok(kept)
     }
 
-    /// A function of its own, so that the usual one is short: between two launches, its instructions
-    /// leave the processor's first cache.
+    /// A function of its own, so that the usual one is short: between two launches, its
+    /// instructions leave the processor's first cache.
     #[cold]
     #[inline(never)]
     fn make(&mut self, make: impl FnOnce() -> Result<K>) -> Result<()> {
