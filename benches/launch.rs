@@ -35,6 +35,10 @@ const OF_1_MIB: [(&str, &[usize], &[usize]); 3] = [
     ("a permute of 5 axes of 1 MiB", &[16, 8, 16, 8, 16], &[4, 2, 0, 3, 1]),
 ];
 
+/// Turns of a loop of them, which a GPU's queue holds, and pairs of loops.
+const TURNS: u32 = 1000;
+const PAIRS: usize = 100;
+
 /// Kernels of a graph, and its launches between two waits: a GPU takes longer to run one than the
 /// host to launch it.
 const NODES: usize = 100;
@@ -124,8 +128,10 @@ fn graphs(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Measures permutes into new buffers beside launches of a kept plan into a kept one.
-fn new_buffers(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
+/// Measures permutes into new buffers beside launches of a kept plan into a kept one, and prints
+/// the medians. What a launch costs differs more from second to second than these two do, so their
+/// loops take turns.
+fn new_buffers(on: &str, device: &Device) -> Result<()> {
     for (what, shape, axes) in OF_1_MIB {
         let source = device.alloc_array::<f32>(shape)?;
         let view = source.view().permuted_axes(axes)?;
@@ -133,22 +139,43 @@ fn new_buffers(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
         let (from, to) = (source.buffer().address(), kept.buffer().address());
         let (stream, align) = (device.default_stream().handle(), Align::ALLOCATION);
         let plan = PermutePlan::new(view.layout(), align, kept.layout(), align, 4, Target::of(device))?;
-        measure(c, device, &format!("{on}, {what}: launch a kept plan"), || {
+        let mut turns = Vec::with_capacity(PAIRS);
+        for _ in 0..PAIRS {
             // SAFETY: both buffers hold the elements of the layouts, and the stream is of their
             // device.
-            unsafe { black_box(&plan).launch_raw(device, from, to, stream) }
-        });
-        measure(c, device, &format!("{on}, {what}: into a new buffer"), || {
-            ops::permute(black_box(&source), axes).map(drop)
-        });
+            let launch = || unsafe { black_box(&plan).launch_raw(device, from, to, stream) };
+            let kept = turn_of(device, launch)?;
+            let new = turn_of(device, || ops::permute(black_box(&source), axes).map(drop))?;
+            turns.push([kept, new, new - kept]);
+        }
+        let median = |at: usize| {
+            let mut all: Vec<f64> = turns.iter().map(|turn| turn[at]).collect();
+            all.sort_unstable_by(f64::total_cmp);
+            all[PAIRS / 2]
+        };
+        let [kept, new, more] = [0, 1, 2].map(median);
+        println!(
+            "{on}, {what}: a kept plan into a kept buffer {kept:.3} us, into a new buffer {new:.3} us, {more:.3} us more"
+        );
     }
     Ok(())
+}
+
+/// Returns the host's microseconds for a turn of a loop of launches, without the wait behind them.
+fn turn_of(device: &Device, mut turn: impl FnMut() -> Result<()>) -> Result<f64> {
+    let start = Instant::now();
+    for _ in 0..TURNS {
+        turn()?;
+    }
+    let took = start.elapsed();
+    device.synchronize()?;
+    Ok(took.as_secs_f64() * 1e6 / f64::from(TURNS))
 }
 
 fn launches(c: &mut Criterion) {
     let (_, device) = idle::Idle::device();
     host_cost(c, "idle", &device).expect("an idle driver refuses none of it");
-    new_buffers(c, "idle", &device).expect("an idle driver refuses none of it");
+    new_buffers("idle", &device).expect("an idle driver refuses none of it");
     graphs(c, "idle", &device).expect("an idle driver refuses none of it");
     match Device::open(Backend::Cuda(0)) {
         Ok(device) => on_gpu(c, &device).expect("the GPU does it"),
@@ -159,7 +186,7 @@ fn launches(c: &mut Criterion) {
 #[cfg(feature = "cudarc")]
 fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
     host_cost(c, "cuda, no context current", device)?;
-    new_buffers(c, "cuda, no context current", device)?;
+    new_buffers("cuda, no context current", device)?;
     graphs(c, "cuda, no context current", device)?;
     driver_cost(c, "cuda, no context current", device)?;
     let context = cudarc::driver::CudaContext::new(0).expect("the context that the device is open with");
@@ -171,7 +198,7 @@ fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
 #[cfg(not(feature = "cudarc"))]
 fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
     host_cost(c, "cuda", device)?;
-    new_buffers(c, "cuda", device)?;
+    new_buffers("cuda", device)?;
     graphs(c, "cuda", device)
 }
 

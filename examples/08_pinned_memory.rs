@@ -1,14 +1,17 @@
 //! Lesson 8 uploads the same bytes from four kinds of host memory.
 //!
-//! Puzzler 1: a copy to the GPU runs at a third of the link's speed, and one word makes it fast.
+//! Puzzler 1: a copy to the GPU runs at a seventh of the link's speed, and one word makes it fast.
 //! The word is *pinned*. The operating system may move or swap out the pages of ordinary, pageable
 //! memory at any time, so the GPU cannot read them by itself: a core copies the bytes into a
 //! page-locked bounce buffer first, and the GPU reads that. Pinned memory is page-locked, so the
 //! GPU's copy engine reads it directly, at the speed of the link, while all cores do other work.
 //!
+//! This crate does the bounce of a large copy by several cores, each with buffers of its own. So
+//! ordinary memory nearly reaches the link here too, but these cores are busy and the call waits.
+//!
 //! | kind | copies | price |
 //! |---|---|---|
-//! | pageable | through the bounce buffer; the call waits | none |
+//! | pageable | through bounce buffers; the call waits | cores of the host |
 //! | pinned | directly | page-locked memory is taken from the whole system |
 //! | registered | directly, from memory that exists | locking costs as much as some copies |
 //! | write-combined | directly, past the host's caches | reading it back is very slow, so its type cannot |

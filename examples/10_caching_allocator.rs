@@ -3,22 +3,24 @@
 //! `cuMemAlloc` and `cuMemFree` stop the whole queue. So a device keeps the memory of dropped
 //! buffers for the next ones. This lesson doubles numbers 3000 times into a new buffer and gets the
 //! same address each time, without a call that could wait. It keeps all results instead, until the
-//! memory ends and an error says so. It drops a buffer while work on it is queued, and allocates on
-//! another stream: that work still sees its own bytes. And it holds a producer back that is faster
-//! than its consumer.
+//! memory ends: an error says so, and a snapshot says which lines of the program hold it. It drops
+//! a buffer while work on it is queued, and allocates on another stream: that work still sees its
+//! own bytes. And it lets a producer queue work for a consumer, first as much as it likes, and then
+//! only as much as 4 MiB of items allow.
 //!
 //! ```text
 //! cargo run --example 10_caching_allocator
 //! ```
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use warpstride::alloc::{Caching, HoldBack, Limit};
-use warpstride::{Backend, Device, ErrorKind, Result, ops};
+use warpstride::{Backend, Device, DeviceArray, ErrorKind, Result, ops};
 
 const LEN: usize = 64 * 64;
 const TURNS: usize = 3000;
+const ITEMS: usize = 1000;
 const MIB: u64 = 1 << 20;
 
 fn main() -> Result<()> {
@@ -62,6 +64,13 @@ fn a_list_ends_out_of_memory() -> Result<()> {
     };
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
     println!("a list of {} results ends: {error}", kept.len());
+    let mut holders = BTreeMap::<_, u64>::new();
+    for block in device.allocator().snapshot().segments.into_iter().flat_map(|segment| segment.blocks) {
+        *holders.entry(block.site).or_default() += block.bytes;
+    }
+    for (line, bytes) in holders.into_iter().filter_map(|(line, bytes)| Some((line?, bytes))) {
+        println!("{line} holds {} KiB", bytes >> 10);
+    }
     Ok(())
 }
 
@@ -84,27 +93,36 @@ fn another_stream_waits() -> Result<()> {
     Ok(())
 }
 
-/// Makes items on one stream and consumes them on another, without a wait in the loop.
+/// Makes items on one stream and adds them up on another, without a wait in the loop: first with
+/// the cache alone, and then held back.
 fn a_producer_is_held_back() -> Result<()> {
-    let most = 4 * MIB;
-    let device = Device::open_with(Backend::Auto, |driver| {
-        Ok(Arc::new(HoldBack::new(Caching::new(Arc::clone(&driver))?, driver, most)))
+    let free = Device::open_with(Backend::Auto, |driver| Ok(Arc::new(Caching::new(driver)?)))?;
+    let held_back = Device::open_with(Backend::Auto, |driver| {
+        Ok(Arc::new(HoldBack::new(Caching::new(Arc::clone(&driver))?, driver, 4 * MIB)))
     })?;
-    let [producer, consumer] = [device.stream()?, device.stream()?];
-    let mut sum = device.alloc_array::<f32>(&[LEN])?;
-    ops::fill_into(0.0, &mut sum, &consumer)?;
-    for _ in 0..1000 {
-        let mut item = device.alloc_array_on::<f32>(&[LEN], &producer)?;
-        ops::fill_into(1.0, &mut item, &producer)?;
-        ops::copy_into(&item, &mut sum, &consumer)?;
+    for (device, name) in [(free, "alone"), (held_back, "held back")] {
+        let before = device.stats();
+        let sum = sum_of_items(&device)?;
+        let waits = device.stats().since(&before).calls_of("event_synchronize");
+        let right = sum.to_vec()?.iter().all(|&number| number == ITEMS as f32);
+        println!(
+            "{ITEMS} items of {} KiB, {name}: the producer waits {waits} times; all right: {right}",
+            (4 * LEN) >> 10
+        );
     }
-    device.synchronize()?;
-    let figures = device.allocator().figures();
-    let within = figures.peak_reserved <= 2 * most;
-    println!(
-        "1000 items of {} KiB: at most {} KiB in use, within bounds: {within}",
-        (4 * LEN) >> 10,
-        figures.peak_active >> 10
-    );
     Ok(())
+}
+
+/// Queues all work, and returns a sum that the device may not have computed yet.
+fn sum_of_items(device: &Device) -> Result<DeviceArray<f32>> {
+    let [producer, consumer] = [device.stream()?, device.stream()?];
+    let [mut sum, mut next] = [device.alloc_array(&[LEN])?, device.alloc_array(&[LEN])?];
+    ops::fill_into(0.0, &mut sum, &consumer)?;
+    for _ in 0..ITEMS {
+        let mut item = device.alloc_array_on(&[LEN], &producer)?;
+        ops::fill_into(1.0, &mut item, &producer)?;
+        ops::add_into(&sum, &item, &mut next, &consumer)?;
+        std::mem::swap(&mut sum, &mut next);
+    }
+    Ok(sum)
 }

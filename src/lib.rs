@@ -75,6 +75,8 @@ pub mod launch_shape;
 pub mod layout;
 #[doc(hidden)]
 pub mod ptx;
+#[doc(hidden)]
+pub mod random;
 mod sync;
 #[cfg(feature = "interp")]
 pub mod interp;

@@ -1,10 +1,18 @@
-//! What threads meet at, in the code that is checked in every order of its threads.
+//! What threads meet at.
 //!
-//! That code imports from here, and `tests/loom` compiles the same files with loom's types in this
-//! place. Everything else imports from the standard library.
+//! Code that is checked in every order of its threads imports from here, and `tests/loom` compiles
+//! the same files with loom's types in this place. Everything else imports the types from the
+//! standard library.
 
 pub(crate) use std::cell::UnsafeCell;
 pub(crate) use std::hint::spin_loop;
+use std::sync::PoisonError;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
 pub(crate) use std::thread::yield_now;
+
+/// Locks, also after a thread panicked with the lock: use it where no critical section unwinds in
+/// the middle of a change.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

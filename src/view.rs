@@ -323,11 +323,6 @@ impl<T> Clone for View<'_, T> {
 impl<T> Copy for View<'_, T> {}
 
 impl<T: Element> View<'_, T> {
-    /// Reorders the axes in place.
-    pub(crate) fn permute_axes(&mut self, axes: &[usize]) -> Result<()> {
-        self.layout.permute_axes(axes)
-    }
-
     /// The array repeated to `shape`. See [`Layout::broadcast`], also for errors. A [`ViewMut`] has
     /// no such operation: the result reaches elements more than once.
     pub fn broadcast(self, shape: &[usize]) -> Result<Self> {

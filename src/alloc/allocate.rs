@@ -173,6 +173,12 @@ pub unsafe trait Allocate: Send + Sync + fmt::Debug {
 
     /// Returns all memory that is held, block by block. An allocator that keeps no such list
     /// returns an empty one.
+    ///
+    /// Other threads may allocate and free meanwhile. The segments, and the places of their blocks,
+    /// are those of one moment. The state, lane and site of a block are those of some moment of the
+    /// call: a block that is allocated meanwhile may still be `cached`, or be `active` with its
+    /// former site, and one that is freed may still be `active`. So the sums need not add up to the
+    /// figures.
     fn snapshot(&self) -> Snapshot;
 }
 

@@ -20,12 +20,5 @@ pub use allocate::{Allocate, Block, BlockState, BlockView, Figures, Lane, Reques
 pub use caching::Caching;
 pub use driver_memory::DriverMemory;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Locks; a panic elsewhere left the state whole, because no critical section unwinds in between.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use super::lock;
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::sync::lock;
 
 /// A piece of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

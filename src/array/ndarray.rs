@@ -16,6 +16,7 @@ impl Device {
     ///
     /// `Layout` if the array has more than [`MAX_RANK`](crate::layout::MAX_RANK) axes; else as
     /// [`Device::upload`].
+    #[track_caller]
     pub fn upload_array<T: Element, D: Dimension>(&self, array: ArrayView<'_, T, D>) -> Result<DeviceArray<T>> {
         let array: CowArray<'_, T, D> = array.as_standard_layout();
         let elements = array.as_slice().ok_or_else(|| {

@@ -193,7 +193,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Bench(args) => bench::run(args, backend, output),
         Command::Report(args) => report::run(args, output),
         Command::Peaks => peaks::run(backend, output),
-        Command::Alloc(args::Alloc::Bench(args)) => alloc::bench::run(args, backend, output),
+        Command::Alloc(args::Alloc::Bench) => alloc::bench::run(backend, output),
         Command::Alloc(args::Alloc::Replay(args)) => alloc::replay::run(args, backend, output),
         Command::Transfers(args) => transfers::run(args, backend, output),
         #[cfg(feature = "interp")]

@@ -16,7 +16,7 @@ const LARGEST: usize = 1 << 30;
 const LARGEST_SOFT: usize = 1 << 20;
 
 /// Most copies of the bytes that the host and the device hold at once.
-const ON_HOST: usize = 4;
+const ON_HOST: usize = 5;
 const ON_DEVICE: usize = 2;
 
 pub(super) fn run(args: &args::Transfers, backend: Backend, output: &Output) -> Result<()> {

@@ -1,14 +1,15 @@
 //! The state that all objects of one open device share.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 
 use super::Kernels;
 use crate::alloc::Allocate;
-use crate::driver::{Driver, EventHandle};
+use crate::driver::{Counted, Driver, EventHandle};
 use crate::error::{Error, Result};
 use crate::memory::{HostPool, Lent, Parked, Staging};
 use crate::stream::{Inner, Stream, foreign};
+use crate::sync::lock;
 
 /// The driver, the allocator, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
@@ -26,17 +27,18 @@ pub(crate) struct Context {
     /// Copies of pageable host memory. Its slots are the pool's.
     staging: Staging,
     /// Page-locked host memory.
-    pinned: HostPool,
+    pinned: Arc<HostPool>,
     /// Host memory that was dropped while a copy used it.
     parked: Parked,
     drop_error: Mutex<Option<Error>>,
 }
 
 impl Context {
-    pub(crate) fn new(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
+    pub(crate) fn new(counted: &Arc<Counted>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
+        let driver = Arc::clone(counted) as Arc<dyn Driver>;
         Arc::new(Self {
-            staging: Staging::new(Arc::clone(&driver)),
-            pinned: HostPool::new(Arc::clone(&driver)),
+            staging: Staging::new(Arc::clone(counted)),
+            pinned: Arc::new(HostPool::new(Arc::clone(&driver))),
             driver,
             allocator,
             kernels: OnceLock::new(),
@@ -97,7 +99,7 @@ impl Context {
     }
 
     /// Returns the pool of page-locked host memory.
-    pub(crate) fn pinned(&self) -> &HostPool {
+    pub(crate) fn pinned(&self) -> &Arc<HostPool> {
         &self.pinned
     }
 
@@ -108,7 +110,7 @@ impl Context {
 
     /// Gives back the parked host memory whose copies have run. Nothing waits.
     pub(crate) fn reap(&self) {
-        self.parked.reap(self.driver.as_ref(), &self.pinned, |event| self.retire(event));
+        self.parked.reap(self.driver.as_ref(), |event| self.retire(event));
     }
 
     /// Returns the live streams once all streams that other threads are dropping have retired their
@@ -183,9 +185,4 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("driver", &self.driver).finish_non_exhaustive()
     }
-}
-
-/// Locks, also after a thread panicked with the lock: no panic leaves this state half changed.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,13 @@
 //! The crate's kernels on one device. The first launch of each loads it.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::context::Context;
 use crate::abi::{ENTRIES, EntryId, OLDEST};
 use crate::driver::{FunctionHandle, ModuleHandle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ptx;
+use crate::sync::lock;
 
 /// The crate's kernels on one device, by their positions in [`ENTRIES`].
 pub(crate) struct Kernels {
@@ -51,7 +52,7 @@ impl Kernels {
 
     fn module(&self, entry: EntryId) -> Result<ModuleHandle> {
         // A fallible function cannot set std's OnceLock, so the lock lets one thread try at a time.
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _loading = lock(&self.loading);
         let module = &self.kernels[entry.place()].module;
         if let Some(&module) = module.get() {
             return Ok(module);

@@ -11,7 +11,7 @@ mod kernels;
 mod launch;
 
 pub use backend::{Availability, Backend, probe};
-pub(crate) use context::{Context, lock};
+pub(crate) use context::Context;
 pub(crate) use kernels::Kernels;
 
 use std::fmt;
@@ -165,7 +165,7 @@ impl Device {
                 "the allocator is over another driver; make it over the driver that the closure gets",
             ));
         }
-        let context = Context::new(driver, allocator);
+        let context = Context::new(&counted, allocator);
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(&context);
         let shared = Arc::new(Shared { kernels, choice, context, counted });
@@ -194,7 +194,8 @@ impl Device {
         self.context().allocator()
     }
 
-    /// Returns the driver, for calls that this interface lacks. It counts its calls.
+    /// Returns the driver, for calls that this interface lacks. It counts its calls, and cuts
+    /// copies where registered memory begins or ends.
     #[inline]
     pub fn driver(&self) -> &Arc<dyn Driver> {
         self.context().driver()
@@ -248,11 +249,6 @@ impl Device {
     /// ```
     pub fn stats(&self) -> Stats {
         self.inner.shared.counted.stats()
-    }
-
-    /// Whether memory of the host is page-locked, as far as calls of this device tell.
-    pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
-        self.inner.shared.counted.is_page_locked(memory, bytes)
     }
 
     /// See [`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2).

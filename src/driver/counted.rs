@@ -1,4 +1,5 @@
-//! Counts the calls to another driver, and those of them that can synchronise.
+//! Counts the calls to another driver, and those of them that can synchronise, and cuts copies
+//! where registered memory begins or ends.
 //!
 //! A call synchronises if the host waits in it for queued work. A program that makes such a call in
 //! a loop leaves the device idle in between, and no profile of the device shows why. Each device
@@ -8,30 +9,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex};
 
+use super::page_locked::{Origin, PageLocked};
 use super::stats::{METHODS, Method, Waits};
 use super::{
     Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, Held, HostKind,
-    Memory, MemoryStats, ModuleHandle, Modules, Place, Stats, StreamHandle, Streams,
+    Memory, MemoryStats, ModuleHandle, Modules, Stats, StreamHandle, Streams,
 };
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
+use crate::sync::lock;
 
-/// A driver that counts the calls to another.
+/// A driver that counts the calls to another, and cuts its copies.
 pub(crate) struct Counted {
     inner: Arc<dyn Driver>,
     calls: [AtomicU64; METHODS.len()],
     can_synchronize: AtomicU64,
     device: Mutex<Ledger>,
     pool: Mutex<Ledger>,
-    /// Page-locked memory: what was allocated, and what was registered. Copies look for theirs.
-    locked: RwLock<[Ledger; 2]>,
+    host: Mutex<Ledger>,
+    registered: Mutex<Ledger>,
+    /// The page-locked memory of both kinds, for copies.
+    locked: Arc<PageLocked>,
 }
-
-const ALLOCATED: usize = 0;
-const REGISTERED: usize = 1;
 
 /// Blocks by their first address.
 #[derive(Default)]
@@ -55,39 +57,34 @@ impl Ledger {
     fn held(&self) -> Held {
         Held { blocks: self.blocks.len() as u64, bytes: self.bytes, peak_bytes: self.peak_bytes }
     }
-
-    /// Whether one block contains all of the range.
-    fn contains(&self, address: u64, bytes: u64) -> bool {
-        let block = self.blocks.range(..=address).next_back();
-        block.is_some_and(|(&first, &length)| address - first < length && bytes <= length - (address - first))
-    }
 }
 
 impl Counted {
     /// Wraps `inner`.
     pub(crate) fn new(inner: Arc<dyn Driver>) -> Self {
         Self {
+            locked: PageLocked::of(inner.info().kind),
             inner,
             calls: [const { AtomicU64::new(0) }; METHODS.len()],
             can_synchronize: AtomicU64::new(0),
             device: Mutex::default(),
             pool: Mutex::default(),
-            locked: RwLock::default(),
+            host: Mutex::default(),
+            registered: Mutex::default(),
         }
     }
 
     /// Returns the calls so far, and the memory that is held.
     pub(crate) fn stats(&self) -> Stats {
         let calls = METHODS.iter().zip(&self.calls).map(|((name, _), calls)| (*name, calls.load(Ordering::Relaxed)));
-        let locked = self.locked();
         Stats {
             calls: calls.filter(|&(_, calls)| calls > 0).collect(),
             can_synchronize: self.can_synchronize.load(Ordering::Relaxed),
             memory: MemoryStats {
                 device: lock(&self.device).held(),
                 pool: lock(&self.pool).held(),
-                host: locked[ALLOCATED].held(),
-                registered: locked[REGISTERED].held(),
+                host: lock(&self.host).held(),
+                registered: lock(&self.registered).held(),
             },
         }
     }
@@ -102,9 +99,10 @@ impl Counted {
         self.count_call(method, bytes > 0 && !self.is_page_locked(host, bytes))
     }
 
-    /// Whether memory of the host was page-locked by this driver.
+    /// Whether memory of the host, at least one byte, was page-locked by this driver, or for a GPU
+    /// by that of any GPU.
     pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
-        self.locked().iter().any(|ledger| ledger.contains(memory.addr() as u64, bytes as u64))
+        self.locked.covers(memory, bytes)
     }
 
     fn count_call(&self, method: Method, can_synchronize: bool) -> &dyn Driver {
@@ -115,19 +113,34 @@ impl Counted {
         self.inner.as_ref()
     }
 
-    fn locked(&self) -> RwLockReadGuard<'_, [Ledger; 2]> {
-        // Every critical section leaves the ledgers consistent.
-        self.locked.read().unwrap_or_else(PoisonError::into_inner)
+    /// Enters memory of the host that was page-locked.
+    fn enter_locked(&self, origin: Origin, memory: NonNull<u8>, bytes: usize) {
+        lock(self.ledger(origin)).enter(memory.addr().get() as u64, bytes as u64);
+        self.locked.enter(origin, memory.addr().get(), bytes);
     }
 
-    fn change_locked(&self) -> RwLockWriteGuard<'_, [Ledger; 2]> {
-        self.locked.write().unwrap_or_else(PoisonError::into_inner)
+    fn leave_locked(&self, origin: Origin, memory: NonNull<u8>) {
+        self.locked.leave(origin, memory.addr().get());
+        lock(self.ledger(origin)).leave(memory.addr().get() as u64);
+    }
+
+    fn ledger(&self, origin: Origin) -> &Mutex<Ledger> {
+        match origin {
+            Origin::Allocated => &self.host,
+            Origin::Registered => &self.registered,
+        }
     }
 }
 
-fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
-    // As for `Counted::locked`.
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // What was never released must not stay in a list that outlives the driver.
+        for origin in [Origin::Allocated, Origin::Registered] {
+            for &address in lock(self.ledger(origin)).blocks.keys() {
+                self.locked.leave(origin, address as usize);
+            }
+        }
+    }
 }
 
 /// Methods that count the call and make it.
@@ -206,12 +219,12 @@ unsafe impl Memory for Counted {
 
     fn alloc_host(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
         let memory = self.count(Method::AllocHost).alloc_host(bytes, kind)?;
-        self.change_locked()[ALLOCATED].enter(memory.addr().get() as u64, bytes as u64);
+        self.enter_locked(Origin::Allocated, memory, bytes);
         Ok(memory)
     }
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
-        self.change_locked()[ALLOCATED].leave(memory.addr().get() as u64);
+        self.leave_locked(Origin::Allocated, memory);
         let inner = self.count(Method::FreeHost);
         // SAFETY: the caller's promises are the inner driver's.
         unsafe { inner.free_host(memory) }
@@ -221,40 +234,49 @@ unsafe impl Memory for Counted {
         let inner = self.count(Method::RegisterHost);
         // SAFETY: the caller's promise is the inner driver's.
         unsafe { inner.register_host(memory, bytes) }?;
-        self.change_locked()[REGISTERED].enter(memory.addr().get() as u64, bytes as u64);
+        self.enter_locked(Origin::Registered, memory, bytes);
         Ok(())
     }
 
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
-        self.change_locked()[REGISTERED].leave(memory.addr().get() as u64);
+        self.leave_locked(Origin::Registered, memory);
         let inner = self.count(Method::UnregisterHost);
         // SAFETY: the caller's promises are the inner driver's.
         unsafe { inner.unregister_host(memory) }
     }
 
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
-        let inner = self.count_copy(Method::CopyH2d, src, bytes);
-        // SAFETY: the caller's promises are the inner driver's.
-        unsafe { inner.copy_h2d(dst, src, bytes, stream) }
+        self.locked.each_part(src, bytes, |at, bytes| {
+            let (dst, src) = (dst + at as u64, src.wrapping_add(at));
+            let inner = self.count_copy(Method::CopyH2d, src, bytes);
+            // SAFETY: the caller's promises are the inner driver's, about a part of the copy.
+            unsafe { inner.copy_h2d(dst, src, bytes, stream) }
+        })
     }
 
     unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
-        let inner = self.count_copy(Method::CopyD2h, dst, bytes);
-        // SAFETY: the caller's promises are the inner driver's.
-        unsafe { inner.copy_d2h(dst, src, bytes, stream) }
+        self.locked.each_part(dst, bytes, |at, bytes| {
+            let (dst, src) = (dst.wrapping_add(at), src + at as u64);
+            let inner = self.count_copy(Method::CopyD2h, dst, bytes);
+            // SAFETY: as above.
+            unsafe { inner.copy_d2h(dst, src, bytes, stream) }
+        })
     }
 
     unsafe fn copy_3d(&self, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
-        let host = [copy.dst, copy.src].into_iter().find_map(|side| match side.place {
-            Place::Host(memory) if !copy.is_empty() => Some((memory, copy.span(&side))),
-            _ => None,
-        });
-        let inner = match host {
-            Some((memory, bytes)) => self.count_copy(Method::Copy3d, memory, bytes),
-            None => self.count_call(Method::Copy3d, false),
-        };
-        // SAFETY: the caller's promises are the inner driver's.
-        unsafe { inner.copy_3d(copy, stream) }
+        if copy.is_empty() || copy.host().is_none() {
+            let inner = self.count_call(Method::Copy3d, false);
+            // SAFETY: the caller's promises are the inner driver's.
+            return unsafe { inner.copy_3d(copy, stream) };
+        }
+        self.locked.each_box(copy, &mut |part| {
+            let inner = match part.host() {
+                Some((memory, side)) => self.count_copy(Method::Copy3d, memory, part.span(side)),
+                None => self.count_call(Method::Copy3d, false),
+            };
+            // SAFETY: the caller's promises are the inner driver's, about a part of the copy.
+            unsafe { inner.copy_3d(part, stream) }
+        })
     }
 }
 
@@ -311,8 +333,8 @@ impl fmt::Debug for Counted {
 #[cfg(all(test, feature = "interp"))]
 mod tests {
     use super::*;
-    use crate::driver::Pitched;
     use crate::driver::soft::Soft;
+    use crate::driver::{Pitched, Place};
 
     fn counted() -> Counted {
         Counted::new(Arc::new(Soft::new()))
@@ -337,22 +359,23 @@ mod tests {
             // SAFETY: as above.
             unsafe { driver.copy_3d(&copy, stream) }.unwrap();
             let stats = driver.stats().since(&before);
-            assert_eq!(["copy_h2d", "copy_d2h", "copy_3d"].map(|name| stats.calls_of(name)), [1; 3]);
+            let calls = ["copy_h2d", "copy_d2h", "copy_3d"].map(|name| stats.calls_of(name));
             // SAFETY: the stream is live.
             unsafe { driver.stream_synchronize(stream) }.unwrap();
-            stats.can_synchronize
+            (calls, stats.can_synchronize)
         };
-        assert_eq!(copies(pageable, 16), 3);
-        assert_eq!(copies(pageable, 0), 0, "there is nothing to copy");
-        assert_eq!(copies(pinned, 16), 0);
-        assert_eq!(copies(pinned.wrapping_add(84), 16), 0);
+        assert_eq!(copies(pageable, 16), ([1; 3], 3));
+        assert_eq!(copies(pageable, 0), ([1; 3], 0), "there is nothing to copy");
+        assert_eq!(copies(pinned, 16), ([1; 3], 0));
+        assert_eq!(copies(pinned.wrapping_add(84), 16), ([1; 3], 0));
         // SAFETY: the array outlives the registration.
         unsafe { driver.register_host(NonNull::new(pageable).unwrap(), 50) }.unwrap();
-        assert_eq!(copies(pageable, 16), 0);
-        assert_eq!(copies(pageable.wrapping_add(40), 16), 3, "the end is pageable");
+        assert_eq!(copies(pageable, 16), ([1; 3], 0));
+        // Cut where the registered part ends, and the box also between its slices and rows.
+        assert_eq!(copies(pageable.wrapping_add(40), 16), ([2, 2, 4], 4));
         // SAFETY: registered above, and no work uses it.
         unsafe { driver.unregister_host(NonNull::new(pageable).unwrap()) }.unwrap();
-        assert_eq!(copies(pageable, 16), 3);
+        assert_eq!(copies(pageable, 16), ([1; 3], 3));
     }
 
     #[test]

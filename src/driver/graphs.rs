@@ -10,7 +10,8 @@ use crate::error::Result;
 /// recorded order. Captures are relaxed: during one, any thread may allocate, load modules and make
 /// other calls that do not concern the stream. A release that waits for queued work
 /// ([`Memory::free`](super::Memory::free) and its like) never disturbs a capture; it may be carried
-/// out when the last capture ends.
+/// out when the last capture ends. Where captures overlap without a gap, it is put off until there
+/// is one: no capture waits for another to end, since their threads may wait for each other.
 ///
 /// One stream makes a capture. Drivers refuse the following, and each such call ends the capture's
 /// use: later work on the stream and `capture_end` return an error of kind `InvalidArgument`, as

@@ -1,5 +1,5 @@
-//! Asks how much memory the host can give, before it is taken: Linux promises more than there is,
-//! and then kills.
+//! The size of the host's pages, and how much memory the host can give, before it is taken: Linux
+//! promises more than there is, and then kills.
 //!
 //! `/proc/meminfo` gives the system's memory. A process may have less: each of its control groups,
 //! of version 2 or 1, has a limit, and the least of all counts, from its own group up to the root.
@@ -7,6 +7,9 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+
+/// Bytes of the smallest pages of a host, which it locks as a whole.
+pub(crate) const PAGE: usize = 4096;
 
 /// Bytes that are read of one of the kernel's files, which have some thousands.
 const MAX_FILE_BYTES: u64 = 64 << 10;

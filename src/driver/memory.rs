@@ -64,6 +64,14 @@ impl Copy3d {
         (self.depth - 1) * side.slice_pitch + (self.height - 1) * side.row_pitch + self.width
     }
 
+    /// Returns the side of the host and its first byte; `None` if both sides are the device's.
+    pub(super) fn host(&self) -> Option<(*mut u8, &Pitched)> {
+        [&self.dst, &self.src].into_iter().find_map(|side| match side.place {
+            Place::Host(memory) => Some((memory, side)),
+            Place::Device(_) => None,
+        })
+    }
+
     /// Returns one of its slices as a copy.
     #[cfg(feature = "cuda")]
     pub(super) fn slice(&self, slice: usize) -> Self {
@@ -79,15 +87,21 @@ impl Copy3d {
     }
 }
 
+impl Place {
+    /// Returns the place some bytes later.
+    pub(crate) fn offset(self, bytes: usize) -> Self {
+        match self {
+            Self::Device(address) => Self::Device(address + bytes as u64),
+            Self::Host(memory) => Self::Host(memory.wrapping_add(bytes)),
+        }
+    }
+}
+
 #[cfg(any(feature = "cuda", feature = "interp"))]
 impl Pitched {
     /// Returns the start of a row.
     pub(super) fn row(&self, slice: usize, row: usize) -> Place {
-        let offset = slice * self.slice_pitch + row * self.row_pitch;
-        match self.place {
-            Place::Device(address) => Place::Device(address + offset as u64),
-            Place::Host(memory) => Place::Host(memory.wrapping_add(offset)),
-        }
+        self.place.offset(slice * self.slice_pitch + row * self.row_pitch)
     }
 }
 
@@ -176,7 +190,9 @@ pub unsafe trait Memory: Send + Sync {
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()>;
 
     /// Page-locks host memory that exists, so that copies use it directly. `bytes` is at least 1.
-    /// An error of kind `InvalidArgument` if a part of it is page-locked already.
+    /// An error of kind `InvalidArgument` if a part of it is page-locked already, or lies in a page
+    /// with other memory that is registered. A copy that goes on from registered memory into other
+    /// memory can be refused; [`Device::driver`](crate::Device::driver) cuts it there.
     ///
     /// # Safety
     ///

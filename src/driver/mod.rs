@@ -59,6 +59,7 @@ mod graphs;
 mod host_memory;
 mod memory;
 mod modules;
+mod page_locked;
 #[cfg(feature = "interp")]
 pub mod soft;
 mod stats;
@@ -68,6 +69,7 @@ pub mod trace;
 
 pub(crate) use counted::Counted;
 pub use graphs::Graphs;
+pub(crate) use host_memory::PAGE;
 #[doc(hidden)]
 pub use host_memory::available_memory;
 pub use memory::{Copy3d, HostKind, Memory, Pitched, Place};

@@ -35,53 +35,41 @@ pub struct Axes {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Order {
-    /// Numbers that count from 0, or from the end where they are negative.
-    Numbers(Numbers),
+    /// Numbers that count from 0, or from the end where they are negative. All those of a layout
+    /// are here.
+    Few { numbers: [i8; MAX_RANK], count: u8 },
+    /// Numbers of which some are larger, or which are more. They only serve for errors.
+    Many(Vec<i64>),
     /// For each axis of the result, the index of its name before the arrow; and the number of those
     /// names.
     Names { sources: Vec<usize>, rank: usize },
 }
 
-/// Numbers, without an allocation for those of any layout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Numbers {
-    few: [i64; MAX_RANK],
-    count: usize,
-    /// All of them if they are more.
-    many: Vec<i64>,
-}
-
-impl Numbers {
-    fn as_slice(&self) -> &[i64] {
-        self.few.get(..self.count).unwrap_or(&self.many)
-    }
-}
-
-impl FromIterator<i64> for Numbers {
+impl Order {
+    /// Every call of an operation with an order makes one, so a usual one is small and needs no
+    /// allocation.
     #[inline]
-    fn from_iter<I: IntoIterator<Item = i64>>(numbers: I) -> Self {
-        let mut made = Self { few: [0; MAX_RANK], count: 0, many: Vec::new() };
-        for number in numbers {
-            if made.count < MAX_RANK {
-                made.few[made.count] = number;
-            } else {
-                if made.many.is_empty() {
-                    made.many.extend(std::mem::replace(&mut made.few, [0; MAX_RANK]));
-                }
-                made.many.push(number);
-            }
-            made.count += 1;
-        }
-        made
+    fn of_numbers(all: impl ExactSizeIterator<Item = i64> + Clone) -> Self {
+        let (mut numbers, count) = ([0; MAX_RANK], all.len());
+        let fits = count <= MAX_RANK
+            && numbers.iter_mut().zip(all.clone()).all(|(to, number)| i8::try_from(number).map(|n| *to = n).is_ok());
+        if fits { Self::Few { numbers, count: count as u8 } } else { Self::of_many(all) }
     }
-}
 
-impl fmt::Display for Numbers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, number) in self.as_slice().iter().enumerate() {
-            write!(f, "{}{number}", if place == 0 { "" } else { "," })?;
-        }
-        Ok(())
+    #[cold]
+    #[inline(never)]
+    fn of_many(all: impl Iterator<Item = i64>) -> Self {
+        Self::Many(all.collect())
+    }
+
+    /// Returns the numbers with commas between them; `None` of names.
+    fn numbers_as_text(&self) -> Option<String> {
+        let numbers: Vec<_> = match self {
+            Self::Few { numbers, count } => numbers[..usize::from(*count)].iter().map(i8::to_string).collect(),
+            Self::Many(numbers) => numbers.iter().map(i64::to_string).collect(),
+            Self::Names { .. } => return None,
+        };
+        Some(numbers.join(","))
     }
 }
 
@@ -106,15 +94,23 @@ impl Axes {
         match &self.order {
             Order::Names { sources, rank } if *rank == shape.len() => order.copy_from_slice(sources),
             Order::Names { rank: named, .. } => return Err(self.of_another_rank(*named, shape)),
-            Order::Numbers(numbers) => self.count_from_0(numbers.as_slice(), order, shape)?,
+            Order::Few { numbers, count } => {
+                self.count_from_0(numbers[..usize::from(*count)].iter().copied().map(i64::from), order, shape)?;
+            }
+            Order::Many(numbers) => self.count_from_0(numbers.iter().copied(), order, shape)?,
         }
         Ok(())
     }
 
-    fn count_from_0(&self, numbers: &[i64], order: &mut [usize], shape: &[usize]) -> Result<()> {
-        let rank = shape.len();
+    fn count_from_0(
+        &self,
+        numbers: impl ExactSizeIterator<Item = i64>,
+        order: &mut [usize],
+        shape: &[usize],
+    ) -> Result<()> {
+        let (rank, count) = (shape.len(), numbers.len());
         // All distinct axes fit, so no number is out of place before it is refused.
-        for (place, &number) in numbers.iter().enumerate() {
+        for (place, number) in numbers.enumerate() {
             let from_end = number < 0;
             let axis = usize::try_from(number.unsigned_abs()).ok();
             let axis = axis.and_then(|axis| if from_end { rank.checked_sub(axis) } else { Some(axis) });
@@ -130,7 +126,7 @@ impl Axes {
                 Some(axis) => order[place] = axis,
             }
         }
-        let named = &order[..numbers.len()];
+        let named = &order[..count];
         match (0..rank).find(|axis| !named.contains(axis)) {
             Some(axis) => Err(self.refusal(shape, &format!("leave out axis {axis}"))),
             None => Ok(()),
@@ -163,8 +159,8 @@ fn wrong(message: String) -> Error {
 impl fmt::Display for Axes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.text, &self.order) {
-            (None, Order::Numbers(numbers)) => write!(f, "`{numbers}`"),
-            (text, _) => write!(f, "`{}`", text.as_deref().unwrap_or_default()),
+            (Some(text), _) => write!(f, "`{text}`"),
+            (None, order) => write!(f, "`{}`", order.numbers_as_text().unwrap_or_default()),
         }
     }
 }
@@ -175,11 +171,14 @@ impl FromStr for Axes {
     fn from_str(text: &str) -> Result<Self> {
         let order = match text.split_once("->") {
             Some((before, after)) => named(before.trim(), after.trim()),
-            None if text.trim().is_empty() => Ok(Order::Numbers(Numbers::from_iter([]))),
-            None => text.split(',').map(number).collect::<Result<_, _>>().map(Order::Numbers),
+            None if text.trim().is_empty() => Ok(Order::of_numbers([].into_iter())),
+            None => {
+                let numbers = text.split(',').map(number).collect::<std::result::Result<Vec<_>, _>>();
+                numbers.map(|numbers| Order::of_numbers(numbers.into_iter()))
+            }
         };
         let (text, order) = (text.trim(), order.map_err(wrong)?);
-        let is_plain = matches!(&order, Order::Numbers(numbers) if numbers.to_string() == text);
+        let is_plain = order.numbers_as_text().is_some_and(|numbers| numbers == text);
         Ok(Self { text: (!is_plain).then(|| text.into()), order })
     }
 }
@@ -196,8 +195,8 @@ impl From<&[usize]> for Axes {
     #[inline]
     fn from(order: &[usize]) -> Self {
         // No array has an axis beyond `i64::MAX`, so that this number is refused as it should be.
-        let numbers = order.iter().map(|&axis| i64::try_from(axis).unwrap_or(i64::MAX)).collect();
-        Self { text: None, order: Order::Numbers(numbers) }
+        let numbers = order.iter().map(|&axis| i64::try_from(axis).unwrap_or(i64::MAX));
+        Self { text: None, order: Order::of_numbers(numbers) }
     }
 }
 

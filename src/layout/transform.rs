@@ -46,21 +46,6 @@ impl Layout {
         Ok(permuted)
     }
 
-    /// The same in place. After an error the layout is as before.
-    pub(crate) fn permute_axes(&mut self, axes: &[usize]) -> Result<()> {
-        if !self.names_each_once(axes) {
-            return Err(self.not_each_once(axes));
-        }
-        let (mut shape, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
-        for (to, &from) in axes.iter().enumerate() {
-            shape[to] = self.shape[from];
-            strides[to] = self.strides[from];
-        }
-        self.shape[..axes.len()].copy_from_slice(&shape[..axes.len()]);
-        self.strides[..axes.len()].copy_from_slice(&strides[..axes.len()]);
-        Ok(())
-    }
-
     /// Whether these are as many axes as there are, and each of them.
     fn names_each_once(&self, axes: &[usize]) -> bool {
         let mut seen = 0_u32;

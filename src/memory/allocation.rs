@@ -4,15 +4,13 @@ use std::panic::Location;
 
 use crate::alloc::{Block, Request};
 use crate::device::Device;
-use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::stream::Stream;
 
 use super::home::Home;
-use super::host::HostPool;
 use super::last_use::{LastUse, queue_in_order};
 use super::shared::Shared;
-use super::staging::{Route, Staging};
+use super::staging;
 
 /// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
@@ -70,19 +68,15 @@ impl Shared<Allocation> {
         self.last_use.stream()
     }
 
-    /// Queues work on the memory after all its former uses.
-    fn queue<R>(&self, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<R>) -> Result<R> {
-        queue_in_order(stream, [self], || work(stream.handle()))
-    }
-
     /// Queues a fill of all bytes with 0.
     pub(super) fn fill_zero(&self) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
+        let stream = self.stream();
         // SAFETY: the fill covers a whole live allocation.
-        self.queue(&self.stream(), |stream| unsafe {
-            self.device().driver().fill(self.address(), 0, self.bytes() as u64, stream)
+        queue_in_order(&stream, [self], || unsafe {
+            self.device().driver().fill(self.address(), 0, self.bytes() as u64, stream.handle())
         })
     }
 
@@ -92,23 +86,15 @@ impl Shared<Allocation> {
     ///
     /// - `src` is valid for reads of the allocation's number of bytes.
     /// - No other code writes them, or reads or writes the allocation, during the call.
-    pub(super) unsafe fn upload(&self, src: *const u8, route: Route) -> Result<()> {
+    pub(super) unsafe fn upload(&self, src: *const u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
-        let staged = self.staged(src, route, |staging, slots, threads| {
-            // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `src` is
-            // valid, as the caller promises.
-            unsafe { staging.upload(slots, address, src, bytes, threads) }
-        });
-        let copied = staged.and_then(|staged| match staged {
-            true => Ok(()),
-            // SAFETY: the copy covers a whole live allocation; `src` is valid, as the caller
-            // promises, until the wait of `copied` is over.
-            false => self.copied(|stream| unsafe { self.device().driver().copy_h2d(address, src, bytes, stream) }),
-        });
-        copied.map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(bytes, "byte"))))
+        // SAFETY: the copy covers a whole live allocation, ordered by `copied`; `src` is valid, as
+        // the caller promises, until the wait of `copied` is over.
+        self.copied(|stream| unsafe { staging::upload(stream, address, src, bytes) })
+            .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(bytes, "byte"))))
     }
 
     /// Reads all bytes; returns when they are copied.
@@ -117,49 +103,21 @@ impl Shared<Allocation> {
     ///
     /// - `dst` is valid for writes of the allocation's number of bytes.
     /// - No other code reads or writes them, or writes the allocation, during the call.
-    pub(super) unsafe fn download(&self, dst: *mut u8, route: Route) -> Result<()> {
+    pub(super) unsafe fn download(&self, dst: *mut u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
-        let staged = self.staged(dst, route, |staging, slots, threads| {
-            // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `dst` is
-            // valid, as the caller promises.
-            unsafe { staging.download(slots, dst, address, bytes, threads) }
-        });
-        let copied = staged.and_then(|staged| match staged {
-            true => Ok(()),
-            // SAFETY: the copy covers a whole live allocation; `dst` is valid, as the caller
-            // promises, until the wait of `copied` is over.
-            false => self.copied(|stream| unsafe { self.device().driver().copy_d2h(dst, address, bytes, stream) }),
-        });
-        copied.map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(bytes, "byte"))))
-    }
-
-    /// Copies by the staging engine if that is the way; else returns false, and nothing was copied.
-    /// All former uses have run when `copy` begins. Later ones are queued after it has returned: it
-    /// runs under the lock of the last use, because the engine's streams are not known there.
-    fn staged(
-        &self,
-        host: *const u8,
-        route: Route,
-        copy: impl FnOnce(&Staging, &HostPool, usize) -> Result<bool>,
-    ) -> Result<bool> {
-        let context = self.device().context();
-        let staging = context.staging();
-        let threads = staging.threads(route, self.bytes());
-        // The device copies page-locked memory itself, at the speed of the link.
-        if threads == 0 || self.device().is_page_locked(host, self.bytes()) {
-            return Ok(false);
-        }
-        let stream = self.stream();
-        self.queue(&stream, |_| stream.synchronize().and_then(|()| copy(staging, context.pinned(), threads)))
+        // SAFETY: the copy covers a whole live allocation, ordered by `copied`; `dst` is valid, as
+        // the caller promises, until the wait of `copied` is over.
+        self.copied(|stream| unsafe { staging::download(stream, dst, address, bytes) })
+            .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(bytes, "byte"))))
     }
 
     /// Queues a copy after all former uses, and waits for it.
-    fn copied(&self, copy: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
+    fn copied(&self, copy: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
         let stream = self.stream();
-        let queued = self.queue(&stream, copy);
+        let queued = queue_in_order(&stream, [self], || copy(&stream));
         // Also after a failure: a copy that failed in part may still use the caller's memory.
         let done = stream.synchronize();
         queued.and(done)

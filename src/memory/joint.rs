@@ -14,10 +14,9 @@ use std::cell::Cell;
 use super::Allocation;
 use super::last_use::{Locked, wait_once};
 use super::shared::Shared;
-use crate::device::lock;
 use crate::error::Result;
 use crate::stream::Stream;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, lock};
 
 /// The memory of a graph.
 pub(crate) struct Joint {

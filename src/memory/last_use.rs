@@ -12,10 +12,9 @@ use super::Allocation;
 use super::home::Home;
 use super::joint::Part;
 use super::shared::Shared;
-use crate::device::lock;
 use crate::error::Result;
 use crate::stream::Stream;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The stream that last used an allocation.
 #[derive(Debug)]

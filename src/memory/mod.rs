@@ -15,7 +15,7 @@ mod host;
 mod joint;
 mod last_use;
 mod shared;
-mod staging;
+pub(crate) mod staging;
 
 pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
 #[doc(hidden)]
@@ -115,6 +115,12 @@ impl Device {
         buffer.upload_from(elements)?;
         Ok(buffer)
     }
+
+    /// Sets how this device copies pageable memory from now on, for tests and measurements.
+    #[doc(hidden)]
+    pub fn set_route(&self, route: Route) {
+        self.context().staging().set_route(route);
+    }
 }
 
 #[cold]
@@ -158,7 +164,7 @@ impl<T: Element> DeviceBuffer<T> {
         let mut elements: Vec<T> = room_for(self.len)?;
         // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, the buffer's
         // number.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast(), Route::Auto) }?;
+        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
         unsafe { elements.set_len(self.len) };
         Ok(elements)
@@ -171,20 +177,10 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn download_into(&self, elements: &mut [T]) -> Result<()> {
-        self.download_by(Route::Auto, elements)
-    }
-
-    /// As [`DeviceBuffer::download_into`], by this route.
-    ///
-    /// # Errors
-    ///
-    /// As [`DeviceBuffer::download_into`].
-    #[doc(hidden)]
-    pub fn download_by(&self, route: Route, elements: &mut [T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, is borrowed exclusively, and takes
         // any pattern of bytes.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast(), route) }
+        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }
     }
 
     /// Overwrites the elements once all work queued on the buffer has run. Returns when they are
@@ -195,20 +191,10 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn upload_from(&mut self, elements: &[T]) -> Result<()> {
-        self.upload_by(Route::Auto, elements)
-    }
-
-    /// As [`DeviceBuffer::upload_from`], by this route.
-    ///
-    /// # Errors
-    ///
-    /// As [`DeviceBuffer::upload_from`].
-    #[doc(hidden)]
-    pub fn upload_by(&mut self, route: Route, elements: &[T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, none of them padding, and is
         // borrowed.
-        unsafe { self.memory.upload(elements.as_ptr().cast(), route) }
+        unsafe { self.memory.upload(elements.as_ptr().cast()) }
     }
 
     fn check_len(&self, len: usize) -> Result<()> {

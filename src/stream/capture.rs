@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{Inner, Stream};
-use crate::device::{Context, Kernels, lock};
+use crate::device::{Context, Kernels};
 use crate::driver::GraphHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Allocation, Joint, Shared};
+use crate::sync::lock;
 
 /// What a stream of a capture has recorded so far: the memory that the recorded work uses. `None`
 /// once the capture has ended, and the stream is an ordinary one.

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Stream;
 use super::capture::{Capture, CapturedGraph};
-use crate::device::{Context, Kernels, lock};
+use crate::device::{Context, Kernels};
 use crate::driver::GraphExecHandle;
 use crate::error::Result;
 use crate::memory::Joint;
+use crate::sync::lock;
 
 /// Captured work, which each launch runs anew. [`Stream::capture`] makes it.
 ///

@@ -113,7 +113,8 @@ impl Stream {
     /// Queues a copy from host memory, which the copy owns until it has run, to the device.
     ///
     /// The host memory has the view's number of elements, in C order. The copy returns at once
-    /// where it is page-locked; the driver copies a `Vec` or a box while the host waits.
+    /// where it is page-locked. A `Vec` or a box goes through page-locked memory while the host
+    /// waits, as in a [scope](Stream::scope).
     ///
     /// # Errors
     ///
@@ -126,7 +127,7 @@ impl Stream {
         let dst = dst.into();
         // SAFETY: `fly` promises the memory until the stream is synchronised past the copy.
         InFlight::fly(self, host, dst.shape(), |first, layout| unsafe {
-            queue::upload(self, (first.cast_const(), layout), &dst, None)
+            queue::upload(self, (first.cast_const(), layout), &dst)
         })
     }
 
@@ -155,9 +156,7 @@ impl Stream {
         let src = src.into();
         // SAFETY: as in `upload`; any pattern of bytes is an element, and a layout in C order does
         // not overlap itself.
-        InFlight::fly(self, host, src.shape(), |first, layout| unsafe {
-            queue::download(self, &src, (first, layout), None)
-        })
+        InFlight::fly(self, host, src.shape(), |first, layout| unsafe { queue::download(self, &src, (first, layout)) })
     }
 }
 
@@ -333,9 +332,8 @@ macro_rules! lend {
             }
 
             fn park(kept: Kept<Self>, parking: Parking<'_>) {
-                let lent: fn(Kept<Self>, &Context) -> Option<Lent> = $lent;
-                let lent = lent(kept, parking.context);
-                parking.keep(lent);
+                let lent: fn(Kept<Self>) -> Option<Lent> = $lent;
+                parking.keep(lent(kept));
             }
         }
 
@@ -348,10 +346,10 @@ macro_rules! lend {
 /// A box of elements.
 type Boxed<T> = Box<[T]>;
 
-lend!(PinnedBuffer<T>, |host| host.as_ptr_in_flight(), |kept, context| kept.into_inner().into_lent(context));
-lend!(WriteCombined<T>, |host| host.as_ptr_in_flight(), |kept, context| kept.into_inner().into_lent(context));
-lend!(Vec<T>, |host| host.as_mut_ptr(), |kept, _| Some(Lent::Owner(Box::new(kept))));
-lend!(Boxed<T>, |host| host.as_mut_ptr(), |kept, _| Some(Lent::Owner(Box::new(kept))));
+lend!(PinnedBuffer<T>, |host| host.as_ptr_in_flight(), |kept| kept.into_inner().into_lent());
+lend!(WriteCombined<T>, |host| host.as_ptr_in_flight(), |kept| kept.into_inner().into_lent());
+lend!(Vec<T>, |host| host.as_mut_ptr(), |kept| Some(Lent::Owner(Box::new(kept))));
+lend!(Boxed<T>, |host| host.as_mut_ptr(), |kept| Some(Lent::Owner(Box::new(kept))));
 
 impl<T: Element> LendMut for PinnedBuffer<T> {}
 impl<T: Element> LendMut for Vec<T> {}

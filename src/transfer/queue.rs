@@ -1,12 +1,11 @@
 //! Queues the boxes of a copy, after all former uses of its device memory.
 
 use super::boxes::{Boxes, RowBox};
-use super::registered::{Pieces, moved};
-use crate::driver::{Copy3d, Driver, Pitched, Place, StreamHandle};
+use crate::driver::{Copy3d, Pitched, Place};
 use crate::element::Element;
 use crate::error::{Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, Shared, queue_in_order};
+use crate::memory::{Allocation, Shared, queue_in_order, staging};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -25,7 +24,6 @@ pub(super) unsafe fn upload<T: Element>(
     stream: &Stream,
     (host, layout): (*const T, Layout),
     dst: &ViewMut<'_, T>,
-    pieces: Option<&Pieces<'_>>,
 ) -> Result<()> {
     check_device(dst.memory(), stream)?;
     stream.check_not_capturing("a copy from the host")?;
@@ -33,7 +31,7 @@ pub(super) unsafe fn upload<T: Element>(
     let places = [Place::Host(host.cast::<u8>().cast_mut()), Place::Device(dst.storage_address())];
     // SAFETY: the caller's promise about the host's storage; the boxes lie within both storages,
     // and the view borrows its memory exclusively, so no row of it is another's.
-    unsafe { queue(stream, [dst.memory()], &boxes, places, pieces) }
+    unsafe { queue(stream, [dst.memory()], &boxes, places) }
         .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(boxes.bytes(), "byte"))))
 }
 
@@ -48,14 +46,13 @@ pub(super) unsafe fn download<T: Element>(
     stream: &Stream,
     src: &View<'_, T>,
     (host, layout): (*mut T, Layout),
-    pieces: Option<&Pieces<'_>>,
 ) -> Result<()> {
     check_device(src.memory(), stream)?;
     stream.check_not_capturing("a copy to the host")?;
     let boxes = Boxes::plan(src.layout(), &layout, size_of::<T>())?;
     let places = [Place::Device(src.storage_address()), Place::Host(host.cast())];
     // SAFETY: the caller's promises about the host's storage; the boxes lie within both storages.
-    unsafe { queue(stream, [src.memory()], &boxes, places, pieces) }
+    unsafe { queue(stream, [src.memory()], &boxes, places) }
         .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(boxes.bytes(), "byte"))))
 }
 
@@ -67,7 +64,7 @@ pub(super) fn copy<T: Element>(stream: &Stream, src: &View<'_, T>, dst: &ViewMut
     let places = [src.storage_address(), dst.storage_address()].map(Place::Device);
     // SAFETY: the boxes lie within both storages. The destination borrows its elements exclusively,
     // so no row of it shares a byte with another or with the source.
-    unsafe { queue(stream, [src.memory(), dst.memory()], &boxes, places, None) }
+    unsafe { queue(stream, [src.memory(), dst.memory()], &boxes, places) }
         .map_err(|error| error.while_doing(format_args!("copying {} on the device", counted(boxes.bytes(), "byte"))))
 }
 
@@ -85,29 +82,20 @@ unsafe fn queue<const N: usize>(
     memories: [&Shared<Allocation>; N],
     boxes: &Boxes,
     [src, dst]: [Place; 2],
-    pieces: Option<&Pieces<'_>>,
 ) -> Result<()> {
     if boxes.bytes() == 0 {
         return Ok(());
     }
-    let driver = stream.context().driver().as_ref();
     queue_in_order(stream, memories, || {
-        boxes.iter().try_for_each(|part| {
-            // SAFETY: the caller's promises, about one of the boxes or a part of it.
-            let mut one = |copy: &Copy3d| unsafe { queue_one(driver, copy, stream.handle()) };
-            let copy = placed(&part, src, dst);
-            match pieces {
-                Some(pieces) => pieces.split(&copy, &mut one),
-                None => one(&copy),
-            }
-        })
+        // SAFETY: the caller's promises, about one of the boxes.
+        boxes.iter().try_for_each(|part| unsafe { queue_one(stream, &placed(&part, src, dst)) })
     })
 }
 
 /// Returns a box as the driver's operands.
 fn placed(part: &RowBox, src: Place, dst: Place) -> Copy3d {
-    let side = |place, offset, [row_pitch, slice_pitch]: [usize; 2]| Pitched {
-        place: moved(place, offset),
+    let side = |place: Place, offset, [row_pitch, slice_pitch]: [usize; 2]| Pitched {
+        place: place.offset(offset),
         row_pitch,
         slice_pitch,
     };
@@ -120,24 +108,26 @@ fn placed(part: &RowBox, src: Place, dst: Place) -> Copy3d {
     }
 }
 
-/// Queues one box.
+/// Queues one box. One row of pageable memory of the host may be copied when this returns.
 ///
 /// # Safety
 ///
 /// - As [`Memory::copy_3d`](crate::driver::Memory::copy_3d).
-unsafe fn queue_one(driver: &dyn Driver, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
+/// - As [`staging::upload`] of the side on the device.
+unsafe fn queue_one(stream: &Stream, copy: &Copy3d) -> Result<()> {
+    let driver = stream.context().driver();
     let Copy3d { dst, src, width, height: 1, depth: 1 } = *copy else {
         // SAFETY: the caller's promises.
-        return unsafe { driver.copy_3d(copy, stream) };
+        return unsafe { driver.copy_3d(copy, stream.handle()) };
     };
     match (dst.place, src.place) {
         // SAFETY: the caller's promises, about the only row.
-        (Place::Device(dst), Place::Host(src)) => unsafe { driver.copy_h2d(dst, src, width, stream) },
+        (Place::Device(dst), Place::Host(src)) => unsafe { staging::upload(stream, dst, src, width) },
         // SAFETY: as above.
-        (Place::Host(dst), Place::Device(src)) => unsafe { driver.copy_d2h(dst, src, width, stream) },
+        (Place::Host(dst), Place::Device(src)) => unsafe { staging::download(stream, dst, src, width) },
         // SAFETY: as above.
-        (Place::Device(dst), Place::Device(src)) => unsafe { driver.copy_d2d(dst, src, width as u64, stream) },
+        (Place::Device(dst), Place::Device(src)) => unsafe { driver.copy_d2d(dst, src, width as u64, stream.handle()) },
         // SAFETY: as above; the driver refuses it.
-        (Place::Host(_), Place::Host(_)) => unsafe { driver.copy_3d(copy, stream) },
+        (Place::Host(_), Place::Host(_)) => unsafe { driver.copy_3d(copy, stream.handle()) },
     }
 }

@@ -30,9 +30,10 @@ impl Stream {
     /// Runs `f` with a scope of copies on this stream, and returns when all work queued on the
     /// stream has run.
     ///
-    /// Copies return at once where the host memory is pinned, registered or write-combined. From
-    /// and to pageable memory the driver copies through memory of its own, and the host waits
-    /// meanwhile.
+    /// Copies return at once where the host memory is pinned, registered or write-combined. A copy
+    /// of pageable memory goes through page-locked memory, and the host waits meanwhile. A large
+    /// one of contiguous memory waits for the work that is queued on the stream, and has run when
+    /// the call returns.
     ///
     /// # Errors
     ///
@@ -122,7 +123,7 @@ impl<'scope> Scope<'scope, '_> {
         // mutability. 'scope ends after `Stream::scope` has synchronised the stream, also if its
         // closure returns an error or panics: the closure holds for every 'scope, and the scope is
         // invariant, so the borrow cannot end within it.
-        unsafe { queue::upload(self.stream, host, &dst, Some(self.pieces)) }
+        unsafe { queue::upload(self.stream, host, &dst) }
     }
 
     /// Queues a copy from the device to host memory, which stays borrowed until the scope has
@@ -140,20 +141,19 @@ impl<'scope> Scope<'scope, '_> {
         let host = host.into().parts(src.shape())?;
         // SAFETY: the slice is borrowed exclusively for 'scope, as in `upload`; any pattern of
         // bytes is an element, and layouts of mutable slices do not overlap themselves.
-        unsafe { queue::download(self.stream, &src, host, Some(self.pieces)) }
+        unsafe { queue::download(self.stream, &src, host) }
     }
 
     /// Page-locks host memory that exists until the end of the scope, so that copies use it
-    /// directly. It is locked in pieces of at most 64 GiB; a copy of another scope must not cross
-    /// from one to another.
+    /// directly.
     ///
     /// This pays where the memory takes part in several copies: locking costs about as much as a
     /// few copies, and it can wait for the device.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if a part of the memory is page-locked already; `OutOfMemory` if the
-    /// system locks no more.
+    /// `InvalidArgument` if a part of the memory is page-locked already, or lies in a page of 4096
+    /// bytes with other memory that is registered; `OutOfMemory` if the system locks no more.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {

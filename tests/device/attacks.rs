@@ -6,8 +6,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use warpstride::device::Device;
+use warpstride::driver::Driver;
 use warpstride::driver::trace::Trace;
+use warpstride::memory::Route;
+use warpstride::transfer::InFlight;
 use warpstride::{Error, ErrorKind, Result, ops};
 
 use crate::backend::{Setup, cases};
@@ -20,6 +22,7 @@ cases! {
     Any drop_a_download_in_flight,
     Any drop_an_upload_in_flight,
     Any drop_pageable_memory_in_flight,
+    Any use_what_a_failed_copy_gave_back,
     Any drop_everything_before_the_wait,
     Any close_the_device_while_in_flight,
     Any panic_in_the_scope,
@@ -28,14 +31,22 @@ cases! {
     Any overwrite_what_a_copy_reads,
     Any wait_on_another_thread,
     Any lend_the_memory_of_another_device,
+    Any drop_each_others_memory_in_flight,
 }
 
 const LEN: usize = 3000;
 
+/// Runs `attack` with ordinary memory copied by the driver, and by the staging engine.
+fn by_each_route(setup: &Setup, attack: impl Fn(&Arc<dyn Driver>, Route)) {
+    for route in [Route::Driver, Route::Staged(2.try_into().unwrap())] {
+        setup.for_each_seed(|driver| attack(driver, route));
+    }
+}
+
 /// A device, and an array of sevens on it.
 macro_rules! sevens {
-    ($driver:expr => $device:ident, $array:ident) => {
-        let $device = Device::with_driver(Arc::clone($driver) as _).unwrap();
+    ($setup:ident, $driver:expr => $device:ident, $array:ident) => {
+        let $device = $setup.open(Arc::clone($driver) as _).unwrap();
         #[allow(unused_mut)]
         let mut $array = $device.array(&[LEN], &[7_u32; LEN]).unwrap();
     };
@@ -43,7 +54,7 @@ macro_rules! sevens {
 
 fn forget_a_download_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         std::mem::forget(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
         drop(array);
@@ -54,7 +65,7 @@ fn forget_a_download_in_flight(setup: &Setup) {
 
 fn forget_an_upload_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let host = device.pinned_from(&[8_u32; LEN]).unwrap();
         std::mem::forget(device.default_stream().upload(host, &mut array).unwrap());
         let _others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
@@ -64,7 +75,7 @@ fn forget_an_upload_in_flight(setup: &Setup) {
 
 fn forget_pinned_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         std::mem::forget(device.pinned_from(&[5_u32; LEN]).unwrap());
         std::mem::forget(device.write_combined::<u32>(LEN).unwrap());
         assert_eq!(device.pinned_memory().in_use, 2 * (LEN * 4).next_multiple_of(4096), "they stay page-locked");
@@ -77,7 +88,7 @@ fn forget_pinned_memory(setup: &Setup) {
 fn forget_registered_memory(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         let mut host = vec![1_u32; LEN];
         for _ in 0..2 {
             device
@@ -99,7 +110,7 @@ fn forget_registered_memory(setup: &Setup) {
 fn drop_a_download_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
         for _ in 0..3 {
             let before = trace.calls().len();
             drop(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
@@ -115,7 +126,7 @@ fn drop_a_download_in_flight(setup: &Setup) {
 
 fn drop_an_upload_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         for value in 0..3 {
             drop(stream.upload(device.pinned_from(&[value; LEN]).unwrap(), &mut array).unwrap());
@@ -133,8 +144,9 @@ fn drop_an_upload_in_flight(setup: &Setup) {
 }
 
 fn drop_pageable_memory_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+    by_each_route(setup, |driver, route| {
+        sevens!(setup, driver => device, array);
+        device.set_route(route);
         let stream = device.stream().unwrap();
         drop(stream.download(&array, vec![0; LEN]).unwrap());
         // The allocator would give the same bytes out again.
@@ -146,9 +158,34 @@ fn drop_pageable_memory_in_flight(setup: &Setup) {
     });
 }
 
+/// Whichever call fails, no copy writes the memory after the program has it back.
+fn use_what_a_failed_copy_gave_back(setup: &Setup) {
+    by_each_route(setup, |driver, route| {
+        for index in 0..20 {
+            let trace = Arc::new(Trace::new(Arc::clone(driver)));
+            sevens!(setup, &trace => device, array);
+            device.set_route(route);
+            trace.fail_nth(trace.calls().len() + index);
+            let landed = device.default_stream().download(&array, vec![0; LEN]).and_then(InFlight::wait);
+            trace.fail_nothing();
+            match landed {
+                Ok(host) => assert_eq!(host, [7; LEN], "call {index}"),
+                Err(failed) => {
+                    assert!(failed.to_string().contains("injected"), "{failed}");
+                    let mut host = failed.into_host();
+                    host.fill(5);
+                    device.synchronize().unwrap();
+                    assert_eq!(host, [5; LEN], "call {index}");
+                }
+            }
+        }
+    });
+}
+
 fn drop_everything_before_the_wait(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+    by_each_route(setup, |driver, route| {
+        sevens!(setup, driver => device, array);
+        device.set_route(route);
         let stream = device.stream().unwrap();
         let flight = stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap();
         let pageable = stream.download(&array, vec![0; LEN]).unwrap();
@@ -159,10 +196,11 @@ fn drop_everything_before_the_wait(setup: &Setup) {
 }
 
 fn close_the_device_while_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
         {
-            sevens!(&trace => device, array);
+            sevens!(setup, &trace => device, array);
+            device.set_route(route);
             let stream = device.stream().unwrap();
             drop(stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
             drop(stream.download(&array, vec![0; LEN]).unwrap());
@@ -172,9 +210,10 @@ fn close_the_device_while_in_flight(setup: &Setup) {
 }
 
 fn panic_in_the_scope(setup: &Setup) {
-    setup.for_each_seed(|driver| {
+    by_each_route(setup, |driver, route| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(&trace => device, array);
+        sevens!(setup, &trace => device, array);
+        device.set_route(route);
         let (mut pinned, mut pageable) = (device.pinned_zeros::<u32>(LEN).unwrap(), vec![0; LEN]);
         let mut registered = vec![0; LEN];
         let panics = || -> Result<()> {
@@ -192,8 +231,9 @@ fn panic_in_the_scope(setup: &Setup) {
 }
 
 fn leave_the_scope_by_an_error(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+    by_each_route(setup, |driver, route| {
+        sevens!(setup, driver => device, array);
+        device.set_route(route);
         let mut host = vec![0; LEN];
         let left = device.default_stream().scope(|s| {
             s.download(&array, &mut host)?;
@@ -207,7 +247,7 @@ fn leave_the_scope_by_an_error(setup: &Setup) {
 /// No event is named: the buffers order the streams.
 fn use_on_a_second_stream(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let mut copied = device.alloc_array(&[LEN]).unwrap();
         for value in 1..4 {
@@ -222,8 +262,9 @@ fn use_on_a_second_stream(setup: &Setup) {
 
 /// The next upload, on another stream, comes after the download that is queued.
 fn overwrite_what_a_copy_reads(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+    by_each_route(setup, |driver, route| {
+        sevens!(setup, driver => device, array);
+        device.set_route(route);
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut results = Vec::new();
         for value in 0..4 {
@@ -238,7 +279,7 @@ fn overwrite_what_a_copy_reads(setup: &Setup) {
 
 fn wait_on_another_thread(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        sevens!(driver => device, array);
+        sevens!(setup, driver => device, array);
         let stream = device.stream().unwrap();
         let flights = [(); 3].map(|()| stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let [first, second, third] = flights;
@@ -256,14 +297,29 @@ fn lend_the_memory_of_another_device(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
         {
-            sevens!(&traces[0] => device, array);
-            let other = Device::with_driver(traces[1].clone()).unwrap();
+            sevens!(setup, &traces[0] => device, array);
+            let other = setup.open(traces[1].clone()).unwrap();
             drop(device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap());
             let flight = device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap();
             assert_eq!(flight.wait().unwrap()[..], [7; LEN]);
             device.synchronize().unwrap();
             assert_eq!((device.pinned_memory().held, other.pinned_memory().in_use), (0, 0));
             drop(device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap());
+        }
+        assert!(traces.iter().all(|trace| trace.live().is_empty()));
+    });
+}
+
+/// Two devices that keep each other's memory until it has been copied still close.
+fn drop_each_others_memory_in_flight(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
+        {
+            sevens!(setup, &traces[0] => one, array);
+            sevens!(setup, &traces[1] => other, elsewhere);
+            let (here, there) = (one.pinned::<u32>(LEN).unwrap(), other.pinned::<u32>(LEN).unwrap());
+            drop(one.default_stream().download(&array, there).unwrap());
+            drop(other.default_stream().download(&elsewhere, here).unwrap());
         }
         assert!(traces.iter().all(|trace| trace.live().is_empty()));
     });

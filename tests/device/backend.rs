@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use libtest_mimic::{Completion, Failed, Trial};
-use warpstride::alloc::DriverMemory;
+use warpstride::alloc::{Caching, DriverMemory};
 use warpstride::driver::{Driver, DriverKind};
 use warpstride::{Device, Error};
 
@@ -13,10 +13,28 @@ use crate::long::{LONG, is_long};
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The modules whose cases are about the driver.
-const DRIVER: [&str; 11] =
-    ["captures", "copies", "events", "failures", "graphs", "host", "late", "memory", "modules", "streams", "times"];
+const DRIVER: [&str; 13] = [
+    "attacks",
+    "captures",
+    "copies",
+    "events",
+    "failures",
+    "graphs",
+    "host",
+    "late",
+    "memory",
+    "modules",
+    "streams",
+    "times",
+    "transfers",
+];
 /// The software GPU behind a trace, which runs the other cases in the long form.
 const TRACED: &str = "trace(soft)";
+
+/// The modules whose cases use memory again while work on it may be queued.
+const REUSE: [&str; 5] = ["attacks", "captures", "host", "reuse", "transfers"];
+/// The software GPU with the allocator of a GPU, which divides memory into blocks.
+const DIVIDED: &str = "soft, divided";
 
 /// Device memory that cases of billions of elements need.
 const LARGE_GPU_GIB: u64 = 23;
@@ -36,9 +54,9 @@ impl Case {
         self.name.split_once("::").map_or(self.name, |(_crate, rest)| rest)
     }
 
-    /// Whether it tests the driver rather than the results of operations.
-    fn is_of_the_driver(&self) -> bool {
-        DRIVER.iter().any(|module| self.place().split("::").next() == Some(*module))
+    /// Whether its module is one of these.
+    fn is_of(&self, modules: &[&str]) -> bool {
+        modules.iter().any(|module| self.place().split("::").next() == Some(*module))
     }
 }
 
@@ -81,6 +99,8 @@ pub(crate) struct Setup {
     pub(crate) driver: Arc<dyn Driver>,
     /// Makes another driver of the same kind with a seed, if a seed decides its order.
     seeded: Option<fn(u64) -> Arc<dyn Driver>>,
+    /// Whether [`open`](Self::open) takes the allocator that divides memory on any driver.
+    divides: bool,
 }
 
 /// Opens a device whose buffers are allocations of the driver each, freed by their drops. A cache
@@ -91,6 +111,20 @@ pub(crate) fn exact(driver: &Arc<dyn Driver>) -> Device {
 }
 
 impl Setup {
+    /// Opens a device over a driver with the allocator under test.
+    pub(crate) fn open(&self, driver: Arc<dyn Driver>) -> Result<Device, Error> {
+        if self.divides {
+            Device::with_allocator(driver, |driver| Ok(Arc::new(Caching::new(driver)?)))
+        } else {
+            Device::with_driver(driver)
+        }
+    }
+
+    /// Opens a device over the driver under test.
+    pub(crate) fn device(&self) -> Device {
+        self.open(Arc::clone(&self.driver)).unwrap()
+    }
+
     /// Runs `body` on the driver under 64 seeds where it has one, else once; a failing seed is
     /// named.
     pub(crate) fn for_each_seed(&self, body: impl Fn(&Arc<dyn Driver>)) {
@@ -121,7 +155,7 @@ struct Backend {
 /// Returns every case on every backend.
 pub(crate) fn trials(cases: &[Case]) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for backend in [soft(), traced(), cuda()] {
+    for backend in [soft(), divided(), traced(), cuda()] {
         for &case in cases {
             let name = format!("[{}] {}", backend.name, case.place());
             trials.push(match open_or_reason(&backend, &case) {
@@ -190,8 +224,11 @@ fn open_or_reason(backend: &Backend, case: &Case) -> Result<Arc<dyn Fn() -> Setu
         (DriverKind::Soft, Needs::NvidiaGpu) => {
             Err("an NVIDIA GPU runs it: it moves memory that cudarc allocates there".to_owned())
         }
-        (DriverKind::Soft, _) if backend.name == TRACED && !is_long() && !case.is_of_the_driver() => {
+        (DriverKind::Soft, _) if backend.name == TRACED && !is_long() && !case.is_of(&DRIVER) => {
             Err(format!("{LONG}=1 runs it: [soft] does, and the trace is the same for all operations"))
+        }
+        (DriverKind::Soft, _) if backend.name == DIVIDED && !case.is_of(&REUSE) => {
+            Err("[soft] runs it: it does not depend on the allocator".to_owned())
         }
         _ => Ok(open),
     }
@@ -216,14 +253,22 @@ fn open_traced(seed: u64) -> Arc<dyn Driver> {
 
 #[cfg(feature = "interp")]
 fn soft() -> Backend {
-    let open = || Setup { driver: open_soft(0), seeded: Some(open_soft) };
-    Backend { name: "soft".to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
+    over_soft("soft", || Setup { driver: open_soft(0), seeded: Some(open_soft), divides: false })
+}
+
+#[cfg(feature = "interp")]
+fn divided() -> Backend {
+    over_soft(DIVIDED, || Setup { driver: open_soft(0), seeded: Some(open_soft), divides: true })
 }
 
 #[cfg(feature = "interp")]
 fn traced() -> Backend {
-    let open = || Setup { driver: open_traced(0), seeded: Some(open_traced) };
-    Backend { name: TRACED.to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
+    over_soft(TRACED, || Setup { driver: open_traced(0), seeded: Some(open_traced), divides: false })
+}
+
+#[cfg(feature = "interp")]
+fn over_soft(name: &str, open: fn() -> Setup) -> Backend {
+    Backend { name: name.to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
 }
 
 #[cfg(feature = "cuda")]
@@ -232,7 +277,7 @@ fn cuda() -> Backend {
     let driver = count().and_then(|_| Cuda::open(0)).map(|driver| Arc::new(driver) as Arc<dyn Driver>);
     let name = driver.as_ref().map_or("cuda:0".to_owned(), |driver| format!("cuda:0 {}", driver.info().name));
     let open = driver.map(|driver| {
-        let open = move || Setup { driver: Arc::clone(&driver), seeded: None };
+        let open = move || Setup { driver: Arc::clone(&driver), seeded: None, divides: false };
         Arc::new(open) as Arc<dyn Fn() -> Setup + Send + Sync>
     });
     Backend { name, kind: DriverKind::Cuda, open }
@@ -241,6 +286,11 @@ fn cuda() -> Backend {
 #[cfg(not(feature = "interp"))]
 fn soft() -> Backend {
     left_out("soft", DriverKind::Soft, "interp")
+}
+
+#[cfg(not(feature = "interp"))]
+fn divided() -> Backend {
+    left_out(DIVIDED, DriverKind::Soft, "interp")
 }
 
 #[cfg(not(feature = "interp"))]

@@ -11,7 +11,6 @@ use warpstride::{DeviceArray, Error, ErrorKind, Graph, Stream, Updated, ops};
 
 use crate::backend::{Setup, cases};
 use crate::failures::assert_names;
-use crate::permutes::device;
 
 cases! {
     Any a_graph_runs_its_work_at_each_launch,
@@ -46,7 +45,7 @@ fn graph_of_step(device: &Device, values: &mut DeviceArray<f32>) -> Graph {
 
 fn a_graph_runs_its_work_at_each_launch(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let mut values = device.array(&[100], &[1.0_f32; 100]).unwrap();
         let graph = graph_of_step(&device, &mut values);
         assert_eq!(graph.nodes(), 2);
@@ -61,7 +60,7 @@ fn a_graph_runs_its_work_at_each_launch(setup: &Setup) {
 
 fn launches_on_streams_in_turn_are_ordered_with_other_work(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let mut values = device.array(&[100], &[1.0_f32; 100]).unwrap();
         let mut copy = device.alloc_array(&[100]).unwrap();
@@ -80,7 +79,7 @@ fn launches_on_streams_in_turn_are_ordered_with_other_work(setup: &Setup) {
 fn memory_lives_as_long_as_the_graph(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = Device::with_driver(trace.clone()).unwrap();
+        let device = setup.open(trace.clone()).unwrap();
         let before = trace.live();
         let stream = device.stream().unwrap();
         let mut result = device.array(&[50], &[0.0_f32; 50]).unwrap();
@@ -109,7 +108,7 @@ fn memory_lives_as_long_as_the_graph(setup: &Setup) {
 }
 
 fn a_graph_of_many_buffers_is_launched(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let mut buffers: Vec<_> = (0..300).map(|_| device.array(&[20], &[0_u16; 20]).unwrap()).collect();
     let streams = [(); 2].map(|()| device.stream().unwrap());
     let graph = streams[0].capture(|s| {
@@ -130,7 +129,7 @@ fn a_graph_of_many_buffers_is_launched(setup: &Setup) {
 
 fn threads_capture_at_once(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let both = Barrier::new(2);
         let shared = device.array(&[30], &[2.0_f32; 30]).unwrap();
         let run = |factor: f32| {
@@ -154,7 +153,7 @@ fn threads_capture_at_once(setup: &Setup) {
 /// Each launch adds 1 to one buffer and 1 to the other, whatever thread and whatever graph, and
 /// whoever reads them in between.
 fn threads_launch_graphs_that_share_buffers(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let one = device.array(&[30], &[1.0_f32; 30]).unwrap();
     let mut counts = [(); 2].map(|()| device.array(&[30], &[0.0_f32; 30]).unwrap());
     let mut capture = |order: [usize; 2]| {
@@ -193,7 +192,7 @@ fn threads_launch_graphs_that_share_buffers(setup: &Setup) {
 
 fn a_device_is_used_and_waited_for_during_a_capture(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
         let graph = stream.capture(|s| {
@@ -216,7 +215,7 @@ fn a_device_is_used_and_waited_for_during_a_capture(setup: &Setup) {
 
 fn the_first_launch_of_a_kernel_may_be_captured(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let graph = graph_of_step(&device, &mut values);
     let calls = trace.calls();
@@ -230,7 +229,7 @@ fn the_first_launch_of_a_kernel_may_be_captured(setup: &Setup) {
 
 fn an_update_takes_other_buffers_or_other_work(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut a = device.array(&[10], &[1.0_f32; 10]).unwrap();
         let mut b = device.array(&[10], &[2.0_f32; 10]).unwrap();
@@ -250,7 +249,7 @@ fn an_update_takes_other_buffers_or_other_work(setup: &Setup) {
 }
 
 fn a_failed_update_leaves_the_graph(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let mut graph = graph_of_step(&device, &mut values);
     let error = graph.update(|s| step(&device, &mut values, s).and_then(|()| s.synchronize())).unwrap_err();
@@ -262,7 +261,7 @@ fn a_failed_update_leaves_the_graph(setup: &Setup) {
 /// The driver may have replaced some operands before it failed.
 fn a_failed_update_keeps_the_memory_of_both_works(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let mut graph = graph_of_step(&device, &mut values);
     assert_eq!(format!("{graph:?}"), "Graph { nodes: 2, allocations: 3, .. }");
@@ -284,7 +283,7 @@ fn a_failed_update_keeps_the_memory_of_both_works(setup: &Setup) {
 }
 
 fn what_cannot_be_captured_is_refused(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let event = device.event().unwrap();
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let inner = graph_of_step(&device, &mut values);
@@ -313,7 +312,7 @@ fn what_cannot_be_captured_is_refused(setup: &Setup) {
 
 fn an_error_or_a_panic_ends_the_capture(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let ours = || Error::new(ErrorKind::Io, "of the closure");
     let failed = device.default_stream().capture(|s| step(&device, &mut values, s).and(Err(ours())));
@@ -336,7 +335,7 @@ fn an_error_or_a_panic_ends_the_capture(setup: &Setup) {
 
 fn a_captured_stream_that_escapes_is_an_ordinary_one(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
         let mut escaped = None;
         let graph = device.default_stream().capture(|s| {
@@ -356,7 +355,7 @@ fn a_captured_stream_that_escapes_is_an_ordinary_one(setup: &Setup) {
 }
 
 fn graphs_and_streams_of_two_devices_do_not_mix(setup: &Setup) {
-    let (one, other) = (device(setup), device(setup));
+    let (one, other) = (setup.device(), setup.device());
     let graph = one.default_stream().capture(|s| ops::spin(&one, Duration::from_nanos(1), s)).unwrap();
     let error = graph.launch(other.default_stream()).unwrap_err();
     assert!(error.to_string().contains("different devices"), "{error}");
@@ -368,8 +367,8 @@ fn graphs_and_streams_of_two_devices_do_not_mix(setup: &Setup) {
 }
 
 /// Captures, launches on two streams, and updates in both ways.
-fn everything(driver: Arc<Trace>) -> Result<()> {
-    let device = Device::with_driver(driver)?;
+fn everything(setup: &Setup, driver: Arc<Trace>) -> Result<()> {
+    let device = setup.open(driver)?;
     let mut values = device.array(&[10], &[1.0_f32; 10])?;
     let mut other = device.array(&[10], &[1.0_f32; 10])?;
     let stream = device.stream()?;
@@ -388,14 +387,14 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
 
 fn every_call_of_a_graph_may_fail(setup: &Setup) {
     let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    everything(clean.clone()).unwrap();
+    everything(setup, clean.clone()).unwrap();
     let calls = clean.calls();
     assert!(clean.live().is_empty(), "{:?}", clean.live());
     let closing = calls.iter().position(|call| matches!(call, Call::ModuleUnload { .. })).unwrap();
     for (index, call) in calls.iter().enumerate() {
         let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
         trace.fail_nth(index);
-        let outcome = everything(trace.clone());
+        let outcome = everything(setup, trace.clone());
         assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
         // Closing the device can report its failures to no caller.
         if outcome.is_err() || index < closing {

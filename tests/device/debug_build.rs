@@ -2,17 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
-use warpstride::Result;
 use warpstride::abi::ENTRIES;
-use warpstride::counters::Counters;
-use warpstride::driver::{
-    Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, HostKind, Memory,
-    ModuleHandle, Modules, StreamHandle, Streams,
-};
-use warpstride::launch_shape::LaunchShape;
+use warpstride::driver::Driver;
+
+use crate::hooked::Hooked;
 
 /// Returns the path of the debug build's PTX, if there is one.
 pub(crate) fn path() -> Option<OsString> {
@@ -21,17 +16,14 @@ pub(crate) fn path() -> Option<OsString> {
 
 /// Wraps another driver. A module of one of the crate's entries becomes that entry of the debug
 /// build.
-#[derive(Debug)]
-pub(crate) struct DebugBuild {
-    inner: Arc<dyn Driver>,
-    text: String,
-}
-
-impl DebugBuild {
-    pub(crate) fn new(inner: Arc<dyn Driver>) -> Self {
-        let path = path().expect("the case is run where it names the PTX");
-        Self { inner, text: std::fs::read_to_string(path).expect("the PTX is there") }
-    }
+pub(crate) fn over(inner: Arc<dyn Driver>) -> Hooked {
+    let path = path().expect("the case is run where it names the PTX");
+    let text = std::fs::read_to_string(path).expect("the PTX is there");
+    let ptx = move |ptx: &str| {
+        let is_of = |name: &str| ptx.contains(&format!(".visible .entry {name}("));
+        ENTRIES.iter().find(|entry| is_of(entry.name)).map(|entry| module(&text, entry.name))
+    };
+    Hooked { ptx: Box::new(ptx), ..Hooked::new(inner) }
 }
 
 /// A function that the core library needs for texts of panics.
@@ -103,103 +95,4 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let words = code.flat_map(|code| code.split(|c: char| !(c.is_ascii_alphanumeric() || "_$.%".contains(c))));
     words.filter(|word| !word.is_empty())
-}
-
-macro_rules! forward {
-    ($(fn $safe:ident($($operand:ident: $type:ty),*) -> $result:ty;)* ---
-     $(unsafe fn $name:ident($($given:ident: $of:ty),*) -> $gives:ty;)*) => {
-        $(fn $safe(&self, $($operand: $type),*) -> $result {
-            self.inner.$safe($($operand),*)
-        })*
-        $(unsafe fn $name(&self, $($given: $of),*) -> $gives {
-            // SAFETY: the caller's promises are the inner driver's.
-            unsafe { self.inner.$name($($given),*) }
-        })*
-    };
-}
-
-// SAFETY: all parts belong to the inner driver.
-unsafe impl Driver for DebugBuild {
-    fn info(&self) -> &DeviceInfo {
-        self.inner.info()
-    }
-
-    forward! {
-        fn counters() -> Option<Counters>;
-        ---
-    }
-}
-
-// SAFETY: all calls are the inner driver's.
-unsafe impl Memory for DebugBuild {
-    forward! {
-        fn memory() -> Result<(u64, u64)>;
-        fn reset_persisting_l2() -> Result<()>;
-        fn alloc(bytes: u64) -> Result<u64>;
-        fn has_pool() -> bool;
-        fn pool_trim(keep: u64) -> Result<()>;
-        fn alloc_host(bytes: usize, kind: HostKind) -> Result<NonNull<u8>>;
-        ---
-        unsafe fn free(address: u64) -> Result<()>;
-        unsafe fn pool_alloc(bytes: u64, stream: StreamHandle) -> Result<u64>;
-        unsafe fn pool_free(address: u64, stream: StreamHandle) -> Result<()>;
-        unsafe fn free_host(memory: NonNull<u8>) -> Result<()>;
-        unsafe fn register_host(memory: NonNull<u8>, bytes: usize) -> Result<()>;
-        unsafe fn unregister_host(memory: NonNull<u8>) -> Result<()>;
-        unsafe fn copy_h2d(dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
-        unsafe fn copy_d2h(dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
-        unsafe fn copy_d2d(dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()>;
-        unsafe fn copy_3d(copy: &Copy3d, stream: StreamHandle) -> Result<()>;
-        unsafe fn fill(dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()>;
-    }
-}
-
-// SAFETY: all calls are the inner driver's.
-unsafe impl Streams for DebugBuild {
-    forward! {
-        fn stream_create() -> Result<StreamHandle>;
-        fn event_create() -> Result<EventHandle>;
-        ---
-        unsafe fn stream_destroy(stream: StreamHandle) -> Result<()>;
-        unsafe fn stream_synchronize(stream: StreamHandle) -> Result<()>;
-        unsafe fn event_destroy(event: EventHandle) -> Result<()>;
-        unsafe fn event_record(event: EventHandle, stream: StreamHandle) -> Result<()>;
-        unsafe fn event_wait(event: EventHandle, stream: StreamHandle) -> Result<()>;
-        unsafe fn event_query(event: EventHandle) -> Result<bool>;
-        unsafe fn event_synchronize(event: EventHandle) -> Result<()>;
-        unsafe fn event_elapsed_ms(start: EventHandle, end: EventHandle) -> Result<f32>;
-    }
-}
-
-// SAFETY: all calls are the inner driver's; only the text of a module may differ.
-unsafe impl Modules for DebugBuild {
-    fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
-        let is_of = |name: &str| ptx.contains(&format!(".visible .entry {name}("));
-        match ENTRIES.iter().find(|entry| is_of(entry.name)) {
-            Some(entry) => self.inner.module_load(&module(&self.text, entry.name)),
-            None => self.inner.module_load(ptx),
-        }
-    }
-
-    forward! {
-        ---
-        unsafe fn module_unload(module: ModuleHandle) -> Result<()>;
-        unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
-        unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle) -> Result<()>;
-    }
-}
-
-// SAFETY: all calls are the inner driver's.
-unsafe impl Graphs for DebugBuild {
-    forward! {
-        ---
-        unsafe fn capture_begin(stream: StreamHandle) -> Result<()>;
-        unsafe fn capture_end(stream: StreamHandle) -> Result<GraphHandle>;
-        unsafe fn graph_nodes(graph: GraphHandle) -> Result<usize>;
-        unsafe fn graph_destroy(graph: GraphHandle) -> Result<()>;
-        unsafe fn graph_instantiate(graph: GraphHandle) -> Result<GraphExecHandle>;
-        unsafe fn graph_update(exec: GraphExecHandle, graph: GraphHandle) -> Result<bool>;
-        unsafe fn graph_launch(exec: GraphExecHandle, stream: StreamHandle) -> Result<()>;
-        unsafe fn graph_exec_destroy(exec: GraphExecHandle) -> Result<()>;
-    }
 }

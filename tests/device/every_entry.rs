@@ -19,10 +19,9 @@ use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
 #[cfg(feature = "half")]
 use crate::affine;
 use crate::backend::{Setup, cases, exact};
-use crate::debug_build::DebugBuild;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::program::{Program, assert_same};
-use crate::{arithmetic, axes, casts, images, in_place, integers, naive, permutes, transposes};
+use crate::{arithmetic, axes, casts, debug_build, images, in_place, integers, naive, permutes, transposes};
 
 cases! {
     SoftwareGpu("it has memory wherever 64-bit arithmetic reaches") every_entry_is_launched_and_right,
@@ -41,7 +40,7 @@ fn element_wise_kernels_with_hints_do_as_those_without(setup: &Setup) {
 }
 
 fn every_entry_of_a_debug_build_is_right(setup: &Setup) {
-    let driver: Arc<dyn Driver> = Arc::new(DebugBuild::new(Arc::clone(&setup.driver)));
+    let driver: Arc<dyn Driver> = Arc::new(debug_build::over(Arc::clone(&setup.driver)));
     launch_all(&driver);
 }
 

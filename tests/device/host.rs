@@ -1,5 +1,6 @@
 //! The host interface: buffers, the order between streams, and failed calls.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,14 +10,13 @@ use warpstride::driver::trace::{Call, Method, Trace};
 use warpstride::error::Result;
 use warpstride::layout::Layout;
 use warpstride::memory::{DeviceBuffer, Route};
-use warpstride::ops::{self, Variant};
+use warpstride::ops::{self, Affine, Normalization, Variant};
 use warpstride::stream::Stream;
 
 use crate::backend::{Setup, cases, exact};
 use crate::failures::assert_names;
 use crate::matrices::Random;
 use crate::naive;
-use crate::permutes::device;
 use crate::program::{Pinned, Program};
 
 cases! {
@@ -31,6 +31,7 @@ cases! {
     Any buffers_and_streams_may_be_dropped_with_work_queued,
     Any two_devices_do_not_mix,
     Any a_buffer_of_a_stream_is_of_its_device,
+    Any an_operation_allocates_for_the_line_that_calls_it,
     Any a_failed_drop_is_kept,
     Any a_dropped_stream_that_cannot_be_recorded_is_waited_for,
     Any all_streams_are_waited_for_though_one_wait_fails,
@@ -39,7 +40,7 @@ cases! {
 }
 
 fn buffers_come_back(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let elements: Vec<u64> = Random::new(1).elements(1000);
     let mut buffer = device.upload(&elements).unwrap();
     assert!(buffer.download().unwrap() == elements);
@@ -55,7 +56,7 @@ fn buffers_come_back(setup: &Setup) {
 
 fn empty_buffers_ask_nothing_of_the_driver(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let before = trace.calls().len();
     let mut buffer = device.upload::<f32>(&[]).unwrap();
     buffer.upload_from(&[]).unwrap();
@@ -74,15 +75,15 @@ fn empty_buffers_ask_nothing_of_the_driver(setup: &Setup) {
 
 /// The bytes of the larger ones pass through every slot of every thread several times.
 fn staged_copies_come_back_by_any_number_of_threads(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     for bytes in [1, 4097, 3 << 20, (9 << 20) + 5] {
         let sent: Vec<u8> = Random::new(bytes as u64).elements(bytes);
         for threads in [1, 2, 5] {
-            let route = Route::Staged(threads.try_into().unwrap());
+            device.set_route(Route::Staged(threads.try_into().unwrap()));
             let mut buffer = device.zeros(bytes).unwrap();
-            buffer.upload_by(route, &sent).unwrap();
+            buffer.upload_from(&sent).unwrap();
             let mut back = vec![0; bytes + 1];
-            buffer.download_by(route, &mut back[1..]).unwrap();
+            buffer.download_into(&mut back[1..]).unwrap();
             assert!(back[1..] == sent, "{bytes} bytes by {threads} threads");
         }
     }
@@ -90,9 +91,9 @@ fn staged_copies_come_back_by_any_number_of_threads(setup: &Setup) {
 }
 
 fn a_staged_copy_comes_after_the_work_before_and_before_the_work_behind(setup: &Setup) {
-    let route = Route::Staged(2.try_into().unwrap());
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
+        device.set_route(Route::Staged(2.try_into().unwrap()));
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let elements: Vec<u32> = Random::new(3).elements(3000);
         let first = device.array(&[3000], &[7_u32; 3000]).unwrap();
@@ -100,17 +101,17 @@ fn a_staged_copy_comes_after_the_work_before_and_before_the_work_behind(setup: &
         // The upload must not overtake the copy before it, and the copy behind must see it.
         ops::copy_into(&first, &mut second, &streams[0]).unwrap();
         let mut buffer = first.into_buffer();
-        buffer.upload_by(route, &elements).unwrap();
+        buffer.upload_from(&elements).unwrap();
         assert_eq!(second.to_vec().unwrap(), [7; 3000]);
         ops::copy_into(buffer.view(&[3000]).unwrap(), &mut second, &streams[1]).unwrap();
         let (second, mut back) = (second.into_buffer(), vec![0; 3000]);
-        second.download_by(route, &mut back).unwrap();
+        second.download_into(&mut back).unwrap();
         assert!(back == elements);
     });
 }
 
 fn lengths_are_checked(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let mut buffer = device.upload(&[1u32, 2, 3]).unwrap();
     let error = buffer.upload_from(&[1]).unwrap_err();
     assert!(error.to_string().contains("1 element ") && error.to_string().contains('3'), "{error}");
@@ -133,7 +134,7 @@ fn lengths_are_checked(setup: &Setup) {
 /// Transposes and transposes back over several streams, with no wait in the program.
 fn uses_on_many_streams_are_ordered(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let elements: Vec<u32> = Random::new(7).elements(40 * 50);
         let streams: Vec<_> = (0..4).map(|_| device.stream().unwrap()).collect();
         let source = device.upload(&elements).unwrap();
@@ -161,7 +162,7 @@ fn uses_on_many_streams_are_ordered(setup: &Setup) {
 /// reads are queued.
 fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let elements: Vec<u32> = Random::new(8).elements(33 * 65);
         let zeros = device.zeros::<u32>(elements.len()).unwrap();
         let mut shared = device.upload(&elements).unwrap();
@@ -185,7 +186,7 @@ fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
 }
 
 fn halves_of_one_buffer(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let elements: Vec<u32> = Random::new(9).elements(20 * 40);
     let mut buffer = device.upload(&elements).unwrap();
     let whole = buffer.view_mut(&[20, 40]).unwrap();
@@ -200,7 +201,7 @@ fn halves_of_one_buffer(setup: &Setup) {
 
 fn buffers_and_streams_may_be_dropped_with_work_queued(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let elements: Vec<u32> = Random::new(10).elements(64 * 32);
         let mut result = device.zeros::<u32>(elements.len()).unwrap();
         {
@@ -216,7 +217,7 @@ fn buffers_and_streams_may_be_dropped_with_work_queued(setup: &Setup) {
 }
 
 fn two_devices_do_not_mix(setup: &Setup) {
-    let (one, other) = (device(setup), device(setup));
+    let (one, other) = (setup.device(), setup.device());
     let source = one.upload(&[1u32, 2]).unwrap();
     let mut result = other.upload(&[0u32; 2]).unwrap();
     let mut here = one.upload(&[0u32; 2]).unwrap();
@@ -236,7 +237,7 @@ fn two_devices_do_not_mix(setup: &Setup) {
 
 /// Each stream has a handle of the device for its buffers, and all handles are one device.
 fn a_buffer_of_a_stream_is_of_its_device(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let stream = device.stream().unwrap();
     let source = device.array(&[2, 3], &[1_u32, 2, 3, 4, 5, 6]).unwrap();
     let mut result = device.alloc_array_on(&[3, 2], &stream).unwrap();
@@ -248,6 +249,39 @@ fn a_buffer_of_a_stream_is_of_its_device(setup: &Setup) {
     assert_eq!(again.device(), result.device());
     drop(stream);
     assert_eq!(result.to_vec().unwrap(), [1, 4, 2, 5, 3, 6]);
+}
+
+/// An error for want of memory names lines of the program, not of this crate.
+fn an_operation_allocates_for_the_line_that_calls_it(setup: &Setup) {
+    let device = setup.device();
+    let normalization = Normalization::new(1.0 / 255.0, &[0.5; 3], &[0.5; 3]).unwrap();
+    let flat = device.array(&[288], &[1.5_f32; 288]).unwrap();
+    let matrix = device.array(&[96, 3], &[1.5_f32; 288]).unwrap();
+    let bytes = device.array(&[2, 6, 8, 3], &[7_u8; 288]).unwrap();
+    let _kept: [Box<dyn Any>; 17] = [
+        Box::new(device.zeros::<u8>(300).unwrap()),
+        Box::new(ops::permute(&matrix, &[1, 0]).unwrap()),
+        Box::new(ops::contiguous(&matrix).unwrap()),
+        Box::new(ops::transpose(&matrix).unwrap()),
+        Box::new(ops::mul(2.0, &flat).unwrap()),
+        Box::new(ops::add(&flat, &flat).unwrap()),
+        Box::new(ops::triad(&flat, 2.0, &flat).unwrap()),
+        Box::new(ops::sum(&flat, None).unwrap()),
+        Box::new(ops::min(&flat, None).unwrap()),
+        Box::new(ops::max(&matrix, 1).unwrap()),
+        Box::new(ops::argmax(&flat, None).unwrap()),
+        Box::new(ops::dot(&flat, &flat).unwrap()),
+        Box::new(ops::softmax(&matrix).unwrap()),
+        Box::new(ops::mean_variance(&matrix).unwrap()),
+        Box::new(ops::cast::<f64, f32>(&flat).unwrap()),
+        Box::new(ops::normalize::<f32>(&bytes, &normalization).unwrap()),
+        Box::new(ops::affine::<f32, u8>(&bytes, Affine::scale(2.0)).unwrap()),
+    ];
+    let blocks = device.allocator().snapshot().segments.into_iter().flat_map(|segment| segment.blocks);
+    let sites: Vec<String> = blocks.filter_map(|block| block.site).collect();
+    // Three operands, and two results of `mean_variance`.
+    assert_eq!(sites.len(), 3 + 17 + 1, "{sites:?}");
+    assert!(sites.iter().all(|site| site.starts_with(concat!(file!(), ":"))), "{sites:?}");
 }
 
 fn a_failed_drop_is_kept(setup: &Setup) {
@@ -276,7 +310,7 @@ fn queue_sevens<'p>(program: &'p Program, device: &Device, stream: &Stream) -> (
 
 fn a_dropped_stream_that_cannot_be_recorded_is_waited_for(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let program = Program::new(&setup.driver);
     let stream = device.stream().unwrap();
     let (host, _buffer) = queue_sevens(&program, &device, &stream);
@@ -290,7 +324,7 @@ fn a_dropped_stream_that_cannot_be_recorded_is_waited_for(setup: &Setup) {
 
 fn all_streams_are_waited_for_though_one_wait_fails(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let program = Program::new(&setup.driver);
     let streams = [(); 2].map(|()| device.stream().unwrap());
     let queued = [0, 1].map(|i| queue_sevens(&program, &device, &streams[i]));
@@ -301,7 +335,7 @@ fn all_streams_are_waited_for_though_one_wait_fails(setup: &Setup) {
 }
 
 fn spinning_for_long_is_refused(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.device();
     let error = ops::spin(&device, Duration::from_secs(60), device.default_stream()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.to_string().contains("60s"), "{error}");
@@ -310,8 +344,8 @@ fn spinning_for_long_is_refused(setup: &Setup) {
 }
 
 /// Uses everything: a transpose over two streams, with an event between them, and back.
-fn everything(driver: Arc<Trace>) -> Result<()> {
-    let device = Device::with_driver(driver)?;
+fn everything(setup: &Setup, driver: Arc<Trace>) -> Result<()> {
+    let device = setup.open(driver)?;
     let elements: Vec<u32> = (0..48).collect();
     let mut source = device.zeros::<u32>(48)?;
     source.upload_from(&elements)?;
@@ -341,14 +375,14 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
 
 fn every_call_may_fail(setup: &Setup) {
     let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    everything(clean.clone()).unwrap();
+    everything(setup, clean.clone()).unwrap();
     let calls = clean.calls();
     assert!(clean.live().is_empty() && calls.iter().any(|call| matches!(call, Call::Launch { .. })));
     let closing = calls.iter().position(|call| matches!(call, Call::ModuleUnload { .. })).unwrap();
     for (index, call) in calls.iter().enumerate() {
         let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
         trace.fail_nth(index);
-        let outcome = everything(trace.clone());
+        let outcome = everything(setup, trace.clone());
         assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
         // Closing the device can report its failures to no caller.
         if outcome.is_err() || index < closing {

@@ -8,6 +8,8 @@
 
 mod backend;
 mod debug_build;
+#[path = "../hooked.rs"]
+mod hooked;
 #[path = "../long.rs"]
 mod long;
 mod naive;
@@ -43,6 +45,7 @@ mod memory;
 mod modules;
 mod packed;
 mod permutes;
+mod reuse;
 mod rows;
 #[cfg(feature = "interp")]
 mod random;
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         host::cases(),
         transfers::cases(),
         attacks::cases(),
+        reuse::cases(),
         arithmetic::cases(),
         axes::cases(),
         integers::cases(),

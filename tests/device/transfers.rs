@@ -1,22 +1,28 @@
 //! Copies that borrow host memory for a scope or own it in flight, and page-locked memory.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use warpstride::device::Device;
 use warpstride::driver::trace::{Call, Method, Trace};
-use warpstride::memory::PinnedMemory;
+use warpstride::driver::{Copy3d, Pitched, Place, StreamHandle};
+use warpstride::memory::{PinnedMemory, Route};
 use warpstride::transfer::{HostSlice, HostSliceMut, InFlight};
 use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::Random;
-use crate::permutes::device;
 
 cases! {
     Any borrowed_copies_come_back,
     Any owned_copies_give_their_memory_back,
     Any parts_go_by_boxes_in_every_direction,
     Any a_frame_goes_round_without_an_allocation,
+    Any ordinary_memory_is_staged_in_the_order_of_the_stream,
+    Any page_locked_memory_is_never_staged,
+    Any copies_begin_and_end_in_a_registered_page,
+    Any copies_reach_over_registered_memory,
+    Any memory_of_one_page_is_registered_once,
+    Any without_slots_the_driver_copies_ordinary_memory,
     Any shapes_and_devices_are_checked,
     Any a_failed_copy_gives_its_memory_back,
     Any what_is_empty_asks_nothing_of_the_driver,
@@ -26,7 +32,7 @@ cases! {
 
 fn borrowed_copies_come_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let elements: Vec<u32> = Random::new(1).elements(1500);
         let pinned = device.pinned_from(&elements[500..1000]).unwrap();
@@ -59,7 +65,7 @@ fn borrowed_copies_come_back(setup: &Setup) {
 
 fn owned_copies_give_their_memory_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let elements: Vec<u16> = Random::new(2).elements(999);
         let mut combined = device.write_combined::<u16>(999).unwrap();
@@ -90,7 +96,7 @@ fn owned_copies_give_their_memory_back(setup: &Setup) {
 /// within the device, and back; what lies around stays.
 fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
         let stream = device.stream().unwrap();
         let source: Vec<u32> = Random::new(3).elements(6 * 8 * 10);
         let block = |from: [usize; 3]| {
@@ -123,7 +129,7 @@ fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
 /// The `out=` form: one pinned buffer for all frames, on both ways of lending it.
 fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let stream = device.stream().unwrap();
     let mut frame = device.alloc_array::<f32>(&[3, 21, 38]).unwrap();
     let mut host = device.pinned_zeros::<f32>(frame.len()).unwrap();
@@ -143,8 +149,188 @@ fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
     }
 }
 
+/// Returns the number of copies between host and device since call `from` on other streams than
+/// these: the engine has streams of its own.
+fn staged(trace: &Trace, from: usize, streams: &[StreamHandle]) -> usize {
+    let elsewhere = |call: &&Call| match call {
+        Call::CopyH2d { stream, .. } | Call::CopyD2h { stream, .. } => !streams.contains(stream),
+        _ => false,
+    };
+    trace.calls()[from..].iter().filter(elsewhere).count()
+}
+
+/// A staged copy overtakes no work that is queued before it, and none behind it comes too early.
+fn ordinary_memory_is_staged_in_the_order_of_the_stream(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let trace = Arc::new(Trace::new(Arc::clone(driver)));
+        let device = setup.open(trace.clone()).unwrap();
+        device.set_route(Route::Staged(2.try_into().unwrap()));
+        let (one, other) = (device.stream().unwrap(), device.stream().unwrap());
+        let streams = [&one, &other, device.default_stream()].map(|stream| stream.handle());
+        let elements: Vec<u32> = Random::new(5).elements(3000);
+        let mut first = device.array(&[3, 1000], &[7_u32; 3000]).unwrap();
+        let [mut old, mut new] = [(); 2].map(|()| device.alloc_array::<u32>(&[3, 1000]).unwrap());
+        let (mut part, mut columns, mut whole) = (vec![0; 1000], [0; 6], vec![0; 3000]);
+        let before = trace.calls().len();
+        ops::copy_into(&first, &mut old, &other).unwrap();
+        one.scope(|s| {
+            s.upload(&elements, &mut first)?;
+            ops::copy_into(&first, &mut new, s.stream())?;
+            s.download(&new, &mut whole)?;
+            ops::fill_into(1_u32, new.view_mut(), &other)?;
+            // Rows apart are the driver's.
+            s.download(first.slice(1, 1..3, 1)?, &mut columns)?;
+            s.download(first.slice(0, 1..2, 1)?, &mut part)
+        })
+        .unwrap();
+        assert!(whole == elements && part == elements[1000..2000] && columns[..2] == elements[1..3]);
+        assert_eq!(staged(&trace, before, &streams), 3);
+        assert_eq!(old.to_vec().unwrap(), [7; 3000]);
+        let before = trace.calls().len();
+        ops::copy_into(&new, &mut old, &other).unwrap();
+        let flight = one.upload(whole, &mut new).unwrap();
+        ops::copy_into(&new, &mut first, &other).unwrap();
+        let back = one.download(&first, vec![0; 3000].into_boxed_slice()).unwrap();
+        assert!(flight.wait().unwrap() == elements && *back.wait().unwrap() == elements);
+        assert_eq!(staged(&trace, before, &streams), 2);
+        assert!(old.to_vec().unwrap() == [1; 3000]);
+    });
+}
+
+fn page_locked_memory_is_never_staged(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = setup.open(trace.clone()).unwrap();
+    let stream = device.stream().unwrap();
+    let mut array = device.array(&[3000], &[7_u32; 3000]).unwrap();
+    device.set_route(Route::Staged(2.try_into().unwrap()));
+    let (before, stats) = (trace.calls().len(), device.stats());
+    let mut pinned = device.pinned::<u32>(3000).unwrap();
+    let mut memory = vec![0_u32; 3000];
+    stream.scope(|s| s.download(&array, s.register(&mut memory)?)).unwrap();
+    stream.scope(|s| s.download(&array, &mut pinned)).unwrap();
+    let pinned = stream.upload(pinned, &mut array).unwrap().wait().unwrap();
+    let mut combined = device.write_combined(3000).unwrap();
+    combined.fill(7);
+    stream.upload(combined, &mut array).unwrap().wait().unwrap();
+    assert!(pinned[..] == memory && memory == [7; 3000]);
+    assert_eq!(staged(&trace, before, &[stream.handle()]), 0);
+    let copies = device.stats().since(&stats);
+    assert_eq!(copies.calls_of("copy_h2d") + copies.calls_of("copy_d2h"), 4);
+}
+
+const ROWS: usize = 50;
+const COLUMNS: usize = 1000;
+
+/// A scope locks whole pages. Another scope, a copy that waits and boxes of rows use what lies in
+/// the first and the last one besides.
+fn copies_begin_and_end_in_a_registered_page(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = setup.open(Arc::clone(driver)).unwrap();
+        let streams = [(); 2].map(|()| device.stream().unwrap());
+        let mut pixels: Vec<u8> = Random::new(7).elements(ROWS * COLUMNS);
+        let expected = pixels.clone();
+        let mut image = device.alloc_array::<u8>(&[ROWS, COLUMNS]).unwrap();
+        let mut below = device.alloc::<u8>(20 * COLUMNS).unwrap();
+        let mut left = device.alloc_array::<u8>(&[20, COLUMNS / 2]).unwrap();
+        streams[0]
+            .scope(|s| {
+                let (above, rest) = pixels.split_at_mut(20 * COLUMNS);
+                let (middle, rest) = rest.split_at_mut(10 * COLUMNS);
+                let middle = s.register(middle)?.into_slice();
+                let (first, second) = image.view_mut().split_at(0, 20)?;
+                let (second, third) = second.split_at(0, 10)?;
+                s.upload(&*above, first)?;
+                s.upload(&*middle, second)?;
+                streams[1].scope(|other| other.upload(&*rest, third))?;
+                below.upload_from(rest)?;
+                let half = Layout::row_major(&[20, COLUMNS])?.slice(1, ..COLUMNS / 2, 1)?;
+                streams[1].scope(|other| other.upload(HostSlice::with_layout(rest, half)?, &mut left))?;
+                rest.fill(0);
+                streams[1].scope(|other| other.download(image.slice(0, 30.., 1)?, &mut *rest))
+            })
+            .unwrap();
+        assert!(image.to_vec().unwrap() == expected && pixels == expected);
+        assert!(below.download().unwrap() == expected[30 * COLUMNS..]);
+        let halves = expected[30 * COLUMNS..].chunks(COLUMNS).flat_map(|row| &row[..COLUMNS / 2]);
+        assert!(left.to_vec().unwrap().iter().eq(halves));
+    });
+}
+
+/// Callers of the driver may copy all of it at once, as rows too.
+fn copies_reach_over_registered_memory(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = setup.open(Arc::clone(driver)).unwrap();
+        let (driver, stream) = (device.driver(), device.stream().unwrap());
+        let mut pixels: Vec<u8> = Random::new(8).elements(ROWS * COLUMNS);
+        let expected = pixels.clone();
+        let array = device.zeros::<u8>(ROWS * COLUMNS).unwrap();
+        device.synchronize().unwrap();
+        let memory = NonNull::from(pixels.as_mut_slice()).cast::<u8>();
+        let at = |offset| NonNull::new(memory.as_ptr().wrapping_add(offset)).unwrap();
+        let locked = [at(9_000), at(30_000)];
+        for part in locked {
+            // SAFETY: the vector has these bytes and outlives the registration.
+            unsafe { driver.register_host(part, 5_000) }.unwrap();
+        }
+        let side = |place| Pitched { place, row_pitch: COLUMNS, slice_pitch: 10 * COLUMNS };
+        let (on_host, on_device) = (side(Place::Host(memory.as_ptr())), side(Place::Device(array.address())));
+        let left = Copy3d { dst: on_device, src: on_host, width: 600, height: 10, depth: 5 };
+        // SAFETY: both sides have these bytes, which nothing else uses before the wait.
+        unsafe { driver.copy_3d(&left, stream.handle()) }.unwrap();
+        stream.synchronize().unwrap();
+        let is_left = |at: usize| at % COLUMNS < 600;
+        let found = array.download().unwrap();
+        assert!((0..found.len()).all(|at| found[at] == if is_left(at) { expected[at] } else { 0 }));
+        // SAFETY: as above.
+        unsafe { driver.copy_h2d(array.address(), memory.as_ptr(), expected.len(), stream.handle()) }.unwrap();
+        stream.synchronize().unwrap();
+        // SAFETY: nothing else uses the vector, here and below.
+        unsafe { memory.write_bytes(0, expected.len()) };
+        // SAFETY: as above.
+        unsafe { driver.copy_d2h(memory.as_ptr(), array.address(), expected.len(), stream.handle()) }.unwrap();
+        stream.synchronize().unwrap();
+        for part in locked {
+            // SAFETY: registered above, and no work uses it.
+            unsafe { driver.unregister_host(part) }.unwrap();
+        }
+        assert!(pixels == expected);
+    });
+}
+
+fn memory_of_one_page_is_registered_once(setup: &Setup) {
+    let device = setup.device();
+    let mut memory = vec![0_u8; 20_000];
+    let page = memory.as_ptr().align_offset(4096) + 4096;
+    let registered = device.default_stream().scope(|s| {
+        let (first, second) = memory.split_at_mut(page + 100);
+        s.register(&mut first[page - 50..])?;
+        s.register(&mut second[100..200]).map(drop)
+    });
+    assert_eq!(registered.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(device.stats().memory.registered.bytes, 0);
+}
+
+/// Without memory for slots ordinary memory is still copied, and the statistics show the wait.
+fn without_slots_the_driver_copies_ordinary_memory(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = setup.open(trace.clone()).unwrap();
+    device.set_route(Route::Staged(2.try_into().unwrap()));
+    device.set_pinned_limit(0);
+    let stream = device.stream().unwrap();
+    let elements: Vec<u32> = Random::new(6).elements(3000);
+    let mut array = device.alloc_array::<u32>(&[3000]).unwrap();
+    let (before, stats) = (trace.calls().len(), device.stats());
+    let host = stream.upload(elements.clone(), &mut array).unwrap().wait().unwrap();
+    assert!(host == elements && staged(&trace, before, &[stream.handle()]) == 0);
+    let copies = device.stats().since(&stats);
+    assert!(copies.calls_of("copy_h2d") > 0 && copies.can_synchronize > 0, "{copies}");
+    device.set_pinned_limit(64 << 20);
+    assert!(stream.download(&array, host).unwrap().wait().unwrap() == elements);
+    assert_eq!(staged(&trace, before, &[stream.handle()]), 1);
+}
+
 fn shapes_and_devices_are_checked(setup: &Setup) {
-    let (device, other) = (device(setup), device(setup));
+    let (device, other) = (setup.device(), setup.device());
     let stream = device.stream().unwrap();
     let mut array = device.alloc_array::<u8>(&[2, 3]).unwrap();
     let mut elsewhere = other.alloc_array::<u8>(&[2, 3]).unwrap();
@@ -188,7 +374,7 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
 fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = Device::with_driver(trace.clone()).unwrap();
+        let device = setup.open(trace.clone()).unwrap();
         // That of the zeros, so that no event orders the two.
         let stream = device.default_stream().clone();
         let mut array = device.alloc_array::<u64>(&[4]).unwrap();
@@ -219,7 +405,7 @@ fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
 
 fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     let mut array = device.alloc_array::<f64>(&[0, 3]).unwrap();
     let before = trace.calls().len();
     let (pinned, combined) = (device.pinned_zeros::<f64>(0).unwrap(), device.write_combined::<f64>(0).unwrap());
@@ -233,7 +419,7 @@ fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
 
 fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
+    let device = setup.open(trace.clone()).unwrap();
     device.set_pinned_limit(10 << 12);
     let buffers = [3, 4].map(|pages| device.pinned::<u8>(pages << 12).unwrap());
     let error = device.pinned::<u32>(4 << 10).unwrap_err();
@@ -254,8 +440,8 @@ fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
 }
 
 /// Uses all copies and all kinds of memory once.
-fn everything(driver: Arc<Trace>) -> Result<()> {
-    let device = Device::with_driver(driver)?;
+fn everything(setup: &Setup, driver: Arc<Trace>) -> Result<()> {
+    let device = setup.open(driver)?;
     let stream = device.stream()?;
     let elements: Vec<u32> = (0..48).collect();
     let mut array = device.alloc_array::<u32>(&[6, 8])?;
@@ -287,15 +473,14 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
 
 fn every_call_of_a_copy_may_fail(setup: &Setup) {
     let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    everything(clean.clone()).unwrap();
+    everything(setup, clean.clone()).unwrap();
     assert!(clean.live().is_empty(), "{:?}", clean.live());
     for (index, call) in clean.calls().iter().enumerate() {
         let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
         trace.fail_nth(index);
         // Where a drop or a look at parked memory fails, the rest gives the right values.
-        if let Err(error) = everything(trace.clone()) {
+        if let Err(error) = everything(setup, trace.clone()) {
             assert!(error.to_string().contains("injected"), "failing {call}: {error}");
         }
-        assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
     }
 }

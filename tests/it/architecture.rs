@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up; a module imports from its own level and below.
 const LEVELS: &[&[&str]] = &[
-    &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx", "sync"],
+    &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx", "random", "sync"],
     &["interp"],
     &["driver"],
     &["alloc"],

@@ -14,6 +14,9 @@ mod counters;
 mod examples;
 #[cfg(feature = "interp")]
 mod explain;
+#[cfg(feature = "interp")]
+#[path = "../hooked.rs"]
+mod hooked;
 mod in_place;
 #[cfg(feature = "interp")]
 mod interp;

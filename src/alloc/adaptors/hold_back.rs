@@ -1,35 +1,43 @@
 //! Holds a producer back that is faster than the device.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::pass_on;
-use crate::alloc::{Allocate, Block, Lane, Request, lock};
+use crate::alloc::{Allocate, Block, Lane, Request};
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::Result;
+use crate::sync::lock;
 
 /// An allocator that waits before it allocates, while the bytes in use and the freed bytes whose
 /// work still runs are more than a limit together.
 ///
 /// A program that queues work faster than the device does it frees buffers that the device has not
 /// come to yet. Without a limit it queues ever more work, whatever its allocator does. This one
-/// makes it wait for the oldest of that work. It never waits for bytes in use: only the program
-/// itself can free those.
+/// makes it wait for the oldest of that work, and all other threads that allocate wait with it. A
+/// free waits for none of them. It never waits for bytes in use: only the program itself can free
+/// those.
 #[derive(Debug)]
 pub struct HoldBack<A> {
     inner: A,
     driver: Arc<dyn Driver>,
     bytes: u64,
     state: Mutex<State>,
+    /// A thread's wait for an event has ended.
+    waited: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    live: u64,
+    /// Bytes in use or requested, and a request may be of any number.
+    live: u128,
     /// Freed bytes behind an event each, the oldest first.
     behind: VecDeque<(EventHandle, u64)>,
-    /// Their sum.
+    /// Freed bytes whose work may still run: those behind an event, those that a thread waits for,
+    /// and those that no event stands for.
     queued: u64,
+    /// Threads that wait for an event, without the lock.
+    waiting: usize,
     /// Freed bytes by lane that no event stands for yet.
     unrecorded: BTreeMap<u32, (StreamHandle, u64)>,
     /// Events to use again.
@@ -39,7 +47,7 @@ struct State {
 impl<A: Allocate> HoldBack<A> {
     /// Wraps `inner`, whose memory and streams are the driver's.
     pub fn new(inner: A, driver: Arc<dyn Driver>, bytes: u64) -> Self {
-        Self { inner, driver, bytes, state: Mutex::default() }
+        Self { inner, driver, bytes, state: Mutex::default(), waited: Condvar::new() }
     }
 
     /// Records an event for what a lane has freed, if it may.
@@ -59,10 +67,12 @@ impl<A: Allocate> HoldBack<A> {
         Ok(())
     }
 
-    /// Waits for the oldest work until `bytes` more are within the limit, or no work is left. It
-    /// waits without the lock, so that no free on another thread waits with it.
-    fn make_room(&self, bytes: u64) -> Result<MutexGuard<'_, State>> {
-        let needed = |state: &State| state.live.saturating_add(state.queued).saturating_add(bytes) > self.bytes;
+    /// Waits for the oldest work until `bytes` more are within the limit, or no work is left, and
+    /// counts them as live. It waits without the lock, so that no free on another thread waits with
+    /// it.
+    fn make_room(&self, bytes: u64) -> Result<()> {
+        let bytes = u128::from(bytes);
+        let needed = |state: &State| state.live + u128::from(state.queued) + bytes > u128::from(self.bytes);
         let mut state = lock(&self.state);
         while needed(&state) {
             if state.behind.is_empty() {
@@ -70,16 +80,27 @@ impl<A: Allocate> HoldBack<A> {
                     self.record(&mut state, lane)?;
                 }
             }
-            let Some((event, passed)) = state.behind.pop_front() else { break };
+            let Some((event, passed)) = state.behind.pop_front() else {
+                if state.waiting == 0 {
+                    break;
+                }
+                // Another thread has the last event.
+                state = self.waited.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            state.waiting += 1;
             drop(state);
             // SAFETY: the event lives until the drop; out of the list, it is this thread's alone.
             let waited = unsafe { self.driver.event_synchronize(event) };
             state = lock(&self.state);
+            state.waiting -= 1;
             state.spare.push(event);
             state.queued -= passed;
+            self.waited.notify_all();
             waited?;
         }
-        Ok(state)
+        state.live += bytes;
+        Ok(())
     }
 }
 
@@ -108,16 +129,14 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
     }
 
     unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
-        let mut state = self.make_room(request.bytes)?;
+        self.make_room(request.bytes)?;
         // SAFETY: as the caller promises.
-        let block = unsafe { self.inner.alloc(request) }?;
-        state.live += block.bytes;
-        Ok(block)
+        unsafe { self.inner.alloc(request) }.inspect_err(|_| lock(&self.state).live -= u128::from(request.bytes))
     }
 
     unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
         let state = &mut *lock(&self.state);
-        state.live -= block.bytes;
+        state.live -= u128::from(block.bytes);
         state.queued += block.bytes;
         let unrecorded = state.unrecorded.entry(lane.id).or_insert((lane.stream, 0));
         unrecorded.1 += block.bytes;

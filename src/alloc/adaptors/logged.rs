@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::pass_on;
-use crate::alloc::{Allocate, Block, Lane, Request, lock};
+use crate::alloc::{Allocate, Block, Lane, Request};
 use crate::error::Result;
+use crate::sync::lock;
 
 /// The first line of a log, as RMM's logging adaptor writes it.
 pub(in crate::alloc) const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
@@ -16,6 +17,10 @@ pub(in crate::alloc) const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stre
 /// An allocator that writes a line for each allocation and free, in RMM's columns:
 /// `Thread,Time,Action,Pointer,Size,Stream`. The time is of the day in UTC, and the stream is the
 /// lane's number. [`replay`](crate::alloc::replay) reads such logs.
+///
+/// The lines of one address have the order of its calls, whatever threads make them: a free is
+/// written before the call, and an allocation after it. Threads wait for each other's lines, but
+/// not for each other's calls.
 ///
 /// A line that cannot be written is left out: an allocation does not fail because a disk is full.
 pub struct Logged<A> {
@@ -30,12 +35,14 @@ impl<A: Allocate> Logged<A> {
         Self { inner, out: Mutex::new(out) }
     }
 
-    fn line(&self, out: &mut dyn Write, action: &str, address: u64, bytes: u64, lane: &Lane) {
+    fn line(&self, action: &str, block: &Block, lane: &Lane) {
+        let mut out = lock(&self.out);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (seconds, micros) = (now.as_secs() % 86_400, now.subsec_micros());
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         let thread = thread_number();
         let time = format_args!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}");
+        let Block { address, bytes, .. } = block;
         let _ = writeln!(out, "{thread},{time},{action},{address:#x},{bytes},{:#x}", lane.id);
     }
 }
@@ -60,17 +67,14 @@ unsafe impl<A: Allocate> Allocate for Logged<A> {
     pass_on!(lanes rest figures);
 
     unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
-        // Locked around the call: the lines have the order of the calls.
-        let mut out = lock(&self.out);
         // SAFETY: as the caller promises.
         let block = unsafe { self.inner.alloc(request) }?;
-        self.line(&mut *out, "allocate", block.address, block.bytes, request.lane);
+        self.line("allocate", &block, request.lane);
         Ok(block)
     }
 
     unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
-        let mut out = lock(&self.out);
-        self.line(&mut *out, "free", block.address, block.bytes, lane);
+        self.line("free", &block, lane);
         // SAFETY: as the caller promises.
         unsafe { self.inner.free(block, lane) }
     }

@@ -1,13 +1,6 @@
-//! The allocator of devices: it keeps freed memory for the next request.
-//!
-//! Each lane has lists of free blocks by their exact size. A request that finds one there, a hit,
-//! touches nothing that lanes share, whatever the size. Every other request, a miss, goes to the
-//! arena behind one lock: it looks for a block to split, merges what the lanes hold, gives segments
-//! back, and takes new ones, in this order. The lists are behind a lock for each lane, and nothing
-//! is lock-free but sums that one lane writes.
-//!
-//! Work on a lane's stream orders the uses of its blocks. A block goes to another lane once an
-//! event shows that its last use has run, or after that lane's stream was made to wait for one.
+//! The allocator of devices. Lists of a lane's free blocks serve hits (`lane`), and the arena
+//! serves misses (`arena`, `miss`). The lists are behind a lock for each lane, the arena is behind
+//! one lock, and nothing is lock-free but sums that one lane writes.
 
 mod arena;
 mod brief;
@@ -25,16 +18,26 @@ use self::clock::{Clock, Events, too_many_lanes};
 use self::lane::{Holder, Slot, Sums, add, still};
 use self::pages::Pages;
 use self::policy::GRANULE;
-use super::lock;
 use super::upstream::{OfDriver, Simulated, Upstream};
 use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// Most lanes at a time.
 const MOST_LANES: usize = 1 << 16;
 
-/// An allocator that keeps freed memory for the next request. See the module's text.
+/// An allocator that keeps freed memory for the next request.
+///
+/// Each lane has lists of free blocks by their exact size. A request that finds one there, a hit,
+/// touches nothing that lanes share, whatever the size. Every other request, a miss, locks what
+/// lanes share: it looks for a block to split, merges the free blocks of all lanes with their
+/// neighbours, gives memory back to the driver, and takes new memory, in this order. It goes beyond
+/// 17/16 of the most that was in use only where nothing else helps.
+///
+/// Work on a lane's stream orders the uses of its blocks. A block goes to another lane once an
+/// event shows that its last use has run, or after that lane's stream was made to wait for one. So
+/// neither call makes the host wait, unless the driver fails or has no pool and no memory left.
 ///
 /// [`Figures::peak_active`] is the most that a miss or a call of [`Allocate::figures`] saw: a hit
 /// compares nothing.

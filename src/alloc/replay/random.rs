@@ -1,6 +1,7 @@
 //! Logs from a seed, which are hard on allocators: sizes hardly ever come back.
 
 use super::log::Log;
+use crate::random::SplitMix64;
 
 /// Bounds of the sizes, in bytes.
 const LEAST: f64 = 512.0;
@@ -14,7 +15,7 @@ impl Log {
     /// 512 B to 2 GiB, up to 20 GiB in use, and blocks that are freed in random order. One in eight
     /// is freed on another stream than it was allocated on. The same seed gives the same log.
     pub fn random(seed: u64, operations: usize) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random(SplitMix64(seed));
         let (mut log, mut live, mut active) = (Self::default(), Vec::new(), 0);
         while log.operations().len() < operations {
             let bytes = (LEAST * (MOST / LEAST).powf(random.unit())) as u64;
@@ -34,24 +35,17 @@ impl Log {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
+/// The records name logs by their seeds, so these numbers must stay as they are.
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
     /// A number below `bound`, whose bias is below `bound / 2^64`.
     fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.0.draw()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from 0 to 1.
     fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

@@ -9,9 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::model::{Model, Random, Work};
-use super::{Allocate, Block, BlockState, Caching, Lane, Request, lock};
+use super::{Allocate, Block, BlockState, Caching, Lane, Request};
 use crate::driver::StreamHandle;
 use crate::error::ErrorKind;
+use crate::sync::lock;
 
 /// A block in use, with the lane that used it last.
 struct Held {

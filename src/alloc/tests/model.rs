@@ -4,23 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use crate::alloc::lock;
 use crate::alloc::upstream::{Taken, Upstream};
 use crate::driver::{EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
-
-/// SplitMix64.
-#[derive(Debug)]
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
+pub(super) use crate::random::SplitMix64 as Random;
+use crate::sync::lock;
 
 /// For each stream, the number of its pieces of work that come before.
 type Clock = HashMap<u64, u64>;

@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use super::model::Random;
 use crate::alloc::upstream::{Taken, Upstream};
-use crate::alloc::{Allocate, Block, BlockState, Caching, Lane, Request, lock};
+use crate::alloc::{Allocate, Block, BlockState, Caching, Lane, Request};
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 const THREADS: usize = 4;
 /// One for each thread, and one for all.

@@ -12,15 +12,19 @@ use warpstride::driver::DriverKind;
 use warpstride::error::counted;
 use warpstride::roofline::table::Table;
 
+use crate::cli::open;
 use crate::cli::output::{self, Output};
-use crate::cli::{args, open};
 
 /// Bytes of the buffers.
 const SIZES: [u64; 5] = [512, 64 << 10, 1 << 20, 64 << 20, 1 << 30];
 /// The software GPU's memory is the host's.
 const MOST_SOFT: u64 = 1 << 20;
+/// Pairs of an allocation and a free for each figure on a GPU.
+const PAIRS: u32 = 1_000_000;
+/// The software GPU has no bars, and a debug build is slow.
+const PAIRS_SOFT: u32 = 10_000;
 /// Pairs of the driver's own, which are slower.
-const MOST_UNCACHED: u32 = 1000;
+const PAIRS_UNCACHED: u32 = 1000;
 const THREADS: [usize; 2] = [1, 8];
 
 /// Nanoseconds of a pair of one size; `null` for the software GPU's own memory, whose times mean
@@ -40,40 +44,41 @@ struct Threads {
     pairs_per_second: f64,
 }
 
-pub(in crate::cli) fn run(args: &args::AllocBench, backend: Backend, output: &Output) -> Result<()> {
+pub(in crate::cli) fn run(backend: Backend, output: &Output) -> Result<()> {
     let device = open(backend, output)?;
     let is_soft = device.info().kind == DriverKind::Soft;
     let most = if is_soft { MOST_SOFT } else { device.info().memory_bytes / 4 };
+    let each = if is_soft { PAIRS_SOFT } else { PAIRS };
     let progress = output.progress(1);
     let (mut pairs, mut synchronizing) = (Vec::new(), 0);
     for bytes in SIZES.into_iter().filter(|&bytes| bytes <= most) {
         progress.doing(counted(bytes, "byte").to_string());
-        let (cache_ns, calls) = cached(&device, bytes, args.pairs)?;
+        let (cache_ns, calls) = cached(&device, bytes, each)?;
         synchronizing += calls;
         let uncached = |pool: bool| {
             let measured = !is_soft && (!pool || device.driver().has_pool());
-            measured
-                .then(|| pair_without_cache(device.driver(), pool, bytes, args.pairs.min(MOST_UNCACHED)))
-                .transpose()
+            measured.then(|| pair_without_cache(device.driver(), pool, bytes, PAIRS_UNCACHED)).transpose()
         };
         pairs.push(Pair { bytes, cache_ns, pool_ns: uncached(true)?, driver_ns: uncached(false)? });
     }
     let mut threads = Vec::new();
     for count in THREADS {
         progress.doing(counted(count, "thread").to_string());
-        threads.push(Threads { threads: count, pairs_per_second: together(&device, count, args.pairs)? });
+        let (pairs_per_second, calls) = together(&device, count, each)?;
+        synchronizing += calls;
+        threads.push(Threads { threads: count, pairs_per_second });
     }
     drop(progress);
     let scaling = threads[1].pairs_per_second / threads[0].pairs_per_second;
     let document = json!({
         "device": output::info_json(device.info()),
-        "pairs": args.pairs,
+        "pairs": each,
         "sizes": pairs,
         "threads": threads,
         "scaling": scaling,
         "synchronizing_calls": synchronizing,
     });
-    output.result(&text(&pairs, &threads, scaling, synchronizing), document)
+    output.result(&text(&pairs, each, &threads, scaling, synchronizing), document)
 }
 
 /// Returns the nanoseconds of a pair that hits the cache, and the calls that can synchronise.
@@ -89,14 +94,15 @@ fn cached(device: &Device, bytes: u64, pairs: u32) -> Result<(f64, u64)> {
     Ok((took.as_nanos() as f64 / f64::from(pairs), device.stats().can_synchronize - before))
 }
 
-/// Returns the pairs a second of `count` threads together.
-fn together(device: &Device, count: usize, pairs: u32) -> Result<f64> {
+/// Returns the pairs a second of `count` threads together, and the calls that can synchronise.
+fn together(device: &Device, count: usize, pairs: u32) -> Result<(f64, u64)> {
     let mut streams = Vec::new();
     for _ in 0..count {
         let stream = device.stream()?;
         drop(device.alloc_on::<u8>(4096, &stream)?);
         streams.push(stream);
     }
+    let before = device.stats().can_synchronize;
     let start = Instant::now();
     thread::scope(|scope| {
         let work = |stream| {
@@ -107,10 +113,12 @@ fn together(device: &Device, count: usize, pairs: u32) -> Result<f64> {
         let running: Vec<_> = streams.iter().map(|stream| scope.spawn(work(stream))).collect();
         running.into_iter().try_for_each(|thread| thread.join().expect("an allocation does not panic"))
     })?;
-    Ok(count as f64 * f64::from(pairs) / start.elapsed().as_secs_f64())
+    let took = start.elapsed();
+    let calls = device.stats().can_synchronize - before;
+    Ok((count as f64 * f64::from(pairs) / took.as_secs_f64(), calls))
 }
 
-fn text(pairs: &[Pair], threads: &[Threads], scaling: f64, synchronizing: u64) -> String {
+fn text(pairs: &[Pair], each: u32, threads: &[Threads], scaling: f64, synchronizing: u64) -> String {
     let ns = |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| format!("{ns:.1}"));
     let row = |pair: &Pair| vec![pair.bytes.to_string(), ns(Some(pair.cache_ns)), ns(pair.pool_ns), ns(pair.driver_ns)];
     let table = Table {
@@ -118,7 +126,7 @@ fn text(pairs: &[Pair], threads: &[Threads], scaling: f64, synchronizing: u64) -
         header: vec!["bytes", "cache, ns", "driver's pool, ns", "driver, ns"],
         rows: pairs.iter().map(row).collect(),
     };
-    let mut text = format!("An allocation and a free:\n\n{table}\n");
+    let mut text = format!("An allocation and a free, the mean of {}:\n\n{table}\n", counted(each, "pair"));
     for Threads { threads, pairs_per_second } in threads {
         let threads = counted(threads, "thread");
         text += &format!("{threads}, each on its own stream: {:.2} million pairs a second\n", pairs_per_second / 1e6);

@@ -13,6 +13,10 @@ use warpstride::driver::DriverKind;
 use crate::cli::output::{self, Output};
 use crate::cli::{args, destination, open};
 
+/// Operations of a log from a seed.
+const OPERATIONS: usize = 1_000_000;
+/// Bytes of the memory that is simulated where there is no GPU.
+const MEMORY: u64 = 80 << 30;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 pub(in crate::cli) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -> Result<()> {
@@ -25,14 +29,14 @@ pub(in crate::cli) fn run(args: &args::AllocReplay, backend: Backend, output: &O
             let file = File::open(path).with_context(|| format!("cannot read {}; check the path", path.display()))?;
             Log::read(BufReader::new(file)).with_context(|| path.display().to_string())?
         }
-        (None, seed) => Log::random(seed.unwrap_or_default(), args.operations as usize),
+        (None, seed) => Log::random(seed.unwrap_or_default(), OPERATIONS),
     };
     // The software GPU's memory is the host's, which has less than most logs need.
     let gpu = if backend == Backend::Soft { None } else { Some(open(backend, output)?) };
     let gpu = gpu.filter(|device| device.info().kind == DriverKind::Cuda);
     let outcome = match &gpu {
         Some(device) => replay_on(device.driver(), &log)?,
-        None => replay_simulated(&log, args.memory)?,
+        None => replay_simulated(&log, MEMORY)?,
     };
     if let Some(target) = svg {
         let svg = outcome.svg()?;

@@ -202,16 +202,9 @@ pub(super) struct Compare {
 pub(super) enum Alloc {
     /// Measure an allocation and a free of a buffer, beside the driver's own, on one thread and on
     /// eight
-    Bench(AllocBench),
+    Bench,
     /// Run the allocations of a log again, on a GPU or without one, and show the memory they take
     Replay(AllocReplay),
-}
-
-#[derive(Args)]
-pub(super) struct AllocBench {
-    /// Pairs of an allocation and a free for each figure
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) pairs: u32,
 }
 
 #[derive(Args)]
@@ -219,20 +212,14 @@ pub(super) struct AllocReplay {
     /// The log, with the columns Thread,Time,Action,Pointer,Size,Stream, as RMM writes them
     #[arg(value_name = "LOG.csv", required_unless_present = "seed")]
     pub(super) log: Option<PathBuf>,
-    /// Make a log instead, which is the same for the same seed: sizes from 512 B to 2 GiB, four
-    /// streams, up to 20 GiB in use
+    /// Make a log instead, which is the same for the same seed: a million allocations and frees of
+    /// 512 B to 2 GiB on four streams, up to 20 GiB in use
     #[arg(long, value_name = "SEED", conflicts_with = "log")]
     pub(super) seed: Option<u64>,
-    /// Allocations and frees of the log that --seed makes
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
-    pub(super) operations: u32,
-    /// Bytes of the memory that is simulated where there is no GPU
-    #[arg(long, value_name = "BYTES", default_value_t = 80 << 30, value_parser = clap::value_parser!(u64).range(1..=1 << 50))]
-    pub(super) memory: u64,
     /// Draw the bytes in use and the bytes reserved over the log
     #[arg(long, value_name = "OUT.svg")]
     pub(super) svg: Option<PathBuf>,
-    /// Write the log that was run
+    /// Write the log that was run, for other allocators
     #[arg(long, value_name = "OUT.csv")]
     pub(super) write: Option<PathBuf>,
 }

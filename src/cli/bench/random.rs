@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use warpstride::device::Backend;
 use warpstride::element::DType;
+use warpstride::random::SplitMix64;
 use warpstride::roofline::export::{json, text};
 use warpstride::roofline::measure::has_times;
 use warpstride::roofline::record::Record;
@@ -35,7 +36,7 @@ pub(super) fn run(
     let (timed, date) = (has_times(&device), jiff::Timestamp::now().to_string());
     let ceilings = if timed { Some(peaks::known(&device, output)?) } else { None };
     let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
-    let (mut draws, mut cases) = (Draws(seed), Vec::<Record>::new());
+    let (mut draws, mut cases) = (Draws(SplitMix64(seed)), Vec::<Record>::new());
     while cases.len() < count {
         let (dtype, mut shape, axes) = draws.case();
         if !timed {
@@ -65,17 +66,13 @@ fn score(cases: &[Record]) -> Option<f64> {
     Some((logarithms / cases.len() as f64).exp())
 }
 
-/// Numbers from a seed, the same on every machine: SplitMix64 (Steele, Lea and Flood 2014).
-struct Draws(u64);
+/// Draws from a seed, the same on every machine.
+struct Draws(SplitMix64);
 
 impl Draws {
     /// A number below `end`.
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) % end as u64) as usize
+        self.0.below(end as u64) as usize
     }
 
     /// Puts elements in any order.

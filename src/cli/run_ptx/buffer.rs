@@ -4,6 +4,7 @@ use anyhow::Result;
 use half::{bf16, f16};
 use warpstride::element::DType;
 use warpstride::io::npy;
+use warpstride::random::SplitMix64;
 
 use super::super::args::{Argument, Fill, Value};
 use super::super::{input, require, zeroed};
@@ -98,7 +99,7 @@ fn write(fill: Fill, dtype: DType, bytes: &mut [u8]) {
         }
         Fill::Random(seed) => {
             let numbers = bytes.chunks_exact_mut(width).zip(0..);
-            numbers.for_each(|(number, i)| put(number, unit(dtype, scrambled(seed, i))));
+            numbers.for_each(|(number, i)| put(number, unit(dtype, SplitMix64::at(seed, i))));
         }
     }
 }
@@ -125,12 +126,4 @@ fn unit(dtype: DType, random: u64) -> u64 {
         DType::F64 | DType::C128 => fraction(53).to_bits(),
         _ => random,
     }
-}
-
-/// Number `i` of the sequence of `seed` (SplitMix64: Steele, Lea and Flood 2014).
-fn scrambled(seed: u64, i: u64) -> u64 {
-    let mut z = seed.wrapping_add((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::api::{CUcontext, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CaptureMode};
 use super::error::code;
 use super::{Cuda, api};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, ModuleHandle, StreamHandle};
 use crate::error::Result;
+use crate::sync::lock;
 
 /// The streams of a context that this crate captures, and the releases that wait for the end of the
 /// captures.
@@ -27,7 +28,7 @@ impl Captures {
     /// each stays for ever.
     pub(super) fn of(context: CUcontext) -> &'static Mutex<Self> {
         static ALL: Mutex<BTreeMap<usize, &Mutex<Captures>>> = Mutex::new(BTreeMap::new());
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&ALL);
         all.entry(context.addr()).or_insert_with(|| Box::leak(Box::default()))
     }
 }
@@ -47,7 +48,7 @@ impl Cuda {
     /// Releases something that nothing will use, after all queued work; during a capture, when the
     /// last capture ends.
     pub(super) fn release(&self, release: Release) -> Result<()> {
-        let mut captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut captures = lock(self.captures);
         if captures.streams.is_empty() {
             return self.release_now(release);
         }
@@ -57,7 +58,7 @@ impl Cuda {
 
     /// Unregisters host memory that nothing will use: at once, because its owner may free it next.
     pub(super) fn unregister(&self, memory: NonNull<u8>) -> Result<()> {
-        let captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
+        let captures = lock(self.captures);
         let entered = self.enter_to_release();
         // During a capture no queued work uses the memory, as the caller promises.
         let drained = if captures.streams.is_empty() { self.drain(&entered, "cuMemHostUnregister") } else { Ok(()) };
@@ -95,7 +96,7 @@ impl Cuda {
 unsafe impl Graphs for Cuda {
     unsafe fn capture_begin(&self, stream: StreamHandle) -> Result<()> {
         let api = self.enter()?;
-        let mut captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut captures = lock(self.captures);
         // SAFETY: the caller promises a live stream.
         let code = unsafe { (api.cuStreamBeginCapture_v2)(stream.raw(), CaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED) };
         self.check(code, format_args!("cuStreamBeginCapture({:#x})", stream.0))?;
@@ -105,7 +106,7 @@ unsafe impl Graphs for Cuda {
 
     unsafe fn capture_end(&self, stream: StreamHandle) -> Result<GraphHandle> {
         let _entered = self.enter_to_release();
-        let mut captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut captures = lock(self.captures);
         let mut graph = ptr::null_mut();
         // SAFETY: the caller promises a live stream; `graph` takes the result.
         let code = unsafe { (self.api.cuStreamEndCapture)(stream.raw(), &mut graph) };

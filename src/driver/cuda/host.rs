@@ -8,20 +8,21 @@
 
 use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::error::code;
 use super::mapping::Mapping;
 use super::{Cuda, api};
 use crate::driver::HostKind;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::sync::lock;
 
 /// Memory that was mapped and registered, by its first address. The process has one list, because
 /// the release of one device's memory may wait for the end of another's capture.
 static MAPPINGS: Mutex<BTreeMap<usize, Mapping>> = Mutex::new(BTreeMap::new());
 
 fn mappings() -> MutexGuard<'static, BTreeMap<usize, Mapping>> {
-    MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&MAPPINGS)
 }
 
 impl Cuda {

@@ -2,15 +2,15 @@
 
 use std::num::NonZero;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use memmap2::{Advice, MmapMut};
 
+use crate::driver::PAGE;
+use crate::sync::lock;
+
 /// The alignment at which the system can give huge pages, where it has any.
 const HUGE_PAGE: usize = 2 << 20;
-
-/// The smallest pages of a system.
-const PAGE: usize = 4096;
 
 /// Bytes that are worth a thread: the system takes longer to fill them than to start it.
 const BYTES_A_THREAD: usize = 4 << 20;
@@ -52,7 +52,7 @@ fn touch(memory: &mut [u8]) {
     let helpers = cores.min(memory.len() / BYTES_A_THREAD).saturating_sub(1);
     let shares = Mutex::new(memory.chunks_mut(BYTES_A_THREAD));
     let touch_shares = || {
-        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = || lock(&shares).next();
         std::iter::from_fn(next).for_each(touch_pages);
     };
     std::thread::scope(|scope| {

@@ -4,9 +4,10 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::Soft;
+use super::memory::pages_of;
 use super::schedule::Mark;
 use super::state::{Action, HostBox, HostPointer, State, Work, no_such};
-use crate::driver::{GraphExecHandle, GraphHandle, Graphs, Place, StreamHandle};
+use crate::driver::{GraphExecHandle, GraphHandle, Graphs, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Captured work in its order, shared by a graph, what was instantiated from it, and its launches.
@@ -34,10 +35,7 @@ impl Action {
         match self {
             Self::Upload { src: HostPointer(host), bytes, .. }
             | Self::Download { dst: HostPointer(host), bytes, .. } => Some((host.addr(), *bytes)),
-            Self::CopyBox(HostBox(copy)) => [copy.src, copy.dst].iter().find_map(|side| match side.place {
-                Place::Host(host) => Some((host.addr(), copy.span(side))),
-                Place::Device(_) => None,
-            }),
+            Self::CopyBox(HostBox(copy)) => copy.host().map(|(host, side)| (host.addr(), copy.span(side))),
             Self::Copy { .. } | Self::Fill { .. } | Self::Launch { .. } | Self::PoolFree { .. } => None,
         }
     }
@@ -46,6 +44,9 @@ impl Action {
 impl State {
     /// Queues an action on a live stream, or records it where the stream is being captured.
     pub(super) fn queue(&mut self, stream: StreamHandle, action: Action) -> Result<()> {
+        if let Some((address, bytes)) = action.host() {
+            self.check_locks(address, bytes)?;
+        }
         if !self.captures.contains_key(&stream.0) {
             self.schedule.push(stream.0, Work { stream, action: Arc::new(action) });
             return Ok(());
@@ -97,6 +98,25 @@ impl State {
             capture.broken.get_or_insert_with(|| error.clone());
         }
         error
+    }
+
+    /// Refuses a copy that goes on from the pages of registered memory into others, as CUDA's
+    /// driver does.
+    fn check_locks(&self, address: usize, bytes: usize) -> Result<()> {
+        let end = address + bytes;
+        let ends = |(&at, &of): (&usize, &usize)| {
+            let pages = pages_of(at, of);
+            [pages.start, pages.end].into_iter().find(|&page| address < page && page < end)
+        };
+        let own = |(&at, lines): (&usize, &Vec<_>)| at <= address && end <= at + size_of_val(lines.as_slice());
+        let crossed = self.registered.iter().find_map(ends).filter(|_| !self.host.iter().any(own));
+        let Some(at) = crossed else { return Ok(()) };
+        let bytes = counted(bytes, "byte");
+        let context = format!(
+            "the copy of {bytes} from or to {address:#x} crosses {at:#x}, where registered memory begins or ends; copy up to \
+             there, and then the rest"
+        );
+        Err(Error::new(ErrorKind::InvalidArgument, context))
     }
 
     /// Whether these bytes lie in one block of page-locked memory.

@@ -1,11 +1,12 @@
 //! Device memory, page-locked host memory, and copies that run late.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::Soft;
 use super::state::{Action, HostBox, HostPointer, Line, no_such};
 use crate::driver::memory::within_the_host;
-use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
+use crate::driver::{Copy3d, HostKind, Memory, PAGE, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
 // SAFETY: `interp::Memory` keeps the ranges, and `self` owns it.
@@ -94,16 +95,23 @@ unsafe impl Memory for Soft {
         let mut state = self.working()?;
         let first = memory.addr().get();
         let own = state.host.iter().map(|(&at, lines)| (at, size_of_val(lines.as_slice())));
-        let mut locked = own.chain(state.registered.iter().map(|(&at, &bytes)| (at, bytes)));
-        if let Some((at, of)) = locked.find(|&(at, of)| first < at + of && at < first + bytes) {
+        let is_own = |&(at, of): &(usize, usize)| first < at + of && at < first + bytes;
+        // CUDA locks whole pages, and a page once. It allocates memory in pages of its own.
+        let pages = pages_of(first, bytes);
+        let shares_a_page = |&(at, of): &(usize, usize)| {
+            let other = pages_of(at, of);
+            pages.start < other.end && other.start < pages.end
+        };
+        let registered = state.registered.iter().map(|(&at, &bytes)| (at, bytes));
+        if let Some((at, of)) = own.filter(is_own).chain(registered.filter(shares_a_page)).next() {
             let context = format!(
-                "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already; register memory once",
+                "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already, with their pages of {PAGE} \
+                 bytes; register memory of a page once",
                 bytes = counted(bytes, "byte"),
                 of = counted(of, "byte")
             );
             return Err(Error::new(ErrorKind::InvalidArgument, context));
         }
-        drop(locked);
         state.registered.insert(first, bytes);
         Ok(())
     }
@@ -137,4 +145,9 @@ unsafe impl Memory for Soft {
     unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
         self.queue(stream, bytes, Action::Fill { dst, value, bytes })
     }
+}
+
+/// Returns the pages that hold these bytes.
+pub(super) fn pages_of(first: usize, bytes: usize) -> Range<usize> {
+    first / PAGE * PAGE..(first + bytes).next_multiple_of(PAGE)
 }

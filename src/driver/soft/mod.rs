@@ -25,7 +25,7 @@ mod streams;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use self::schedule::Goal;
 use self::state::{Action, Entry, HostBox, HostPointer, State, Work, no_such};
@@ -36,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::interp::check::{Checks, MAX_FINDINGS};
 use crate::interp::{self, Finding, Memory};
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
+use crate::sync::lock;
 
 /// Bytes of a download that pass through a buffer at a time, which stay in the L1 cache.
 const CHUNK: usize = 16 * 1024;
@@ -141,13 +142,13 @@ impl Soft {
     }
 
     fn found(&self) -> MutexGuard<'_, (Vec<Finding>, u64)> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.findings)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while work runs is a bug of the interpreter. It leaves the state consistent, if
         // incomplete.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns the state, unless the device has failed.

@@ -23,12 +23,13 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::interp::clock;
+use crate::random::SplitMix64;
 
 /// Streams with queued work, records and waits.
 #[derive(Debug)]
 pub(super) struct Schedule<W> {
     streams: BTreeMap<u64, Queue<W>>,
-    draw: Draw,
+    draw: SplitMix64,
     strictly_late: bool,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Goal(BTreeMap<u64, u64>);
 impl<W> Schedule<W> {
     /// Makes a schedule without streams; `seed` decides the order.
     pub(super) fn new(seed: u64) -> Self {
-        Self { streams: BTreeMap::new(), draw: Draw(seed), strictly_late: seed.is_multiple_of(2) }
+        Self { streams: BTreeMap::new(), draw: SplitMix64(seed), strictly_late: seed.is_multiple_of(2) }
     }
 
     /// Adds a stream.
@@ -142,7 +143,7 @@ impl<W> Schedule<W> {
     pub(super) fn next(&mut self, goal: &Goal) -> Result<Option<W>> {
         while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
             let ready = self.ready(goal);
-            let Some(&stream) = ready.get(self.draw.below(ready.len())) else {
+            let Some(&stream) = ready.get(self.draw.below(ready.len() as u64) as usize) else {
                 let context = "the software GPU's queued work waits for itself; please report this as a bug";
                 return Err(Error::new(ErrorKind::Driver, context));
             };
@@ -232,20 +233,6 @@ impl<W> Queue<W> {
     /// Returns the number of items it has had, including those that have left.
     fn end(&self) -> u64 {
         self.done + self.items.len() as u64
-    }
-}
-
-/// Random numbers from a seed by SplitMix64, which has no bad seeds.
-#[derive(Debug)]
-struct Draw(u64);
-
-impl Draw {
-    /// Returns a number below `count`, or 0.
-    fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % count.max(1) as u64) as usize
     }
 }
 

@@ -22,11 +22,12 @@ mod streams;
 pub use call::{Address, Call, Method};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{DeviceInfo, Driver, EventHandle, GraphExecHandle, GraphHandle, ModuleHandle, StreamHandle};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// The objects that were made through a [`Trace`] and not released.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl Trace {
 
     fn books(&self) -> MutexGuard<'_, Books> {
         // Every critical section leaves the books consistent.
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.books)
     }
 
     /// Records `call` and makes it with `real`.

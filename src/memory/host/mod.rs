@@ -58,13 +58,9 @@ impl<T: Element> Elements<T> {
         self.block.as_ref().map_or(NonNull::dangling(), |block| block.memory.cast())
     }
 
-    /// Takes out what must outlast a copy on the device of `context`; `None` if there is nothing.
-    fn into_lent(mut self, context: &Context) -> Option<Lent> {
-        if std::ptr::eq(Arc::as_ptr(&self.context), context) {
-            // Without the handle of the context, which keeps what this returns.
-            return self.block.take().map(Lent::Block);
-        }
-        Some(Lent::Owner(Box::new(self)))
+    /// Takes out what must outlast a copy; `None` if there is nothing.
+    fn into_lent(mut self) -> Option<Lent> {
+        self.block.take().map(|block| Lent::Block(block, Arc::clone(self.context.pinned())))
     }
 }
 

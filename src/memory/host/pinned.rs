@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::slice;
 
 use super::{Elements, Lent};
-use crate::device::{Context, Device};
+use crate::device::Device;
 use crate::driver::HostKind;
 use crate::element::Element;
 use crate::error::Result;
@@ -42,9 +42,9 @@ impl<T: Element> PinnedBuffer<T> {
         unsafe { self.0.first().as_ptr().write_bytes(0, self.0.len) };
     }
 
-    /// Takes out what must outlast a copy on the device of `context`; `None` if there is nothing.
-    pub(crate) fn into_lent(self, context: &Context) -> Option<Lent> {
-        self.0.into_lent(context)
+    /// Takes out what must outlast a copy; `None` if there is nothing.
+    pub(crate) fn into_lent(self) -> Option<Lent> {
+        self.0.into_lent()
     }
 
     /// Returns the first element, for a copy. Unlike `as_mut_ptr` it makes no reference, which

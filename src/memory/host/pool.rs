@@ -10,12 +10,9 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use super::shelf::{CHUNK, Shelf};
-use crate::device::lock;
-use crate::driver::{Driver, HostKind, available_memory};
+use crate::driver::{Driver, HostKind, PAGE, available_memory};
 use crate::error::{Error, ErrorKind, Result, counted};
-
-/// Blocks have whole pages of this size, which is what a system locks.
-const PAGE: usize = 4096;
+use crate::sync::lock;
 
 /// Smaller blocks are carved from chunks.
 const SMALL: usize = 256 << 10;

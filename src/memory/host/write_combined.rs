@@ -4,7 +4,7 @@ use std::fmt;
 use std::slice;
 
 use super::{Elements, Lent};
-use crate::device::{Context, Device};
+use crate::device::Device;
 use crate::driver::HostKind;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -89,9 +89,9 @@ impl<T: Element> WriteCombined<T> {
         }
     }
 
-    /// Takes out what must outlast a copy on the device of `context`; `None` if there is nothing.
-    pub(crate) fn into_lent(self, context: &Context) -> Option<Lent> {
-        self.0.into_lent(context)
+    /// Takes out what must outlast a copy; `None` if there is nothing.
+    pub(crate) fn into_lent(self) -> Option<Lent> {
+        self.0.into_lent()
     }
 
     /// Returns the elements, for a copy by the device. The host must not read them.

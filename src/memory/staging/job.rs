@@ -19,6 +19,8 @@ pub(super) struct Job {
     failed: AtomicBool,
 }
 
+// SAFETY: `host` is an address, and any thread may use the memory there.
+unsafe impl Send for Job {}
 // SAFETY: each piece is taken by one thread, which alone uses its part of the host's memory.
 unsafe impl Sync for Job {}
 

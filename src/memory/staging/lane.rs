@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use super::host_copy::{copy_past_caches, copy_through_caches};
 use super::job::Job;
 use super::policy::Direction;
-use crate::driver::{Driver, EventHandle, HostKind, StreamHandle};
+use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::{Error, Result};
-use crate::memory::host::{HostBlock, HostPool};
 
 /// Slots of a lane. While one is filled or emptied by the host, the copies of the others are queued
 /// or run.
@@ -29,62 +28,48 @@ pub(super) struct Lane {
     events: Vec<EventHandle>,
 }
 
-/// Page-locked memory from a pool, which goes back there.
-pub(super) struct Slots<'p> {
-    pool: &'p HostPool,
-    /// `None` once it went back.
-    block: Option<HostBlock>,
-    first: NonNull<u8>,
+/// The page-locked memory of a lane's slots, for one copy.
+#[derive(Clone, Copy)]
+pub(super) struct Slots {
+    /// The first byte of all slots, which lie one behind the other.
+    pub(super) first: NonNull<u8>,
     /// Bytes of each slot.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
-// SAFETY: the slots are the only owner of their memory.
-unsafe impl Send for Slots<'_> {}
+// SAFETY: any thread may use the memory, and `Lane::run` has it to itself.
+unsafe impl Send for Slots {}
 
-impl<'p> Slots<'p> {
-    /// Takes the memory of slots of `bytes` bytes each.
-    pub(super) fn new(pool: &'p HostPool, bytes: usize) -> Result<Self> {
-        let block = pool.take(bytes * SLOTS, HostKind::Cached)?;
-        Ok(Self { pool, first: block.memory(), block: Some(block), bytes })
-    }
-
+impl Slots {
     /// Returns the start of a slot.
     fn start(&self, slot: usize) -> *mut u8 {
         self.first.as_ptr().wrapping_add(slot * self.bytes)
     }
 }
 
-impl Drop for Slots<'_> {
-    fn drop(&mut self) {
-        if let Some(block) = self.block.take() {
-            self.pool.put(block);
-        }
-    }
-}
-
 impl Lane {
-    pub(super) fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
+    pub(super) fn new(driver: Arc<dyn Driver>) -> Result<Self> {
         let stream = driver.stream_create()?;
         // From here on a failure drops the lane with what it has.
-        let mut lane = Self { driver: Arc::clone(driver), stream, events: Vec::with_capacity(SLOTS) };
+        let mut lane = Self { driver, stream, events: Vec::with_capacity(SLOTS) };
         for _ in 0..SLOTS {
-            lane.events.push(driver.event_create()?);
+            lane.events.push(lane.driver.event_create()?);
         }
         Ok(lane)
     }
 
     /// Copies pieces of `job` through `slots` until none is left, and returns when they are copied.
-    /// No copy uses the slots from then on, even after a failure. If this unwinds, the lane's drop
-    /// must come before that of the slots.
+    /// No copy uses the slots from then on, even after a failure. If this unwinds, that holds once
+    /// the lane is dropped.
     ///
     /// # Safety
     ///
     /// - The job's range of the device lies within one live allocation, which no other work uses.
     /// - The job's range of the host is valid for reads, or for a download for writes, and no other
     ///   code uses the pieces that this lane takes.
-    /// - The job's pieces are no larger than the slots, which nothing else uses.
-    pub(super) unsafe fn run(&mut self, job: &Job, slots: &Slots<'_>) -> Result<()> {
+    /// - The job's pieces are no larger than the slots, which are page-locked memory that nothing
+    ///   else uses.
+    pub(super) unsafe fn run(&mut self, job: &Job, slots: Slots) -> Result<()> {
         let copied = match job.direction {
             // SAFETY: the caller's promises, here and below.
             Direction::Upload => unsafe { self.upload(job, slots) },
@@ -101,7 +86,7 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn upload(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
+    unsafe fn upload(&self, job: &Job, slots: Slots) -> Result<()> {
         for turn in 0.. {
             let Some(piece) = job.take() else { break };
             let slot = turn % SLOTS;
@@ -123,7 +108,7 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn download(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
+    unsafe fn download(&self, job: &Job, slots: Slots) -> Result<()> {
         let mut pieces = array::from_fn::<_, SLOTS, _>(|_| None);
         // Queues the next piece into a slot, if there is one.
         let queue = |slot: usize| {

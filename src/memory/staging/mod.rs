@@ -5,10 +5,11 @@
 //! its slots, and the device copies the slots meanwhile. A slot is used again once the event behind
 //! its copy has been passed.
 //!
-//! The threads are plain ones that end with the call, and take no task of anybody else: a caller
-//! that is a worker of a pool cannot wait for itself. Streams and events stay with the engine
-//! between calls, and the memory of the slots is that of the device's pool.
+//! The threads are the engine's own, and take no task of anybody else: a caller that is a worker of
+//! a pool cannot wait for itself. They stay with their streams and events between calls, and the
+//! memory of the slots goes back to the device's pool.
 
+mod helper;
 mod host_copy;
 mod job;
 mod lane;
@@ -18,91 +19,129 @@ mod tests;
 
 pub use policy::Route;
 
+use std::fmt;
+use std::iter::successors;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::{fmt, thread};
 
+use self::helper::Helper;
 use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
 use self::policy::{Direction, Policy};
-use crate::device::lock;
-use crate::driver::{Driver, DriverKind};
+use crate::driver::{Counted, Driver, DriverKind, HostKind};
 use crate::error::Result;
-use crate::memory::host::HostPool;
+use crate::memory::host::{HostBlock, HostPool};
+use crate::stream::Stream;
+use crate::sync::lock;
 
 /// The staging engine of a device.
 pub(crate) struct Staging {
-    driver: Arc<dyn Driver>,
-    policy: Policy,
-    /// Lanes that no copy uses.
-    idle: Mutex<Vec<Lane>>,
+    driver: Arc<Counted>,
+    /// By direction.
+    policies: [Policy; 2],
+    route: Mutex<Route>,
+    /// Threads that no copy uses.
+    idle: Mutex<Vec<Helper>>,
     /// Threads of the copies that run.
     busy: AtomicUsize,
 }
 
+/// Copies `bytes` bytes to the device after the work that is queued on `stream`. Where the engine
+/// wins, the host waits for that work and the bytes are there when this returns; else the driver's
+/// copy is queued on the stream.
+///
+/// # Safety
+///
+/// - As [`Memory::copy_h2d`](crate::driver::Memory::copy_h2d).
+/// - Only this stream has work that uses the range of the device, and no other thread queues such
+///   work before this returns: [`queue_in_order`](super::queue_in_order) calls it.
+pub(crate) unsafe fn upload(stream: &Stream, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
+    // SAFETY: the caller's promises.
+    if unsafe { staged(stream, Direction::Upload, dst, src.cast_mut(), bytes) }? {
+        return Ok(());
+    }
+    // SAFETY: the caller's promises.
+    unsafe { stream.context().driver().copy_h2d(dst, src, bytes, stream.handle()) }
+}
+
+/// Copies `bytes` bytes to the host after the work that is queued on `stream`, as [`upload`].
+///
+/// # Safety
+///
+/// - As [`Memory::copy_d2h`](crate::driver::Memory::copy_d2h).
+/// - Only this stream has work that uses the range of the device, and no other thread queues such
+///   work before this returns: [`queue_in_order`](super::queue_in_order) calls it.
+pub(crate) unsafe fn download(stream: &Stream, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
+    // SAFETY: the caller's promises.
+    if unsafe { staged(stream, Direction::Download, src, dst, bytes) }? {
+        return Ok(());
+    }
+    // SAFETY: the caller's promises.
+    unsafe { stream.context().driver().copy_d2h(dst, src, bytes, stream.handle()) }
+}
+
+/// Copies by the engine of the stream's device if that is the way. Else it returns false, and
+/// nothing was copied.
+///
+/// # Safety
+///
+/// - As [`upload`] or [`download`].
+unsafe fn staged(stream: &Stream, direction: Direction, device: u64, host: *mut u8, bytes: usize) -> Result<bool> {
+    let context = stream.context();
+    let staging = context.staging();
+    let threads = staging.threads(direction, bytes);
+    // The device copies page-locked memory itself, at the speed of the link.
+    if threads == 0 || staging.driver.is_page_locked(host, bytes) {
+        return Ok(false);
+    }
+    stream.synchronize()?;
+    // SAFETY: the caller's promises. The work that was queued has run, and the caller holds off
+    // what comes behind, because the engine's streams are not known to it.
+    unsafe { staging.copy(context.pinned(), direction, device, host, bytes, threads) }
+}
+
 impl Staging {
-    pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
-        Self { driver, policy: Policy::DEFAULT, idle: Mutex::default(), busy: AtomicUsize::new(0) }
+    pub(crate) fn new(driver: Arc<Counted>) -> Self {
+        Self {
+            driver,
+            policies: [Policy::UPLOAD, Policy::DOWNLOAD],
+            route: Mutex::default(),
+            idle: Mutex::default(),
+            busy: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn set_route(&self, route: Route) {
+        *lock(&self.route) = route;
     }
 
     /// Returns the threads with which a copy of `bytes` pageable bytes is staged; 0 if the driver's
     /// own copy is the better way.
-    pub(crate) fn threads(&self, route: Route, bytes: usize) -> usize {
-        match route {
+    fn threads(&self, direction: Direction, bytes: usize) -> usize {
+        match *lock(&self.route) {
             Route::Driver => 0,
             Route::Staged(threads) => threads.get(),
             // The software GPU copies on the thread that waits, however many there are.
             Route::Auto if self.driver.info().kind == DriverKind::Soft => 0,
-            Route::Auto => self.policy.threads(bytes, self.busy.load(Ordering::Relaxed)),
+            Route::Auto => self.policy(direction).threads(bytes, self.busy.load(Ordering::Relaxed)),
         }
     }
 
-    /// Copies `bytes` bytes to the device, and returns when they are there. Returns false, without
-    /// a copy, if there is no memory for slots.
-    ///
-    /// # Safety
-    ///
-    /// - `dst .. dst + bytes` lies within one live allocation. All work that uses it has run, and
-    ///   no other work uses it meanwhile.
-    /// - `src` is valid for reads of `bytes` bytes, which no other code writes meanwhile.
-    pub(crate) unsafe fn upload(
-        &self,
-        pool: &HostPool,
-        dst: u64,
-        src: *const u8,
-        bytes: usize,
-        threads: usize,
-    ) -> Result<bool> {
-        // SAFETY: the caller's promises.
-        unsafe { self.copy(pool, Direction::Upload, dst, src.cast_mut(), bytes, threads) }
+    fn policy(&self, direction: Direction) -> &Policy {
+        &self.policies[direction as usize]
     }
 
-    /// Copies `bytes` bytes to the host, and returns when they are there. Returns false, without a
-    /// copy, if there is no memory for slots.
+    /// Copies `bytes` bytes between the device and the host, and returns when they are there.
+    /// Returns false, without a copy, if there is no memory for slots. After a failure or a panic
+    /// no copy uses the host's memory either.
     ///
     /// # Safety
     ///
-    /// - `src .. src + bytes` lies within one live allocation. All work that writes it has run, and
-    ///   no other work writes it meanwhile.
-    /// - `dst` is valid for writes of `bytes` bytes, which no other code uses meanwhile.
-    pub(crate) unsafe fn download(
-        &self,
-        pool: &HostPool,
-        dst: *mut u8,
-        src: u64,
-        bytes: usize,
-        threads: usize,
-    ) -> Result<bool> {
-        // SAFETY: the caller's promises.
-        unsafe { self.copy(pool, Direction::Download, src, dst, bytes, threads) }
-    }
-
-    /// Copies between the device and the host.
-    ///
-    /// # Safety
-    ///
-    /// - As [`Staging::upload`] or [`Staging::download`].
+    /// - The range of the device lies within one live allocation. All work that writes it has run,
+    ///   and no other work writes it meanwhile. For an upload that holds of all work that uses it.
+    /// - The range of the host is valid for reads, or for a download for writes. No other code
+    ///   writes it meanwhile, or for a download uses it.
     unsafe fn copy(
         &self,
         pool: &HostPool,
@@ -112,55 +151,66 @@ impl Staging {
         bytes: usize,
         threads: usize,
     ) -> Result<bool> {
-        let piece = self.policy.slot_bytes(direction, bytes, threads, SLOTS);
-        let lanes = self.lanes(pool, threads.min(bytes.div_ceil(piece)), piece);
-        if lanes.is_empty() {
-            return Ok(false);
+        let piece = self.policy(direction).slot_bytes(bytes, threads, SLOTS);
+        let mut helpers = self.helpers(threads.min(bytes.div_ceil(piece)));
+        let Some((block, count)) = slots(pool, helpers.len(), piece) else { return Ok(false) };
+        let rest = helpers.split_off(count);
+        rest.into_iter().for_each(|helper| self.keep(helper));
+
+        let job = Arc::new(Job::new(direction, device, host, bytes, piece));
+        let busy = Busy::new(&self.busy, count);
+        for (at, helper) in helpers.iter().enumerate() {
+            // SAFETY: the block has room for the slots of each helper.
+            let first = unsafe { block.memory().add(at * SLOTS * piece) };
+            // SAFETY: the caller's promises. Each piece is taken once and fits into a slot. Below,
+            // this waits for every helper, and only then gives the slots back.
+            unsafe { helper.start(&job, Slots { first, bytes: piece }) };
         }
-        let job = Job::new(direction, device, host, bytes, piece);
-        let _busy = Busy::new(&self.busy, lanes.len());
-        let run = |(slots, mut lane): (Slots<'_>, Lane)| {
-            // SAFETY: the caller's promises. Each piece is taken once, and fits into a slot. The
-            // lane is dropped before the slots.
-            unsafe { lane.run(&job, &slots) }.map(|()| self.keep(lane))
-        };
-        let mut lanes = lanes.into_iter();
-        let own = lanes.next();
-        thread::scope(|scope| {
-            // A lane without a thread is dropped, and the others take its pieces.
-            let start = |lane| thread::Builder::new().spawn_scoped(scope, move || run(lane)).ok();
-            let started: Vec<_> = lanes.filter_map(start).collect();
-            let outcome = own.map_or(Ok(()), run);
-            let join =
-                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            started.into_iter().map(join).fold(outcome, Result::and).map(|()| true)
-        })
+        let (mut outcome, mut panic) = (Ok(true), None);
+        for helper in helpers {
+            match helper.wait() {
+                Ok(Ok(())) => self.keep(helper),
+                Ok(Err(error)) => outcome = outcome.and(Err(error)),
+                Err(payload) => panic = Some(payload),
+            }
+        }
+        drop(busy);
+        pool.put(block);
+        panic.map_or(outcome, |payload| resume_unwind(payload))
     }
 
-    /// Takes `count` lanes with slots of `bytes` bytes each, or fewer if no more can be made.
-    fn lanes<'p>(&self, pool: &'p HostPool, count: usize, bytes: usize) -> Vec<(Slots<'p>, Lane)> {
+    /// Takes `count` helpers, or fewer if no more can be made.
+    fn helpers(&self, count: usize) -> Vec<Helper> {
         let idle = {
             let mut idle = lock(&self.idle);
             let rest = idle.len().saturating_sub(count);
             idle.split_off(rest)
         };
-        let made = std::iter::repeat_with(|| Lane::new(&self.driver)).map_while(Result::ok);
-        let with_slots = |lane| Slots::new(pool, bytes).ok().map(|slots| (slots, lane));
-        idle.into_iter().chain(made).take(count).map_while(with_slots).collect()
+        let make = || Lane::new(Arc::clone(&self.driver) as _).ok().and_then(|lane| Helper::new(lane).ok());
+        let made = std::iter::repeat_with(make).map_while(|made| made);
+        idle.into_iter().chain(made).take(count).collect()
     }
 
-    /// Keeps a lane for the next copy, if not more are idle than one copy uses.
-    fn keep(&self, lane: Lane) {
+    /// Keeps a helper for the next copy, if not more are idle than one copy uses.
+    fn keep(&self, helper: Helper) {
         let mut idle = lock(&self.idle);
-        if idle.len() < self.policy.most_threads {
-            idle.push(lane);
+        if Some(idle.len()) < self.policies.iter().map(|policy| policy.most_threads).max() {
+            idle.push(helper);
         }
     }
 }
 
+/// Takes memory for the slots of `count` helpers, with slots of `bytes` bytes each; or of fewer
+/// helpers, by their number, if there is no more memory.
+fn slots(pool: &HostPool, count: usize, bytes: usize) -> Option<(HostBlock, usize)> {
+    let fewer = successors(Some(count), |count| Some(count / 2)).take_while(|&count| count > 0);
+    // One block for all: to lock it takes hardly longer than to lock the slots of one.
+    fewer.into_iter().find_map(|count| Some((pool.take(count * SLOTS * bytes, HostKind::Cached).ok()?, count)))
+}
+
 impl fmt::Debug for Staging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Staging").field("policy", &self.policy).finish_non_exhaustive()
+        f.debug_struct("Staging").field("policies", &self.policies).finish_non_exhaustive()
     }
 }
 

@@ -11,28 +11,28 @@ pub enum Route {
     Auto,
     /// The driver's own copy.
     Driver,
-    /// The staging engine with this number of threads of the host, one of them the caller's.
+    /// The staging engine with this number of threads of the host.
     Staged(NonZero<usize>),
 }
 
 /// The direction of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     Upload,
     Download,
 }
 
-/// The thresholds of the staging engine.
+/// The thresholds of the staging engine in one direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Policy {
     /// Fewest bytes of a copy that is staged.
     pub(super) fewest_bytes: usize,
-    /// Bytes for which one more thread pays, since it has to start.
+    /// Bytes for which one more thread pays.
     pub(super) bytes_a_thread: usize,
     /// Most threads of a copy. A link is full before the cores of a large host are.
     pub(super) most_threads: usize,
-    /// Bytes of a slot of an upload and of a download.
-    pub(super) slots: [usize; 2],
+    /// Most bytes of a slot.
+    pub(super) slot_bytes: usize,
     /// Fewest bytes of a slot. A copy of a small part takes smaller slots than those above, so that
     /// every thread has some in flight.
     pub(super) fewest_slot_bytes: usize,
@@ -40,15 +40,22 @@ pub(super) struct Policy {
 
 impl Policy {
     /// Measured on an H100 with PCIe 5 x16 and 16 cores, with four slots a thread
-    /// (`benches/record/2026-11-23-h100/transfers.md`). At 4 MiB the driver's own copies of
-    /// pageable memory took 10.9 GB/s up and 8.2 down against 10.7 and 11.3 here, at 8 MiB 10.7 and
-    /// 8.4 against 12.7 and 16.2. With slots of 2 MiB and 256 MiB, 8 threads took 42.8 GB/s up and
-    /// 44.4 down, and 16 threads 42.1 and 43.6; with slots of 4 MiB 36.4 and 36.8.
-    pub(super) const DEFAULT: Self = Self {
+    /// (`benches/record/2026-11-23-h100/transfers.md`). A processor writes the slots of an upload,
+    /// which is faster while they stay in its caches. The link is faster with large slots.
+    pub(super) const UPLOAD: Self = Self {
         fewest_bytes: 8 << 20,
         bytes_a_thread: 4 << 20,
+        most_threads: 10,
+        slot_bytes: 2 << 20,
+        fewest_slot_bytes: 256 << 10,
+    };
+
+    /// Measured as those of an upload.
+    pub(super) const DOWNLOAD: Self = Self {
+        fewest_bytes: 2 << 20,
+        bytes_a_thread: 1 << 20,
         most_threads: 8,
-        slots: [2 << 20, 2 << 20],
+        slot_bytes: 4 << 20,
         fewest_slot_bytes: 256 << 10,
     };
 
@@ -63,10 +70,10 @@ impl Policy {
     }
 
     /// Returns the bytes of a slot for a copy by `threads` threads with `slots` slots each.
-    pub(super) fn slot_bytes(&self, direction: Direction, bytes: usize, threads: usize, slots: usize) -> usize {
+    pub(super) fn slot_bytes(&self, bytes: usize, threads: usize, slots: usize) -> usize {
         let share = (bytes / threads.saturating_mul(slots)).max(1);
         // A power of two, so that copies of many sizes take few sizes of memory from the pool.
-        (1 << share.ilog2()).max(self.fewest_slot_bytes).min(self.slots[direction as usize])
+        (1 << share.ilog2()).max(self.fewest_slot_bytes).min(self.slot_bytes)
     }
 }
 
@@ -83,7 +90,7 @@ mod tests {
 
     #[test]
     fn small_copies_are_the_drivers_and_large_ones_take_threads_that_pay() {
-        let policy = Policy { fewest_bytes: 100, bytes_a_thread: 100, ..Policy::DEFAULT };
+        let policy = Policy { fewest_bytes: 100, bytes_a_thread: 100, most_threads: 16, ..Policy::UPLOAD };
         assert_eq!([0, 1, 99].map(|bytes| policy.threads(bytes, 0)), [0; 3]);
         assert_eq!([100, 199].map(|bytes| policy.threads(bytes, 0)), [1; 2]);
         assert_eq!(policy.threads(usize::MAX, 0), cores().min(16));
@@ -93,11 +100,10 @@ mod tests {
 
     #[test]
     fn every_thread_has_slots_in_flight() {
-        let policy = Policy { slots: [1 << 20, 4 << 20], ..Policy::DEFAULT };
-        let slot = |bytes, threads| policy.slot_bytes(Direction::Download, bytes, threads, 4);
+        let policy = Policy { slot_bytes: 4 << 20, ..Policy::UPLOAD };
+        let slot = |bytes, threads| policy.slot_bytes(bytes, threads, 4);
         assert_eq!(slot(1 << 30, 16), 4 << 20);
         assert_eq!(slot(64 << 20, 16), 1 << 20);
         assert_eq!(slot(1 << 20, 16), 256 << 10);
-        assert_eq!(policy.slot_bytes(Direction::Upload, 1 << 30, 16, 4), 1 << 20);
     }
 }

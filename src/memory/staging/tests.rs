@@ -9,7 +9,7 @@ use crate::driver::trace::Trace;
 
 /// Small slots, so that small copies pass through each of them several times.
 const POLICY: Policy =
-    Policy { fewest_bytes: 1, bytes_a_thread: 1, most_threads: 4, slots: [512, 1024], fewest_slot_bytes: 256 };
+    Policy { fewest_bytes: 1, bytes_a_thread: 1, most_threads: 4, slot_bytes: 512, fewest_slot_bytes: 256 };
 
 /// An engine, and a pool for its slots. The engine is dropped first, as by a device.
 struct Engine {
@@ -18,8 +18,12 @@ struct Engine {
 }
 
 fn engine(driver: Arc<dyn Driver>) -> Engine {
-    let pool = HostPool::new(Arc::clone(&driver));
-    Engine { staging: Staging { policy: POLICY, ..Staging::new(driver) }, pool }
+    let driver = Arc::new(Counted::new(driver));
+    let pool = HostPool::new(Arc::clone(&driver) as _);
+    Engine {
+        staging: Staging { policies: [POLICY, Policy { slot_bytes: 1024, ..POLICY }], ..Staging::new(driver) },
+        pool,
+    }
 }
 
 fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
@@ -33,9 +37,9 @@ fn there_and_back(engine: &Engine, bytes: &[u8], threads: usize) -> Result<(Vec<
     let driver = &staging.driver;
     let (mut back, address) = (vec![0; bytes.len()], driver.alloc(bytes.len() as u64)?);
     // SAFETY: the allocation has these bytes, which nothing else uses.
-    let up = unsafe { staging.upload(pool, address, bytes.as_ptr(), bytes.len(), threads) };
+    let up = unsafe { staging.copy(pool, Direction::Upload, address, bytes.as_ptr().cast_mut(), bytes.len(), threads) };
     // SAFETY: the vector and the allocation have these bytes, which nothing else uses.
-    let down = unsafe { staging.download(pool, back.as_mut_ptr(), address, bytes.len(), threads) };
+    let down = unsafe { staging.copy(pool, Direction::Download, address, back.as_mut_ptr(), bytes.len(), threads) };
     // SAFETY: nothing uses the allocation any more.
     let freed = unsafe { driver.free(address) };
     let staged = up? & down?;
@@ -60,7 +64,7 @@ fn every_size_comes_back_by_any_number_of_threads() {
 fn copies_at_the_same_time_share_no_slot() {
     for seed in 0..4 {
         let engine = engine(Arc::new(Soft::with_seed(seed)));
-        thread::scope(|scope| {
+        std::thread::scope(|scope| {
             for caller in 0..3 {
                 let engine = &engine;
                 scope.spawn(move || {
@@ -113,7 +117,9 @@ fn after_a_failure_no_copy_is_queued() {
             let mut host = vec![0; 20_000];
             trace.fail_nth(trace.calls().len() + index);
             // SAFETY: the vector and the allocation have these bytes, which nothing else uses.
-            let _ = unsafe { engine.staging.download(&engine.pool, host.as_mut_ptr(), address, host.len(), 3) };
+            let _ = unsafe {
+                engine.staging.copy(&engine.pool, Direction::Download, address, host.as_mut_ptr(), host.len(), 3)
+            };
             trace.fail_nothing();
             host.fill(0x5A);
             // This runs all that is queued. SAFETY: nothing uses the allocation any more.
@@ -132,7 +138,7 @@ fn without_memory_for_slots_nothing_is_copied_and_the_caller_learns_it() {
 }
 
 #[test]
-fn lanes_are_kept_between_copies_and_end_with_the_engine() {
+fn helpers_are_kept_between_copies_and_end_with_the_engine() {
     let trace = Arc::new(Trace::new(Arc::new(Soft::new())));
     let engine = engine(Arc::clone(&trace) as Arc<dyn Driver>);
     let sent = pattern(9000, 3);
@@ -154,7 +160,9 @@ fn lanes_are_kept_between_copies_and_end_with_the_engine() {
 #[test]
 fn the_software_gpu_copies_by_itself_unless_it_is_asked_not_to() {
     let engine = engine(Arc::new(Soft::new()));
-    assert_eq!(engine.staging.threads(Route::Auto, 1 << 30), 0);
-    assert_eq!(engine.staging.threads(Route::Driver, 1 << 30), 0);
-    assert_eq!(engine.staging.threads(Route::Staged(3.try_into().unwrap()), 1), 3);
+    for (route, threads) in [(Route::Auto, 0), (Route::Driver, 0), (Route::Staged(3.try_into().unwrap()), 3)] {
+        engine.staging.set_route(route);
+        assert_eq!(engine.staging.threads(Direction::Upload, 1 << 30), threads);
+        assert_eq!(engine.staging.threads(Direction::Download, 1 << 30), threads);
+    }
 }

@@ -92,6 +92,7 @@ impl fmt::Display for Elementwise {
 /// # Errors
 ///
 /// As [`mul_into`]; `OutOfMemory` if the result does not fit.
+#[track_caller]
 pub fn mul<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
     result(a, |dst, stream| mul_into(scalar, a, dst, stream))
@@ -113,6 +114,7 @@ pub fn mul<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceA
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn add<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let (a, b) = (a.into(), b.into());
     result(a, |dst, stream| add_into(a, b, dst, stream))
@@ -123,12 +125,14 @@ pub fn add<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -
 /// # Errors
 ///
 /// As [`mul`].
+#[track_caller]
 pub fn triad<'a, T: Float>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let (a, b) = (a.into(), b.into());
     result(a, |dst, stream| triad_into(a, scalar, b, dst, stream))
 }
 
 /// Returns a new buffer with the shape of `a`, which `compute` fills.
+#[track_caller]
 fn result<T: Float>(
     a: View<'_, T>,
     compute: impl FnOnce(ViewMut<'_, T>, &Stream) -> Result<()>,

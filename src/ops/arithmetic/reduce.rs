@@ -151,6 +151,7 @@ impl Scratch {
     /// # Errors
     ///
     /// `OutOfMemory` if the device has no room.
+    #[track_caller]
     pub fn new(device: &Device) -> Result<Self> {
         Ok(Self(device.alloc(Self::BYTES)?))
     }
@@ -191,6 +192,7 @@ impl Scratch {
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T::Sum>> {
     result(Reduction::Sum, a.into(), axis.into())
 }
@@ -200,6 +202,7 @@ pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 /// # Errors
 ///
 /// As [`sum`]; `InvalidArgument` if a result has no elements.
+#[track_caller]
 pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
     result(Reduction::Min, a.into(), axis.into())
 }
@@ -209,6 +212,7 @@ pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 /// # Errors
 ///
 /// As [`min`].
+#[track_caller]
 pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
     result(Reduction::Max, a.into(), axis.into())
 }
@@ -219,11 +223,13 @@ pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 /// # Errors
 ///
 /// As [`min`].
+#[track_caller]
 pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<u64>> {
     result(Reduction::ArgMax, a.into(), axis.into())
 }
 
 /// Reduces into a new buffer, with new scratch memory.
+#[track_caller]
 fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axis: Option<usize>) -> Result<DeviceArray<R>> {
     let device = a.device();
     let shape = axis.map_or(Ok(Vec::new()), |axis| without(a.shape(), axis))?;

@@ -37,6 +37,7 @@ use crate::view::{View, ViewMut};
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn cast<'a, D: Element, S: Element>(src: impl Into<View<'a, S>>) -> Result<DeviceArray<D>> {
     let src = src.into();
     let mut result = src.device().alloc_array::<D>(src.shape())?;

@@ -17,6 +17,7 @@ use crate::view::{View, ViewMut};
 /// # Errors
 ///
 /// As [`normalize_into`]; `OutOfMemory` if the result does not fit.
+#[track_caller]
 pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
     let src = src.into();
     let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), &[])) };

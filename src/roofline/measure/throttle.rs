@@ -8,10 +8,11 @@
 //! locked ones (`nvidia-smi --lock-gpu-clocks`).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::clocks::Clocks;
+use crate::sync::lock;
 
 /// The first pause; each is twice the one before.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -20,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 static IN_VAIN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 
 fn in_vain() -> MutexGuard<'static, BTreeMap<String, bool>> {
-    IN_VAIN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&IN_VAIN)
 }
 
 /// Whether the clocks of a GPU were found to be set low.

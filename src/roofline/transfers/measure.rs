@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::{Direction, HostSide, Link, Pinning, RoundTrip, Transfer, Transfers};
 use crate::device::Device;
+use crate::driver::PAGE;
 use crate::error::{Result, counted};
-use crate::memory::{DeviceBuffer, PinnedBuffer};
+use crate::memory::{DeviceBuffer, PinnedBuffer, Route};
 use crate::ops;
 use crate::roofline::measure::has_times;
 use crate::roofline::record::Milliseconds;
@@ -25,14 +26,13 @@ const HOLD: Duration = Duration::from_micros(300);
 /// The smallest copies, and the factor from one size to the next.
 const SMALLEST: usize = 64 << 10;
 const FACTOR: usize = 16;
-/// The frames of the first story, as frames, planes, columns and rows; and fewer for the software
-/// GPU.
+/// The frames of the first story, as frames, planes, columns and rows.
 const FRAMES: [usize; 4] = [10, 3, 3840, 2160];
-const FEW_FRAMES: [usize; 4] = [2, 3, 38, 21];
 
 impl Transfers {
-    /// Measures copies of up to `largest` bytes, at least 1. It takes three times as many bytes of
-    /// host memory. On the software GPU it verifies every copy, and times none.
+    /// Measures copies of up to `largest` bytes, at least 1. It takes five times as many bytes of
+    /// host memory, and the slots of staged copies. On the software GPU it verifies every copy, and
+    /// times none.
     ///
     /// # Errors
     ///
@@ -45,6 +45,8 @@ impl Transfers {
         };
         let mut bench = Bench::new(device, largest)?;
         for bytes in sizes(largest) {
+            // Page-locked memory of the size before is of no use for this one.
+            device.trim_pinned(0)?;
             for memory in HostSide::ALL {
                 doing(&format!("{}, {}", memory.name(), counted(bytes, "byte")));
                 all.copies.extend(bench.copies(memory, bytes)?);
@@ -57,21 +59,43 @@ impl Transfers {
             .map(|memory| pinning(device, memory, largest, &all.copies))
             .collect::<Result<_>>()?;
         doing("frames");
-        all.frames = frames(device)?;
+        all.frames = frames(device, largest)?;
         Ok(all)
     }
 }
 
 impl HostSide {
     /// All kinds, in the order of tables.
-    const ALL: [Self; 5] =
-        [Self::Pageable, Self::PageableByDriver, Self::Pinned, Self::Registered, Self::WriteCombined];
+    const ALL: [Self; 6] = [
+        Self::Pageable,
+        Self::FreshPageable,
+        Self::PageableByDriver,
+        Self::Pinned,
+        Self::Registered,
+        Self::WriteCombined,
+    ];
 }
 
 /// The sizes up to the largest.
 fn sizes(largest: usize) -> Vec<usize> {
     let smaller = std::iter::successors(Some(SMALLEST), |bytes| bytes.checked_mul(FACTOR));
     smaller.take_while(|&bytes| bytes < largest).chain([largest]).collect()
+}
+
+/// Lets the driver copy ordinary memory of a device by itself while this lives.
+struct ByDriver<'d>(&'d Device);
+
+impl<'d> ByDriver<'d> {
+    fn new(device: &'d Device) -> Self {
+        device.set_route(Route::Driver);
+        Self(device)
+    }
+}
+
+impl Drop for ByDriver<'_> {
+    fn drop(&mut self) {
+        self.0.set_route(Route::Auto);
+    }
 }
 
 /// A device with a buffer, and ordinary memory with bytes to send and to receive.
@@ -86,7 +110,9 @@ struct Bench<'d> {
 impl<'d> Bench<'d> {
     fn new(device: &'d Device, largest: usize) -> Result<Self> {
         let streams = [device.stream()?, device.stream()?];
-        Ok(Self { device, streams, buffer: device.alloc(largest)?, sent: pattern(largest), received: vec![0; largest] })
+        // Both are registered, and then they must share no page.
+        let apart = largest + PAGE;
+        Ok(Self { device, streams, buffer: device.alloc(largest)?, sent: pattern(apart), received: vec![0; apart] })
     }
 
     /// Measures the copies of one kind and size.
@@ -102,16 +128,19 @@ impl<'d> Bench<'d> {
             gbps_by_events: found.device_ms.map(|ms| gbps(bytes, ms)),
         };
         let (up, down) = match memory {
-            HostSide::Pageable | HostSide::PageableByDriver => {
-                let by_driver = memory == HostSide::PageableByDriver;
-                (self.pageable_up(bytes, by_driver)?, Some(self.pageable_down(bytes, by_driver)?))
+            HostSide::Pageable => (Some(self.pageable_up(bytes)?), Some(self.pageable_down(bytes)?)),
+            HostSide::FreshPageable => (None, Some(self.fresh_down(bytes)?)),
+            HostSide::PageableByDriver => {
+                let _by_driver = ByDriver::new(self.device);
+                (Some(self.pageable_up(bytes)?), Some(self.pageable_down(bytes)?))
             }
-            HostSide::Pinned => (self.pinned_up(bytes)?, Some(self.pinned_down(bytes)?)),
-            HostSide::Registered => self.registered(bytes).map(|(up, down)| (up, Some(down)))?,
-            HostSide::WriteCombined => (self.write_combined_up(bytes)?, None),
+            HostSide::Pinned => (Some(self.pinned_up(bytes)?), Some(self.pinned_down(bytes)?)),
+            HostSide::Registered => self.registered(bytes).map(|(up, down)| (Some(up), Some(down)))?,
+            HostSide::WriteCombined => (Some(self.write_combined_up(bytes)?), None),
         };
-        let mut all = vec![transfer(Direction::H2d, up)];
-        all.extend(down.map(|down| transfer(Direction::D2h, down)));
+        let found = [(Direction::H2d, up), (Direction::D2h, down)];
+        let mut all: Vec<_> =
+            found.into_iter().filter_map(|(direction, found)| Some(transfer(direction, found?))).collect();
         if memory == HostSide::Pinned {
             all.push(transfer(Direction::Both, self.both_ways(bytes)?));
         }
@@ -137,36 +166,28 @@ impl<'d> Bench<'d> {
         Ok(())
     }
 
-    fn pageable_up(&mut self, bytes: usize, by_driver: bool) -> Result<Found> {
+    fn pageable_up(&mut self, bytes: usize) -> Result<Found> {
         self.clear(bytes)?;
-        self.upload(bytes, by_driver)?;
+        self.buffer.upload_from(&self.sent[..bytes])?;
         let verified = self.has_arrived(bytes)?;
-        let ms = host_times(self.device, verified, || self.upload(bytes, by_driver))?;
+        let ms = host_times(self.device, verified, || self.buffer.upload_from(&self.sent[..bytes]))?;
         Ok(Found { verified, ms, device_ms: None })
     }
 
-    fn upload(&mut self, bytes: usize, by_driver: bool) -> Result<()> {
-        let (sent, buffer) = (&self.sent[..bytes], &mut self.buffer);
-        if !by_driver {
-            return buffer.upload_from(sent);
-        }
-        self.streams[0].scope(|s| s.upload(sent, buffer.view_mut(&[bytes])?))
-    }
-
-    fn pageable_down(&mut self, bytes: usize, by_driver: bool) -> Result<Found> {
+    fn pageable_down(&mut self, bytes: usize) -> Result<Found> {
         self.prepare(bytes)?;
-        self.download(bytes, by_driver)?;
+        self.buffer.download_into(&mut self.received[..bytes])?;
         let verified = self.received[..bytes] == self.sent[..bytes];
-        let ms = host_times(self.device, verified, || self.download(bytes, by_driver))?;
+        let ms = host_times(self.device, verified, || self.buffer.download_into(&mut self.received[..bytes]))?;
         Ok(Found { verified, ms, device_ms: None })
     }
 
-    fn download(&mut self, bytes: usize, by_driver: bool) -> Result<()> {
-        let (received, buffer) = (&mut self.received[..bytes], &self.buffer);
-        if !by_driver {
-            return buffer.download_into(received);
-        }
-        self.streams[0].scope(|s| s.download(buffer.view(&[bytes])?, received))
+    /// The system maps each page of the new memory at its first use, within the copy.
+    fn fresh_down(&mut self, bytes: usize) -> Result<Found> {
+        self.prepare(bytes)?;
+        let verified = self.buffer.download()? == self.sent[..bytes];
+        let ms = host_times(self.device, verified, || self.buffer.download())?;
+        Ok(Found { verified, ms, device_ms: None })
     }
 
     fn pinned_up(&mut self, bytes: usize) -> Result<Found> {
@@ -290,15 +311,16 @@ fn gbps(bytes: usize, ms: f64) -> f64 {
 
 /// Returns the times of `work` by the host's clock; `None` on the software GPU, and where the copy
 /// is wrong.
-fn host_times(device: &Device, verified: bool, mut work: impl FnMut() -> Result<()>) -> Result<Option<Milliseconds>> {
+fn host_times<R>(device: &Device, verified: bool, mut work: impl FnMut() -> Result<R>) -> Result<Option<Milliseconds>> {
     if !verified || !has_times(device) {
         return Ok(None);
     }
     let mut ms = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         let start = Instant::now();
-        work()?;
+        let done = work()?;
         ms.push(start.elapsed().as_secs_f64() * 1e3);
+        drop(done);
     }
     ms.sort_unstable_by(f64::total_cmp);
     let at = |part: f64| ms[(part * (SAMPLES - 1) as f64).round() as usize];
@@ -333,10 +355,20 @@ fn pinning(device: &Device, memory: HostSide, bytes: usize, copies: &[Transfer])
     Ok(Pinning { memory, bytes: bytes as u64, ms: timed(lock_ms), release_ms: timed(release_ms), break_even })
 }
 
+/// The shape of frames in at most `largest` bytes: all of the story's, or fewer, or small ones.
+fn shape_of_frames(largest: usize) -> [usize; 4] {
+    let [most, planes, mut columns, mut rows] = FRAMES;
+    let bytes = |columns, rows| planes * columns * rows * size_of::<f32>();
+    while bytes(columns, rows) > largest && columns > 1 {
+        (columns, rows) = (columns / 2, (rows / 2).max(1));
+    }
+    [(largest / bytes(columns, rows)).clamp(1, most), planes, columns, rows]
+}
+
 /// Measures frames to the device and back in the ways of the first story. Each batch goes to other
 /// memory of the host than it came from, so a batch that did not come back shows.
-fn frames(device: &Device) -> Result<Vec<RoundTrip>> {
-    let shape = if has_times(device) { FRAMES } else { FEW_FRAMES };
+fn frames(device: &Device, largest: usize) -> Result<Vec<RoundTrip>> {
+    let shape = shape_of_frames(largest);
     let len: usize = shape.iter().product();
     let sent: Vec<f32> = (0..len).map(|at| (at % 8191 + 1) as f32).collect();
     let mut there = device.alloc::<f32>(len)?;
@@ -351,12 +383,9 @@ fn frames(device: &Device) -> Result<Vec<RoundTrip>> {
         received.fill(0.0);
         back.fill(0.0);
         host.copy_from_slice(&sent);
+        let _by_driver = (way == Way::Driver).then(|| ByDriver::new(device));
         let mut travel = |received: &mut Vec<f32>, back: &mut PinnedBuffer<f32>| match way {
-            Way::Driver => {
-                stream.scope(|s| s.upload(&sent, there.view_mut(&shape)?))?;
-                stream.scope(|s| s.download(there.view(&shape)?, &mut *received))
-            }
-            Way::Pageable => {
+            Way::Driver | Way::Pageable => {
                 there.upload_from(&sent)?;
                 there.download_into(received)
             }
@@ -401,5 +430,21 @@ impl Way {
             Self::Copied => "pinned, filled and emptied by the host",
             Self::Pinned => "pinned, one wait",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_take_no_more_than_the_largest_copies() {
+        assert_eq!(shape_of_frames(1 << 30), FRAMES);
+        assert_eq!(shape_of_frames(300 << 20), [3, 3, 3840, 2160]);
+        for largest in [12, 100, 65_536, 1 << 20, 99_532_799, 99_532_800, usize::MAX] {
+            let bytes = shape_of_frames(largest).iter().product::<usize>() * 4;
+            assert!(bytes <= largest && (bytes > largest / 5 || largest > 1 << 30), "{bytes} of {largest}");
+        }
+        assert_eq!(shape_of_frames(1), [1, 3, 1, 1], "a pixel at least");
     }
 }

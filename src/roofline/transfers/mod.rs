@@ -44,6 +44,8 @@ impl Link {
 pub enum HostSide {
     /// Ordinary memory, as `upload` and `download` copy it.
     Pageable,
+    /// Ordinary memory that nothing has used since the system gave it, as `download` takes it.
+    FreshPageable,
     /// Ordinary memory, which the driver copies by itself.
     PageableByDriver,
     /// Page-locked memory from a device.
@@ -59,6 +61,7 @@ impl HostSide {
     pub fn name(self) -> &'static str {
         match self {
             Self::Pageable => "pageable",
+            Self::FreshPageable => "pageable, fresh",
             Self::PageableByDriver => "pageable, by the driver",
             Self::Pinned => "pinned",
             Self::Registered => "registered",

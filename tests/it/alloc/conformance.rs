@@ -5,11 +5,11 @@ use std::sync::Arc;
 use warpstride::alloc::{Allocate, Caching, Limit, Logged, Request, Statistics};
 #[cfg(feature = "interp")]
 use warpstride::alloc::{DriverMemory, HoldBack};
+#[cfg(feature = "interp")]
+use warpstride::driver::Driver;
 use warpstride::driver::StreamHandle;
 #[cfg(feature = "interp")]
 use warpstride::driver::soft::{Config, Soft};
-#[cfg(feature = "interp")]
-use warpstride::driver::{Driver, Streams};
 use warpstride::error::ErrorKind;
 
 use super::Random;
@@ -96,31 +96,6 @@ fn allocators_over_a_driver_conform() {
     let (driver, streams) = soft();
     let cache = Caching::new(Arc::clone(&driver)).unwrap();
     conforms("a brake", &HoldBack::new(cache, driver, MEMORY / 2), streams);
-}
-
-#[cfg(feature = "interp")]
-#[test]
-fn a_producer_that_is_too_fast_waits_for_the_oldest_work() {
-    let soft = Arc::new(Soft::with_config(Config { memory_bytes: MEMORY, ..Config::default() }));
-    let trace = Arc::new(warpstride::driver::trace::Trace::new(Arc::clone(&soft) as Arc<dyn Driver>));
-    let cache = Caching::new(Arc::clone(&soft) as Arc<dyn Driver>).unwrap();
-    let held_back = HoldBack::new(cache, Arc::clone(&trace) as Arc<dyn Driver>, 1 << 20);
-    let stream = soft.stream_create().unwrap();
-    // SAFETY: the stream is live.
-    let lane = unsafe { held_back.open(stream) }.unwrap();
-    let waits = || trace.calls().iter().filter(|call| call.name() == "event_synchronize").count();
-    for turn in 0..64 {
-        // SAFETY: the lane is open.
-        let block = unsafe { held_back.alloc(&Request::new(100_000, &lane)) }.unwrap();
-        // SAFETY: it was just given out, and no work uses it.
-        unsafe { held_back.free(block, &lane) }.unwrap();
-        assert!(turn > 9 || waits() == 0, "ten blocks are within the limit");
-    }
-    assert!((20..64).contains(&waits()), "{} waits", waits());
-    // SAFETY: all blocks are freed.
-    unsafe { held_back.close(&lane) }.unwrap();
-    drop(held_back);
-    assert!(trace.live().is_empty());
 }
 
 #[test]

@@ -123,6 +123,36 @@ mod logs {
         assert_eq!((log.operations().len(), log.peak()), (6, (2, 200)), "{}", String::from_utf8_lossy(&text));
     }
 
+    /// Blocks go from thread to thread, so one frees an address and another allocates it again.
+    #[test]
+    fn the_log_of_threads_is_read_again() {
+        let place = Place::default();
+        let logged = Logged::new(Caching::simulated(1 << 30), Box::new(place.clone()));
+        let turns = short_or_long(2000, 100_000);
+        std::thread::scope(|scope| {
+            for stream in STREAMS {
+                let logged = &logged;
+                scope.spawn(move || {
+                    // SAFETY: a simulation has no streams.
+                    let lane = unsafe { logged.open(stream) }.unwrap();
+                    for turn in 0..turns {
+                        // SAFETY: the lane is open.
+                        let block = unsafe { logged.alloc(&Request::new(1 << (10 + turn % 9), &lane)) }.unwrap();
+                        // SAFETY: it was just given out, and nothing uses it.
+                        unsafe { logged.free(block, &lane) }.unwrap();
+                        if turn % 16 == 0 {
+                            logged.trim(0).unwrap();
+                        }
+                    }
+                    // SAFETY: all blocks are freed.
+                    unsafe { logged.close(&lane) }.unwrap();
+                });
+            }
+        });
+        let text = place.0.lock().unwrap().clone();
+        assert_eq!(Log::read(text.as_slice()).unwrap().operations().len(), 8 * turns);
+    }
+
     #[test]
     fn a_log_that_is_none_is_refused_with_its_line() {
         const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";

@@ -29,6 +29,7 @@ fn every_kind_of_memory_is_copied_in_every_direction_and_size() {
     let kinds = [
         ("pageable", "h2d"),
         ("pageable", "d2h"),
+        ("fresh-pageable", "d2h"),
         ("pageable-by-driver", "h2d"),
         ("pageable-by-driver", "d2h"),
         ("pinned", "h2d"),

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use warpstride::interp::{Config, Memory, Module, run};
 use warpstride::launch_shape::LaunchShape;
 use warpstride::ptx;
+use warpstride::random::SplitMix64;
 
 use crate::long::short_or_long;
 
@@ -46,19 +47,15 @@ const EXTREMES: &[&str] = &[
     "1.e400",
 ];
 
-/// The sequence of Steele, Lea and Flood's SplitMix64.
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+    fn byte(&mut self) -> u8 {
+        self.0.draw() as u8
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
+        self.0.below(bound as u64) as usize
     }
 
     fn pick<T: Copy>(&mut self, among: &[T]) -> T {
@@ -143,7 +140,7 @@ fn mutated<'t>(text: &'t str, words: &[&'t str], random: &mut Random) -> String 
     if random.below(4) == 0 && !bytes.is_empty() {
         for _ in 0..1 + random.below(3) {
             let at = random.below(bytes.len());
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.byte();
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -188,7 +185,7 @@ fn mutated_kernels_run_or_are_refused() {
     let words: Vec<&str> = texts.iter().flat_map(|text| tokens(text)).collect();
     let count = short_or_long(2_000, 20_000);
     let survives_mutated = |seed: u64| {
-        let mut random = Random(seed);
+        let mut random = Random(SplitMix64(seed));
         let text = mutated(random.pick(&texts), &words, &mut random);
         survives(&text, 1 + seed as usize % 2)
     };
@@ -214,8 +211,8 @@ fn truncated_kernels_run_or_are_refused() {
 fn random_bytes_are_refused() {
     let marks = b"{}[]()<>,;:@!+-/*\"% \n\t.r0";
     for seed in 0..short_or_long(40, 400) {
-        let mut random = Random(seed);
-        let any: Vec<u8> = (0..random.below(2000)).map(|_| random.next() as u8).collect();
+        let mut random = Random(SplitMix64(seed));
+        let any: Vec<u8> = (0..random.below(2000)).map(|_| random.byte()).collect();
         survives(&String::from_utf8_lossy(&any), 1);
         let some: String = (0..random.below(2000)).map(|_| random.pick(marks) as char).collect();
         survives(&some, 1);

@@ -6,7 +6,6 @@
 //! another may be writing, where all threads wait, and where a model panics or leaks.
 
 mod caching;
-mod device;
 mod error;
 mod memory;
 mod stream;

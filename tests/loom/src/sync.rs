@@ -5,7 +5,12 @@ pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 pub(crate) use loom::sync::{Arc, Mutex, MutexGuard};
 pub(crate) use loom::thread::yield_now;
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{self, Relaxed};
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// loom's, but for a swap that changes nothing, which here stores nothing either.
 ///

@@ -27,6 +27,7 @@ use crate::view::{View, ViewMut};
 /// `Layout` if the shapes differ, or the elements do not lie in C order without gaps;
 /// `InvalidArgument` if the arrays are not on one device; `OutOfMemory` if the device has no room;
 /// else the driver's error.
+#[track_caller]
 pub fn dot<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T::Sum>> {
     let (a, b) = (a.into(), b.into());
     let device = a.device();

@@ -39,6 +39,7 @@ pub type Moments<T> = (DeviceArray<<T as Number>::Sum>, DeviceArray<<T as Number
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<Moments<T>> {
     let a = a.into();
     let shape = without_last(a.shape());

@@ -35,6 +35,7 @@ use crate::view::{View, ViewMut};
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn softmax<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
     let mut result = a.device().alloc_array::<T>(a.shape())?;

@@ -134,6 +134,7 @@ impl<A> Affine<A> {
 /// # Errors
 ///
 /// As [`affine_into`]; `OutOfMemory` if the result does not fit.
+#[track_caller]
 pub fn affine<'a, D: Element, S: Element>(
     src: impl Into<View<'a, S>>,
     affine: Affine<View<'_, f32>>,

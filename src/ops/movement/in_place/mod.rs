@@ -46,6 +46,7 @@ use crate::view::ViewMut;
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn transpose_in_place<'a, T: Element>(
     matrix: impl Into<ViewMut<'a, T>>,
     stream: &Stream,

@@ -20,7 +20,7 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::layout::{Axes, Layout, MAX_RANK};
+use crate::layout::{Axes, Layout};
 use crate::ops::operand::{Operand, check_aligned, check_width};
 use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
@@ -60,7 +60,7 @@ pub fn copy_into<'a, T: Element>(
 /// Queues the copy. The source and the destination share no element.
 fn copy(src: Operand<'_>, dst: Operand<'_>, stream: &Stream) -> Result<()> {
     let (width, target) = (dst.dtype.width(), Target::of(dst.device()));
-    recent::with_plan([src.layout, dst.layout], width, target, |plan| plan.queue([src, dst], stream))
+    recent::copy([src.layout, dst.layout], width, target)?.plan.queue([src, dst], stream)
 }
 
 /// Queues [`copy_into`] by the kernels for large arrays, whatever the size, with these tiles.
@@ -160,17 +160,13 @@ pub unsafe fn copy_into_raw(
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn permute<'a, T: Element>(
     src: impl Into<View<'a, T>>,
     axes: impl TryInto<Axes, Error: Into<Error>>,
 ) -> Result<DeviceArray<T>> {
-    let mut src = src.into();
     let axes = axes.try_into().map_err(Into::into)?;
-    let mut order = [0; MAX_RANK];
-    let order = &mut order[..src.rank()];
-    axes.write_to(order, src.shape())?;
-    src.permute_axes(order)?;
-    in_new_buffer(&src)
+    in_new_buffer(&src.into(), Some(&axes))
 }
 
 /// Returns the elements of a view in C order in a new buffer. The copy is queued on the default
@@ -180,15 +176,18 @@ pub fn permute<'a, T: Element>(
 ///
 /// `Layout` if the result's bytes overflow; `OutOfMemory` if the result does not fit; else the
 /// driver's error.
+#[track_caller]
 pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
-    in_new_buffer(&src.into())
+    in_new_buffer(&src.into(), None)
 }
 
-fn in_new_buffer<T: Element>(src: &View<'_, T>) -> Result<DeviceArray<T>> {
+/// The allocator lists the buffer as the caller's.
+#[track_caller]
+fn in_new_buffer<T: Element>(src: &View<'_, T>, axes: Option<&Axes>) -> Result<DeviceArray<T>> {
     let device = src.device();
-    // Built once, because a layout is large.
-    let layout = src.layout().in_c_order();
-    let buffer = device.alloc::<T>(layout.storage_len())?;
-    copy(Operand::read("source", src), Operand::made("destination", &buffer, &layout), device.default_stream())?;
-    Ok(DeviceArray::with_layout(buffer, layout))
+    let buffer = device.alloc::<T>(src.len())?;
+    let permute = recent::permute(src.layout(), axes, size_of::<T>(), Target::of(device))?;
+    let operands = [Operand::read("source", src), Operand::made("destination", &buffer, &permute.result)];
+    permute.plan.queue(operands, device.default_stream())?;
+    Ok(DeviceArray::with_layout(buffer, permute.result))
 }

@@ -1,86 +1,171 @@
-//! Keeps a thread's latest plans, so that a loop of copies between equal layouts plans once.
+//! Keeps a thread's latest plans, so that a loop of equal copies plans once.
 //!
 //! A plan depends on nothing but what it is looked up by, so a kept plan equals a new one. Where
 //! short axes need a search, a new plan takes microseconds, and a launch of a kept one less than a
 //! tenth of one (`benches/launch.rs`).
 
-use std::cell::RefCell;
+use std::cell::Cell;
+use std::mem;
+use std::ops::Deref;
+use std::thread::LocalKey;
 
 use super::PermutePlan;
 use crate::error::Result;
-use crate::layout::Layout;
+use crate::layout::{Axes, Layout, MAX_RANK};
 use crate::ops::{Align, Target};
 
-/// Plans that a thread keeps. A loop body rarely has more copies of different layouts, and a search
-/// through these costs little beside a launch.
+/// Plans of one kind that a thread keeps. A loop body rarely has more copies of different layouts,
+/// and a search through these costs little beside a launch.
 const MOST: usize = 4;
 
 /// A plan between allocations, and all that it depends on.
-struct Kept {
+pub(super) struct Copy {
     layouts: [Layout; 2],
     width: usize,
     target: Target,
-    plan: PermutePlan,
+    pub(super) plan: PermutePlan,
 }
 
-/// The latest plans, and the place of the one that goes next.
-struct Recent {
-    plans: Vec<Kept>,
-    oldest: usize,
+/// A plan into a new allocation, and all that it depends on.
+pub(super) struct Permute {
+    source: Layout,
+    axes: Option<Axes>,
+    width: usize,
+    target: Target,
+    /// The layout of the result, in C order.
+    pub(super) result: Layout,
+    pub(super) plan: PermutePlan,
 }
 
 thread_local! {
-    static RECENT: RefCell<Recent> = const { RefCell::new(Recent { plans: Vec::new(), oldest: 0 }) };
+    static COPIES: Cell<Recent<Copy>> = const { Cell::new(Recent::NONE) };
+    static PERMUTES: Cell<Recent<Permute>> = const { Cell::new(Recent::NONE) };
 }
 
-/// Calls `launch` with a plan for elements of `width` bytes between layouts of whole allocations.
+/// Returns a plan for elements of `width` bytes between layouts of whole allocations.
 ///
 /// # Errors
 ///
-/// Those of [`PermutePlan::new`], and of `launch`.
-pub(super) fn with_plan<R>(
-    layouts: [&Layout; 2],
-    width: usize,
-    target: Target,
-    launch: impl FnOnce(&PermutePlan) -> Result<R>,
-) -> Result<R> {
-    RECENT.with(|recent| match recent.try_borrow_mut() {
-        Ok(mut recent) => launch(recent.plan(layouts, width, target)?),
-        // A driver that copies by itself while it launches.
-        Err(_) => launch(&plan(layouts, width, target)?),
-    })
+/// Those of [`PermutePlan::new`].
+#[inline]
+pub(super) fn copy(layouts: [&Layout; 2], width: usize, target: Target) -> Result<Kept<Copy>> {
+    let is_for = |kept: &Copy| {
+        kept.width == width && kept.target == target && layouts.iter().zip(&kept.layouts).all(|(a, b)| *a == b)
+    };
+    let make =
+        || Ok(Copy { layouts: layouts.map(|layout| *layout), width, target, plan: plan(layouts, width, target)? });
+    Kept::new(&COPIES, is_for, make)
+}
+
+/// Returns a plan for elements of `width` bytes from a layout of a whole allocation to a new one in
+/// C order, with the axes in another order if there is one.
+///
+/// # Errors
+///
+/// Those of [`Axes::of`] and [`PermutePlan::new`].
+#[inline]
+pub(super) fn permute(source: &Layout, axes: Option<&Axes>, width: usize, target: Target) -> Result<Kept<Permute>> {
+    let is_for = |kept: &Permute| {
+        kept.width == width && kept.target == target && kept.source == *source && kept.axes.as_ref() == axes
+    };
+    let make = || {
+        let mut from = *source;
+        if let Some(axes) = axes {
+            let mut order = [0; MAX_RANK];
+            let order = &mut order[..from.rank()];
+            axes.write_to(order, from.shape())?;
+            from = from.permuted_axes(order)?;
+        }
+        let result = from.in_c_order();
+        let plan = plan([&from, &result], width, target)?;
+        Ok(Permute { source: *source, axes: axes.cloned(), width, target, result, plan })
+    };
+    Kept::new(&PERMUTES, is_for, make)
 }
 
 fn plan([src, dst]: [&Layout; 2], width: usize, target: Target) -> Result<PermutePlan> {
     PermutePlan::new(src, Align::ALLOCATION, dst, Align::ALLOCATION, width, target)
 }
 
-impl Recent {
-    fn plan(&mut self, layouts: [&Layout; 2], width: usize, target: Target) -> Result<&PermutePlan> {
-        let is_for = |kept: &Kept| {
-            kept.width == width && kept.target == target && layouts.iter().zip(&kept.layouts).all(|(a, b)| *a == b)
-        };
-        let place = match self.plans.iter().position(is_for) {
-            Some(place) => place,
-            None => self.keep(Kept {
-                layouts: layouts.map(|layout| *layout),
-                width,
-                target,
-                plan: plan(layouts, width, target)?,
-            }),
-        };
-        Ok(&self.plans[place].plan)
+/// One of a thread's latest. The thread has none of that kind meanwhile: a driver that copies by
+/// itself plans anew. So does a destructor that runs when the thread's own values are gone.
+pub(super) struct Kept<K: 'static> {
+    of: &'static LocalKey<Cell<Recent<K>>>,
+    recent: Recent<K>,
+    place: usize,
+}
+
+impl<K> Kept<K> {
+    /// Finds the one that `is_for` accepts, or else keeps what `make` returns.
+    #[inline]
+    fn new(
+        of: &'static LocalKey<Cell<Recent<K>>>,
+        is_for: impl Fn(&K) -> bool,
+        make: impl FnOnce() -> Result<K>,
+    ) -> Result<Self> {
+        let recent = of.try_with(Cell::take).unwrap_or_default();
+        // From here on a drop gives them back.
+        let mut kept = Self { of, recent, place: 0 };
+        match kept.recent.kept.iter().position(is_for) {
+            Some(place) => kept.place = place,
+            None => kept.make(make)?,
+        }
+        Ok(kept)
     }
 
-    /// Keeps a plan in place of the oldest, and returns its place.
-    fn keep(&mut self, kept: Kept) -> usize {
-        if self.plans.len() < MOST {
-            self.plans.reserve_exact(MOST - self.plans.len());
-            self.plans.push(kept);
-            return self.plans.len() - 1;
+    /// A function of its own, so that the usual one is short: between two launches, its
+    /// instructions leave the processor's first cache.
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self, make: impl FnOnce() -> Result<K>) -> Result<()> {
+        self.place = self.recent.keep(make()?);
+        Ok(())
+    }
+}
+
+impl<K> Deref for Kept<K> {
+    type Target = K;
+
+    #[inline]
+    fn deref(&self) -> &K {
+        &self.recent.kept[self.place]
+    }
+}
+
+impl<K> Drop for Kept<K> {
+    #[inline]
+    fn drop(&mut self) {
+        let recent = mem::take(&mut self.recent);
+        // Without the thread's values there is nothing to keep them for.
+        let _ = self.of.try_with(|kept| kept.set(recent));
+    }
+}
+
+/// The latest of one kind, and the place of the one that goes next.
+struct Recent<K> {
+    kept: Vec<K>,
+    oldest: usize,
+}
+
+impl<K> Default for Recent<K> {
+    #[inline]
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<K> Recent<K> {
+    const NONE: Self = Self { kept: Vec::new(), oldest: 0 };
+
+    /// Keeps one in place of the oldest, and returns its place.
+    fn keep(&mut self, made: K) -> usize {
+        if self.kept.len() < MOST {
+            self.kept.reserve_exact(MOST - self.kept.len());
+            self.kept.push(made);
+            return self.kept.len() - 1;
         }
         let place = self.oldest;
-        self.plans[place] = kept;
+        self.kept[place] = made;
         self.oldest = (place + 1) % MOST;
         place
     }
@@ -103,29 +188,79 @@ mod tests {
                 let width = [1, 2, 4, 8, 16][(n + round) % 5];
                 let target = Target { compute_capability: if n % 2 == 0 { (9, 0) } else { (7, 5) } };
                 for _ in 0..2 {
-                    let kept = with_plan([&src, &dst], width, target, |plan| Ok(*plan)).unwrap();
-                    assert_eq!(kept, plan([&src, &dst], width, target).unwrap());
+                    let kept = copy([&src, &dst], width, target).unwrap();
+                    assert_eq!(kept.plan, plan([&src, &dst], width, target).unwrap());
                 }
             }
         }
-        RECENT.with_borrow(|recent| assert_eq!(recent.plans.len(), MOST));
+        assert_eq!(COPIES.take().kept.len(), MOST);
     }
 
     #[test]
     fn layouts_that_cannot_be_planned_are_refused_and_not_kept() {
         let [two, three] = [[2], [3]].map(|shape| Layout::row_major(&shape).unwrap());
         for _ in 0..2 {
-            with_plan([&two, &three], 4, TARGET, |_| Ok(())).unwrap_err();
+            assert!(copy([&two, &three], 4, TARGET).is_err());
         }
-        RECENT.with_borrow(|recent| assert!(recent.plans.is_empty()));
+        assert!(COPIES.take().kept.is_empty());
     }
 
     #[test]
     fn a_copy_within_a_launch_gets_a_plan_too() {
         let layout = Layout::row_major(&[8, 8]).unwrap();
         let (from, to) = (layout.t(), layout);
-        let inner =
-            with_plan([&from, &to], 4, TARGET, |outer| with_plan([&from, &to], 4, TARGET, |inner| Ok(inner == outer)));
-        assert!(inner.unwrap());
+        let outer = copy([&from, &to], 4, TARGET).unwrap();
+        assert_eq!(copy([&from, &to], 4, TARGET).unwrap().plan, outer.plan);
+    }
+
+    #[test]
+    fn a_kept_permute_equals_a_new_one_for_its_axes_alone() {
+        let source = Layout::row_major(&[6, 10, 35]).unwrap();
+        let orders: Vec<Option<Axes>> = [
+            None,
+            Some("0,1,2"),
+            Some("2,0,1"),
+            Some("-1,0,1"),
+            Some("a b c -> b c a"),
+            Some("abc->bca"),
+            Some("1,0,2"),
+        ]
+        .map(|text| text.map(|text| text.parse().unwrap()))
+        .into();
+        for turn in 0..50 {
+            let axes = orders[turn * 5 % orders.len()].as_ref();
+            let order = axes.map_or(vec![0, 1, 2], |axes| axes.of(source.shape()).unwrap());
+            let from = source.permuted_axes(&order).unwrap();
+            for _ in 0..2 {
+                let kept = permute(&source, axes, 4, TARGET).unwrap();
+                assert_eq!(kept.result, Layout::row_major(from.shape()).unwrap());
+                assert_eq!(kept.plan, plan([&from, &kept.result], 4, TARGET).unwrap());
+            }
+        }
+        let wrong = "0,1".parse().unwrap();
+        assert!(permute(&source, Some(&wrong), 4, TARGET).is_err());
+    }
+
+    #[test]
+    fn a_copy_while_the_threads_values_are_dropped_gets_a_plan_too() {
+        struct Copies;
+        impl Drop for Copies {
+            fn drop(&mut self) {
+                let layout = Layout::row_major(&[8, 8]).unwrap();
+                copy([&layout.t(), &layout], 4, TARGET).unwrap();
+            }
+        }
+        thread_local! { static LAST: Copies = const { Copies }; }
+        // Whichever of the two is dropped first, one of the threads copies without kept plans.
+        for first in [true, false] {
+            let copies = move || {
+                if first {
+                    LAST.with(|_| ());
+                }
+                drop(Copies);
+                LAST.with(|_| ());
+            };
+            std::thread::spawn(copies).join().unwrap();
+        }
     }
 }

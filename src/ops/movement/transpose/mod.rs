@@ -37,6 +37,7 @@ use plan::check_matrices;
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
+#[track_caller]
 pub fn transpose<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let src = src.into();
     let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src.layout())) };

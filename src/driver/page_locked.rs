@@ -1,0 +1,257 @@
+//! The page-locked memory of the host that a driver knows, and where copies have to be cut.
+//!
+//! CUDA's driver refuses a copy that goes on from registered memory into other memory, or into
+//! memory that was registered by another call. Programs do that in good faith: they register a part
+//! of an array and copy the rest of it, or copy a block of the heap whose first page is locked with
+//! its neighbour. So every copy is cut at such ends here, below all code that makes copies.
+//!
+//! One case is left: if one thread begins a copy at the moment at which another thread registers or
+//! unregisters memory of the same page, the driver may refuse the copy.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::{Copy3d, DriverKind, PAGE, Pitched};
+use crate::error::Result;
+
+/// How memory came to be page-locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The driver allocated it, in pages of its own.
+    Allocated,
+    /// It existed, and shares its first and last page with other memory.
+    Registered,
+}
+
+/// The page-locked memory that a driver knows.
+#[derive(Debug, Default)]
+pub(super) struct PageLocked {
+    ranges: RwLock<Ranges>,
+    /// The number of registered ranges. While it is 0, copies take no lock to look for them.
+    registered: AtomicUsize,
+}
+
+/// First addresses and bytes, by origin.
+type Ranges = [BTreeMap<usize, usize>; 2];
+
+impl PageLocked {
+    /// Returns the memory for a driver of this kind. GPUs share one: what is page-locked for one of
+    /// them is so for all in the process.
+    pub(super) fn of(kind: DriverKind) -> Arc<Self> {
+        static GPUS: LazyLock<Arc<PageLocked>> = LazyLock::new(Arc::default);
+        match kind {
+            DriverKind::Cuda => Arc::clone(&GPUS),
+            DriverKind::Soft => Arc::default(),
+        }
+    }
+
+    pub(super) fn enter(&self, origin: Origin, first: usize, bytes: usize) {
+        let mut ranges = self.change();
+        ranges[origin as usize].insert(first, bytes);
+        self.registered.store(ranges[Origin::Registered as usize].len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn leave(&self, origin: Origin, first: usize) {
+        let mut ranges = self.change();
+        ranges[origin as usize].remove(&first);
+        self.registered.store(ranges[Origin::Registered as usize].len(), Ordering::Relaxed);
+    }
+
+    /// Whether all of these bytes, at least one, are page-locked, in one range or in several that
+    /// follow each other.
+    pub(super) fn covers(&self, memory: *const u8, bytes: usize) -> bool {
+        let (mut at, end) = (memory.addr(), memory.addr() + bytes);
+        let ranges = self.ranges();
+        while at < end {
+            let Some(next) = ranges.iter().find_map(|ranges| end_of_range(ranges, at)) else { return false };
+            at = next;
+        }
+        true
+    }
+
+    /// Calls `copy` with the offset and the bytes of each part of a copy from or to these bytes of
+    /// the host, in order.
+    pub(super) fn each_part(
+        &self,
+        memory: *const u8,
+        bytes: usize,
+        mut copy: impl FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let (start, mut done) = (memory.addr(), 0);
+        while let Some(end) = self.end_within(start + done, start + bytes) {
+            copy(done, end - start - done)?;
+            done = end - start;
+        }
+        copy(done, bytes - done)
+    }
+
+    /// Calls `copy` with the parts of a box that is not empty, in order.
+    pub(super) fn each_box(&self, whole: &Copy3d, copy: &mut dyn FnMut(&Copy3d) -> Result<()>) -> Result<()> {
+        let Some((memory, side)) = whole.host() else { return copy(whole) };
+        let start = memory.addr();
+        let Some(end) = self.end_within(start, start + whole.span(side)) else { return copy(whole) };
+        let (slices, rows) = (whole.depth / 2, whole.height / 2);
+        let (first, second) = if slices > 0 {
+            parts(whole, [whole.width, whole.height, slices], |side| slices * side.slice_pitch)
+        } else if rows > 0 {
+            parts(whole, [whole.width, rows, 1], |side| rows * side.row_pitch)
+        } else {
+            parts(whole, [end - start, 1, 1], |_| end - start)
+        };
+        self.each_box(&first, copy)?;
+        self.each_box(&second, copy)
+    }
+
+    /// Returns the first end of registered memory that lies between two addresses. The driver locks
+    /// whole pages, so a range ends with its bytes, and with their pages.
+    fn end_within(&self, start: usize, end: usize) -> Option<usize> {
+        // Relaxed: a program that copies beside memory that another thread registered knows of it
+        // by other means.
+        if self.registered.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let ranges = self.ranges();
+        let [allocated, registered] = &*ranges;
+        // Allocated memory has its pages for itself.
+        if end_of_range(allocated, start).is_some_and(|of_block| end <= of_block) {
+            return None;
+        }
+        // No two ranges share a page, so of those that begin before only the last one reaches here.
+        let from = registered.range(..=start).next_back().map_or(start, |(&first, _)| first);
+        let ends = registered.range(from..end.saturating_add(PAGE)).flat_map(|(&first, &bytes)| {
+            let behind = first + bytes;
+            [first / PAGE * PAGE, first, behind, behind.next_multiple_of(PAGE)]
+        });
+        ends.filter(|&at| start < at && at < end).min()
+    }
+
+    fn ranges(&self) -> RwLockReadGuard<'_, Ranges> {
+        // Every critical section leaves the ranges consistent.
+        self.ranges.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, Ranges> {
+        self.ranges.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the end of the range that holds an address.
+fn end_of_range(ranges: &BTreeMap<usize, usize>, at: usize) -> Option<usize> {
+    let (first, bytes) = ranges.range(..=at).next_back()?;
+    (at - first < *bytes).then(|| first + bytes)
+}
+
+/// Cuts a copy in two: the first part has these extents, the second begins `offset` bytes later on
+/// each side and has the rest.
+fn parts(copy: &Copy3d, [width, height, depth]: [usize; 3], offset: impl Fn(&Pitched) -> usize) -> (Copy3d, Copy3d) {
+    let first = Copy3d { width, height, depth, ..*copy };
+    let rest = |whole: usize, part: usize| if part == whole { whole } else { whole - part };
+    let moved = |side: &Pitched| Pitched { place: side.place.offset(offset(side)), ..*side };
+    let second = Copy3d {
+        dst: moved(&copy.dst),
+        src: moved(&copy.src),
+        width: rest(copy.width, width),
+        height: rest(copy.height, height),
+        depth: rest(copy.depth, depth),
+    };
+    (first, second)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::driver::Place;
+
+    /// Returns the addresses of the host side, in the order of rows.
+    fn addresses(copy: &Copy3d) -> Vec<usize> {
+        let Place::Host(memory) = copy.src.place else { panic!("the source is the host's") };
+        let rows = (0..copy.depth).flat_map(|slice| (0..copy.height).map(move |row| (slice, row)));
+        let starts = rows.map(|(slice, row)| memory.addr() + slice * copy.src.slice_pitch + row * copy.src.row_pitch);
+        starts.flat_map(|start| start..start + copy.width).collect()
+    }
+
+    /// Memory that nothing uses: the cuts are a matter of addresses.
+    const BASE: usize = 64 * PAGE;
+
+    fn host(offset: usize) -> *mut u8 {
+        std::ptr::without_provenance_mut(BASE + offset)
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_the_copy_and_cross_no_end(
+            (first, len) in (0..PAGE, 1..8 * PAGE),
+            // Another range in pages of its own, or the next one right behind.
+            gap in prop_oneof![Just(0), 2 * PAGE..3 * PAGE],
+            start in 0..PAGE,
+            width in 1..700_usize,
+            height in 1..4_usize,
+            depth in 1..4_usize,
+            gaps in [0..300_usize, 0..2000],
+        ) {
+            let locked = PageLocked::default();
+            let second = (first + len).next_multiple_of(PAGE) + gap;
+            let ranges = [first..if gap == 0 { second } else { first + len }, second..second + 10];
+            for range in &ranges {
+                locked.enter(Origin::Registered, BASE + range.start, range.len());
+            }
+            let row_pitch = width + gaps[0];
+            let slice_pitch = height * row_pitch + gaps[1];
+            let dst = Pitched { place: Place::Device(0), row_pitch, slice_pitch };
+            let copy = Copy3d { dst, src: Pitched { place: Place::Host(host(start)), ..dst }, width, height, depth };
+            let mut parts = Vec::new();
+            locked.each_box(&copy, &mut |part| { parts.push(*part); Ok(()) }).unwrap();
+            let found: Vec<usize> = parts.iter().flat_map(addresses).collect();
+            prop_assert_eq!(found, addresses(&copy));
+            // The range whose bytes, or whose pages, hold an address.
+            let of = |at: usize, unit: usize| ranges.iter().position(|range| {
+                (range.start / unit * unit..range.end.next_multiple_of(unit)).contains(&(at - BASE))
+            });
+            for part in &parts {
+                let Place::Device(device) = part.dst.place else { panic!("the target is the device's") };
+                let host = addresses(part);
+                prop_assert_eq!(host[0] - BASE, start + device as usize, "both sides move alike");
+                let (low, high) = (host[0], host[host.len() - 1]);
+                prop_assert_eq!([1, PAGE].map(|unit| of(low, unit)), [1, PAGE].map(|unit| of(high, unit)));
+            }
+            let mut rows = Vec::new();
+            locked.each_part(host(start), width, |at, bytes| { rows.push(at..at + bytes); Ok(()) }).unwrap();
+            prop_assert!(rows.iter().cloned().flatten().eq(0..width));
+            for row in rows {
+                prop_assert_eq!(of(BASE + start + row.start, PAGE), of(BASE + start + row.end - 1, PAGE));
+            }
+        }
+    }
+
+    #[test]
+    fn memory_in_ranges_that_follow_each_other_is_page_locked() {
+        let locked = PageLocked::default();
+        locked.enter(Origin::Registered, BASE + 10, PAGE - 10);
+        locked.enter(Origin::Registered, BASE + PAGE, 100);
+        locked.enter(Origin::Allocated, BASE + 2 * PAGE, PAGE);
+        let covers = |from, to| locked.covers(host(from), to - from);
+        assert!(covers(10, PAGE + 100) && covers(2 * PAGE + 1, 3 * PAGE) && covers(PAGE, PAGE + 1));
+        assert!(!covers(9, 20) && !covers(50, PAGE + 101) && !covers(3 * PAGE - 1, 3 * PAGE + 1));
+        locked.leave(Origin::Registered, BASE + PAGE);
+        assert!(!covers(10, PAGE + 100) && covers(10, PAGE));
+    }
+
+    #[test]
+    fn allocated_memory_is_not_cut() {
+        let locked = PageLocked::default();
+        locked.enter(Origin::Allocated, BASE + 50, 2 * PAGE);
+        locked.enter(Origin::Registered, BASE, 50);
+        assert_eq!(locked.end_within(BASE + 50, BASE + 2 * PAGE), None);
+        assert_eq!(locked.end_within(BASE, BASE + 2 * PAGE), Some(BASE + 50));
+    }
+
+    #[test]
+    fn gpus_share_what_is_page_locked() {
+        let [one, other] = [DriverKind::Cuda; 2].map(PageLocked::of);
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(!Arc::ptr_eq(&PageLocked::of(DriverKind::Soft), &PageLocked::of(DriverKind::Soft)));
+    }
+}

@@ -1,0 +1,116 @@
+//! `HoldBack`: producers that are faster than the device wait for its oldest work.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use warpstride::alloc::{Allocate, Caching, HoldBack, Lane, Logged, Request};
+use warpstride::driver::soft::{Config, Soft};
+use warpstride::driver::trace::{Method, Trace};
+use warpstride::driver::{Driver, Streams};
+
+use crate::hooked::Hooked;
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_producer_that_is_too_fast_waits_for_the_oldest_work() {
+    let soft = Arc::new(Soft::with_config(Config { memory_bytes: 32 * MIB, ..Config::default() }));
+    let trace = Arc::new(Trace::new(Arc::clone(&soft) as Arc<dyn Driver>));
+    let cache = Caching::new(Arc::clone(&soft) as Arc<dyn Driver>).unwrap();
+    let held_back = HoldBack::new(cache, Arc::clone(&trace) as Arc<dyn Driver>, 1 << 20);
+    let stream = soft.stream_create().unwrap();
+    // SAFETY: the stream is live.
+    let lane = unsafe { held_back.open(stream) }.unwrap();
+    let waits = || trace.calls().iter().filter(|call| call.name() == "event_synchronize").count();
+    for turn in 0..64 {
+        // SAFETY: the lane is open.
+        let block = unsafe { held_back.alloc(&Request::new(100_000, &lane)) }.unwrap();
+        // SAFETY: it was just given out, and no work uses it.
+        unsafe { held_back.free(block, &lane) }.unwrap();
+        assert!(turn > 9 || waits() == 0, "ten blocks are within the limit");
+    }
+    assert!((20..64).contains(&waits()), "{} waits", waits());
+    // SAFETY: all blocks are freed.
+    unsafe { held_back.close(&lane) }.unwrap();
+    drop(held_back);
+    assert!(trace.live().is_empty());
+}
+
+#[test]
+fn other_producers_wait_with_the_one_that_waits() {
+    producers_wait_together(|held_back| Box::new(held_back));
+}
+
+#[test]
+fn a_log_lets_others_free_while_producers_wait() {
+    producers_wait_together(|held_back| Box::new(Logged::new(held_back, Box::new(std::io::sink()))));
+}
+
+/// One producer waits for the only event. The others have no work of their own to wait for, and the
+/// limit holds for them too. A free does not wait.
+fn producers_wait_together(stack: fn(HoldBack<Caching>) -> Box<dyn Allocate>) {
+    for the_wait_fails in [false, true] {
+        let soft = Arc::new(Soft::with_config(Config { memory_bytes: 32 * MIB, ..Config::default() }));
+        let trace = Arc::new(Trace::new(Arc::clone(&soft) as Arc<dyn Driver>));
+        if the_wait_fails {
+            trace.fail_method(Method::EventSynchronize);
+        }
+        let (waits, begun) = mpsc::channel();
+        let (go_on, held) = mpsc::channel();
+        let held = std::sync::Mutex::new(held);
+        let before_wait = move || {
+            waits.send(()).unwrap();
+            held.lock().unwrap().recv().unwrap();
+        };
+        let hooked = Hooked { before_wait: Box::new(before_wait), ..Hooked::new(trace) };
+        let hooked: Arc<dyn Driver> = Arc::new(hooked);
+        let cache = Caching::new(Arc::clone(&hooked)).unwrap();
+        let held_back = stack(HoldBack::new(cache, hooked, MIB));
+        // SAFETY: the stream is live.
+        let lanes = [(); 4].map(|()| unsafe { held_back.open(soft.stream_create().unwrap()) }.unwrap());
+        let alloc = |bytes: u64, lane: &Lane| {
+            // SAFETY: the lane is open until the end.
+            unsafe { held_back.alloc(&Request::new(bytes, lane)) }
+        };
+        // SAFETY (each call): the allocator gave the block out, and no work uses it.
+        let [small, large] = [1000, MIB - 4096].map(|bytes| alloc(bytes, &lanes[0]).unwrap());
+        // SAFETY: as above.
+        unsafe { held_back.free(large, &lanes[0]) }.unwrap();
+        let (granted, grants) = mpsc::channel();
+        thread::scope(|scope| {
+            let produce = |lane: usize| {
+                let (alloc, held_back, lanes, granted) = (&alloc, &held_back, &lanes, granted.clone());
+                scope.spawn(move || {
+                    let block = alloc(MIB / 4, &lanes[lane]);
+                    granted.send(block.is_ok()).unwrap();
+                    // SAFETY: as above.
+                    block.map(|block| unsafe { held_back.free(block, &lanes[lane]) }.unwrap())
+                });
+            };
+            produce(0);
+            begun.recv().unwrap();
+            produce(1);
+            produce(2);
+            let (freed, frees) = mpsc::channel();
+            let (held_back, lane) = (&held_back, &lanes[3]);
+            scope.spawn(move || {
+                // SAFETY: as above.
+                freed.send(unsafe { held_back.free(small, lane) }).unwrap();
+            });
+            let freed = frees.recv_timeout(Duration::from_secs(20));
+            let early = grants.recv_timeout(Duration::from_millis(100));
+            go_on.send(()).unwrap();
+            freed.expect("a free waits for no producer").unwrap();
+            assert_eq!(early, Err(RecvTimeoutError::Timeout), "a producer passed the limit");
+            drop(go_on);
+            let granted: Vec<bool> = (0..3).map(|_| grants.recv().unwrap()).collect();
+            assert_eq!(granted.iter().filter(|&&granted| !granted).count(), usize::from(the_wait_fails));
+        });
+        for lane in &lanes {
+            // SAFETY: all blocks are freed.
+            unsafe { held_back.close(lane) }.unwrap();
+        }
+    }
+}
