@@ -117,8 +117,9 @@ impl PageLocked {
         if end_of_range(allocated, start).is_some_and(|of_block| end <= of_block) {
             return None;
         }
-        // No two ranges share a page, so of those that begin before only the last one reaches here.
-        let from = registered.range(..=start).next_back().map_or(start, |(&first, _)| first);
+        // Of the ranges that begin before the page, only the last one reaches into it.
+        let from =
+            registered.range(..=start / PAGE * PAGE).next_back().map_or(start / PAGE * PAGE, |(&first, _)| first);
         let ends = registered.range(from..end.saturating_add(PAGE)).flat_map(|(&first, &bytes)| {
             let behind = first + bytes;
             [first / PAGE * PAGE, first, behind, behind.next_multiple_of(PAGE)]
@@ -184,8 +185,8 @@ mod tests {
         #[test]
         fn parts_are_the_copy_and_cross_no_end(
             (first, len) in (0..PAGE, 1..8 * PAGE),
-            // Another range in pages of its own, or the next one right behind.
-            gap in prop_oneof![Just(0), 2 * PAGE..3 * PAGE],
+            // Another range right behind, in the same page, or in pages of its own.
+            gap in prop_oneof![Just(0), 1..300_usize, 2 * PAGE..3 * PAGE],
             start in 0..PAGE,
             width in 1..700_usize,
             height in 1..4_usize,
@@ -193,8 +194,8 @@ mod tests {
             gaps in [0..300_usize, 0..2000],
         ) {
             let locked = PageLocked::default();
-            let second = (first + len).next_multiple_of(PAGE) + gap;
-            let ranges = [first..if gap == 0 { second } else { first + len }, second..second + 10];
+            let second = first + len + gap;
+            let ranges = [first..first + len, second..second + 10];
             for range in &ranges {
                 locked.enter(Origin::Registered, BASE + range.start, range.len());
             }

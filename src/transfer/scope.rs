@@ -152,8 +152,8 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if a part of the memory is page-locked already, or lies in a page of 4096
-    /// bytes with other memory that is registered; `OutOfMemory` if the system locks no more.
+    /// `InvalidArgument` if a part of the memory is page-locked already; `OutOfMemory` if the
+    /// system locks no more.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {

@@ -95,18 +95,11 @@ unsafe impl Memory for Soft {
         let mut state = self.working()?;
         let first = memory.addr().get();
         let own = state.host.iter().map(|(&at, lines)| (at, size_of_val(lines.as_slice())));
-        let is_own = |&(at, of): &(usize, usize)| first < at + of && at < first + bytes;
-        // CUDA locks whole pages, and a page once. It allocates memory in pages of its own.
-        let pages = pages_of(first, bytes);
-        let shares_a_page = |&(at, of): &(usize, usize)| {
-            let other = pages_of(at, of);
-            pages.start < other.end && other.start < pages.end
-        };
         let registered = state.registered.iter().map(|(&at, &bytes)| (at, bytes));
-        if let Some((at, of)) = own.filter(is_own).chain(registered.filter(shares_a_page)).next() {
+        let overlaps = |&(at, of): &(usize, usize)| first < at + of && at < first + bytes;
+        if let Some((at, of)) = own.chain(registered).find(overlaps) {
             let context = format!(
-                "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already, with their pages of {PAGE} \
-                 bytes; register memory of a page once",
+                "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already; register other memory",
                 bytes = counted(bytes, "byte"),
                 of = counted(of, "byte")
             );

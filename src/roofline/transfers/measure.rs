@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use super::{Direction, HostSide, Link, Pinning, RoundTrip, Transfer, Transfers};
 use crate::device::Device;
-use crate::driver::PAGE;
 use crate::error::{Result, counted};
 use crate::memory::{DeviceBuffer, PinnedBuffer, Route};
 use crate::ops;
@@ -110,9 +109,7 @@ struct Bench<'d> {
 impl<'d> Bench<'d> {
     fn new(device: &'d Device, largest: usize) -> Result<Self> {
         let streams = [device.stream()?, device.stream()?];
-        // Both are registered, and then they must share no page.
-        let apart = largest + PAGE;
-        Ok(Self { device, streams, buffer: device.alloc(largest)?, sent: pattern(apart), received: vec![0; apart] })
+        Ok(Self { device, streams, buffer: device.alloc(largest)?, sent: pattern(largest), received: vec![0; largest] })
     }
 
     /// Measures the copies of one kind and size.
