@@ -190,9 +190,9 @@ pub unsafe trait Memory: Send + Sync {
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()>;
 
     /// Page-locks host memory that exists, so that copies use it directly. `bytes` is at least 1.
-    /// An error of kind `InvalidArgument` if a part of it is page-locked already, or lies in a page
-    /// with other memory that is registered. A copy that goes on from registered memory into other
-    /// memory can be refused; [`Device::driver`](crate::Device::driver) cuts it there.
+    /// An error of kind `InvalidArgument` if a part of it is page-locked already. A copy that goes
+    /// on from registered memory into other memory can be refused;
+    /// [`Device::driver`](crate::Device::driver) cuts it there.
     ///
     /// # Safety
     ///
@@ -211,21 +211,23 @@ pub unsafe trait Memory: Send + Sync {
     ///   stream of the device, none that is queued does.
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()>;
 
-    /// Queues a copy of `bytes` bytes from host to device.
+    /// Queues a copy of `bytes` bytes from host to device. It may be queued as several pieces of
+    /// work, of which a failure leaves the first ones queued.
     ///
     /// # Safety
     ///
     /// - `src` is valid for reads of `bytes` bytes, and no other code writes them, until `stream`
-    ///   is synchronised past this copy.
+    ///   is synchronised past this copy, also if this returns an error.
     /// - `dst .. dst + bytes` lies within one live allocation.
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
 
-    /// Queues a copy of `bytes` bytes from device to host.
+    /// Queues a copy of `bytes` bytes from device to host. It may be queued as several pieces of
+    /// work, of which a failure leaves the first ones queued.
     ///
     /// # Safety
     ///
     /// - `dst` is valid for writes of `bytes` bytes, and no other code reads or writes them, until
-    ///   `stream` is synchronised past this copy.
+    ///   `stream` is synchronised past this copy, also if this returns an error.
     /// - `src .. src + bytes` lies within one live allocation.
     unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
 

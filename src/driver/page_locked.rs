@@ -1,18 +1,16 @@
 //! The page-locked memory of the host that a driver knows, and where copies have to be cut.
 //!
 //! CUDA's driver refuses a copy that goes on from registered memory into other memory, or into
-//! memory that was registered by another call. Programs do that in good faith: they register a part
-//! of an array and copy the rest of it, or copy a block of the heap whose first page is locked with
-//! its neighbour. So every copy is cut at such ends here, below all code that makes copies.
-//!
-//! One case is left: if one thread begins a copy at the moment at which another thread registers or
-//! unregisters memory of the same page, the driver may refuse the copy.
+//! memory that was registered by another call. It goes by bytes: a copy of other memory in a page
+//! that is locked is right (`benches/record/2026-11-23-h100/transfers.md`). Programs copy across
+//! such ends in good faith: they register a part of an array and copy all of it, or registration
+//! itself takes several calls. So every copy is cut there, below all code that makes copies.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::{Copy3d, DriverKind, PAGE, Pitched};
+use super::{Copy3d, DriverKind, Pitched};
 use crate::error::Result;
 
 /// How memory came to be page-locked.
@@ -103,28 +101,16 @@ impl PageLocked {
         self.each_box(&second, copy)
     }
 
-    /// Returns the first end of registered memory that lies between two addresses. The driver locks
-    /// whole pages, so a range ends with its bytes, and with their pages.
+    /// Returns the first place between two addresses at which registered memory begins or ends.
     fn end_within(&self, start: usize, end: usize) -> Option<usize> {
         // Relaxed: a program that copies beside memory that another thread registered knows of it
         // by other means.
         if self.registered.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let ranges = self.ranges();
-        let [allocated, registered] = &*ranges;
-        // Allocated memory has its pages for itself.
-        if end_of_range(allocated, start).is_some_and(|of_block| end <= of_block) {
-            return None;
-        }
-        // Of the ranges that begin before the page, only the last one reaches into it.
-        let from =
-            registered.range(..=start / PAGE * PAGE).next_back().map_or(start / PAGE * PAGE, |(&first, _)| first);
-        let ends = registered.range(from..end.saturating_add(PAGE)).flat_map(|(&first, &bytes)| {
-            let behind = first + bytes;
-            [first / PAGE * PAGE, first, behind, behind.next_multiple_of(PAGE)]
-        });
-        ends.filter(|&at| start < at && at < end).min()
+        let registered = &self.ranges()[Origin::Registered as usize];
+        let next = || registered.range(start..end).next().map(|(&first, _)| first);
+        end_of_range(registered, start).or_else(next).filter(|&at| at < end)
     }
 
     fn ranges(&self) -> RwLockReadGuard<'_, Ranges> {
@@ -164,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::driver::Place;
+    use crate::driver::{PAGE, Place};
 
     /// Returns the addresses of the host side, in the order of rows.
     fn addresses(copy: &Copy3d) -> Vec<usize> {
@@ -207,22 +193,20 @@ mod tests {
             locked.each_box(&copy, &mut |part| { parts.push(*part); Ok(()) }).unwrap();
             let found: Vec<usize> = parts.iter().flat_map(addresses).collect();
             prop_assert_eq!(found, addresses(&copy));
-            // The range whose bytes, or whose pages, hold an address.
-            let of = |at: usize, unit: usize| ranges.iter().position(|range| {
-                (range.start / unit * unit..range.end.next_multiple_of(unit)).contains(&(at - BASE))
-            });
+            // The range that holds an address.
+            let of = |at: usize| ranges.iter().position(|range| range.contains(&(at - BASE)));
             for part in &parts {
                 let Place::Device(device) = part.dst.place else { panic!("the target is the device's") };
                 let host = addresses(part);
                 prop_assert_eq!(host[0] - BASE, start + device as usize, "both sides move alike");
                 let (low, high) = (host[0], host[host.len() - 1]);
-                prop_assert_eq!([1, PAGE].map(|unit| of(low, unit)), [1, PAGE].map(|unit| of(high, unit)));
+                prop_assert_eq!(of(low), of(high));
             }
             let mut rows = Vec::new();
             locked.each_part(host(start), width, |at, bytes| { rows.push(at..at + bytes); Ok(()) }).unwrap();
             prop_assert!(rows.iter().cloned().flatten().eq(0..width));
             for row in rows {
-                prop_assert_eq!(of(BASE + start + row.start, PAGE), of(BASE + start + row.end - 1, PAGE));
+                prop_assert_eq!(of(BASE + start + row.start), of(BASE + start + row.end - 1));
             }
         }
     }

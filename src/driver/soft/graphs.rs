@@ -4,7 +4,6 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::Soft;
-use super::memory::pages_of;
 use super::schedule::Mark;
 use super::state::{Action, HostBox, HostPointer, State, Work, no_such};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, StreamHandle};
@@ -100,16 +99,10 @@ impl State {
         error
     }
 
-    /// Refuses a copy that goes on from the pages of registered memory into others, as CUDA's
-    /// driver does.
+    /// Refuses a copy across a place where registered memory begins or ends, as CUDA's driver does.
     fn check_locks(&self, address: usize, bytes: usize) -> Result<()> {
-        let end = address + bytes;
-        let ends = |(&at, &of): (&usize, &usize)| {
-            let pages = pages_of(at, of);
-            [pages.start, pages.end].into_iter().find(|&page| address < page && page < end)
-        };
-        let own = |(&at, lines): (&usize, &Vec<_>)| at <= address && end <= at + size_of_val(lines.as_slice());
-        let crossed = self.registered.iter().find_map(ends).filter(|_| !self.host.iter().any(own));
+        let ends = self.registered.iter().flat_map(|(&at, &of)| [at, at + of]);
+        let crossed = ends.filter(|&end| address < end && end < address + bytes).min();
         let Some(at) = crossed else { return Ok(()) };
         let bytes = counted(bytes, "byte");
         let context = format!(

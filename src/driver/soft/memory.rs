@@ -1,12 +1,11 @@
 //! Device memory, page-locked host memory, and copies that run late.
 
-use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::Soft;
 use super::state::{Action, HostBox, HostPointer, Line, no_such};
 use crate::driver::memory::within_the_host;
-use crate::driver::{Copy3d, HostKind, Memory, PAGE, Place, StreamHandle};
+use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
 // SAFETY: `interp::Memory` keeps the ranges, and `self` owns it.
@@ -138,9 +137,4 @@ unsafe impl Memory for Soft {
     unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
         self.queue(stream, bytes, Action::Fill { dst, value, bytes })
     }
-}
-
-/// Returns the pages that hold these bytes.
-pub(super) fn pages_of(first: usize, bytes: usize) -> Range<usize> {
-    first / PAGE * PAGE..(first + bytes).next_multiple_of(PAGE)
 }
