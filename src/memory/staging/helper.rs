@@ -1,14 +1,15 @@
 //! Threads that copy, and stay between copies.
 //!
-//! To start eight threads and to end them took 0.7 ms a copy on an H100's host, in which the link
-//! carries 38 MB.
+//! To start eight threads and to end them took a large part of a millisecond a copy on an H100's
+//! host (`benches/record/2026-11-23-h100/transfers.md`).
 
 use std::any::Any;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::abort;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
+use std::{io, mem};
 
 use super::job::Job;
 use super::lane::{Lane, Slots};
@@ -50,7 +51,7 @@ impl Helper {
         let _ = self.tasks.as_ref().map(|tasks| tasks.send(task));
     }
 
-    /// Returns when the helper uses nothing of the copy any more. After a failure it has ended.
+    /// Returns when the helper uses nothing of the copy any more. After a failure it ends.
     pub(super) fn wait(&self) -> Outcome {
         self.outcomes.recv().unwrap_or_else(|ended| Err(Box::new(ended)))
     }
@@ -73,10 +74,22 @@ fn work(mut lane: Lane, tasks: &Receiver<Task>, outcomes: &Sender<Outcome>) {
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { lane.run(&job, slots) }));
         if !matches!(outcome, Ok(Ok(()))) {
             // This waits for copies that are still queued.
+            let wait = Abort;
             drop(lane);
+            mem::forget(wait);
             let _ = outcomes.send(outcome);
             return;
         }
         let _ = outcomes.send(outcome);
+    }
+}
+
+/// Ends the process if a driver panics in a wait behind a failure: nobody knows then whether a copy
+/// still uses the slots or the device's memory.
+struct Abort;
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        abort();
     }
 }

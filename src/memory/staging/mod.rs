@@ -152,13 +152,14 @@ impl Staging {
         threads: usize,
     ) -> Result<bool> {
         let piece = self.policy(direction).slot_bytes(bytes, threads, SLOTS);
-        let mut helpers = self.helpers(threads.min(bytes.div_ceil(piece)));
-        let Some((block, count)) = slots(pool, helpers.len(), piece) else { return Ok(false) };
-        let rest = helpers.split_off(count);
-        rest.into_iter().for_each(|helper| self.keep(helper));
-
+        let Some((block, count)) = slots(pool, threads.min(bytes.div_ceil(piece)), piece) else { return Ok(false) };
+        let helpers = self.helpers(count);
+        if helpers.is_empty() {
+            pool.put(block);
+            return Ok(false);
+        }
         let job = Arc::new(Job::new(direction, device, host, bytes, piece));
-        let busy = Busy::new(&self.busy, count);
+        let busy = Busy::new(&self.busy, helpers.len());
         for (at, helper) in helpers.iter().enumerate() {
             // SAFETY: the block has room for the slots of each helper.
             let first = unsafe { block.memory().add(at * SLOTS * piece) };
@@ -166,16 +167,24 @@ impl Staging {
             // this waits for every helper, and only then gives the slots back.
             unsafe { helper.start(&job, Slots { first, bytes: piece }) };
         }
-        let (mut outcome, mut panic) = (Ok(true), None);
+        let (mut outcome, mut panic, mut ended) = (Ok(true), None, Vec::new());
         for helper in helpers {
             match helper.wait() {
-                Ok(Ok(())) => self.keep(helper),
-                Ok(Err(error)) => outcome = outcome.and(Err(error)),
-                Err(payload) => panic = Some(payload),
+                Ok(Ok(())) => ended.extend(self.keep(helper)),
+                Ok(Err(error)) => {
+                    outcome = outcome.and(Err(error));
+                    ended.push(helper);
+                }
+                Err(payload) => {
+                    panic = Some(payload);
+                    ended.push(helper);
+                }
             }
         }
         drop(busy);
         pool.put(block);
+        // This waits for their threads, so it comes when all parts of the copy are done.
+        drop(ended);
         panic.map_or(outcome, |payload| resume_unwind(payload))
     }
 
@@ -191,12 +200,15 @@ impl Staging {
         idle.into_iter().chain(made).take(count).collect()
     }
 
-    /// Keeps a helper for the next copy, if not more are idle than one copy uses.
-    fn keep(&self, helper: Helper) {
+    /// Keeps a helper for the next copy. It returns the helper if as many are idle as one copy
+    /// uses.
+    fn keep(&self, helper: Helper) -> Option<Helper> {
         let mut idle = lock(&self.idle);
-        if Some(idle.len()) < self.policies.iter().map(|policy| policy.most_threads).max() {
-            idle.push(helper);
+        if Some(idle.len()) >= self.policies.iter().map(|policy| policy.most_threads).max() {
+            return Some(helper);
         }
+        idle.push(helper);
+        None
     }
 }
 

@@ -39,9 +39,9 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Measured on an H100 with PCIe 5 x16 and 16 cores, with four slots a thread
+    /// These won on an H100 with PCIe 5 x16 and 16 cores, with four slots a thread
     /// (`benches/record/2026-11-23-h100/transfers.md`). A processor writes the slots of an upload,
-    /// which is faster while they stay in its caches. The link is faster with large slots.
+    /// which is faster while they stay in its caches.
     pub(super) const UPLOAD: Self = Self {
         fewest_bytes: 8 << 20,
         bytes_a_thread: 4 << 20,
@@ -50,7 +50,8 @@ impl Policy {
         fewest_slot_bytes: 256 << 10,
     };
 
-    /// Measured as those of an upload.
+    /// These won on the same machine. A processor only reads the slots, and the link is faster with
+    /// large ones.
     pub(super) const DOWNLOAD: Self = Self {
         fewest_bytes: 2 << 20,
         bytes_a_thread: 1 << 20,

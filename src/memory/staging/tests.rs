@@ -93,9 +93,11 @@ fn every_call_may_fail_and_nothing_hangs_or_leaks() {
     for seed in 0..4 {
         let trace = Arc::new(Trace::new(Arc::new(Soft::with_seed(seed))));
         assert!(outcome(&trace, &sent).unwrap().0 == sent);
-        for index in 0..trace.calls().len() {
+        let calls = trace.calls().len();
+        let failures = [Trace::fail_nth, Trace::fail_from].map(|fail| (0..calls).map(move |index| (fail, index)));
+        for (fail, index) in failures.into_iter().flatten() {
             let trace = Arc::new(Trace::new(Arc::new(Soft::with_seed(seed))));
-            trace.fail_nth(index);
+            fail(&trace, index);
             match outcome(&trace, &sent) {
                 Err(error) => assert!(error.to_string().contains("injected failure"), "{error}"),
                 // Threads that poll make the number of calls vary. A lane that cannot be made, or
@@ -135,6 +137,7 @@ fn without_memory_for_slots_nothing_is_copied_and_the_caller_learns_it() {
     trace.fail_method(crate::driver::trace::Method::AllocHost);
     let (_, staged) = outcome(&trace, &pattern(100, 1)).unwrap();
     assert!(!staged);
+    assert!(!trace.calls().iter().any(|call| call.name() == "stream_create"), "a helper was made for nothing");
 }
 
 #[test]
