@@ -1,4 +1,4 @@
-//! What threads meet at.
+//! Locks, atomic numbers and cells that threads share.
 //!
 //! Code that is checked in every order of its threads imports from here, and `tests/loom` compiles
 //! the same files with loom's types in this place. Everything else imports the types from the

@@ -35,8 +35,8 @@ pub struct Axes {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Order {
-    /// Numbers that count from 0, or from the end where they are negative. All those of a layout
-    /// are here.
+    /// Numbers that count from 0, or from the end where they are negative. Every order that fits a
+    /// layout is one of these.
     Few { numbers: [i8; MAX_RANK], count: u8 },
     /// Numbers of which some are larger, or which are more. They only serve for errors.
     Many(Vec<i64>),

@@ -185,8 +185,8 @@ pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceA
 #[track_caller]
 fn in_new_buffer<T: Element>(src: &View<'_, T>, axes: Option<&Axes>) -> Result<DeviceArray<T>> {
     let device = src.device();
-    let buffer = device.alloc::<T>(src.len())?;
     let permute = recent::permute(src.layout(), axes, size_of::<T>(), Target::of(device))?;
+    let buffer = device.alloc::<T>(permute.result.storage_len())?;
     let operands = [Operand::read("source", src), Operand::made("destination", &buffer, &permute.result)];
     permute.plan.queue(operands, device.default_stream())?;
     Ok(DeviceArray::with_layout(buffer, permute.result))

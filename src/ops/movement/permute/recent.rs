@@ -113,8 +113,8 @@ impl<K> Kept<K> {
         Ok(kept)
     }
 
-    /// A function of its own, so that the usual one is short: between two launches, its
-    /// instructions leave the processor's first cache.
+    /// Makes one and keeps it. The function stays out of its caller, whose usual path is short that
+    /// way: a launch of the driver evicts instructions from the processor's caches.
     #[cold]
     #[inline(never)]
     fn make(&mut self, make: impl FnOnce() -> Result<K>) -> Result<()> {
