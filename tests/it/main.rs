@@ -27,6 +27,8 @@ mod layout;
 mod long;
 #[cfg(feature = "serde")]
 mod model;
+#[cfg(feature = "interp")]
+mod parked;
 mod plan;
 mod plan_of_tiles;
 mod ptx;

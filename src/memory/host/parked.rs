@@ -3,6 +3,7 @@
 //! A drop must not wait, and the memory must outlast the copy. So the drop parks the memory with an
 //! event behind the copy, and later calls look whether the event has been passed.
 
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
 
 use super::{HostBlock, HostPool};
@@ -54,12 +55,15 @@ impl Parked {
         }
     }
 
-    /// Waits for what is parked and gives it back, when the device of the pool `own` closes.
+    /// Waits for what is parked and gives it back, when the device of the pool `own` closes. If the
+    /// driver panics, the rest stays for ever, because copies may still use it.
     pub(crate) fn close(&mut self, driver: &dyn Driver, own: &Arc<HostPool>) {
-        for (event, lent) in std::mem::take(&mut *lock(&self.0)) {
+        let kept = |(event, lent)| (event, ManuallyDrop::new(lent));
+        let parked: Vec<_> = std::mem::take(&mut *lock(&self.0)).into_iter().map(kept).collect();
+        for (event, lent) in parked {
             // SAFETY: a parked event is live until it is destroyed below.
             let passed = unsafe { driver.event_synchronize(event) };
-            match lent {
+            match ManuallyDrop::into_inner(lent) {
                 // A copy may still write it, and nothing is left to wait for.
                 Lent::Owner(owner) if passed.is_err() => std::mem::forget(owner),
                 // As above: another device would use the block again. A block that is not put back
