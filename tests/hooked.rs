@@ -1,4 +1,4 @@
-//! A driver that passes every call on, and lets a test change two of them.
+//! A driver that passes every call on, and lets a test change some of them.
 //!
 //! Test binaries share this file.
 
@@ -22,12 +22,14 @@ pub(crate) struct Hooked {
     pub(crate) ptx: Box<Replace>,
     /// Runs before each wait for an event.
     pub(crate) before_wait: Box<dyn Fn() + Send + Sync>,
+    /// Runs before each question whether an event has been passed.
+    pub(crate) before_query: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Hooked {
     /// Wraps `inner`, and changes nothing.
     pub(crate) fn new(inner: Arc<dyn Driver>) -> Self {
-        Self { inner, ptx: Box::new(|_| None), before_wait: Box::new(|| ()) }
+        Self { inner, ptx: Box::new(|_| None), before_wait: Box::new(|| ()), before_query: Box::new(|| ()) }
     }
 }
 
@@ -98,8 +100,13 @@ unsafe impl Streams for Hooked {
         unsafe fn event_destroy(event: EventHandle) -> Result<()>;
         unsafe fn event_record(event: EventHandle, stream: StreamHandle) -> Result<()>;
         unsafe fn event_wait(event: EventHandle, stream: StreamHandle) -> Result<()>;
-        unsafe fn event_query(event: EventHandle) -> Result<bool>;
         unsafe fn event_elapsed_ms(start: EventHandle, end: EventHandle) -> Result<f32>;
+    }
+
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
+        (self.before_query)();
+        // SAFETY: the caller's promises are the inner driver's.
+        unsafe { self.inner.event_query(event) }
     }
 
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
