@@ -25,6 +25,8 @@ mod kept_plans;
 mod layout;
 #[path = "../long.rs"]
 mod long;
+#[cfg(feature = "interp")]
+mod lost_copies;
 #[cfg(feature = "serde")]
 mod model;
 #[cfg(feature = "interp")]
