@@ -1,4 +1,4 @@
-//! A driver that passes every call on, and lets a test change two of them.
+//! A driver that passes every call on, and lets a test change some of them.
 //!
 //! Test binaries share this file.
 
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use warpstride::Result;
 use warpstride::counters::Counters;
+use warpstride::driver::trace::Method;
 use warpstride::driver::{
     Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, HostKind, Memory,
     ModuleHandle, Modules, StreamHandle, Streams,
@@ -18,16 +19,29 @@ type Replace = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 pub(crate) struct Hooked {
     pub(crate) inner: Arc<dyn Driver>,
+    /// How the device describes itself.
+    pub(crate) info: DeviceInfo,
     /// Returns the PTX to load instead of another.
     pub(crate) ptx: Box<Replace>,
     /// Runs before each wait for an event.
     pub(crate) before_wait: Box<dyn Fn() + Send + Sync>,
+    /// Runs before each question whether an event has been passed.
+    pub(crate) before_query: Box<dyn Fn() + Send + Sync>,
+    /// Whether the copy between host and device that a method would queue now is lost.
+    pub(crate) loses: Box<dyn Fn(Method) -> bool + Send + Sync>,
 }
 
 impl Hooked {
     /// Wraps `inner`, and changes nothing.
     pub(crate) fn new(inner: Arc<dyn Driver>) -> Self {
-        Self { inner, ptx: Box::new(|_| None), before_wait: Box::new(|| ()) }
+        Self {
+            info: inner.info().clone(),
+            inner,
+            ptx: Box::new(|_| None),
+            before_wait: Box::new(|| ()),
+            before_query: Box::new(|| ()),
+            loses: Box::new(|_| false),
+        }
     }
 }
 
@@ -53,7 +67,7 @@ macro_rules! forward {
 // SAFETY: all parts belong to the inner driver.
 unsafe impl Driver for Hooked {
     fn info(&self) -> &DeviceInfo {
-        self.inner.info()
+        &self.info
     }
 
     forward! {
@@ -79,11 +93,27 @@ unsafe impl Memory for Hooked {
         unsafe fn free_host(memory: NonNull<u8>) -> Result<()>;
         unsafe fn register_host(memory: NonNull<u8>, bytes: usize) -> Result<()>;
         unsafe fn unregister_host(memory: NonNull<u8>) -> Result<()>;
-        unsafe fn copy_h2d(dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
-        unsafe fn copy_d2h(dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
         unsafe fn copy_d2d(dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()>;
         unsafe fn copy_3d(copy: &Copy3d, stream: StreamHandle) -> Result<()>;
         unsafe fn fill(dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()>;
+    }
+
+    unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
+        if (self.loses)(Method::CopyH2d) {
+            return Ok(());
+        }
+        // SAFETY: the caller's promises are the inner driver's.
+        unsafe { self.inner.copy_h2d(dst, src, bytes, stream) }
+    }
+
+    unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
+        if (self.loses)(Method::CopyD2h) {
+            // The caller may read what it has never written. SAFETY: the bytes are the copy's.
+            unsafe { dst.write_bytes(0, bytes) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promises are the inner driver's.
+        unsafe { self.inner.copy_d2h(dst, src, bytes, stream) }
     }
 }
 
@@ -98,8 +128,13 @@ unsafe impl Streams for Hooked {
         unsafe fn event_destroy(event: EventHandle) -> Result<()>;
         unsafe fn event_record(event: EventHandle, stream: StreamHandle) -> Result<()>;
         unsafe fn event_wait(event: EventHandle, stream: StreamHandle) -> Result<()>;
-        unsafe fn event_query(event: EventHandle) -> Result<bool>;
         unsafe fn event_elapsed_ms(start: EventHandle, end: EventHandle) -> Result<f32>;
+    }
+
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
+        (self.before_query)();
+        // SAFETY: the caller's promises are the inner driver's.
+        unsafe { self.inner.event_query(event) }
     }
 
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {

@@ -108,7 +108,7 @@ impl Context {
         self.parked.park(event, lent);
     }
 
-    /// Gives back the parked host memory whose copies have run. Nothing waits.
+    /// Gives back the parked host memory whose copies have run. This waits for none of them.
     pub(crate) fn reap(&self) {
         self.parked.reap(self.driver.as_ref(), |event| self.retire(event));
     }

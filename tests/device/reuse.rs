@@ -187,6 +187,7 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// The long form makes 500 steps, of which the short form makes the first 80.
     fn run(mut self) {
         for _ in 0..short_or_long(80, 500) {
             self.step();

@@ -25,8 +25,12 @@ mod kept_plans;
 mod layout;
 #[path = "../long.rs"]
 mod long;
+#[cfg(feature = "interp")]
+mod lost_copies;
 #[cfg(feature = "serde")]
 mod model;
+#[cfg(feature = "interp")]
+mod parked;
 mod plan;
 mod plan_of_tiles;
 mod ptx;

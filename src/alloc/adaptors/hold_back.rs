@@ -14,9 +14,9 @@ use crate::sync::lock;
 ///
 /// A program that queues work faster than the device does it frees buffers that the device has not
 /// come to yet. Without a limit it queues ever more work, whatever its allocator does. This one
-/// makes it wait for the oldest of that work, and all other threads that allocate wait with it. A
-/// free waits for none of them. It never waits for bytes in use: only the program itself can free
-/// those.
+/// makes it wait for the oldest of that work. Other threads wait too while their requests do not
+/// fit. A free waits for none of them. No request waits for bytes in use: only the program itself
+/// can free those.
 #[derive(Debug)]
 pub struct HoldBack<A> {
     inner: A,
@@ -42,6 +42,25 @@ struct State {
     unrecorded: BTreeMap<u32, (StreamHandle, u64)>,
     /// Events to use again.
     spare: Vec<EventHandle>,
+}
+
+/// A thread's wait for an event, without the lock. Its end counts the thread and the bytes out,
+/// also if the driver panics: no producer waits for a thread that has ended.
+struct Waiting<'h, A> {
+    held_back: &'h HoldBack<A>,
+    event: EventHandle,
+    /// The freed bytes that the event stands for.
+    passed: u64,
+}
+
+impl<A> Drop for Waiting<'_, A> {
+    fn drop(&mut self) {
+        let state = &mut *lock(&self.held_back.state);
+        state.waiting -= 1;
+        state.spare.push(self.event);
+        state.queued -= self.passed;
+        self.held_back.waited.notify_all();
+    }
 }
 
 impl<A: Allocate> HoldBack<A> {
@@ -90,14 +109,12 @@ impl<A: Allocate> HoldBack<A> {
             };
             state.waiting += 1;
             drop(state);
+            let waiting = Waiting { held_back: self, event, passed };
             // SAFETY: the event lives until the drop; out of the list, it is this thread's alone.
             let waited = unsafe { self.driver.event_synchronize(event) };
-            state = lock(&self.state);
-            state.waiting -= 1;
-            state.spare.push(event);
-            state.queued -= passed;
-            self.waited.notify_all();
+            drop(waiting);
             waited?;
+            state = lock(&self.state);
         }
         state.live += bytes;
         Ok(())

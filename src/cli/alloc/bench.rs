@@ -73,6 +73,7 @@ pub(in crate::cli) fn run(backend: Backend, output: &Output) -> Result<()> {
     let document = json!({
         "device": output::info_json(device.info()),
         "pairs": each,
+        "uncached_pairs": PAIRS_UNCACHED,
         "sizes": pairs,
         "threads": threads,
         "scaling": scaling,
@@ -126,7 +127,10 @@ fn text(pairs: &[Pair], each: u32, threads: &[Threads], scaling: f64, synchroniz
         header: vec!["bytes", "cache, ns", "driver's pool, ns", "driver, ns"],
         rows: pairs.iter().map(row).collect(),
     };
-    let mut text = format!("An allocation and a free, the mean of {}:\n\n{table}\n", counted(each, "pair"));
+    let [cached, uncached] = [each, PAIRS_UNCACHED].map(|pairs| counted(pairs, "pair"));
+    let mut text = format!(
+        "An allocation and a free: the cache's figures are means of {cached}, the driver's of {uncached}.\n\n{table}\n"
+    );
     for Threads { threads, pairs_per_second } in threads {
         let threads = counted(threads, "thread");
         text += &format!("{threads}, each on its own stream: {:.2} million pairs a second\n", pairs_per_second / 1e6);

@@ -3,7 +3,8 @@
 //! A drop must not wait, and the memory must outlast the copy. So the drop parks the memory with an
 //! event behind the copy, and later calls look whether the event has been passed.
 
-use std::sync::{Arc, Mutex};
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{HostBlock, HostPool};
 use crate::driver::{Driver, EventHandle};
@@ -20,32 +21,33 @@ pub(crate) enum Lent {
 
 /// The parked memory of a device.
 #[derive(Default)]
-pub(crate) struct Parked(Mutex<Vec<(EventHandle, Lent)>>);
-
-/// Parked memory that one thread looks at. What is left goes back to the list, also on a panic of
-/// the driver.
-struct Taken<'p> {
-    list: &'p Parked,
-    parked: Vec<(EventHandle, Lent)>,
+pub(crate) struct Parked {
+    /// Memory that no thread has looked at yet. A drop waits for this lock alone, under which
+    /// nobody asks the driver.
+    new: Mutex<Vec<(EventHandle, Lent)>>,
+    /// The other memory, which a thread looks at under the lock.
+    seen: Mutex<Vec<(EventHandle, Lent)>>,
 }
 
 impl Parked {
     /// Keeps memory until the event's latest record has been passed. The event is the list's from
     /// now on.
     pub(crate) fn park(&self, event: EventHandle, lent: Lent) {
-        lock(&self.0).push((event, lent));
+        lock(&self.new).push((event, lent));
     }
 
-    /// Gives the memory back whose event has been passed, and its event to `retire`. Nothing waits.
-    /// If the driver cannot say, the memory stays. The driver is asked without the lock, so that no
-    /// drop waits for its answers; another thread finds nothing here meanwhile.
+    /// Gives the memory back whose event has been passed, and its event to `retire`. If the driver
+    /// cannot say, the memory stays. This waits for no copy of this device. It waits for another
+    /// thread that does the same, because the caller may need what that thread gives back, and for
+    /// the work of another device that has closed, if this gives back the last memory of its pool.
     pub(crate) fn reap(&self, driver: &dyn Driver, retire: impl Fn(EventHandle)) {
-        let mut taken = Taken { list: self, parked: std::mem::take(&mut *lock(&self.0)) };
+        let mut seen = lock(&self.seen);
+        seen.append(&mut lock(&self.new));
         let mut at = 0;
-        while let Some(&(event, _)) = taken.parked.get(at) {
+        while let Some(&(event, _)) = seen.get(at) {
             // SAFETY: a parked event is live until it is retired, and nobody else has this one.
             if unsafe { driver.event_query(event) } == Ok(true) {
-                let (event, lent) = taken.parked.swap_remove(at);
+                let (event, lent) = seen.swap_remove(at);
                 give_back(lent);
                 retire(event);
             } else {
@@ -54,12 +56,16 @@ impl Parked {
         }
     }
 
-    /// Waits for what is parked and gives it back, when the device of the pool `own` closes.
+    /// Waits for what is parked and gives it back, when the device of the pool `own` closes. If the
+    /// driver panics, the rest stays for ever, because copies may still use it.
     pub(crate) fn close(&mut self, driver: &dyn Driver, own: &Arc<HostPool>) {
-        for (event, lent) in std::mem::take(&mut *lock(&self.0)) {
+        let lists = [&mut self.seen, &mut self.new].map(|list| list.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let kept = |(event, lent)| (event, ManuallyDrop::new(lent));
+        let parked: Vec<_> = lists.into_iter().flat_map(std::mem::take).map(kept).collect();
+        for (event, lent) in parked {
             // SAFETY: a parked event is live until it is destroyed below.
             let passed = unsafe { driver.event_synchronize(event) };
-            match lent {
+            match ManuallyDrop::into_inner(lent) {
                 // A copy may still write it, and nothing is left to wait for.
                 Lent::Owner(owner) if passed.is_err() => std::mem::forget(owner),
                 // As above: another device would use the block again. A block that is not put back
@@ -71,14 +77,6 @@ impl Parked {
             // SAFETY: the event is live, and nothing uses it from now on. No caller is left to
             // receive a failure.
             let _ = unsafe { driver.event_destroy(event) };
-        }
-    }
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        if !self.parked.is_empty() {
-            lock(&self.list.0).append(&mut self.parked);
         }
     }
 }

@@ -310,9 +310,9 @@ struct Found {
     device_ms: Option<f64>,
 }
 
-/// Bytes that no shift by a part of a page repeats.
+/// Bytes that no shift by a part of a page repeats. The first one is not 0, as cleared memory is.
 fn pattern(bytes: usize) -> Vec<u8> {
-    (0..bytes as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u8).collect()
+    (1..=bytes as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u8).collect()
 }
 
 fn gbps(bytes: usize, ms: f64) -> f64 {

@@ -29,8 +29,9 @@ fn a_log_is_the_same_for_a_seed() {
 
 #[cfg(feature = "export")]
 mod logs {
+    use std::collections::{BTreeMap, BTreeSet};
     use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::sync::{Arc, Barrier, Mutex};
 
     use proptest::prelude::*;
     use warpstride::alloc::replay::Operation;
@@ -123,16 +124,19 @@ mod logs {
         assert_eq!((log.operations().len(), log.peak()), (6, (2, 200)), "{}", String::from_utf8_lossy(&text));
     }
 
-    /// Blocks go from thread to thread, so one frees an address and another allocates it again.
+    /// Blocks go from thread to thread, so one frees an address and another allocates it again. The
+    /// long form makes fifty times as many allocations.
     #[test]
     fn the_log_of_threads_is_read_again() {
         let place = Place::default();
         let logged = Logged::new(Caching::simulated(1 << 30), Box::new(place.clone()));
         let turns = short_or_long(2000, 100_000);
+        let all_run = Barrier::new(STREAMS.len());
         std::thread::scope(|scope| {
             for stream in STREAMS {
-                let logged = &logged;
+                let (logged, all_run) = (&logged, &all_run);
                 scope.spawn(move || {
+                    all_run.wait();
                     // SAFETY: a simulation has no streams.
                     let lane = unsafe { logged.open(stream) }.unwrap();
                     for turn in 0..turns {
@@ -151,6 +155,13 @@ mod logs {
         });
         let text = place.0.lock().unwrap().clone();
         assert_eq!(Log::read(text.as_slice()).unwrap().operations().len(), 8 * turns);
+        let mut threads_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let text = std::str::from_utf8(&text).unwrap();
+        for line in text.lines().skip(1) {
+            let fields: Vec<&str> = line.split(',').collect();
+            threads_of.entry(fields[3]).or_default().insert(fields[0]);
+        }
+        assert!(threads_of.values().any(|threads| threads.len() > 1), "no address changed threads: {threads_of:?}");
     }
 
     #[test]
@@ -179,7 +190,8 @@ mod logs {
     proptest! {
         #![proptest_config(ProptestConfig { cases: short_or_long(200, 20_000), failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Any text is read or refused, and what is read can be replayed.
+        /// Any text is read or refused, and what is read can be replayed. The long form tries a
+        /// hundred times as many texts.
         #[test]
         fn any_text_is_read_or_refused(
             mut text in prop::collection::vec(any::<u8>(), 0..300),

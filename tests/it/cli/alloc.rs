@@ -65,6 +65,8 @@ fn an_allocation_that_hits_the_cache_makes_no_call_that_can_synchronise() {
     assert!(sizes.iter().all(|size| size["cache_ns"].is_f64() && size["driver_ns"].is_null()), "{document}");
     let threads: Vec<_> = document["threads"].as_array().unwrap().iter().map(|some| some["threads"].as_u64()).collect();
     assert_eq!(threads, [Some(1), Some(8)]);
+    assert_eq!((&document["pairs"], &document["uncached_pairs"]), (&10_000.into(), &1000.into()));
     let shown = warpstride(["--device", "soft", "alloc", "bench"]).succeeded().stdout;
+    assert!(shown.contains("means of 10000 pairs, the driver's of 1000 pairs"), "{shown}");
     assert!(shown.contains("calls that can synchronise: 0"), "{shown}");
 }
