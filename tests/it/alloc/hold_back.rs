@@ -107,7 +107,7 @@ fn producers_wait_together(stack: fn(HoldBack<Caching>) -> Box<dyn Allocate>) {
             assert_eq!(early, Err(RecvTimeoutError::Timeout), "a producer passed the limit");
             drop(go_on);
             let granted: Vec<bool> = (0..3).map(|_| grants.recv().unwrap()).collect();
-            // A producer that comes after the free waits for the small block, and fails as the first.
+            // A producer that comes after the free waits for the small block, and fails too.
             assert_eq!(granted.contains(&false), the_wait_fails);
         });
         for lane in &lanes {
