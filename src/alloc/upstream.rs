@@ -179,6 +179,53 @@ unsafe impl Upstream for OfDriver {
     }
 }
 
+/// The methods of an [`Upstream`] on which no work is queued, so that nobody has to wait.
+macro_rules! without_work {
+    () => {
+        fn orders_itself(&self) -> bool {
+            true
+        }
+
+        fn trim(&self) -> $crate::error::Result<()> {
+            Ok(())
+        }
+
+        fn event_create(&self) -> $crate::error::Result<$crate::driver::EventHandle> {
+            Ok($crate::driver::EventHandle(0))
+        }
+
+        unsafe fn event_destroy(&self, _: $crate::driver::EventHandle) -> $crate::error::Result<()> {
+            Ok(())
+        }
+
+        unsafe fn event_record(
+            &self,
+            _: $crate::driver::EventHandle,
+            _: $crate::driver::StreamHandle,
+        ) -> $crate::error::Result<()> {
+            Ok(())
+        }
+
+        unsafe fn event_wait(
+            &self,
+            _: $crate::driver::EventHandle,
+            _: $crate::driver::StreamHandle,
+        ) -> $crate::error::Result<()> {
+            Ok(())
+        }
+
+        unsafe fn event_query(&self, _: $crate::driver::EventHandle) -> $crate::error::Result<bool> {
+            Ok(true)
+        }
+
+        unsafe fn stream_synchronize(&self, _: $crate::driver::StreamHandle) -> $crate::error::Result<()> {
+            Ok(())
+        }
+    };
+}
+#[cfg(test)]
+pub(super) use without_work;
+
 /// Memory of a number of bytes that does not exist, for replays without a device: work has run as
 /// soon as it is queued.
 #[derive(Debug)]
@@ -231,35 +278,5 @@ unsafe impl Upstream for Simulated {
         Ok(())
     }
 
-    fn orders_itself(&self) -> bool {
-        true
-    }
-
-    fn trim(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn event_create(&self) -> Result<EventHandle> {
-        Ok(EventHandle(0))
-    }
-
-    unsafe fn event_destroy(&self, _: EventHandle) -> Result<()> {
-        Ok(())
-    }
-
-    unsafe fn event_record(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
-        Ok(())
-    }
-
-    unsafe fn event_wait(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
-        Ok(())
-    }
-
-    unsafe fn event_query(&self, _: EventHandle) -> Result<bool> {
-        Ok(true)
-    }
-
-    unsafe fn stream_synchronize(&self, _: StreamHandle) -> Result<()> {
-        Ok(())
-    }
+    without_work!();
 }

@@ -17,7 +17,7 @@
 //!
 //! | host memory | how to get it | copies |
 //! |---|---|---|
-//! | pageable | `Vec`, slices | the host copies through page-locked memory and waits meanwhile: on several threads near the speed of the link if the copy is large and contiguous, else the driver alone |
+//! | pageable | `Vec`, slices | the host waits; large contiguous ones are near the speed of the link |
 //! | pinned | [`Device::pinned`](crate::Device::pinned) | return at once and run at the speed of the link |
 //! | registered | [`Scope::register`] | as pinned, for memory that exists |
 //! | write-combined | [`Device::write_combined`](crate::Device::write_combined) | as pinned, uploads only |

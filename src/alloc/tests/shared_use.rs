@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use super::model::Random;
-use crate::alloc::upstream::{Taken, Upstream};
+use crate::alloc::upstream::{Taken, Upstream, without_work};
 use crate::alloc::{Allocate, Block, BlockState, Caching, Lane, Request};
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -233,37 +233,7 @@ unsafe impl Upstream for Arc<HostMemory> {
         Ok(())
     }
 
-    fn orders_itself(&self) -> bool {
-        true
-    }
-
-    fn trim(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn event_create(&self) -> Result<EventHandle> {
-        Ok(EventHandle(0))
-    }
-
-    unsafe fn event_destroy(&self, _: EventHandle) -> Result<()> {
-        Ok(())
-    }
-
-    unsafe fn event_record(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
-        Ok(())
-    }
-
-    unsafe fn event_wait(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
-        Ok(())
-    }
-
-    unsafe fn event_query(&self, _: EventHandle) -> Result<bool> {
-        Ok(true)
-    }
-
-    unsafe fn stream_synchronize(&self, _: StreamHandle) -> Result<()> {
-        Ok(())
-    }
+    without_work!();
 }
 
 impl Uses for HostMemory {

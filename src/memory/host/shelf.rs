@@ -1,9 +1,8 @@
 //! Cached page-locked memory of one kind: whole blocks of the driver, and small ones carved from
 //! chunks.
 //!
-//! The driver takes 0.3 ms to lock even one page, so small blocks share a chunk. A
-//! small block is used again for small requests; once all blocks of a chunk are back, the chunk is
-//! carved anew.
+//! The driver takes 0.3 ms to lock even one page, so small blocks share a chunk. A small block is
+//! used again for small requests; once all blocks of a chunk are back, the chunk is carved anew.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;

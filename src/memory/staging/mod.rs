@@ -20,7 +20,7 @@ mod tests;
 pub use policy::Route;
 
 use std::fmt;
-use std::iter::successors;
+use std::iter::{from_fn, successors};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -196,7 +196,7 @@ impl Staging {
             idle.split_off(rest)
         };
         let make = || Lane::new(Arc::clone(&self.driver) as _).ok().and_then(|lane| Helper::new(lane).ok());
-        let made = std::iter::repeat_with(make).map_while(|made| made);
+        let made = from_fn(make);
         idle.into_iter().chain(made).take(count).collect()
     }
 
@@ -216,7 +216,7 @@ impl Staging {
 /// helpers, by their number, if there is no more memory.
 fn slots(pool: &HostPool, count: usize, bytes: usize) -> Option<(HostBlock, usize)> {
     let fewer = successors(Some(count), |count| Some(count / 2)).take_while(|&count| count > 0);
-    // One block for all: to lock it takes hardly longer than to lock the slots of one.
+    // One block for all, because each call of the driver that locks memory costs time by itself.
     fewer.into_iter().find_map(|count| Some((pool.take(count * SLOTS * bytes, HostKind::Cached).ok()?, count)))
 }
 

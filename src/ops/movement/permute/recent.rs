@@ -19,7 +19,7 @@ use crate::ops::{Align, Target};
 const MOST: usize = 4;
 
 /// A plan between allocations, and all that it depends on.
-pub(super) struct Copy {
+pub(super) struct CopyEntry {
     layouts: [Layout; 2],
     width: usize,
     target: Target,
@@ -27,7 +27,7 @@ pub(super) struct Copy {
 }
 
 /// A plan into a new allocation, and all that it depends on.
-pub(super) struct Permute {
+pub(super) struct PermuteEntry {
     source: Layout,
     axes: Option<Axes>,
     width: usize,
@@ -38,8 +38,8 @@ pub(super) struct Permute {
 }
 
 thread_local! {
-    static COPIES: Cell<Recent<Copy>> = const { Cell::new(Recent::NONE) };
-    static PERMUTES: Cell<Recent<Permute>> = const { Cell::new(Recent::NONE) };
+    static COPIES: Cell<Recent<CopyEntry>> = const { Cell::new(Recent::NONE) };
+    static PERMUTES: Cell<Recent<PermuteEntry>> = const { Cell::new(Recent::NONE) };
 }
 
 /// Returns a plan for elements of `width` bytes between layouts of whole allocations.
@@ -48,12 +48,12 @@ thread_local! {
 ///
 /// Those of [`PermutePlan::new`].
 #[inline]
-pub(super) fn copy(layouts: [&Layout; 2], width: usize, target: Target) -> Result<Kept<Copy>> {
-    let is_for = |kept: &Copy| {
+pub(super) fn copy(layouts: [&Layout; 2], width: usize, target: Target) -> Result<Kept<CopyEntry>> {
+    let is_for = |kept: &CopyEntry| {
         kept.width == width && kept.target == target && layouts.iter().zip(&kept.layouts).all(|(a, b)| *a == b)
     };
     let make =
-        || Ok(Copy { layouts: layouts.map(|layout| *layout), width, target, plan: plan(layouts, width, target)? });
+        || Ok(CopyEntry { layouts: layouts.map(|layout| *layout), width, target, plan: plan(layouts, width, target)? });
     Kept::new(&COPIES, is_for, make)
 }
 
@@ -64,8 +64,13 @@ pub(super) fn copy(layouts: [&Layout; 2], width: usize, target: Target) -> Resul
 ///
 /// Those of [`Axes::of`] and [`PermutePlan::new`].
 #[inline]
-pub(super) fn permute(source: &Layout, axes: Option<&Axes>, width: usize, target: Target) -> Result<Kept<Permute>> {
-    let is_for = |kept: &Permute| {
+pub(super) fn permute(
+    source: &Layout,
+    axes: Option<&Axes>,
+    width: usize,
+    target: Target,
+) -> Result<Kept<PermuteEntry>> {
+    let is_for = |kept: &PermuteEntry| {
         kept.width == width && kept.target == target && kept.source == *source && kept.axes.as_ref() == axes
     };
     let make = || {
@@ -78,7 +83,7 @@ pub(super) fn permute(source: &Layout, axes: Option<&Axes>, width: usize, target
         }
         let result = from.in_c_order();
         let plan = plan([&from, &result], width, target)?;
-        Ok(Permute { source: *source, axes: axes.cloned(), width, target, result, plan })
+        Ok(PermuteEntry { source: *source, axes: axes.cloned(), width, target, result, plan })
     };
     Kept::new(&PERMUTES, is_for, make)
 }
