@@ -27,6 +27,7 @@
 //! | layer | modules | what it knows |
 //! |---|---|---|
 //! | measuring | [`roofline`] | how long an operation takes, and the limits to compare that with |
+//! | pipelines | `pipeline` | batches from the host through the device and back, several in flight |
 //! | memory of other crates | `interop` | their types, and the order of their uses |
 //! | operations | [`mod@array`], [`view`], [`transfer`], [`ops`] | which elements go where: a plan from layouts alone, then a launch |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | ownership, and which use waits for which |
@@ -93,6 +94,8 @@ pub mod view;
 pub mod ops;
 #[cfg(feature = "cudarc")]
 pub mod interop;
+#[cfg(feature = "pipeline")]
+pub mod pipeline;
 pub mod roofline;
 
 pub use array::DeviceArray;

@@ -6,6 +6,8 @@
 
 pub(crate) use std::cell::UnsafeCell;
 pub(crate) use std::hint::spin_loop;
+#[cfg(feature = "pipeline")]
+pub(crate) use std::sync::Condvar;
 use std::sync::PoisonError;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard};

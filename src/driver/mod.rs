@@ -59,6 +59,8 @@ mod graphs;
 mod host_memory;
 mod memory;
 mod modules;
+#[cfg(feature = "pipeline")]
+pub(crate) mod nvtx;
 mod page_locked;
 #[cfg(feature = "interp")]
 pub mod soft;

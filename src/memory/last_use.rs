@@ -5,6 +5,9 @@
 //! can be forgotten. The price: two reads of one buffer on different streams do not overlap. The
 //! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
+//!
+//! The other stream waits for all work that is queued on the former at that moment. Where more work
+//! follows before another stream takes over, a fence behind the last use makes the wait exact.
 
 use std::sync::PoisonError;
 
@@ -13,7 +16,7 @@ use super::home::Home;
 use super::joint::Part;
 use super::shared::Shared;
 use crate::error::Result;
-use crate::stream::Stream;
+use crate::stream::{Event, Stream};
 use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The stream that last used an allocation.
@@ -27,10 +30,22 @@ pub(crate) struct LastUse {
 struct Use {
     /// `None` while it is the home's, so that most buffers hold no handle of it.
     away: Option<Stream>,
-    /// Whether the stream has work on the memory, so that another stream must wait for it first.
-    queued: bool,
+    /// The work of the stream on the memory, for which another stream must wait first.
+    queued: Queued,
+    /// The event of the allocation's fences, once it has had one.
+    fence: Option<Box<Event>>,
     /// Set while the last use is a graph's, and then that knows the stream.
     joint: Option<Part>,
+}
+
+/// The work of a stream on memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Queued {
+    No,
+    /// It ends with all work that is queued on the stream now, at the latest.
+    Yes,
+    /// It ends with the event of the fence.
+    Fenced,
 }
 
 impl Use {
@@ -38,7 +53,7 @@ impl Use {
     #[cold]
     fn part(&mut self, joint: Part, home: &Stream) {
         self.away = joint.leave().filter(|stream| stream != home);
-        self.queued = true;
+        self.queued = Queued::Yes;
     }
 }
 
@@ -47,7 +62,8 @@ impl LastUse {
     /// before may still run.
     #[inline]
     pub(super) fn new(home: Home, fresh: bool) -> Self {
-        Self { home, last: Mutex::new(Use { away: None, queued: !fresh, joint: None }) }
+        let queued = if fresh { Queued::No } else { Queued::Yes };
+        Self { home, last: Mutex::new(Use { away: None, queued, fence: None, joint: None }) }
     }
 
     #[inline]
@@ -58,6 +74,23 @@ impl LastUse {
     /// Returns the stream of the last use, or the one that the memory was allocated on.
     pub(crate) fn stream(&self) -> Stream {
         self.lock().stream().clone()
+    }
+
+    /// Queues an event behind the last use. A later use on another stream then waits for that
+    /// alone, and not for what is queued on the stream of the last use by then. `make` makes the
+    /// event, for the allocation's first fence.
+    pub(super) fn fence(&self, make: impl FnOnce() -> Result<Event>) -> Result<()> {
+        let mut locked = self.lock();
+        if locked.last.queued == Queued::No {
+            return Ok(());
+        }
+        if locked.last.fence.is_none() {
+            locked.last.fence = Some(Box::new(make()?));
+        }
+        let event = locked.last.fence.as_deref().expect("it was made");
+        locked.stream().record(event)?;
+        locked.last.queued = Queued::Fenced;
+        Ok(())
     }
 
     #[inline]
@@ -105,14 +138,16 @@ impl Locked<'_> {
         if self.stream() != stream {
             self.leave(stream, waited)?;
         }
-        self.last.queued = true;
+        self.last.queued = Queued::Yes;
         Ok(())
     }
 
     #[cold]
     fn leave(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<()> {
-        if self.last.queued {
-            wait_once(stream, self.stream(), waited)?;
+        match (self.last.queued, &self.last.fence) {
+            (Queued::No, _) => {}
+            (Queued::Fenced, Some(event)) => stream.wait(event)?,
+            _ => wait_once(stream, self.stream(), waited)?,
         }
         // Also if the work is not queued afterwards: the stream now waits for the former uses, so
         // it stands for them.

@@ -197,6 +197,20 @@ impl<T: Element> DeviceBuffer<T> {
         unsafe { self.memory.upload(elements.as_ptr().cast()) }
     }
 
+    /// Makes `stream` the last to use the buffer, after all its former uses.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn follow(&self, stream: &Stream) -> Result<()> {
+        self.device().context().check_same(stream.context(), "the buffer and the stream")?;
+        queue_in_order(stream, [&self.memory], || Ok(()))
+    }
+
+    /// Queues an event behind the last use of the buffer. The next use on another stream waits for
+    /// that alone, and not for other work that is queued on the former stream by then.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn fence(&self) -> Result<()> {
+        self.memory.last_use().fence(|| self.device().event())
+    }
+
     fn check_len(&self, len: usize) -> Result<()> {
         if len == self.len {
             return Ok(());

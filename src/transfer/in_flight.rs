@@ -343,14 +343,41 @@ macro_rules! lend {
     };
 }
 
+/// The first elements of a pinned buffer, which a copy owns whole.
+#[cfg(feature = "pipeline")]
+pub(crate) struct PinnedPart<T: Element> {
+    buffer: PinnedBuffer<T>,
+    len: usize,
+}
+
+#[cfg(feature = "pipeline")]
+impl<T: Element> PinnedPart<T> {
+    /// Takes the first `len` elements, or all if there are fewer.
+    pub(crate) fn new(buffer: PinnedBuffer<T>, len: usize) -> Self {
+        Self { len: len.min(buffer.len()), buffer }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn into_buffer(self) -> PinnedBuffer<T> {
+        self.buffer
+    }
+}
+
 /// A box of elements.
 type Boxed<T> = Box<[T]>;
 
 lend!(PinnedBuffer<T>, |host| host.as_ptr_in_flight(), |kept| kept.into_inner().into_lent());
 lend!(WriteCombined<T>, |host| host.as_ptr_in_flight(), |kept| kept.into_inner().into_lent());
+#[cfg(feature = "pipeline")]
+lend!(PinnedPart<T>, |host| host.buffer.as_ptr_in_flight(), |kept| kept.into_inner().buffer.into_lent());
 lend!(Vec<T>, |host| host.as_mut_ptr(), |kept| Some(Lent::Owner(Box::new(kept))));
 lend!(Boxed<T>, |host| host.as_mut_ptr(), |kept| Some(Lent::Owner(Box::new(kept))));
 
 impl<T: Element> LendMut for PinnedBuffer<T> {}
+#[cfg(feature = "pipeline")]
+impl<T: Element> LendMut for PinnedPart<T> {}
 impl<T: Element> LendMut for Vec<T> {}
 impl<T: Element> LendMut for Boxed<T> {}

@@ -30,6 +30,8 @@ mod registered;
 mod scope;
 
 pub use host_slice::{HostSlice, HostSliceMut};
+#[cfg(feature = "pipeline")]
+pub(crate) use in_flight::PinnedPart;
 pub use in_flight::{CopyError, InFlight, Lend, LendMut};
 pub use registered::Registered;
 pub use scope::Scope;

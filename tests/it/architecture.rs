@@ -15,6 +15,7 @@ const LEVELS: &[&[&str]] = &[
     &["array", "transfer", "view"],
     &["ops"],
     &["interop"],
+    &["pipeline"],
     &["roofline"],
     &["cli", "main"],
 ];

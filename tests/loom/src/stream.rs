@@ -30,6 +30,10 @@ impl PartialEq for Stream {
     }
 }
 
+/// A point in a stream: for each stream, the number of pieces of work that come before it.
+#[derive(Debug, Default)]
+pub(crate) struct Event(Mutex<[u64; STREAMS]>);
+
 /// The streams of a device.
 pub(crate) fn streams() -> [Stream; STREAMS] {
     let driver = Arc::default();
@@ -55,6 +59,20 @@ impl Stream {
         let driver = &mut *self.driver.lock().unwrap();
         let others = driver.clocks[other.number];
         for (own, other) in driver.clocks[self.number].iter_mut().zip(others) {
+            *own = other.max(*own);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn record(&self, event: &Event) -> Result<()> {
+        *event.0.lock().unwrap() = self.driver.lock().unwrap().clocks[self.number];
+        Ok(())
+    }
+
+    pub(crate) fn wait(&self, event: &Event) -> Result<()> {
+        let point = *event.0.lock().unwrap();
+        let driver = &mut *self.driver.lock().unwrap();
+        for (own, other) in driver.clocks[self.number].iter_mut().zip(point) {
             *own = other.max(*own);
         }
         Ok(())

@@ -1,0 +1,309 @@
+//! The device's part of a pipeline: uploads, work and downloads, queued batch by batch.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Instant;
+
+use super::slot::{DeviceSide, Flight, Slot, landed};
+use super::timeline::{Recorder, Track};
+use super::work::Work;
+use super::{Mode, Stations, Summary};
+use crate::device::Device;
+use crate::driver::nvtx;
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::layout::Layout;
+use crate::memory::PinnedBuffer;
+use crate::stream::{Graph, Stream};
+use crate::transfer::{InFlight, PinnedPart};
+
+/// The names of the copies' spans.
+const TO_DEVICE: &str = "cpu_to_gpu";
+const TO_HOST: &str = "gpu_to_cpu";
+/// The name of work that has no ranges of its own.
+const WORK: &str = "work";
+
+/// The part of a pipeline that queues on the device.
+pub struct Engine<'p, I: Element, O: Element> {
+    pub(super) stations: &'p Stations<I, O>,
+    pub(super) streams: &'p Streams,
+    /// The captured work of each slot, in the mode that captures, and its results' elements.
+    pub(super) graphs: Vec<Option<(Graph, usize)>>,
+}
+
+/// The streams of a pipeline; they are one and the same where the mode has one.
+pub(super) struct Streams {
+    pub(super) up: Stream,
+    pub(super) work: Stream,
+    pub(super) down: Stream,
+}
+
+impl Streams {
+    pub(super) fn new(device: &Device, mode: Mode) -> Result<Self> {
+        let work = device.stream()?;
+        let other = || if mode.has_streams() { device.stream() } else { Ok(work.clone()) };
+        Ok(Self { up: other()?, down: other()?, work })
+    }
+}
+
+/// The program's work.
+type Queue<'q, I, O> = dyn FnMut(&mut Work<'_, I, O>) -> Result<()> + 'q;
+
+/// Why a batch was not queued.
+enum Cause {
+    Error(Error),
+    Panic(Box<dyn Any + Send>),
+}
+
+/// A slot whose batch was not queued.
+struct Failed<I: Element, O: Element> {
+    slot: Slot<I, O>,
+    cause: Cause,
+}
+
+impl<I: Element, O: Element> Engine<'_, I, O> {
+    /// Queues every batch that is filled, with the work that `work` queues between its copies, and
+    /// returns when the last one was taken or the run has stopped, and nothing is on its way.
+    ///
+    /// In [`Mode::Graph`], `work` is called once for each slot, in a capture.
+    ///
+    /// # Errors
+    ///
+    /// The first error of any stage of the run.
+    ///
+    /// # Panics
+    ///
+    /// If `work` panics. Nothing is on its way then.
+    pub fn drive(mut self, mut work: impl FnMut(&mut Work<'_, I, O>) -> Result<()>) -> Result<Summary> {
+        let start = Instant::now();
+        let queued = self.queue_all(&mut work);
+        let ring = &self.stations.ring;
+        let panic = match queued {
+            Ok(()) => None,
+            Err(Cause::Error(error)) => {
+                ring.change(|state| state.stop(Some(error)));
+                None
+            }
+            Err(Cause::Panic(payload)) => {
+                ring.change(|state| state.stop(None));
+                Some(payload)
+            }
+        };
+        ring.change(|state| state.close());
+        ring.wait(|state| state.rest());
+        let (flights, batches, error) = ring.finish();
+        let stopped = !flights.is_empty() || error.is_some() || panic.is_some();
+        for (_, flight) in flights {
+            // The first error is kept already.
+            let (mut slot, ..) = flight.land();
+            slot.device.marks.clear();
+            ring.restore(slot);
+        }
+        if stopped {
+            for stream in [&self.streams.up, &self.streams.work, &self.streams.down] {
+                // As above.
+                let _ = stream.synchronize();
+            }
+        }
+        let wall = start.elapsed();
+        if let Some(payload) = panic {
+            resume_unwind(payload);
+        }
+        let timeline = self.stations.recorder.as_ref().map(Recorder::timeline);
+        error.map_or(Ok(Summary { batches, wall, timeline }), Err)
+    }
+
+    fn queue_all(&mut self, work: &mut Queue<'_, I, O>) -> Result<(), Cause> {
+        let ring = &self.stations.ring;
+        while let Some((batch, slot, elements)) = ring.wait(|state| state.queue()) {
+            match self.queue(slot, batch, elements, work) {
+                Ok(flight) => ring.change(|state| state.fly(batch, flight)),
+                Err(failed) => {
+                    let Failed { mut slot, cause } = *failed;
+                    slot.device.marks.clear();
+                    ring.change(|state| state.free(slot));
+                    return Err(cause);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues one batch. A failure gives the slot back, which nothing on the host's side uses.
+    fn queue(
+        &mut self,
+        slot: Slot<I, O>,
+        batch: u64,
+        elements: usize,
+        work: &mut Queue<'_, I, O>,
+    ) -> Result<Flight<I, O>, Box<Failed<I, O>>> {
+        let mut passage = Passage::new(slot);
+        let stages = || {
+            self.upload(&mut passage, elements)?;
+            let kept = self.work(&mut passage.device, (batch, elements), work)?;
+            self.download(&mut passage, kept)
+        };
+        match catch_unwind(AssertUnwindSafe(stages)) {
+            Ok(Ok(())) => Ok(passage.into_flight()),
+            Ok(Err(error)) => Err(Box::new(Failed { slot: passage.into_slot(), cause: Cause::Error(error) })),
+            Err(payload) => Err(Box::new(Failed { slot: passage.into_slot(), cause: Cause::Panic(payload) })),
+        }
+    }
+
+    fn upload(&self, passage: &mut Passage<I, O>, elements: usize) -> Result<()> {
+        let _range = nvtx::Range::new(TO_DEVICE);
+        let (up, recorder) = (&self.streams.up, self.recorder());
+        let device = &mut passage.device;
+        device.input.follow(up)?;
+        let start = device.marks.start(recorder, up)?;
+        let to = device.input.view_mut_with(Layout::row_major(&[elements])?)?;
+        let Some(host) = passage.source.take() else { return Ok(()) };
+        match up.upload(PinnedPart::new(host, elements), to) {
+            Ok(copy) => passage.upload = Some(copy),
+            Err(failed) => {
+                let error = failed.error().clone();
+                passage.source = Some(failed.into_host().into_buffer());
+                return Err(error);
+            }
+        }
+        device.marks.end(recorder, up, (TO_DEVICE, Track::Upload), start)?;
+        self.pause(up)
+    }
+
+    /// Queues the work, and returns the number of elements of its results.
+    fn work(
+        &mut self,
+        device: &mut DeviceSide<I, O>,
+        (batch, filled): (u64, usize),
+        work: &mut Queue<'_, I, O>,
+    ) -> Result<usize> {
+        let stream = &self.streams.work;
+        // Before the start of the work is marked: the waits are no part of it.
+        device.input.follow(stream)?;
+        device.output.follow(stream)?;
+        let recorder = self.stations.recorder.as_ref();
+        let start = device.marks.start(recorder, stream)?;
+        let before = device.marks.stages();
+        let kept = if self.stations.options.mode == Mode::Graph {
+            let _range = nvtx::Range::new(WORK);
+            let captured = &mut self.graphs[device.number];
+            let (graph, kept) = match captured {
+                Some(captured) => captured,
+                None => captured.insert(capture(device, (batch, filled), stream, work)?),
+            };
+            graph.launch(stream)?;
+            *kept
+        } else {
+            call(device, (batch, filled), stream, recorder, work)?
+        };
+        if device.marks.stages() == before {
+            device.marks.end(recorder, stream, (WORK, Track::Work), start)?;
+        } else {
+            // The program's ranges say more.
+            device.marks.give_back(start);
+        }
+        if self.stations.options.mode.has_streams() {
+            device.input.fence()?;
+        }
+        self.pause(stream)?;
+        Ok(kept)
+    }
+
+    fn download(&self, passage: &mut Passage<I, O>, kept: usize) -> Result<()> {
+        let _range = nvtx::Range::new(TO_HOST);
+        let (down, recorder) = (&self.streams.down, self.recorder());
+        let device = &mut passage.device;
+        device.output.follow(down)?;
+        let start = device.marks.start(recorder, down)?;
+        let from = device.output.view_with(Layout::row_major(&[kept])?)?;
+        let Some(host) = passage.sink.take() else { return Ok(()) };
+        match down.download(from, PinnedPart::new(host, kept)) {
+            Ok(copy) => passage.download = Some(copy),
+            Err(failed) => {
+                let error = failed.error().clone();
+                passage.sink = Some(failed.into_host().into_buffer());
+                return Err(error);
+            }
+        }
+        device.marks.end(recorder, down, (TO_HOST, Track::Download), start)?;
+        if self.stations.options.mode.has_streams() {
+            device.output.fence()?;
+        }
+        self.pause(down)
+    }
+
+    /// Waits for a stage, in the mode that does.
+    fn pause(&self, stream: &Stream) -> Result<()> {
+        if self.stations.options.mode == Mode::Blocking { stream.synchronize() } else { Ok(()) }
+    }
+
+    fn recorder(&self) -> Option<&Recorder> {
+        self.stations.recorder.as_ref()
+    }
+}
+
+/// Captures the work of a slot.
+fn capture<I: Element, O: Element>(
+    device: &mut DeviceSide<I, O>,
+    numbers: (u64, usize),
+    stream: &Stream,
+    work: &mut Queue<'_, I, O>,
+) -> Result<(Graph, usize)> {
+    let mut kept = 0;
+    let graph = stream.capture(|captured| {
+        kept = call(device, numbers, captured, None, work)?;
+        Ok(())
+    })?;
+    Ok((graph, kept))
+}
+
+/// Calls the program's work, and returns the number of elements of its results.
+fn call<I: Element, O: Element>(
+    device: &mut DeviceSide<I, O>,
+    (batch, filled): (u64, usize),
+    stream: &Stream,
+    recorder: Option<&Recorder>,
+    work: &mut Queue<'_, I, O>,
+) -> Result<usize> {
+    let DeviceSide { number, input, output, marks } = device;
+    let room = output.len();
+    let mut queued = Work { batch, slot: *number, filled, input, output, stream, marks, recorder, kept: room };
+    work(&mut queued)?;
+    let kept = queued.kept;
+    if kept > room {
+        let (kept, room) = (counted(kept, "element"), counted(room, "element"));
+        let sentence = format!("the work keeps {kept} and a slot's output has {room}; keep at most that number");
+        return Err(Error::new(ErrorKind::InvalidArgument, sentence));
+    }
+    Ok(kept)
+}
+
+/// A slot on its way through the stages.
+struct Passage<I: Element, O: Element> {
+    /// `None` while its copy is on its way, as `sink`.
+    source: Option<PinnedBuffer<I>>,
+    sink: Option<PinnedBuffer<O>>,
+    device: DeviceSide<I, O>,
+    upload: Option<InFlight<PinnedPart<I>>>,
+    download: Option<InFlight<PinnedPart<O>>>,
+}
+
+impl<I: Element, O: Element> Passage<I, O> {
+    fn new(slot: Slot<I, O>) -> Self {
+        let Slot { source, sink, device } = slot;
+        Self { source: Some(source), sink: Some(sink), device, upload: None, download: None }
+    }
+
+    fn into_flight(self) -> Flight<I, O> {
+        let (upload, download) = self.upload.zip(self.download).expect("both copies are queued");
+        Flight { device: self.device, upload, download }
+    }
+
+    /// Waits for the copies that are on their way.
+    fn into_slot(self) -> Slot<I, O> {
+        let source = self.source.or_else(|| Some(landed(self.upload?).0.into_buffer()));
+        let sink = self.sink.or_else(|| Some(landed(self.download?).0.into_buffer()));
+        let (source, sink) = source.zip(sink).expect("each buffer is here or in its copy");
+        Slot { source, sink, device: self.device }
+    }
+}

@@ -1,0 +1,45 @@
+//! The ways in which a pipeline uses streams.
+
+use std::fmt;
+
+/// How the stages of a pipeline share the device, from the slowest way to the fastest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+pub enum Mode {
+    /// One slot, one stream, and a wait of the host behind every stage: nothing overlaps.
+    Blocking,
+    /// One stream. The host runs ahead, and on the device each stage waits for the one before.
+    Async,
+    /// A stream each for uploads, work and downloads, with events between them: all three run at
+    /// once, each on another batch.
+    #[default]
+    Streams,
+    /// As [`Mode::Streams`], and the work of each slot is captured once and launched as a graph.
+    Graph,
+}
+
+impl Mode {
+    /// All modes, in this order.
+    pub const ALL: [Self; 4] = [Self::Blocking, Self::Async, Self::Streams, Self::Graph];
+
+    /// Returns its name in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blocking => "blocking",
+            Self::Async => "async",
+            Self::Streams => "streams",
+            Self::Graph => "graph",
+        }
+    }
+
+    /// Whether the copies have streams of their own.
+    pub(super) const fn has_streams(self) -> bool {
+        matches!(self, Self::Streams | Self::Graph)
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
