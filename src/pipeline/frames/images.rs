@@ -236,7 +236,11 @@ impl Source {
         let [height, width] = [height as usize, width as usize];
         let sizes = check_size(height, width).and_then(|()| {
             let bytes = decoder.total_bytes();
-            if bytes <= MAX_BYTES { Ok(()) } else { Err(format!("an image of {bytes} bytes is too large")) }
+            if bytes <= MAX_BYTES {
+                Ok(())
+            } else {
+                Err(format!("an image of {} is too large", counted(bytes, "byte")))
+            }
         });
         match sizes {
             Ok(()) => Ok([height, width]),
@@ -304,7 +308,10 @@ fn room(file: &Source, bytes: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(bytes).map_err(|_| {
         let path = file.path.display();
-        Error::new(ErrorKind::OutOfMemory, format!("the host has no {bytes} bytes for {path}; save smaller images"))
+        Error::new(
+            ErrorKind::OutOfMemory,
+            format!("the host has no room for {path}, {}; save smaller images", counted(bytes, "byte")),
+        )
     })?;
     room.resize(bytes, 0);
     Ok(room)

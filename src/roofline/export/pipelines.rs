@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::svg::{COPY, Chart, GREY, OCHRE, PURPLE, READ, SIZE, WRITE, failed, legend, line};
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::roofline::pipelines::{PipelineRun, Pipelines, Stage, lanes};
 
 /// The modes with the files and the colours of their charts.
@@ -109,7 +109,7 @@ fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
     check(stages.iter().flat_map(|stage| [stage.start_us, stage.end_us]), "a time of a stage in us")?;
     let lanes = lanes(stages);
     if lanes.len() > MOST_ROWS {
-        return Err(failed(format!("a timeline has {} rows, and {MOST_ROWS} are the most", lanes.len())));
+        return Err(failed(format!("a timeline has {}, and {MOST_ROWS} are the most", counted(lanes.len(), "row"))));
     }
     let end = stages.iter().map(|stage| stage.end_us).fold(1e-3, f64::max) / 1e3;
     let (rows, height) = (lanes.len() as f64, lanes.len() as u32 * ROW + FRAME);
@@ -199,7 +199,7 @@ mod tests {
             slots: 6,
             frames: 4,
             verified: true,
-            waits_per_batch: 0.0,
+            waits_per_batch: None,
             host_bytes: 0,
             seconds: None,
             frames_per_second: None,

@@ -170,7 +170,7 @@ pub fn measure<I: Pixel>(
         slots,
         frames: job.frames,
         verified: job.verify(&mut pipeline, case)?,
-        waits_per_batch: 0.0,
+        waits_per_batch: None,
         host_bytes,
         seconds: None,
         frames_per_second: None,
@@ -186,7 +186,7 @@ pub fn measure<I: Pixel>(
         return Ok(run);
     }
     let batches = job.frames.div_ceil(case.batch as u64);
-    // Behind the ring's first turns, where there are that many.
+    // Behind the ring's first turns, where there are that many; at least behind the first batch.
     let steady = if batches > 4 * slots as u64 { 2 * slots as u64 } else { 0 };
     let (mut first, mut last) = (device.stats(), None);
     let driven = job.drive(&mut pipeline, case, job.frames, &mut |frame, results| {
@@ -199,8 +199,9 @@ pub fn measure<I: Pixel>(
         }
         sink(frame, results)
     })?;
-    let waits = last.map_or(0, |last| last.since(&first).can_synchronize);
-    run.waits_per_batch = waits as f64 / (batches - steady).max(1) as f64;
+    let between = batches - 1 - steady;
+    let waits = last.filter(|_| between > 0).map(|last| last.since(&first).can_synchronize);
+    run.waits_per_batch = waits.map(|waits| waits as f64 / between as f64);
     if has_times(device) {
         let frames = job.frames as f64;
         let rate = |seconds: f64| (seconds > 0.0).then(|| frames / seconds);

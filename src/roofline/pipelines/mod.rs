@@ -15,6 +15,7 @@ pub use workload::{Workload, steps};
 
 use super::table::{Table, number};
 use crate::element::DType;
+use crate::error::counted;
 
 /// The tracks of a timeline, in the order in which a batch passes them.
 pub const TRACKS: [&str; 5] = ["source", "upload", "work", "download", "sink"];
@@ -80,8 +81,9 @@ pub struct PipelineRun {
     pub frames: u64,
     /// Whether the results of a batch were those of a CPU; checked before the run was timed.
     pub verified: bool,
-    /// Calls to the driver that can make the host wait, for each batch behind the first ones.
-    pub waits_per_batch: f64,
+    /// Calls to the driver that can make the host wait, for each batch behind the first ones;
+    /// `None` if there is one batch.
+    pub waits_per_batch: Option<f64>,
     /// Page-locked bytes of the host while the run went on.
     pub host_bytes: u64,
     /// Seconds from the first wait for a batch until the last was taken.
@@ -178,7 +180,7 @@ impl Pipelines {
                 run.batch.to_string(),
                 run.frames.to_string(),
                 if run.verified { "yes".into() } else { "NO".into() },
-                format!("{:.2}", run.waits_per_batch),
+                number(run.waits_per_batch, 2, ""),
                 format!("{:.1}", run.host_bytes as f64 / (1 << 20) as f64),
             ];
             if is_timed {
@@ -203,9 +205,15 @@ impl Pipelines {
     pub fn heading(&self) -> String {
         let [channels, height, width] = self.shape;
         format!(
-            "{} frames of {channels} x {height} x {width} {} by {} threads; {} bytes of a frame go there and {} back; a model of \
-             {} operations a byte, {} steps.",
-            self.source, self.dtype, self.threads, self.input_bytes, self.output_bytes, self.intensity, self.steps
+            "{} frames of {channels} x {height} x {width} {} by {}; of a frame {} go there and {} come back; a model of {} \
+             operations a byte, in {}.",
+            self.source,
+            self.dtype,
+            counted(self.threads, "thread"),
+            counted(self.input_bytes, "byte"),
+            counted(self.output_bytes, "byte"),
+            self.intensity,
+            counted(self.steps, "step")
         )
     }
 }
