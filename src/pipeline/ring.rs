@@ -269,52 +269,17 @@ mod tests {
         taken: u64,
     }
 
+    /// Takes one element out of a list.
+    fn pick(list: &mut Vec<(u64, usize)>, at: usize) -> Option<(u64, usize)> {
+        let at = at % list.len().max(1);
+        (!list.is_empty()).then(|| list.swap_remove(at))
+    }
+
     impl Stations {
         fn step(&mut self, state: &mut State<usize, usize>, step: Step) {
-            let pick = |list: &mut Vec<(u64, usize)>, at: usize| {
-                list.pop().map(|last| match list.len() {
-                    0 => last,
-                    len => std::mem::replace(&mut list[at % len], last),
-                })
-            };
             match step {
-                Step::Claim => {
-                    if let Next::Ready((batch, slot)) = state.claim() {
-                        self.orders[0].push(batch);
-                        self.claimed.push((batch, slot));
-                    }
-                }
-                Step::Fill(at) => {
-                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
-                        state.fill(batch, slot, slot + 100);
-                    }
-                }
-                Step::End(at) => {
-                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
-                        state.end(batch, slot);
-                        self.ended = Some(self.ended.map_or(batch, |ended| ended.min(batch)));
-                    }
-                }
-                Step::Queue if self.queued.is_none() && !self.closed => {
-                    if let Next::Ready((batch, slot, elements)) = state.queue() {
-                        assert_eq!(elements, slot + 100, "the elements are those of the slot");
-                        assert!(self.ended.is_none_or(|ended| batch < ended), "{batch} is behind the end");
-                        self.orders[1].push(batch);
-                        self.queued = Some((batch, slot));
-                    }
-                }
-                Step::Fly => {
-                    if let Some((batch, slot)) = self.queued.take() {
-                        state.fly(batch, slot);
-                    }
-                }
-                Step::Fail => {
-                    if let Some((_, slot)) = self.queued.take() {
-                        state.free(slot);
-                        state.stop(Some(Error::new(ErrorKind::Io, "the engine failed")));
-                        self.stopped = true;
-                    }
-                }
+                Step::Claim | Step::Fill(_) | Step::End(_) => self.step_of_a_source(state, step),
+                Step::Queue | Step::Fly | Step::Fail | Step::Close => self.step_of_the_engine(state, step),
                 Step::Land => {
                     if let Next::Ready((batch, slot)) = state.land() {
                         self.orders[2].push(batch);
@@ -332,12 +297,52 @@ mod tests {
                     state.stop(Some(Error::new(ErrorKind::Io, "a later error")));
                     self.stopped = true;
                 }
+            }
+        }
+
+        fn step_of_a_source(&mut self, state: &mut State<usize, usize>, step: Step) {
+            match step {
+                Step::Fill(at) => {
+                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
+                        state.fill(batch, slot, slot + 100);
+                    }
+                }
+                Step::End(at) => {
+                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
+                        state.end(batch, slot);
+                        self.ended = Some(self.ended.map_or(batch, |ended| ended.min(batch)));
+                    }
+                }
+                _ => {
+                    if let Next::Ready((batch, slot)) = state.claim() {
+                        self.orders[0].push(batch);
+                        self.claimed.push((batch, slot));
+                    }
+                }
+            }
+        }
+
+        fn step_of_the_engine(&mut self, state: &mut State<usize, usize>, step: Step) {
+            match (step, self.queued.take()) {
+                (Step::Fly, Some((batch, slot))) => state.fly(batch, slot),
+                (Step::Fail, Some((_, slot))) => {
+                    state.free(slot);
+                    state.stop(Some(Error::new(ErrorKind::Io, "the engine failed")));
+                    self.stopped = true;
+                }
+                (Step::Queue, None) if !self.closed => {
+                    let Next::Ready((batch, slot, elements)) = state.queue() else { return };
+                    assert_eq!(elements, slot + 100, "the elements are those of the slot");
+                    assert!(self.ended.is_none_or(|ended| batch < ended), "{batch} is behind the end");
+                    self.orders[1].push(batch);
+                    self.queued = Some((batch, slot));
+                }
                 // The engine closes when it has nothing more to queue.
-                Step::Close if self.queued.is_none() && matches!(state.queue_is_over(), Next::Over) => {
+                (Step::Close, None) if state.queue_is_over() => {
                     state.close();
                     self.closed = true;
                 }
-                Step::Queue | Step::Close => {}
+                (_, queued) => self.queued = queued,
             }
         }
 
@@ -360,8 +365,8 @@ mod tests {
     }
 
     impl<S, F> State<S, F> {
-        fn queue_is_over(&self) -> Next<()> {
-            if self.stopped || self.end.is_some_and(|end| self.queue >= end) { Next::Over } else { Next::Wait }
+        fn queue_is_over(&self) -> bool {
+            self.stopped || self.end.is_some_and(|end| self.queue >= end)
         }
 
         fn claim_is_over(&self) -> bool {
