@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::stream::{Event, Stream};
 use crate::sync::lock;
 
-/// From this time on a stage's end is the next anchor: an `f32` of milliseconds has steps of less
+/// From this time on the start of an upload is the next anchor: an `f32` of milliseconds has steps of less
 /// than 0.1 us up to here.
 const MOST_FROM_ANCHOR_US: f64 = 1e6;
 
@@ -68,9 +68,10 @@ impl Recorder {
             let us = |event: &Event| event.elapsed_ms_since(&anchor.0).map(|ms| anchor.1 + f64::from(ms) * 1e3);
             let (start_us, end_us) = (us(&start)?, us(&end)?);
             self.keep(Span { name, track, batch, start_us, end_us });
-            let is_far = end_us - anchor.1 > MOST_FROM_ANCHOR_US;
-            let passed = if is_far { std::mem::replace(&mut *anchor, (end, end_us)).0 } else { end };
-            marks.spare.extend([start, passed]);
+            // The upload comes first, and those of later batches come later: no time is negative.
+            let is_next = track == Track::Upload && start_us - anchor.1 > MOST_FROM_ANCHOR_US;
+            let passed = if is_next { std::mem::replace(&mut *anchor, (start, start_us)).0 } else { start };
+            marks.spare.extend([passed, end]);
         }
         Ok(())
     }
