@@ -179,8 +179,8 @@ impl Sweep<'_> {
             let Some(bytes) = bytes.checked_mul(4 + size_of::<T>()) else {
                 refuse!(Layout, "a batch of {batch} frames has more bytes than an address can count; use smaller ones")
             };
-            // The slots, and one batch to check results with, or between the operations.
-            ensure_room(bytes, slots + 1, &[(device, slots + 1)])?;
+            let held = pipelines::batches_held(slots);
+            ensure_room(bytes, held, &[(device, held)])?;
         }
         let cases = (batches.len() * self.modes().len()) as u64;
         let progress = self.output.progress_with_rate(job.frames.saturating_mul(cases));
@@ -189,7 +189,7 @@ impl Sweep<'_> {
             // Page-locked memory of the size before is of no use for this one.
             device.trim_pinned(0)?;
             progress.doing(format!("link and compute, batches of {batch}"));
-            let bound = pipelines::bound_of::<T>(device, *workload, batch, slots)?;
+            let bound = pipelines::bound_of::<T>(device, *workload, batch)?;
             for &mode in self.modes() {
                 progress.doing(format!("{mode}, batches of {batch}"));
                 let turn = Turn { case: Case { mode, batch, slots }, bound, progress: &progress };

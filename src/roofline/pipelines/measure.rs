@@ -220,8 +220,15 @@ pub fn measure<I: Pixel>(
 /// # Errors
 ///
 /// As [`measure`].
-pub fn bound_of<I: Pixel>(device: &Device, workload: Workload, batch: usize, slots: usize) -> Result<Option<Bound>> {
-    has_times(device).then(|| bound::measure::<I>(device, workload, batch, slots)).transpose()
+pub fn bound_of<I: Pixel>(device: &Device, workload: Workload, batch: usize) -> Result<Option<Bound>> {
+    has_times(device).then(|| bound::measure::<I>(device, workload, batch)).transpose()
+}
+
+/// Returns the number of batches, each with its input and its results, that host and device hold at
+/// once: the slots or those that measure the link, and one to check results with or between the
+/// operations.
+pub fn batches_held(slots: usize) -> usize {
+    slots.max(bound::IN_FLIGHT) + 1
 }
 
 /// Runs some batches again and records their stages. Sinks do nothing in this run.

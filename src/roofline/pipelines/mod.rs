@@ -9,7 +9,7 @@ mod measure;
 mod workload;
 
 #[cfg(feature = "pipeline")]
-pub use measure::{Case, Job, Sink, Source, bound_of, measure, stages, timeline};
+pub use measure::{Case, Job, Sink, Source, batches_held, bound_of, measure, stages, timeline};
 #[cfg(feature = "pipeline")]
 pub use workload::{Workload, steps};
 
