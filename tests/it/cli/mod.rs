@@ -10,6 +10,8 @@ mod failures;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
 mod npy_headers;
+#[cfg(all(target_os = "linux", feature = "cuda", feature = "interp"))]
+mod nvtx;
 #[cfg(feature = "interp")]
 mod options;
 #[cfg(all(unix, feature = "interp"))]
