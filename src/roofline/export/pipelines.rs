@@ -74,7 +74,8 @@ fn rates(all: &Pipelines) -> Result<String> {
         .margin(14)
         .x_label_area_size(44)
         .y_label_area_size(84)
-        .build_cartesian_2d((first..last).log_scale().base(2.0), 0.0..1.1 * most)
+        // With room for the legend above the lines.
+        .build_cartesian_2d((first..last).log_scale().base(2.0), 0.0..1.4 * most)
         .map_err(failed)?;
     let mut mesh = chart.configure_mesh();
     mesh.x_label_formatter(&|frames| format!("{frames:.0}")).y_label_formatter(&|rate| format!("{rate:.0}"));
@@ -123,7 +124,10 @@ fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
             .x_label_area_size(44)
             .build_cartesian_2d(0.0..end, 0.0..rows)
             .map_err(failed)?;
-        chart.configure_mesh().disable_y_mesh().x_desc("ms").light_line_style(WHITE).draw().map_err(failed)?;
+        let digits = if end < 1.0 { 3 } else { usize::from(end < 20.0) };
+        let label = |ms: &f64| format!("{ms:.digits$} ms");
+        let mut mesh = chart.configure_mesh();
+        mesh.disable_y_mesh().x_label_formatter(&label).light_line_style(WHITE).draw().map_err(failed)?;
         let text = |pos| ("sans-serif", 13).into_font().color(&BLACK).pos(pos);
         for (lane, row) in lanes.iter().zip((1..=lanes.len()).rev()) {
             let row = row as f64;
