@@ -118,7 +118,14 @@ impl Output {
 
     /// A bar of `steps` steps, seen on a terminal once the work has taken more than a second.
     pub(super) fn progress(&self, steps: usize) -> Progress {
-        Progress::start(steps, self.quiet)
+        Progress::start(steps as u64, "{spinner} {bar:24} {pos}/{len} {msg} ({elapsed})", self.quiet)
+    }
+
+    /// A bar of `bytes` bytes, with their rate and the time that is left.
+    pub(super) fn progress_in_bytes(&self, bytes: u64) -> Progress {
+        let shown =
+            "{spinner} {bar:24} {decimal_bytes}/{decimal_total_bytes} {msg} ({decimal_bytes_per_sec}, {eta} left)";
+        Progress::start(bytes, shown, self.quiet)
     }
 }
 
@@ -130,9 +137,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    fn start(steps: usize, quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} {msg} ({elapsed})") {
+    fn start(steps: u64, shown: &str, quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template(shown) {
             bar.set_style(style);
         }
         let (finished, wait) = mpsc::channel();
@@ -156,7 +163,12 @@ impl Progress {
 
     /// One step is done.
     pub(super) fn step(&self) {
-        self.bar.inc(1);
+        self.add(1);
+    }
+
+    /// So many more steps are done.
+    pub(super) fn add(&self, steps: u64) {
+        self.bar.inc(steps);
     }
 }
 
