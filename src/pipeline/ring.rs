@@ -214,3 +214,197 @@ impl<S, F> Ring<S, F> {
         lock(&self.state)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// A step of a station, with a number that it may use.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Claim,
+        /// Gives back one of the claimed slots, filled.
+        Fill(usize),
+        /// Gives back one of the claimed slots, because there is no such batch.
+        End(usize),
+        Queue,
+        Fly,
+        /// Gives back the slot that the engine has.
+        Fail,
+        Land,
+        Take(usize),
+        Stop,
+        Close,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            8 => Just(Step::Claim),
+            8 => (0..8_usize).prop_map(Step::Fill),
+            1 => (0..8_usize).prop_map(Step::End),
+            8 => Just(Step::Queue),
+            8 => Just(Step::Fly),
+            1 => Just(Step::Fail),
+            8 => Just(Step::Land),
+            8 => (0..8_usize).prop_map(Step::Take),
+            1 => Just(Step::Stop),
+            1 => Just(Step::Close),
+        ]
+    }
+
+    /// What the stations hold, beside the ring.
+    #[derive(Default)]
+    struct Stations {
+        claimed: Vec<(u64, usize)>,
+        queued: Option<(u64, usize)>,
+        landed: Vec<(u64, usize)>,
+        /// The numbers in which batches were claimed, queued and landed.
+        orders: [Vec<u64>; 3],
+        ended: Option<u64>,
+        stopped: bool,
+        closed: bool,
+        taken: u64,
+    }
+
+    /// Takes one element out of a list.
+    fn pick(list: &mut Vec<(u64, usize)>, at: usize) -> Option<(u64, usize)> {
+        let at = at % list.len().max(1);
+        (!list.is_empty()).then(|| list.swap_remove(at))
+    }
+
+    impl Stations {
+        fn step(&mut self, state: &mut State<usize, usize>, step: Step) {
+            match step {
+                Step::Claim | Step::Fill(_) | Step::End(_) => self.step_of_a_source(state, step),
+                Step::Queue | Step::Fly | Step::Fail | Step::Close => self.step_of_the_engine(state, step),
+                Step::Land => {
+                    if let Next::Ready((batch, slot)) = state.land() {
+                        self.orders[2].push(batch);
+                        self.landed.push((batch, slot));
+                    }
+                }
+                Step::Take(at) => {
+                    if let Some((_, slot)) = pick(&mut self.landed, at) {
+                        state.take();
+                        state.free(slot);
+                        self.taken += 1;
+                    }
+                }
+                Step::Stop => {
+                    state.stop(Some(Error::new(ErrorKind::Io, "a later error")));
+                    self.stopped = true;
+                }
+            }
+        }
+
+        fn step_of_a_source(&mut self, state: &mut State<usize, usize>, step: Step) {
+            match step {
+                Step::Fill(at) => {
+                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
+                        state.fill(batch, slot, slot + 100);
+                    }
+                }
+                Step::End(at) => {
+                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
+                        state.end(batch, slot);
+                        self.ended = Some(self.ended.map_or(batch, |ended| ended.min(batch)));
+                    }
+                }
+                _ => {
+                    if let Next::Ready((batch, slot)) = state.claim() {
+                        self.orders[0].push(batch);
+                        self.claimed.push((batch, slot));
+                    }
+                }
+            }
+        }
+
+        fn step_of_the_engine(&mut self, state: &mut State<usize, usize>, step: Step) {
+            match (step, self.queued.take()) {
+                (Step::Fly, Some((batch, slot))) => state.fly(batch, slot),
+                (Step::Fail, Some((_, slot))) => {
+                    state.free(slot);
+                    state.stop(Some(Error::new(ErrorKind::Io, "the engine failed")));
+                    self.stopped = true;
+                }
+                (Step::Queue, None) if !self.closed => {
+                    let Next::Ready((batch, slot, elements)) = state.queue() else { return };
+                    assert_eq!(elements, slot + 100, "the elements are those of the slot");
+                    assert!(self.ended.is_none_or(|ended| batch < ended), "{batch} is behind the end");
+                    self.orders[1].push(batch);
+                    self.queued = Some((batch, slot));
+                }
+                // The engine closes when it has nothing more to queue.
+                (Step::Close, None) if state.queue_is_over() => {
+                    state.close();
+                    self.closed = true;
+                }
+                (_, queued) => self.queued = queued,
+            }
+        }
+
+        /// Each slot is in one place.
+        fn check(&self, state: &State<usize, usize>, slots: usize) {
+            let ring = state.free.iter().copied().chain(state.filled.values().map(|&(slot, _)| slot));
+            let ring = ring.chain(state.flights.iter().map(|&(_, slot)| slot));
+            let held = self.claimed.iter().chain(&self.queued).chain(&self.landed).map(|&(_, slot)| slot);
+            let mut all: Vec<_> = ring.chain(held).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..slots).collect::<Vec<_>>());
+            assert_eq!(state.away, self.claimed.len() + usize::from(self.queued.is_some()) + self.landed.len());
+            for order in &self.orders {
+                assert!(order.iter().enumerate().all(|(at, &batch)| batch == at as u64), "{order:?}");
+            }
+            if self.stopped {
+                assert_eq!((state.claim_is_over(), state.filled.len()), (true, 0));
+            }
+        }
+    }
+
+    impl<S, F> State<S, F> {
+        fn queue_is_over(&self) -> bool {
+            self.stopped || self.end.is_some_and(|end| self.queue >= end)
+        }
+
+        fn claim_is_over(&self) -> bool {
+            self.stopped || self.end.is_some_and(|end| self.next >= end)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_slot_is_in_one_place_and_batches_keep_their_order(
+            slots in 1_usize..6,
+            steps in prop::collection::vec(step(), 0..300),
+        ) {
+            let mut state = State::new((0..slots).collect());
+            let mut stations = Stations::default();
+            for step in steps {
+                stations.step(&mut state, step);
+                stations.check(&state, slots);
+            }
+            // From any state, an end brings all to rest: each station gives back what it has.
+            let last = [Step::Stop].repeat(usize::from(!stations.closed));
+            let give = [Step::Fly, Step::Close, Step::Land, Step::Take(0), Step::Fill(0)].repeat(2 * slots + 2);
+            for step in last.into_iter().chain(give) {
+                stations.step(&mut state, step);
+                stations.check(&state, slots);
+            }
+            assert_eq!(state.rest(), Next::Ready(()));
+            assert_eq!(state.taken, stations.taken);
+        }
+    }
+
+    #[test]
+    fn the_first_error_is_kept() {
+        let mut state = State::<u8, u8>::new(vec![0]);
+        state.stop(None);
+        for text in ["first", "second"] {
+            state.stop(Some(Error::new(ErrorKind::Io, text)));
+        }
+        assert_eq!(state.error, Some(Error::new(ErrorKind::Io, "first")));
+    }
+}

@@ -49,8 +49,8 @@ impl<I: Element, O: Element> Slot<I, O> {
 impl<I: Element, O: Element> Flight<I, O> {
     /// Whether the batch has arrived. Nothing waits.
     pub(super) fn has_landed(&mut self) -> Result<bool> {
-        // The download comes after the upload.
-        Ok(self.download.is_done()? && self.upload.is_done()?)
+        // The download comes after the upload, and the last mark behind the download.
+        Ok(self.download.is_done()? && self.upload.is_done()? && self.device.marks.have_passed()?)
     }
 
     /// Takes the slot back; waits where the batch has not arrived. Also returns the number of

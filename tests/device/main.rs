@@ -45,6 +45,8 @@ mod memory;
 mod modules;
 mod packed;
 mod permutes;
+#[cfg(feature = "pipeline")]
+mod pipelines;
 mod reuse;
 mod rows;
 #[cfg(feature = "interp")]
@@ -85,6 +87,8 @@ fn main() -> ExitCode {
         transfers::cases(),
         attacks::cases(),
         reuse::cases(),
+        #[cfg(feature = "pipeline")]
+        pipelines::cases(),
         arithmetic::cases(),
         axes::cases(),
         integers::cases(),

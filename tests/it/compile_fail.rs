@@ -54,8 +54,9 @@ fn attacks_do_not_compile() {
     }
 }
 
-/// The folders of the attacks whose messages are held: on buffers and views, and on copies.
-const FOLDERS: [&str; 2] = ["", "transfer"];
+/// The folders of the attacks whose messages are held: on buffers and views, on copies, and on
+/// pipelines.
+const FOLDERS: &[&str] = if cfg!(feature = "pipeline") { &["", "transfer", "pipeline"] } else { &["", "transfer"] };
 
 /// Attacks in a folder, sorted.
 fn attacks_in(folder: &Path) -> Vec<PathBuf> {

@@ -108,6 +108,11 @@ impl Marks {
         Ok(())
     }
 
+    /// Whether the device has passed the last mark, and so all.
+    pub(in super::super) fn have_passed(&self) -> Result<bool> {
+        self.stages.last().map_or(Ok(true), |stage| stage.end.query())
+    }
+
     /// Returns the number of stages of the batch so far.
     pub(in super::super) fn stages(&self) -> usize {
         self.stages.len()

@@ -1,3 +1,7 @@
 //! What the files under test import from the crate's `error`: here nothing fails.
 
 pub(crate) type Result<T> = std::result::Result<T, std::convert::Infallible>;
+
+/// The first error of a run.
+#[derive(Debug)]
+pub(crate) struct Error;

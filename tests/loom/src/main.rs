@@ -8,6 +8,7 @@
 mod caching;
 mod error;
 mod memory;
+mod pipeline;
 mod stream;
 mod sync;
 
@@ -25,8 +26,12 @@ macro_rules! models {
 pub(crate) use models;
 
 /// Models, with the most times that a thread is put off although it could go on. `None`: any.
-const MODELS: [(&[Model], Option<usize>); 3] =
-    [(caching::MODELS, None), (memory::shared_models::MODELS, None), (memory::joint_models::MODELS, Some(4))];
+const MODELS: [(&[Model], Option<usize>); 4] = [
+    (caching::MODELS, None),
+    (memory::shared_models::MODELS, None),
+    (memory::joint_models::MODELS, Some(4)),
+    (pipeline::MODELS, Some(2)),
+];
 
 /// Runs the models whose names contain the argument, or all.
 fn main() {
