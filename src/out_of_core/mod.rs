@@ -42,6 +42,13 @@ pub use file::permute_file;
 /// Slots of a run: each has a tile on its way. One tile is read, one copied to the device, one
 /// permuted or copied back, and one written, and the rest even out what takes longer at times.
 pub(crate) const SLOTS: usize = 6;
+/// Most bytes of a tile that the host copies through page-locked slots: a square of floats has runs
+/// of 16 KiB then, which cost little more than longer ones, and to page-lock all slots takes the
+/// time of some tiles.
+const STAGED: usize = 64 << 20;
+/// Most bytes of a tile that copy engines fetch and bring in rows, which takes no page-locked
+/// memory besides the arrays.
+const DIRECT: usize = 256 << 20;
 /// Most device memory that a run takes unless it is given more: more makes no longer runs.
 const ENOUGH: u64 = 4 << 30;
 /// Device memory that a run takes at least, where it is not given less.
@@ -142,9 +149,11 @@ pub fn permute<T: Element>(
         }
     }
     let device_memory = options.budget(device)?;
-    let tiling = Tiling::new(permute, size_of::<T>(), SLOTS, device_memory)?;
+    let is_direct = device.is_page_locked(source) && device.is_page_locked(destination);
+    let most = if is_direct { DIRECT } else { STAGED };
+    let tiling = Tiling::new(permute, size_of::<T>(), SLOTS, device_memory, most)?;
     let tiles = Tiles { device, tiling: &tiling, first: 0, options };
-    if device.is_page_locked(source) && device.is_page_locked(destination) {
+    if is_direct {
         tiles.direct(source, destination)?;
     } else {
         let progress = |_, bytes| {
@@ -154,6 +163,32 @@ pub fn permute<T: Element>(
         tiles.staged(&source, &mut &mut *destination, progress)?;
     }
     tiles.summary::<T>(device_memory)
+}
+
+/// Copies all tiles of `source` to page-locked memory and such tiles to `destination`, both at once
+/// and without the device: the part of [`permute`] that is the host's, to compare with.
+///
+/// # Errors
+///
+/// As [`permute`].
+#[doc(hidden)]
+pub fn host_copies<T: Element>(
+    device: &Device,
+    source: &[T],
+    shape: &[usize],
+    axes: &[usize],
+    destination: &mut [T],
+    options: Options<'_>,
+) -> Result<()> {
+    let permute = Permute::new(shape, axes, false)?;
+    let tiling = Tiling::new(permute, size_of::<T>(), SLOTS, options.budget(device)?, STAGED)?;
+    Tiles { device, tiling: &tiling, first: 0, options }.on_host(&source, &mut &mut *destination)
+}
+
+/// Reads a journal, for the fuzzer; why it is none, if it is none.
+#[doc(hidden)]
+pub fn check_journal(bytes: &[u8]) -> Result<(), String> {
+    journal::Journal::parse(bytes).map(drop)
 }
 
 impl Options<'_> {

@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::storage::{Source, Target};
@@ -66,6 +69,27 @@ impl Tiles<'_> {
             },
         )?;
         Ok(())
+    }
+
+    /// Reads all tiles to slots and writes all from others, at once and without the device.
+    pub(super) fn on_host<T: Element>(&self, source: &impl Source<T>, target: &mut impl Target<T>) -> Result<()> {
+        let Self { device, tiling, options, .. } = *self;
+        let slots = || (0..SLOTS).map(|_| device.pinned_zeros::<T>(tiling.largest())).collect::<Result<Vec<_>>>();
+        let (mut inputs, outputs) = (slots()?, slots()?);
+        let (reading, writing) = (pool("read", options.threads())?, pool("write", options.threads())?);
+        thread::scope(|threads| {
+            let read = threads.spawn(move || {
+                (0..tiling.len()).try_for_each(|number| {
+                    let (tile, slot) = (tiling.tile(number), &mut inputs[number % SLOTS]);
+                    reading.install(|| source.read(&tile.source(), &mut slot[..tile.len()]))
+                })
+            });
+            let written = (0..tiling.len()).try_for_each(|number| {
+                let (tile, slot) = (tiling.tile(number), &outputs[number % SLOTS]);
+                writing.install(|| target.write(&tile.result(), &slot[..tile.len()]))
+            });
+            read.join().unwrap_or_else(|payload| resume_unwind(payload)).and(written)
+        })
     }
 
     /// Returns what a run of elements `T` has done once it is complete.

@@ -11,9 +11,6 @@ use super::runs::Runs;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 
-/// Most bytes of a tile. A matrix of floats then has runs of 32 KiB on both sides, and longer runs
-/// make neither copies nor files faster.
-const MOST_BYTES: usize = 256 << 20;
 /// Fewest tiles for each slot, where they are not small by then: the first tile's way in and the
 /// last one's way out overlap with nothing.
 const TILES_PER_SLOT: usize = 4;
@@ -94,13 +91,13 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
-    /// Chooses tiles of elements of `width` bytes, so that `slots` inputs and outputs of one tile
-    /// take at most `budget` bytes of a device.
+    /// Chooses tiles of at most `most` bytes of elements of `width` bytes, so that `slots` inputs
+    /// and outputs of one tile take at most `budget` bytes of a device.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if not even slots of one element fit.
-    pub(super) fn new(permute: Permute, width: usize, slots: usize, budget: usize) -> Result<Self> {
+    pub(super) fn new(permute: Permute, width: usize, slots: usize, budget: usize, most: usize) -> Result<Self> {
         let least = 2 * slots * width;
         if budget < least {
             let context = format!(
@@ -110,7 +107,7 @@ impl Tiling {
             return Err(Error::new(ErrorKind::InvalidArgument, context));
         }
         let share = permute.len() / (TILES_PER_SLOT * slots);
-        let most = (MOST_BYTES / width).min(share.max(SMALL_BYTES / width)).min(budget / (2 * slots * width));
+        let most = (most / width).max(1).min(share.max(SMALL_BYTES / width)).min(budget / (2 * slots * width));
         let tile = permute.grown(most, (LINE / width).max(1));
         Ok(Self { permute, tile })
     }
@@ -334,7 +331,7 @@ mod tests {
         ) {
             let permute = Permute::new(&shape, &axes, is_fortran).unwrap();
             let budget = 2 * slots * width * elements;
-            let tiling = Tiling::new(permute.clone(), width, slots, budget).unwrap();
+            let tiling = Tiling::new(permute.clone(), width, slots, budget, usize::MAX).unwrap();
             prop_assert!(tiling.largest() <= elements);
             prop_assert_eq!(Tiling::of(permute, tiling.extents()), Some(tiling.clone()));
             let len = tiling.elements();
@@ -361,7 +358,7 @@ mod tests {
     }
 
     fn tiling(shape: &[usize], axes: &[usize], width: usize, budget: usize) -> Tiling {
-        Tiling::new(Permute::new(shape, axes, false).unwrap(), width, 6, budget).unwrap()
+        Tiling::new(Permute::new(shape, axes, false).unwrap(), width, 6, budget, 64 << 20).unwrap()
     }
 
     #[test]
@@ -370,8 +367,8 @@ mod tests {
         let tiling = tiling(&[92_682, 92_682], &[1, 0], 4, 4 << 30);
         let tile = tiling.tile(0);
         let runs = [tile.source().run(), tile.result().run()].map(|run| run * 4);
-        assert!(runs.iter().all(|run| (24 << 10..=64 << 10).contains(run)), "{runs:?}");
-        assert!(tiling.largest() * 4 <= MOST_BYTES && tiling.len() < 200, "{}", tiling.len());
+        assert!(runs.iter().all(|run| (15 << 10..=32 << 10).contains(run)), "{runs:?}");
+        assert!(tiling.largest() <= 16 << 20 && tiling.len() < 600, "{}", tiling.len());
     }
 
     #[test]
@@ -397,9 +394,9 @@ mod tests {
     #[test]
     fn the_least_budget_is_named() {
         let permute = Permute::new(&[5, 5], &[1, 0], false).unwrap();
-        let error = Tiling::new(permute.clone(), 8, 6, 95).unwrap_err().to_string();
+        let error = Tiling::new(permute.clone(), 8, 6, 95, 1).unwrap_err().to_string();
         assert!(error.contains("95 bytes") && error.contains("at least 96"), "{error}");
-        assert_eq!(Tiling::new(permute, 8, 6, 96).unwrap().largest(), 1);
+        assert_eq!(Tiling::new(permute, 8, 6, 96, 1).unwrap().largest(), 1);
     }
 
     #[test]
