@@ -104,8 +104,8 @@ pub struct Summary {
 ///
 /// A tile is a box of the array whose elements lie in runs that are about equally long in the
 /// source and in the destination, some tens of KiB for a matrix. Where source and destination are
-/// page-locked, the device's copy engines copy tiles from and to them in rows; else several threads
-/// copy them through page-locked slots.
+/// page-locked, the device's copy engines copy tiles from and to them in rows, if one call takes a
+/// tile; else several threads copy them through page-locked slots.
 ///
 /// # Errors
 ///
@@ -149,9 +149,11 @@ pub fn permute<T: Element>(
         }
     }
     let device_memory = options.budget(device)?;
-    let is_direct = device.is_page_locked(source) && device.is_page_locked(destination);
-    let most = if is_direct { DIRECT } else { STAGED };
-    let tiling = Tiling::new(permute, size_of::<T>(), SLOTS, device_memory, most)?;
+    let cut = |most| Tiling::new(permute.clone(), size_of::<T>(), SLOTS, device_memory, most);
+    let is_locked = device.is_page_locked(source) && device.is_page_locked(destination);
+    let direct = if is_locked { Some(cut(DIRECT)?).filter(Tiling::has_boxes) } else { None };
+    let is_direct = direct.is_some();
+    let tiling = direct.map_or_else(|| cut(STAGED), Ok)?;
     let tiles = Tiles { device, tiling: &tiling, first: 0, options };
     if is_direct {
         tiles.direct(source, destination)?;

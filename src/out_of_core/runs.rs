@@ -41,6 +41,12 @@ impl Runs {
         self.len
     }
 
+    /// Whether one call of a copy engine takes all runs: rows a pitch apart, in slices a pitch
+    /// apart.
+    pub(super) fn are_one_box(&self) -> bool {
+        self.axes.len() <= 2
+    }
+
     /// Returns the number of runs.
     pub(super) fn count(&self) -> usize {
         if self.len == 0 { 0 } else { self.axes.iter().map(|&(count, _)| count).product() }

@@ -23,6 +23,8 @@ use crate::memory::staging::copy_past_caches;
 const PIECE: usize = 4 << 20;
 /// Fewest bytes that are worth a task of their own.
 const TASK: usize = 256 << 10;
+/// Bytes of a piece below which a copy goes through the caches.
+const SHORT: usize = 2 << 10;
 
 /// An array that tiles are read from.
 pub(super) trait Source<T>: Sync {
@@ -68,11 +70,20 @@ fn cut<'s, T>(runs: &Runs, mut slot: &'s [T]) -> Vec<(usize, &'s [T])> {
     runs.pieces(PIECE / size_of::<T>()).map(take).collect()
 }
 
+/// Copies a piece, past the caches unless it is short: that has a price for each piece.
+fn copy<T: Element>(src: &[T], dst: &mut [T]) {
+    if size_of_val(src) < SHORT {
+        dst.copy_from_slice(src);
+    } else {
+        copy_past_caches(src, dst);
+    }
+}
+
 /// An array in memory.
 impl<T: Element> Source<T> for &[T] {
     fn read(&self, runs: &Runs, slot: &mut [T]) -> Result<()> {
         each(runs, size_of::<T>(), cut_mut(runs, slot), |(at, piece)| {
-            copy_past_caches(&self[at..at + piece.len()], piece);
+            copy(&self[at..at + piece.len()], piece);
             Ok(())
         })
     }
@@ -91,7 +102,7 @@ impl<T: Element> Target<T> for &mut [T] {
         };
         let pieces: Vec<(&mut [T], &[T])> = cut(runs, slot).into_iter().map(place).collect();
         each(runs, size_of::<T>(), pieces, |(place, piece)| {
-            copy_past_caches(piece, place);
+            copy(piece, place);
             Ok(())
         })
     }

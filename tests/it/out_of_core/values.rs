@@ -69,6 +69,26 @@ fn slices_of_all_widths() {
 }
 
 #[test]
+fn registered_memory_needs_no_slots_on_the_host() {
+    let device = device();
+    let (mut source, mut result) = (vec![1_u32; 1 << 16], vec![0; 1 << 16]);
+    let mut locked = |shape: &[usize], axes: &[usize]| {
+        device.trim_pinned(0).expect("no work");
+        let before = device.stats();
+        let run = device.default_stream().scope(|s| {
+            let (source, mut result) = (s.register(&mut source)?, s.register(&mut result)?);
+            out_of_core::permute(&device, &source, shape, axes, &mut result, budget(48 << 10))
+        });
+        run.expect("a result");
+        device.stats().since(&before).calls_of("alloc_host")
+    };
+    assert_eq!(locked(&[256, 256], &[1, 0]), 0);
+    assert_eq!(locked(&[16, 64, 64], &[2, 0, 1]), 0);
+    // No call of a copy engine takes such a tile.
+    assert!(locked(&[2; 16], &[0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15]) > 0);
+}
+
+#[test]
 fn files_of_both_orders() {
     let (device, mut random) = (device(), SplitMix64(2));
     for case in 0..if is_long() { 200 } else { 25 } {
