@@ -242,6 +242,16 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
     }
 }
 
+impl<I: Element, O: Element> Drop for Engine<'_, I, O> {
+    /// Ends the run of an engine that was never driven, so that nothing waits for it.
+    fn drop(&mut self) {
+        self.stations.ring.change(|state| {
+            state.stop(None);
+            state.close();
+        });
+    }
+}
+
 /// Captures the work of a slot.
 fn capture<I: Element, O: Element>(
     device: &mut DeviceSide<I, O>,

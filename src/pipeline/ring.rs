@@ -194,6 +194,8 @@ impl<S, F> Ring<S, F> {
     /// Begins the next run; no station has a slot.
     pub(super) fn begin(&self) {
         let mut state = self.state();
+        // A program that forgets its ends leaves filled slots.
+        state.stop(None);
         let free = std::mem::take(&mut state.free);
         *state = State::new(free);
     }

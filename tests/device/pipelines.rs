@@ -188,7 +188,12 @@ fn ends_that_are_dropped_end_the_run(setup: &Setup) {
         engine.drive(|_| Ok(()))
     });
     assert_eq!(summary.unwrap().batches, 5, "the sink had enough");
-    drop(pipeline.start().unwrap());
+    let Run { feed, engine, drain } = pipeline.start().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || while feed.fill(source(u64::MAX)).unwrap() {});
+        scope.spawn(move || assert!(!drain.take(|_, _| Ok(())).unwrap()));
+        drop(engine);
+    });
     assert_eq!(run(&device, &mut pipeline, 7).unwrap().batches, 7);
 }
 

@@ -10,12 +10,18 @@ use crate::error::Result;
 use crate::stream::{Event, Stream};
 use crate::sync::lock;
 
+/// From this time on the start of an upload is the next anchor: an `f32` of milliseconds has steps of less
+/// than 0.1 us up to here.
+const MOST_FROM_ANCHOR_US: f64 = 1e6;
+
 /// The clock of a run, and the spans of its last batches.
 pub(in super::super) struct Recorder {
     device: Device,
-    /// An event that the device passed at `zero`.
-    origin: Event,
+    /// The host's time of the timeline's start.
     zero: Instant,
+    /// An event that has been passed, and its time on the timeline in microseconds. It moves with
+    /// the run, because a driver gives the time between two events as an `f32` of milliseconds.
+    anchor: Mutex<(Event, f64)>,
     /// The number of batches whose spans are kept.
     batches: usize,
     spans: Mutex<VecDeque<Span>>,
@@ -44,7 +50,8 @@ impl Recorder {
         stream.record(&origin)?;
         origin.synchronize()?;
         let zero = before + before.elapsed() / 2;
-        Ok(Self { device: device.clone(), origin, zero, batches, spans: Mutex::default() })
+        let anchor = Mutex::new((origin, 0.0));
+        Ok(Self { device: device.clone(), zero, anchor, batches, spans: Mutex::default() })
     }
 
     /// Notes a stage on the host.
@@ -55,12 +62,16 @@ impl Recorder {
 
     /// Notes the stages of a batch that has landed.
     pub(in super::super) fn note_marks(&self, batch: u64, marks: &mut Marks) -> Result<()> {
+        let mut anchor = lock(&self.anchor);
         let stages = std::mem::take(&mut marks.stages);
         for Stage { name, track, start, end } in stages {
-            let us = |event: &Event| event.elapsed_ms_since(&self.origin).map(|ms| f64::from(ms) * 1e3);
+            let us = |event: &Event| event.elapsed_ms_since(&anchor.0).map(|ms| anchor.1 + f64::from(ms) * 1e3);
             let (start_us, end_us) = (us(&start)?, us(&end)?);
-            marks.spare.extend([start, end]);
             self.keep(Span { name, track, batch, start_us, end_us });
+            // The upload comes first, and those of later batches come later: no time is negative.
+            let is_next = track == Track::Upload && start_us - anchor.1 > MOST_FROM_ANCHOR_US;
+            let passed = if is_next { std::mem::replace(&mut *anchor, (start, start_us)).0 } else { start };
+            marks.spare.extend([passed, end]);
         }
         Ok(())
     }
