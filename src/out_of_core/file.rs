@@ -104,19 +104,17 @@ impl Run<'_> {
         let first = partial.done();
         let tiles = Tiles { device, tiling: &tiling, first, options };
         options.tell((0..first as usize).map(|number| (tiling.tile(number).len() * size_of::<T>()) as u64).sum());
-        let run =
-            self.run::<T>(&tiles, &partial, header.len() as u64).and_then(|()| match identity == self.identity()? {
-                true => Ok(()),
-                false => {
-                    let context = format!("{} was changed while it was read; try again", source.path().display());
-                    Err(Error::new(ErrorKind::Io, context))
-                }
-            });
-        let kept = partial.path().display().to_string();
-        run.and_then(|()| partial.complete()).map_err(|error| {
+        let (input, kept) = (source.path().display(), partial.path().display().to_string());
+        let goes_on = |error: Error| {
             let context = format!("{error}; {kept} has what was done, and `Options::resume` goes on with it");
             Error::new(error.kind(), context)
-        })?;
+        };
+        self.run::<T>(&tiles, &partial, header.len() as u64).map_err(goes_on)?;
+        if identity != self.identity()? {
+            let context = format!("{input} was changed while it was read; remove {kept} and begin anew");
+            return Err(Error::new(ErrorKind::Io, context));
+        }
+        partial.complete().map_err(goes_on)?;
         tiles.summary::<T>(device_memory)
     }
 
