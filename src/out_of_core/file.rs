@@ -15,7 +15,7 @@ use super::partial::{Partial, Plan};
 use super::run::Tiles;
 use super::storage::{Stored, failed};
 use super::tiling::{Permute, Tiling};
-use super::{Options, SLOTS, STAGED, Summary};
+use super::{FILES, Options, SLOTS, Summary};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -99,7 +99,7 @@ impl Run<'_> {
             Plan { identity: identity.clone(), permute: permute.clone(), header: &header, width: size_of::<T>() };
         let (partial, tiling) = Partial::open(destination, plan, options.resume, |old| match old {
             Some(tiling) => fitting::<T>(tiling, device_memory),
-            None => Tiling::new(permute, size_of::<T>(), SLOTS, device_memory, STAGED),
+            None => Tiling::new(permute, size_of::<T>(), SLOTS, device_memory, FILES),
         })?;
         let first = partial.done();
         let tiles = Tiles { device, tiling: &tiling, first, options };

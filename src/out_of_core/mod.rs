@@ -31,7 +31,7 @@ use std::num::NonZero;
 use std::thread;
 
 use self::run::Tiles;
-use self::tiling::{Permute, Tiling};
+use self::tiling::{Cut, Permute, Tiling};
 use crate::device::Device;
 use crate::driver::{DriverKind, available_memory};
 use crate::element::Element;
@@ -42,13 +42,15 @@ pub use file::permute_file;
 /// Slots of a run: each has a tile on its way. One tile is read, one copied to the device, one
 /// permuted or copied back, and one written, and the rest even out what takes longer at times.
 pub(crate) const SLOTS: usize = 6;
-/// Most bytes of a tile that the host copies through page-locked slots: a square of floats has runs
-/// of 16 KiB then, which cost little more than longer ones, and to page-lock all slots takes the
-/// time of some tiles.
-const STAGED: usize = 64 << 20;
-/// Most bytes of a tile that copy engines fetch and bring in rows, which takes no page-locked
-/// memory besides the arrays.
-const DIRECT: usize = 256 << 20;
+/// Tiles that the host copies through page-locked slots: a square of floats has runs of 16 KiB,
+/// which cost little more than longer ones, and to page-lock all slots takes the time of some
+/// tiles.
+const STAGED: Cut = Cut { most_bytes: 64 << 20, lean: 1 };
+/// Tiles from file to file: the system takes one write of a file at a time, and reads at once.
+const FILES: Cut = Cut { most_bytes: 64 << 20, lean: 4 };
+/// Tiles that copy engines fetch and bring in rows, which takes no page-locked memory besides the
+/// arrays.
+const DIRECT: Cut = Cut { most_bytes: 256 << 20, lean: 1 };
 /// Most device memory that a run takes unless it is given more: more makes no longer runs.
 const ENOUGH: u64 = 4 << 30;
 /// Device memory that a run takes at least, where it is not given less.

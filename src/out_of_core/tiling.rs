@@ -82,6 +82,15 @@ enum Side {
     Result,
 }
 
+/// How large tiles are where the budget allows it, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Most bytes of a tile.
+    pub(super) most_bytes: usize,
+    /// How many times as long the runs in the result are as those in the source.
+    pub(super) lean: usize,
+}
+
 /// The tiles of a permute. They are numbered in the result's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tiling {
@@ -91,13 +100,13 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
-    /// Chooses tiles of at most `most` bytes of elements of `width` bytes, so that `slots` inputs
-    /// and outputs of one tile take at most `budget` bytes of a device.
+    /// Chooses tiles of elements of `width` bytes, so that `slots` inputs and outputs of one tile
+    /// take at most `budget` bytes of a device.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if not even slots of one element fit.
-    pub(super) fn new(permute: Permute, width: usize, slots: usize, budget: usize, most: usize) -> Result<Self> {
+    pub(super) fn new(permute: Permute, width: usize, slots: usize, budget: usize, cut: Cut) -> Result<Self> {
         let least = 2 * slots * width;
         if budget < least {
             let context = format!(
@@ -107,8 +116,8 @@ impl Tiling {
             return Err(Error::new(ErrorKind::InvalidArgument, context));
         }
         let share = permute.len() / (TILES_PER_SLOT * slots);
-        let most = (most / width).max(1).min(share.max(SMALL_BYTES / width)).min(budget / (2 * slots * width));
-        let tile = permute.grown(most, (LINE / width).max(1));
+        let most = (cut.most_bytes / width).max(1).min(share.max(SMALL_BYTES / width));
+        let tile = permute.grown(most.min(budget / (2 * slots * width)), cut.lean, (LINE / width).max(1));
         Ok(Self { permute, tile })
     }
 
@@ -172,12 +181,13 @@ impl Tiling {
 
 impl Permute {
     /// Returns the extents of a tile of at most `most` elements, at least 1, with runs on both
-    /// sides as long as possible.
-    fn grown(&self, most: usize, line: usize) -> Vec<usize> {
+    /// sides as long as possible, those in the result `lean` times as long.
+    fn grown(&self, most: usize, lean: usize, line: usize) -> Vec<usize> {
         let mut tile = vec![1_usize; self.extents.len()];
         let grow = |tile: &mut Vec<usize>, wanted: fn(usize, usize) -> usize| {
             let len: usize = tile.iter().product();
             let mut sides = [Side::Source, Side::Result].map(|side| self.frontier(tile, side));
+            sides[0].0 = sides[0].0.saturating_mul(lean);
             sides.sort_by_key(|&(run, _)| run);
             for axis in sides.into_iter().filter_map(|(_, axis)| axis) {
                 let others = len / tile[axis];
@@ -334,10 +344,11 @@ mod tests {
             width in prop_oneof![Just(1_usize), Just(2), Just(4), Just(8), Just(16)],
             slots in 1_usize..4,
             elements in 1_usize..600,
+            lean in 1_usize..5,
         ) {
             let permute = Permute::new(&shape, &axes, is_fortran).unwrap();
             let budget = 2 * slots * width * elements;
-            let tiling = Tiling::new(permute.clone(), width, slots, budget, usize::MAX).unwrap();
+            let tiling = Tiling::new(permute.clone(), width, slots, budget, Cut { most_bytes: usize::MAX, lean }).unwrap();
             prop_assert!(tiling.largest() <= elements);
             prop_assert_eq!(Tiling::of(permute, tiling.extents()), Some(tiling.clone()));
             let len = tiling.elements();
@@ -363,8 +374,10 @@ mod tests {
         }
     }
 
+    const SQUARE: Cut = Cut { most_bytes: 64 << 20, lean: 1 };
+
     fn tiling(shape: &[usize], axes: &[usize], width: usize, budget: usize) -> Tiling {
-        Tiling::new(Permute::new(shape, axes, false).unwrap(), width, 6, budget, 64 << 20).unwrap()
+        Tiling::new(Permute::new(shape, axes, false).unwrap(), width, 6, budget, SQUARE).unwrap()
     }
 
     #[test]
@@ -375,6 +388,13 @@ mod tests {
         let runs = [tile.source().run(), tile.result().run()].map(|run| run * 4);
         assert!(runs.iter().all(|run| (15 << 10..=32 << 10).contains(run)), "{runs:?}");
         assert!(tiling.largest() <= 16 << 20 && tiling.len() < 600, "{}", tiling.len());
+    }
+
+    #[test]
+    fn runs_in_the_result_may_be_longer() {
+        let permute = Permute::new(&[65_536, 65_536], &[1, 0], false).unwrap();
+        let tiling = Tiling::new(permute, 4, 6, 4 << 30, Cut { lean: 4, ..SQUARE }).unwrap();
+        assert_eq!([tiling.tile(0).source().run(), tiling.tile(0).result().run()], [2048, 8192]);
     }
 
     #[test]
@@ -400,9 +420,9 @@ mod tests {
     #[test]
     fn the_least_budget_is_named() {
         let permute = Permute::new(&[5, 5], &[1, 0], false).unwrap();
-        let error = Tiling::new(permute.clone(), 8, 6, 95, 1).unwrap_err().to_string();
+        let error = Tiling::new(permute.clone(), 8, 6, 95, SQUARE).unwrap_err().to_string();
         assert!(error.contains("95 bytes") && error.contains("at least 96"), "{error}");
-        assert_eq!(Tiling::new(permute, 8, 6, 96, 1).unwrap().largest(), 1);
+        assert_eq!(Tiling::new(permute, 8, 6, 96, SQUARE).unwrap().largest(), 1);
     }
 
     #[test]
