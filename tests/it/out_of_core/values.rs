@@ -1,7 +1,9 @@
 //! Every element is where an element-by-element permute puts it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use warpstride::driver::soft::{Config, Soft};
 use warpstride::element::Element;
 use warpstride::out_of_core::{self, Options};
 use warpstride::random::SplitMix64;
@@ -115,6 +117,26 @@ fn files_of_both_orders() {
         assert_eq!(files.names(), ["out.npy"]);
         assert!(done.tiles as usize * memory / 12 >= data.len());
     }
+}
+
+#[test]
+fn work_runs_as_late_as_it_may() {
+    for seed in 0..if is_long() { 64 } else { 8 } {
+        let device = Device::with_driver(Arc::new(Soft::with_seed(seed))).expect("the software GPU");
+        let mut source: Vec<u16> = (0..60 * 70).collect();
+        check_slices(&device, &[60, 70], &[1, 0], &mut source, 24 * 200);
+    }
+}
+
+#[test]
+fn a_budget_is_chosen_from_what_is_free() {
+    let config = Config { memory_bytes: 1 << 20, ..Config::default() };
+    let device = Device::with_driver(Arc::new(Soft::with_config(config))).expect("the software GPU");
+    let source: Vec<u32> = (0..1 << 19).collect();
+    let mut result = vec![0; source.len()];
+    let done = out_of_core::permute(&device, &source, &[1 << 9, 1 << 10], &[1, 0], &mut result, Options::default());
+    assert_eq!(done.expect("a result").device_memory, 3 << 18);
+    assert!(result == expected(&source, &[1 << 9, 1 << 10], &[1, 0], false));
 }
 
 #[test]
