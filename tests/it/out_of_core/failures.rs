@@ -34,7 +34,7 @@ fn each_call_fails<R: Send + 'static>(
         check(run(&device), true);
         before..trace.calls().len()
     };
-    let step = if is_long() { 1 } else { calls.len().div_ceil(60) };
+    let step = if is_long() { 1 } else { calls.len().div_ceil(70) };
     for index in calls.step_by(step) {
         let (outcome, failed) = ended(move || {
             let (trace, device) = traced();
