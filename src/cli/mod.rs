@@ -15,6 +15,7 @@ mod man;
 mod output;
 mod peaks;
 mod permute;
+mod pipeline;
 #[cfg(feature = "interp")]
 mod ptx_file;
 #[cfg(feature = "interp")]
@@ -203,6 +204,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Alloc(args::Alloc::Bench) => alloc::bench::run(backend, output),
         Command::Alloc(args::Alloc::Replay(args)) => alloc::replay::run(args, backend, output),
         Command::Transfers(args) => transfers::run(args, backend, output),
+        Command::Pipeline(args) => pipeline::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]

@@ -66,7 +66,7 @@ pub(super) fn run(
 ) -> Result<Done> {
     let bar = work.output.progress_in_bytes(source.bytes() as u64);
     bar.doing(work.doing);
-    let progress = |bytes| bar.add(bytes);
+    let progress = |bytes| bar.advance(bytes);
     // Whoever gives a budget knows the host's memory better than the host may say.
     work.device.set_pinned_limit(usize::MAX);
     let options = Options {

@@ -165,7 +165,8 @@ fn fitting<T>(tiling: Tiling, budget: usize) -> Result<Tiling> {
         return Ok(tiling);
     }
     let context = format!(
-        "the interrupted run took {} of device memory, and this one may take {budget}; give it {needed}",
+        "the interrupted run took {} of device memory, and this one may take {budget}; give it {needed} as \
+         `Options::device_memory`",
         counted(needed, "byte")
     );
     Err(Error::new(ErrorKind::InvalidArgument, context))

@@ -110,7 +110,8 @@ impl Tiling {
         let least = 2 * slots * width;
         if budget < least {
             let context = format!(
-                "a budget of {} of device memory holds no {slots} slots of an input and an output element; give at least {least}",
+                "a budget of {} of device memory holds no {slots} slots of an input and an output element; give at \
+                 least {least} as `Options::device_memory`",
                 counted(budget, "byte")
             );
             return Err(Error::new(ErrorKind::InvalidArgument, context));

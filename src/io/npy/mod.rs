@@ -138,6 +138,18 @@ impl Reader {
         (&self.file, self.start)
     }
 
+    /// Leaves out the `bytes` that come next in the file's order.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the file cannot be read. Behind its end, [`read_into`](Self::read_into) fails.
+    pub fn skip(&mut self, bytes: u64) -> Result<()> {
+        let by = i64::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof));
+        let skipped = by.and_then(|by| self.file.seek_relative(by));
+        let path = self.path.display();
+        skipped.map_err(|error| io_error(format_args!("cannot read {path}: check its disk"), error))
+    }
+
     /// Fills `bytes` with those that come next in the file's order; the first call starts at the
     /// first element.
     ///

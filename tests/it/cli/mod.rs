@@ -16,6 +16,8 @@ mod options;
 mod outputs;
 mod permute;
 #[cfg(feature = "interp")]
+mod pipeline;
+#[cfg(feature = "interp")]
 mod ptx_forms;
 #[cfg(feature = "interp")]
 mod run_ptx;
