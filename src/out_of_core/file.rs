@@ -110,7 +110,7 @@ impl Run<'_> {
             Error::new(error.kind(), context)
         };
         self.run::<T>(&tiles, &partial, header.len() as u64).map_err(goes_on)?;
-        if identity != self.identity()? {
+        if (identity.bytes, identity.modified) != self.stamp()? {
             let context = format!("{input} was changed while it was read; remove {kept} and begin anew");
             return Err(Error::new(ErrorKind::Io, context));
         }
@@ -137,18 +137,27 @@ impl Run<'_> {
         })
     }
 
+    /// Returns the input's bytes, and when it was last changed.
+    fn stamp(&self) -> Result<(u64, (u64, u32))> {
+        // Of the open file, whatever happens to its name.
+        let metadata = self.source.data().0.metadata().map_err(|error| self.unreadable(&error))?;
+        // A system without times changes them never.
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Ok((metadata.len(), modified.map_or((0, 0), |since| (since.as_secs(), since.subsec_nanos()))))
+    }
+
+    fn unreadable(&self, error: &io::Error) -> Error {
+        failed("read", self.source.path(), "check its disk", error)
+    }
+
     /// Returns what says whether the input and the options are those of another run.
     fn identity(&self) -> Result<Identity> {
         let source = self.source;
-        let unreadable = |error: io::Error| failed("read", source.path(), "check its disk", &error);
-        let input = fs::canonicalize(source.path()).map_err(unreadable)?;
-        let metadata = source.data().0.metadata().map_err(unreadable)?;
-        // A system without times changes them never.
-        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let modified = modified.map_or((0, 0), |since| (since.as_secs(), since.subsec_nanos()));
+        let input = fs::canonicalize(source.path()).map_err(|error| self.unreadable(&error))?;
+        let (bytes, modified) = self.stamp()?;
         Ok(Identity {
             input: input.to_string_lossy().into_owned(),
-            bytes: metadata.len(),
+            bytes,
             modified,
             descr: source.descr().into(),
             shape: source.shape().into(),
