@@ -26,6 +26,7 @@ mod report;
 mod run_ptx;
 mod runs;
 mod signals;
+mod streamed;
 mod transfers;
 mod transpose;
 mod tune;
@@ -165,7 +166,13 @@ fn message(error: &anyhow::Error) -> String {
 /// The library's words, with the options that a person types in place of the names that a program
 /// writes.
 fn typed(words: impl fmt::Display) -> String {
-    words.to_string().replace("`Backend::Soft`", "`--device soft`").replace("`Config::work_limit`", "`--limit`")
+    let options = [
+        ("`Backend::Soft`", "`--device soft`"),
+        ("`Config::work_limit`", "`--limit`"),
+        ("`Options::device_memory`", "`--device-memory`"),
+        ("`Options::resume`", "`--resume`"),
+    ];
+    options.into_iter().fold(words.to_string(), |words, (name, option)| words.replace(name, option))
 }
 
 /// Names the kind of a failure, for programs.

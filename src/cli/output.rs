@@ -125,6 +125,13 @@ impl Output {
     pub(super) fn progress_with_rate(&self, steps: u64) -> Progress {
         Progress::start(steps, self.quiet, "{spinner} {bar:24} {pos}/{len} {msg}, {per_sec}, {eta} left")
     }
+
+    /// A bar of `bytes` bytes, with their rate and the time left.
+    pub(super) fn progress_in_bytes(&self, bytes: u64) -> Progress {
+        let shown =
+            "{spinner} {bar:24} {decimal_bytes}/{decimal_total_bytes} {msg}, {decimal_bytes_per_sec}, {eta} left";
+        Progress::start(bytes, self.quiet, shown)
+    }
 }
 
 /// A progress bar; gone when dropped.

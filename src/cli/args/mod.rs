@@ -166,8 +166,23 @@ pub(super) struct Transpose {
     pub(super) output: PathBuf,
     /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or
     /// staggered
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["device_memory", "resume"])]
     pub(super) variant: Option<Variant>,
+    #[command(flatten)]
+    pub(super) streamed: Streamed,
+}
+
+/// How an array goes through a device that has no room for it.
+#[derive(Args)]
+pub(super) struct Streamed {
+    /// Stream the array through at most this much device memory, which takes as much host memory;
+    /// an array that does not fit the device or the host is streamed without it, too
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) device_memory: Option<usize>,
+    /// Stream the array, and go on with the result of an interrupted run, OUT.npy.incomplete, if
+    /// there is one
+    #[arg(long)]
+    pub(super) resume: bool,
 }
 
 #[derive(Args)]
@@ -182,6 +197,8 @@ pub(super) struct Permute {
     /// w'
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(super) axes: Axes,
+    #[command(flatten)]
+    pub(super) streamed: Streamed,
 }
 
 #[derive(Args)]

@@ -24,6 +24,8 @@ mod ptx_forms;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod report;
+#[cfg(feature = "interp")]
+mod streamed;
 mod transfers;
 mod transpose;
 mod usage;
