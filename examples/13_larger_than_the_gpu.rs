@@ -7,7 +7,8 @@
 //! - Some whole rows are one long run of the matrix, and thousands of short pieces of its
 //!   transpose. Some whole columns are the other way round.
 //! - A square is as long as it is wide, so all its runs are of one length on both sides. Disks,
-//!   caches and copy engines like runs of tens of KiB, and no shape of tile has longer ones on both.
+//!   caches and copy engines like runs of tens of KiB, and no shape of tile has longer ones on
+//!   both.
 //! - Files are read by several threads at once, and written by one at a time. So from file to file
 //!   the runs of the result are four times as long as those of the matrix.
 //!
