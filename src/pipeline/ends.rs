@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Stations;
-use super::ring::{Next, Ring};
+use super::ring::{Ring, State};
 use super::slot::{Flight, Slot};
 use super::timeline::Track;
 use crate::driver::nvtx;
@@ -37,12 +37,17 @@ impl<I: Element, O: Element> Held<'_, I, O> {
     }
 
     /// Gives the slot back, and stops the run.
-    fn stop(self, error: &Error) {
-        let ring = self.ring;
-        let slot = self.into_slot();
-        ring.change(|state| {
+    fn stop(mut self, error: Option<&Error>) {
+        self.give_back(error);
+    }
+
+    fn give_back(&mut self, error: Option<&Error>) {
+        let Some(mut slot) = self.slot.take() else { return };
+        // The batch has not landed, or nobody took it.
+        slot.device.marks.clear();
+        self.ring.change(|state| {
             state.free(slot);
-            state.stop(Some(error.clone()));
+            state.stop(error.cloned());
         });
     }
 }
@@ -50,12 +55,7 @@ impl<I: Element, O: Element> Held<'_, I, O> {
 impl<I: Element, O: Element> Drop for Held<'_, I, O> {
     fn drop(&mut self) {
         // Only a panic leaves the slot here. The panic itself goes on.
-        if let Some(slot) = self.slot.take() {
-            self.ring.change(|state| {
-                state.free(slot);
-                state.stop(None);
-            });
-        }
+        self.give_back(None);
     }
 }
 
@@ -100,7 +100,7 @@ impl<I: Element, O: Element> Feed<'_, I, O> {
                 Ok(false)
             }
             Err(error) => {
-                held.stop(&error);
+                held.stop(Some(&error));
                 Err(error)
             }
         }
@@ -149,7 +149,7 @@ impl<I: Element, O: Element> Drain<'_, I, O> {
             take(batch, &mut held.slot().sink[..elements])
         });
         if let Err(error) = taken {
-            held.stop(&error);
+            held.stop(Some(&error));
             return Err(error);
         }
         if let Some(recorder) = recorder {
@@ -191,14 +191,6 @@ impl<I: Element, O: Element> Drop for Feed<'_, I, O> {
 
 impl<I: Element, O: Element> Drop for Drain<'_, I, O> {
     fn drop(&mut self) {
-        self.0.ring.change(|state| match state.land() {
-            Next::Over => {}
-            Next::Wait => state.stop(None),
-            Next::Ready((batch, flight)) => {
-                // It lands with the rest at the end of the run.
-                state.fly(batch, flight);
-                state.stop(None);
-            }
-        });
+        self.0.ring.change(State::leave);
     }
 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
+use super::ring::Finished;
 use super::slot::{DeviceSide, Flight, Slot, landed};
 use super::timeline::{Recorder, Track};
 use super::work::Work;
@@ -27,8 +28,8 @@ const WORK: &str = "work";
 pub struct Engine<'p, I: Element, O: Element> {
     pub(super) stations: &'p Stations<I, O>,
     pub(super) streams: &'p Streams,
-    /// The captured work of each slot, in the mode that captures, and its results' elements.
-    pub(super) graphs: Vec<Option<(Graph, usize)>>,
+    /// The captured work of each slot, in the mode that captures.
+    pub(super) graphs: Vec<Option<Captured>>,
 }
 
 /// The streams of a pipeline; they are one and the same where the mode has one.
@@ -55,9 +56,10 @@ enum Cause {
     Panic(Box<dyn Any + Send>),
 }
 
-/// A slot whose batch was not queued.
+/// A batch that was not queued.
 struct Failed<I: Element, O: Element> {
-    slot: Slot<I, O>,
+    /// Its slot; `None` if the driver panicked with a part of it.
+    slot: Option<Slot<I, O>>,
     cause: Cause,
 }
 
@@ -65,7 +67,8 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
     /// Queues every batch that is filled, with the work that `work` queues between its copies, and
     /// returns when the last one was taken or the run has stopped, and nothing is on its way.
     ///
-    /// In [`Mode::Graph`], `work` is called once for each slot, in a capture.
+    /// In [`Mode::Graph`], `work` is called once for each slot, in a capture, and again where a batch
+    /// has another number of elements.
     ///
     /// # Errors
     ///
@@ -91,8 +94,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         };
         ring.change(|state| state.close());
         ring.wait(|state| state.rest());
-        let (flights, batches, error) = ring.finish();
-        let stopped = !flights.is_empty() || error.is_some() || panic.is_some();
+        let Finished { flights, taken, stopped, error } = ring.finish();
         for (_, flight) in flights {
             // The first error is kept already.
             let (mut slot, ..) = flight.land();
@@ -110,7 +112,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
             resume_unwind(payload);
         }
         let timeline = self.stations.recorder.as_ref().map(Recorder::timeline);
-        error.map_or(Ok(Summary { batches, wall, timeline }), Err)
+        error.map_or(Ok(Summary { batches: taken, is_complete: !stopped, wall, timeline }), Err)
     }
 
     fn queue_all(&mut self, work: &mut Queue<'_, I, O>) -> Result<(), Cause> {
@@ -119,9 +121,11 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
             match self.queue(slot, batch, elements, work) {
                 Ok(flight) => ring.change(|state| state.fly(batch, flight)),
                 Err(failed) => {
-                    let Failed { mut slot, cause } = *failed;
-                    slot.device.marks.clear();
-                    ring.change(|state| state.free(slot));
+                    let Failed { slot, cause } = *failed;
+                    ring.change(|state| match slot {
+                        Some(slot) => state.free(slot),
+                        None => state.lose(),
+                    });
                     return Err(cause);
                 }
             }
@@ -129,7 +133,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         Ok(())
     }
 
-    /// Queues one batch. A failure gives the slot back, which nothing on the host's side uses.
+    /// Queues one batch. A failure gives the slot back once no copy uses its memory.
     fn queue(
         &mut self,
         slot: Slot<I, O>,
@@ -145,8 +149,8 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         };
         match catch_unwind(AssertUnwindSafe(stages)) {
             Ok(Ok(())) => Ok(passage.into_flight()),
-            Ok(Err(error)) => Err(Box::new(Failed { slot: passage.into_slot(), cause: Cause::Error(error) })),
-            Err(payload) => Err(Box::new(Failed { slot: passage.into_slot(), cause: Cause::Panic(payload) })),
+            Ok(Err(error)) => Err(Box::new(Failed { slot: passage.given_back(), cause: Cause::Error(error) })),
+            Err(payload) => Err(Box::new(Failed { slot: passage.given_back(), cause: Cause::Panic(payload) })),
         }
     }
 
@@ -157,7 +161,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         device.input.follow(up)?;
         let start = device.marks.start(recorder, up)?;
         let to = device.input.view_mut_with(Layout::row_major(&[elements])?)?;
-        let Some(host) = passage.source.take() else { return Ok(()) };
+        let host = passage.source.take().expect("the slot is at its first stage");
         match up.upload(PinnedPart::new(host, elements), to) {
             Ok(copy) => passage.upload = Some(copy),
             Err(failed) => {
@@ -187,12 +191,14 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         let kept = if self.stations.options.mode == Mode::Graph {
             let _range = nvtx::Range::new(WORK);
             let captured = &mut self.graphs[device.number];
-            let (graph, kept) = match captured {
-                Some(captured) => captured,
-                None => captured.insert(capture(device, (batch, filled), stream, work)?),
-            };
-            graph.launch(stream)?;
-            *kept
+            // Work depends on the number of elements, so another number is captured anew.
+            if captured.as_ref().is_none_or(|captured| captured.filled != filled) {
+                let former = captured.take();
+                *captured = Some(Captured::of(device, (batch, filled), stream, work, former)?);
+            }
+            let captured = captured.as_ref().expect("it was captured");
+            captured.graph.launch(stream)?;
+            captured.kept
         } else {
             call(device, (batch, filled), stream, recorder, work)?
         };
@@ -216,7 +222,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         device.output.follow(down)?;
         let start = device.marks.start(recorder, down)?;
         let from = device.output.view_with(Layout::row_major(&[kept])?)?;
-        let Some(host) = passage.sink.take() else { return Ok(()) };
+        let host = passage.sink.take().expect("the slot is at its last stage");
         match down.download(from, PinnedPart::new(host, kept)) {
             Ok(copy) => passage.download = Some(copy),
             Err(failed) => {
@@ -252,19 +258,34 @@ impl<I: Element, O: Element> Drop for Engine<'_, I, O> {
     }
 }
 
-/// Captures the work of a slot.
-fn capture<I: Element, O: Element>(
-    device: &mut DeviceSide<I, O>,
-    numbers: (u64, usize),
-    stream: &Stream,
-    work: &mut Queue<'_, I, O>,
-) -> Result<(Graph, usize)> {
-    let mut kept = 0;
-    let graph = stream.capture(|captured| {
-        kept = call(device, numbers, captured, None, work)?;
-        Ok(())
-    })?;
-    Ok((graph, kept))
+/// The captured work of a slot.
+pub(super) struct Captured {
+    graph: Graph,
+    /// The elements of the batch, and those of its results.
+    filled: usize,
+    kept: usize,
+}
+
+impl Captured {
+    /// Captures work; it replaces that of `former`, if there is one.
+    fn of<I: Element, O: Element>(
+        device: &mut DeviceSide<I, O>,
+        (batch, filled): (u64, usize),
+        stream: &Stream,
+        work: &mut Queue<'_, I, O>,
+        former: Option<Self>,
+    ) -> Result<Self> {
+        let mut kept = 0;
+        let captured = |captured: &Stream| {
+            kept = call(device, (batch, filled), captured, None, work)?;
+            Ok(())
+        };
+        let graph = match former {
+            Some(Self { mut graph, .. }) => graph.update(captured).map(|_| graph)?,
+            None => stream.capture(captured)?,
+        };
+        Ok(Self { graph, filled, kept })
+    }
 }
 
 /// Calls the program's work, and returns the number of elements of its results.
@@ -309,11 +330,17 @@ impl<I: Element, O: Element> Passage<I, O> {
         Flight { device: self.device, upload, download }
     }
 
-    /// Waits for the copies that are on their way.
-    fn into_slot(self) -> Slot<I, O> {
-        let source = self.source.or_else(|| Some(landed(self.upload?).0.into_buffer()));
-        let sink = self.sink.or_else(|| Some(landed(self.download?).0.into_buffer()));
-        let (source, sink) = source.zip(sink).expect("each buffer is here or in its copy");
-        Slot { source, sink, device: self.device }
+    /// Waits for the copies that are on their way, and gives the slot back; `None` if a panic of the
+    /// driver took a part of it along.
+    fn given_back(self) -> Option<Slot<I, O>> {
+        let (upload, download) = (self.upload, self.download);
+        let wait = AssertUnwindSafe(|| (upload.map(|copy| landed(copy).0), download.map(|copy| landed(copy).0)));
+        let landed = catch_unwind(wait);
+        let (source, sink) = landed.ok()?;
+        let source = self.source.or(source.map(PinnedPart::into_buffer))?;
+        let sink = self.sink.or(sink.map(PinnedPart::into_buffer))?;
+        let mut device = self.device;
+        device.marks.clear();
+        Some(Slot { source, sink, device })
     }
 }

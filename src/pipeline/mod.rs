@@ -96,6 +96,8 @@ pub struct Pipeline<I: Element, O: Element> {
     device: Device,
     streams: Streams,
     slots: usize,
+    /// Elements of a slot's input and output.
+    elements: [usize; 2],
     stations: Stations<I, O>,
 }
 
@@ -106,7 +108,8 @@ struct Stations<I: Element, O: Element> {
     recorder: Option<Recorder>,
 }
 
-/// The parts of a run, each for threads of the program.
+/// The parts of a run, each for threads of the program. Drop each where it has ended: the others
+/// wait for a part that is forgotten.
 pub struct Run<'p, I: Element, O: Element> {
     /// Takes batches from sources.
     pub feed: Feed<'p, I, O>,
@@ -121,6 +124,9 @@ pub struct Run<'p, I: Element, O: Element> {
 pub struct Summary {
     /// The number of batches that a sink took.
     pub batches: u64,
+    /// Whether these are all batches of the source. A run ends without an error before them where a
+    /// part of it is dropped, or a thread of the program panics with it.
+    pub is_complete: bool,
     /// The time from the first wait for a batch until the last was taken.
     pub wall: Duration,
     /// The stages of the last batches, if the options ask for them.
@@ -143,7 +149,7 @@ impl<I: Element, O: Element> Pipeline<I, O> {
         let free = (0..slots).rev().map(|number| Slot::new(device, number, input, output)).collect::<Result<_>>()?;
         let streams = Streams::new(device, options.mode)?;
         let stations = Stations { ring: Ring::new(free), options, recorder: None };
-        Ok(Self { device: device.clone(), streams, slots, stations })
+        Ok(Self { device: device.clone(), streams, slots, elements: [input, output], stations })
     }
 
     /// Returns the number of slots.
@@ -191,8 +197,12 @@ impl<I: Element, O: Element> Pipeline<I, O> {
     ///
     /// The driver's error.
     pub fn start(&mut self) -> Result<Run<'_, I, O>> {
-        let Self { device, streams, slots, stations } = self;
-        stations.ring.begin();
+        let Self { device, streams, slots, elements: [input, output], stations } = self;
+        let mut missing: Vec<_> = (0..*slots).collect();
+        stations.ring.begin(|left| missing.retain(|&number| left.iter().all(|slot| slot.device.number != number)));
+        for number in missing {
+            stations.ring.restore(Slot::new(device, number, *input, *output)?);
+        }
         stations.recorder = match stations.options.timeline {
             0 => None,
             batches => Some(Recorder::new(device, &streams.work, batches)?),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How the stages of a pipeline share the device, from the slowest way to the fastest.
+/// How the stages of a pipeline share the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Mode {
@@ -14,7 +14,8 @@ pub enum Mode {
     /// once, each on another batch.
     #[default]
     Streams,
-    /// As [`Mode::Streams`], and the work of each slot is captured once and launched as a graph.
+    /// As [`Mode::Streams`], and the work of each slot is captured once and launched as a graph. It
+    /// is captured again where a batch has another number of elements.
     Graph,
 }
 

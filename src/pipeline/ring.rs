@@ -38,6 +38,18 @@ pub(super) struct State<S, F> {
     taken: u64,
 }
 
+/// The end of a run.
+pub(super) struct Finished<F> {
+    /// What no sink took.
+    pub(super) flights: VecDeque<(u64, F)>,
+    /// The number of batches that a sink took.
+    pub(super) taken: u64,
+    /// Whether a stage ended the run before its last batch.
+    pub(super) stopped: bool,
+    /// The first error.
+    pub(super) error: Option<Error>,
+}
+
 /// The answer of a station.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<T> {
@@ -153,6 +165,18 @@ impl<S, F> State<S, F> {
         self.taken += 1;
     }
 
+    /// A sink leaves. If batches could still come, nobody takes them, so all stations stop.
+    pub(super) fn leave(&mut self) {
+        if !(self.closed && self.flights.is_empty()) {
+            self.stop(None);
+        }
+    }
+
+    /// The engine has lost a slot.
+    pub(super) fn lose(&mut self) {
+        self.away -= 1;
+    }
+
     /// Stops all stations. The first error is kept.
     pub(super) fn stop(&mut self, error: Option<Error>) {
         self.stopped = true;
@@ -191,20 +215,25 @@ impl<S, F> Ring<S, F> {
         changed
     }
 
-    /// Begins the next run; no station has a slot.
-    pub(super) fn begin(&self) {
+    /// Begins the next run with the slots that are left. A program that forgets the parts of a run,
+    /// or a driver that panics, can lose some.
+    pub(super) fn begin(&self, left: impl FnOnce(&mut Vec<S>)) {
         let mut state = self.state();
-        // A program that forgets its ends leaves filled slots.
         state.stop(None);
-        let free = std::mem::take(&mut state.free);
+        let mut free = std::mem::take(&mut state.free);
+        left(&mut free);
         *state = State::new(free);
     }
 
-    /// Ends a run that is at rest. Returns the flights that no sink took, the batches that one did,
-    /// and the first error.
-    pub(super) fn finish(&self) -> (VecDeque<(u64, F)>, u64, Option<Error>) {
+    /// Ends a run that is at rest.
+    pub(super) fn finish(&self) -> Finished<F> {
         let mut state = self.state();
-        (std::mem::take(&mut state.flights), state.taken, state.error.take())
+        Finished {
+            flights: std::mem::take(&mut state.flights),
+            taken: state.taken,
+            stopped: state.stopped,
+            error: state.error.take(),
+        }
     }
 
     /// Adds slots that came back from flights that no sink took.

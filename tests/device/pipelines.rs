@@ -26,6 +26,8 @@ cases! {
     Any no_call_can_wait_between_batches,
     Any memory_is_bounded_by_the_ring,
     Any the_timeline_has_every_stage,
+    Any a_timeline_has_nothing_of_a_run_that_failed,
+    Any a_panic_of_the_driver_costs_no_slot,
     Any every_driver_call_fails_and_nothing_leaks,
     SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") a_forgotten_wait_is_seen,
 }
@@ -99,7 +101,8 @@ fn every_mode_gives_every_batch_in_order(setup: &Setup) {
             let mut pipeline = pipeline(&device, options(mode, slots));
             for count in [0, 1, 17] {
                 let summary = run(&device, &mut pipeline, count).unwrap();
-                assert_eq!((summary.batches, summary.timeline), (count, None), "{mode}, {slots} slots");
+                assert!(summary.is_complete && summary.timeline.is_none(), "{summary:?}");
+                assert_eq!(summary.batches, count, "{mode}, {slots} slots");
             }
         }
     }
@@ -109,7 +112,7 @@ fn every_mode_gives_every_batch_in_order(setup: &Setup) {
 
 fn a_part_of_a_batch_is_copied_alone(setup: &Setup) {
     let device = setup.device();
-    for mode in [Mode::Blocking, Mode::Async, Mode::Streams] {
+    for mode in Mode::ALL {
         let mut pipeline = Pipeline::<u16, u16>::new(&device, 100, 60, options(mode, 3)).unwrap();
         let (mut seen, mut expected) = (Vec::new(), Vec::new());
         let summary = pipeline.run(
@@ -180,14 +183,16 @@ fn ends_that_are_dropped_end_the_run(setup: &Setup) {
         scope.spawn(move || while drain.take(|_, _| Ok(())).unwrap() {});
         engine.drive(|_| Ok(()))
     });
-    assert_eq!(summary.unwrap().batches, 5, "the source ended");
+    let summary = summary.unwrap();
+    assert_eq!((summary.batches, summary.is_complete), (5, true), "the source ended");
     let Run { feed, engine, drain } = pipeline.start().unwrap();
     let summary = thread::scope(|scope| {
         scope.spawn(move || while feed.fill(source(u64::MAX)).unwrap() {});
         scope.spawn(move || (0..5).for_each(|_| assert!(drain.take(|_, _| Ok(())).unwrap())));
         engine.drive(|_| Ok(()))
     });
-    assert_eq!(summary.unwrap().batches, 5, "the sink had enough");
+    let summary = summary.unwrap();
+    assert_eq!((summary.batches, summary.is_complete), (5, false), "the sink had enough");
     let Run { feed, engine, drain } = pipeline.start().unwrap();
     thread::scope(|scope| {
         scope.spawn(move || while feed.fill(source(u64::MAX)).unwrap() {});
@@ -345,6 +350,49 @@ fn the_timeline_has_every_stage(setup: &Setup) {
             assert!((0.0..=1.0).contains(&timeline.busy(track)), "{track:?} of {mode}");
         }
         assert!((0.0..=1.0).contains(&timeline.idle()) && timeline.overlap() <= 1.0 - timeline.idle() + 1e-9);
+    }
+}
+
+fn a_timeline_has_nothing_of_a_run_that_failed(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = setup.open(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
+    let all = Options { timeline: usize::MAX, ..options(Mode::Streams, 3) };
+    let mut pipeline = pipeline(&device, all);
+    run(&device, &mut pipeline, 6).unwrap();
+    for ahead in [40, 60, 80] {
+        trace.fail_nth(trace.calls().len() + ahead);
+        let failed = run(&device, &mut pipeline, 8);
+        trace.fail_nothing();
+        assert!(failed.is_err(), "call {ahead} of the run failed");
+        let timeline = run(&device, &mut pipeline, 4).unwrap().timeline.unwrap();
+        // Two of the host, two copies and two ranges.
+        assert_eq!(timeline.spans.len(), 4 * 6, "{timeline:?}");
+        assert!(timeline.spans.iter().all(|span| span.start_us >= 0.0), "{timeline:?}");
+    }
+}
+
+fn a_panic_of_the_driver_costs_no_slot(setup: &Setup) {
+    let left = Arc::new(AtomicUsize::new(usize::MAX));
+    let counted = Arc::clone(&left);
+    let loses = move |_| {
+        if counted.fetch_sub(1, Relaxed) == 0 {
+            std::panic::resume_unwind(Box::new("a panic of the driver"));
+        }
+        false
+    };
+    let hooked = Hooked { loses: Box::new(loses), ..Hooked::new(Arc::clone(&setup.driver)) };
+    let device = Device::with_driver(Arc::new(hooked)).unwrap();
+    for mode in Mode::ALL {
+        let mut pipeline = pipeline(&device, options(mode, 2));
+        // Copies to the device and back take turns.
+        for copies in [0, 1, 4, 5] {
+            left.store(copies, Relaxed);
+            let outcome = catch_unwind(AssertUnwindSafe(|| run(&device, &mut pipeline, 6)));
+            let payload = outcome.expect_err("the panic goes on");
+            assert_eq!(payload.downcast_ref(), Some(&"a panic of the driver"), "{mode}, copy {copies}");
+            left.store(usize::MAX, Relaxed);
+            assert_eq!(run(&device, &mut pipeline, 6).unwrap().batches, 6, "{mode}, after copy {copies}");
+        }
     }
 }
 

@@ -68,7 +68,7 @@ impl Recorder {
             let us = |event: &Event| event.elapsed_ms_since(&anchor.0).map(|ms| anchor.1 + f64::from(ms) * 1e3);
             let (start_us, end_us) = (us(&start)?, us(&end)?);
             self.keep(Span { name, track, batch, start_us, end_us });
-            // The upload comes first, and those of later batches come later: no time is negative.
+            // The upload comes first, and those of later batches come later.
             let is_next = track == Track::Upload && start_us - anchor.1 > MOST_FROM_ANCHOR_US;
             let passed = if is_next { std::mem::replace(&mut *anchor, (start, start_us)).0 } else { start };
             marks.spare.extend([passed, end]);
@@ -80,16 +80,21 @@ impl Recorder {
         let mut spans = lock(&self.spans);
         spans.push_back(span);
         // Stages of one batch lie among those of others, so old ones go by their numbers.
-        let oldest = span.batch.saturating_sub(self.batches as u64 - 1);
+        let oldest = self.oldest(span.batch);
         while spans.front().is_some_and(|first| first.batch < oldest) {
             spans.pop_front();
         }
     }
 
+    /// Returns the first batch that is kept while `last` is the last one.
+    fn oldest(&self, last: u64) -> u64 {
+        last.saturating_sub(self.batches as u64 - 1)
+    }
+
     pub(in super::super) fn timeline(&self) -> Timeline {
         let mut spans: Vec<_> = lock(&self.spans).drain(..).collect();
         let last = spans.iter().map(|span| span.batch).max().unwrap_or(0);
-        spans.retain(|span| span.batch + self.batches as u64 > last);
+        spans.retain(|span| span.batch >= self.oldest(last));
         spans.sort_by(|a, b| a.start_us.total_cmp(&b.start_us));
         Timeline { spans }
     }

@@ -69,12 +69,13 @@ impl<I: Pixel> Job<'_, I> {
         Pipeline::new(self.device, elements, elements, options)
     }
 
-    /// Runs the first `frames` frames through a pipeline. The sink is on this thread.
+    /// Runs the first `frames` frames through a pipeline. If it `reuses` them, each slot keeps its
+    /// first ones. The sink is on this thread.
     fn drive(
         &self,
         pipeline: &mut Pipeline<I, f32>,
         case: Case,
-        frames: u64,
+        (frames, reuses): (u64, bool),
         sink: &mut dyn FnMut(u64, &[f32]) -> Result<()>,
     ) -> Result<Driven> {
         let (batch, elements) = (case.batch as u64, self.workload.elements());
@@ -88,18 +89,16 @@ impl<I: Pixel> Job<'_, I> {
             }
             let start = Instant::now();
             // A slot keeps what was put there.
-            if !self.reuses || lock(&kept).insert(slot.as_ptr() as usize) {
+            if !reuses || lock(&kept).insert(slot.as_ptr() as usize) {
                 (self.source)(number * batch, &mut slot[..count * elements])?;
             }
             nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
             Ok(Some(count * elements))
         };
-        let is_graph = case.mode == Mode::Graph;
         let mut sink_time = Duration::ZERO;
         let mut take = |number: u64, results: &mut [f32]| {
             let start = Instant::now();
-            // A graph computes whole batches.
-            let taken = sink(number * batch, &results[..frames_of(number) * elements]);
+            let taken = sink(number * batch, results);
             sink_time += start.elapsed();
             taken
         };
@@ -110,12 +109,7 @@ impl<I: Pixel> Job<'_, I> {
                 // The run's first error is the engine's to return.
                 scope.spawn(move || while feed.fill(fill).unwrap_or(false) {});
             }
-            let engine = scope.spawn(|| {
-                engine.drive(|work| {
-                    let frames = if is_graph { case.batch } else { work.filled / elements };
-                    stages.queue(work, frames)
-                })
-            });
+            let engine = scope.spawn(|| engine.drive(|work| stages.queue(work, work.filled / elements)));
             while drain.take(&mut take).unwrap_or(false) {}
             drop(drain);
             engine.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -124,29 +118,34 @@ impl<I: Pixel> Job<'_, I> {
         Ok(Driven { summary, source_seconds, sink_seconds: sink_time.as_secs_f64() })
     }
 
-    /// Whether the results of the first batch are those of a CPU.
+    /// Whether the results of the first batches are those of a CPU, while each slot is used again and
+    /// others are on their way.
     fn verify(&self, pipeline: &mut Pipeline<I, f32>, case: Case) -> Result<bool> {
         let elements = self.workload.elements();
-        let frames = self.frames.min(case.batch as u64);
-        let mut inputs = vec![I::default(); frames as usize * elements];
-        (self.source)(0, &mut inputs)?;
+        let batches = 2 * pipeline.slots() as u64 + 1;
+        let frames = self.frames.min(batches.saturating_mul(case.batch as u64));
+        let mut inputs = vec![I::default(); case.batch * elements];
         let steps = (self.workload.steps as usize).saturating_add(1);
         // An odd distance meets all channels and columns.
-        let apart = (inputs.len().saturating_mul(steps) / CHECKED) | 1;
-        let mut wrong = false;
-        self.drive(pipeline, case, frames, &mut |_, results| {
-            wrong |= results.len() != inputs.len();
-            for at in (0..results.len()).step_by(apart) {
+        let all = (frames as usize).saturating_mul(elements);
+        let apart = (all.saturating_mul(steps) / CHECKED) | 1;
+        let (mut wrong, mut seen) = (false, 0);
+        self.drive(pipeline, case, (frames, false), &mut |first, results| {
+            let count = (frames - first).min(case.batch as u64) as usize;
+            wrong |= results.len() != count * elements;
+            (self.source)(first, &mut inputs[..count * elements])?;
+            for at in (0..results.len().min(count * elements)).step_by(apart) {
                 let frame = &inputs[at / elements * elements..][..elements];
                 wrong |= self.workload.expected(frame, at % elements).to_bits() != results[at].to_bits();
             }
+            seen += count as u64;
             Ok(())
         })?;
-        Ok(!wrong)
+        Ok(!wrong && seen == frames)
     }
 }
 
-/// Verifies a batch, and then runs and times all frames, held against `bound`. The sink is called
+/// Verifies some batches, and then runs and times all frames, held against `bound`. The sink is called
 /// on this thread.
 ///
 /// # Errors
@@ -189,7 +188,7 @@ pub fn measure<I: Pixel>(
     // Behind the ring's first turns, where there are that many; at least behind the first batch.
     let steady = if batches > 4 * slots as u64 { 2 * slots as u64 } else { 0 };
     let (mut first, mut last) = (device.stats(), None);
-    let driven = job.drive(&mut pipeline, case, job.frames, &mut |frame, results| {
+    let driven = job.drive(&mut pipeline, case, (job.frames, job.reuses), &mut |frame, results| {
         let batch = frame / case.batch as u64;
         if batch == steady {
             first = device.stats();
@@ -240,7 +239,7 @@ pub fn timeline<I: Pixel>(job: &Job<'_, I>, case: Case) -> Result<Timeline> {
     let mut pipeline = job.pipeline(case, SHOWN)?;
     let batches = (4 * pipeline.slots()).max(2 * SHOWN) as u64;
     let frames = job.frames.min(batches * case.batch as u64);
-    let driven = job.drive(&mut pipeline, case, frames, &mut |_, _| Ok(()))?;
+    let driven = job.drive(&mut pipeline, case, (frames, job.reuses), &mut |_, _| Ok(()))?;
     Ok(driven.summary.timeline.unwrap_or_default())
 }
 

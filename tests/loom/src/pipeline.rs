@@ -14,6 +14,7 @@ crate::models! {
     every_batch_goes_round_and_all_rest,
     two_sources_fill_one_ring,
     a_sink_that_stops_wakes_all,
+    ends_that_leave_wake_all,
 }
 
 type Numbers = Ring<u32, u32>;
@@ -32,11 +33,11 @@ fn engine(ring: &Numbers) -> u64 {
     }
     ring.change(|state| state.close());
     ring.wait(|state| state.rest()).expect("it comes to rest");
-    let (flights, taken, _) = ring.finish();
-    for (_, slot) in flights {
+    let finished = ring.finish();
+    for (_, slot) in finished.flights {
         ring.restore(slot);
     }
-    taken
+    finished.taken
 }
 
 /// Takes batches until the run is over. It stops the run at batch `stop`.
@@ -86,7 +87,7 @@ fn two_sources_fill_one_ring() {
     sink(&ring, u64::MAX);
     sources.into_iter().for_each(|source| source.join().unwrap());
     ring.wait(|state| state.rest()).expect("it comes to rest");
-    assert_eq!(ring.finish().1, 1);
+    assert_eq!(ring.finish().taken, 1);
 }
 
 fn a_sink_that_stops_wakes_all() {
@@ -103,4 +104,17 @@ fn a_sink_that_stops_wakes_all() {
     ];
     assert_eq!(engine(&ring), 0);
     ends.into_iter().for_each(|end| end.join().unwrap());
+}
+
+fn ends_that_leave_wake_all() {
+    let ring = Arc::new(Numbers::new(vec![0]));
+    let leaving = Arc::clone(&ring);
+    let sink = thread::spawn(move || leaving.change(|state| state.leave()));
+    if let Some((batch, slot)) = ring.wait(|state| state.claim()) {
+        ring.change(|state| state.fill(batch, slot, 1));
+    }
+    ring.change(|state| state.end_here());
+    assert_eq!(engine(&ring), 0);
+    sink.join().unwrap();
+    ring.begin(|left| assert_eq!(left[..], [0]));
 }
