@@ -93,7 +93,8 @@ impl Source {
         })?;
         let mut files = BTreeMap::new();
         for &(number, name) in &parsed.borrow_dependent().module.files {
-            files.entry(number).or_insert_with(|| name.to_owned());
+            // Whoever shows a name shows it on a line, and perhaps on a terminal.
+            files.entry(number).or_insert_with(|| name.replace(char::is_control, "·"));
         }
         let listing = Listing { text, files };
         Ok(Self { parsed, listing, variables })

@@ -156,8 +156,9 @@ impl InstructionReport {
         counters
     }
 
-    /// The place of a drawing's instruction: its source where the PTX has that, and its text.
-    pub(super) fn title(&self) -> String {
+    /// The title of a drawing: the line of the source where the PTX has that, the line of the PTX,
+    /// and the instruction.
+    pub fn title(&self) -> String {
         let Self { line, instruction, source, .. } = self;
         match source {
             Some(source) => format!("{source} (PTX line {line}): {instruction}"),

@@ -19,6 +19,8 @@ mod permute;
 mod ptx_forms;
 #[cfg(feature = "interp")]
 mod run_ptx;
+#[cfg(feature = "interp")]
+mod run_ptx_lines;
 mod report;
 mod transfers;
 mod transpose;
