@@ -20,6 +20,7 @@
 //! cargo run --example 04_tile_pad_stagger
 //! ```
 
+use warpstride::counters::over_ideal;
 use warpstride::device::{Backend, Device};
 use warpstride::error::Result;
 use warpstride::ops::{self, Variant};
@@ -35,7 +36,7 @@ fn main() -> Result<()> {
     let device = Device::open(Backend::Soft)?;
     let source = device.upload(&vec![1.0_f32; SIDE * SIDE])?;
     println!("\ntranspose of {SIDE} x {SIDE} floats on {}", device.info().name);
-    println!("{:<12}{:>22}{:>22}{:>18}", "", "sectors per load", "sectors per store", "bank conflicts");
+    println!("{:<12}{:>22}{:>22}{:>18}", "", "loaded sectors/ideal", "stored sectors/ideal", "bank conflicts");
     for variant in [Variant::Naive, Variant::Tiled, Variant::Padded, Variant::Staggered] {
         let mut result = device.alloc::<f32>(SIDE * SIDE)?;
         let before = device.counters()?.unwrap_or_default();
@@ -46,8 +47,9 @@ fn main() -> Result<()> {
             device.default_stream(),
         )?;
         let counted = device.counters()?.unwrap_or_default() - before;
-        let load = counted.global_load.sectors_per_request().unwrap_or(0.0);
-        let store = counted.global_store.sectors_per_request().unwrap_or(0.0);
+        let load = over_ideal(counted.global_load.sectors, counted.ideal.global_load).unwrap_or(0.0);
+        let store = over_ideal(counted.global_store.sectors, counted.ideal.global_store).unwrap_or(0.0);
+        let [load, store] = [load, store].map(|ratio| format!("{ratio:.2}x"));
         println!("{:<12}{load:>22}{store:>22}{:>18}", variant.to_string(), counted.bank_conflicts());
     }
 

@@ -48,6 +48,37 @@ pub struct Counters {
     /// Atomics in shared memory.
     #[cfg_attr(feature = "serde", serde(default))]
     pub shared_atomic: SharedCounters,
+    /// The fewest sectors and wavefronts possible for these accesses; zero in documents of earlier
+    /// versions.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub ideal: Ideal,
+}
+
+/// The fewest sectors, or wavefronts, that hold the bytes that the lanes asked for, summed over the
+/// accesses of each kind. [`over_ideal`] compares the sectors or wavefronts taken with them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Ideal {
+    /// Sectors of loads from global memory.
+    pub global_load: u64,
+    /// Sectors of stores to global memory.
+    pub global_store: u64,
+    /// Wavefronts of loads from shared memory.
+    pub shared_load: u64,
+    /// Wavefronts of stores to shared memory.
+    pub shared_store: u64,
+    /// Sectors of atomics in global memory whose result is used.
+    pub global_atomic: u64,
+    /// Sectors of atomics in global memory whose result is not used.
+    pub global_reduction: u64,
+    /// Wavefronts of atomics in shared memory.
+    pub shared_atomic: u64,
+}
+
+/// Returns the sectors or wavefronts taken for each one that an ideal access takes: 1 where nothing
+/// is wasted, 8 where each 32-byte sector serves 4 bytes. `None` if no ideal was counted.
+pub fn over_ideal(taken: u64, ideal: u64) -> Option<f64> {
+    (ideal > 0).then(|| taken as f64 / ideal as f64)
 }
 
 impl GlobalCounters {
@@ -59,9 +90,31 @@ impl GlobalCounters {
 }
 
 impl Counters {
+    /// All accesses to global memory together.
+    pub fn global(&self) -> GlobalCounters {
+        self.global_load + self.global_store + self.global_atomic + self.global_reduction
+    }
+
+    /// All accesses to shared memory together.
+    pub fn shared(&self) -> SharedCounters {
+        self.shared_load + self.shared_store + self.shared_atomic
+    }
+
     /// Bank conflicts of loads, stores and atomics together.
     pub fn bank_conflicts(&self) -> u64 {
-        self.shared_load.bank_conflicts + self.shared_store.bank_conflicts + self.shared_atomic.bank_conflicts
+        self.shared().bank_conflicts
+    }
+}
+
+impl Ideal {
+    /// The sectors of all accesses to global memory together.
+    pub fn sectors(&self) -> u64 {
+        self.global_load + self.global_store + self.global_atomic + self.global_reduction
+    }
+
+    /// The wavefronts of all accesses to shared memory together.
+    pub fn wavefronts(&self) -> u64 {
+        self.shared_load + self.shared_store + self.shared_atomic
     }
 }
 
@@ -97,4 +150,5 @@ macro_rules! fieldwise {
 
 fieldwise!(GlobalCounters: instructions requests sectors);
 fieldwise!(SharedCounters: instructions wavefronts bank_conflicts);
-fieldwise!(Counters: global_load global_store shared_load shared_store global_atomic global_reduction shared_atomic);
+fieldwise!(Ideal: global_load global_store shared_load shared_store global_atomic global_reduction shared_atomic);
+fieldwise!(Counters: global_load global_store shared_load shared_store global_atomic global_reduction shared_atomic ideal);

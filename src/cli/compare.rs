@@ -445,8 +445,9 @@ fn timed_footer(gapped: &[&str], counted_on: Option<DriverKind>) -> String {
 
 /// Under the software GPU's table.
 const COUNTED: &str = "\
-verified: every element against a transpose by the CPU. sectors/request: 32-byte sectors that one load or store of a
-warp touches; what the width needs is best. bank conflicts: passes through shared memory beyond what the width needs.
+verified: every element against a transpose by the CPU. sectors/ideal: 32-byte sectors that loads or stores touch, for
+each that would hold the bytes they ask for; 1.00x is best. bank conflicts: passes through shared memory beyond what the
+width needs.
 No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";
 
 #[cfg(test)]

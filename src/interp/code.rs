@@ -1,6 +1,7 @@
 //! The code of a kernel: flat, over numbered registers, with the data that launches and messages
 //! also need.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::isa::Op;
@@ -301,8 +302,8 @@ impl Code {
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) text: Arc<str>,
-    /// `.file` directives.
-    pub(crate) files: Vec<(u32, String)>,
+    /// `.file` directives by their numbers.
+    pub(crate) files: BTreeMap<u32, String>,
 }
 
 impl Listing {
@@ -314,7 +315,6 @@ impl Listing {
 
     /// The file and line: `src/gemm.rs:44`.
     pub(crate) fn source(&self, (file, line): (u32, u32)) -> Option<String> {
-        let (_, name) = self.files.iter().find(|(number, _)| *number == file)?;
-        Some(format!("{name}:{line}"))
+        Some(format!("{}:{line}", self.files.get(&file)?))
     }
 }

@@ -3,8 +3,9 @@
 //! `parse` turns text into a tree. `lower` turns the tree into flat code over numbered registers,
 //! with the help of the instruction table (`isa`). `exec` runs that code in warps of 32 lanes on
 //! memory (`mem`). A model of the memory system (`model`) counts the accesses, and optional
-//! checkers (`check`) watch them. A [`Report`] lists the counters of a launch and of each
-//! instruction, and draws single accesses ([`WarpAccess::draw`]). A failed launch returns its
+//! checkers (`check`) watch them. A [`Report`] lists the counters of a launch, of each instruction
+//! and of each line of the source ([`Report::lines`]), and draws single accesses
+//! ([`WarpAccess::draw`]). A failed launch returns its
 //! reason as data ([`Stop`]). `vocabulary` holds the few words that these parts share. This module
 //! knows nothing of CUDA, of drivers or of this crate's kernels.
 //!
@@ -102,7 +103,7 @@ pub use config::{Config, DEFAULT_WORK};
 pub use mem::Memory;
 pub use module::{Kernel, Module};
 pub use parse::MAX_TEXT_BYTES;
-pub use report::{InstructionReport, Report, WarpAccess};
+pub use report::{InstructionReport, LineReport, Report, WarpAccess};
 pub use stop::Stop;
 
 use crate::launch_shape::LaunchShape;

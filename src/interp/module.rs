@@ -135,6 +135,14 @@ impl Kernel {
         self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
     }
 
+    /// The file that it was compiled from, as the PTX names it: that of its first line. `None` if
+    /// the PTX has no lines for it.
+    pub fn source_file(&self) -> Option<&str> {
+        let source = &self.inner.source;
+        let (file, _) = ast::first_location(&source.tree().module.entries[self.inner.entry].body)?;
+        source.listing.files.get(&file).map(String::as_str)
+    }
+
     /// Checks whether it can run.
     ///
     /// # Errors

@@ -130,6 +130,8 @@ fn figures(counters: &Counters) -> impl Iterator<Item = (String, u64)> {
         global_atomic,
         global_reduction,
         shared_atomic,
+        // Documents of earlier versions lack it.
+        ideal: _,
     } = *counters;
     let of_global = |(space, counted): (&'static str, GlobalCounters)| {
         let GlobalCounters { instructions, requests, sectors } = counted;

@@ -7,7 +7,7 @@
 use super::measure::{Clocks, Timing};
 use super::model::Prediction;
 use super::peak::Peaks;
-use crate::counters::Counters;
+use crate::counters::{Counters, over_ideal};
 use crate::element::DType;
 
 /// The version of every JSON document of this crate.
@@ -252,6 +252,18 @@ impl Record {
     /// Whether the device was still throttled right after the samples.
     pub fn is_throttled(&self) -> bool {
         self.clocks.is_some_and(|clocks| clocks.are_throttled())
+    }
+
+    /// The sectors that loads touched for each one that would hold the bytes that they asked for.
+    pub fn load_sectors_over_ideal(&self) -> Option<f64> {
+        let counters = self.counters?;
+        over_ideal(counters.global_load.sectors, counters.ideal.global_load)
+    }
+
+    /// The same for stores.
+    pub fn store_sectors_over_ideal(&self) -> Option<f64> {
+        let counters = self.counters?;
+        over_ideal(counters.global_store.sectors, counters.ideal.global_store)
     }
 
     /// Why the operation is as fast as it is, by its counters, in a sentence or two; `None` where

@@ -25,7 +25,7 @@ pub const CASE: Column = Column { heading: "case", cell: |record| Some(record.na
 pub const VARIANT: Column = Column { heading: "variant", cell: |record| record.subject.variant.clone() };
 
 /// The columns behind the first. A column without a cell is left out; a new column is a line here.
-const COLUMNS: [Column; 17] = [
+const COLUMNS: [Column; 19] = [
     Column { heading: "kernel", cell: |record| Some(record.kernel.clone().unwrap_or("-".into())) },
     Column { heading: "verified", cell: |record| Some(if record.verified { "yes" } else { "NO" }.into()) },
     Column { heading: "ms", cell: |record| Some(format!("{:.4}", record.ms?.median)) },
@@ -40,13 +40,22 @@ const COLUMNS: [Column; 17] = [
     Column { heading: "doubts", cell: |record| Some(record.doubt()?.into()) },
     Column { heading: "predicted ms", cell: |record| Some(format!("{:.4}", record.predicted?.ms)) },
     Column { heading: "bound by", cell: |record| Some(record.predicted?.bound.name().into()) },
+    Column { heading: "load sectors/ideal", cell: |record| Some(times(record.load_sectors_over_ideal()?)) },
+    Column { heading: "store sectors/ideal", cell: |record| Some(times(record.store_sectors_over_ideal()?)) },
+    // Of documents of earlier versions, which have no ideal.
     Column {
         heading: "load sectors/request",
-        cell: |record| Some(format!("{:.2}", record.counters?.global_load.sectors_per_request()?)),
+        cell: |record| {
+            let counters = record.counters.filter(|counters| counters.ideal.sectors() == 0)?;
+            Some(format!("{:.2}", counters.global_load.sectors_per_request()?))
+        },
     },
     Column {
         heading: "store sectors/request",
-        cell: |record| Some(format!("{:.2}", record.counters?.global_store.sectors_per_request()?)),
+        cell: |record| {
+            let counters = record.counters.filter(|counters| counters.ideal.sectors() == 0)?;
+            Some(format!("{:.2}", counters.global_store.sectors_per_request()?))
+        },
     },
     Column { heading: "bank conflicts", cell: |record| Some(record.counters?.bank_conflicts().to_string()) },
 ];
@@ -82,6 +91,11 @@ impl Table {
             rows: records.iter().map(row).collect(),
         }
     }
+}
+
+/// A multiple in a table: `8.00x`.
+pub fn times(value: f64) -> String {
+    format!("{value:.2}x")
 }
 
 /// A number in a table; `-` where there is none.

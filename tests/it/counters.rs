@@ -121,6 +121,8 @@ fn counters_equal_the_hardwares() {
         let variant = (name != "copy").then(|| name.parse().expect("a variant"));
         let hardware: Counters = serde_json::from_value(row["counters"].clone()).expect("counters");
         let mut ours = count_width(variant, 1000, 777, width);
+        // Nsight Compute has ideals on its source page only, which this record does not hold.
+        ours.ideal = hardware.ideal;
         let lost = u64::from((name, width) == ("tiled", 1));
         ours.shared_load.wavefronts += lost;
         ours.shared_load.bank_conflicts += lost;

@@ -46,18 +46,18 @@ fn lesson_2_moves_nothing() {
 #[test]
 fn lesson_3_shows_the_wasted_sectors() {
     let printed = lesson("03_why_naive_is_slow");
-    assert_eq!(line(&printed, "1 byte ")[2..], ["1", "32", "3.125", "%"]);
-    assert_eq!(line(&printed, "4 bytes")[2..], ["4", "32", "12.5", "%"]);
-    assert_eq!(line(&printed, "16 bytes")[2..], ["16", "32", "50", "%"]);
+    assert_eq!(line(&printed, "1 byte ")[2..], ["1", "32", "32.00x", "3.125", "%"]);
+    assert_eq!(line(&printed, "4 bytes")[2..], ["4", "32", "8.00x", "12.5", "%"]);
+    assert_eq!(line(&printed, "16 bytes")[2..], ["16", "32", "2.00x", "50", "%"]);
 }
 
 #[test]
 fn lesson_4_spreads_a_column_over_the_banks() {
     let printed = lesson("04_tile_pad_stagger");
     // 256 * 256 / 32 reads of a column, 31 passes too many each.
-    assert_eq!(line(&printed, "tiled "), ["tiled", "4", "4", "63488"]);
-    assert_eq!(line(&printed, "padded "), ["padded", "4", "4", "0"]);
-    assert_eq!(line(&printed, "staggered "), ["staggered", "4", "4", "0"]);
+    assert_eq!(line(&printed, "tiled "), ["tiled", "1.00x", "1.00x", "63488"]);
+    assert_eq!(line(&printed, "padded "), ["padded", "1.00x", "1.00x", "0"]);
+    assert_eq!(line(&printed, "staggered "), ["staggered", "1.00x", "1.00x", "0"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(super) use pipeline::Pipeline;
 #[cfg(feature = "interp")]
 use run_ptx::extents;
 #[cfg(feature = "interp")]
-pub(super) use run_ptx::{Argument, Dump, Fill, Value};
+pub(super) use run_ptx::{Argument, By, Dump, Fill, Value};
 pub(super) use values::{Numbers, Random};
 use values::{bytes, model, shape};
 pub(super) use warpstride::layout::Axes;
@@ -334,6 +334,14 @@ pub(super) struct RunPtx {
     /// Short for --report --json
     #[arg(long)]
     pub(super) report_json: bool,
+    /// What a row of the report is: a line of the source, the default where the PTX has lines
+    /// (nvcc -lineinfo), or an instruction; asks for the report
+    #[arg(long, value_name = "WHAT")]
+    pub(super) by: Option<By>,
+    /// Print the source with what each of its lines did to memory; with --json, put it into the
+    /// document. On the software GPU, as --report
+    #[arg(long)]
+    pub(super) annotate: bool,
     /// Draw the worst access of each instruction into an image; on the software GPU, as --report
     #[arg(long, value_name = "FILE.svg")]
     pub(super) draw: Option<PathBuf>,

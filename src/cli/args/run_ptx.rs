@@ -44,6 +44,15 @@ pub(in crate::cli) struct Dump {
     pub(in crate::cli) path: PathBuf,
 }
 
+/// What a row of a report is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(in crate::cli) enum By {
+    /// A line of the source.
+    Line,
+    /// An instruction of the PTX.
+    Instruction,
+}
+
 impl Argument {
     /// The file that it is read from.
     pub(in crate::cli) fn file(&self) -> Option<&Path> {

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 
 use serde_json::{Value, json};
-use warpstride::counters::SharedCounters;
-use warpstride::interp::{InstructionReport, Report, WarpAccess};
+use warpstride::counters::{SharedCounters, over_ideal};
+use warpstride::interp::{InstructionReport, Report};
 
 use warpstride::error::counted;
-use warpstride::roofline::table::Table;
+use warpstride::roofline::table::{Table, times};
 
 /// The columns' names in Nsight Compute, of loads.
 const METRICS: [(&str, &str); 9] = [
@@ -25,9 +25,9 @@ const METRICS: [(&str, &str); 9] = [
 
 /// Characters of a place in a source, of an instruction beside one, and of an instruction alone;
 /// longer ones are cut, so that tables have about 120 columns.
-const SOURCE: usize = 18;
-const BESIDE_SOURCE: usize = 32;
-const ALONE: usize = 52;
+const SOURCE: usize = 16;
+const BESIDE_SOURCE: usize = 20;
+const ALONE: usize = 43;
 
 /// A column: its header, and the figure of an instruction.
 type Column = (&'static str, fn(&InstructionReport) -> String);
@@ -36,31 +36,48 @@ const ACCESS: [Column; 2] = [
     ("executions", |instruction| instruction.executions.to_string()),
     ("lanes", |instruction| ratio(instruction.active_lanes())),
 ];
-const GLOBAL: [Column; 4] = [
+const GLOBAL: [Column; 5] = [
     ("requests", |instruction| instruction.global.requests.to_string()),
     ("sectors", |instruction| instruction.global.sectors.to_string()),
     ("ideal", |instruction| instruction.ideal_sectors.to_string()),
     ("/request", |instruction| ratio(instruction.global.sectors_per_request())),
+    ("/ideal", |instruction| multiple(instruction.global.sectors, instruction.ideal_sectors)),
 ];
-const SHARED: [Column; 3] = [
+const SHARED: [Column; 4] = [
     ("wavefronts", |instruction| instruction.shared.wavefronts.to_string()),
     ("ideal", |instruction| instruction.ideal_wavefronts.to_string()),
+    ("/ideal", |instruction| multiple(instruction.shared.wavefronts, instruction.ideal_wavefronts)),
     ("conflicts", |instruction| instruction.shared.bank_conflicts.to_string()),
 ];
 
 /// The tables and the drawings.
 pub(super) fn text(report: &Report) -> String {
+    tables(&report.instructions.iter().collect::<Vec<_>>()) + &footer(report)
+}
+
+/// A table for each memory that these instructions access.
+pub(super) fn tables(instructions: &[&InstructionReport]) -> String {
     let mut text = String::new();
-    let rows = |wanted: fn(&InstructionReport) -> bool| report.instructions.iter().filter(move |row| wanted(row));
+    let rows = |wanted: fn(&InstructionReport) -> bool| {
+        instructions.iter().copied().filter(|row| wanted(row)).collect::<Vec<_>>()
+    };
     for (title, columns, rows) in [
-        ("Global memory, instruction by instruction", &GLOBAL[..], rows(is_global).collect::<Vec<_>>()),
-        ("Shared memory, instruction by instruction", &SHARED, rows(is_shared).collect()),
-        ("Instructions that came to neither", &[], rows(|row| !is_global(row) && !is_shared(row)).collect()),
+        ("Global memory, instruction by instruction", &GLOBAL[..], rows(is_global)),
+        ("Shared memory, instruction by instruction", &SHARED, rows(is_shared)),
+        ("Instructions that came to neither", &[], rows(|row| !is_global(row) && !is_shared(row))),
     ] {
         if !rows.is_empty() {
             text += &format!("\n{title}\n{}\n", table(&rows, columns));
         }
     }
+    text
+}
+
+/// What follows the tables: the loops of atomics, the columns' names in Nsight Compute and the
+/// worst accesses.
+pub(super) fn footer(report: &Report) -> String {
+    let mut text = String::new();
+    let rows = |wanted: fn(&InstructionReport) -> bool| report.instructions.iter().filter(move |row| wanted(row));
     let loops = report.instructions.iter().fold(SharedCounters::default(), |sum, row| sum + row.loop_loads);
     if let SharedCounters { instructions: loads @ 1.., wavefronts, bank_conflicts } = loops {
         text += &format!(
@@ -80,7 +97,7 @@ pub(super) fn text(report: &Report) -> String {
         ("The worst access to shared memory", worst_shared.map(|row| (row, &row.worst_shared))),
     ] {
         if let Some((row, Some(access))) = worst {
-            text += &drawing(title, row, access);
+            text += &format!("\n{title}\n{}\n{}", row.title(), access.draw());
         }
     }
     text
@@ -91,6 +108,8 @@ pub(super) fn json(instruction: &InstructionReport) -> Value {
     let mut value = json!(instruction);
     value["active_lanes"] = json!(instruction.active_lanes());
     value["sectors_per_request"] = json!(instruction.global.sectors_per_request());
+    value["sectors_over_ideal"] = json!(over_ideal(instruction.global.sectors, instruction.ideal_sectors));
+    value["wavefronts_over_ideal"] = json!(over_ideal(instruction.shared.wavefronts, instruction.ideal_wavefronts));
     value
 }
 
@@ -124,13 +143,12 @@ fn table(rows: &[&InstructionReport], columns: &[Column]) -> Table {
     table
 }
 
-fn drawing(title: &str, row: &InstructionReport, access: &WarpAccess) -> String {
-    let source = row.source.as_ref().map_or(String::new(), |source| format!(", {source}"));
-    format!("\n{title}\nPTX line {}{source}: {}\n{}", row.line, row.instruction, access.draw())
-}
-
 fn ratio(value: Option<f64>) -> String {
     value.map_or("-".into(), |value| format!("{value:.2}"))
+}
+
+fn multiple(taken: u64, ideal: u64) -> String {
+    over_ideal(taken, ideal).map_or("-".into(), times)
 }
 
 /// At most `most` characters: the first ones.
@@ -142,7 +160,7 @@ fn beginning(text: &str, most: usize) -> String {
 }
 
 /// At most `most` characters: the last ones.
-fn end(text: &str, most: usize) -> String {
+pub(super) fn end(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
         return text.to_owned();

@@ -1,12 +1,15 @@
 //! `warpstride run-ptx FILE.ptx`: a kernel of anybody's, with the same arguments and results on a
 //! GPU and on the software GPU.
 
+mod annotate;
 mod arguments;
 mod buffer;
 mod gpu;
 mod instructions;
+mod lines;
 mod report;
 mod soft;
+mod source;
 
 use std::path::Path;
 
@@ -65,6 +68,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     // Before any work: whether they go together, whatever the addresses.
     parameters(kernel, &args.arguments, |_| 0)?;
     arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
+    report::note(args, kernel).iter().for_each(|note| output.note(note));
     let buffers = args.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>()?;
     let targets = targets(args, &buffers, output)?;
     let launch = Launch {
@@ -104,7 +108,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     targets.write(&outcome)?;
     drop(progress);
     let (text, document) =
-        (report::text(args, kernel.name(), &device, &outcome), report::json(args, kernel.name(), &device, &outcome));
+        (report::text(args, kernel, &device, &outcome), report::json(args, kernel, &device, &outcome));
     output.result(&text, document)?;
     let findings = outcome.report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
     require!(
@@ -166,7 +170,13 @@ fn parameters(kernel: &Kernel, arguments: &[Argument], address: impl Fn(usize) -
 
 /// Fails where what a GPU does not count is asked of one.
 fn ensure_counted(args: &args::RunPtx, device: &DeviceInfo) -> Result<()> {
-    let options = [("--report", args.report), ("--report-json", args.report_json), ("--draw", args.draw.is_some())];
+    let options = [
+        ("--report", args.report),
+        ("--report-json", args.report_json),
+        ("--by", args.by.is_some()),
+        ("--annotate", args.annotate),
+        ("--draw", args.draw.is_some()),
+    ];
     match options.into_iter().find(|(_, asked)| *asked && device.kind == DriverKind::Cuda) {
         Some((option, _)) => {
             let name = &device.name;
@@ -237,7 +247,8 @@ mod tests {
             let Command::RunPtx(args) = cli.command else { panic!("another command") };
             ensure_counted(&args, device).map_err(|error| error.to_string())
         };
-        for options in [&["--report"][..], &["--report-json"], &["--draw", "k.svg"]] {
+        for options in [&["--report"][..], &["--report-json"], &["--by", "line"], &["--annotate"], &["--draw", "k.svg"]]
+        {
             let refused = asked(options, &gpu).unwrap_err();
             assert!(
                 refused.starts_with(options[0]) && refused.ends_with("NVIDIA H100; add --device soft"),

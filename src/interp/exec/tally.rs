@@ -5,7 +5,7 @@ use super::memory::Addresses;
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::interp::code::Site;
 use crate::interp::report::{InstructionReport, Report, WarpAccess};
-use crate::interp::vocabulary::{AccessKind, Space};
+use crate::interp::vocabulary::Space;
 
 /// The most bytes that a launch may print, as in CUDA's buffer.
 pub(super) const MAX_PRINTED: usize = 1 << 20;
@@ -172,19 +172,16 @@ impl Totals {
 
     /// Makes the report.
     pub(super) fn report(self, launch: &Launch) -> Report {
-        let sites = &launch.code.sites;
+        let rows = launch.code.sites.iter().zip(self.tallies);
+        let instructions: Vec<_> = rows.map(|(site, tally)| instruction(launch, site, tally)).collect();
         Report {
-            counters: counters(sites, &self.tallies),
+            counters: instructions.iter().fold(Counters::default(), |sum, row| sum + row.counters()),
             warp_instructions: self.warp_instructions,
             thread_instructions: self.thread_instructions,
             printed: in_order(self.printed),
             findings: Vec::new(),
             more_findings: 0,
-            instructions: sites
-                .iter()
-                .zip(self.tallies)
-                .map(|(site, tally)| instruction(launch, site, tally))
-                .collect(),
+            instructions,
         }
     }
 }
@@ -198,24 +195,6 @@ fn in_order(mut printed: Vec<(u64, Vec<u8>)>) -> String {
         all.extend(b"\n(what the kernel printed beyond this is lost)\n");
     }
     String::from_utf8_lossy(&all).into_owned()
-}
-
-/// Sums the counts of all instructions.
-fn counters(sites: &[Site], tallies: &[Tally]) -> Counters {
-    let mut total = Counters::default();
-    for (site, tally) in sites.iter().zip(tallies) {
-        let (global, shared) = match site.kind {
-            AccessKind::Load => (&mut total.global_load, &mut total.shared_load),
-            AccessKind::Store => (&mut total.global_store, &mut total.shared_store),
-            AccessKind::Atomic => (&mut total.global_atomic, &mut total.shared_atomic),
-            // Shared memory has no reductions.
-            AccessKind::Reduction => (&mut total.global_reduction, &mut total.shared_atomic),
-        };
-        *global += tally.global;
-        *shared += tally.shared;
-        total.shared_load += tally.loop_loads;
-    }
-    total
 }
 
 fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport {

@@ -15,7 +15,7 @@ mod together;
 mod variables;
 mod widths;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -91,8 +91,12 @@ impl Source {
             (symbols, variables) = variables::module(&module);
             Ok::<_, Error>(Tree { module, symbols })
         })?;
-        let files = parsed.borrow_dependent().module.files.iter().map(|(number, name)| (*number, (*name).to_owned()));
-        let listing = Listing { text, files: files.collect() };
+        let mut files = BTreeMap::new();
+        for &(number, name) in &parsed.borrow_dependent().module.files {
+            // Whoever shows a name shows it on a line, and perhaps on a terminal.
+            files.entry(number).or_insert_with(|| name.replace(char::is_control, "·"));
+        }
+        let listing = Listing { text, files };
         Ok(Self { parsed, listing, variables })
     }
 

@@ -168,6 +168,15 @@ pub(crate) enum Statement<'t> {
     Instruction(Instruction<'t>),
 }
 
+/// Finds the first `.loc` of a body, in the order of the text: file number and line.
+pub(crate) fn first_location(body: &[Statement]) -> Option<(u32, u32)> {
+    body.iter().find_map(|statement| match statement {
+        Statement::Location { file, line } => Some((*file, *line)),
+        Statement::Scope(inner) => first_location(inner),
+        _ => None,
+    })
+}
+
 /// One name of a `.reg`.
 #[derive(Debug)]
 pub(crate) struct RegisterName<'t> {

@@ -1,15 +1,18 @@
-//! The report of a launch: its counters in all and for each instruction, and drawings of single
-//! accesses.
+//! The report of a launch: its counters in all, for each instruction and for each line of the
+//! source, and drawings of single accesses.
 
 mod draw;
+mod lines;
 mod rows;
 mod svg;
 
 use std::ops::Deref;
 
+pub use lines::LineReport;
+
 use super::check::Finding;
 use super::vocabulary::{AccessKind, Space};
-use crate::counters::{Counters, GlobalCounters, SharedCounters};
+use crate::counters::{Counters, GlobalCounters, Ideal, SharedCounters};
 use crate::error::counted;
 
 /// The report of a launch. It dereferences to its counters: `report.shared_load.bank_conflicts`.
@@ -120,6 +123,47 @@ impl InstructionReport {
     /// incomplete warp removed some. `None` if the instruction never executed.
     pub fn active_lanes(&self) -> Option<f64> {
         (self.executions > 0).then(|| self.thread_executions as f64 / self.executions as f64)
+    }
+
+    /// Its accesses as a part of the launch's counters: those of all instructions add up to
+    /// [`Report::counters`].
+    ///
+    /// An ideal loop of loads, as replaces some atomics in shared memory, has no bank conflicts.
+    pub fn counters(&self) -> Counters {
+        let Self { global, shared, loop_loads, ideal_sectors: sectors, ideal_wavefronts: wavefronts, .. } = *self;
+        let none = Counters::default();
+        let mut counters = match self.kind {
+            AccessKind::Load => {
+                let ideal = Ideal { global_load: sectors, shared_load: wavefronts, ..Ideal::default() };
+                Counters { global_load: global, shared_load: shared, ideal, ..none }
+            }
+            AccessKind::Store => {
+                let ideal = Ideal { global_store: sectors, shared_store: wavefronts, ..Ideal::default() };
+                Counters { global_store: global, shared_store: shared, ideal, ..none }
+            }
+            AccessKind::Atomic => {
+                let ideal = Ideal { global_atomic: sectors, shared_atomic: wavefronts, ..Ideal::default() };
+                Counters { global_atomic: global, shared_atomic: shared, ideal, ..none }
+            }
+            // Shared memory has no reductions.
+            AccessKind::Reduction => {
+                let ideal = Ideal { global_reduction: sectors, shared_atomic: wavefronts, ..Ideal::default() };
+                Counters { global_reduction: global, shared_atomic: shared, ideal, ..none }
+            }
+        };
+        counters.shared_load += loop_loads;
+        counters.ideal.shared_load += loop_loads.wavefronts - loop_loads.bank_conflicts;
+        counters
+    }
+
+    /// The title of a drawing: the line of the source where the PTX has that, the line of the PTX,
+    /// and the instruction.
+    pub fn title(&self) -> String {
+        let Self { line, instruction, source, .. } = self;
+        match source {
+            Some(source) => format!("{source} (PTX line {line}): {instruction}"),
+            None => format!("PTX line {line}: {instruction}"),
+        }
     }
 }
 

@@ -84,9 +84,7 @@ impl Canvas {
     }
 
     fn instruction(&mut self, instruction: &InstructionReport) -> fmt::Result {
-        let InstructionReport { line, instruction, source, .. } = instruction;
-        let source = source.as_ref().map_or(String::new(), |source| format!(", {source}"));
-        self.line("title", &format!("PTX line {line}{source}: {instruction}"))
+        self.line("title", &instruction.title())
     }
 
     fn access(&mut self, access: &WarpAccess) -> fmt::Result {

@@ -9,7 +9,7 @@ use crate::roofline::run::Run;
 type Column = (&'static str, fn(&Record) -> Option<String>);
 
 /// All columns; a new one is a line here.
-const COLUMNS: [Column; 26] = [
+const COLUMNS: [Column; 28] = [
     ("group", |record| Some(record.subject.group.title().to_lowercase())),
     ("case", |record| Some(record.name.clone())),
     ("op", |record| Some(record.subject.op.clone())),
@@ -35,6 +35,8 @@ const COLUMNS: [Column; 26] = [
     ("predicted_ms", |record| Some(record.predicted?.ms.to_string())),
     ("load_sectors_per_request", |record| Some(record.counters?.global_load.sectors_per_request()?.to_string())),
     ("store_sectors_per_request", |record| Some(record.counters?.global_store.sectors_per_request()?.to_string())),
+    ("load_sectors_over_ideal", |record| Some(record.load_sectors_over_ideal()?.to_string())),
+    ("store_sectors_over_ideal", |record| Some(record.store_sectors_over_ideal()?.to_string())),
     ("bank_conflicts", |record| Some(record.counters?.bank_conflicts().to_string())),
 ];
 

@@ -194,8 +194,15 @@ fn words(run: &Run) -> Markup {
                 dt { "copies until it pays" }
                 dd { "The copies to the device after which the time to page-lock is won back against ordinary memory." }
             }
-            dt { "sectors/request" }
-            dd { "Pieces of 32 bytes that a load or store of a warp touches; the best value is the number that its bytes fill." }
+            dt { "sectors/ideal" }
+            dd {
+                "Pieces of 32 bytes that loads or stores touch, for each one that would hold the bytes that their lanes ask for; \
+                 1.00x is best."
+            }
+            @if run.cases.iter().any(|case| case.counters.is_some_and(|counters| counters.ideal.sectors() == 0)) {
+                dt { "sectors/request" }
+                dd { "Such pieces that a load or store of a warp touches; the best value is the number that its bytes fill." }
+            }
             dt { "bank conflicts" }
             dd { "Passes through shared memory beyond those that the width of the accesses needs." }
         }

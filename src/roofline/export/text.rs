@@ -79,7 +79,9 @@ pub fn record(run: &Run, record: &Record) -> String {
     }
     if let Some(counters) = &record.counters {
         text += &format!(
-            "sectors/request: {} loaded, {} stored; bank conflicts: {}\n",
+            "sectors/ideal: {} loaded, {} stored; sectors/request: {} loaded, {} stored; bank conflicts: {}\n",
+            number(record.load_sectors_over_ideal(), 2, "x"),
+            number(record.store_sectors_over_ideal(), 2, "x"),
             number(counters.global_load.sectors_per_request(), 2, ""),
             number(counters.global_store.sectors_per_request(), 2, ""),
             counters.bank_conflicts(),

@@ -62,6 +62,16 @@ fn counters_are_what_the_arithmetic_says() {
         let counters = &row(&document, variant)["counters"][space];
         counters["sectors"].as_f64().expect("sectors") / counters["requests"].as_f64().expect("requests")
     };
+    // Beside the fewest that would hold the bytes: a copy of 16 bytes a lane wastes as little as
+    // one of 4.
+    let over_ideal = |variant, space: &str| {
+        let counters = &row(&document, variant)["counters"];
+        counters[space]["sectors"].as_f64().expect("sectors") / counters["ideal"][space].as_f64().expect("an ideal")
+    };
+    for coalesced in ["copy", "tiled", "padded", "staggered"] {
+        assert_eq!(["global_load", "global_store"].map(|space| over_ideal(coalesced, space)), [1.0; 2], "{coalesced}");
+    }
+    assert_eq!((over_ideal("naive", "global_load"), over_ideal("naive", "global_store")), (1.0, 8.0));
     let conflicts = |variant| row(&document, variant)["counters"]["shared_load"]["bank_conflicts"].as_u64();
     // 32 lanes of 4 bytes beside each other are 4 sectors; 32 lanes a row apart are 32.
     assert_eq!(sectors("naive", "global_load"), 4.0);
@@ -125,6 +135,13 @@ fn the_table_speaks_of_no_speed() {
         assert!(run.stdout.contains(variant), "{}", run.stdout);
     }
     assert!(run.stdout.contains("bank conflicts"));
+    let cells = |variant: &str| {
+        let row = run.stdout.lines().find(|line| line.split_whitespace().next() == Some(variant)).expect("a row");
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(run.stdout.contains("load sectors/ideal   store sectors/ideal"), "{}", run.stdout);
+    assert_eq!(cells("copy")[3..5], ["1.00x", "1.00x"], "{}", run.stdout);
+    assert_eq!(cells("naive")[3..5], ["1.00x", "8.00x"], "{}", run.stdout);
     assert!(run.stdout.contains("No GB/s: the software GPU"));
     assert_eq!(run.stdout.matches("GB/s").count(), 1, "{}", run.stdout);
     assert_eq!(run.stderr, "");

@@ -23,6 +23,8 @@ mod pipeline;
 mod ptx_forms;
 #[cfg(feature = "interp")]
 mod run_ptx;
+#[cfg(feature = "interp")]
+mod run_ptx_lines;
 mod report;
 #[cfg(feature = "interp")]
 mod streamed;

@@ -349,7 +349,7 @@ fn tables_have_a_row_a_case() {
     let csv = reports.form("--csv");
     let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(fields.len(), CASES + 1);
-    assert_eq!(fields[0], 26);
+    assert_eq!(fields[0], 28);
     assert!(csv.starts_with("group,case,op,dtype,shape"), "{csv}");
     let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
     assert!(shown.contains("Streams") && shown.contains("GB/s"), "{shown}");

@@ -354,7 +354,7 @@ fn a_report_tells_instructions_apart_and_draws_the_worst() {
         row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     // 3 warps of 32 lanes and one of 4: 25 lanes and 3.25 sectors a request.
-    let figures = ["4", "25.00", "4", "13", "13", "3.25"];
+    let figures = ["4", "25.00", "4", "13", "13", "3.25", "1.00x"];
     assert_eq!(row("ld.global.f32 %f1, [%rd3]")[4..], figures, "{}", run.stdout);
     assert_eq!(row("st.global.f32 [%rd4], %f2")[4..], figures, "{}", run.stdout);
     for part in [
@@ -389,6 +389,7 @@ fn the_document_holds_the_instructions_where_they_are_asked_for() {
     assert_eq!((&load["executions"], &load["active_lanes"]), (&json!(4), &json!(25.0)));
     assert_eq!(load["global"], json!({ "instructions": 4, "requests": 4, "sectors": 13 }));
     assert_eq!((&load["ideal_sectors"], &load["sectors_per_request"]), (&json!(13), &json!(3.25)));
+    assert_eq!((&load["sectors_over_ideal"], &reported["lines"]), (&json!(1.0), &json!([])));
     assert_eq!((&load["worst_shared"], &load["ideal_wavefronts"]), (&Value::Null, &json!(0)));
     let worst = &load["worst_global"];
     assert_eq!((&worst["block"], &worst["warp"], &worst["execution"]), (&json!([0, 0, 0]), &json!(0), &json!(1)));

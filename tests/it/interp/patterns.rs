@@ -38,10 +38,12 @@ fn module() -> Module {
     Module::parse(PTX).expect("it parses")
 }
 
-/// The software GPU's counters in the record's notation: without the kinds whose counts are zero.
+/// The software GPU's counters in the record's notation: without the kinds whose counts are zero,
+/// and without the ideals, which the record of the source page has.
 fn counted(module: &Module, launch: &Value) -> Value {
     let mut kinds = serde_json::to_value(record::report(module, launch).counters).expect("counters are JSON");
     let kinds = kinds.as_object_mut().expect("an object");
+    kinds.remove("ideal").expect("it is counted");
     kinds.retain(|_, figures| figures.as_object().expect("an object").values().any(|figure| figure != 0));
     json!(kinds)
 }
@@ -86,6 +88,7 @@ fn ideal_sectors_are_nsight_computes() {
         let report = record::report(&module, &launch);
         let ideal: u64 = report.instructions.iter().map(|instruction| instruction.ideal_sectors).sum();
         let sectors = report.global_load.sectors + report.global_store.sectors;
+        assert_eq!(report.ideal.sectors(), ideal, "the launch's ideal is that of its instructions");
         assert_eq!(
             json!([sectors, ideal]),
             json!([launch["sectors"], launch["ideal_sectors"]]),

@@ -58,6 +58,19 @@ fn the_worst_access_is_the_first_of_the_worst_for_any_number_of_threads() {
     }
 }
 
+#[test]
+fn a_kernels_own_file_is_that_of_its_first_line() {
+    let text = "
+        .version 7.0 .target sm_80 .address_size 64
+        .visible .entry outer() { { .loc 2 9 1 ret; } }
+        .visible .entry plain() { ret; }
+        .visible .entry unknown() { .loc 7 1 1 ret; }
+        .file 1 \"first.cuh\" .file 2 \"k.cu\"";
+    let module = Module::parse(text).expect("it parses");
+    let file = |name| module.kernel(name).expect("it is there").source_file();
+    assert_eq!((file("outer"), file("plain"), file("unknown")), (Some("k.cu"), None, None));
+}
+
 /// Lanes below 8 have an address in local memory, those below 16 one in shared memory, and the
 /// others one in global memory.
 #[test]

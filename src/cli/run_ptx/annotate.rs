@@ -1,0 +1,228 @@
+//! The source with what each of its lines did beside it.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::AnsiColor;
+use serde_json::{Value, json};
+use warpstride::counters::Counters;
+use warpstride::interp::{LineReport, Report};
+
+use super::lines::{self, Column, heat};
+use super::source;
+
+/// Characters of the column of heat.
+const HEAT: usize = 8;
+/// Most files that are read, beginning with the kernel's own. The PTX may name any number.
+const MAX_FILES: usize = 16;
+
+/// How heat is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    Plain,
+    Blocks,
+    Colours,
+}
+
+impl Looks {
+    /// Those that suit standard output, and the variables `NO_COLOR` and `CLICOLOR_FORCE`.
+    fn of_standard_output() -> Self {
+        let output = io::stdout();
+        match AutoStream::choice(&output) {
+            ColorChoice::Never if output.is_terminal() => Self::Blocks,
+            ColorChoice::Never => Self::Plain,
+            _ => Self::Colours,
+        }
+    }
+
+    /// A bar for a part of 1, as wide as the column.
+    fn bar(self, part: f64) -> String {
+        let cells = ((part * HEAT as f64).ceil() as usize).min(HEAT);
+        let (full, rest) = (if self == Self::Plain { "#" } else { "█" }.repeat(cells), " ".repeat(HEAT - cells));
+        if self != Self::Colours || cells == 0 {
+            return full + &rest;
+        }
+        let colour = if 2 * cells < HEAT { AnsiColor::Yellow } else { AnsiColor::Red }.on_default();
+        format!("{colour}{full}{colour:#}{rest}")
+    }
+}
+
+/// A file with the lines that have figures.
+struct Annotated {
+    file: String,
+    /// Its text, or a sentence that says why it is not at hand.
+    source: Result<Vec<String>, String>,
+    lines: Vec<LineReport>,
+}
+
+/// The kernel's own file, and the others of a launch's lines.
+fn files(report: &Report, main: &str, folder: &Path) -> Vec<Annotated> {
+    let mut files = vec![Annotated { file: main.into(), source: source::lines(main, folder), lines: Vec::new() }];
+    for line in lines::sorted(report, Some(main)) {
+        match files.last_mut() {
+            Some(last) if last.file == line.file => last.lines.push(line),
+            _ => {
+                let source = if files.len() < MAX_FILES {
+                    source::lines(&line.file, folder)
+                } else {
+                    Err(format!("{} is not read, because {MAX_FILES} files were", source::shown(&line.file)))
+                };
+                files.push(Annotated { file: line.file.clone(), source, lines: vec![line] });
+            }
+        }
+    }
+    files
+}
+
+/// The kernel's own file as a whole, and of other files the lines that have figures; `folder` is
+/// where relative names begin.
+pub(super) fn text(report: &Report, main: &str, folder: &Path) -> String {
+    rendered(&files(report, main, folder), main, &report.counters, Looks::of_standard_output())
+}
+
+fn rendered(files: &[Annotated], main: &str, counters: &Counters, looks: Looks) -> String {
+    let page = Page::of(files, counters, looks);
+    let mut text = String::new();
+    for file in files {
+        text += &format!("\n{}\n", source::shown(&file.file));
+        text += &page.listing(file, file.file == main);
+        text += &match &file.source {
+            Err(why) => format!("No source is shown: {why}.\n"),
+            Ok(source) if file.last_line() > source.len() => {
+                "Lines lie behind the end of this file: it is not the one that the PTX was compiled from.\n".into()
+            }
+            Ok(_) => String::new(),
+        };
+    }
+    let full = looks.bar(1.0);
+    text + &format!(
+        "\nheat: the part of the launch's sectors, or of its wavefronts, that the line takes beyond the ideal; {full} is all\n\
+         sectors, wavefronts: against the fewest that hold the bytes that the lanes ask for\n"
+    )
+}
+
+impl Annotated {
+    /// The last line with figures.
+    fn last_line(&self) -> usize {
+        self.lines.last().map_or(0, |line| line.line as usize)
+    }
+}
+
+/// The columns that all files have.
+struct Page<'a> {
+    columns: Vec<Column>,
+    /// The characters of each, and of a line's number.
+    widths: Vec<usize>,
+    number: usize,
+    launch: &'a Counters,
+    looks: Looks,
+}
+
+impl<'a> Page<'a> {
+    fn of(files: &[Annotated], launch: &'a Counters, looks: Looks) -> Self {
+        let lines = || files.iter().flat_map(|file| &file.lines);
+        let columns = lines::beside_source(lines());
+        let width = |column: &Column| {
+            let figures = lines().filter_map(|line| (column.cell)(line)).map(|figure| figure.len());
+            figures.max().unwrap_or(0).max(column.heading.len())
+        };
+        let widths = columns.iter().map(width).collect();
+        let length = |file: &Annotated| file.source.as_ref().map_or(0, Vec::len).max(file.last_line());
+        let number = files.iter().map(length).max().unwrap_or(0).to_string().len().max("line".len());
+        Self { columns, widths, number, launch, looks }
+    }
+
+    /// The lines of a file: all of them, or those with figures.
+    fn listing(&self, file: &Annotated, is_whole: bool) -> String {
+        let source = file.source.as_deref().unwrap_or_default();
+        let headings: Vec<&str> = self.columns.iter().map(|column| column.heading).collect();
+        let mut text = self.row(&format!("{:HEAT$}", "heat"), &headings, "line", "source");
+        let mut counted = file.lines.iter().peekable();
+        for (line, code) in (1..).zip(source) {
+            let report = counted.next_if(|report| report.line == line);
+            if is_whole || report.is_some() {
+                text += &self.line(line, report, code);
+            }
+        }
+        // Those behind the end of the file, or all if it is not there.
+        for report in counted {
+            text += &self.line(report.line, Some(report), "");
+        }
+        text
+    }
+
+    fn line(&self, line: u32, report: Option<&LineReport>, code: &str) -> String {
+        let Some(report) = report else {
+            return self.row(&" ".repeat(HEAT), &vec![""; self.columns.len()], &line.to_string(), code);
+        };
+        let cells: Vec<String> =
+            self.columns.iter().map(|column| (column.cell)(report).unwrap_or("-".into())).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        self.row(&self.looks.bar(heat(report, self.launch)), &cells, &line.to_string(), code)
+    }
+
+    fn row(&self, heat: &str, cells: &[&str], line: &str, code: &str) -> String {
+        let cells = cells.iter().zip(&self.widths);
+        let cells: String = cells.map(|(cell, width)| format!("  {cell:>width$}")).collect();
+        let number = self.number;
+        format!("{}\n", format!("{heat}{cells}  {line:>number$}  {code}").trim_end())
+    }
+}
+
+/// What the document holds of the files: their lines, or why they are missing.
+pub(super) fn json(report: &Report, main: &str, folder: &Path) -> Value {
+    let files = files(report, main, folder);
+    let source = |file: &Annotated| {
+        let source = file.source.as_ref();
+        json!({ "file": file.file, "text": source.ok(), "missing": source.err() })
+    };
+    files.iter().map(source).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_wide_as_their_column() {
+        assert_eq!(Looks::Plain.bar(0.0), "        ");
+        assert_eq!(Looks::Plain.bar(0.001), "#       ");
+        assert_eq!(Looks::Plain.bar(0.5), "####    ");
+        assert_eq!(Looks::Blocks.bar(1.0), "████████");
+        assert_eq!(Looks::Colours.bar(0.2), "\u{1b}[33m██\u{1b}[0m      ");
+        assert_eq!(Looks::Colours.bar(0.6), "\u{1b}[31m█████\u{1b}[0m   ");
+        assert_eq!(Looks::Colours.bar(0.0), "        ");
+    }
+
+    #[test]
+    fn files_beyond_the_limit_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("same.cu"), "text").unwrap();
+        let source = |at: u32| Some(format!("folder{at}/same.cu:1"));
+        let instructions = (0..40).map(|at| warpstride::interp::InstructionReport {
+            line: at + 1,
+            instruction: "ld.global.u32 %r1, [%rd1]".into(),
+            source: source(at),
+            kind: warpstride::interp::stop::AccessKind::Load,
+            executions: 1,
+            thread_executions: 32,
+            global: warpstride::counters::GlobalCounters { instructions: 1, requests: 1, sectors: 4 },
+            ideal_sectors: 4,
+            shared: Default::default(),
+            ideal_wavefronts: 0,
+            loop_loads: Default::default(),
+            worst_global: None,
+            worst_shared: None,
+        });
+        let report = Report { instructions: instructions.collect(), ..Report::default() };
+        let files = files(&report, "folder3/same.cu", folder.path());
+        assert_eq!(
+            (files.len(), files[0].file.as_str(), files[1].file.as_str()),
+            (40, "folder3/same.cu", "folder0/same.cu")
+        );
+        assert_eq!(files.iter().filter(|file| file.source.is_ok()).count(), MAX_FILES);
+        let why = "folder16/same.cu is not read, because 16 files were";
+        assert_eq!(files[16].source.as_ref().unwrap_err(), why);
+    }
+}

@@ -1,0 +1,169 @@
+//! The source that a kernel was compiled from: the file that the PTX names, if it is one that a
+//! person would have written. The name is the PTX's, so it may be anything.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Most bytes of a source.
+const MAX_BYTES: u64 = 1 << 20;
+/// Most lines of a source.
+const MAX_LINES: usize = 1 << 16;
+/// Most characters of a line that are kept.
+const MAX_LINE: usize = 240;
+/// Columns of a tab.
+const TAB: usize = 4;
+
+/// The lines of the file that a `.file` names, or a sentence that says why there are none. A path
+/// that is not absolute begins at `folder`, where the PTX is, or else at the current folder. Last,
+/// a file of that name may lie beside the PTX: compilers write paths of the machine that they ran
+/// on.
+///
+/// Nothing but a regular file is opened: a device or a pipe could block, or do something.
+pub(super) fn lines(name: &str, folder: &Path) -> Result<Vec<String>, String> {
+    let mut places = vec![folder.join(name), PathBuf::from(name)];
+    places.extend(Path::new(name).file_name().map(|name| folder.join(name)));
+    places.dedup();
+    for place in places {
+        match read(&place) {
+            Ok(bytes) => return parsed(&bytes).map_err(|why| format!("{} {why}", shown(name))),
+            Err(Refused::Absent) => {}
+            Err(Refused::Because(why)) => return Err(format!("{} {why}", shown(name))),
+        }
+    }
+    Err(format!("{} is not there; put it beside the PTX, or run this where it was compiled", shown(name)))
+}
+
+/// A line or a name as a terminal may show it: tabs as spaces, and no other control characters.
+pub(super) fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (count, character) in text.chars().enumerate() {
+        if count == MAX_LINE {
+            shown.push('…');
+            break;
+        }
+        match character {
+            '\t' => {
+                let column = shown.chars().count();
+                shown.extend(std::iter::repeat_n(' ', TAB - column % TAB));
+            }
+            // They turn text around, or hide it.
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => shown.push('·'),
+            _ if character.is_control() => shown.push('·'),
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
+
+enum Refused {
+    Absent,
+    /// The end of a sentence that begins with the file.
+    Because(String),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Absent,
+            _ => Self::Because(format!("cannot be read: {error}")),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Refused> {
+    // Before it is opened, and, for it may have been replaced meanwhile, afterwards.
+    checked(&fs::metadata(path)?)?;
+    let file = opened(path)?;
+    let bytes = checked(&file.metadata()?)?;
+    let mut text = Vec::new();
+    // Files of the system that have no length, as in /proc, may have no end.
+    file.take(bytes).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// The length of a file, if it may be read.
+fn checked(metadata: &fs::Metadata) -> Result<u64, Refused> {
+    if !metadata.is_file() {
+        return Err(Refused::Because("is not a regular file, so it is not read".into()));
+    }
+    match metadata.len() {
+        0 => Err(Refused::Because("is empty".into())),
+        bytes if bytes > MAX_BYTES => {
+            Err(Refused::Because(format!("has more than {} MiB, so it is not read", MAX_BYTES >> 20)))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+#[cfg(unix)]
+fn opened(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // A pipe that has taken the file's place does not block.
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
+#[cfg(not(unix))]
+fn opened(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).open(path)
+}
+
+fn parsed(bytes: &[u8]) -> Result<Vec<String>, String> {
+    if bytes.contains(&0) {
+        return Err("is not text".into());
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<String> = text.lines().take(MAX_LINES + 1).map(shown).collect();
+    if lines.len() > MAX_LINES {
+        return Err(format!("has more than {MAX_LINES} lines, so it is not shown"));
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_shown_as_they_are_and_do_nothing_to_a_terminal() {
+        assert_eq!(shown("\tif (x)\t// \u{1b}[2J \u{202e}é"), "    if (x)  // ·[2J ·é");
+        assert_eq!(shown(&"x".repeat(1000)).chars().count(), MAX_LINE + 1);
+        assert_eq!(parsed(b"a\r\n\r\nb").unwrap(), ["a", "", "b"]);
+        assert_eq!(parsed(b"caf\xe9\n").unwrap(), ["caf\u{fffd}"]);
+        assert_eq!(parsed(b"a\0b").unwrap_err(), "is not text");
+        assert!(parsed(&b"\n".repeat(MAX_LINES)).is_ok());
+        assert!(parsed(&b"\n".repeat(MAX_LINES + 1)).unwrap_err().contains("more than 65536 lines"));
+    }
+
+    #[test]
+    fn a_name_begins_at_the_folder_of_the_ptx_or_is_absolute() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        let path = folder.path().join("src/k.cu");
+        fs::write(&path, "one\ntwo\n").unwrap();
+        assert_eq!(lines("src/k.cu", folder.path()).unwrap(), ["one", "two"]);
+        assert_eq!(lines(path.to_str().unwrap(), Path::new("elsewhere")).unwrap(), ["one", "two"]);
+        assert_eq!(lines("/elsewhere/k.cu", path.parent().unwrap()).unwrap(), ["one", "two"], "beside the PTX");
+        assert!(lines("k.cu", folder.path()).unwrap_err().starts_with("k.cu is not there; put it beside the PTX"));
+        assert!(lines("src/k.cu/x", folder.path()).unwrap_err().contains("is not there"));
+        assert!(lines("..", folder.path()).is_err() && lines("", folder.path()).is_err());
+    }
+
+    #[test]
+    fn what_is_not_a_source_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = File::create(folder.path().join("large.cu")).unwrap();
+        large.set_len(MAX_BYTES + 1).unwrap();
+        File::create(folder.path().join("empty.cu")).unwrap();
+        let why = |name: &str| lines(name, folder.path()).unwrap_err();
+        assert_eq!(why("large.cu"), "large.cu has more than 1 MiB, so it is not read");
+        assert_eq!(why("empty.cu"), "empty.cu is empty");
+        assert!(why(".").ends_with("is not a regular file, so it is not read"));
+        assert!(why("a\0b").contains("cannot be read"));
+        #[cfg(target_os = "linux")]
+        for name in ["/dev/zero", "/dev/stdin", "/proc/self/mem", "/proc/kmsg", "/proc/self/environ"] {
+            let why = why(name);
+            assert!(why.contains("not a regular file") || why.contains("is empty") || why.contains("cannot"), "{why}");
+        }
+    }
+}
