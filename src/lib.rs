@@ -27,6 +27,7 @@
 //! | layer | modules | what it knows |
 //! |---|---|---|
 //! | measuring | [`roofline`] | how long an operation takes, and the limits to compare that with |
+//! | arrays larger than a device | `out_of_core` | which tiles go through a pipeline, from memory or files |
 //! | pipelines | `pipeline` | batches from the host through the device and back, several in flight |
 //! | memory of other crates | `interop` | their types, and the order of their uses |
 //! | operations | [`mod@array`], [`view`], [`transfer`], [`ops`] | which elements go where: a plan from layouts alone, then a launch |
@@ -96,6 +97,8 @@ pub mod ops;
 pub mod interop;
 #[cfg(feature = "pipeline")]
 pub mod pipeline;
+#[cfg(feature = "pipeline")]
+pub mod out_of_core;
 pub mod roofline;
 
 pub use array::DeviceArray;

@@ -179,6 +179,9 @@ macro_rules! families {
             AXPY axpy(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
                 except C in [Hinted] because "hints to its loads alone gain, which no entry has"
                 = elementwise::<T, Axpy, Unhinted>;
+            /// Singles after a number of fused products and sums: arithmetic of any intensity.
+            ITERATE iterate(IterateParams)
+                = iterate;
             /// Sums of elements.
             SUM sum(ReduceParams) for type T in [F16 Bf16 f32 f64]
                 except T in [u8 i8 u16 i16 u32 i32 u64 i64] because "the kernels along an axis reduce all integers too"

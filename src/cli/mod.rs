@@ -17,6 +17,7 @@ mod man;
 mod output;
 mod peaks;
 mod permute;
+mod pipeline;
 #[cfg(feature = "interp")]
 mod ptx_file;
 #[cfg(feature = "interp")]
@@ -27,6 +28,7 @@ mod report;
 mod run_ptx;
 mod runs;
 mod signals;
+mod streamed;
 mod transfers;
 mod transpose;
 mod tune;
@@ -166,7 +168,13 @@ fn message(error: &anyhow::Error) -> String {
 /// The library's words, with the options that a person types in place of the names that a program
 /// writes.
 fn typed(words: impl fmt::Display) -> String {
-    words.to_string().replace("`Backend::Soft`", "`--device soft`").replace("`Config::work_limit`", "`--limit`")
+    let options = [
+        ("`Backend::Soft`", "`--device soft`"),
+        ("`Config::work_limit`", "`--limit`"),
+        ("`Options::device_memory`", "`--device-memory`"),
+        ("`Options::resume`", "`--resume`"),
+    ];
+    options.into_iter().fold(words.to_string(), |words, (name, option)| words.replace(name, option))
 }
 
 /// Names the kind of a failure, for programs.
@@ -202,6 +210,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Alloc(args::Alloc::Bench) => alloc::bench::run(backend, output),
         Command::Alloc(args::Alloc::Replay(args)) => alloc::replay::run(args, backend, output),
         Command::Transfers(args) => transfers::run(args, backend, output),
+        Command::Pipeline(args) => pipeline::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::Check(args) => check::run(args, backend, output),
         #[cfg(feature = "interp")]

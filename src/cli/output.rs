@@ -118,7 +118,19 @@ impl Output {
 
     /// A bar of `steps` steps, seen on a terminal once the work has taken more than a second.
     pub(super) fn progress(&self, steps: usize) -> Progress {
-        Progress::start(steps, self.quiet)
+        Progress::start(steps as u64, self.quiet, "{spinner} {bar:24} {pos}/{len} {msg} ({elapsed})")
+    }
+
+    /// The same with the steps a second and the time left, for many steps that take equally long.
+    pub(super) fn progress_with_rate(&self, steps: u64) -> Progress {
+        Progress::start(steps, self.quiet, "{spinner} {bar:24} {pos}/{len} {msg}, {per_sec}, {eta} left")
+    }
+
+    /// A bar of `bytes` bytes, with their rate and the time left.
+    pub(super) fn progress_in_bytes(&self, bytes: u64) -> Progress {
+        let shown =
+            "{spinner} {bar:24} {decimal_bytes}/{decimal_total_bytes} {msg}, {decimal_bytes_per_sec}, {eta} left";
+        Progress::start(bytes, self.quiet, shown)
     }
 }
 
@@ -130,9 +142,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    fn start(steps: usize, quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} {msg} ({elapsed})") {
+    fn start(steps: u64, quiet: bool, template: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         let (finished, wait) = mpsc::channel();
@@ -156,7 +168,12 @@ impl Progress {
 
     /// One step is done.
     pub(super) fn step(&self) {
-        self.bar.inc(1);
+        self.advance(1);
+    }
+
+    /// Some steps are done.
+    pub(super) fn advance(&self, steps: u64) {
+        self.bar.inc(steps);
     }
 }
 

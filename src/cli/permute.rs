@@ -12,7 +12,7 @@ use warpstride::ops::{self, Align, PermutePlan, Plan};
 use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
-use super::{args, by_width, destination, ensure_room, input, open};
+use super::{args, by_width, destination, ensure_room, input, open, streamed};
 
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
     let source = input::array(&args.input)?;
@@ -23,12 +23,17 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
     let permuted = layout.permuted_axes(&axes).with_context(failed)?;
     let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
-    ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
     let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };
-    let kernel = by_width!(dtype, T => {
-        rearrange::<T>(source, &target, &work, |view, result| copy(&device, view.permuted_axes(&axes)?, result))
-    })
-    .with_context(failed)?;
+    let done = if streamed::is_needed(&args.streamed, &source, &target, &device).with_context(failed)? {
+        streamed::run(&args.streamed, &source, &axes, &target, &work).with_context(failed)?
+    } else {
+        ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
+        by_width!(dtype, T => {
+            rearrange::<T>(source, &target, &work, |view, result| copy(&device, view.permuted_axes(&axes)?, result))
+        })
+        .with_context(failed)?
+        .into()
+    };
 
     output.note(format!("{}: {:?} {name}", args.output.display(), permuted.shape()));
     let document = json!({
@@ -39,7 +44,10 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
         "shape": shape,
         "axes": axes,
         "dtype": name,
-        "kernel": kernel,
+        "kernel": done.kernel,
+        "device_memory": done.device_memory,
+        "tiles": done.tiles,
+        "resumed_tiles": done.resumed_tiles,
     });
     output.result("", document).with_context(|| format!("{} was written", args.output.display()))
 }

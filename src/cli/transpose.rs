@@ -11,7 +11,7 @@ use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
 use super::permute::{self, Work};
-use super::{args, by_width, destination, ensure_room, input, open, refuse};
+use super::{args, by_width, destination, ensure_room, input, open, refuse, streamed};
 
 pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> Result<()> {
     let source = input::array(&args.input)?;
@@ -20,12 +20,19 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
     let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
     let failed = || format!("cannot transpose {}", args.input.display());
-    ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
     let work = Work { doing: "transposing", shape: &[cols, rows], device: &device, output };
-    let kernel = by_width!(dtype, T => {
-        permute::rearrange::<T>(source, &target, &work, |view, result| transpose(&device, view, result, args.variant))
-    })
-    .with_context(failed)?;
+    let is_streamed = args.variant.is_none()
+        && streamed::is_needed(&args.streamed, &source, &target, &device).with_context(failed)?;
+    let done = if is_streamed {
+        streamed::run(&args.streamed, &source, &[1, 0], &target, &work).with_context(failed)?
+    } else {
+        ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
+        by_width!(dtype, T => {
+            permute::rearrange::<T>(source, &target, &work, |view, result| transpose(&device, view, result, args.variant))
+        })
+        .with_context(failed)?
+        .into()
+    };
 
     output.note(format!("{}: {cols} x {rows} {name}", args.output.display()));
     let document = json!({
@@ -35,8 +42,11 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
         "output": args.output.display().to_string(),
         "shape": [rows, cols],
         "dtype": name,
-        "kernel": kernel,
+        "kernel": done.kernel,
         "variant": args.variant.map(Variant::name),
+        "device_memory": done.device_memory,
+        "tiles": done.tiles,
+        "resumed_tiles": done.resumed_tiles,
     });
     output.result("", document).with_context(|| format!("{} was written", args.output.display()))
 }

@@ -194,6 +194,13 @@ impl Device {
         self.context().allocator()
     }
 
+    /// Whether all of a slice is page-locked, so that copy engines use it directly.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn is_page_locked<T>(&self, memory: &[T]) -> bool {
+        let bytes = size_of_val(memory);
+        bytes == 0 || self.inner.shared.counted.is_page_locked(memory.as_ptr().cast(), bytes)
+    }
+
     /// Returns the driver, for calls that this interface lacks. It counts its calls, and cuts
     /// copies where registered memory begins or ends.
     #[inline]

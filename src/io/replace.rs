@@ -329,12 +329,33 @@ impl Destination {
         temporary
             .persist(&self.path)
             .map_err(|error| failed(error, self.path.display(), "check the permissions of its folder"))?;
-        #[cfg(unix)]
-        {
-            // The rename too. A file system that cannot has its own ways, and the file is there.
-            let _ = File::open(self.folder()).and_then(|folder| folder.sync_all());
-        }
+        // The rename too.
+        self.sync_folder();
         Ok(())
+    }
+
+    /// Makes a file beside the destination that outlives this program, or opens one that is there.
+    /// As in [`Destination::replace`], it has the permissions of a new file only where it replaces
+    /// none.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn make_beside(&self, path: &Path) -> io::Result<File> {
+        options(!self.path.exists()).read(true).write(true).create(true).truncate(false).open(path)
+    }
+
+    /// Gives a complete file beside the destination its place, as [`Destination::replace`].
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn take(&self, file: &File, path: &Path) -> Result<()> {
+        let cannot = |advice| move |error| failed(error, self.path.display(), advice);
+        self.settle(file).map_err(cannot("check the room on its disk"))?;
+        fs::rename(path, &self.path).map_err(cannot("check the permissions of its folder"))?;
+        self.sync_folder();
+        Ok(())
+    }
+
+    /// Sees the names in the folder on the disk. A file system that cannot has its own ways.
+    pub(crate) fn sync_folder(&self) {
+        #[cfg(unix)]
+        let _ = File::open(self.folder()).and_then(|folder| folder.sync_all());
     }
 
     fn folder(&self) -> &Path {

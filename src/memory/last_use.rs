@@ -45,6 +45,7 @@ enum Queued {
     /// It ends with all work that is queued on the stream now, at the latest.
     Yes,
     /// It ends with the event of the fence.
+    #[cfg_attr(not(feature = "pipeline"), allow(dead_code, reason = "pipelines alone have fences"))]
     Fenced,
 }
 
@@ -79,6 +80,7 @@ impl LastUse {
     /// Queues an event behind the last use. A later use on another stream then waits for that
     /// alone, and not for what is queued on the stream of the last use by then. `make` makes the
     /// event, for the allocation's first fence.
+    #[cfg_attr(not(feature = "pipeline"), allow(dead_code, reason = "pipelines alone have fences"))]
     pub(super) fn fence(&self, make: impl FnOnce() -> Result<Event>) -> Result<()> {
         let mut locked = self.lock();
         if locked.last.queued == Queued::No {

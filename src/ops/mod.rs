@@ -10,6 +10,7 @@
 //! | take or put rows by their indices | [`gather_rows`], [`scatter_rows`] |
 //! | add, scale, combine floats | [`add`], [`mul`], [`triad`], [`nstream_into`], [`axpy_into`] |
 //! | fill | [`fill_into`] |
+//! | compute with a chosen number of operations a byte | [`iterate_into`] |
 //! | reduce floats or integers along one axis or all | [`sum`], [`min`], [`max`], [`argmax`] |
 //! | multiply and sum floats | [`dot`] |
 //! | normalise rows of floats | [`softmax`], [`mean_variance`] |
@@ -27,11 +28,11 @@
 //! # Plans
 //!
 //! Each operation has a plan: [`PermutePlan`], [`TransposePlan`], [`InPlacePlan`], [`IndexedPlan`],
-//! [`ElementwisePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`], [`SoftmaxPlan`],
-//! [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is pure: layouts, element types,
-//! alignments and the architecture decide it, without a device. A program can compare, print and
-//! keep it, and launch it as often as it likes: safely over views, or over addresses by
-//! `launch_raw`.
+//! [`ElementwisePlan`], [`IteratePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`],
+//! [`SoftmaxPlan`], [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is pure: layouts,
+//! element types, alignments and the architecture decide it, without a device. A program can
+//! compare, print and keep it, and launch it as often as it likes: safely over views, or over
+//! addresses by `launch_raw`.
 //!
 //! ```
 //! use warpstride::ops::{Align, PermutePlan, Target};
@@ -90,7 +91,7 @@ mod target;
 mod tuning;
 mod units;
 
-use arithmetic::{elementwise, fill, reduce, rowwise};
+use arithmetic::{elementwise, fill, iterate, reduce, rowwise};
 use conversion::{affine, cast, normalize};
 use movement::{gather, in_place, permute, transpose};
 
@@ -103,6 +104,7 @@ pub use elementwise::{
 pub use fill::{FillPlan, fill_into, fill_raw};
 pub use gather::{Indexed, IndexedPlan, IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
+pub use iterate::{IteratePlan, Iteration, iterate_into, iterate_raw};
 pub use normalize::{normalize, normalize_into};
 #[cfg(feature = "interp")]
 pub use permute::Requested;

@@ -80,9 +80,10 @@ impl<I: Element, O: Element> Feed<'_, I, O> {
         let Some((batch, slot)) = ring.wait(|state| state.claim()) else { return Ok(false) };
         let mut held = Held { ring, slot: Some(slot) };
         let start = Instant::now();
-        let range = nvtx::Range::new(options.source);
-        let filled = fill(batch, &mut held.slot().source);
-        drop(range);
+        let filled = {
+            let _range = nvtx::Range::new(options.source);
+            fill(batch, &mut held.slot().source)
+        };
         let room = held.slot().source.len();
         match filled.and_then(|elements| check_elements(elements, room)) {
             Ok(Some(elements)) => {

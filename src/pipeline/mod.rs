@@ -17,6 +17,7 @@
 
 mod ends;
 mod engine;
+pub mod frames;
 mod mode;
 mod ring;
 mod slot;

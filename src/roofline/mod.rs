@@ -19,6 +19,8 @@ pub mod measure;
 pub mod model;
 pub mod peak;
 #[doc(hidden)]
+pub mod pipelines;
+#[doc(hidden)]
 pub mod record;
 #[doc(hidden)]
 pub mod run;

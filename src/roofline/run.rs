@@ -2,6 +2,7 @@
 
 use super::measure::Clocks;
 use super::peak::Peaks;
+use super::pipelines::Pipelines;
 use super::record::{Group, Record, SCHEMA};
 use super::transfers::Transfers;
 use crate::device::Device;
@@ -35,6 +36,9 @@ pub struct Run {
     /// The copies between host and device; `None` where nobody measured them.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub transfers: Option<Transfers>,
+    /// The runs of a pipeline; `None` where nobody measured them.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub pipeline: Option<Pipelines>,
 }
 
 /// A device as documents describe it.
@@ -100,6 +104,7 @@ impl Run {
             ceilings_date,
             cases,
             transfers: None,
+            pipeline: None,
         }
     }
 
@@ -107,6 +112,7 @@ impl Run {
     pub fn has_times(&self) -> bool {
         self.cases.iter().any(|case| case.ms.is_some())
             || self.transfers.iter().flat_map(|transfers| &transfers.copies).any(|copy| copy.ms.is_some())
+            || self.pipeline.iter().flat_map(|all| &all.runs).any(|run| run.seconds.is_some())
     }
 
     /// The records of a group.
@@ -122,7 +128,8 @@ impl Run {
     /// The names of the cases whose results were wrong.
     pub fn wrong(&self) -> Vec<String> {
         let cases = self.cases.iter().filter(|case| !case.verified).map(|case| case.name.clone());
-        cases.chain(self.transfers.iter().flat_map(Transfers::wrong)).collect()
+        let copies = self.transfers.iter().flat_map(Transfers::wrong);
+        cases.chain(copies).chain(self.pipeline.iter().flat_map(Pipelines::wrong)).collect()
     }
 
     /// A line that says where, when and with which versions it ran.

@@ -1,6 +1,8 @@
 //! The host sides of copies: slices, whole or under a layout.
 
 use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -23,8 +25,10 @@ pub struct HostSlice<'a, T> {
 /// Host memory that a copy writes: a slice in C order, or under a layout of its own. See
 /// [`HostSlice`].
 pub struct HostSliceMut<'a, T> {
-    elements: &'a mut [T],
+    /// The storage, of which this borrows only the elements of the layout.
+    elements: NonNull<[T]>,
     layout: Option<Layout>,
+    of: PhantomData<&'a mut [T]>,
 }
 
 impl<'a, T: Element> HostSlice<'a, T> {
@@ -63,13 +67,32 @@ impl<'a, T: Element> HostSliceMut<'a, T> {
             );
             return Err(Error::new(ErrorKind::Layout, context));
         }
-        Ok(Self { elements, layout: Some(layout) })
+        Ok(Self { layout: Some(layout), ..elements.into() })
     }
 
-    /// Returns the first element of the storage, valid for writes for `'a`, and its layout.
+    /// Splits an axis into the indices before `mid` and those behind, of which there may be none.
+    /// The parts share no element.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an axis that the layout has not.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Option<Self>)> {
+        let layout = self.layout.map_or_else(|| Layout::row_major(&[self.elements.len()]), Ok)?;
+        if layout.shape().get(axis).is_some_and(|&extent| extent <= mid) {
+            return Ok((Self { layout: Some(layout), ..self }, None));
+        }
+        // The layout overlaps nowhere itself, so neither do its parts.
+        let (before, behind) = layout.split_at(axis, mid)?;
+        let part = |layout| Self { elements: self.elements, layout: Some(layout), of: PhantomData };
+        Ok((part(before), Some(part(behind))))
+    }
+
+    /// Returns the first element of the storage, whose elements of the layout are valid for writes
+    /// for `'a`, and the layout.
     pub(super) fn parts(self, shape: &[usize]) -> Result<(*mut T, Layout)> {
         let layout = self.layout.map_or_else(|| whole(shape, self.elements.len()), Ok)?;
-        Ok((self.elements.as_mut_ptr(), layout))
+        Ok((self.elements.as_ptr().cast(), layout))
     }
 }
 
@@ -106,7 +129,7 @@ impl<'a, T> From<&'a [T]> for HostSlice<'a, T> {
 
 impl<'a, T> From<&'a mut [T]> for HostSliceMut<'a, T> {
     fn from(elements: &'a mut [T]) -> Self {
-        Self { elements, layout: None }
+        Self { elements: elements.into(), layout: None, of: PhantomData }
     }
 }
 
@@ -163,6 +186,11 @@ impl<'scope, T> From<Registered<'scope, T>> for HostSliceMut<'scope, T> {
         memory.into_slice().into()
     }
 }
+
+// SAFETY: it is an exclusive borrow of elements, as `&mut [T]` is.
+unsafe impl<T: Send> Send for HostSliceMut<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for HostSliceMut<'_, T> {}
 
 /// Prints no elements: reading write-combined memory is slow.
 macro_rules! debug {

@@ -12,7 +12,7 @@ use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::probe::{Access, ProbeShape, probe};
-use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch, Target};
+use warpstride::ops::{self, Elementwise, Iteration, Operands, Reduced, Reduction, Scratch, Target};
 use warpstride::roofline::peak::Peaks;
 
 use crate::backend::{Setup, cases};
@@ -22,6 +22,7 @@ use crate::permutes::device;
 cases! {
     Any elementwise_operations_are_the_hosts_bit_by_bit,
     Any operands_may_be_the_destination,
+    Any steps_are_the_hosts_fused_products_and_sums,
     Any fills_start_and_end_anywhere,
     Any sums_of_whole_numbers_are_exact,
     Any sums_are_near_those_in_double_precision_and_the_same_every_time,
@@ -109,6 +110,7 @@ pub(crate) use of_every_kind;
 /// Launches every kernel of this file, on few elements.
 pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     of_every_kind!(elementwise(device, random, &[1000]));
+    steps_of(device, random, &[1000], &[33]);
     of_every_kind!(whole_sums(device, &[5000]));
     of_every_kind!(extremes(device, random, &[33]));
     fill_parts(device, 0x1234_u16);
@@ -177,6 +179,53 @@ fn operands_may_be_the_destination(setup: &Setup) {
         unsafe { ops::elementwise_raw(&device, operation, DType::F32, -1.5, 5000, operands, handle(&device)) }.unwrap();
         let expected: Vec<f32> = numbers.iter().map(|&x| F32::compute(operation, -1.5, x, x, x)).collect();
         assert!(buffer.download().unwrap() == expected, "{operation} in place");
+    }
+}
+
+fn steps_are_the_hosts_fused_products_and_sums(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(72));
+    steps_of(&device, &mut random, &[0, 1, 7, 1000, 9001], &[0, 1, 5, 32, 100]);
+    // In place, and what a raw call refuses.
+    let mut expected = self::random::<F32>(&mut random, 5000);
+    let buffer = device.upload(&expected).unwrap();
+    let iteration = Iteration { factor: -0.75, offset: 0.1, steps: 40 };
+    let raw = |src: u64, dst: u64| {
+        // SAFETY: the buffer has 5000 elements and is downloaded after this, and what is refused
+        // does not run.
+        unsafe { ops::iterate_raw(&device, iteration, [src, dst], 5000, handle(&device)) }
+    };
+    raw(buffer.address(), buffer.address()).unwrap();
+    expected.iter_mut().for_each(|x| *x = stepped(iteration, *x));
+    assert!(buffer.download().unwrap() == expected, "in place");
+    for (src, dst) in [(0, 4), (4, 0), (0, 2), (2, 2)] {
+        let error = raw(buffer.address() + src, buffer.address() + dst).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{src} to {dst}");
+    }
+}
+
+fn stepped(Iteration { factor, offset, steps }: Iteration, x: f32) -> f32 {
+    (0..steps).fold(x, |x, _| x.mul_add(factor, offset))
+}
+
+fn steps_of(device: &Device, numbers: &mut Random, lengths: &[usize], steps: &[u32]) {
+    for &len in lengths {
+        for [start, from, _] in STARTS {
+            let (old, source) = (random::<F32>(numbers, len + 16), random::<F32>(numbers, len + 16));
+            let from_buffer = device.upload(&source).unwrap();
+            for &steps in steps {
+                let iteration = Iteration { factor: 0.9, offset: -0.3, steps };
+                let mut result = device.upload(&old).unwrap();
+                let part = |start: usize| start..start + len;
+                let src = from_buffer.view(&[len + 16]).unwrap().slice(0, part(from), 1).unwrap();
+                let dst = result.view_mut(&[len + 16]).unwrap().slice(0, part(start), 1).unwrap();
+                ops::iterate_into(0.9, -0.3, steps, src, dst, device.default_stream()).unwrap();
+                let mut expected = old.clone();
+                for i in 0..len {
+                    expected[start + i] = stepped(iteration, source[from + i]);
+                }
+                assert!(result.download().unwrap() == expected, "{steps} steps of {len} from {from} to {start}");
+            }
+        }
     }
 }
 

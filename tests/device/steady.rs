@@ -93,6 +93,7 @@ fn no_operation_into_existing_memory_can_wait(setup: &Setup) {
     check(&device, "mul_into", || ops::mul_into(2.0, &flat, &mut b, &stream));
     check(&device, "nstream_into", || ops::nstream_into(&flat, 2.0, &flat, &mut b, &stream));
     check(&device, "axpy_into", || ops::axpy_into(2.0, &flat, &mut b, &stream));
+    check(&device, "iterate_into", || ops::iterate_into(0.5, 1.0, 3, &flat, &mut b, &stream));
     check(&device, "sum_into", || ops::sum_into(&flat, None, &mut scratch, &mut one, &stream));
     check(&device, "dot_into", || ops::dot_into(&flat, &flat, &mut scratch, &mut one, &stream));
     check(&device, "softmax_into", || ops::softmax_into(&a, &mut matrix, &stream));

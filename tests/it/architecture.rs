@@ -16,6 +16,7 @@ const LEVELS: &[&[&str]] = &[
     &["ops"],
     &["interop"],
     &["pipeline"],
+    &["out_of_core"],
     &["roofline"],
     &["cli", "main"],
 ];

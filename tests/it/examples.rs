@@ -128,3 +128,38 @@ fn lesson_11_launches_a_hundred_kernels_with_one_call() {
     assert!(printed.contains("planes are right: true"), "{printed}");
     assert!(printed.contains("updated: InPlace, and planes are right: true"), "{printed}");
 }
+
+#[test]
+#[cfg(feature = "pipeline")]
+fn lesson_12_runs_every_mode() {
+    let printed = lesson("12_pipeline_modes");
+    for mode in ["blocking", "async", "streams", "graph"] {
+        let words = line(&printed, mode);
+        let slots = if mode == "blocking" { "1" } else { "6" };
+        assert_eq!((words[1], words.last()), (slots, Some(&"true")), "{printed}");
+        assert_eq!(words[2] == "0", mode != "blocking", "{printed}");
+    }
+    assert!(printed.contains("the timeline has 16 spans of work"), "{printed}");
+}
+
+#[test]
+#[cfg(feature = "pipeline")]
+fn lesson_13_goes_on_after_an_interruption() {
+    let printed = lesson("13_larger_than_the_gpu");
+    assert_eq!(printed.matches("%").count(), 4, "{printed}");
+    let budgets = printed.lines().filter(|line| line.contains(" KiB "));
+    assert!(budgets.clone().count() == 4 && budgets.clone().all(|line| line.ends_with("true")), "{printed}");
+    assert!(printed.contains("interrupted: true, and out.npy is there: false"), "{printed}");
+    assert!(printed.contains("out.npy.incomplete and out.npy.incomplete.json"), "{printed}");
+    let resumed = line(&printed, "resumed after");
+    assert!(resumed[2] != "0" && resumed.ends_with(&["right:", "true"]), "{printed}");
+}
+
+#[test]
+#[cfg(feature = "pipeline")]
+fn lesson_14_normalises_images() {
+    let printed = lesson("14_image_loader");
+    assert!(printed.contains("10 images of 24 x 32 pixels, 0 other files"), "{printed}");
+    assert!(printed.contains("3 batches, 10 images normalised"), "{printed}");
+    assert!(printed.contains("those of a CPU: true"), "{printed}");
+}

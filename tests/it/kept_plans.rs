@@ -3,8 +3,8 @@
 
 use warpstride::ops::{
     Affine, AffinePlan, Align, CastPlan, Channels, DotPlan, Elementwise, ElementwisePlan, FillPlan, InPlacePlan,
-    Indexed, IndexedPlan, MeanVariancePlan, Normalization, Operands, Phase, Reduction, ReductionPlan, Scratch,
-    SoftmaxPlan, Target, TransposePlan, Variant,
+    Indexed, IndexedPlan, IteratePlan, Iteration, MeanVariancePlan, Normalization, Operands, Phase, Reduction,
+    ReductionPlan, Scratch, SoftmaxPlan, Target, TransposePlan, Variant,
 };
 use warpstride::{Backend, DType, Device, DeviceBuffer, Layout, Result, View, ViewMut};
 
@@ -70,6 +70,9 @@ fn plans_of_contiguous_arrays_refuse_others() {
     only_on_the_planned(|src, dst, device| plan.launch(2.0, &[src], dst, device.default_stream()));
     let plan = CastPlan::new((START, DType::F32), (START, DType::F32), 12, target).unwrap();
     only_on_the_planned(|src, dst, device| plan.launch(src, dst, device.default_stream()));
+    let plan = IteratePlan::new(12, [START; 2]).unwrap();
+    let iteration = Iteration { factor: 0.5, offset: 1.0, steps: 3 };
+    only_on_the_planned(|src, dst, device| plan.launch(iteration, src, dst, device.default_stream()));
     let plan = FillPlan::new(DType::F32, 12, START).unwrap();
     let device = device();
     let mut buffer = device.zeros::<f32>(16).unwrap();

@@ -29,6 +29,8 @@ mod long;
 mod lost_copies;
 #[cfg(feature = "serde")]
 mod model;
+#[cfg(all(feature = "interp", feature = "pipeline"))]
+mod out_of_core;
 #[cfg(feature = "interp")]
 mod parked;
 mod plan;

@@ -1,13 +1,13 @@
 //! Element-wise operations on contiguous arrays, with BabelStream's names.
 
-use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams, FillParams};
+use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams, FillParams, IterateParams};
 use crate::block;
 use crate::index::span;
 use crate::index::{Index, Wide};
 use crate::thread::cache::Cache;
 use crate::thread::number::{Number, Real};
 use crate::thread::quad::Lanes;
-use crate::thread::{self, B8, Global, Quad, Word};
+use crate::thread::{self, B8, B32, Global, Quad, Word};
 
 /// The formula of an element.
 pub trait Formula {
@@ -128,4 +128,51 @@ pub unsafe fn fill(params: FillParams) {
         // SAFETY: this lane's byte.
         unsafe { value.store_global(at) };
     }
+}
+
+/// Takes a vector a thread, and an element outside of vectors, through the steps.
+///
+/// # Safety
+///
+/// See [`IterateParams`]: source and destination are allocated and aligned to an element, and the
+/// vectors of `span` to 16 bytes; no other work writes them, and the source is `dst` or does not
+/// overlap it.
+#[inline(always)]
+pub unsafe fn iterate(params: IterateParams) {
+    let lane = lane();
+    let sides = |element: u64| [params.dst, params.src].map(|at| Global::new(at).offset(4 * element));
+    if lane < params.span.quads {
+        let [dst, src] = sides(params.span.first + 4 * lane);
+        // SAFETY: a whole vector of the source.
+        let values = unsafe { thread::load_quad(src) }.map(f32::from_bits);
+        // SAFETY: this lane's vector of the destination.
+        unsafe { thread::store_quad(dst, stepped(values, &params).map(f32::to_bits)) };
+    }
+    if let Some(element) = span::single(&params.span, 4, lane) {
+        let [dst, src] = sides(element);
+        // SAFETY: an element of the source.
+        let value = f32::from_bits(unsafe { B32::load_global(src) }.low());
+        let [value] = stepped([value], &params);
+        // SAFETY: this lane's element of the destination.
+        unsafe { B32::new(value.to_bits()).store_global(dst) };
+    }
+}
+
+/// Takes values through the steps, each independent of the others.
+///
+/// A loop has three instructions beside its steps, so most steps are taken 32 in a turn: with the
+/// four values of a vector, 128 of 131 instructions compute.
+#[inline(always)]
+fn stepped<const N: usize>(mut values: [f32; N], params: &IterateParams) -> [f32; N] {
+    let (factor, offset) = (f32::from_bits(params.factor), f32::from_bits(params.offset));
+    let step = |values: [f32; N]| values.map(|value| value.fma(factor, offset));
+    for _ in 0..params.steps as u32 / 32 {
+        crate::unrolled!(_step < 32 => {
+            values = step(values);
+        });
+    }
+    for _ in 0..params.steps as u32 % 32 {
+        values = step(values);
+    }
+    values
 }

@@ -33,4 +33,21 @@ params! {
         /// The bits of the scalar as a double.
         pub scalar: u64,
     }
+
+    /// Parameters of `iterate`: `dst[i]` is `src[i]` after `steps` times `x = fma(factor, x,
+    /// offset)`.
+    pub struct IterateParams {
+        /// Device address of the first element to write.
+        pub dst: u64,
+        /// Device address of the first element to read; may be `dst`.
+        pub src: u64,
+        /// The elements.
+        pub span: Span,
+        /// The number of steps.
+        pub steps: u64,
+        /// The bits of the factor.
+        pub factor: u32,
+        /// The bits of the offset.
+        pub offset: u32,
+    }
 }

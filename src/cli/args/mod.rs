@@ -2,6 +2,7 @@
 
 mod bench;
 mod order;
+mod pipeline;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod values;
@@ -24,6 +25,7 @@ pub(super) use bench::{
     Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Permutes, Reduced, Rows,
     Rowwise, Samples, Strided, operations,
 };
+pub(super) use pipeline::Pipeline;
 #[cfg(feature = "interp")]
 use run_ptx::extents;
 #[cfg(feature = "interp")]
@@ -74,6 +76,7 @@ impl Cli {
                 axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong.to_string()))
             }
             Command::Bench(bench) => bench.check(),
+            Command::Pipeline(pipeline) => pipeline.check(),
             _ => Ok(()),
         }
     }
@@ -131,6 +134,9 @@ pub(super) enum Command {
     /// Measure copies between host and device: ordinary, pinned, registered and write-combined
     /// memory, in both directions, what page-locking costs, and frames there and back
     Transfers(Transfers),
+    /// Send frames through the device and back: blocking, on one stream, on several, and as graphs,
+    /// beside the slower of link and compute
+    Pipeline(Pipeline),
     /// Run a kernel of a PTX file, and show what it does to memory
     ///
     /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The
@@ -164,8 +170,23 @@ pub(super) struct Transpose {
     pub(super) output: PathBuf,
     /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or
     /// staggered
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["device_memory", "resume"])]
     pub(super) variant: Option<Variant>,
+    #[command(flatten)]
+    pub(super) streamed: Streamed,
+}
+
+/// How an array goes through a device that has no room for it.
+#[derive(Args)]
+pub(super) struct Streamed {
+    /// Stream the array through at most this much device memory, which takes as much host memory;
+    /// an array that does not fit the device or the host is streamed without it, too
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) device_memory: Option<usize>,
+    /// Stream the array, and go on with the result of an interrupted run, OUT.npy.incomplete, if
+    /// there is one
+    #[arg(long)]
+    pub(super) resume: bool,
 }
 
 #[derive(Args)]
@@ -180,6 +201,8 @@ pub(super) struct Permute {
     /// w'
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(super) axes: Axes,
+    #[command(flatten)]
+    pub(super) streamed: Streamed,
 }
 
 #[derive(Args)]
@@ -237,7 +260,7 @@ pub(super) struct Transfers {
 
 #[derive(Args)]
 pub(super) struct Report {
-    /// The document of `warpstride --json bench`, `compare` or `transfers`
+    /// The document of `warpstride --json bench`, `compare`, `transfers` or `pipeline`
     #[arg(value_name = "RUN.json")]
     pub(super) run: PathBuf,
     /// Write a page with everything, which needs no other file and no network

@@ -118,7 +118,7 @@ pub(super) fn castable(text: &str) -> Result<DType, String> {
     one_of(text, "casts are timed from and to", &types)
 }
 
-fn one_of(text: &str, what: &str, types: &[DType]) -> Result<DType, String> {
+pub(super) fn one_of(text: &str, what: &str, types: &[DType]) -> Result<DType, String> {
     let names = || types.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
     text.parse().ok().filter(|dtype| types.contains(dtype)).ok_or_else(|| format!("{what} {}", names()))
 }

@@ -42,6 +42,9 @@ pub struct Reader {
     shape: Vec<usize>,
     bytes: usize,
     is_fortran: bool,
+    /// Bytes before the first element.
+    #[cfg(feature = "pipeline")]
+    start: u64,
 }
 
 impl Reader {
@@ -63,7 +66,8 @@ impl Reader {
         let mut file = File::open(path).map_err(unreadable)?;
         let header = read_header(&mut file, path)?;
         let (shape, bytes) = shape_and_bytes(&header, path)?;
-        let data = metadata.len().saturating_sub(file.stream_position().map_err(unreadable)?);
+        let start = file.stream_position().map_err(unreadable)?;
+        let data = metadata.len().saturating_sub(start);
         if data < bytes {
             return refused(format!(
                 "{} is truncated: its header promises {} of data, and the file has {data}; save or copy it again",
@@ -79,7 +83,17 @@ impl Reader {
             ));
         }
         let Header { dtype, descr, fortran, .. } = header;
-        Ok(Self { file, path: path.into(), dtype, descr, shape, bytes: bytes as usize, is_fortran: fortran })
+        Ok(Self {
+            file,
+            path: path.into(),
+            dtype,
+            descr,
+            shape,
+            bytes: bytes as usize,
+            is_fortran: fortran,
+            #[cfg(feature = "pipeline")]
+            start,
+        })
     }
 
     /// The file's path.
@@ -116,6 +130,24 @@ impl Reader {
     /// Whether the file is in Fortran order: its first axis runs fastest.
     pub fn is_fortran(&self) -> bool {
         self.is_fortran
+    }
+
+    /// The open file, and the position of its first element.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn data(&self) -> (&File, u64) {
+        (&self.file, self.start)
+    }
+
+    /// Leaves out the `bytes` that come next in the file's order.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the file cannot be read. Behind its end, [`read_into`](Self::read_into) fails.
+    pub fn skip(&mut self, bytes: u64) -> Result<()> {
+        let by = i64::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof));
+        let skipped = by.and_then(|by| self.file.seek_relative(by));
+        let path = self.path.display();
+        skipped.map_err(|error| io_error(format_args!("cannot read {path}: check its disk"), error))
     }
 
     /// Fills `bytes` with those that come next in the file's order; the first call starts at the

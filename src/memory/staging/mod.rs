@@ -30,10 +30,26 @@ use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
 use self::policy::{Direction, Policy};
 use crate::driver::{Counted, Driver, DriverKind, HostKind};
+#[cfg(feature = "pipeline")]
+use crate::element::Element;
 use crate::error::Result;
 use crate::memory::host::{HostBlock, HostPool};
 use crate::stream::Stream;
 use crate::sync::lock;
+
+/// Copies elements within the host, past the caches where the processor can, for large copies whose
+/// result nobody reads soon.
+///
+/// # Panics
+///
+/// Where the lengths differ.
+#[cfg(feature = "pipeline")]
+pub(crate) fn copy_past_caches<T: Element>(src: &[T], dst: &mut [T]) {
+    assert_eq!(src.len(), dst.len(), "a copy is between slices of one length");
+    // SAFETY: both slices have these bytes, of elements without padding, and an exclusive borrow
+    // overlaps no other.
+    unsafe { host_copy::copy_past_caches(src.as_ptr().cast(), dst.as_mut_ptr().cast(), size_of_val(src)) };
+}
 
 /// The staging engine of a device.
 pub(crate) struct Staging {

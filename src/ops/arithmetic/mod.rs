@@ -2,6 +2,7 @@
 
 pub(super) mod elementwise;
 pub(super) mod fill;
+pub(super) mod iterate;
 pub(super) mod reduce;
 pub(super) mod rowwise;
 

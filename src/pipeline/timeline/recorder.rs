@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::stream::{Event, Stream};
 use crate::sync::lock;
 
-/// From this time on the start of an upload is the next anchor: an `f32` of milliseconds has steps of less
-/// than 0.1 us up to here.
+/// From this time on the start of an upload is the next anchor: an `f32` of milliseconds has steps
+/// of less than 0.1 us up to here.
 const MOST_FROM_ANCHOR_US: f64 = 1e6;
 
 /// The clock of a run, and the spans of its last batches.

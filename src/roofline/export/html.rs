@@ -7,6 +7,7 @@ use super::svg::{self, Chart};
 use crate::error::Result;
 use crate::roofline::model::DeviceModel;
 use crate::roofline::peak::Peaks;
+use crate::roofline::pipelines::WORDS;
 use crate::roofline::record::Group;
 use crate::roofline::run::Run;
 use crate::roofline::table::{CASE, Table, number};
@@ -68,6 +69,13 @@ pub fn page(run: &Run) -> Result<String> {
                     @for chart in charts.iter().filter(|chart| chart.name == "transfers") { (figure(chart)) }
                     (table(&transfers.pinning_table()))
                     (table(&transfers.frames_table()))
+                }
+                @if let Some(all) = &run.pipeline {
+                    h2 { "Pipeline" }
+                    p.note { (all.heading()) }
+                    (table(&all.table()))
+                    @if run.has_times() { p.note { (WORDS) } }
+                    @for chart in charts.iter().filter(|chart| chart.name.starts_with("pipeline")) { (figure(chart)) }
                 }
                 (words(run))
             }

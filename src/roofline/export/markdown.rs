@@ -14,6 +14,9 @@ pub fn markdown(run: &Run) -> String {
         text += &format!("\n## Transfers\n\n{}\n", transfers.link_line());
         text.extend(tables.iter().map(|of| format!("\n{}", table(of))));
     }
+    if let Some(all) = &run.pipeline {
+        text += &format!("\n## Pipeline\n\n{}\n\n{}", escaped(&all.heading()), table(&all.table()));
+    }
     text
 }
 

@@ -3,10 +3,12 @@
 //!
 //! There is no common trait: JSON is also read, and SVG is several files.
 
+pub mod chrome;
 pub mod csv;
 pub mod html;
 pub mod json;
 pub mod markdown;
+mod pipelines;
 pub mod svg;
 pub mod text;
 

@@ -5,6 +5,7 @@ use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::pipelines;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::roofline::peak::{Peaks, Warm};
 use crate::roofline::record::{Group, Record};
@@ -12,19 +13,19 @@ use crate::roofline::run::Run;
 use crate::roofline::transfers::{Direction, HostSide, Transfer, Transfers};
 
 /// Pixels of a chart.
-const SIZE: (u32, u32) = (920, 460);
+pub(super) const SIZE: (u32, u32) = (920, 460);
 /// Pixels of a bar with the space below it, and of the frame around all bars.
 const BAR: u32 = 24;
 const FRAME: u32 = 90;
 /// Most bars of a chart.
 const MOST_BARS: usize = 500;
 
-const READ: RGBColor = RGBColor(31, 119, 180);
-const WRITE: RGBColor = RGBColor(214, 90, 49);
-const COPY: RGBColor = RGBColor(46, 139, 87);
-const GREY: RGBColor = RGBColor(110, 118, 130);
-const PURPLE: RGBColor = RGBColor(128, 72, 160);
-const OCHRE: RGBColor = RGBColor(200, 150, 20);
+pub(super) const READ: RGBColor = RGBColor(31, 119, 180);
+pub(super) const WRITE: RGBColor = RGBColor(214, 90, 49);
+pub(super) const COPY: RGBColor = RGBColor(46, 139, 87);
+pub(super) const GREY: RGBColor = RGBColor(110, 118, 130);
+pub(super) const PURPLE: RGBColor = RGBColor(128, 72, 160);
+pub(super) const OCHRE: RGBColor = RGBColor(200, 150, 20);
 
 /// A chart and the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +70,12 @@ pub fn charts(run: &Run) -> Result<Vec<Chart>> {
     if let Some(transfers) = run.transfers.as_ref().filter(|all| all.copies.iter().any(|copy| copy.gbps.is_some())) {
         chart("transfers", "Speed of copies between host and device by their bytes", self::transfers(transfers)?);
     }
+    charts.extend(run.pipeline.iter().map(pipelines::charts).collect::<Result<Vec<_>>>()?.into_iter().flatten());
     Ok(charts)
 }
 
 /// Says that a chart cannot be drawn.
-fn failed(error: impl std::fmt::Display) -> Error {
+pub(super) fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("a chart of this run cannot be drawn: {error}; is the file whole?"))
 }
 
@@ -84,10 +86,10 @@ fn check(values: impl IntoIterator<Item = f64>) -> Result<()> {
 }
 
 /// A chart in the making.
-type Context<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+pub(super) type Context<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
 
 /// Adds a line and its entry in the legend.
-fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
+pub(super) fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
     chart: &mut Context<'_, '_, X, Y>,
     points: impl IntoIterator<Item = (f64, f64)>,
     style: ShapeStyle,
@@ -103,7 +105,7 @@ fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
 }
 
 /// Puts the legend into a corner.
-fn legend<'a, 'b: 'a, X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
+pub(super) fn legend<'a, 'b: 'a, X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
     chart: &mut Context<'a, 'b, X, Y>,
     corner: SeriesLabelPosition,
 ) -> Result<()> {

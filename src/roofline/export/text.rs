@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use super::NO_TIMES;
 use crate::error::counted;
 use crate::roofline::compare::{Change, THRESHOLD, Verdict};
+use crate::roofline::pipelines;
 use crate::roofline::record::{Milliseconds, Record};
 use crate::roofline::run::Run;
 use crate::roofline::table::{CASE, Table, number};
@@ -38,6 +39,10 @@ pub fn run(run: &Run) -> String {
     }
     if let Some(transfers) = &run.transfers {
         text += &self::transfers(transfers);
+    }
+    if let Some(all) = &run.pipeline {
+        text += &format!("\nPipeline\n{}\n{}\n", all.heading(), all.table());
+        text += &if run.has_times() { format!("{}\n", pipelines::WORDS) } else { String::new() };
     }
     if !run.has_times() {
         text += &format!("{NO_TIMES}\n");

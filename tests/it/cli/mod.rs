@@ -12,16 +12,22 @@ mod failures;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
 mod npy_headers;
+#[cfg(all(target_os = "linux", feature = "cuda", feature = "interp"))]
+mod nvtx;
 #[cfg(feature = "interp")]
 mod options;
 #[cfg(all(unix, feature = "interp"))]
 mod outputs;
 mod permute;
 #[cfg(feature = "interp")]
+mod pipeline;
+#[cfg(feature = "interp")]
 mod ptx_forms;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod report;
+#[cfg(feature = "interp")]
+mod streamed;
 mod transfers;
 mod transpose;
 mod usage;

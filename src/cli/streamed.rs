@@ -1,0 +1,79 @@
+//! Arrays that go through a device tile by tile, because they or their results have no room there.
+
+use anyhow::Result;
+use warpstride::device::Device;
+use warpstride::driver::DriverKind;
+use warpstride::io::{Destination, DestinationKind, npy};
+use warpstride::out_of_core::{self, Options, Summary};
+
+use super::permute::Work;
+use super::{args, ensure_room};
+
+/// What was done, for a document.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) kernel: Option<&'static str>,
+    pub(super) device_memory: Option<usize>,
+    pub(super) tiles: Option<u64>,
+    pub(super) resumed_tiles: Option<u64>,
+}
+
+/// An array that went through the device as a whole.
+impl From<Option<&'static str>> for Done {
+    fn from(kernel: Option<&'static str>) -> Self {
+        Self { kernel, ..Self::default() }
+    }
+}
+
+impl From<Summary> for Done {
+    fn from(done: Summary) -> Self {
+        Self {
+            kernel: done.kernel,
+            device_memory: Some(done.device_memory),
+            tiles: Some(done.tiles),
+            resumed_tiles: Some(done.resumed_tiles),
+        }
+    }
+}
+
+/// Whether an array is to be streamed, or has to be.
+pub(super) fn is_needed(
+    options: &args::Streamed,
+    source: &npy::Reader,
+    target: &Destination,
+    device: &Device,
+) -> Result<bool> {
+    if options.device_memory.is_some() || options.resume {
+        return Ok(true);
+    }
+    // A stream takes its bytes in order, and so the whole result must be there.
+    if target.kind() != DestinationKind::File {
+        return Ok(false);
+    }
+    let (free, _) = device.driver().memory()?;
+    // What other programs have taken of the host's memory says nothing of the software GPU's.
+    let fits_device = device.info().kind == DriverKind::Soft || 2 * source.bytes() as u128 <= u128::from(free);
+    Ok(!fits_device || ensure_room(source.bytes(), 1, &[(device, 2)]).is_err())
+}
+
+/// Streams an array with its axes in another order.
+pub(super) fn run(
+    options: &args::Streamed,
+    source: &npy::Reader,
+    axes: &[usize],
+    target: &Destination,
+    work: &Work<'_>,
+) -> Result<Done> {
+    let bar = work.output.progress_in_bytes(source.bytes() as u64);
+    bar.doing(work.doing);
+    let progress = |bytes| bar.advance(bytes);
+    // Whoever gives a budget knows the host's memory better than the host may say.
+    work.device.set_pinned_limit(usize::MAX);
+    let options = Options {
+        device_memory: options.device_memory,
+        resume: options.resume,
+        progress: Some(&progress),
+        ..Options::default()
+    };
+    Ok(out_of_core::permute_file(work.device, source, axes, target, options)?.into())
+}

@@ -1,0 +1,212 @@
+//! Takes every element through a number of fused products and sums: arithmetic of any intensity.
+
+use std::fmt;
+
+use crate::abi::{ITERATE, IterateParams, Key};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::DType;
+use crate::error::{Result, counted};
+use crate::launch_shape::LaunchShape;
+use crate::ops::arithmetic::elementwise::shape;
+use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
+use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
+use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
+use crate::ops::units::VECTOR;
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// A number of steps `x = fma(factor, x, offset)`, each rounded once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Iteration {
+    /// The factor of each step.
+    pub factor: f32,
+    /// The offset of each step.
+    pub offset: f32,
+    /// The number of steps; 0 copies.
+    pub steps: u32,
+}
+
+/// Queues `steps` times `x = fma(factor, x, offset)` on every element of `src` into `dst`, on
+/// `stream`. Reads and writes `n` elements, and computes `2 n steps` floating-point operations: a
+/// model of chosen arithmetic intensity, `steps / 4` operations for each byte that moves.
+///
+/// Each step is rounded once, so [`f32::mul_add`] on a CPU gives the same bits.
+///
+/// # Errors
+///
+/// `Layout` if the shapes differ or an operand does not lie in C order without gaps;
+/// `InvalidArgument` if the operands and the stream are not on one device; else the driver's error.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let numbers = device.array(&[3], &[0.0_f32, 1.0, 2.0])?;
+/// let mut result = device.alloc_array::<f32>(&[3])?;
+/// warpstride::ops::iterate_into(0.5, 1.0, 2, &numbers, &mut result, device.default_stream())?;
+/// assert_eq!(result.to_vec()?, [1.5, 1.75, 2.0]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub fn iterate_into<'a>(
+    factor: f32,
+    offset: f32,
+    steps: u32,
+    src: impl Into<View<'a, f32>>,
+    dst: impl Into<ViewMut<'a, f32>>,
+    stream: &Stream,
+) -> Result<()> {
+    let (src, dst) = (src.into(), dst.into());
+    check_shapes(src.layout(), dst.layout())?;
+    let starts = [phase(&Operand::read("source", &src))?, phase(&Operand::written("destination", &dst))?];
+    IteratePlan::new(dst.len() as u64, starts)?.launch(Iteration { factor, offset, steps }, src, dst, stream)
+}
+
+/// Queues [`iterate_into`] on `len` elements at the addresses of source and destination.
+///
+/// # Errors
+///
+/// `InvalidArgument` if an address is not a multiple of 4, or the source overlaps the destination
+/// without being it; else the driver's error.
+///
+/// # Safety
+///
+/// The raw contract of [`ops`](crate::ops#the-raw-contract). The source may be the destination.
+pub unsafe fn iterate_raw(
+    device: &Device,
+    iteration: Iteration,
+    [src, dst]: [u64; 2],
+    len: u64,
+    stream: StreamHandle,
+) -> Result<()> {
+    let plan = IteratePlan::new(len, [src, dst].map(Phase::of))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, iteration, [src, dst], stream) }
+}
+
+/// A plan of [`iterate_into`]. The length and the starts decide it; a launch adds the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IteratePlan {
+    src: Contiguous,
+    dst: Contiguous,
+    step: AtMostOne<IterateParams>,
+}
+
+impl Placed for IterateParams {
+    type Operands = (Iteration, [u64; 2]);
+
+    fn at(self, (Iteration { factor, offset, steps }, [src, dst]): Self::Operands) -> Self {
+        Self { src, dst, steps: steps.into(), factor: factor.to_bits(), offset: offset.to_bits(), ..self }
+    }
+}
+
+impl IteratePlan {
+    /// Plans the steps of `len` elements, with the starts of source and destination.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if a start is not a multiple of an element.
+    pub fn new(len: u64, [src, dst]: [Phase; 2]) -> Result<Self> {
+        let span = span(len, DType::F32.width() as u64, &[src, dst]);
+        let params = IterateParams { dst: 0, src: 0, span, steps: 0, factor: 0, offset: 0 };
+        let shape = shape(lanes(&span, VECTOR as u64 / DType::F32.width() as u64).max(1));
+        let step = Step { entry: ITERATE.get(Key::ONLY), shape, params };
+        Ok(Self {
+            src: Contiguous::new("source", DType::F32, len, src)?,
+            dst: Contiguous::new("destination", DType::F32, len, dst)?,
+            step: AtMostOne((len > 0).then_some(step)),
+        })
+    }
+
+    /// Queues the steps of `src` into `dst` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// As [`iterate_into`]; `Layout` also if an operand does not match the plan.
+    pub fn launch<'a>(
+        &self,
+        iteration: Iteration,
+        src: impl Into<View<'a, f32>>,
+        dst: impl Into<ViewMut<'a, f32>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
+        check_shapes(src.layout(), dst.layout())?;
+        let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
+        let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
+        queue([from, to], stream, |device, [src, dst], stream| {
+            // SAFETY: the views have the planned number of contiguous elements, within live
+            // buffers; the destination is borrowed exclusively, so the source does not overlap it;
+            // `queue` orders other work.
+            unsafe { self.place(device, iteration, [src + starts[0], dst + starts[1]], stream) }
+        })
+    }
+
+    /// Queues the steps of elements at the addresses of source and destination.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if an operand does not start as planned, or the source overlaps the
+    /// destination without being it; else the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`iterate_raw`].
+    pub unsafe fn launch_raw(
+        &self,
+        device: &Device,
+        iteration: Iteration,
+        [src, dst]: [u64; 2],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        self.src.check_address("source", src)?;
+        self.dst.check_address("destination", dst)?;
+        check_same_or_apart(["source", "destination"], src, dst, self.dst.bytes())?;
+        // SAFETY: as the caller promises; both operands start as planned, and the source is the
+        // destination or shares no byte with it.
+        unsafe { self.place(device, iteration, [src, dst], stream) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`iterate_raw`], for operands that start as planned, with the source the destination or
+    /// without a common byte.
+    unsafe fn place(
+        &self,
+        device: &Device,
+        iteration: Iteration,
+        operands: [u64; 2],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        // SAFETY: the shape has a lane for every vector and every other element; the rest as the
+        // caller promises.
+        unsafe { self.step.launch(device, (iteration, operands), stream) }
+    }
+}
+
+impl Plan for IteratePlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.step.entry()
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        self.step.shape()
+    }
+
+    fn launches(&self) -> u64 {
+        self.step.count()
+    }
+
+    fn explain(&self) -> Explanation {
+        let why = self.step.reason(|params| reason(&params.span));
+        Explanation::of(self, why, self.src.bytes(), self.dst.bytes())
+    }
+}
+
+impl fmt::Display for IteratePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.step.write(f, counted(self.dst.len, "element"))
+    }
+}

@@ -1,0 +1,325 @@
+//! The images of a folder: PNG and JPEG by the crate `image`, and arrays of NumPy.
+
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use image::imageops::{self, FilterType};
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
+
+use crate::element::DType;
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::io::npy;
+
+/// The channels of a frame: red, green and blue.
+const CHANNELS: usize = 3;
+/// Most pixels of a side, and most bytes of an image and of a file. A hostile file may claim more
+/// than any memory has.
+const MAX_SIDE: usize = 1 << 15;
+const MAX_BYTES: u64 = 1 << 30;
+const MAX_FILE: u64 = 1 << 28;
+
+/// The images of a folder as frames of one size, in the order of the files' names: `.png`, `.jpg`,
+/// `.jpeg`, and `.npy` with `u8` elements of shape H, W, 3 or N, H, W, 3. Other files are skipped,
+/// and so are folders.
+///
+/// Frames are red, green and blue bytes, H x W x 3. Transparency is dropped, 16-bit images are
+/// rounded to bytes, and the orientation that a camera notes is ignored.
+#[derive(Debug)]
+pub struct Images {
+    files: Vec<Source>,
+    frames: u64,
+    height: usize,
+    width: usize,
+    /// Whether images of other sizes are resized.
+    resizes: bool,
+    skipped: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    /// The number of its first frame.
+    first: u64,
+    /// The extents of an array's frames; `None` for an image file.
+    array: Option<[usize; 2]>,
+}
+
+impl Images {
+    /// Looks through a folder. Only headers are read: of arrays, and of the first image. Frames
+    /// have the given height and width, or those of the first image.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the folder cannot be read or has no images, or a header is broken;
+    /// `InvalidArgument` if the height or the width is 0 or more than 32768, or an array is not one
+    /// of images.
+    ///
+    /// ```
+    /// use warpstride::pipeline::frames::Images;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// image::RgbImage::from_pixel(4, 2, image::Rgb([9, 8, 7])).save(folder.path().join("a.png"))?;
+    /// let images = Images::open(folder.path(), None)?;
+    /// assert_eq!((images.frames(), images.shape()), (1, [2, 4, 3]));
+    /// let mut frame = [0; 2 * 4 * 3];
+    /// images.fill(0, &mut frame)?;
+    /// assert_eq!(frame[..6], [9, 8, 7, 9, 8, 7]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(folder: &Path, size: Option<[usize; 2]>) -> Result<Self> {
+        if let Some([height, width]) = size {
+            check_size(height, width).map_err(|why| Error::new(ErrorKind::InvalidArgument, why))?;
+        }
+        let (mut files, mut frames, mut skipped) = (Vec::new(), 0, Vec::new());
+        for path in listed(folder)? {
+            let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+            let is_file = path.is_file();
+            match extension.as_deref() {
+                Some("png" | "jpg" | "jpeg") if is_file => {
+                    files.push(Source { path, first: frames, array: None });
+                    frames += 1;
+                }
+                Some("npy") if is_file => {
+                    let (count, extents) = stack(&npy::Reader::open(&path)?)?;
+                    if count > 0 {
+                        files.push(Source { path, first: frames, array: Some(extents) });
+                        frames += count;
+                    }
+                }
+                _ => skipped.push(path),
+            }
+        }
+        let Some(first) = files.first() else {
+            return refused(format!(
+                "{} has no images; name a folder with .png, .jpg, .jpeg or .npy files",
+                folder.display()
+            ));
+        };
+        let [height, width] = size.map_or_else(|| first.size(), Ok)?;
+        Ok(Self { files, frames, height, width, resizes: size.is_some(), skipped })
+    }
+
+    /// Returns the number of frames.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Returns the extents of a frame: height, width, and 3 channels.
+    pub fn shape(&self) -> [usize; 3] {
+        [self.height, self.width, CHANNELS]
+    }
+
+    /// Returns the number of elements of a frame.
+    pub fn elements(&self) -> usize {
+        self.height * self.width * CHANNELS
+    }
+
+    /// Returns what the folder has beside images, sorted by name.
+    pub fn skipped(&self) -> &[PathBuf] {
+        &self.skipped
+    }
+
+    /// Reads a frame. Any number of threads may read frames at once.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if its file cannot be read or is broken or too large; `InvalidArgument` if it has
+    /// another size than the first image, there is no frame of this number, or `frame` does not
+    /// have the elements of one.
+    pub fn fill(&self, number: u64, frame: &mut [u8]) -> Result<()> {
+        if number >= self.frames || frame.len() != self.elements() {
+            let (frames, elements) = (counted(self.frames, "frame"), counted(self.elements(), "element"));
+            let sentence = format!(
+                "there are {frames} of {elements}, and frame {number} of {} was asked for; ask for another",
+                frame.len()
+            );
+            return Err(Error::new(ErrorKind::InvalidArgument, sentence));
+        }
+        let file = &self.files[self.files.partition_point(|file| file.first <= number) - 1];
+        match file.array {
+            Some(extents) => self.fill_from_array(file, extents, number - file.first, frame),
+            None => self.fill_from_image(file, frame),
+        }
+    }
+
+    fn fill_from_array(&self, file: &Source, [height, width]: [usize; 2], index: u64, frame: &mut [u8]) -> Result<()> {
+        let is_same = self.check_or_resize(file, [height, width])?;
+        let mut reader = npy::Reader::open(&file.path)?;
+        if stack(&reader)?.1 != [height, width] {
+            return refused(format!("{} changed while it was read; try again", file.path.display()));
+        }
+        let bytes = height * width * CHANNELS;
+        reader.skip(index * bytes as u64)?;
+        if is_same {
+            return reader.read_into(frame);
+        }
+        let mut pixels = room(file, bytes)?;
+        reader.read_into(&mut pixels)?;
+        let image = RgbImage::from_raw(width as u32, height as u32, pixels).expect("the bytes are those of the image");
+        self.resize(&image, frame);
+        Ok(())
+    }
+
+    fn fill_from_image(&self, file: &Source, frame: &mut [u8]) -> Result<()> {
+        let decoder = file.decoder()?;
+        let size = file.check_dimensions(&decoder)?;
+        let is_same = self.check_or_resize(file, size)?;
+        let broken = |error| file.broken(error);
+        // The usual image goes straight into the frame.
+        if is_same && decoder.color_type() == image::ColorType::Rgb8 {
+            return decoder.read_image(frame).map_err(broken);
+        }
+        let image = DynamicImage::from_decoder(decoder).map_err(broken)?.into_rgb8();
+        if is_same {
+            frame.copy_from_slice(image.as_raw());
+        } else {
+            self.resize(&image, frame);
+        }
+        Ok(())
+    }
+
+    /// Whether an image has the frames' size; fails where it must.
+    fn check_or_resize(&self, file: &Source, [height, width]: [usize; 2]) -> Result<bool> {
+        let is_same = [height, width] == [self.height, self.width];
+        if is_same || self.resizes {
+            return Ok(is_same);
+        }
+        let sentence = format!(
+            "{} has {height} x {width} pixels and the first image has {} x {}; give all one size, or name a size to resize them \
+             to (--size H,W)",
+            file.path.display(),
+            self.height,
+            self.width
+        );
+        Err(Error::new(ErrorKind::InvalidArgument, sentence))
+    }
+
+    fn resize(&self, image: &RgbImage, frame: &mut [u8]) {
+        // Bilinear, with all pixels that a new one covers.
+        let resized = imageops::resize(image, self.width as u32, self.height as u32, FilterType::Triangle);
+        frame.copy_from_slice(resized.as_raw());
+    }
+}
+
+impl Source {
+    /// Returns the height and the width of its frames.
+    fn size(&self) -> Result<[usize; 2]> {
+        match self.array {
+            Some(extents) => Ok(extents),
+            None => self.check_dimensions(&self.decoder()?),
+        }
+    }
+
+    /// Reads the file, as far as any image file goes, and its header.
+    fn decoder(&self) -> Result<impl ImageDecoder + use<>> {
+        let path = self.path.display();
+        let unreadable = |error| {
+            Error::new(ErrorKind::Io, format!("cannot read {path}: check the path and its permissions: {error}"))
+        };
+        let mut bytes = Vec::new();
+        File::open(&self.path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+        if bytes.len() as u64 > MAX_FILE {
+            return refused(format!("{path} has more than {} MiB; save a smaller image", MAX_FILE >> 20));
+        }
+        let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(unreadable)?;
+        let mut limits = Limits::default();
+        limits.max_alloc = Some(MAX_BYTES);
+        reader.limits(limits);
+        reader.into_decoder().map_err(|error| self.broken(error))
+    }
+
+    /// Returns height and width of an image, before anything is allocated for it.
+    fn check_dimensions(&self, decoder: &impl ImageDecoder) -> Result<[usize; 2]> {
+        let (width, height) = decoder.dimensions();
+        let [height, width] = [height as usize, width as usize];
+        let sizes = check_size(height, width).and_then(|()| {
+            let bytes = decoder.total_bytes();
+            if bytes <= MAX_BYTES {
+                Ok(())
+            } else {
+                Err(format!("an image of {} is too large", counted(bytes, "byte")))
+            }
+        });
+        match sizes {
+            Ok(()) => Ok([height, width]),
+            Err(why) => refused(format!("cannot take {}: {why}; save a smaller image", self.path.display())),
+        }
+    }
+
+    fn broken(&self, error: impl Display) -> Error {
+        let path = self.path.display();
+        Error::new(
+            ErrorKind::Io,
+            format!("{path} is not a whole PNG or JPEG image; save it again or remove it: {error}"),
+        )
+    }
+}
+
+/// Returns the paths in a folder, sorted.
+fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>());
+    let mut paths = entries.map_err(|error| {
+        let folder = folder.display();
+        Error::new(ErrorKind::Io, format!("cannot list {folder}: check that it is a folder that may be read: {error}"))
+    })?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Returns the number of frames of an array, and their height and width.
+fn stack(array: &npy::Reader) -> Result<(u64, [usize; 2])> {
+    let (count, height, width) = match *array.shape() {
+        [height, width, CHANNELS] => (1, height, width),
+        [count, height, width, CHANNELS] => (count, height, width),
+        _ => (0, 0, 0),
+    };
+    let path = array.path().display();
+    if height == 0 || width == 0 || array.dtype() != DType::U8 || array.is_fortran() {
+        let sentence = format!(
+            "{path} has {:?} elements of {} in {} order, and images are u8 elements of H, W, 3 or N, H, W, 3 in C order; save \
+             it so, or remove it",
+            array.shape(),
+            array.type_name(),
+            if array.is_fortran() { "Fortran" } else { "C" }
+        );
+        return Err(Error::new(ErrorKind::InvalidArgument, sentence));
+    }
+    check_size(height, width).or_else(|why| refused(format!("cannot take {path}: {why}; save smaller images")))?;
+    Ok((count as u64, [height, width]))
+}
+
+fn check_size(height: usize, width: usize) -> std::result::Result<(), String> {
+    let fits = |side| (1..=MAX_SIDE).contains(&side);
+    let bytes = (height as u64).saturating_mul(width as u64).saturating_mul(CHANNELS as u64);
+    if fits(height) && fits(width) && bytes <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(format!(
+        "an image of {height} x {width} pixels is not one of 1 to {MAX_SIDE} a side and {} MiB at most",
+        MAX_BYTES >> 20
+    ))
+}
+
+/// Returns room for an image.
+fn room(file: &Source, bytes: usize) -> Result<Vec<u8>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes).map_err(|_| {
+        let path = file.path.display();
+        Error::new(
+            ErrorKind::OutOfMemory,
+            format!("the host has no room for {path}, {}; save smaller images", counted(bytes, "byte")),
+        )
+    })?;
+    room.resize(bytes, 0);
+    Ok(room)
+}
+
+fn refused<T>(sentence: String) -> Result<T> {
+    Err(Error::new(ErrorKind::Io, sentence))
+}
+
+#[cfg(test)]
+mod tests;

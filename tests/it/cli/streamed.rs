@@ -1,0 +1,155 @@
+//! `transpose` and `permute` through less device memory than the array has. `tests/it/out_of_core`
+//! has the values; here are the options, the documents, and programs that are ended.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+
+use serde_json::Value;
+
+use super::{Folder, Run, command, npy, npy_with_header, warpstride};
+
+/// The words of a streamed command on the folder's files.
+fn words(folder: &Folder, line: &[&str]) -> Vec<OsString> {
+    let (input, output) = (folder.path("in.npy"), folder.path("new.npy"));
+    let (name, options) = line.split_first().expect("a command");
+    let mut words: Vec<OsString> = ["--json", "--device", "soft", name].map(Into::into).into();
+    words.extend([input.into(), output.into()]);
+    words.extend(options.iter().map(Into::into));
+    words
+}
+
+fn run(folder: &Folder, line: &[&str]) -> Run {
+    warpstride(words(folder, line))
+}
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()[0]).collect()
+}
+
+/// The file of a command without the options, and of the same command with them.
+#[track_caller]
+fn check(folder: &Folder, line: &[&str], memory: &str) -> Value {
+    let whole = run(folder, line).succeeded().json();
+    let members = ["device_memory", "tiles", "resumed_tiles"].map(|member| &whole[member]);
+    assert_eq!(members, [&Value::Null; 3], "{whole}");
+    let expected = fs::read(folder.path("new.npy")).expect("the result");
+    fs::remove_file(folder.path("new.npy")).expect("removing it");
+    let document = run(folder, &[line, &["--device-memory", memory]].concat()).succeeded().json();
+    assert!(fs::read(folder.path("new.npy")).expect("the result") == expected, "{line:?} in {memory}");
+    assert_eq!(folder.names(), ["in.npy", "new.npy", "out.npy"]);
+    assert_eq!(document["device_memory"].to_string(), memory);
+    assert_eq!(document["resumed_tiles"], 0);
+    for member in ["shape", "dtype", "axes", "input", "output"] {
+        assert_eq!(document[member], whole[member], "{member}");
+    }
+    document
+}
+
+#[test]
+fn files_are_those_of_the_whole_array() {
+    for (descr, width) in [("|b1", 1), (">i2", 2), ("<f4", 4), ("<u8", 8), ("<c16", 16)] {
+        let folder = Folder::with_input(&npy(descr, "(40, 70)", &bytes(2800 * width)));
+        let memory = (12 * width * 300).to_string();
+        let document = check(&folder, &["transpose"], &memory);
+        assert!(document["tiles"].as_u64() >= Some(10), "{document}");
+        assert!(document["kernel"].is_string(), "{document}");
+    }
+    let folder = Folder::with_input(&npy("<f4", "(7, 8, 9, 5)", &bytes(7 * 8 * 9 * 5 * 4)));
+    check(&folder, &["permute", "--axes", "2,0,3,1"], "10000");
+    check(&folder, &["permute", "--axes", "abcd->dbca"], "1000");
+    let header = "{'descr': '<i2', 'fortran_order': True, 'shape': (20, 30, 20), }";
+    let folder = Folder::with_input(&npy_with_header(header, &bytes(24_000)));
+    check(&folder, &["permute", "--axes", "0,1,2"], "12000");
+    let folder = Folder::with_input(&npy("<f4", "(3, 0)", b""));
+    assert_eq!(check(&folder, &["transpose"], "1000")["tiles"], 0);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
+    for options in [&["--device-memory", "0"][..], &["--device-memory", "1G"], &["--device-memory"]] {
+        assert_eq!(run(&folder, &[&["transpose"], options].concat()).code, Some(2), "{options:?}");
+    }
+    for options in [&["--device-memory", "1000"][..], &["--resume"]] {
+        let run = run(&folder, &[&["transpose", "--variant", "tiled"], options].concat());
+        assert!(run.code == Some(2) && run.stderr.contains("cannot be used with"), "{}", run.stderr);
+    }
+    let said = run(&folder, &["transpose", "--device-memory", "47"]).stderr;
+    assert!(said.contains("47 bytes") && said.contains("at least 48"), "{said}");
+    folder.is_untouched();
+}
+
+#[test]
+#[cfg(unix)]
+fn a_stream_takes_no_tiles() {
+    let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
+    let words = ["--device", "soft", "transpose", "--device-memory", "1000"].map(OsStr::new);
+    let input = folder.path("in.npy");
+    let run = warpstride(words.into_iter().chain([input.as_os_str(), "/dev/stdout".as_ref()]));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert!(run.stderr.contains("standard output is a stream"), "{}", run.stderr);
+}
+
+#[test]
+fn an_interrupted_result_is_neither_replaced_nor_lost() {
+    let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
+    fs::write(folder.path("new.npy.incomplete"), b"some bytes").expect("room");
+    let refused = run(&folder, &["transpose", "--device-memory", "1000"]);
+    for part in ["new.npy.incomplete is there", "pass `--resume`", "remove it"] {
+        assert!(refused.stderr.contains(part), "{part:?} is not in {}", refused.stderr);
+    }
+    assert_eq!(refused.code, Some(1));
+    assert_eq!(fs::read(folder.path("new.npy.incomplete")).expect("it"), b"some bytes");
+    let document = run(&folder, &["transpose", "--resume"]).succeeded().json();
+    assert_eq!((&document["tiles"], &document["resumed_tiles"]), (&1.into(), &0.into()));
+    assert_eq!(folder.names(), ["in.npy", "new.npy", "out.npy"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_disk_without_room_is_an_error_before_any_work() {
+    let folder = Folder::with_input(&npy("<f4", "(1000, 10)", &[7; 40_000]));
+    let script = "ulimit -f 1 && exec \"$0\" --device soft transpose in.npy new.npy --device-memory 100000";
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", script, env!("CARGO_BIN_EXE_warpstride")]).current_dir(folder.path(""));
+    let run = shell.output().expect("a shell");
+    let said = String::from_utf8(run.stderr).expect("text");
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write") && said.contains("has room for 40128 bytes"), "{said}");
+    folder.is_untouched();
+}
+
+#[test]
+#[cfg(unix)]
+fn a_program_that_is_killed_leaves_what_a_later_one_goes_on_with() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::time::{Duration, Instant};
+
+    let folder = Folder::with_input(&npy("<f4", "(2048, 1536)", &bytes(12 << 20)));
+    // Many small tiles, so that it takes some seconds.
+    let line = ["transpose", "--device-memory", "12000"];
+    run(&folder, &["transpose"]).succeeded();
+    let expected = fs::read(folder.path("new.npy")).expect("the result");
+    fs::remove_file(folder.path("new.npy")).expect("removing it");
+    for (signal, number) in [("KILL", 9), ("TERM", 15)] {
+        let mut child = command(words(&folder, &[&line, &["--resume"][..]].concat())).spawn().expect("a child");
+        let (start, journal) = (Instant::now(), folder.path("new.npy.incomplete.json"));
+        // As soon as something is on the disk that is worth a journal.
+        let before = fs::read(&journal).ok();
+        let is_later = |text: &Vec<u8>| Some(text) != before.as_ref() && !text.ends_with(b"\"done\": 0\n}\n");
+        while !fs::read(&journal).is_ok_and(|text| is_later(&text)) {
+            assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().expect("it").is_none(), "{signal}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let sent = std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill").success());
+        assert_eq!(child.wait().expect("its end").signal(), Some(number));
+        // KILL may leave the next journal.
+        let names = folder.names().into_iter().filter(|name| !name.starts_with(".warpstride-"));
+        assert!(names.eq(["in.npy", "new.npy.incomplete", "new.npy.incomplete.json", "out.npy"]), "{signal}");
+    }
+    let document = run(&folder, &[&line, &["--resume"][..]].concat()).succeeded().json();
+    assert!(document["resumed_tiles"].as_u64() > Some(0), "{document}");
+    assert!(fs::read(folder.path("new.npy")).expect("the result") == expected);
+    assert!(!folder.path("new.npy.incomplete").exists() && !folder.path("new.npy.incomplete.json").exists());
+}
