@@ -3,6 +3,8 @@
 mod alloc;
 mod args;
 mod bench;
+#[cfg(feature = "interp")]
+mod check;
 mod cold_runs;
 mod compare;
 mod completions;
@@ -177,12 +179,16 @@ fn typed(words: impl fmt::Display) -> String {
 
 /// Names the kind of a failure, for programs.
 fn kind(error: &anyhow::Error) -> &'static str {
+    error_kind(error).map_or("failed", ErrorKind::name)
+}
+
+fn error_kind(error: &anyhow::Error) -> Option<ErrorKind> {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_library = cause.downcast_ref::<Error>().map(Error::kind);
         of_library.or_else(|| cause.downcast_ref::<Refusal>().map(|refusal| refusal.kind))
     };
     let is_io = || error.chain().any(|cause| cause.is::<io::Error>());
-    error.chain().find_map(kind).map_or_else(|| if is_io() { ErrorKind::Io.name() } else { "failed" }, ErrorKind::name)
+    error.chain().find_map(kind).or_else(|| is_io().then_some(ErrorKind::Io))
 }
 
 /// A failure as documents have it.
@@ -205,6 +211,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Alloc(args::Alloc::Replay(args)) => alloc::replay::run(args, backend, output),
         Command::Transfers(args) => transfers::run(args, backend, output),
         Command::Pipeline(args) => pipeline::run(args, backend, output),
+        #[cfg(feature = "interp")]
+        Command::Check(args) => check::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]

@@ -81,6 +81,7 @@ mod config;
 #[doc(hidden)]
 pub mod coverage;
 mod exec;
+pub mod expect;
 mod isa;
 mod lower;
 mod mem;

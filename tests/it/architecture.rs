@@ -51,7 +51,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
             // How a launch is run, and what comes of it.
             &["config", "report", "stop"],
             &["exec"],
-            &["args", "coverage"],
+            &["args", "coverage", "expect"],
         ],
     ),
     (

@@ -143,6 +143,10 @@ pub(super) enum Command {
     /// software GPU stops it there.
     #[cfg(feature = "interp")]
     RunPtx(RunPtx),
+    /// Check a kernel's values and memory accesses on the software GPU, as files say; for tests
+    /// without a GPU
+    #[cfg(feature = "interp")]
+    Check(Check),
     /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it
     /// lacks
     #[cfg(feature = "interp")]
@@ -294,6 +298,14 @@ pub(super) struct Permuted {
 
 #[cfg(feature = "interp")]
 #[derive(Args)]
+pub(super) struct Check {
+    /// What is run, and what is expected of it; the paths in it are relative to it
+    #[arg(value_name = "FILE.toml", required = true)]
+    pub(super) files: Vec<PathBuf>,
+}
+
+#[cfg(feature = "interp")]
+#[derive(Args, Default)]
 pub(super) struct RunPtx {
     /// The PTX
     #[arg(value_name = "FILE.ptx")]

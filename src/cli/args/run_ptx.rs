@@ -62,6 +62,14 @@ impl Argument {
         }
     }
 
+    /// The same argument, where a file of it lies beside those of `folder`.
+    pub(in crate::cli) fn beside(mut self, folder: &Path) -> Self {
+        if let Value::File(path) = &mut self.value {
+            *path = folder.join(&*path);
+        }
+        self
+    }
+
     /// Bytes of it that the kernel is given: of a buffer, those of its address.
     pub(in crate::cli) fn size(&self) -> usize {
         match &self.value {

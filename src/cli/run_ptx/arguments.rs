@@ -35,7 +35,7 @@ impl Number {
 }
 
 /// A sentence for each argument whose type is not its parameter's; all have the right sizes.
-pub(super) fn notes(kernel: &Kernel, arguments: &[Argument]) -> Vec<String> {
+pub(in crate::cli) fn notes(kernel: &Kernel, arguments: &[Argument]) -> Vec<String> {
     // The members of a struct have no types in PTX, and there may be any number of them before the
     // next parameter.
     let mut notes = Vec::new();

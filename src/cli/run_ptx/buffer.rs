@@ -10,13 +10,14 @@ use super::super::args::{Argument, Fill, Value};
 use super::super::{input, require, zeroed};
 
 /// The buffer that an argument asks for.
-pub(super) struct Buffer {
+pub(in crate::cli) struct Buffer {
     /// Its size.
-    pub(super) bytes: usize,
+    pub(in crate::cli) bytes: usize,
+    pub(in crate::cli) dtype: DType,
     /// The element type as NumPy spells it.
-    pub(super) descr: String,
+    pub(in crate::cli) descr: String,
     /// Extents in elements.
-    pub(super) shape: Vec<usize>,
+    pub(in crate::cli) shape: Vec<usize>,
     contents: Contents,
 }
 
@@ -27,11 +28,12 @@ enum Contents {
 
 impl Buffer {
     /// None for a number. A file is opened and its header checked; its elements are read later.
-    pub(super) fn of(argument: &Argument) -> Result<Option<Self>> {
+    pub(in crate::cli) fn of(argument: &Argument) -> Result<Option<Self>> {
         match &argument.value {
             Value::Scalar { .. } => Ok(None),
             &Value::Buffer { dtype, len, fill } => Ok(Some(Self {
                 bytes: len * dtype.width(),
+                dtype,
                 descr: numpy_name(dtype),
                 shape: vec![len],
                 contents: Contents::Made(dtype, fill),
@@ -49,15 +51,15 @@ impl Buffer {
                     InvalidArgument,
                     "{path} has big-endian elements; save them as a GPU reads them, with astype"
                 );
-                let (bytes, shape) = (source.bytes(), source.shape().to_vec());
-                Ok(Some(Self { bytes, descr, shape, contents: Contents::Read(Box::new(source)) }))
+                let (bytes, dtype, shape) = (source.bytes(), source.dtype(), source.shape().to_vec());
+                Ok(Some(Self { bytes, dtype, descr, shape, contents: Contents::Read(Box::new(source)) }))
             }
         }
     }
 
     /// Makes or reads the elements, and hands their bytes to whoever takes them to the device; a
     /// buffer that is to stay as the device gives it has none.
-    pub(super) fn hand_to<E>(self, place: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<()>
+    pub(in crate::cli) fn hand_to<E>(self, place: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<()>
     where
         anyhow::Error: From<E>,
     {

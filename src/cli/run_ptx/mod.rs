@@ -2,12 +2,12 @@
 //! GPU and on the software GPU.
 
 mod annotate;
-mod arguments;
-mod buffer;
+pub(super) mod arguments;
+pub(super) mod buffer;
 mod gpu;
 mod instructions;
 mod lines;
-mod report;
+pub(super) mod report;
 mod soft;
 mod source;
 
@@ -28,17 +28,17 @@ use buffer::Buffer;
 use report::Outcome;
 
 /// What is to be run, once it is known to go together.
-struct Launch<'a> {
-    text: &'a str,
-    kernel: &'a Kernel,
-    shape: LaunchShape,
-    arguments: &'a [Argument],
+pub(super) struct Launch<'a> {
+    pub(super) text: &'a str,
+    pub(super) kernel: &'a Kernel,
+    pub(super) shape: LaunchShape,
+    pub(super) arguments: &'a [Argument],
     /// The arguments whose buffers are wanted back.
-    dumps: Vec<usize>,
+    pub(super) dumps: Vec<usize>,
     /// What the software GPU looks for.
-    checks: Checks,
+    pub(super) checks: Checks,
     /// The work after which it stops the launch.
-    limit: u64,
+    pub(super) limit: u64,
 }
 
 /// Where results go.
@@ -138,7 +138,7 @@ fn ensure_soft_options(args: &args::RunPtx, kind: DriverKind) -> Result<()> {
 }
 
 /// The kernel that is named, or the only one.
-fn kernel<'m>(module: &'m Module, args: &args::RunPtx) -> Result<&'m Kernel> {
+pub(super) fn kernel<'m>(module: &'m Module, args: &args::RunPtx) -> Result<&'m Kernel> {
     let (file, kernels) = (args.file.display(), module.kernels().collect::<Vec<_>>());
     let names = || kernels.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", ");
     match (&args.entry, &*kernels) {
@@ -156,7 +156,11 @@ fn kernel<'m>(module: &'m Module, args: &args::RunPtx) -> Result<&'m Kernel> {
 }
 
 /// The parameter bytes, given the address of each argument that is a buffer.
-fn parameters(kernel: &Kernel, arguments: &[Argument], address: impl Fn(usize) -> u64) -> Result<Vec<u8>, Error> {
+pub(super) fn parameters(
+    kernel: &Kernel,
+    arguments: &[Argument],
+    address: impl Fn(usize) -> u64,
+) -> Result<Vec<u8>, Error> {
     let mut params = Args::new(kernel);
     for (position, argument) in arguments.iter().enumerate() {
         params = match &argument.value {

@@ -14,15 +14,15 @@ use super::super::{args, output};
 use super::{annotate, instructions, lines};
 
 /// What a launch left behind.
-pub(super) struct Outcome {
+pub(in crate::cli) struct Outcome {
     /// By the GPU's clock, or the host's for the software GPU.
-    pub(super) seconds: f64,
+    pub(in crate::cli) seconds: f64,
     /// What the software GPU counted and found.
-    pub(super) report: Option<Report>,
+    pub(in crate::cli) report: Option<Report>,
     /// Why it stopped before the end.
-    pub(super) stopped: Option<Stop>,
+    pub(in crate::cli) stopped: Option<Stop>,
     /// The bytes of each buffer that was asked for.
-    pub(super) dumped: Vec<Vec<u8>>,
+    pub(in crate::cli) dumped: Vec<Vec<u8>>,
 }
 
 /// Whether more is asked for than the launch's counters.
@@ -49,7 +49,7 @@ pub(super) fn note(args: &args::RunPtx, kernel: &Kernel) -> Option<String> {
     is_missing.then(|| format!("note: {}; the report is by instruction", no_lines(kernel)))
 }
 
-pub(super) fn json(args: &args::RunPtx, kernel: &Kernel, device: &Device, outcome: &Outcome) -> Value {
+pub(in crate::cli) fn json(args: &args::RunPtx, kernel: &Kernel, device: &Device, outcome: &Outcome) -> Value {
     let report = outcome.report.as_ref();
     let mut document = launch_json(args, kernel.name(), device);
     document["counters"] = json!(report.map(|report| report.counters));
@@ -73,7 +73,7 @@ pub(super) fn json(args: &args::RunPtx, kernel: &Kernel, device: &Device, outcom
 }
 
 /// Describes a launch that stopped, with its findings up to there.
-pub(super) fn stopped_json(args: &args::RunPtx, kernel: &str, device: &Device, stop: &Stop) -> Value {
+pub(in crate::cli) fn stopped_json(args: &args::RunPtx, kernel: &str, device: &Device, stop: &Stop) -> Value {
     let mut document = launch_json(args, kernel, device);
     document["findings"] = json!(stop.findings);
     document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
@@ -94,7 +94,7 @@ fn launch_json(args: &args::RunPtx, kernel: &str, device: &Device) -> Value {
 }
 
 /// A paragraph each, and how many there are besides.
-pub(super) fn findings_text(findings: &[Finding], more: u64) -> String {
+pub(in crate::cli) fn findings_text(findings: &[Finding], more: u64) -> String {
     let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
     if more > 0 { format!("{told}and {more} more\n") } else { told }
 }

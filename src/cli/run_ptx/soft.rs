@@ -14,7 +14,7 @@ use super::{Launch, parameters};
 
 impl Launch<'_> {
     /// Runs it in memory of at most `limit` bytes.
-    pub(super) fn on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
+    pub(in crate::cli) fn on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
         // What cannot run is told of before buffers are made.
         let anywhere = parameters(self.kernel, self.arguments, |_| 0)?;
         interp::check_launch(self.kernel, &self.shape, &anywhere).map_err(|stop| Error::from(*stop))?;

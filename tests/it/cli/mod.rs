@@ -4,6 +4,8 @@
 mod alloc;
 mod bad_input;
 mod bench;
+#[cfg(feature = "interp")]
+mod check;
 mod compare;
 #[cfg(feature = "interp")]
 mod failures;

@@ -6,6 +6,7 @@ mod cuda;
 mod determinism;
 mod divergence;
 mod drawings;
+mod expect;
 mod faults;
 mod forms;
 mod functions;

@@ -1,0 +1,248 @@
+//! The format of a check's file: a launch in the notation of `run-ptx`, and what is expected of it.
+
+use std::fmt::Display;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+use serde::de::{Deserialize, Deserializer, Error};
+use toml::Spanned;
+use warpstride::error::ErrorKind;
+use warpstride::interp::Checks;
+use warpstride::interp::expect::Expectation;
+
+use super::super::args::{Argument, RunPtx};
+use super::super::{Refusal, error_kind, input, message, refuse, require};
+use super::oracle::Oracle;
+
+/// Most bytes of a file.
+const MAX_BYTES: usize = 1 << 20;
+
+/// A file that was read.
+pub(super) struct Check {
+    /// The launch, as `run-ptx` takes it.
+    pub(super) launch: RunPtx,
+    pub(super) result: Option<Wanted>,
+    pub(super) expect: Vec<Expectation>,
+    source: Source,
+    /// Where the file names the kernel, and the result.
+    kernel_at: Range<usize>,
+    result_at: Range<usize>,
+}
+
+/// What an argument holds after the launch.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// Its number, from 0.
+    pub(super) argument: usize,
+    pub(super) elements: Elements,
+    /// How far a float may be off, over the wanted one or over 1, whichever is larger.
+    pub(super) tolerance: Option<f64>,
+}
+
+#[derive(Debug)]
+pub(super) enum Elements {
+    Computed(Oracle),
+    /// Those of a file, as an argument has them.
+    Read(Argument),
+}
+
+/// What the parser calls the types of values, and plain words for them.
+const TYPES: [(&str, &str); 5] = [
+    ("expected u32", "expected a whole number from 0 to 4294967295"),
+    ("expected usize", "expected a whole number from 0"),
+    ("expected a nonzero u64", "expected a whole number from 1 to 9223372036854775807"),
+    ("expected path string", "expected a path as text"),
+    ("expected a sequence", "expected a list"),
+];
+
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    kernel: Spanned<PathBuf>,
+    entry: Option<String>,
+    grid: Extents,
+    block: Extents,
+    #[serde(default)]
+    shared: u32,
+    #[serde(default)]
+    args: Vec<Spanned<String>>,
+    result: Option<Spanned<ResultTable>>,
+    checks: Option<Parsed<Checks>>,
+    limit: Option<NonZeroU64>,
+    #[serde(default)]
+    expect: Vec<Spanned<String>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResultTable {
+    arg: usize,
+    oracle: Option<Parsed<Oracle>>,
+    file: Option<String>,
+    tolerance: Option<Tolerance>,
+}
+
+/// A value that a file has as text.
+struct Parsed<T>(T);
+
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(Error::custom)
+    }
+}
+
+/// Blocks or threads in x, y and z, of which the last are 1 unless given.
+#[derive(Clone, Copy)]
+struct Extents([u32; 3]);
+
+impl<'de> Deserialize<'de> for Extents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Vec::<i64>::deserialize(deserializer)?;
+        let extent = |&extent: &i64| u32::try_from(extent).ok().filter(|&extent| extent > 0);
+        match *given.iter().map(extent).collect::<Option<Vec<u32>>>().unwrap_or_default() {
+            [x] => Ok(Self([x, 1, 1])),
+            [x, y] => Ok(Self([x, y, 1])),
+            [x, y, z] => Ok(Self([x, y, z])),
+            _ => Err(D::Error::custom(format_args!(
+                "give one to three whole numbers from 1 to {}, such as [4] or [16, 16, 1]",
+                u32::MAX
+            ))),
+        }
+    }
+}
+
+struct Tolerance(f64);
+
+impl<'de> Deserialize<'de> for Tolerance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let tolerance = f64::deserialize(deserializer)?;
+        if tolerance.is_finite() && tolerance >= 0.0 {
+            return Ok(Self(tolerance));
+        }
+        Err(D::Error::custom("give a number from 0, such as 1e-6"))
+    }
+}
+
+impl Check {
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let bytes = input::read(path, MAX_BYTES, "a check's file")?;
+        let text = String::from_utf8(bytes)
+            .with_context(|| format!("cannot read {}: save the file as text in UTF-8", path.display()))?;
+        Self::parse(path, text)
+    }
+
+    fn parse(path: &Path, text: String) -> Result<Self> {
+        let source = Source { path: path.into(), text };
+        let table: Table = toml::from_str(&source.text).map_err(|error| source.refusal(error))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let (kernel_at, result_at) = (table.kernel.span(), table.result.as_ref().map_or(0..0, Spanned::span));
+        let result = table.result.map(Spanned::into_inner).map(|table| table.wanted(folder)).transpose();
+        let result = result.map_err(|error| source.wrong_in(error, &result_at, "result"))?;
+        let arguments = source.each::<Argument>("args", &table.args)?;
+        let expect = source.each("expect", &table.expect)?;
+        require!(
+            result.is_some() || table.checks.is_some() || !expect.is_empty(),
+            InvalidArgument,
+            "{} expects nothing; add result, checks or expect",
+            path.display()
+        );
+        let launch = RunPtx {
+            file: folder.join(table.kernel.into_inner()),
+            entry: table.entry,
+            grid: table.grid.0,
+            block: table.block.0,
+            shared: table.shared,
+            arguments: arguments.into_iter().map(|argument| argument.beside(folder)).collect(),
+            checks: table.checks.map(|Parsed(checks)| checks),
+            limit: table.limit.map(NonZeroU64::get),
+            ..RunPtx::default()
+        };
+        Ok(Self { launch, result, expect, source, kernel_at, result_at })
+    }
+
+    /// An error of the kernel, which has its place in the file in front.
+    pub(super) fn wrong_kernel(&self, error: anyhow::Error) -> anyhow::Error {
+        self.source.wrong_in(error, &self.kernel_at, "kernel")
+    }
+
+    /// An error of the result that the file wants, which has its place in the file in front.
+    pub(super) fn wrong_result(&self, error: anyhow::Error) -> anyhow::Error {
+        self.source.wrong_in(error, &self.result_at, "result")
+    }
+
+    /// An error of the launch, which has the file's name in front.
+    pub(super) fn wrong(&self, error: anyhow::Error) -> anyhow::Error {
+        self.source.wrong(error, &self.source.path.display())
+    }
+}
+
+impl ResultTable {
+    fn wanted(self, folder: &Path) -> Result<Wanted> {
+        let elements = match (self.oracle, self.file) {
+            (Some(Parsed(oracle)), None) => Elements::Computed(oracle),
+            (None, Some(file)) => {
+                let file = format!("npy:{file}").parse::<Argument>().map_err(anyhow::Error::msg)?;
+                Elements::Read(file.beside(folder))
+            }
+            _ => refuse!(InvalidArgument, "give either an oracle or a file"),
+        };
+        let tolerance = self.tolerance.map(|Tolerance(tolerance)| tolerance);
+        Ok(Wanted { argument: self.arg, elements, tolerance })
+    }
+}
+
+impl Source {
+    /// What the parser refuses, with the line and the key where it knows them.
+    fn refusal(&self, mut error: toml::de::Error) -> Refusal {
+        // Without the text, the keys follow the message.
+        error.set_input(None);
+        let shown = error.to_string();
+        let key = shown.strip_prefix(error.message()).map_or("", str::trim);
+        let key = key.strip_prefix("in ").map_or(String::new(), |key| format!(", {key}"));
+        let line = error.span().map_or(String::new(), |span| format!(" line {}", self.line(&span)));
+        let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = TYPES.iter().fold(words, |words, (type_name, plain)| words.replace(type_name, plain));
+        self.refusal_of(ErrorKind::InvalidArgument, &format!("{}{line}{key}", self.path.display()), &words)
+    }
+
+    /// The values of a list of texts.
+    fn each<T: FromStr<Err: Display>>(&self, key: &str, list: &[Spanned<String>]) -> Result<Vec<T>> {
+        let value = |text: &Spanned<String>| {
+            let value = text.get_ref().parse();
+            value.map_err(|error: T::Err| self.wrong_in(anyhow::Error::msg(error.to_string()), &text.span(), key))
+        };
+        list.iter().map(value).collect()
+    }
+
+    fn wrong_in(&self, error: anyhow::Error, span: &Range<usize>, key: &str) -> anyhow::Error {
+        let place = format!("{} line {}, `{key}`", self.path.display(), self.line(span));
+        self.wrong(error, &place)
+    }
+
+    /// An error in the words of a file, in which options are keys.
+    fn wrong(&self, error: anyhow::Error, place: &dyn Display) -> anyhow::Error {
+        let words = message(&error).replace("--arg ", "argument ").replace("--entry", "`entry`");
+        let words = words.replace("`--limit`", "`limit`");
+        self.refusal_of(error_kind(&error).unwrap_or(ErrorKind::InvalidArgument), place, &words).into()
+    }
+
+    fn refusal_of(&self, kind: ErrorKind, place: &dyn Display, words: &str) -> Refusal {
+        // What a file names may hold characters that do something to a terminal.
+        let plain = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+        Refusal { kind, sentence: format!("{place}: {words}").chars().map(plain).collect() }
+    }
+
+    /// The line of a place, from 1.
+    fn line(&self, span: &Range<usize>) -> usize {
+        let before = self.text.as_bytes().iter().take(span.start);
+        1 + before.filter(|&&byte| byte == b'\n').count()
+    }
+}

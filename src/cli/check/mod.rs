@@ -1,0 +1,194 @@
+//! `warpstride check FILE.toml ...`: holds kernels to their values and memory accesses on the
+//! software GPU, as files say.
+
+mod arithmetic;
+mod expected;
+mod file;
+mod kernel;
+mod number;
+mod oracle;
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use warpstride::device::{Backend, Device};
+use warpstride::error::{Error, counted};
+use warpstride::interp::expect::{Verdict, Verdicts};
+use warpstride::interp::{DEFAULT_WORK, Kernel, Module};
+use warpstride::launch_shape::LaunchShape;
+
+use super::output::Output;
+use super::run_ptx::buffer::Buffer;
+use super::run_ptx::report::{self, Outcome};
+use super::run_ptx::{self, Launch, arguments};
+use super::{args, ensure_room, failure, message, open, require};
+use expected::Expected;
+use file::Check;
+
+/// Copies on the host of what the device holds: as it is before the launch, as it should be after
+/// it, and as it is then.
+const HOST_COPIES: usize = 3;
+
+/// What is printed of a file.
+struct Checked {
+    text: String,
+    document: Value,
+    /// What fell short; `None` if nothing did.
+    wrong: Option<anyhow::Error>,
+}
+
+pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Result<()> {
+    require!(
+        !matches!(backend, Backend::Cuda(_)),
+        InvalidArgument,
+        "check counts memory accesses, and nothing is counted on a GPU; leave out --device, or pass --device soft"
+    );
+    let device = open(Backend::Soft, output)?;
+    let progress = output.progress(args.files.len());
+    let mut checked = Vec::with_capacity(args.files.len());
+    for path in &args.files {
+        progress.doing(path.display().to_string());
+        match check(path, &device, output) {
+            Ok(outcome) => checked.push(outcome),
+            // One sentence is all there is to say.
+            Err(error) if args.files.len() == 1 => return Err(error),
+            Err(error) => checked.push(not_run(path, error)),
+        }
+        progress.step();
+    }
+    drop(progress);
+    let texts: Vec<&str> = checked.iter().map(|checked| &*checked.text).collect();
+    let text = texts.join("\n");
+    let held = checked.iter().all(|checked| checked.wrong.is_none());
+    let files: Vec<&Value> = checked.iter().map(|checked| &checked.document).collect();
+    output.result(&text, json!({ "held": held, "files": files }))?;
+    if let [_] = *checked {
+        return checked.pop().and_then(|checked| checked.wrong).map_or(Ok(()), Err);
+    }
+    let wrong = checked.iter().zip(&args.files).filter(|(checked, _)| checked.wrong.is_some());
+    let names: Vec<String> = wrong.map(|(_, path)| path.display().to_string()).collect();
+    require!(
+        held,
+        KernelFault,
+        "{} of {} fell short or could not be checked: {}; what is printed of each says why",
+        names.len(),
+        counted(checked.len(), "file"),
+        names.join(", ")
+    );
+    Ok(())
+}
+
+/// A file that has nothing but an error.
+fn not_run(path: &Path, error: anyhow::Error) -> Checked {
+    let document = json!({ "file": path.display().to_string(), "held": false, "error": failure(&error) });
+    Checked {
+        text: format!("{}: not checked\nerror: {}\n", path.display(), message(&error)),
+        document,
+        wrong: Some(error),
+    }
+}
+
+/// Runs what a file says, and holds it to what the file expects.
+fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
+    let check = Check::read(path)?;
+    let launch = &check.launch;
+    let text = kernel::ptx(&launch.file).map_err(|error| check.wrong_kernel(error))?;
+    let module =
+        Module::parse(&text).map_err(|error| check.wrong_kernel(error.while_doing(launch.file.display()).into()))?;
+    let kernel = run_ptx::kernel(&module, launch).map_err(|error| check.wrong_kernel(error))?;
+    run_ptx::parameters(kernel, &launch.arguments, |_| 0).map_err(|error| check.wrong(error.into()))?;
+    let notes = arguments::notes(kernel, &launch.arguments);
+    notes.iter().for_each(|note| output.note(format!("{}: {note}", path.display())));
+    let buffers = launch.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>();
+    let buffers = buffers.map_err(|error| check.wrong(error))?;
+    let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
+    ensure_room(bytes, HOST_COPIES, &[(device, 1)]).map_err(|error| check.wrong(error))?;
+    let expected = check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers)).transpose();
+    let expected = expected.map_err(|error| check.wrong_result(error))?;
+    let prepared = Launch {
+        text: &text,
+        kernel,
+        shape: LaunchShape { grid: launch.grid, block: launch.block, dynamic_shared: launch.shared },
+        arguments: &launch.arguments,
+        dumps: check.result.iter().map(|wanted| wanted.argument).collect(),
+        checks: launch.checks.unwrap_or_default(),
+        limit: launch.limit.unwrap_or(DEFAULT_WORK),
+    };
+    let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
+    Judge { path, check: &check, kernel, device }.judge(outcome, expected.as_ref())
+}
+
+/// What a launch is held to.
+struct Judge<'a> {
+    path: &'a Path,
+    check: &'a Check,
+    kernel: &'a Kernel,
+    device: &'a Device,
+}
+
+impl Judge<'_> {
+    fn judge(&self, mut outcome: Outcome, expected: Option<&Expected>) -> Result<Checked> {
+        if let Some(stop) = outcome.stopped.take() {
+            let mut document = report::stopped_json(&self.check.launch, self.kernel.name(), self.device, &stop);
+            let found = report::findings_text(&stop.findings, stop.more_findings);
+            let error = self.check.wrong(Error::from(stop).into());
+            if found.is_empty() {
+                return Err(error);
+            }
+            self.describe(&mut document, false);
+            document["error"] = failure(&error);
+            return Ok(Checked { text: format!("{}: stopped\n{found}", self.title()), document, wrong: Some(error) });
+        }
+        let mut document = report::json(&self.check.launch, self.kernel, self.device, &outcome);
+        let mut rows = Vec::new();
+        if let (Some(expected), Some(bytes)) = (expected, outcome.dumped.first()) {
+            let (verdict, result) = expected.judge(bytes);
+            rows.push(verdict);
+            document["result"] = result;
+        }
+        let mut found = String::new();
+        if let Some(report) = &outcome.report {
+            if self.check.launch.checks.is_some() {
+                rows.push(clean(report.findings.len() as u64 + report.more_findings));
+                found = report::findings_text(&report.findings, report.more_findings);
+            }
+            let verdicts = Verdicts::of(report, &self.check.expect).map_err(|error| self.check.wrong(error.into()))?;
+            rows.extend(verdicts.rows);
+        }
+        let verdicts = Verdicts { rows };
+        let short = verdicts.rows.iter().filter(|verdict| !verdict.held).count();
+        let count = counted(verdicts.rows.len(), "expectation");
+        self.describe(&mut document, short == 0);
+        document["expectations"] = json!(verdicts);
+        let outcome = if short == 0 { format!("{count} held") } else { format!("{short} of {count} fell short") };
+        let text = format!("{}: {outcome}\n{verdicts}{found}", self.title());
+        let wrong = (short > 0).then(|| {
+            let sentence = format!("{short} of {count} fell short; the table says which");
+            self.check.wrong(super::Refusal { kind: warpstride::ErrorKind::KernelFault, sentence }.into())
+        });
+        Ok(Checked { text, document, wrong })
+    }
+
+    fn describe(&self, document: &mut Value, held: bool) {
+        document["file"] = self.path.display().to_string().into();
+        document["held"] = held.into();
+    }
+
+    fn title(&self) -> String {
+        let args::RunPtx { grid: [gx, gy, gz], block: [bx, by, bz], .. } = self.check.launch;
+        let path = self.path.display();
+        format!("{path}: {}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads", self.kernel.name())
+    }
+}
+
+/// What checkers have found, as an expectation that they find nothing.
+fn clean(findings: u64) -> Verdict {
+    Verdict {
+        expectation: "checkers find nothing".into(),
+        found: counted(findings, "finding").to_string(),
+        wanted: "0 findings".into(),
+        of_ideal: None,
+        held: findings == 0,
+    }
+}

@@ -1,0 +1,106 @@
+//! Oracles: what a result should hold, in a few words such as `transpose:128x128`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use warpstride::layout::Axes;
+
+/// What elements a result should have. Arguments are numbers from 0, of buffers as they are before
+/// the launch; where they are left out, they are the first buffers besides the result.
+#[derive(Debug, Clone)]
+pub(super) struct Oracle {
+    /// As it was written.
+    text: String,
+    pub(super) formula: Formula,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Formula {
+    /// The elements of the source.
+    Copy(Source),
+    /// The elements of the source from the last to the first.
+    Reverse(Source),
+    /// An array in C order with its axes in another order.
+    Permute {
+        shape: Vec<usize>,
+        axes: Axes,
+        source: Source,
+    },
+    /// One number, in every element.
+    Fill(String),
+    /// 0, 1, 2 ...
+    Iota,
+    Add(Option<[usize; 2]>),
+    Mul(Option<[usize; 2]>),
+    /// `a * x + y` of a number and two buffers.
+    Axpy([usize; 3]),
+    /// The sum of all elements of the source.
+    Sum(Source),
+}
+
+/// The argument that is read; `None` for the first buffer besides the result.
+pub(super) type Source = Option<usize>;
+
+const USAGE: &str = "use copy, reverse, transpose:RxC, permute:SHAPE:AXES, fill:V, iota, add:X,Y, mul:X,Y, axpy:A,X,Y or \
+                     sum, with X, Y and A as numbers of arguments from 0";
+
+impl fmt::Display for Oracle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Oracle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split(':').map(str::trim).collect();
+        let formula = match *parts {
+            ["copy", ref source @ ..] => Formula::Copy(one(text, source)?),
+            ["reverse", ref source @ ..] => Formula::Reverse(one(text, source)?),
+            ["sum", ref source @ ..] => Formula::Sum(one(text, source)?),
+            ["transpose", shape, ref source @ ..] => {
+                let shape = extents(shape).filter(|shape| shape.len() == 2);
+                let shape = shape.ok_or_else(|| format!("`{text}` has no rows and columns; write transpose:128x64"))?;
+                Formula::Permute { shape, axes: Axes::from(&[1, 0]), source: one(text, source)? }
+            }
+            ["permute", shape, axes, ref source @ ..] => {
+                let shape =
+                    extents(shape).ok_or_else(|| format!("`{text}` has no shape; write permute:4x10x3:0,2,1"))?;
+                let axes: Axes = axes.parse().map_err(|wrong: warpstride::Error| wrong.to_string())?;
+                axes.of(&shape).map_err(|wrong| wrong.to_string())?;
+                Formula::Permute { shape, axes, source: one(text, source)? }
+            }
+            ["fill", number] => Formula::Fill(number.into()),
+            ["iota"] => Formula::Iota,
+            ["add"] => Formula::Add(None),
+            ["mul"] => Formula::Mul(None),
+            ["add", sources] => Formula::Add(Some(numbers(text, sources)?)),
+            ["mul", sources] => Formula::Mul(Some(numbers(text, sources)?)),
+            ["axpy", sources] => Formula::Axpy(numbers(text, sources)?),
+            _ => return Err(format!("`{text}` is not an oracle; {USAGE}")),
+        };
+        Ok(Self { text: text.into(), formula })
+    }
+}
+
+/// `4x10x3`; `None` where it is not that, or more than an address can count.
+fn extents(text: &str) -> Option<Vec<usize>> {
+    let extents: Vec<usize> = text.split('x').map(|extent| extent.trim().parse().ok()).collect::<Option<_>>()?;
+    extents.iter().try_fold(1_usize, |elements, &extent| elements.checked_mul(extent)).map(|_| extents)
+}
+
+/// The argument at the end of an oracle, if there is one.
+fn one(text: &str, rest: &[&str]) -> Result<Source, String> {
+    match rest {
+        [] => Ok(None),
+        [number] => numbers(text, number).map(|[number]| Some(number)),
+        _ => Err(format!("`{text}` has too many parts; {USAGE}")),
+    }
+}
+
+fn numbers<const N: usize>(text: &str, list: &str) -> Result<[usize; N], String> {
+    let numbers: Option<Vec<usize>> = list.split(',').map(|number| number.trim().parse().ok()).collect();
+    let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| format!("`{text}` does not end with the numbers of its arguments, from 0; {USAGE}"))
+}

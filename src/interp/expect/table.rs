@@ -1,0 +1,57 @@
+//! What was expected and what was found, as a table.
+
+use std::fmt;
+
+/// An expectation beside what was found.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Verdict {
+    /// The expectation as it was written.
+    pub expectation: String,
+    /// The figure found.
+    pub found: String,
+    /// The figure wanted, behind its comparison.
+    pub wanted: String,
+    /// The figure found over the ideal: 1.0 where nothing is wasted. `None` for counters without an
+    /// ideal, and where the ideal is 0.
+    pub of_ideal: Option<f64>,
+    /// Whether the expectation holds.
+    pub held: bool,
+}
+
+/// Expectations beside what was found. `Display` makes a table with a line for each.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
+pub struct Verdicts {
+    /// In the order of the expectations.
+    pub rows: Vec<Verdict>,
+}
+
+impl Verdicts {
+    /// Whether every expectation holds.
+    pub fn all_held(&self) -> bool {
+        self.rows.iter().all(|verdict| verdict.held)
+    }
+}
+
+impl fmt::Display for Verdicts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = ["", "expectation", "found", "wanted", "of ideal"].map(str::to_owned);
+        let cells = |verdict: &Verdict| {
+            let Verdict { expectation, found, wanted, of_ideal, held } = verdict;
+            let held = if *held { "held" } else { "FELL SHORT" };
+            let of_ideal = of_ideal.map_or("-".into(), |ratio| format!("{ratio:.2}x"));
+            [held.into(), expectation.clone(), found.clone(), wanted.clone(), of_ideal]
+        };
+        let rows: Vec<_> = std::iter::once(header).chain(self.rows.iter().map(cells)).collect();
+        let columns = if self.rows.iter().any(|verdict| verdict.of_ideal.is_some()) { 5 } else { 4 };
+        let width = |column: usize| rows.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+        let widths = [0, 1, 2, 3, 4].map(width);
+        for cells in &rows {
+            let line: Vec<String> =
+                cells.iter().zip(widths).take(columns).map(|(cell, width)| format!("{cell:width$}")).collect();
+            writeln!(f, "{}", line.join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+}
