@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use warpstride::device::Device;
 use warpstride::error::counted;
-use warpstride::interp::{Finding, Report, Stop};
+use warpstride::interp::{Finding, Kernel, Report, Stop};
 use warpstride::roofline::table::Table;
 
-use super::super::{args, output};
-use super::instructions;
+use super::super::{args, kernel_names, output};
+use super::{Program, instructions};
 
 /// What a launch left behind.
 pub(super) struct Outcome {
@@ -21,9 +21,15 @@ pub(super) struct Outcome {
     pub(super) dumped: Vec<Vec<u8>>,
 }
 
-pub(super) fn json(args: &args::RunPtx, kernel: &str, device: &Device, outcome: &Outcome) -> Value {
+pub(super) fn json(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    outcome: &Outcome,
+) -> Value {
     let report = outcome.report.as_ref();
-    let mut document = launch_json(args, kernel, device);
+    let mut document = launch_json(program, args, kernel, device);
     document["counters"] = json!(report.map(|report| report.counters));
     document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
     document["findings"] = json!(report.map(|report| &report.findings));
@@ -37,33 +43,44 @@ pub(super) fn json(args: &args::RunPtx, kernel: &str, device: &Device, outcome: 
 }
 
 /// Describes a launch that stopped, with its findings up to there.
-pub(super) fn stopped_json(args: &args::RunPtx, kernel: &str, device: &Device, stop: &Stop) -> Value {
-    let mut document = launch_json(args, kernel, device);
+pub(super) fn stopped_json(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    stop: &Stop,
+) -> Value {
+    let mut document = launch_json(program, args, kernel, device);
     document["findings"] = json!(stop.findings);
     document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
     document
 }
 
 /// What was launched where.
-fn launch_json(args: &args::RunPtx, kernel: &str, device: &Device) -> Value {
-    json!({
-        // Not every path is text.
-        "ptx": args.file.display().to_string(),
-        "device": output::info_json(device.info()),
-        "kernel": kernel,
-        "grid": args.grid,
-        "block": args.block,
-        "shared_bytes": args.shared,
-    })
+fn launch_json(program: &Program, args: &args::Launched, kernel: &Kernel, device: &Device) -> Value {
+    // Not every path is text.
+    let file = program.file.display().to_string();
+    let mut document = match program.compiler {
+        None => json!({ "ptx": file }),
+        Some(compiler) => json!({ "ptx": null, "source": file, "compiler": compiler.json() }),
+    };
+    document["device"] = output::info_json(device.info());
+    document["kernel"] = kernel_names::short(kernel.name()).into();
+    document["entry"] = kernel.name().into();
+    document["grid"] = json!(args.grid);
+    document["block"] = json!(args.block);
+    document["shared_bytes"] = json!(args.shared);
+    document
 }
 
 /// A paragraph each, and how many there are besides.
 pub(super) fn findings_text(findings: &[Finding], more: u64) -> String {
     let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    let told = kernel_names::readable(&told);
     if more > 0 { format!("{told}and {more} more\n") } else { told }
 }
 
-pub(super) fn text(args: &args::RunPtx, kernel: &str, device: &Device, outcome: &Outcome) -> String {
+pub(super) fn text(args: &args::Launched, kernel: &str, device: &Device, outcome: &Outcome) -> String {
     let ([gx, gy, gz], [bx, by, bz], seconds) = (args.grid, args.block, outcome.seconds);
     let name = &device.info().name;
     let title = format!("{kernel} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads");

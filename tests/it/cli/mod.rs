@@ -6,6 +6,8 @@ mod bad_input;
 mod bench;
 mod compare;
 #[cfg(feature = "interp")]
+mod cuda_cpp;
+#[cfg(feature = "interp")]
 mod failures;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
@@ -17,6 +19,8 @@ mod outputs;
 mod permute;
 #[cfg(feature = "interp")]
 mod ptx_forms;
+#[cfg(feature = "interp")]
+mod run_cu;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod report;
