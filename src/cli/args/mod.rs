@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{Error, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use warpstride::device::Backend;
 use warpstride::element::DType;
@@ -304,7 +304,7 @@ pub(super) struct RunCu {
 
 /// A compiler of CUDA C++.
 #[cfg(feature = "interp")]
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Compiler {
     /// NVIDIA's, as a library
     Nvrtc,

@@ -90,17 +90,41 @@ SHIM_SHUFFLE(__shfl_down_sync, __nvvm_shfl_sync_down_i32, 31)
 SHIM_SHUFFLE(__shfl_xor_sync, __nvvm_shfl_sync_bfly_i32, 31)
 #undef SHIM_SHUFFLE
 
-// Votes, barriers and fences; clang has `__syncthreads` itself.
+// Votes, barriers and fences. Before version 16, clang keeps shared variables in registers beyond its
+// own barriers, as if no other thread wrote them; an empty assembly that clobbers memory ends that.
+#define SHIM_CLOBBER asm volatile("" ::: "memory")
+#define SHIM_ORDERED(NAME, CALL)                                                                     \
+    SHIM void NAME() {                                                                               \
+        SHIM_CLOBBER;                                                                                \
+        CALL();                                                                                      \
+        SHIM_CLOBBER;                                                                                \
+    }
+#define SHIM_COUNTED(NAME, CALL)                                                                     \
+    SHIM int NAME(int is) {                                                                          \
+        SHIM_CLOBBER;                                                                                \
+        int all = CALL(is);                                                                          \
+        SHIM_CLOBBER;                                                                                \
+        return all;                                                                                  \
+    }
+SHIM_ORDERED(shim_syncthreads, __syncthreads)
+SHIM_ORDERED(__threadfence_block, __nvvm_membar_cta)
+SHIM_ORDERED(__threadfence, __nvvm_membar_gl)
+SHIM_ORDERED(__threadfence_system, __nvvm_membar_sys)
+SHIM_COUNTED(__syncthreads_and, __nvvm_bar0_and)
+SHIM_COUNTED(__syncthreads_or, __nvvm_bar0_or)
+SHIM_COUNTED(__syncthreads_count, __nvvm_bar0_popc)
+#define __syncthreads shim_syncthreads
+SHIM void __syncwarp(unsigned int mask = ~0u) {
+    SHIM_CLOBBER;
+    __nvvm_bar_warp_sync(mask);
+    SHIM_CLOBBER;
+}
+#undef SHIM_COUNTED
+#undef SHIM_ORDERED
+#undef SHIM_CLOBBER
 SHIM int __all_sync(unsigned int mask, int is) { return __nvvm_vote_all_sync(mask, is); }
 SHIM int __any_sync(unsigned int mask, int is) { return __nvvm_vote_any_sync(mask, is); }
 SHIM unsigned int __ballot_sync(unsigned int mask, int is) { return __nvvm_vote_ballot_sync(mask, is); }
-SHIM void __syncwarp(unsigned int mask = ~0u) { __nvvm_bar_warp_sync(mask); }
-SHIM int __syncthreads_and(int is) { return __nvvm_bar0_and(is); }
-SHIM int __syncthreads_or(int is) { return __nvvm_bar0_or(is); }
-SHIM int __syncthreads_count(int is) { return __nvvm_bar0_popc(is); }
-SHIM void __threadfence_block() { __nvvm_membar_cta(); }
-SHIM void __threadfence() { __nvvm_membar_gl(); }
-SHIM void __threadfence_system() { __nvvm_membar_sys(); }
 SHIM unsigned int __activemask() {
     unsigned int mask;
     asm volatile("activemask.b32 %0;" : "=r"(mask));
@@ -186,6 +210,9 @@ SHIM float __int_as_float(int x) { return shim_bits<float>(x); }
 SHIM float __uint_as_float(unsigned int x) { return shim_bits<float>(x); }
 SHIM long long __double_as_longlong(double x) { return shim_bits<long long>(x); }
 SHIM double __longlong_as_double(long long x) { return shim_bits<double>(x); }
+SHIM float atomicExch(float *at, float value) {
+    return __int_as_float(atomicExch((int *)at, __float_as_int(value)));
+}
 
 // Floats: what PTX has instructions for.
 #define SHIM_FLOATS(NAME)                                                                            \

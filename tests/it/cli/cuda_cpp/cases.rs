@@ -13,7 +13,7 @@ pub(super) struct Case {
     /// The argument that holds the result.
     pub(super) result: usize,
     pub(super) expected: fn() -> Expected,
-    /// Why clang's code accesses memory otherwise than NVRTC's, where it does.
+    /// Why clang's code accesses memory otherwise than NVRTC's, where some version does.
     pub(super) other_accesses_by_clang: Option<&'static str>,
     /// Whether the source includes headers that come with CUDA alone.
     pub(super) needs_cuda_headers: bool,
@@ -187,24 +187,18 @@ pub(super) const CASES: &[Case] = &[
         let near = |i: usize, k: usize| random_f32(6, (i + k).saturating_sub(2).min(999));
         floats(1000, |i| weights.iter().enumerate().fold(0.0, |sum, (k, weight)| weight.mul_add(near(i, k), sum)))
     }),
-    Case {
-        other_accesses_by_clang: Some("it keeps what a thread has stored itself in a register beyond the barrier"),
-        ..case("softmax.cu", "softmax", ["4", "128"], &["f32[1200]=zeros", "f32[1200]=random:2", "i32:300"], || {
-            let e = |i: usize| f64::from(random_f32(2, i)).exp();
-            let row = |i: usize| (i / 300 * 300..(i / 300 + 1) * 300).map(e).sum::<f64>();
-            Expected::Near((0..1200).map(|i| e(i) / row(i)).collect(), 1e-6)
-        })
-    },
+    case("softmax.cu", "softmax", ["4", "128"], &["f32[1200]=zeros", "f32[1200]=random:2", "i32:300"], || {
+        let e = |i: usize| f64::from(random_f32(2, i)).exp();
+        let row = |i: usize| (i / 300 * 300..(i / 300 + 1) * 300).map(e).sum::<f64>();
+        Expected::Near((0..1200).map(|i| e(i) / row(i)).collect(), 1e-6)
+    }),
     case("softmax.cu", "lengths", ["2", "256"], &["f32[300]=zeros", "f32[900]=random:3", "i32:300"], || {
         let [x, y, z] = [0, 1, 2].map(|part| move |i: usize| random_f32(3, 3 * i + part));
         floats(300, |i| x(i).mul_add(x(i), y(i).mul_add(y(i), z(i) * z(i))).sqrt())
     }),
-    Case {
-        other_accesses_by_clang: Some("it keeps what a thread has stored itself in a register beyond the barrier"),
-        ..case("scan.cu", "hillis_steele", ["4", "256"], &["i32[1024]=zeros", "i32[1024]=random:4"], || {
-            integers(1024, |i| (i / 256 * 256..=i).fold(0, |sum, k| i32::wrapping_add(sum, random(4, k) as i32)))
-        })
-    },
+    case("scan.cu", "hillis_steele", ["4", "256"], &["i32[1024]=zeros", "i32[1024]=random:4"], || {
+        integers(1024, |i| (i / 256 * 256..=i).fold(0, |sum, k| i32::wrapping_add(sum, random(4, k) as i32)))
+    }),
     case("scan.cu", "warps", ["1", "256"], &["i64[256]=zeros", "i32[256]=iota"], || {
         each(256, |i| ((i / 32 * 32..=i).sum::<usize>() as i64).to_le_bytes())
     }),
@@ -291,6 +285,96 @@ pub(super) const CASES: &[Case] = &[
     case("names.cu", "shift", ["1", "128"], &["f32[100]=iota", "f32:-0.5", "i32:100"], || {
         floats(100, |i| i as f32 - 0.5)
     }),
+    case(
+        "indirect.cu",
+        "gather",
+        ["2", "256"],
+        &["f32[500]=zeros", "f32[1024]=iota", "i32[500]=random:1", "i32:500"],
+        || floats(500, |i| (random(1, i) & 1023) as f32),
+    ),
+    // Row i begins at element i, so that each has one.
+    case(
+        "indirect.cu",
+        "compressed_rows",
+        ["1", "128"],
+        &["f32[100]=zeros", "i32[101]=iota", "i32[100]=iota", "f32[100]=random:2", "i32:100"],
+        || floats(100, |i| random_f32(2, i)),
+    ),
+    case(
+        "indirect.cu",
+        "lower_bound",
+        ["2", "256"],
+        &["i32[300]=zeros", "i32[200]=iota", "i32:200", "i32[300]=iota", "i32:300"],
+        || integers(300, |i| i.min(200) as i32),
+    ),
+    case("indirect.cu", "generators", ["1", "128"], &["u64[100]=random:3", "i32:5", "i32:100"], || {
+        let step = |mut x: u64| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^ x << 17
+        };
+        each(100, |i| (0..5).fold(random(3, i).wrapping_add(1), |x, _| step(x)).to_le_bytes())
+    }),
+    Case {
+        shared: Some("1024"),
+        ..case("sort.cu", "bitonic", ["1", "256"], &["i32[256]=random:4"], || {
+            let mut values: Vec<i32> = (0..256).map(|i| random(4, i) as i32).collect();
+            values.sort_unstable();
+            integers(256, |i| values[i])
+        })
+    },
+    case("sort.cu", "insertion", ["1", "128"], &["i32[800]=random:5", "i32:100"], || {
+        let mut values: Vec<i32> = (0..800).map(|i| random(5, i) as i32).collect();
+        values.chunks_mut(8).for_each(<[i32]>::sort_unstable);
+        integers(800, |i| values[i])
+    }),
+    case(
+        "together.cu",
+        "last_block",
+        ["4", "256"],
+        &["i32[1]=zeros", "i32[4]=zeros", "i32[1000]=iota", "i32:1000"],
+        || integers(1, |_| 499_500),
+    ),
+    case("together.cu", "least", ["4", "256"], &["u64[1]=random:9", "u32[1000]=random:6", "i32:1000"], || {
+        let packed = |i: usize| (random(6, i) & 0xffff_ffff) << 32 | i as u64;
+        each(1, |_| (0..1000).map(packed).fold(random(9, 0), u64::min).to_le_bytes())
+    }),
+    case("together.cu", "until_all", ["2", "128"], &["i32[250]=zeros", "i32[250]=random:7", "i32:250"], || {
+        let steps = |i| (random(7, i) as i32 & 255).div_euclid(7) + i32::from((random(7, i) as i32 & 255) % 7 > 0);
+        integers(250, |i| (i / 32 * 32..250.min(i / 32 * 32 + 32)).map(steps).max().unwrap_or_default())
+    }),
+    Case {
+        other_accesses_by_clang: Some("it stores where nobody reads what an exchange replaces"),
+        ..case("together.cu", "locked", ["32", "32"], &["i32[8]=zeros", "i32[8]=zeros"], || {
+            integers(8, |cell| (cell..32).step_by(8).sum::<usize>() as i32)
+        })
+    },
+    case("pixels.cu", "grey", ["2", "128"], &["u8[200]=zeros", "u8[600]=random:1", "i32:200"], || {
+        let part = |i| u32::from(random(1, i) as u8);
+        each(200, |i| [((77 * part(3 * i) + 150 * part(3 * i + 1) + 29 * part(3 * i + 2)) >> 8) as u8])
+    }),
+    case("pixels.cu", "life", ["2,4", "32,8"], &["u8[1200]=zeros", "u8[1200]=random:2", "i32:40", "i32:30"], || {
+        let alive = |x: usize, y: usize| random(2, y % 30 * 40 + x % 40) & 1;
+        let around =
+            |x: usize, y: usize| (0..9).filter(|k| *k != 4).map(|k| alive(x + 39 + k % 3, y + 29 + k / 3)).sum::<u64>();
+        each(1200, |i| {
+            let (x, y) = (i % 40, i / 40);
+            [u8::from(around(x, y) == 3 || alive(x, y) == 1 && around(x, y) == 2)]
+        })
+    }),
+    case("pixels.cu", "squares", ["1", "128"], &["f32[200]=random:3", "i32:100"], || {
+        floats(200, |i| {
+            let [re, im] = [0, 1].map(|part| random_f32(3, i / 2 * 2 + part));
+            if i % 2 == 0 { re.mul_add(re, -(im * im)) } else { re.mul_add(im, im * re) }
+        })
+    }),
+    case(
+        "pixels.cu",
+        "affine",
+        ["1", "128"],
+        &["f32[300]=random:4", "f32:2", "f32:3", "f32:4", "f32:0.5", "f32:0.25", "f32:0.125", "i32:100"],
+        || floats(300, |i| random_f32(4, i).mul_add([2.0, 3.0, 4.0][i % 3], [0.5, 0.25, 0.125][i % 3])),
+    ),
     Case {
         needs_cuda_headers: true,
         ..case(
