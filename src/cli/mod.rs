@@ -8,11 +8,15 @@ mod check;
 mod cold_runs;
 mod compare;
 mod completions;
+#[cfg(feature = "interp")]
+mod cuda_cpp;
 mod destination;
 mod devices;
 mod explain;
 mod host_memory;
 mod input;
+#[cfg(feature = "interp")]
+mod kernel_names;
 mod man;
 mod output;
 mod peaks;
@@ -24,6 +28,8 @@ mod ptx_file;
 mod ptx_forms;
 mod reference;
 mod report;
+#[cfg(feature = "interp")]
+mod run_cu;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod runs;
@@ -155,18 +161,22 @@ impl Refusal {
     }
 }
 
-/// Says what went wrong in one line.
+/// Says what went wrong: in one line, unless a compiler has its own.
 fn message(error: &anyhow::Error) -> String {
     let said = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<Error>() {
         Some(of_library) => typed(of_library),
         None => cause.to_string(),
     };
+    #[cfg(feature = "interp")]
+    if let Some(of_compiler) = error.downcast_ref::<cuda_cpp::NotCompiled>() {
+        return of_compiler.to_string();
+    }
     // A driver's own account may take several lines.
     error.chain().map(said).collect::<Vec<_>>().join(": ").replace('\n', " ")
 }
 
 /// The library's words, with the options that a person types in place of the names that a program
-/// writes.
+/// writes, and kernels' names as C++ writes them.
 fn typed(words: impl fmt::Display) -> String {
     let options = [
         ("`Backend::Soft`", "`--device soft`"),
@@ -174,7 +184,10 @@ fn typed(words: impl fmt::Display) -> String {
         ("`Options::device_memory`", "`--device-memory`"),
         ("`Options::resume`", "`--resume`"),
     ];
-    options.into_iter().fold(words.to_string(), |words, (name, option)| words.replace(name, option))
+    let words = options.into_iter().fold(words.to_string(), |words, (name, option)| words.replace(name, option));
+    #[cfg(feature = "interp")]
+    let words = kernel_names::readable(&words);
+    words
 }
 
 /// Names the kind of a failure, for programs.
@@ -185,6 +198,8 @@ fn kind(error: &anyhow::Error) -> &'static str {
 fn error_kind(error: &anyhow::Error) -> Option<ErrorKind> {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_library = cause.downcast_ref::<Error>().map(Error::kind);
+        #[cfg(feature = "interp")]
+        let of_library = of_library.or(cause.is::<cuda_cpp::NotCompiled>().then_some(ErrorKind::InvalidArgument));
         of_library.or_else(|| cause.downcast_ref::<Refusal>().map(|refusal| refusal.kind))
     };
     let is_io = || error.chain().any(|cause| cause.is::<io::Error>());
@@ -215,6 +230,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Check(args) => check::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
+        #[cfg(feature = "interp")]
+        Command::RunCu(args) => run_cu::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::PtxForms(args) => ptx_forms::run(args, output),
         Command::Completions { shell } => completions::run(*shell, output),

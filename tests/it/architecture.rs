@@ -81,6 +81,7 @@ const UNSAFE: &[&str] = &[
     "transfer/",               // copies, and the host memory that they borrow or own
     "ops/",                    // launches, and the raw entry points
     "interop/",                // launches on memory of other crates
+    "cli/cuda_cpp/nvrtc.rs",   // calls of NVIDIA's compiler, a C library
     "cli/run_ptx/gpu.rs",      // launches of foreign PTX, for which the user answers
     "cli/signals.rs",          // whether a signal is ignored, which only the C library says
 ];

@@ -48,7 +48,9 @@ impl Cli {
     /// Whether one JSON document is wanted.
     pub(super) fn json(&self) -> bool {
         #[cfg(feature = "interp")]
-        if let Command::RunPtx(RunPtx { report_json: true, .. }) = self.command {
+        if let Command::RunPtx(RunPtx { launch, .. }) | Command::RunCu(RunCu { launch, .. }) = &self.command
+            && launch.report_json
+        {
             return true;
         }
         self.global.json
@@ -143,6 +145,13 @@ pub(super) enum Command {
     /// software GPU stops it there.
     #[cfg(feature = "interp")]
     RunPtx(RunPtx),
+    /// Compile CUDA C++, run a kernel of it, and show what it does to memory
+    ///
+    /// NVRTC (`pip install nvidia-cuda-nvrtc`) or clang 14 or later compiles it. On a GPU nothing
+    /// keeps a kernel within its buffers: run only kernels that you trust. The software GPU stops
+    /// them there.
+    #[cfg(feature = "interp")]
+    RunCu(RunCu),
     /// Check a kernel's values and memory accesses on the software GPU, as files say; for tests
     /// without a GPU
     #[cfg(feature = "interp")]
@@ -305,12 +314,45 @@ pub(super) struct Check {
 }
 
 #[cfg(feature = "interp")]
-#[derive(Args, Default)]
+#[derive(Args)]
 pub(super) struct RunPtx {
     /// The PTX
     #[arg(value_name = "FILE.ptx")]
     pub(super) file: PathBuf,
-    /// The kernel; may be left out where the file has one
+    #[command(flatten)]
+    pub(super) launch: Launched,
+}
+
+#[cfg(feature = "interp")]
+#[derive(Args)]
+pub(super) struct RunCu {
+    /// The CUDA C++
+    #[arg(value_name = "FILE.cu")]
+    pub(super) file: PathBuf,
+    /// The compiler, instead of the first that is found: NVRTC by WARPSTRIDE_NVRTC, by the system's
+    /// loader and in Python's packages, then clang 14 or later
+    #[arg(long, value_name = "NAME")]
+    pub(super) compiler: Option<Compiler>,
+    #[command(flatten)]
+    pub(super) launch: Launched,
+}
+
+/// A compiler of CUDA C++.
+#[cfg(feature = "interp")]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Compiler {
+    /// NVIDIA's, as a library
+    Nvrtc,
+    /// LLVM's, as a program
+    Clang,
+}
+
+/// A launch of a kernel of anybody's, and what is wanted of it.
+#[cfg(feature = "interp")]
+#[derive(Args, Default)]
+pub(super) struct Launched {
+    /// The kernel, by its name in PTX or in C++ (`transpose`, `ns::transpose<float>`); may be left
+    /// out where the file has one
     #[arg(long, value_name = "NAME")]
     pub(super) entry: Option<String>,
     /// Blocks in x, y and z; what is left out is 1

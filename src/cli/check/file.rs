@@ -13,7 +13,7 @@ use warpstride::error::ErrorKind;
 use warpstride::interp::Checks;
 use warpstride::interp::expect::Expectation;
 
-use super::super::args::{Argument, RunPtx};
+use super::super::args::{Argument, Launched};
 use super::super::{Refusal, error_kind, input, message, refuse, require};
 use super::oracle::Oracle;
 
@@ -22,8 +22,10 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// A file that was read.
 pub(super) struct Check {
+    /// The file of the kernel.
+    pub(super) kernel: PathBuf,
     /// The launch, as `run-ptx` takes it.
-    pub(super) launch: RunPtx,
+    pub(super) launch: Launched,
     pub(super) result: Option<Wanted>,
     pub(super) expect: Vec<Expectation>,
     source: Source,
@@ -154,8 +156,8 @@ impl Check {
             "{} expects nothing; add result, checks or expect",
             path.display()
         );
-        let launch = RunPtx {
-            file: folder.join(table.kernel.into_inner()),
+        let kernel = folder.join(table.kernel.into_inner());
+        let launch = Launched {
             entry: table.entry,
             grid: table.grid.0,
             block: table.block.0,
@@ -163,9 +165,9 @@ impl Check {
             arguments: arguments.into_iter().map(|argument| argument.beside(folder)).collect(),
             checks: table.checks.map(|Parsed(checks)| checks),
             limit: table.limit.map(NonZeroU64::get),
-            ..RunPtx::default()
+            ..Launched::default()
         };
-        Ok(Self { launch, result, expect, source, kernel_at, result_at })
+        Ok(Self { kernel, launch, result, expect, source, kernel_at, result_at })
     }
 
     /// An error of the kernel, which has its place in the file in front.

@@ -4,21 +4,27 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use warpstride::driver::DeviceInfo;
 
-use super::super::{ptx_file, refuse, require};
+use super::super::cuda_cpp::{self, Taken};
+use super::super::{ptx_file, require};
 
-/// The PTX of the kernels in a file, by its name.
-pub(super) fn ptx(path: &Path) -> Result<String> {
+/// The PTX of the kernels in a file.
+pub(super) struct Text {
+    pub(super) ptx: String,
+    /// The compiler, where the file is CUDA C++.
+    pub(super) compiler: Option<Taken>,
+}
+
+/// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
+pub(super) fn text(path: &Path, device: &DeviceInfo) -> Result<Text> {
     let file = path.display();
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cu")) {
-        refuse!(
-            Unavailable,
-            "{file} is CUDA C++, and this build has none of the compilers of run-cu; compile it with nvcc -ptx, and name \
-             the .ptx file"
-        );
-    }
     // Before opening: opening a pipe would wait for its writer.
     let metadata = fs::metadata(path).with_context(|| format!("cannot read {file}: check the path"))?;
-    require!(metadata.is_file(), Io, "cannot read {file}: it is not a regular file; name a file with PTX");
-    ptx_file::read(path)
+    require!(metadata.is_file(), Io, "cannot read {file}: it is not a regular file; name a file with a kernel");
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cu")) {
+        let compiled = cuda_cpp::compile(path, None, cuda_cpp::architecture(device))?;
+        return Ok(Text { ptx: compiled.ptx, compiler: Some(compiled.compiler) });
+    }
+    Ok(Text { ptx: ptx_file::read(path)?, compiler: None })
 }

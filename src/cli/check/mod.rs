@@ -21,8 +21,8 @@ use warpstride::launch_shape::LaunchShape;
 use super::output::Output;
 use super::run_ptx::buffer::Buffer;
 use super::run_ptx::report::{self, Outcome};
-use super::run_ptx::{self, Launch, arguments};
-use super::{args, ensure_room, failure, message, open, require};
+use super::run_ptx::{self, Launch, Program, arguments};
+use super::{args, ensure_room, failure, kernel_names, message, open, require};
 use expected::Expected;
 use file::Check;
 
@@ -93,10 +93,12 @@ fn not_run(path: &Path, error: anyhow::Error) -> Checked {
 fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
     let check = Check::read(path)?;
     let launch = &check.launch;
-    let text = kernel::ptx(&launch.file).map_err(|error| check.wrong_kernel(error))?;
-    let module =
-        Module::parse(&text).map_err(|error| check.wrong_kernel(error.while_doing(launch.file.display()).into()))?;
-    let kernel = run_ptx::kernel(&module, launch).map_err(|error| check.wrong_kernel(error))?;
+    let text = kernel::text(&check.kernel, device.info()).map_err(|error| check.wrong_kernel(error))?;
+    let program = Program { file: &check.kernel, ptx: &text.ptx, compiler: text.compiler.as_ref() };
+    let file = check.kernel.display();
+    let module = Module::parse(&text.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
+    let kernel =
+        kernel_names::find(&module, launch.entry.as_deref(), &file).map_err(|error| check.wrong_kernel(error))?;
     run_ptx::parameters(kernel, &launch.arguments, |_| 0).map_err(|error| check.wrong(error.into()))?;
     let notes = arguments::notes(kernel, &launch.arguments);
     notes.iter().for_each(|note| output.note(format!("{}: {note}", path.display())));
@@ -107,7 +109,7 @@ fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
     let expected = check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers)).transpose();
     let expected = expected.map_err(|error| check.wrong_result(error))?;
     let prepared = Launch {
-        text: &text,
+        text: &text.ptx,
         kernel,
         shape: LaunchShape { grid: launch.grid, block: launch.block, dynamic_shared: launch.shared },
         arguments: &launch.arguments,
@@ -116,13 +118,14 @@ fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
         limit: launch.limit.unwrap_or(DEFAULT_WORK),
     };
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
-    Judge { path, check: &check, kernel, device }.judge(outcome, expected.as_ref())
+    Judge { path, check: &check, program: &program, kernel, device }.judge(outcome, expected.as_ref())
 }
 
 /// What a launch is held to.
 struct Judge<'a> {
     path: &'a Path,
     check: &'a Check,
+    program: &'a Program<'a>,
     kernel: &'a Kernel,
     device: &'a Device,
 }
@@ -130,7 +133,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn judge(&self, mut outcome: Outcome, expected: Option<&Expected>) -> Result<Checked> {
         if let Some(stop) = outcome.stopped.take() {
-            let mut document = report::stopped_json(&self.check.launch, self.kernel.name(), self.device, &stop);
+            let mut document = report::stopped_json(self.program, &self.check.launch, self.kernel, self.device, &stop);
             let found = report::findings_text(&stop.findings, stop.more_findings);
             let error = self.check.wrong(Error::from(stop).into());
             if found.is_empty() {
@@ -140,7 +143,7 @@ impl Judge<'_> {
             document["error"] = failure(&error);
             return Ok(Checked { text: format!("{}: stopped\n{found}", self.title()), document, wrong: Some(error) });
         }
-        let mut document = report::json(&self.check.launch, self.kernel, self.device, &outcome);
+        let mut document = report::json(self.program, &self.check.launch, self.kernel, self.device, &outcome);
         let mut rows = Vec::new();
         if let (Some(expected), Some(bytes)) = (expected, outcome.dumped.first()) {
             let (verdict, result) = expected.judge(bytes);
@@ -176,9 +179,12 @@ impl Judge<'_> {
     }
 
     fn title(&self) -> String {
-        let args::RunPtx { grid: [gx, gy, gz], block: [bx, by, bz], .. } = self.check.launch;
+        let args::Launched { grid: [gx, gy, gz], block: [bx, by, bz], .. } = self.check.launch;
         let path = self.path.display();
-        format!("{path}: {}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads", self.kernel.name())
+        format!(
+            "{path}: {}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads",
+            kernel_names::short(self.kernel.name())
+        )
     }
 }
 

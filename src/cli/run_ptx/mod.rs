@@ -14,7 +14,7 @@ mod source;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use warpstride::device::Backend;
+use warpstride::device::{Backend, Device};
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::{Error, counted};
 use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
@@ -22,8 +22,9 @@ use warpstride::io::{Destination, npy};
 use warpstride::launch_shape::LaunchShape;
 
 use super::args::{Argument, Dump, Value};
+use super::cuda_cpp::Taken;
 use super::output::Output;
-use super::{args, destination, ensure_room, failure, open, ptx_file, refuse, require};
+use super::{args, destination, ensure_room, failure, kernel_names, open, ptx_file, refuse, require};
 use buffer::Buffer;
 use report::Outcome;
 
@@ -60,19 +61,46 @@ impl Targets {
     }
 }
 
+/// What holds the kernels, and where it comes from.
+pub(super) struct Program<'a> {
+    /// The file that the user named.
+    pub(super) file: &'a Path,
+    pub(super) ptx: &'a str,
+    /// The compiler, where the file is CUDA C++.
+    pub(super) compiler: Option<&'a Taken>,
+}
+
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
-    let file = args.file.display();
-    let text = ptx_file::read(&args.file)?;
-    let module = Module::parse(&text).with_context(|| format!("cannot parse {file}"))?;
-    let kernel = kernel(&module, args)?;
+    require!(
+        args.file.extension().is_none_or(|extension| extension != "cu"),
+        InvalidArgument,
+        "{} is CUDA C++; run it with run-cu, which compiles it",
+        args.file.display()
+    );
+    let ptx = ptx_file::read(&args.file)?;
+    let program = Program { file: &args.file, ptx: &ptx, compiler: None };
+    launch(&program, &args.launch, || open(backend, output), output)
+}
+
+/// Runs a kernel of a program on the device that `open` gives, once all else is known to be right.
+pub(super) fn launch(
+    program: &Program,
+    args: &args::Launched,
+    open: impl FnOnce() -> Result<Device>,
+    output: &Output,
+) -> Result<()> {
+    let file = program.file.display();
+    let module = Module::parse(program.ptx).with_context(|| format!("cannot parse {file}"))?;
+    let kernel = kernel_names::find(&module, args.entry.as_deref(), &file)?;
+    let name = kernel_names::short(kernel.name());
     // Before any work: whether they go together, whatever the addresses.
     parameters(kernel, &args.arguments, |_| 0)?;
     arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let buffers = args.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>()?;
-    let targets = targets(args, &buffers, output)?;
+    let targets = targets(program.file, args, &buffers, output)?;
     let launch = Launch {
-        text: &text,
+        text: program.ptx,
         kernel,
         shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: args.shared },
         arguments: &args.arguments,
@@ -81,14 +109,14 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         limit: args.limit.unwrap_or(DEFAULT_WORK),
     };
 
-    let device = open(backend, output)?;
+    let device = open()?;
     ensure_counted(args, device.info())?;
     ensure_soft_options(args, device.info().kind)?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
-    ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", kernel.name()))?;
+    ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{name}`"))?;
     let progress = output.progress(1);
-    progress.doing(kernel.name());
+    progress.doing(&*name);
     let mut outcome = match device.info().kind {
         DriverKind::Soft => launch.on_soft(buffers, device.info().memory_bytes)?,
         DriverKind::Cuda => launch.on_gpu(buffers, &device)?,
@@ -96,7 +124,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     if let Some(stop) = outcome.stopped.take() {
         drop(progress);
         let found = report::findings_text(&stop.findings, stop.more_findings);
-        let mut document = report::stopped_json(args, kernel.name(), &device, &stop);
+        let mut document = report::stopped_json(program, args, kernel, &device, &stop);
         let is_clean = stop.findings.is_empty();
         let error = Error::from(stop).into();
         if !is_clean {
@@ -107,22 +135,23 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     }
     targets.write(&outcome)?;
     drop(progress);
-    let (text, document) =
-        (report::text(args, kernel, &device, &outcome), report::json(args, kernel, &device, &outcome));
+    let (text, document) = (
+        report::text(program, args, kernel, &device, &outcome),
+        report::json(program, args, kernel, &device, &outcome),
+    );
     output.result(&text, document)?;
     let findings = outcome.report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
     require!(
         findings == 0,
         KernelFault,
-        "the checkers have found {} in `{}`, told above; mend it or them",
-        counted(findings, "fault"),
-        kernel.name()
+        "the checkers have found {} in `{name}`, told above; mend it or them",
+        counted(findings, "fault")
     );
     Ok(())
 }
 
 /// Refuses options that a GPU cannot honour.
-fn ensure_soft_options(args: &args::RunPtx, kind: DriverKind) -> Result<()> {
+fn ensure_soft_options(args: &args::Launched, kind: DriverKind) -> Result<()> {
     require!(
         args.checks.is_none() || kind == DriverKind::Soft,
         InvalidArgument,
@@ -135,24 +164,6 @@ fn ensure_soft_options(args: &args::RunPtx, kind: DriverKind) -> Result<()> {
         "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
     );
     Ok(())
-}
-
-/// The kernel that is named, or the only one.
-pub(super) fn kernel<'m>(module: &'m Module, args: &args::RunPtx) -> Result<&'m Kernel> {
-    let (file, kernels) = (args.file.display(), module.kernels().collect::<Vec<_>>());
-    let names = || kernels.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", ");
-    match (&args.entry, &*kernels) {
-        (_, []) => refuse!(InvalidArgument, "{file} has no kernel; check the file"),
-        (None, [kernel]) => Ok(kernel),
-        (None, _) => {
-            let count = counted(kernels.len(), "kernel");
-            refuse!(InvalidArgument, "{file} has {count}; name one with --entry: {}", names())
-        }
-        (Some(name), _) => match module.kernel(name) {
-            Some(kernel) => Ok(kernel),
-            None => refuse!(InvalidArgument, "{file} has no kernel `{name}`; name one of: {}", names()),
-        },
-    }
 }
 
 /// The parameter bytes, given the address of each argument that is a buffer.
@@ -173,7 +184,7 @@ pub(super) fn parameters(
 }
 
 /// Fails where what a GPU does not count is asked of one.
-fn ensure_counted(args: &args::RunPtx, device: &DeviceInfo) -> Result<()> {
+fn ensure_counted(args: &args::Launched, device: &DeviceInfo) -> Result<()> {
     let options = [
         ("--report", args.report),
         ("--report-json", args.report_json),
@@ -194,7 +205,7 @@ fn ensure_counted(args: &args::RunPtx, device: &DeviceInfo) -> Result<()> {
 }
 
 /// Checks, before any work, where results go.
-fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
+fn targets(source: &Path, args: &args::Launched, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
     let mut dumps: Vec<(Destination, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
     for Dump { argument, path } in &args.dumps {
         let Some(buffer) = buffers.get(*argument) else {
@@ -208,21 +219,22 @@ fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>], output: &Output) -> 
             let number = &args.arguments[*argument];
             refuse!(InvalidArgument, "--dump {argument}: {number} is a number and stays as it is; dump a buffer")
         };
-        let target = target(args, path, &dumps, output)?;
+        let target = target(source, args, path, &dumps, output)?;
         dumps.push((target, buffer.descr.clone(), buffer.shape.clone()));
     }
-    let drawing = args.draw.as_ref().map(|path| target(args, path, &dumps, output)).transpose()?;
+    let drawing = args.draw.as_ref().map(|path| target(source, args, path, &dumps, output)).transpose()?;
     Ok(Targets { dumps, drawing })
 }
 
 /// The file in the making, if it is none of the inputs and none of the outputs before.
 fn target(
-    args: &args::RunPtx,
+    source: &Path,
+    args: &args::Launched,
     path: &Path,
     before: &[(Destination, String, Vec<usize>)],
     output: &Output,
 ) -> Result<Destination> {
-    let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([&*args.file]).collect();
+    let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([source]).collect();
     let target = destination::checked(path, &inputs, output)?;
     require!(
         before.iter().all(|(earlier, ..)| *earlier != target),
@@ -236,7 +248,6 @@ fn target(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use warpstride::device::Device;
 
     use super::*;
     use crate::cli::args::{Cli, Command};
@@ -249,7 +260,7 @@ mod tests {
             let words = ["warpstride", "run-ptx", "k.ptx", "--entry", "k", "--grid", "1", "--block", "1"];
             let cli = Cli::try_parse_from(words.iter().chain(options)).unwrap();
             let Command::RunPtx(args) = cli.command else { panic!("another command") };
-            ensure_counted(&args, device).map_err(|error| error.to_string())
+            ensure_counted(&args.launch, device).map_err(|error| error.to_string())
         };
         for options in [&["--report"][..], &["--report-json"], &["--by", "line"], &["--annotate"], &["--draw", "k.svg"]]
         {

@@ -10,8 +10,8 @@ use warpstride::interp::{Finding, Kernel, Report, Stop};
 use warpstride::roofline::table::{Table, times};
 
 use super::super::args::By;
-use super::super::{args, output};
-use super::{annotate, instructions, lines};
+use super::super::{args, kernel_names, output};
+use super::{Program, annotate, instructions, lines};
 
 /// What a launch left behind.
 pub(in crate::cli) struct Outcome {
@@ -26,32 +26,38 @@ pub(in crate::cli) struct Outcome {
 }
 
 /// Whether more is asked for than the launch's counters.
-fn is_detailed(args: &args::RunPtx) -> bool {
+fn is_detailed(args: &args::Launched) -> bool {
     args.report || args.report_json || args.by.is_some()
 }
 
-/// Where relative names of sources begin: the folder of the PTX.
-fn folder(args: &args::RunPtx) -> &Path {
-    args.file.parent().unwrap_or(Path::new(""))
+/// Where relative names of sources begin: the folder of the program's file.
+fn folder<'p>(program: &Program<'p>) -> &'p Path {
+    program.file.parent().unwrap_or(Path::new(""))
 }
 
 /// What is said where a report by line is asked for, and the PTX has no lines.
 fn no_lines(kernel: &Kernel) -> String {
     format!(
         "`{}` has no lines of a source in this PTX; compile with -lineinfo (nvcc, NVRTC) or -gline-tables-only (clang)",
-        kernel.name()
+        kernel_names::short(kernel.name())
     )
 }
 
 /// A note before the launch, if the report will be another one than that asked for.
-pub(super) fn note(args: &args::RunPtx, kernel: &Kernel) -> Option<String> {
+pub(super) fn note(args: &args::Launched, kernel: &Kernel) -> Option<String> {
     let is_missing = args.by == Some(By::Line) && kernel.source_file().is_none();
     is_missing.then(|| format!("note: {}; the report is by instruction", no_lines(kernel)))
 }
 
-pub(in crate::cli) fn json(args: &args::RunPtx, kernel: &Kernel, device: &Device, outcome: &Outcome) -> Value {
+pub(in crate::cli) fn json(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    outcome: &Outcome,
+) -> Value {
     let report = outcome.report.as_ref();
-    let mut document = launch_json(args, kernel.name(), device);
+    let mut document = launch_json(program, args, kernel, device);
     document["counters"] = json!(report.map(|report| report.counters));
     document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
     document["findings"] = json!(report.map(|report| &report.findings));
@@ -65,7 +71,7 @@ pub(in crate::cli) fn json(args: &args::RunPtx, kernel: &Kernel, device: &Device
     }
     if let Some(report) = report.filter(|_| args.annotate) {
         document["sources"] = match kernel.source_file() {
-            Some(main) => annotate::json(report, main, folder(args)),
+            Some(main) => annotate::json(report, main, folder(program)),
             None => json!([]),
         };
     }
@@ -73,36 +79,56 @@ pub(in crate::cli) fn json(args: &args::RunPtx, kernel: &Kernel, device: &Device
 }
 
 /// Describes a launch that stopped, with its findings up to there.
-pub(in crate::cli) fn stopped_json(args: &args::RunPtx, kernel: &str, device: &Device, stop: &Stop) -> Value {
-    let mut document = launch_json(args, kernel, device);
+pub(in crate::cli) fn stopped_json(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    stop: &Stop,
+) -> Value {
+    let mut document = launch_json(program, args, kernel, device);
     document["findings"] = json!(stop.findings);
     document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
     document
 }
 
 /// What was launched where.
-fn launch_json(args: &args::RunPtx, kernel: &str, device: &Device) -> Value {
-    json!({
-        // Not every path is text.
-        "ptx": args.file.display().to_string(),
-        "device": output::info_json(device.info()),
-        "kernel": kernel,
-        "grid": args.grid,
-        "block": args.block,
-        "shared_bytes": args.shared,
-    })
+fn launch_json(program: &Program, args: &args::Launched, kernel: &Kernel, device: &Device) -> Value {
+    // Not every path is text.
+    let file = program.file.display().to_string();
+    let mut document = match program.compiler {
+        None => json!({ "ptx": file }),
+        Some(compiler) => json!({ "ptx": null, "source": file, "compiler": compiler.json() }),
+    };
+    document["device"] = output::info_json(device.info());
+    document["kernel"] = kernel_names::short(kernel.name()).into();
+    document["entry"] = kernel.name().into();
+    document["grid"] = json!(args.grid);
+    document["block"] = json!(args.block);
+    document["shared_bytes"] = json!(args.shared);
+    document
 }
 
 /// A paragraph each, and how many there are besides.
 pub(in crate::cli) fn findings_text(findings: &[Finding], more: u64) -> String {
     let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    let told = kernel_names::readable(&told);
     if more > 0 { format!("{told}and {more} more\n") } else { told }
 }
 
-pub(super) fn text(args: &args::RunPtx, kernel: &Kernel, device: &Device, outcome: &Outcome) -> String {
+pub(super) fn text(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    outcome: &Outcome,
+) -> String {
     let ([gx, gy, gz], [bx, by, bz], seconds) = (args.grid, args.block, outcome.seconds);
     let name = &device.info().name;
-    let title = format!("{} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads", kernel.name());
+    let title = format!(
+        "{} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads",
+        kernel_names::short(kernel.name())
+    );
     let Some(report) = &outcome.report else {
         return format!(
             "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",
@@ -115,7 +141,7 @@ pub(super) fn text(args: &args::RunPtx, kernel: &Kernel, device: &Device, outcom
         "{title}\n{}\n{threads} in {seconds:.3} s of this host, which is no time of a GPU\n\
          {}{found}",
         totals(report),
-        details(args, kernel, report)
+        details(program, args, kernel, report)
     )
 }
 
@@ -154,7 +180,7 @@ fn totals(report: &Report) -> Table {
 }
 
 /// The report, by lines where the PTX has them and nothing else was asked for, and the source.
-fn details(args: &args::RunPtx, kernel: &Kernel, report: &Report) -> String {
+fn details(program: &Program, args: &args::Launched, kernel: &Kernel, report: &Report) -> String {
     let main = kernel.source_file();
     let details = match main.filter(|_| args.by != Some(By::Instruction)) {
         _ if !is_detailed(args) => String::new(),
@@ -163,7 +189,7 @@ fn details(args: &args::RunPtx, kernel: &Kernel, report: &Report) -> String {
     };
     let source = match main {
         _ if !args.annotate => String::new(),
-        Some(main) => annotate::text(report, main, folder(args)),
+        Some(main) => annotate::text(report, main, folder(program)),
         None => format!("\nNo source is shown: {}.\n", no_lines(kernel)),
     };
     details + &source

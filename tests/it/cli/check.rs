@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Run, npy, npy_with_header, warpstride};
+use super::cuda_cpp::compilers;
+use super::{Run, command, npy, npy_with_header, warpstride};
 
 /// Kernels that leave their arguments as they are, that store 0 to 31, that load two words apart,
 /// that race and stop, and one without an end.
@@ -357,13 +358,34 @@ fn what_is_wrong_in_a_file_is_named_with_its_line_and_key() {
 }
 
 #[test]
+fn kernels_of_cuda_cpp_are_compiled() {
+    let folder = Folder::new();
+    let source =
+        "__global__ void twice(float* out, const float* in) {\n    int i = threadIdx.x;\n    out[i] = 2 * in[i];\n}\n";
+    folder.write("twice.cu", source);
+    let text = "kernel = \"twice.cu\"\nentry = \"twice\"\ngrid = [1]\nblock = [32]\n\
+                args = [\"f32[32]=zeros\", \"f32[32]=iota\"]\nresult = { arg = 0, oracle = \"add:1,1\" }\n\
+                expect = [\"load.sectors <= 1.0 * ideal\", \"store.requests == 1\"]\n";
+    folder.write("twice.toml", text);
+    for compiler in compilers() {
+        let Some(library) = &compiler.nvrtc else { continue };
+        let arguments = ["--json".into(), "check".into(), folder.path("twice.toml")];
+        let output = command(arguments).env("WARPSTRIDE_NVRTC", library).output().expect("the binary starts");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        let file = &document["files"][0];
+        assert_eq!((output.status.code(), &file["held"]), (Some(0), &true.into()), "{document:#}");
+        assert_eq!((&file["compiler"]["name"], &file["kernel"]), (&"nvrtc".into(), &"twice".into()), "{file:#}");
+    }
+}
+
+#[test]
 fn kernels_that_cannot_be_loaded_are_named() {
     let folder = Folder::new();
     let kernel = |kernel: &str| {
         folder.check_text(format!("grid = [1]\nblock = [1]\nkernel = \"{kernel}\"\nexpect = [\"load.requests == 0\"]"))
     };
     kernel("k.ptx").failed(&["line 3, `kernel`: ", "k.ptx has 6 kernels; name one with `entry`: nothing, scaled"]);
-    kernel("k.cu").failed(&["line 3, `kernel`: ", "k.cu is CUDA C++", "run-cu"]);
+    kernel("absent.cu").failed(&["line 3, `kernel`: cannot read", "absent.cu"]);
     kernel("absent.ptx").failed(&["line 3, `kernel`: cannot read", "absent.ptx"]);
     kernel(".").failed(&["not a regular file"]);
     kernel("c.toml").failed(&["c.toml: PTX line 1"]);

@@ -8,6 +8,8 @@ mod bench;
 mod check;
 mod compare;
 #[cfg(feature = "interp")]
+mod cuda_cpp;
+#[cfg(feature = "interp")]
 mod failures;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
@@ -23,6 +25,8 @@ mod permute;
 mod pipeline;
 #[cfg(feature = "interp")]
 mod ptx_forms;
+#[cfg(feature = "interp")]
+mod run_cu;
 #[cfg(feature = "interp")]
 mod run_ptx;
 #[cfg(feature = "interp")]

@@ -35,6 +35,8 @@ fn commands(folder: &TempDir) -> Vec<(Vec<Vec<String>>, i32)> {
         ("peaks".to_owned(), 1),
         ("transfers|--bytes 1000".to_owned(), 0),
         (format!("run-ptx|{ptx}|--grid 1|--block 32"), 0),
+        // Whether or not a compiler is installed.
+        ("run-cu|/nowhere/k.cu|--compiler clang|--grid 1|--block 32".to_owned(), 1),
         (format!("ptx-forms|{ptx}"), 0),
         ("completions|bash".to_owned(), 0),
         ("man".to_owned(), 0),

@@ -1,0 +1,94 @@
+//! Where NVRTC may be.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::process;
+
+/// The variable that names NVRTC's file.
+pub(super) const VARIABLE: &str = "WARPSTRIDE_NVRTC";
+
+/// Names for the system's loader, the newest first after the one without a version.
+const NAMES: &[&str] = if cfg!(windows) {
+    &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll"]
+} else {
+    &["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]
+};
+
+/// Folders of the library in NVIDIA's packages on PyPI, below `site-packages`: of CUDA 13, then of
+/// CUDA 12 and 11.
+const PACKAGES: &[&str] = if cfg!(windows) {
+    &["nvidia/cu13/bin/x86_64", "nvidia/cu13/bin", "nvidia/cuda_nvrtc/bin"]
+} else {
+    &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"]
+};
+
+/// The names under which the system's loader may find the library.
+pub(super) fn names() -> impl Iterator<Item = PathBuf> {
+    NAMES.iter().map(PathBuf::from)
+}
+
+/// The library's files in the Python environments at hand. Python itself is asked last, since its
+/// start takes time.
+pub(super) fn in_environments() -> impl Iterator<Item = PathBuf> {
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(env::var_os).map(PathBuf::from);
+    // Where this program is installed as a Python package, it lies in the environment's `bin`.
+    let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.parent()?.to_owned()));
+    let folders = active.chain(own).flat_map(|prefix| site_packages(&prefix));
+    folders.chain(std::iter::once_with(path_of_python).flatten()).flat_map(|folder| in_site_packages(&folder))
+}
+
+/// The library's files in a folder of Python packages.
+fn in_site_packages(folder: &Path) -> Vec<PathBuf> {
+    PACKAGES.iter().flat_map(|package| entries(&folder.join(package), is_library)).collect()
+}
+
+/// An environment's folders of packages, and Conda's of libraries.
+fn site_packages(prefix: &Path) -> Vec<PathBuf> {
+    if cfg!(windows) {
+        return vec![prefix.join("Lib").join("site-packages")];
+    }
+    let pythons = entries(&prefix.join("lib"), |name| name.starts_with("python3"));
+    pythons.into_iter().map(|python| python.join("site-packages")).collect()
+}
+
+/// The folders in which `python3` looks for packages; none without it.
+fn path_of_python() -> Vec<PathBuf> {
+    let mut command = Command::new(if cfg!(windows) { "python" } else { "python3" });
+    command.args(["-c", "import sys; print('\\n'.join(sys.path))"]).stdin(Stdio::null());
+    let text = process::output(command, Duration::from_secs(5)).unwrap_or_default();
+    // An empty line stands for the folder at hand, which is no folder of packages.
+    text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
+}
+
+fn is_library(name: &str) -> bool {
+    if cfg!(windows) {
+        name.starts_with("nvrtc64_") && name.ends_with("_0.dll")
+    } else {
+        name.starts_with("libnvrtc.so")
+    }
+}
+
+/// The paths in a folder whose names are wanted, in order.
+fn entries(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_wanted = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(&wanted);
+    let mut paths: Vec<PathBuf> = entries.filter(is_wanted).collect();
+    paths.sort();
+    paths
+}
+
+/// The folders of CUDA's headers that belong to a library, and those of a toolkit.
+pub(super) fn include_folders(library: &Path) -> Vec<PathBuf> {
+    let package = library.parent().and_then(Path::parent);
+    let runtime = package.and_then(Path::parent).map(|packages| packages.join("cuda_runtime"));
+    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(PathBuf::from);
+    let roots = package.map(Path::to_owned).into_iter().chain(runtime).chain(toolkits);
+    // A library that the loader found by its name has no folder, and most toolkits are there.
+    let roots = roots.chain([PathBuf::from("/usr/local/cuda")]);
+    roots.map(|root| root.join("include")).filter(|folder| folder.is_absolute() && folder.is_dir()).collect()
+}

@@ -1,0 +1,190 @@
+//! Names of kernels as C++ writes them, and as the PTX does.
+
+use std::fmt::{self, Write};
+
+use anyhow::Result;
+use cpp_demangle::{DemangleOptions, Symbol};
+use warpstride::error::counted;
+use warpstride::interp::{Kernel, Module};
+
+use super::refuse;
+
+/// The longest name in PTX that is demangled, and the longest that it may become: names repeat
+/// parts of themselves, and a hostile one without end.
+const MOST: usize = 4096;
+
+/// A text of a bounded length.
+#[derive(Default)]
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
+    if name.len() > MOST {
+        return None;
+    }
+    let symbol = Symbol::new(name).ok()?;
+    let mut text = Bounded::default();
+    symbol.structured_demangle(&mut text, &options).ok()?;
+    Some(text.0)
+}
+
+/// The name of a kernel in C++, without its parameters: `ns::transpose<float>`. Names of C, of Rust
+/// and of handwritten PTX stay as they are.
+pub(super) fn short(name: &str) -> String {
+    demangled(name, DemangleOptions::new().no_params().no_return_type()).unwrap_or_else(|| name.to_owned())
+}
+
+/// The same with its parameters: `ns::transpose<float>(float*, int)`.
+fn full(name: &str) -> String {
+    demangled(name, DemangleOptions::new().no_return_type()).unwrap_or_else(|| name.to_owned())
+}
+
+/// A text with every mangled name in it as C++ writes it.
+pub(super) fn readable(text: &str) -> String {
+    let mut readable = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("_Z") {
+        let (before, name) = rest.split_at(at);
+        let is_inside = before.ends_with(is_part);
+        let end = name.find(|c| !is_part(c)).unwrap_or(name.len());
+        let (name, after) = name.split_at(end);
+        readable.push_str(before);
+        if is_inside {
+            readable.push_str(name)
+        } else {
+            readable.push_str(&short(name))
+        }
+        rest = after;
+    }
+    readable + rest
+}
+
+/// Whether a character is part of a name in PTX.
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$')
+}
+
+/// The number of names that a kernel goes by.
+const NAMES: usize = 6;
+
+/// A kernel's names, without spaces, in the order in which one that is typed is looked for.
+fn names(kernel: &Kernel) -> [String; NAMES] {
+    let (full, short) = (full(kernel.name()), short(kernel.name()));
+    let path = short.split_once('<').map_or(&*short, |(path, _)| path);
+    let namespace = path.rfind("::").map_or(0, |at| at + 2);
+    let (without_namespace, last) = (short[namespace..].to_owned(), path[namespace..].to_owned());
+    let path = path.to_owned();
+    [kernel.name().to_owned(), full, short, without_namespace, path, last].map(|name| without_spaces(&name))
+}
+
+/// The kernel that is named, in whole or as far as no other is called so, or the only one.
+pub(super) fn find<'m>(module: &'m Module, entry: Option<&str>, file: impl fmt::Display) -> Result<&'m Kernel> {
+    let kernels: Vec<&Kernel> = module.kernels().collect();
+    let Some(entry) = entry else {
+        return match &*kernels {
+            [] => none(file),
+            [kernel] => Ok(kernel),
+            _ => {
+                let count = counted(kernels.len(), "kernel");
+                refuse!(InvalidArgument, "{file} has {count}; name one with --entry: {}", list(&kernels))
+            }
+        };
+    };
+    if kernels.is_empty() {
+        return none(file);
+    }
+    let wanted = without_spaces(entry);
+    let called: Vec<(&Kernel, [String; NAMES])> = kernels.iter().map(|&kernel| (kernel, names(kernel))).collect();
+    for how in 0..NAMES {
+        let same = called.iter().filter(|(_, names)| names[how] == wanted).map(|&(kernel, _)| kernel);
+        let same: Vec<&Kernel> = same.collect();
+        match *same {
+            [] => {}
+            [kernel] => return Ok(kernel),
+            _ => {
+                let count = counted(same.len(), "kernel");
+                refuse!(InvalidArgument, "{file} has {count} called `{entry}`; name one with --entry: {}", list(&same))
+            }
+        }
+    }
+    refuse!(InvalidArgument, "{file} has no kernel `{entry}`; name one of: {}", list(&kernels))
+}
+
+fn none<'m>(file: impl fmt::Display) -> Result<&'m Kernel> {
+    refuse!(
+        InvalidArgument,
+        "{file} has no kernel; check the file, and in C++ that a kernel is `__global__`, and a template instantiated"
+    )
+}
+
+/// The kernels by the shortest names that tell them apart.
+fn list(kernels: &[&Kernel]) -> String {
+    let short: Vec<String> = kernels.iter().map(|kernel| short(kernel.name())).collect();
+    let name = |(kernel, name): (&&Kernel, &String)| {
+        let is_alone = short.iter().filter(|other| *other == name).count() == 1;
+        if is_alone { name.clone() } else { full(kernel.name()) }
+    };
+    kernels.iter().zip(&short).map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn without_spaces(name: &str) -> String {
+    name.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(names: &[&str]) -> Module {
+        let kernels = names.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n")).collect::<String>();
+        Module::parse(&format!(".version 7.0\n.target sm_80\n.address_size 64\n{kernels}")).expect("it is PTX")
+    }
+
+    #[test]
+    fn a_kernel_is_found_by_any_name_that_no_other_has() {
+        let module =
+            module(&["_ZN4math5scaleIfEEvPT_S1_i", "_ZN4math5scaleIxEEvPT_S1_i", "_Z5shiftPf", "_Z5shiftPd", "plain"]);
+        let found =
+            |entry: &str| find(&module, Some(entry), "k.cu").map(Kernel::name).map_err(|error| error.to_string());
+        for entry in ["math::scale<float>", "math::scale<float>(float*, float, int)", "_ZN4math5scaleIfEEvPT_S1_i"] {
+            assert_eq!(found(entry).as_deref(), Ok("_ZN4math5scaleIfEEvPT_S1_i"), "{entry}");
+        }
+        assert_eq!(found("math::scale<long  long>").as_deref(), Ok("_ZN4math5scaleIxEEvPT_S1_i"));
+        assert_eq!(found("shift(double*)").as_deref(), Ok("_Z5shiftPd"));
+        assert_eq!(found("scale<long long>").as_deref(), Ok("_ZN4math5scaleIxEEvPT_S1_i"));
+        assert_eq!(found("plain").as_deref(), Ok("plain"));
+        for (entry, said) in [
+            (
+                "scale",
+                "k.cu has 2 kernels called `scale`; name one with --entry: math::scale<float>, math::scale<long long>",
+            ),
+            ("shift", "k.cu has 2 kernels called `shift`; name one with --entry: shift(float*), shift(double*)"),
+            (
+                "scales",
+                "k.cu has no kernel `scales`; name one of: math::scale<float>, math::scale<long long>, shift(float*), shift(double*), plain",
+            ),
+        ] {
+            assert_eq!(found(entry), Err(said.into()));
+        }
+    }
+
+    #[test]
+    fn texts_show_names_as_cpp_writes_them() {
+        assert_eq!(readable("kernel \"_Z5naivePfPKfi\" stopped"), "kernel \"naive\" stopped");
+        assert_eq!(readable("_ZN4math5scaleIfEEvPT_S1_i"), "math::scale<float>");
+        for same in ["a_Z5naivePf", "_Z", "_Zugzwang", "nothing", "é_Z"] {
+            assert_eq!(readable(same), same);
+        }
+        let hostile = format!("_Z1f{}", "St1aIS_S_E".repeat(1000));
+        assert_eq!(readable(&hostile), hostile);
+    }
+}

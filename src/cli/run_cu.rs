@@ -1,0 +1,23 @@
+//! `warpstride run-cu FILE.cu`: what `run-ptx` does, with a kernel of CUDA C++.
+
+use anyhow::Result;
+use warpstride::device::Backend;
+
+use super::output::Output;
+use super::run_ptx::{self, Program};
+use super::{args, cuda_cpp, open, require};
+
+pub(super) fn run(args: &args::RunCu, backend: Backend, output: &Output) -> Result<()> {
+    let file = args.file.display();
+    require!(
+        args.file.extension().is_none_or(|extension| extension != "ptx"),
+        InvalidArgument,
+        "{file} is PTX; run it with run-ptx"
+    );
+    let device = open(backend, output)?;
+    let compiled = cuda_cpp::compile(&args.file, args.compiler, cuda_cpp::architecture(device.info()))?;
+    output.note(format!("{} compiles {file}", compiled.compiler));
+    output.note(&compiled.log);
+    let program = Program { file: &args.file, ptx: &compiled.ptx, compiler: Some(&compiled.compiler) };
+    run_ptx::launch(&program, &args.launch, || Ok(device), output)
+}

@@ -1,0 +1,321 @@
+//! `run-cu`: which compiler is taken, what is said of sources that do not compile, and lines and
+//! names as the source has them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::cuda_cpp::{Compiler, compilers, environments};
+use super::{Run, command, warpstride};
+
+/// `cells[i] = i` for each thread, at line 4, and another kernel.
+const FILL: &str = "namespace lesson {
+__global__ void fill(int* cells) {
+    int i = threadIdx.x;
+    cells[i] = i;
+}
+}
+
+template <typename T>
+__device__ T twice(T value) {
+    return 2 * value;
+}
+
+__global__ void count(int* cells, int* total) {
+    cells[threadIdx.x] =
+        twice(cells[threadIdx.x]);
+    atomicAdd(total, 1);
+}
+";
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn with(source: impl AsRef<[u8]>) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        fs::write(folder.path().join("k.cu"), source).expect("writing the source");
+        Self(folder)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("k.cu")
+    }
+
+    /// Runs a kernel of the file in 32 threads through a compiler.
+    fn run(&self, compiler: &Compiler, options: &[&str]) -> Run {
+        let mut command = compiler.command(&self.file());
+        command.args(["--grid", "1", "--block", "32"]).args(options);
+        ran(command)
+    }
+}
+
+fn ran(mut command: Command) -> Run {
+    let output = command.output().expect("the binary starts");
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("text on standard output"),
+        stderr: String::from_utf8(output.stderr).expect("text on standard error"),
+    }
+}
+
+/// Without the variables that lead to compilers, and with this `PATH`.
+fn without_compilers(file: &Path, path: &Path) -> Command {
+    let mut command = command(["--device", "soft", "run-cu", "--grid", "1", "--block", "32", "--arg", "i32[32]=zeros"]);
+    command.args(["--entry", "fill"]).arg(file).env("PATH", path);
+    for variable in ["WARPSTRIDE_NVRTC", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Whether the system's loader knows NVRTC, so that it is found without any variable.
+fn loader_knows_nvrtc() -> bool {
+    let folder = Folder::with(FILL);
+    let known = ran(without_compilers(&folder.file(), Path::new("/nowhere"))).code == Some(0);
+    if known {
+        eprintln!("the system's loader finds NVRTC, and what is said without a compiler is not checked");
+    }
+    known
+}
+
+#[test]
+fn without_a_compiler_a_sentence_names_the_command_that_installs_one() {
+    if loader_knows_nvrtc() {
+        return;
+    }
+    let folder = Folder::with(FILL);
+    let mut any = without_compilers(&folder.file(), Path::new("/nowhere"));
+    any.arg("--quiet");
+    ran(any).failed(&["no compiler of CUDA C++ was found; install one with `pip install nvidia-cuda-nvrtc`"]);
+    for (name, part) in
+        [("nvrtc", "`pip install nvidia-cuda-nvrtc`"), ("clang", "no clang 14 or later was found in PATH")]
+    {
+        let mut one = without_compilers(&folder.file(), Path::new("/nowhere"));
+        one.args(["--compiler", name]);
+        ran(one).failed(&[part]);
+    }
+    let mut named = without_compilers(&folder.file(), Path::new("/nowhere"));
+    named.env("WARPSTRIDE_NVRTC", folder.file());
+    ran(named).failed(&["cannot load", "k.cu, which WARPSTRIDE_NVRTC names", "or unset the variable"]);
+}
+
+#[test]
+fn files_of_the_other_kind_are_told_apart() {
+    let folder = Folder::with(FILL);
+    let (cu, ptx) = (folder.file(), folder.0.path().join("k.ptx"));
+    fs::write(&ptx, super::options::NOTHING).expect("writing");
+    for (command, file, part) in
+        [("run-ptx", cu, "is CUDA C++; run it with run-cu"), ("run-cu", ptx, "is PTX; run it with run-ptx")]
+    {
+        let words = ["--device", "soft", command, "--grid", "1", "--block", "1"].map(AsRef::<std::ffi::OsStr>::as_ref);
+        warpstride(words.into_iter().chain([file.as_os_str()])).failed(&[part]);
+    }
+}
+
+#[test]
+fn what_is_no_source_is_refused_before_any_compiler() {
+    let refused = |bytes: &[u8], part: &str| {
+        let folder = Folder::with(bytes);
+        ran(without_compilers(&folder.file(), Path::new("/nowhere"))).failed(&["k.cu", part]);
+    };
+    refused(b"// \xff\n", "check the path, and that it is CUDA C++ as text");
+    refused(b"__global__ void k() {}\0", "has a zero byte and is not CUDA C++");
+    refused(&vec![b' '; (16 << 20) + 1], "has more than 16 MiB and is not CUDA C++");
+    ran(without_compilers(Path::new("/nowhere/k.cu"), Path::new("/nowhere"))).failed(&["cannot read /nowhere/k.cu"]);
+}
+
+#[test]
+fn lines_and_names_are_those_of_the_source() {
+    for compiler in compilers() {
+        let folder = Folder::with(FILL);
+        let run = folder.run(&compiler, &["--entry", "fill", "--arg", "i32[32]=zeros", "--report-json"]).succeeded();
+        assert!(run.stderr.contains(" compiles "), "{}", run.stderr);
+        let document = run.json();
+        assert_eq!(document["compiler"]["name"], compiler.name);
+        assert_eq!((&document["kernel"], &document["entry"]), (&"lesson::fill".into(), &"_ZN6lesson4fillEPi".into()));
+        assert_eq!(lines(&document), ["k.cu:4"], "{compiler:?}");
+
+        let arguments = ["--arg", "i32[32]=iota", "--arg", "i32[1]=zeros"];
+        let run = folder.run(&compiler, &[&["--entry", "count", "--report-json"][..], &arguments].concat()).succeeded();
+        let lines = lines(&run.json());
+        assert!(
+            lines.iter().all(|line| ["k.cu:14", "k.cu:15", "k.cu:16"].contains(&&**line)),
+            "{compiler:?}: {lines:?}"
+        );
+        assert!(lines.contains(&"k.cu:16".into()), "{compiler:?}: {lines:?}");
+
+        let fault = folder.run(&compiler, &["--entry", "lesson::fill", "--arg", "i32[31]=zeros", "--quiet"]);
+        fault.failed(&["kernel \"lesson::fill\" stopped", "k.cu:4", "out of bounds"]);
+        let unnamed = folder.run(&compiler, &["--arg", "i32[31]=zeros", "--quiet"]);
+        unnamed.failed(&["k.cu has 2 kernels; name one with --entry: ", "lesson::fill", "count"]);
+    }
+}
+
+/// The places in the source that access memory, each once, by their files' names.
+fn lines(document: &Value) -> Vec<String> {
+    let instructions = document["instructions"].as_array().expect("instructions");
+    let place = |instruction: &Value| {
+        let source = instruction["source"].as_str().unwrap_or_else(|| panic!("no line: {instruction}"));
+        source.rsplit('/').next().unwrap_or(source).to_owned()
+    };
+    let mut lines: Vec<String> = instructions.iter().map(place).collect();
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+#[test]
+fn errors_are_the_compilers_own() {
+    for compiler in compilers() {
+        let folder = Folder::with("__global__ void k(int* cells) {\n    cells[threadIdx.x] = nothing;\n}\n");
+        let run = folder.run(&compiler, &["--arg", "i32[32]=zeros", "--quiet"]);
+        assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
+        let text = run.stderr;
+        let [first, second] = [0, 1].map(|line| text.lines().nth(line).unwrap_or_default().to_owned());
+        assert!(first.starts_with("error: ") && first.contains("k.cu does not compile with "), "{text}");
+        assert!(second.contains("k.cu(2): error") || second.contains("k.cu:2:26: error"), "{text}");
+        assert!(text.contains("\"nothing\"") || text.contains("'nothing'"), "{text}");
+        let error = folder.run(&compiler, &["--arg", "i32[32]=zeros", "--json"]).json()["error"].take();
+        assert_eq!(error["kind"], "invalid_argument");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(&second)), "{error}");
+    }
+}
+
+#[test]
+fn hostile_sources_end_with_a_message() {
+    let nested = format!("__global__ void k(int* a) {{ a[0] = {}1{}; }}", "(".repeat(20_000), ")".repeat(20_000));
+    let sources: [&[u8]; 7] = [
+        b"#include \"/dev/zero\"\n",
+        b"#include \"k.cu\"\n",
+        b"template <int N> struct A { A<N + 1> a; }; __global__ void k(A<0> a) {}\n",
+        b"__global__ void k() { asm(\"no.instruction;\"); }\n",
+        b"",
+        &[b'{'; 100_000],
+        b"#error \x1b[31m\xc3\xa9\n",
+    ];
+    for compiler in compilers() {
+        for source in sources {
+            let run = Folder::with(source).run(&compiler, &["--quiet"]);
+            let start = String::from_utf8_lossy(&source[..source.len().min(40)]).into_owned();
+            assert_eq!(run.code, Some(1), "{start} by {compiler:?}: {}", run.stderr);
+            assert!(run.stderr.starts_with("error: ") && !run.stderr.contains('\x1b'), "{start}: {:?}", run.stderr);
+            assert!(run.stderr.len() < 200 << 10, "{start}: {} bytes", run.stderr.len());
+        }
+        // A compiler that has the depth may take it.
+        let run = Folder::with(&nested).run(&compiler, &["--quiet", "--arg", "i32[1]=zeros"]);
+        assert!(matches!(run.code, Some(0 | 1)), "{compiler:?}: {:?}, {}", run.code, run.stderr);
+    }
+}
+
+/// Templates whose number doubles with each level.
+#[test]
+fn a_compiler_that_does_not_end_is_given_up() {
+    if std::env::var_os("WARPSTRIDE_LONG").is_none() {
+        eprintln!("WARPSTRIDE_LONG=1 waits for a compiler's time limit");
+        return;
+    }
+    let source =
+        "template <int N, int M> struct F { static constexpr int v = F<N - 1, 2 * M>::v + F<N - 1, 2 * M + 1>::v; };
+template <int M> struct F<0, M> { static constexpr int v = 1; };
+__global__ void k(int* a) { a[0] = F<30, 0>::v; }
+";
+    for compiler in compilers() {
+        let run = Folder::with(source).run(&compiler, &["--quiet", "--arg", "i32[1]=zeros"]);
+        assert_eq!(run.code, Some(1), "{compiler:?}: {}", run.stderr);
+        assert!(run.stderr.starts_with("error: "), "{compiler:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn what_a_kernel_prints_and_asserts_is_shown() {
+    let text = "#include <cassert>\n#include <cstdint>\n#include <stdio.h>\n#include <cuda_runtime.h>
+__global__ void k(uint32_t* cells) {
+    if (threadIdx.x == 3) printf(\"thread %d of %s\\n\", threadIdx.x, \"k\");
+    assert(cells[threadIdx.x] < 31);
+}
+";
+    for compiler in compilers() {
+        let run = Folder::with(text).run(&compiler, &["--arg", "u32[32]=zeros"]).succeeded();
+        assert!(run.stderr.contains("thread 3 of k\n"), "{compiler:?}: {}", run.stderr);
+        let run = Folder::with(text).run(&compiler, &["--arg", "u32[32]=iota"]);
+        assert_eq!(run.code, Some(1), "{compiler:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("assertion `cells[threadIdx.x] < 31`") && run.stderr.contains("k.cu:7"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn headers_beside_the_source_are_found() {
+    for compiler in compilers() {
+        let folder = Folder::with("#include \"cells.h\"\n__global__ void k(Cell* cells) { cells[threadIdx.x] = 7; }\n");
+        fs::write(folder.0.path().join("cells.h"), "using Cell = int;\n").expect("writing");
+        folder.run(&compiler, &["--arg", "i32[32]=zeros"]).succeeded();
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn nvrtc_is_found_in_the_environment_at_hand() {
+    if loader_knows_nvrtc() {
+        return;
+    }
+    let folder = Folder::with(FILL);
+    for environment in environments() {
+        let bin = environment.join("bin");
+        let mut by_variable = without_compilers(&folder.file(), Path::new("/nowhere"));
+        by_variable.env("VIRTUAL_ENV", &environment).arg("--json");
+        let by_python = {
+            let mut command = without_compilers(&folder.file(), &bin);
+            command.arg("--json");
+            command
+        };
+        for command in [by_variable, by_python] {
+            let document = ran(command).succeeded().json();
+            let path = document["compiler"]["path"].as_str().expect("a path").to_owned();
+            assert!(Path::new(&path).starts_with(&environment), "{path}");
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_clang_that_is_too_old_or_crashes_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+
+    if loader_knows_nvrtc() {
+        return;
+    }
+    let folder = Folder::with(FILL);
+    let clang = |version: &str, does: &str| {
+        let (bin, program) = (folder.0.path().join("bin"), folder.0.path().join("bin/clang"));
+        fs::create_dir_all(&bin).expect("a folder");
+        let script = format!("#!/bin/sh\nif [ \"$1\" = -dumpversion ]; then echo {version}; exit; fi\n{does}\n");
+        fs::write(&program, script).expect("writing");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it may run");
+        let mut command = without_compilers(&folder.file(), &bin);
+        command.args(["--quiet", "--compiler", "clang"]);
+        // The shell that bounds clang's memory.
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        ran(command)
+    };
+    clang("15.0.0", "kill -SEGV $$").lines(&["k.cu does not compile with clang 15.0.0:", "it ended with signal: 11"]);
+    clang("15.0.0", "echo trouble >&2; exit 3").lines(&["k.cu does not compile with clang 15.0.0:", "trouble"]);
+    clang("15.0.0", "exit 0").failed(&["cannot read what clang wrote"]);
+}
+
+impl Run {
+    /// It failed with lines that hold these parts.
+    #[track_caller]
+    fn lines(self, parts: &[&str]) {
+        assert_eq!((self.code, &*self.stdout), (Some(1), ""), "{}", self.stderr);
+        for (line, part) in parts.iter().enumerate() {
+            assert!(self.stderr.lines().nth(line).is_some_and(|line| line.contains(part)), "{part:?}: {}", self.stderr);
+        }
+    }
+}
