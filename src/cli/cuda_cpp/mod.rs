@@ -140,7 +140,8 @@ fn read(file: &Path) -> Result<String> {
     let source = source
         .with_context(|| format!("cannot read {}: check the path, and that it is CUDA C++ as text", file.display()))?;
     require!(!source.contains('\0'), Io, "{} has a zero byte and is not CUDA C++; check the path", file.display());
-    Ok(source)
+    // Some editors begin a file with a mark that compilers refuse.
+    Ok(source.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(source))
 }
 
 /// The first NVRTC that loads. That a user names one that does not is an error.
@@ -253,5 +254,5 @@ fn text_of(log: &[u8]) -> String {
     let text: String =
         String::from_utf8_lossy(shown).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
     let more = if shown.len() < log.len() { "\n..." } else { "" };
-    format!("{}{more}", text.trim_end())
+    format!("{}{more}", text.trim_end().trim_start_matches('\n'))
 }
