@@ -95,6 +95,10 @@ use require;
 
 /// Runs the command that was typed: 0 done, 1 failed, 2 wrong usage.
 pub(crate) fn main() -> ExitCode {
+    #[cfg(feature = "interp")]
+    if let Some(status) = cuda_cpp::compiled() {
+        return status;
+    }
     let cli = match Cli::typed() {
         Ok(cli) => cli,
         Err(usage) => return not_run(&usage),

@@ -2,17 +2,14 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use warpstride::interp::MAX_TEXT_BYTES;
+use anyhow::Result;
 
 use super::super::args::Compiler;
-use super::{Compiled, Job, MAX_LOG_BYTES, NotCompiled, TIME_LIMIT, Taken, headers, process, too_slow};
+use super::{Compiled, Job, Taken, Workplace, headers, process};
 
 /// The oldest version that has what our header uses.
 const OLDEST: u32 = 14;
@@ -45,29 +42,19 @@ impl Clang {
         (major >= OLDEST).then_some(Self(Taken { kind: Compiler::Clang, version, path }))
     }
 
-    /// Compiles to PTX. Headers, source and results are in a folder of ours: clang reads the source
-    /// that was read already, also where it came through a pipe.
+    /// Compiles to PTX. Headers and source are in a folder of ours: clang reads the source that was
+    /// read already, also where it came through a pipe.
     pub(super) fn compile(self, job: &Job) -> Result<Compiled> {
-        let Self(compiler) = self;
-        let folder = tempfile::Builder::new().prefix("warpstride-").tempdir();
-        let folder = folder.context("cannot make a folder for clang's files")?;
-        let place = |name: &str| folder.path().join(name);
-        let write = |name: &str, text: &str| fs::write(place(name), text).context("cannot write clang's files");
-        headers::for_clang().try_for_each(|(name, text)| write(name, text))?;
-        // Messages and line numbers name the user's file.
-        write("source.cu", &format!("#line 1 {:?}\n{}", job.file.display().to_string(), job.source))?;
-
-        let messages = File::create(place("log")).context("cannot write clang's files")?;
-        let mut command = bounded(&compiler.path);
-        command.args(options(job, folder.path())).args([place("source.cu"), "-o".into(), place("out.ptx")]);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages).spawn();
-        let mut child = child.with_context(|| format!("cannot start {}", compiler.path.display()))?;
-        let Some(status) = process::wait(&mut child, TIME_LIMIT) else { return Err(too_slow(job, &compiler)) };
-        let log = beginning(&place("log"), MAX_LOG_BYTES + 1)?;
-        if !status.success() {
-            return Err(NotCompiled::new(job, &compiler, &ended(status), &log).into());
+        let workplace = Workplace::new(job, self.0)?;
+        for (name, text) in headers::for_clang() {
+            workplace.write(name, text)?;
         }
-        Compiled::new(job, compiler, beginning(&place("out.ptx"), MAX_TEXT_BYTES + 1)?, &log)
+        // Messages and line numbers name the user's file.
+        let text = format!("#line 1 {:?}\n{}", job.file.display().to_string(), job.source);
+        let source = workplace.write("source.cu", &text)?;
+        let mut command = process::bounded(&workplace.compiler.path);
+        command.args(options(job, workplace.folder.path())).args(["-o".into(), "-".into(), source]);
+        workplace.compile(command)
     }
 }
 
@@ -83,28 +70,4 @@ fn options(job: &Job, headers: &Path) -> Vec<OsString> {
     options.extend(["-isystem".into(), headers.into(), "-include".into(), headers.join(headers::SHIM).into()]);
     options.extend(["-iquote".into(), job.folder().into()]);
     options
-}
-
-/// The program in bounded memory, which a hostile source would fill.
-fn bounded(program: &Path) -> Command {
-    if cfg!(unix) {
-        let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -v 8388608 2>/dev/null; exec \"$0\" \"$@\""]).arg(program);
-        command
-    } else {
-        Command::new(program)
-    }
-}
-
-/// Says how clang ended where its messages do not.
-fn ended(status: ExitStatus) -> String {
-    format!("it ended with {status}, and said nothing")
-}
-
-/// The first bytes of a file.
-fn beginning(path: &Path, most: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
-    read.context("cannot read what clang wrote")?;
-    Ok(bytes)
 }

@@ -1,5 +1,6 @@
 //! CUDA C++ to PTX, by the compiler at hand: NVRTC or clang.
 
+mod child;
 mod clang;
 mod headers;
 mod locate;
@@ -7,15 +8,16 @@ mod nvrtc;
 mod process;
 
 use std::env;
-use std::ffi::CString;
 use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use warpstride::driver::DeviceInfo;
 use warpstride::interp::MAX_TEXT_BYTES;
 
@@ -24,12 +26,12 @@ use super::{input, refuse, require};
 use clang::Clang;
 use nvrtc::Nvrtc;
 
+pub(super) use child::compiled;
+
 /// The time after which a compilation counts as one that never ends.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// What is shown of a compiler's messages.
 const MAX_LOG_BYTES: usize = 64 << 10;
-/// A compiler descends into nested expressions; a source has them as deep as it likes.
-const STACK_BYTES: usize = 256 << 20;
 
 /// What is compiled.
 struct Job<'a> {
@@ -89,6 +91,14 @@ impl NotCompiled {
         let lines = if log.is_empty() { failure } else { &log };
         Self(format!("{} does not compile with {compiler}:\n{lines}", job.file.display()))
     }
+
+    fn too_slow(job: &Job, compiler: &Taken) -> Self {
+        Self(format!(
+            "{} does not compile with {compiler} within {} seconds; look for templates or constants that never end",
+            job.file.display(),
+            TIME_LIMIT.as_secs()
+        ))
+    }
 }
 
 impl fmt::Display for NotCompiled {
@@ -111,9 +121,9 @@ pub(super) fn architecture(device: &DeviceInfo) -> u32 {
 pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: u32) -> Result<Compiled> {
     let job = Job { file, source: read(file)?, architecture };
     if wanted != Some(Compiler::Clang)
-        && let Some((nvrtc, taken)) = find_nvrtc()?
+        && let Some(taken) = find_nvrtc()?
     {
-        return by_nvrtc(nvrtc, taken, &job);
+        return by_nvrtc(taken, &job);
     }
     if wanted != Some(Compiler::Nvrtc)
         && let Some(clang) = Clang::find()
@@ -138,11 +148,12 @@ fn read(file: &Path) -> Result<String> {
     let source = source
         .with_context(|| format!("cannot read {}: check the path, and that it is CUDA C++ as text", file.display()))?;
     require!(!source.contains('\0'), Io, "{} has a zero byte and is not CUDA C++; check the path", file.display());
-    Ok(source)
+    // Some editors begin a file with a mark that compilers refuse.
+    Ok(source.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(source))
 }
 
-/// The first NVRTC that loads, and what it is. That a user names one that does not is an error.
-fn find_nvrtc() -> Result<Option<(Nvrtc, Taken)>> {
+/// The first NVRTC that loads. That a user names one that does not is an error.
+fn find_nvrtc() -> Result<Option<Taken>> {
     if let Some(named) = env::var_os(locate::VARIABLE).map(PathBuf::from) {
         return match load(&named) {
             Ok(found) => Ok(Some(found)),
@@ -157,45 +168,70 @@ fn find_nvrtc() -> Result<Option<(Nvrtc, Taken)>> {
     Ok(locate::names().chain(locate::in_environments()).find_map(|path| load(&path).ok()))
 }
 
-fn load(path: &Path) -> Result<(Nvrtc, Taken), String> {
-    let nvrtc = Nvrtc::load(path)?;
-    let (major, minor) = nvrtc.version().ok_or("it does not tell its version")?;
-    let taken = Taken { kind: Compiler::Nvrtc, version: format!("{major}.{minor}"), path: path.to_owned() };
-    Ok((nvrtc, taken))
+fn load(path: &Path) -> Result<Taken, String> {
+    let (major, minor) = Nvrtc::load(path)?.version().ok_or("it does not tell its version")?;
+    Ok(Taken { kind: Compiler::Nvrtc, version: format!("{major}.{minor}"), path: path.to_owned() })
 }
 
-/// Compiles on a thread of its own, which is left behind where it does not end.
-fn by_nvrtc(nvrtc: Nvrtc, compiler: Taken, job: &Job) -> Result<Compiled> {
-    let string = |text: &str| CString::new(text).context("a path with a zero byte names no file");
-    let (source, name) = (string(&job.source)?, string(&job.file.display().to_string())?);
-    let headers = headers::for_nvrtc().map(|(name, text)| Ok((string(name)?, string(text)?)));
-    let headers = headers.collect::<Result<Vec<_>>>()?;
-    let mut options = vec!["--std=c++17".to_owned(), "-lineinfo".into(), format!("-arch=compute_{}", job.architecture)];
-    let folders = [job.folder().to_owned()].into_iter().chain(locate::include_folders(&compiler.path));
-    options.extend(folders.map(|folder| format!("--include-path={}", folder.display())));
-    let options = options.iter().map(|option| string(option)).collect::<Result<Vec<_>>>()?;
+/// Compiles in a process of its own: a hostile source makes the library overflow its stack, or
+/// never end.
+fn by_nvrtc(compiler: Taken, job: &Job) -> Result<Compiled> {
+    let workplace = Workplace::new(job, compiler)?;
+    let source = workplace.write("source.cu", &job.source)?;
+    let program = env::current_exe().context("cannot find this program to start it once more")?;
+    let mut command = process::bounded(&program);
+    command.args([nvrtc::WORD.as_ref(), workplace.compiler.path.as_os_str(), job.file.as_os_str(), source.as_os_str()]);
+    command.args(["--std=c++17", "-lineinfo", &format!("-arch=compute_{}", job.architecture)]);
+    let folders = [job.folder().to_owned()].into_iter().chain(locate::include_folders(&workplace.compiler.path));
+    command.args(folders.map(|folder| format!("--include-path={}", folder.display())));
+    workplace.compile(command)
+}
 
-    let (send, receive) = mpsc::channel();
-    let work = move || {
-        let input = nvrtc::Input { source: &source, name: &name, headers: &headers, options: &options };
-        // Nobody waits for an answer after the limit.
-        let _ = send.send(nvrtc.compile(&input));
-    };
-    thread::Builder::new().stack_size(STACK_BYTES).spawn(work).context("cannot start a thread for NVRTC")?;
-    match receive.recv_timeout(TIME_LIMIT) {
-        Ok(nvrtc::Output { ptx: Ok(ptx), log }) => Compiled::new(job, compiler, ptx, &log),
-        Ok(nvrtc::Output { ptx: Err(failure), log }) => Err(NotCompiled::new(job, &compiler, &failure, &log).into()),
-        Err(_) => Err(too_slow(job, &compiler)),
+/// Where a compiler works on a job: a folder of files that goes with it.
+struct Workplace<'a> {
+    job: &'a Job<'a>,
+    compiler: Taken,
+    folder: TempDir,
+}
+
+impl<'a> Workplace<'a> {
+    fn new(job: &'a Job, compiler: Taken) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("warpstride-").tempdir();
+        Ok(Self { job, compiler, folder: folder.context("cannot make a folder for a compiler's files")? })
+    }
+
+    /// Writes a file, and returns its path.
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).context("cannot write a compiler's files")?;
+        Ok(path)
+    }
+
+    /// Runs a compiler that prints PTX on standard output, and its messages on standard error.
+    fn compile(self, mut command: Command) -> Result<Compiled> {
+        let Self { job, compiler, folder } = self;
+        let [ptx, log] = ["ptx", "log"].map(|name| folder.path().join(name));
+        let file = |path: &Path| File::create(path).context("cannot write a compiler's files");
+        let child = command.stdin(Stdio::null()).stdout(file(&ptx)?).stderr(file(&log)?).spawn();
+        let mut child = child.with_context(|| format!("cannot start {compiler}"))?;
+        let Some(status) = process::wait(&mut child, TIME_LIMIT) else {
+            return Err(NotCompiled::too_slow(job, &compiler).into());
+        };
+        let log = beginning(&log, MAX_LOG_BYTES + 1)?;
+        if !status.success() {
+            let silent = format!("it ended with {status}, and said nothing");
+            return Err(NotCompiled::new(job, &compiler, &silent, &log).into());
+        }
+        Compiled::new(job, compiler, beginning(&ptx, MAX_TEXT_BYTES + 1)?, &log)
     }
 }
 
-fn too_slow(job: &Job, compiler: &Taken) -> anyhow::Error {
-    NotCompiled(format!(
-        "{} does not compile with {compiler} within {} seconds; look for templates or constants that never end",
-        job.file.display(),
-        TIME_LIMIT.as_secs()
-    ))
-    .into()
+/// The first bytes of a file.
+fn beginning(path: &Path, most: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
+    read.context("cannot read what a compiler wrote")?;
+    Ok(bytes)
 }
 
 impl Job<'_> {
@@ -226,5 +262,5 @@ fn text_of(log: &[u8]) -> String {
     let text: String =
         String::from_utf8_lossy(shown).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
     let more = if shown.len() < log.len() { "\n..." } else { "" };
-    format!("{}{more}", text.trim_end())
+    format!("{}{more}", text.trim_end().trim_start_matches('\n'))
 }

@@ -13,6 +13,9 @@ type Code = c_int;
 
 enum Opaque {}
 
+/// The first word of a command line by which this program compiles for itself.
+pub(super) const WORD: &str = "compile-by-nvrtc";
+
 /// Declares the functions of `nvrtc.h` that are used, and how the library gives them.
 macro_rules! api {
     ($($field:ident = $symbol:literal ($($argument:ty),*) -> $result:ty;)*) => {

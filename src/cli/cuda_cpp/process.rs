@@ -1,6 +1,7 @@
 //! Programs that must end in time.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,5 +33,16 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
                 return None;
             }
         }
+    }
+}
+
+/// A program in bounded memory, which a hostile source would fill.
+pub(super) fn bounded(program: &Path) -> Command {
+    if cfg!(unix) {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "ulimit -v 8388608 2>/dev/null; exec \"$0\" \"$@\""]).arg(program);
+        command
+    } else {
+        Command::new(program)
     }
 }
