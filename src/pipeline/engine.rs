@@ -67,8 +67,8 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
     /// Queues every batch that is filled, with the work that `work` queues between its copies, and
     /// returns when the last one was taken or the run has stopped, and nothing is on its way.
     ///
-    /// In [`Mode::Graph`], `work` is called once for each slot, in a capture, and again where a batch
-    /// has another number of elements.
+    /// In [`Mode::Graph`], `work` is called once for each slot, in a capture, and again where a
+    /// batch has another number of elements.
     ///
     /// # Errors
     ///
@@ -330,8 +330,8 @@ impl<I: Element, O: Element> Passage<I, O> {
         Flight { device: self.device, upload, download }
     }
 
-    /// Waits for the copies that are on their way, and gives the slot back; `None` if a panic of the
-    /// driver took a part of it along.
+    /// Waits for the copies that are on their way, and gives the slot back; `None` if a panic of
+    /// the driver took a part of it along.
     fn given_back(self) -> Option<Slot<I, O>> {
         let (upload, download) = (self.upload, self.download);
         let wait = AssertUnwindSafe(|| (upload.map(|copy| landed(copy).0), download.map(|copy| landed(copy).0)));

@@ -118,8 +118,8 @@ impl<I: Pixel> Job<'_, I> {
         Ok(Driven { summary, source_seconds, sink_seconds: sink_time.as_secs_f64() })
     }
 
-    /// Whether the results of the first batches are those of a CPU, while each slot is used again and
-    /// others are on their way.
+    /// Whether the results of the first batches are those of a CPU, while each slot is used again
+    /// and others are on their way.
     fn verify(&self, pipeline: &mut Pipeline<I, f32>, case: Case) -> Result<bool> {
         let elements = self.workload.elements();
         let batches = 2 * pipeline.slots() as u64 + 1;
@@ -145,8 +145,8 @@ impl<I: Pixel> Job<'_, I> {
     }
 }
 
-/// Verifies some batches, and then runs and times all frames, held against `bound`. The sink is called
-/// on this thread.
+/// Verifies some batches, and then runs and times all frames, held against `bound`. The sink is
+/// called on this thread.
 ///
 /// # Errors
 ///
@@ -187,18 +187,21 @@ pub fn measure<I: Pixel>(
     let batches = job.frames.div_ceil(case.batch as u64);
     // Behind the ring's first turns, where there are that many; at least behind the first batch.
     let steady = if batches > 4 * slots as u64 { 2 * slots as u64 } else { 0 };
+    // Work of a shorter last batch may be captured anew, as soon as its slot is filled.
+    let is_even = job.frames.is_multiple_of(case.batch as u64);
+    let end = if is_even { batches - 1 } else { (batches - 1).saturating_sub(slots as u64 + 1) };
     let (mut first, mut last) = (device.stats(), None);
     let driven = job.drive(&mut pipeline, case, (job.frames, job.reuses), &mut |frame, results| {
         let batch = frame / case.batch as u64;
         if batch == steady {
             first = device.stats();
         }
-        if batch + 1 == batches {
+        if batch == end {
             last = Some(device.stats());
         }
         sink(frame, results)
     })?;
-    let between = batches - 1 - steady;
+    let between = end.saturating_sub(steady);
     let waits = last.filter(|_| between > 0).map(|last| last.since(&first).can_synchronize);
     run.waits_per_batch = waits.map(|waits| waits as f64 / between as f64);
     if has_times(device) {
