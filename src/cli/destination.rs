@@ -19,12 +19,7 @@ pub(super) fn at(path: &Path) -> Result<Destination> {
 /// where it is what standard output goes to.
 pub(super) fn checked(path: &Path, sources: &[&Path], output: &Output) -> Result<Destination> {
     let destination = at(path)?;
-    require!(
-        !sources.iter().any(|source| is_same_file(path, source)),
-        InvalidArgument,
-        "input and output are the same file, {}; name another output",
-        path.display()
-    );
+    spared(path, sources)?;
     if destination.kind() == DestinationKind::StandardOutput {
         output.leave_to(path)?;
     }
@@ -35,6 +30,17 @@ pub(super) fn checked(path: &Path, sources: &[&Path], output: &Output) -> Result
         ));
     }
     Ok(destination)
+}
+
+/// Makes sure that an output is none of `sources`.
+pub(super) fn spared(path: &Path, sources: &[impl AsRef<Path>]) -> Result<()> {
+    require!(
+        !sources.iter().any(|source| is_same_file(path, source.as_ref())),
+        InvalidArgument,
+        "input and output are the same file, {}; name another output",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Writes what `write` writes, whole or not at all.

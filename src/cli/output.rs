@@ -171,6 +171,13 @@ impl Progress {
         self.advance(1);
     }
 
+    /// Some steps were done before, and count nothing in the rate.
+    pub(super) fn begin_at(&self, steps: u64) {
+        self.bar.set_position(steps);
+        self.bar.tick();
+        self.bar.reset_eta();
+    }
+
     /// Some steps are done.
     pub(super) fn advance(&self, steps: u64) {
         self.bar.inc(steps);

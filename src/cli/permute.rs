@@ -24,7 +24,7 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
     let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
     let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };
-    let done = if streamed::is_needed(&args.streamed, &source, &target, &device).with_context(failed)? {
+    let done = if streamed::is_needed(&args.streamed, &source, &target, &device, output).with_context(failed)? {
         streamed::run(&args.streamed, &source, &axes, &target, &work).with_context(failed)?
     } else {
         ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;

@@ -1,10 +1,10 @@
 //! `warpstride pipeline`: frames through the device and back.
 
-use std::io;
 use std::num::NonZero;
-use std::thread;
+use std::path::{Path, PathBuf};
+use std::{fs, io, thread};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
@@ -14,7 +14,7 @@ use warpstride::pipeline::frames::{Images, Pixel, Synthetic};
 use warpstride::pipeline::{Mode, Timeline};
 use warpstride::roofline::export::{chrome, json, text};
 use warpstride::roofline::measure::has_times;
-use warpstride::roofline::pipelines::{self, Bound, Case, Job, PipelineRun, Pipelines, Workload};
+use warpstride::roofline::pipelines::{self, Bound, Case, Job, PipelineRun, Pipelines, Sink, Workload};
 use warpstride::roofline::run::Run;
 
 use super::output::{Output, Progress};
@@ -40,6 +40,9 @@ const NAMED: usize = 3;
 pub(super) fn run(args: &args::Pipeline, backend: Backend, output: &Output) -> Result<()> {
     let targets = Targets::checked(args, output)?;
     let images = args.input.as_ref().map(|folder| Images::open(folder, args.size)).transpose()?;
+    if let (Some(folder), Some(images)) = (&args.input, &images) {
+        targets.spare(folder, images)?;
+    }
     let device = open(backend, output)?;
     let sweep = Sweep { args, device: &device, output, targets: &targets };
     let date = jiff::Timestamp::now().to_string();
@@ -64,7 +67,7 @@ struct Targets {
 impl Targets {
     fn checked(args: &args::Pipeline, output: &Output) -> Result<Self> {
         let checked = |path: &Option<_>| {
-            let path: Option<&std::path::PathBuf> = path.as_ref();
+            let path: Option<&PathBuf> = path.as_ref();
             path.map(|path| destination::checked(path, &[], output)).transpose()
         };
         let all = Self { output: checked(&args.output)?, trace: checked(&args.trace)? };
@@ -72,6 +75,21 @@ impl Targets {
             require!(one != other, InvalidArgument, "--output and --trace are one file; name another for one");
         }
         Ok(all)
+    }
+
+    /// Makes sure that no image is replaced, under this name or another one.
+    fn spare(&self, folder: &Path, images: &Images) -> Result<()> {
+        let targets = [&self.output, &self.trace].into_iter().flatten();
+        let targets: Vec<_> = targets.map(Destination::path).filter(|path| path.is_file()).collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let listed = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+        let mut sources: Vec<PathBuf> =
+            listed.with_context(|| format!("cannot list {}; try again", folder.display()))?;
+        // They are sorted.
+        sources.retain(|path| images.skipped().binary_search(path).is_err());
+        targets.into_iter().try_for_each(|path| destination::spared(path, &sources))
     }
 }
 
@@ -193,15 +211,8 @@ impl Sweep<'_> {
             for &mode in self.modes() {
                 progress.doing(format!("{mode}, batches of {batch}"));
                 let turn = Turn { case: Case { mode, batch, slots }, bound, progress: &progress };
-                let mut run = self.one(job, &turn)?;
-                if run.verified && (has_times(device) || self.targets.trace.is_some()) {
-                    last = pipelines::timeline(job, turn.case)?;
-                }
-                if run.verified && has_times(device) {
-                    run.overlap = Some(last.overlap());
-                    run.idle = Some(last.idle());
-                    run.timeline = Some(pipelines::stages(&last));
-                }
+                let (run, timeline) = self.one(job, &turn)?;
+                last = timeline.unwrap_or(last);
                 runs.push(run);
             }
         }
@@ -228,8 +239,29 @@ impl Sweep<'_> {
         }
     }
 
-    /// Runs one case, and writes its results where they are wanted.
-    fn one<T: Pixel>(&self, job: &Job<'_, T>, turn: &Turn<'_>) -> Result<PipelineRun> {
+    /// Measures one case and then, where it is wanted, the stages of some batches in another run.
+    fn measured<T: Pixel>(
+        &self,
+        job: &Job<'_, T>,
+        turn: &Turn<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(PipelineRun, Option<Timeline>), Error> {
+        let mut run = pipelines::measure(job, turn.case, turn.bound, sink)?;
+        if !run.verified || !(has_times(self.device) || self.targets.trace.is_some()) {
+            return Ok((run, None));
+        }
+        let timeline = pipelines::timeline(job, turn.case)?;
+        if has_times(self.device) {
+            run.overlap = Some(timeline.overlap());
+            run.idle = Some(timeline.idle());
+            run.timeline = Some(pipelines::stages(&timeline));
+        }
+        Ok((run, Some(timeline)))
+    }
+
+    /// Runs one case, and writes its results where they are wanted once all of its runs have
+    /// worked.
+    fn one<T: Pixel>(&self, job: &Job<'_, T>, turn: &Turn<'_>) -> Result<(PipelineRun, Option<Timeline>)> {
         let elements = job.workload.elements();
         let advance = |results: &[f32]| turn.progress.advance((results.len() / elements) as u64);
         let Some(target) = &self.targets.output else {
@@ -237,7 +269,7 @@ impl Sweep<'_> {
                 advance(results);
                 Ok(())
             };
-            return Ok(pipelines::measure(job, turn.case, turn.bound, &mut sink)?);
+            return Ok(self.measured(job, turn, &mut sink)?);
         };
         let [channels, height, width] = job.workload.shape;
         let Ok(frames) = usize::try_from(job.frames) else {
@@ -259,10 +291,10 @@ impl Sweep<'_> {
                     known
                 })
             };
-            let run = pipelines::measure(job, turn.case, turn.bound, &mut sink);
+            let run = self.measured(job, turn, &mut sink);
             match (failed, run) {
                 (Some(error), _) => Err(error),
-                (None, Ok(run)) if run.verified => {
+                (None, Ok(run)) if run.0.verified => {
                     measured = Some(run);
                     Ok(())
                 }

@@ -1,11 +1,14 @@
 //! Arrays that go through a device tile by tile, because they or their results have no room there.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::Result;
 use warpstride::device::Device;
 use warpstride::driver::DriverKind;
 use warpstride::io::{Destination, DestinationKind, npy};
 use warpstride::out_of_core::{self, Options, Summary};
 
+use super::output::Output;
 use super::permute::Work;
 use super::{args, ensure_room};
 
@@ -36,12 +39,13 @@ impl From<Summary> for Done {
     }
 }
 
-/// Whether an array is to be streamed, or has to be.
+/// Whether an array is to be streamed, or has to be. Says so if an unfinished result is left aside.
 pub(super) fn is_needed(
     options: &args::Streamed,
     source: &npy::Reader,
     target: &Destination,
     device: &Device,
+    output: &Output,
 ) -> Result<bool> {
     if options.device_memory.is_some() || options.resume {
         return Ok(true);
@@ -53,7 +57,12 @@ pub(super) fn is_needed(
     let (free, _) = device.driver().memory()?;
     // What other programs have taken of the host's memory says nothing of the software GPU's.
     let fits_device = device.info().kind == DriverKind::Soft || 2 * source.bytes() as u128 <= u128::from(free);
-    Ok(!fits_device || ensure_room(source.bytes(), 1, &[(device, 2)]).is_err())
+    let is_needed = !fits_device || ensure_room(source.bytes(), 1, &[(device, 2)]).is_err();
+    if !is_needed && let Some(left) = out_of_core::unfinished(target) {
+        let why = "the array has room as a whole now";
+        output.note(format!("{} stays: {why}; remove it if you do not want it", left.display()));
+    }
+    Ok(is_needed)
 }
 
 /// Streams an array with its axes in another order.
@@ -66,8 +75,12 @@ pub(super) fn run(
 ) -> Result<Done> {
     let bar = work.output.progress_in_bytes(source.bytes() as u64);
     bar.doing(work.doing);
-    let progress = |bytes| bar.advance(bytes);
-    // Whoever gives a budget knows the host's memory better than the host may say.
+    let has_begun = AtomicBool::new(false);
+    let progress = |bytes| match has_begun.swap(true, Ordering::Relaxed) {
+        false => bar.begin_at(bytes),
+        true => bar.advance(bytes),
+    };
+    // The budget is the only limit: a caller may know the host's memory better than the host says.
     work.device.set_pinned_limit(usize::MAX);
     let options = Options {
         device_memory: options.device_memory,

@@ -22,7 +22,7 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
     let failed = || format!("cannot transpose {}", args.input.display());
     let work = Work { doing: "transposing", shape: &[cols, rows], device: &device, output };
     let is_streamed = args.variant.is_none()
-        && streamed::is_needed(&args.streamed, &source, &target, &device).with_context(failed)?;
+        && streamed::is_needed(&args.streamed, &source, &target, &device, output).with_context(failed)?;
     let done = if is_streamed {
         streamed::run(&args.streamed, &source, &[1, 0], &target, &work).with_context(failed)?
     } else {

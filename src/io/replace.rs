@@ -334,19 +334,22 @@ impl Destination {
         Ok(())
     }
 
-    /// Makes a file beside the destination that outlives this program, or opens one that is there.
-    /// As in [`Destination::replace`], it has the permissions of a new file only where it replaces
-    /// none.
+    /// Makes a file beside the destination that outlives this program. Nothing may be there, not
+    /// even a link. As in [`Destination::replace`], the file has the permissions of a new one only
+    /// where it replaces none.
     #[cfg(feature = "pipeline")]
     pub(crate) fn make_beside(&self, path: &Path) -> io::Result<File> {
-        options(!self.path.exists()).read(true).write(true).create(true).truncate(false).open(path)
+        options(!self.path.exists()).read(true).write(true).create_new(true).open(path)
     }
 
-    /// Gives a complete file beside the destination its place, as [`Destination::replace`].
+    /// Gives a complete file beside the destination its place, as [`Destination::replace`]. Fails
+    /// if another file has taken the place beside the destination.
     #[cfg(feature = "pipeline")]
     pub(crate) fn take(&self, file: &File, path: &Path) -> Result<()> {
         let cannot = |advice| move |error| failed(error, self.path.display(), advice);
         self.settle(file).map_err(cannot("check the room on its disk"))?;
+        // Last, because a rename takes whatever has the name.
+        check_is_at(file, path)?;
         fs::rename(path, &self.path).map_err(cannot("check the permissions of its folder"))?;
         self.sync_folder();
         Ok(())
@@ -381,6 +384,34 @@ fn failed(error: io::Error, what: impl Display, otherwise: &str) -> Error {
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let is_file = |path: &Path| fs::metadata(path).is_ok_and(|there| there.is_file());
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
+}
+
+/// Fails unless an open file still has a name.
+#[cfg(feature = "pipeline")]
+pub(crate) fn check_is_at(file: &File, path: &Path) -> Result<()> {
+    if has_name(file, path).unwrap_or(false) {
+        return Ok(());
+    }
+    let sentence =
+        format!("another program has removed, replaced or renamed {}, which this run wrote; try again", path.display());
+    refused(ErrorKind::Io, sentence)
+}
+
+/// Whether a name is that of an open file, and not of a link to it.
+#[cfg(all(feature = "pipeline", unix))]
+fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    let (own, there) = (file.metadata()?, fs::symlink_metadata(path)?);
+    Ok((own.dev(), own.ino()) == (there.dev(), there.ino()))
+}
+
+/// Whether a name is that of an open file, and not of a link to it.
+#[cfg(all(feature = "pipeline", not(unix)))]
+fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    use same_file::Handle;
+
+    Ok(fs::symlink_metadata(path)?.is_file() && Handle::from_file(file.try_clone()?)? == Handle::from_path(path)?)
 }
 
 /// Whether a path leads through the system's names of what is open here, such as `/dev/stderr`,

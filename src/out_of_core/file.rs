@@ -3,14 +3,15 @@
 #![forbid(unsafe_code)]
 
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use bytemuck::Pod;
 
-use super::journal::Identity;
+use super::journal::{Identity, Stamp, path_text};
 use super::partial::{Partial, Plan};
 use super::run::Tiles;
 use super::storage::{Stored, failed};
@@ -32,14 +33,16 @@ const RECORD_EVERY: Duration = Duration::from_secs(1);
 /// The result is written to a file of the destination's name with `.incomplete` behind it, which
 /// has its room from the start. A journal beside it, `.incomplete.json`, says which of its tiles
 /// are on the disk. If the run ends before the result is complete, both stay, and a run with
-/// [`Options::resume`] and the same input and axes does the rest. No memory is taken but the slots.
+/// [`Options::resume`] and the same input and axes does the rest. Files of these names that no run
+/// has left are refused and stay as they are.
 ///
 /// # Errors
 ///
 /// As [`permute`](super::permute) and [`npy::Reader`]; `InvalidArgument` if the destination is a
-/// stream, or there is an interrupted result and `resume` is not set, or it is that of another run;
-/// `Io` if the disk has no room, if the input changes meanwhile, or if a journal is corrupted. The
-/// destination is then what it was.
+/// stream, or there is an interrupted result and `resume` is not set, or it is that of another run,
+/// or other files have the names beside the destination; `Io` if the disk has no room, if the input
+/// changes meanwhile, if another run writes the result or a program removes it, or if a journal is
+/// corrupted. The destination is then what it was.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -93,10 +96,14 @@ impl Run<'_> {
         let permute = Permute::new(source.shape(), axes, source.is_fortran())?;
         let shape: Vec<usize> = axes.iter().map(|&axis| source.shape()[axis]).collect();
         let header = npy::header_bytes(source.descr(), &shape);
-        let identity = self.identity()?;
         let device_memory = options.budget(device)?;
-        let plan =
-            Plan { identity: identity.clone(), permute: permute.clone(), header: &header, width: size_of::<T>() };
+        let plan = Plan {
+            input: source.path(),
+            identity: self.identity()?,
+            permute: permute.clone(),
+            header: &header,
+            width: size_of::<T>(),
+        };
         let (partial, tiling) = Partial::open(destination, plan, options.resume, |old| match old {
             Some(tiling) => fitting::<T>(tiling, device_memory),
             None => Tiling::new(permute, size_of::<T>(), SLOTS, device_memory, FILES),
@@ -104,16 +111,16 @@ impl Run<'_> {
         let first = partial.done();
         let tiles = Tiles { device, tiling: &tiling, first, options };
         options.tell((0..first as usize).map(|number| (tiling.tile(number).len() * size_of::<T>()) as u64).sum());
-        let (input, kept) = (source.path().display(), partial.path().display().to_string());
         let goes_on = |error: Error| {
+            if partial.check_is_there().is_err() {
+                return error;
+            }
+            let kept = partial.path().display();
             let context = format!("{error}; {kept} has what was done, and `Options::resume` goes on with it");
             Error::new(error.kind(), context)
         };
         self.run::<T>(&tiles, &partial, header.len() as u64).map_err(goes_on)?;
-        if (identity.bytes, identity.modified) != self.stamp()? {
-            let context = format!("{input} was changed while it was read; remove {kept} and begin anew");
-            return Err(Error::new(ErrorKind::Io, context));
-        }
+        self.check_input(partial.path())?;
         partial.complete().map_err(goes_on)?;
         tiles.summary::<T>(device_memory)
     }
@@ -137,15 +144,6 @@ impl Run<'_> {
         })
     }
 
-    /// Returns the input's bytes, and when it was last changed.
-    fn stamp(&self) -> Result<(u64, (u64, u32))> {
-        // Of the open file, whatever happens to its name.
-        let metadata = self.source.data().0.metadata().map_err(|error| self.unreadable(&error))?;
-        // A system without times changes them never.
-        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Ok((metadata.len(), modified.map_or((0, 0), |since| (since.as_secs(), since.subsec_nanos()))))
-    }
-
     fn unreadable(&self, error: &io::Error) -> Error {
         failed("read", self.source.path(), "check its disk", error)
     }
@@ -154,16 +152,25 @@ impl Run<'_> {
     fn identity(&self) -> Result<Identity> {
         let source = self.source;
         let input = fs::canonicalize(source.path()).map_err(|error| self.unreadable(&error))?;
-        let (bytes, modified) = self.stamp()?;
         Ok(Identity {
-            input: input.to_string_lossy().into_owned(),
-            bytes,
-            modified,
+            input: path_text(&input),
+            stamp: Stamp::of(source.opened()),
             descr: source.descr().into(),
             shape: source.shape().into(),
             fortran_order: source.is_fortran(),
             axes: self.axes.into(),
         })
+    }
+
+    /// Fails if the input was changed since it was opened.
+    fn check_input(&self, kept: &Path) -> Result<()> {
+        let now = self.source.data().0.metadata().map_err(|error| self.unreadable(&error))?;
+        if Stamp::of(&now) == Stamp::of(self.source.opened()) {
+            return Ok(());
+        }
+        let (input, kept) = (self.source.path().display(), kept.display());
+        let context = format!("{input} was changed while it was read; remove {kept} and begin anew");
+        Err(Error::new(ErrorKind::Io, context))
     }
 }
 

@@ -2,15 +2,24 @@
 //! the disk.
 //!
 //! It is JSON beside the result. Tiles are written in the order of their numbers, so a number says
-//! which are there. Whoever reads a journal takes nothing in it for granted: a tile that it names
-//! and that was never written would be a wrong element in a file that looks right.
+//! which are there. A tile that a journal counts and that was never written would be a wrong
+//! element in a file that looks right. So a random number ties a journal to its file
+//! ([`Journal::mark`]).
 
 #![forbid(unsafe_code)]
+
+use std::fs::Metadata;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
 /// The format that this version writes and reads.
 const FORMAT: &str = "warpstride out of core 1";
+/// Hexadecimal digits of the number of a run.
+const RUN_DIGITS: usize = 32;
 /// Most bytes of a journal. A path of 4096 bytes, each escaped, and 64 axes take half of this.
 pub(super) const MOST_BYTES: usize = 64 << 10;
 
@@ -18,12 +27,10 @@ pub(super) const MOST_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Identity {
-    /// The input's path.
+    /// The input's path, as [`path_text`] spells it.
     pub(super) input: String,
-    /// Bytes of the input.
-    pub(super) bytes: u64,
-    /// When the input was last changed: seconds and nanoseconds since 1970.
-    pub(super) modified: (u64, u32),
+    /// The input's file.
+    pub(super) stamp: Stamp,
     /// The input's element type, as NumPy spells it.
     pub(super) descr: String,
     /// The input's extents.
@@ -34,11 +41,54 @@ pub(super) struct Identity {
     pub(super) axes: Vec<usize>,
 }
 
+/// A file at one time: two stamps differ if the file was changed or replaced in between.
+///
+/// A program can restore the time of a file's last change, as `cp -p`, `tar` and `rsync` do. On
+/// Unix no program can set the time of the last change of the file's own record. Numbers of devices
+/// are left out, because some change when a machine starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stamp {
+    pub(super) bytes: u64,
+    /// When the contents were last changed: seconds and nanoseconds since 1970; 0 where a file
+    /// system has no times.
+    pub(super) modified: (u64, u32),
+    /// On Unix, when the file's record was last changed; 0 elsewhere.
+    pub(super) changed: (i64, i64),
+    /// On Unix, the number of the file in its file system; 0 elsewhere.
+    pub(super) inode: u64,
+}
+
+impl Stamp {
+    pub(super) fn of(file: &Metadata) -> Self {
+        let modified = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.map_or((0, 0), |since| (since.as_secs(), since.subsec_nanos()));
+        #[cfg(unix)]
+        let (changed, inode) = {
+            use std::os::unix::fs::MetadataExt;
+
+            ((file.ctime(), file.ctime_nsec()), file.ino())
+        };
+        #[cfg(not(unix))]
+        let (changed, inode) = ((0, 0), 0);
+        Self { bytes: file.len(), modified, changed, inode }
+    }
+}
+
+/// Returns a path as text, different for different paths.
+pub(super) fn path_text(path: &Path) -> String {
+    // No absolute path begins like this.
+    let bytes = || format!("bytes {}", path.as_os_str().as_encoded_bytes().escape_ascii());
+    path.to_str().map_or_else(bytes, Into::into)
+}
+
 /// A journal as it lies on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Journal {
     pub(super) format: String,
+    /// A random number, in hexadecimal: the result's file has it too.
+    pub(super) run: String,
     pub(super) identity: Identity,
     /// Extents of a tile, as [`Tiling::extents`](super::tiling::Tiling::extents).
     pub(super) tile: Vec<usize>,
@@ -50,14 +100,25 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn new(identity: Identity, tile: &[usize], tiles: u64) -> Self {
-        Self { format: FORMAT.into(), identity, tile: tile.into(), tiles, done: 0 }
+        // The standard library seeds each of them from the system's random numbers.
+        let [one, other] = [(); 2].map(|()| RandomState::new().hash_one(tiles));
+        let run = format!("{one:016x}{other:016x}");
+        Self { format: FORMAT.into(), run, identity, tile: tile.into(), tiles, done: 0 }
     }
 
-    /// Reads a journal.
+    /// Returns the bytes that the result's file has in place of its header, of `len` bytes, until
+    /// it is complete.
+    pub(super) fn mark(&self, len: usize) -> Vec<u8> {
+        let mut mark = format!("{FORMAT}\nrun {}\n", self.run).into_bytes();
+        mark.resize(len, 0);
+        mark
+    }
+
+    /// Parses a journal.
     ///
     /// # Errors
     ///
-    /// A sentence that says why this is not one.
+    /// A sentence that says what is wrong.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MOST_BYTES {
             return Err(format!("it has more than {MOST_BYTES} bytes"));
@@ -66,6 +127,9 @@ impl Journal {
         if journal.format != FORMAT {
             return Err(format!("its format is `{:.40}` and not `{FORMAT}`", journal.format.escape_debug()));
         }
+        if journal.run.len() != RUN_DIGITS || !journal.run.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(format!("its run is not a number of {RUN_DIGITS} hexadecimal digits"));
+        }
         if journal.done > journal.tiles {
             return Err(format!("it has {} of {} tiles", journal.done, journal.tiles));
         }
@@ -73,10 +137,14 @@ impl Journal {
     }
 
     /// Returns the bytes that [`Journal::parse`] reads.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+    ///
+    /// # Errors
+    ///
+    /// Those of `serde_json`.
+    pub(super) fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');
-        bytes
+        Ok(bytes)
     }
 }
 
@@ -91,7 +159,7 @@ impl Identity {
             differs("the order of axes", format!("{:?}", self.axes), format!("{:?}", now.axes))
         } else if (&self.descr, &self.shape, self.fortran_order) != (&now.descr, &now.shape, now.fortran_order) {
             differs("the input's array", self.array(), now.array())
-        } else if (self.bytes, self.modified) != (now.bytes, now.modified) {
+        } else if self.stamp != now.stamp {
             Some("the input was changed since".into())
         } else {
             None
@@ -110,11 +178,14 @@ mod tests {
 
     use super::*;
 
+    fn stamp() -> Stamp {
+        Stamp { bytes: 4128, modified: (1_790_000_000, 5), changed: (1_790_000_001, 7), inode: 12 }
+    }
+
     fn journal() -> Journal {
         let identity = Identity {
             input: "/data/in \"1\".npy".into(),
-            bytes: 4128,
-            modified: (1_790_000_000, 5),
+            stamp: stamp(),
             descr: "<f4".into(),
             shape: vec![10, 100],
             fortran_order: false,
@@ -125,12 +196,13 @@ mod tests {
 
     #[test]
     fn a_journal_is_read_as_it_was_written() {
-        assert_eq!(Journal::parse(&journal().bytes()), Ok(journal()));
+        let journal = journal();
+        assert_eq!(Journal::parse(&journal.bytes().unwrap()), Ok(journal.clone()));
     }
 
     #[test]
-    fn what_is_no_journal_is_refused() {
-        let text = String::from_utf8(journal().bytes()).unwrap();
+    fn other_bytes_are_refused() {
+        let text = String::from_utf8(journal().bytes().unwrap()).unwrap();
         let refused = |text: &str, why: &str| {
             let error = Journal::parse(text.as_bytes()).unwrap_err();
             assert!(error.contains(why), "{error}");
@@ -142,10 +214,30 @@ mod tests {
         refused(&text.replace("\"done\": 3", "\"done\": 4"), "4 of 3 tiles");
         refused(&text.replace("\"done\": 3", "\"done\": -1"), "invalid value");
         refused(&text.replace("\"done\"", "\"other\""), "unknown field");
+        refused(&text.replace("\"run\": \"", "\"run\": \"0"), "its run");
         refused(&text.replace("\"done\": 3", "\"done\": 3, \"done\": 2"), "duplicate");
         refused(&format!("{text}{text}"), "trailing");
         refused(&" ".repeat(MOST_BYTES + 1), "more than");
         refused(&"[".repeat(MOST_BYTES), "expected");
+    }
+
+    #[test]
+    fn runs_are_told_apart() {
+        let (one, other) = (Journal::new(journal().identity, &[4], 3), Journal::new(journal().identity, &[4], 3));
+        assert_ne!(one.mark(128), other.mark(128));
+        assert_eq!(one.mark(64).len(), 64);
+        assert!(one.mark(64).ends_with(&[0]), "all of the number is within the shortest header");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn paths_that_are_not_text_are_told_apart() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+
+        let text = |bytes: &[u8]| path_text(OsStr::from_bytes(bytes).as_ref());
+        assert_eq!(text("/data/ä.npy".as_bytes()), "/data/ä.npy");
+        assert_ne!(text(b"/data/\xFE.npy"), text(b"/data/\xFF.npy"));
     }
 
     #[test]
@@ -160,8 +252,14 @@ mod tests {
         differs(Identity { axes: vec![0, 1], ..before.clone() }, "[0, 1]");
         differs(Identity { descr: ">f4".into(), ..before.clone() }, ">f4");
         differs(Identity { fortran_order: true, ..before.clone() }, "Fortran order");
-        differs(Identity { bytes: 4129, ..before.clone() }, "changed");
-        differs(Identity { modified: (1_790_000_000, 6), ..before.clone() }, "changed");
+        for stamp in [
+            Stamp { bytes: 4129, ..stamp() },
+            Stamp { modified: (1_790_000_000, 6), ..stamp() },
+            Stamp { changed: (1_790_000_001, 8), ..stamp() },
+            Stamp { inode: 13, ..stamp() },
+        ] {
+            differs(Identity { stamp, ..before.clone() }, "changed");
+        }
     }
 
     proptest! {
@@ -174,7 +272,7 @@ mod tests {
         fn a_changed_journal_is_read_or_refused(
             edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3), 1..4),
         ) {
-            let mut bytes = journal().bytes();
+            let mut bytes = journal().bytes().unwrap();
             for (at, byte, edit) in edits {
                 let at = at.index(bytes.len());
                 match edit {
@@ -185,7 +283,7 @@ mod tests {
             }
             if let Ok(journal) = Journal::parse(&bytes) {
                 prop_assert!(journal.done <= journal.tiles);
-                prop_assert_eq!(Journal::parse(&journal.bytes()), Ok(journal));
+                prop_assert_eq!(Journal::parse(&journal.bytes().unwrap()), Ok(journal));
             }
         }
     }

@@ -28,6 +28,7 @@ mod tiling;
 
 use std::fmt;
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::thread;
 
 use self::run::Tiles;
@@ -36,6 +37,7 @@ use crate::device::Device;
 use crate::driver::{DriverKind, available_memory};
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::io::Destination;
 
 pub use file::permute_file;
 
@@ -66,14 +68,15 @@ const LITTLE: u64 = 64 << 20;
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// The most bytes of device memory that buffers may take; `None` chooses from what is free. As
-    /// many bytes of host memory are page-locked, unless the array itself is.
+    /// The most bytes of device memory that buffers may take; `None` chooses from what is free. The
+    /// run page-locks the same number of bytes of host memory, unless the array is page-locked.
     pub device_memory: Option<usize>,
-    /// Threads that read, and as many that write; `None` for half of the host's.
+    /// The number of threads that read, and of those that write; `None` for half of the host's.
     pub threads: Option<NonZero<usize>>,
     /// Whether [`permute_file`] goes on with the result of an interrupted run, if there is one.
     pub resume: bool,
-    /// Called with the number of further bytes of the result that are done, on any thread.
+    /// Called with the number of further bytes of the result that are done, on any thread. The
+    /// first call of [`permute_file`] has those that an interrupted run had done.
     pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
 }
 
@@ -189,10 +192,16 @@ pub fn host_copies<T: Element>(
     Tiles { device, tiling: &tiling, first: 0, options }.on_host(&source, &mut &mut *destination)
 }
 
-/// Reads a journal, for the fuzzer; why it is none, if it is none.
+/// Parses a journal, for the fuzzer; the error says what is wrong.
 #[doc(hidden)]
 pub fn check_journal(bytes: &[u8]) -> Result<(), String> {
     journal::Journal::parse(bytes).map(drop)
+}
+
+/// Returns the name of the unfinished result beside a destination, if a file has it.
+#[doc(hidden)]
+pub fn unfinished(destination: &Destination) -> Option<PathBuf> {
+    partial::unfinished(destination.path())
 }
 
 impl Options<'_> {

@@ -3,6 +3,11 @@
 //! `OUT.npy.incomplete` has the room of the whole result from the start, and
 //! `OUT.npy.incomplete.json` says how much of it is on the disk. Both outlive the program. Only a
 //! complete and synchronised file gets the name `OUT.npy`.
+//!
+//! Programs and people may remove, copy and make files of these names at any time. So the journal
+//! comes first, and the file is always a new one; the file has the number of its run in place of
+//! its header until it is complete; and a run looks at the name again before it renames what is
+//! there.
 
 #![forbid(unsafe_code)]
 
@@ -11,13 +16,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use same_file::Handle;
-
 use super::journal::{Identity, Journal, MOST_BYTES};
 use super::storage::{failed, write_all_at};
 use super::tiling::{Permute, Tiling};
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::io::{Destination, DestinationKind};
+use crate::io::{Destination, DestinationKind, check_is_at, is_same_file};
 
 /// The result and its journal.
 #[derive(Debug)]
@@ -26,11 +29,14 @@ pub(super) struct Partial<'d> {
     file: File,
     places: Places,
     journal: Journal,
+    header: Vec<u8>,
 }
 
 /// What a result is to be.
 #[derive(Debug)]
 pub(super) struct Plan<'p> {
+    /// The input's path.
+    pub(super) input: &'p Path,
     pub(super) identity: Identity,
     pub(super) permute: Permute,
     /// The header of the result's file.
@@ -64,6 +70,11 @@ impl Places {
     }
 }
 
+/// Returns the name of the unfinished result beside a destination, if a file has it.
+pub(super) fn unfinished(destination: &Path) -> Option<PathBuf> {
+    Some(Places::beside(destination).data).filter(|path| path.is_file())
+}
+
 fn refused<T>(kind: ErrorKind, sentence: String) -> Result<T> {
     Err(Error::new(kind, sentence))
 }
@@ -74,95 +85,110 @@ impl<'d> Partial<'d> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the destination is no file, if there is an interrupted result without
-    /// `resume`, or if it is that of another run; `Io` if the system has no room, if the journal is
-    /// none, or if a file cannot be read or written; else the error of `choose`.
+    /// `InvalidArgument` if the destination is a stream, if there is an interrupted result without
+    /// `resume`, if it is that of another run, or if a name of the pair is too long or another
+    /// file's; `Io` if the system has no room, if the journal is corrupted, or if a file cannot be
+    /// read or written; else the error of `choose`.
     pub(super) fn open(
         destination: &'d Destination,
         plan: Plan<'_>,
         resume: bool,
         choose: impl FnOnce(Option<Tiling>) -> Result<Tiling>,
     ) -> Result<(Self, Tiling)> {
+        let place = destination.path().display();
         if destination.kind() != DestinationKind::File {
-            let sentence = format!(
-                "{} is a stream, and a result that is written tile by tile needs a file; name one",
-                destination.path().display()
-            );
+            let sentence =
+                format!("{place} is a stream, and a result that is written tile by tile needs a file; name one");
             return refused(ErrorKind::InvalidArgument, sentence);
         }
         let places = Places::beside(destination.path());
-        let is_there = fs::symlink_metadata(&places.data).is_ok();
-        if is_there && !resume {
+        if let Some(input) = [&places.data, &places.journal].into_iter().find(|path| is_same_file(path, plan.input)) {
             let sentence = format!(
-                "{} is there from a run that was interrupted; pass `Options::resume` to go on with it, or remove it",
-                places.data.display()
+                "{} is the input, and {place} needs its name until it is complete; name another output",
+                input.display()
             );
             return refused(ErrorKind::InvalidArgument, sentence);
         }
-        match if is_there { places.read_journal()? } else { None } {
-            Some(journal) => Self::go_on(destination, places, journal, plan, choose),
-            // A run ended before it had room.
-            None => Self::begin(destination, places, plan, choose(None)?),
+        match is_there(&places.data)? {
+            true if resume => Self::go_on(destination, places, plan, choose),
+            true => Err(places.not_resumed()),
+            false => Self::begin(destination, places, plan, choose(None)?),
         }
     }
 
     /// Makes the pair of a result of which nothing is there.
     fn begin(destination: &'d Destination, places: Places, plan: Plan<'_>, tiling: Tiling) -> Result<(Self, Tiling)> {
-        let cannot = |error: io::Error| failed("write", &places.data, "check the permissions of its folder", &error);
-        // A journal without its result is from a run that was complete, and says nothing of the
-        // file that comes now.
-        match fs::remove_file(&places.journal) {
-            Ok(()) => destination.sync_folder(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed("remove", &places.journal, "remove it by hand", &error)),
-        }
-        let file = destination.make_beside(&places.data).map_err(cannot)?;
-        lock(&file, &places.data)?;
+        // A journal alone is left from a run that was complete, or had not made its file. Another
+        // file is refused.
+        places.read_journal()?;
         let bytes = plan.bytes();
-        let reserved = reserve(&file, bytes).and_then(|()| write_all_at(&file, plan.header, 0));
-        let reserved = reserved.map_err(|error| {
-            let advice = format!("check that its disk has room for {}", counted(bytes, "byte"));
-            failed("write", &places.data, &advice, &error)
-        });
         let journal = Journal::new(plan.identity, tiling.extents(), tiling.len() as u64);
-        let partial = Self { destination, file, places, journal };
-        if let Err(error) = reserved.and_then(|()| partial.write_journal(&partial.journal)) {
-            // Nothing was done that is worth keeping.
-            let _ = fs::remove_file(&partial.places.data);
+        // First, so that a file without a journal is never ours.
+        places.write_journal(&journal)?;
+        let file = destination.make_beside(&places.data).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => another_run(&places.data),
+            _ => failed("write", &places.data, "check the permissions of its folder", &error),
+        })?;
+        let partial = Self { destination, file, places, journal, header: plan.header.into() };
+        if let Err(error) = partial.prepare(bytes) {
+            partial.remove();
             return Err(error);
         }
         Ok((partial, tiling))
+    }
+
+    /// Gives a new file its mark and its room.
+    fn prepare(&self, bytes: u64) -> Result<()> {
+        lock(&self.file, &self.places.data)?;
+        let marked = self.write_mark();
+        marked.map_err(|error| failed("write", &self.places.data, "check the room on its disk", &error))?;
+        reserve(&self.file, &self.places.data, bytes)
+    }
+
+    /// Removes the pair of a run that has done nothing yet, and leaves another run's.
+    fn remove(&self) {
+        if self.check_is_there().is_ok() {
+            let _ = fs::remove_file(&self.places.data);
+        }
+        if matches!(self.places.read_journal(), Ok(Some(journal)) if journal.run == self.journal.run) {
+            let _ = fs::remove_file(&self.places.journal);
+        }
     }
 
     /// Opens the pair of an interrupted run.
     fn go_on(
         destination: &'d Destination,
         places: Places,
-        journal: Journal,
         plan: Plan<'_>,
         choose: impl FnOnce(Option<Tiling>) -> Result<Tiling>,
     ) -> Result<(Self, Tiling)> {
         let data = places.data.display();
+        let cannot = |error: io::Error| failed("open", &places.data, "check its permissions", &error);
+        let file = open_file(OpenOptions::new().read(true).write(true), &places.data).map_err(cannot)?;
+        lock(&file, &places.data)?;
+        check_is_at(&file, &places.data)?;
+        // Not before: until then, another run may have written it.
+        let Some(journal) = places.read_journal()? else { return Err(places.without_journal()) };
         if let Some(difference) = journal.identity.difference(&plan.identity) {
             let sentence = format!("{data} is the result of another run: {difference}; remove it to begin anew");
             return refused(ErrorKind::InvalidArgument, sentence);
         }
         let bytes = plan.bytes();
-        let tiling = Tiling::of(plan.permute, &journal.tile).filter(|tiling| tiling.len() as u64 == journal.tiles);
-        let Some(tiling) = tiling else { return Err(places.corrupted("its tiles are not those of this array")) };
-        let tiling = choose(Some(tiling))?;
-        let cannot = |error: io::Error| failed("open", &places.data, "check its permissions", &error);
-        let file = OpenOptions::new().read(true).write(true).open(&places.data).map_err(cannot)?;
-        lock(&file, &places.data)?;
-        let mut header = vec![0; plan.header.len()];
-        let is_ours = file.metadata().map_err(cannot)?.len() == bytes
-            && (&file).read_exact(&mut header).is_ok()
-            && header == plan.header;
+        let mut mark = vec![0; plan.header.len()];
+        // The run may have ended before the file had its room.
+        let may_have_room = file.metadata().map_err(cannot)?.len() == bytes || journal.done == 0;
+        let is_ours = may_have_room && (&file).read_exact(&mut mark).is_ok() && mark == journal.mark(plan.header.len());
         if !is_ours {
             let sentence = format!("{data} is not the file that its journal describes; remove it to begin anew");
             return refused(ErrorKind::Io, sentence);
         }
-        Ok((Self { destination, file, places, journal }, tiling))
+        let tiling = Tiling::of(plan.permute, &journal.tile).filter(|tiling| tiling.len() as u64 == journal.tiles);
+        let Some(tiling) = tiling else { return Err(places.corrupted("its tiles are not those of this array")) };
+        let tiling = choose(Some(tiling))?;
+        if journal.done == 0 {
+            reserve(&file, &places.data, bytes)?;
+        }
+        Ok((Self { destination, file, places, journal, header: plan.header.into() }, tiling))
     }
 
     /// Returns the result's file.
@@ -180,6 +206,15 @@ impl<'d> Partial<'d> {
         self.journal.done
     }
 
+    /// Fails if the file has lost its name, or another one has it.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn check_is_there(&self) -> Result<()> {
+        check_is_at(&self.file, &self.places.data)
+    }
+
     /// Sees on the disk what was written until now, and enters the first `done` tiles in the
     /// journal, which were all written before the call.
     ///
@@ -189,36 +224,55 @@ impl<'d> Partial<'d> {
     pub(super) fn record(&self, done: u64) -> Result<()> {
         let synchronised = self.file.sync_data();
         synchronised.map_err(|error| failed("write", &self.places.data, "check its disk", &error))?;
-        self.write_journal(&Journal { done, ..self.journal.clone() })
+        // The journal at this name may be another run's by now.
+        self.check_is_there()?;
+        self.places.write_journal(&Journal { done, ..self.journal.clone() })
     }
 
-    /// Gives the complete result its place.
+    /// Gives the complete result its header and its place.
     ///
     /// # Errors
     ///
     /// `Io`; the pair stays then.
-    pub(super) fn complete(self) -> Result<()> {
-        self.destination.take(&self.file, &self.places.data)?;
-        // The result is there. A journal that stays is removed by the next run.
+    pub(super) fn complete(&self) -> Result<()> {
+        self.check_is_there()?;
+        let written = write_all_at(&self.file, &self.header, 0);
+        let written = written.map_err(|error| failed("write", &self.places.data, "check its disk", &error));
+        if let Err(error) = written.and_then(|()| self.destination.take(&self.file, &self.places.data)) {
+            // Unless another run that had no lock has completed it.
+            if self.check_is_there().is_ok() {
+                let _ = self.write_mark();
+            }
+            return Err(error);
+        }
+        // The result is there. The next run replaces a journal that stays.
         let _ = fs::remove_file(&self.places.journal);
         Ok(())
     }
 
-    fn write_journal(&self, journal: &Journal) -> Result<()> {
-        Destination::new(&self.places.journal)?.replace(|file| file.write_all(&journal.bytes()))
+    /// Writes the number of the run where the header is to be.
+    fn write_mark(&self) -> io::Result<()> {
+        write_all_at(&self.file, &self.journal.mark(self.header.len()), 0)
     }
 }
 
 impl Places {
     /// Reads the journal; `None` if there is none.
     fn read_journal(&self) -> Result<Option<Journal>> {
+        if !is_there(&self.journal)? {
+            return Ok(None);
+        }
         let mut bytes = Vec::new();
         let read = |file: File| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes);
-        match File::open(&self.journal).and_then(read) {
+        match open_file(OpenOptions::new().read(true), &self.journal).and_then(read) {
             Ok(_) => Journal::parse(&bytes).map(Some).map_err(|why| self.corrupted(&why)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed("read", &self.journal, "check its permissions", &error)),
         }
+    }
+
+    fn write_journal(&self, journal: &Journal) -> Result<()> {
+        Destination::new(&self.journal)?.replace(|file| file.write_all(&journal.bytes()?))
     }
 
     fn corrupted(&self, why: &str) -> Error {
@@ -229,40 +283,115 @@ impl Places {
         );
         Error::new(ErrorKind::Io, sentence)
     }
+
+    fn without_journal(&self) -> Error {
+        let sentence = format!(
+            "{} is there, and no journal beside it says what it is; move or remove it, or name another output",
+            self.data.display()
+        );
+        Error::new(ErrorKind::InvalidArgument, sentence)
+    }
+
+    /// Returns the error of a run that is not to go on with the file that is there.
+    fn not_resumed(&self) -> Error {
+        match self.read_journal() {
+            Ok(Some(_)) => {
+                let sentence = format!(
+                    "{} is there from a run that was interrupted; pass `Options::resume` to go on with it, or remove it",
+                    self.data.display()
+                );
+                Error::new(ErrorKind::InvalidArgument, sentence)
+            }
+            Ok(None) => self.without_journal(),
+            Err(error) => error,
+        }
+    }
 }
 
-/// Keeps other runs from the file until it is closed, where the system can.
+/// Whether a regular file has a name.
+///
+/// # Errors
+///
+/// `InvalidArgument` if something else has it, or no file can have it; `Io` if the system does not
+/// say.
+fn is_there(path: &Path) -> Result<bool> {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_file() => Ok(true),
+        Ok(_) => {
+            let sentence = format!("{shown} is there and is not a regular file; move it, or name another output");
+            refused(ErrorKind::InvalidArgument, sentence)
+        }
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(false),
+            io::ErrorKind::InvalidFilename => {
+                let sentence = format!("{shown} has a longer name than its disk allows; name a shorter output");
+                refused(ErrorKind::InvalidArgument, sentence)
+            }
+            _ => Err(failed("look at", path, "check the permissions of its folder", &error)),
+        },
+    }
+}
+
+/// Opens what was a regular file just before. A link that has taken its place is not followed, and
+/// a pipe is not waited for.
+fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        use rustix::fs::OFlags;
+
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+fn another_run(path: &Path) -> Error {
+    let sentence = format!("another run writes {}; wait for it, or name another output", path.display());
+    Error::new(ErrorKind::Io, sentence)
+}
+
+/// Keeps other runs from the file until it is closed, on Linux and where its file system can.
+/// Without a lock two runs can go on with one file. Both write the same bytes to the same places
+/// and enter only tiles that they have written, so the result is right; one of the runs fails.
 fn lock(file: &File, path: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     if let Err(rustix::io::Errno::WOULDBLOCK) =
         rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
     {
-        let sentence = format!("another run writes {}; wait for it, or name another output", path.display());
-        return refused(ErrorKind::Io, sentence);
+        return Err(another_run(path));
     }
-    // Another run may have given the file its place in between.
-    let is_there = file.try_clone().and_then(Handle::from_file).and_then(|own| Ok(own == Handle::from_path(path)?));
-    match is_there {
-        Ok(true) => Ok(()),
-        _ => refused(ErrorKind::Io, format!("another run has just moved {}; try again", path.display())),
-    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, path);
+    Ok(())
 }
 
-/// Empties a file, and gives it a length and room on its disk where the system can reserve it.
-fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    file.set_len(0)?;
-    #[cfg(target_os = "linux")]
-    loop {
-        use rustix::fs::{FallocateFlags, fallocate};
-        use rustix::io::Errno;
+/// Gives a file its length, and room on its disk where the system can reserve it.
+fn reserve(file: &File, path: &Path, bytes: u64) -> Result<()> {
+    allocate(file, bytes).and_then(|()| file.set_len(bytes)).map_err(|error| {
+        let advice = format!("check that its disk has room for {}", counted(bytes, "byte"));
+        failed("write", path, &advice, &error)
+    })
+}
 
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+
+    loop {
         match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-            Ok(()) => return Ok(()),
-            Err(Errno::INTR) => {}
             // Not every file system has it.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => break,
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    file.set_len(bytes)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allocate(_: &File, _: u64) -> io::Result<()> {
+    Ok(())
 }

@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io;
+use std::mem;
 use std::path::Path;
 
 use bytemuck::Pod;
@@ -50,20 +51,10 @@ fn each<P: Send>(
     pieces.into_par_iter().with_min_len(TASK.div_ceil(bytes.max(1))).try_for_each(work)
 }
 
-/// Cuts a slot that is written into the pieces of runs, each with its offset.
-fn cut_mut<'s, T>(runs: &Runs, mut slot: &'s mut [T]) -> Vec<(usize, &'s mut [T])> {
-    let take = |(at, len): (usize, usize)| {
-        let (piece, rest) = std::mem::take(&mut slot).split_at_mut(len);
-        slot = rest;
-        (at, piece)
-    };
-    runs.pieces(PIECE / size_of::<T>()).map(take).collect()
-}
-
-/// Cuts a slot that is read into the pieces of runs, each with its offset.
-fn cut<'s, T>(runs: &Runs, mut slot: &'s [T]) -> Vec<(usize, &'s [T])> {
-    let take = |(at, len): (usize, usize)| {
-        let (piece, rest) = slot.split_at(len);
+/// Cuts a slot into the pieces of runs, each with its offset.
+fn cut<T, S: Default>(runs: &Runs, mut slot: S, split: impl Fn(S, usize) -> (S, S)) -> Vec<(usize, S)> {
+    let take = |(at, len)| {
+        let (piece, rest) = split(mem::take(&mut slot), len);
         slot = rest;
         (at, piece)
     };
@@ -79,28 +70,28 @@ fn copy<T: Element>(src: &[T], dst: &mut [T]) {
     }
 }
 
-/// An array in memory.
+/// Reads tiles from an array in memory.
 impl<T: Element> Source<T> for &[T] {
     fn read(&self, runs: &Runs, slot: &mut [T]) -> Result<()> {
-        each(runs, size_of::<T>(), cut_mut(runs, slot), |(at, piece)| {
+        each(runs, size_of::<T>(), cut::<T, _>(runs, slot, <[T]>::split_at_mut), |(at, piece)| {
             copy(&self[at..at + piece.len()], piece);
             Ok(())
         })
     }
 }
 
-/// An array in memory.
+/// Writes tiles to an array in memory.
 impl<T: Element> Target<T> for &mut [T] {
     fn write(&mut self, runs: &Runs, slot: &[T]) -> Result<()> {
         let (mut rest, mut passed) = (&mut **self, 0);
         // Runs are in the order of their offsets.
         let place = |(at, piece): (usize, _)| {
             let len = <[T]>::len(piece);
-            let (place, behind) = std::mem::take(&mut rest)[at - passed..].split_at_mut(len);
+            let (place, behind) = mem::take(&mut rest)[at - passed..].split_at_mut(len);
             (rest, passed) = (behind, at + len);
             (place, piece)
         };
-        let pieces: Vec<(&mut [T], &[T])> = cut(runs, slot).into_iter().map(place).collect();
+        let pieces: Vec<(&mut [T], &[T])> = cut::<T, _>(runs, slot, <[T]>::split_at).into_iter().map(place).collect();
         each(runs, size_of::<T>(), pieces, |(place, piece)| {
             copy(piece, place);
             Ok(())
@@ -126,7 +117,7 @@ impl Stored<'_> {
 
 impl<T: Element + Pod> Source<T> for Stored<'_> {
     fn read(&self, runs: &Runs, slot: &mut [T]) -> Result<()> {
-        each(runs, size_of::<T>(), cut_mut(runs, slot), |(at, piece)| {
+        each(runs, size_of::<T>(), cut::<T, _>(runs, slot, <[T]>::split_at_mut), |(at, piece)| {
             read_exact_at(self.file, bytemuck::cast_slice_mut(piece), self.position::<T>(at)).map_err(|error| {
                 let advice = match error.kind() {
                     io::ErrorKind::UnexpectedEof => "it has become shorter; restore it, and try again",
@@ -141,7 +132,7 @@ impl<T: Element + Pod> Source<T> for Stored<'_> {
 impl<T: Element + Pod> Target<T> for Stored<'_> {
     fn write(&mut self, runs: &Runs, slot: &[T]) -> Result<()> {
         let this = &*self;
-        each(runs, size_of::<T>(), cut(runs, slot), |(at, piece)| {
+        each(runs, size_of::<T>(), cut::<T, _>(runs, slot, <[T]>::split_at), |(at, piece)| {
             write_all_at(this.file, bytemuck::cast_slice(piece), this.position::<T>(at))
                 .map_err(|error| failed("write", this.path, "check the room on its disk", &error))
         })

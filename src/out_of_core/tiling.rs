@@ -22,7 +22,7 @@ const LINE: usize = 128;
 /// A permute by the fewest axes that move the same elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Permute {
-    /// Extents of the source, whose last axis runs fastest. None is 1.
+    /// Extents of the source, whose last axis runs fastest, without axes of extent 1.
     extents: Vec<usize>,
     /// Axis `i` of the result is axis `order[i]` of the source. No axis follows the one before it
     /// on both sides.
@@ -205,7 +205,7 @@ impl Permute {
             while grow(&mut tile, |_, most| most) {}
         }
         for (tile, &extent) in tile.iter_mut().zip(&self.extents) {
-            // As many tiles of about equal extents.
+            // The same number of tiles, of about equal extents.
             *tile = extent.div_ceil(extent.div_ceil(*tile).max(1)).max(1).next_multiple_of(line).min(*tile);
         }
         tile

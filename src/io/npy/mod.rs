@@ -45,6 +45,9 @@ pub struct Reader {
     /// Bytes before the first element.
     #[cfg(feature = "pipeline")]
     start: u64,
+    /// The file as it was before the header was read.
+    #[cfg(feature = "pipeline")]
+    opened: fs::Metadata,
 }
 
 impl Reader {
@@ -59,11 +62,12 @@ impl Reader {
         let unreadable =
             |error| io_error(format_args!("cannot read {}: check the path and its permissions", path.display()), error);
         // Before opening: opening a pipe would wait for its writer.
-        let metadata = fs::metadata(path).map_err(unreadable)?;
-        if !metadata.is_file() {
+        if !fs::metadata(path).map_err(unreadable)?.is_file() {
             return refused(format!("cannot read {}: it is not a regular file; save the array to one", path.display()));
         }
         let mut file = File::open(path).map_err(unreadable)?;
+        // Another file may have taken the path in between.
+        let metadata = file.metadata().map_err(unreadable)?;
         let header = read_header(&mut file, path)?;
         let (shape, bytes) = shape_and_bytes(&header, path)?;
         let start = file.stream_position().map_err(unreadable)?;
@@ -93,6 +97,8 @@ impl Reader {
             is_fortran: fortran,
             #[cfg(feature = "pipeline")]
             start,
+            #[cfg(feature = "pipeline")]
+            opened: metadata,
         })
     }
 
@@ -136,6 +142,12 @@ impl Reader {
     #[cfg(feature = "pipeline")]
     pub(crate) fn data(&self) -> (&File, u64) {
         (&self.file, self.start)
+    }
+
+    /// The file's size and times before its header was read.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn opened(&self) -> &fs::Metadata {
+        &self.opened
     }
 
     /// Leaves out the `bytes` that come next in the file's order.

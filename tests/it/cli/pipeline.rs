@@ -158,7 +158,24 @@ fn an_output_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn options_that_do_not_go_together_are_no_usage() {
+fn no_image_is_replaced() {
+    let (folder, _) = images();
+    let input = folder.path().to_str().expect("plain");
+    let at = |name: &str| folder.path().join(name);
+    for (option, name) in [("--output", "c.npy"), ("--trace", "a.png"), ("--output", "b.jpg")] {
+        let before = fs::read(at(name)).expect("an image");
+        let run = with_path(&format!("--quiet --input {input} --batch 2 --mode streams"), option, &at(name));
+        run.failed(&["input and output are the same file", name]);
+        assert!(fs::read(at(name)).expect("an image") == before, "{name}");
+    }
+    // Files that are no images may be.
+    let options = format!("--quiet --input {input} --batch 2 --mode streams");
+    with_path(&options, "--trace", &at("notes.txt")).succeeded();
+    assert_eq!(fs::read(at("notes.txt")).expect("the trace")[0], b'{');
+}
+
+#[test]
+fn options_that_do_not_go_together_are_wrong_usage() {
     for wrong in [
         "--output o.npy --batch 1,8",
         "--output o.npy --mode all",

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use warpstride::out_of_core::{Options, Summary};
+use warpstride::io::{Destination, npy};
+use warpstride::out_of_core::{self, Options, Summary};
 use warpstride::{Device, ErrorKind, Result};
 
 use super::{Files, budget, bytes, device, expected, read};
@@ -83,15 +84,162 @@ fn resume_begins_where_nothing_is() {
     let (device, files) = (device(), files());
     assert_eq!(resume(&files, &device).expect("a result").resumed_tiles, 0);
     assert!(read(&files.path("out.npy")) == transposed());
-    // A run ended before it had a journal.
-    fs::write(files.path("out.npy.incomplete"), b"some bytes").expect("room");
-    assert!(files.permute(&device, &[1, 0], budget(MEMORY)).is_err());
+    // A run ended before it had made its file, or when the result had its name.
+    for is_resumed in [false, true] {
+        fs::remove_file(files.path("out.npy")).expect("removing it");
+        interrupt(&files, &device);
+        fs::remove_file(files.path("out.npy.incomplete")).expect("removing it");
+        let options = Options { resume: is_resumed, ..budget(MEMORY) };
+        assert_eq!(files.permute(&device, &[1, 0], options).expect("a result").resumed_tiles, 0);
+        assert!(read(&files.path("out.npy")) == transposed());
+        assert_eq!(files.names(), ["out.npy"]);
+    }
+}
+
+/// Both kinds of run refuse a file beside the destination with a sentence that has `part`, and
+/// leave it there.
+fn refused(files: &Files, device: &Device, part: &str) {
+    let before = files.names();
+    for is_resumed in [false, true] {
+        let options = Options { resume: is_resumed, ..budget(MEMORY) };
+        let error = files.permute(device, &[1, 0], options).expect_err(part).to_string();
+        assert!(error.contains(part), "{part:?} is not in {error}");
+        assert_eq!(files.names(), before);
+    }
+}
+
+#[test]
+fn other_files_of_these_names_stay() {
+    let (device, files) = (device(), files());
+    let (data, journal) = (files.path("out.npy.incomplete"), files.path("out.npy.incomplete.json"));
+    fs::write(&data, b"some bytes").expect("room");
+    refused(&files, &device, "no journal beside it");
+    fs::write(&journal, b"some journal").expect("room");
+    refused(&files, &device, "is not the journal of an interrupted run");
+    assert_eq!(fs::read(&data).expect("the file"), b"some bytes");
+    fs::remove_file(&data).expect("removing it");
+    refused(&files, &device, "is not the journal of an interrupted run");
+    assert_eq!(fs::read(&journal).expect("the file"), b"some journal");
+    for path in [&journal, &data] {
+        let _ = fs::remove_file(&journal);
+        fs::create_dir(path).expect("a folder");
+        refused(&files, &device, "is not a regular file");
+        fs::remove_dir(path).expect("removing it");
+    }
+    assert!(files.names().is_empty());
+}
+
+#[test]
+#[cfg(unix)]
+fn links_and_pipes_of_these_names_stay() {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    let (device, files) = (device(), files());
+    fs::write(files.path("precious"), b"precious").expect("room");
+    for name in ["out.npy.incomplete", "out.npy.incomplete.json"] {
+        for target in ["precious", "nothing"] {
+            symlink(files.path(target), files.path(name)).expect("a link");
+            refused(&files, &device, "is not a regular file");
+            fs::remove_file(files.path(name)).expect("removing it");
+        }
+        assert!(Command::new("mkfifo").arg(files.path(name)).status().expect("mkfifo").success());
+        refused(&files, &device, "is not a regular file");
+        fs::remove_file(files.path(name)).expect("removing it");
+    }
+    fs::hard_link(files.path("precious"), files.path("out.npy.incomplete")).expect("a link");
+    refused(&files, &device, "no journal beside it");
+    // A journal does not make it ours.
+    let other = self::files();
+    interrupt(&other, &device);
+    fs::copy(other.path("out.npy.incomplete.json"), files.path("out.npy.incomplete.json")).expect("a copy");
+    resume(&files, &device).expect_err("another file");
+    assert_eq!(fs::read(files.path("precious")).expect("the file"), b"precious");
+}
+
+#[test]
+fn the_input_is_none_of_the_pair() {
+    let (device, files) = (device(), files());
+    for name in ["out.npy.incomplete", "out.npy.incomplete.json"] {
+        fs::copy(files.path("in.npy"), files.path(name)).expect("a copy");
+        for is_resumed in [false, true] {
+            let input = npy::Reader::open(&files.path(name)).expect("an array");
+            let destination = Destination::new(&files.path("out.npy")).expect("a path");
+            let options = Options { resume: is_resumed, ..budget(MEMORY) };
+            let error = out_of_core::permute_file(&device, &input, &[1, 0], &destination, options);
+            let error = error.expect_err("one of the pair").to_string();
+            assert!(error.contains("is the input") && error.contains("name another output"), "{error}");
+            assert!(read(&files.path(name)) == read(&files.path("in.npy")));
+        }
+        fs::remove_file(files.path(name)).expect("removing it");
+    }
+}
+
+#[test]
+fn a_name_that_would_be_too_long_is_refused() {
+    let (device, files) = (device(), files());
+    let destination = Destination::new(&files.path(&"x".repeat(250))).expect("a path");
+    let input = npy::Reader::open(&files.path("in.npy")).expect("an array");
+    let error = out_of_core::permute_file(&device, &input, &[1, 0], &destination, budget(MEMORY));
+    let error = error.expect_err("a long name").to_string();
+    assert!(error.contains("name a shorter output"), "{error}");
+    assert!(files.names().is_empty());
+}
+
+#[test]
+fn a_run_whose_file_was_removed_completes_no_other_one() {
+    let (device, files) = (device(), files());
+    let told = AtomicU64::new(0);
+    let progress = |bytes: u64| {
+        let before = told.fetch_add(bytes, Ordering::Relaxed);
+        if before < 5_000 && before + bytes >= 5_000 {
+            for name in files.names() {
+                fs::remove_file(files.path(&name)).expect("removing it");
+            }
+            // Another run leaves a part of the same result.
+            interrupt(&files, &self::device());
+        }
+    };
+    let options = Options { progress: Some(&progress), ..budget(MEMORY) };
+    let error = files.permute(&device, &[1, 0], options).expect_err("it was removed").to_string();
+    assert!(error.contains("has removed, replaced or renamed") && !error.contains("resume"), "{error}");
+    assert_eq!(files.names(), ["out.npy.incomplete", "out.npy.incomplete.json"]);
+    // With the journal that is its own.
+    let done = resume(&files, &device).expect("the rest");
+    assert!((1..done.tiles).contains(&done.resumed_tiles), "{done:?}");
+    assert!(read(&files.path("out.npy")) == transposed());
+}
+
+#[test]
+fn a_run_that_ended_before_it_had_room_goes_on() {
+    let (device, files) = (device(), files());
+    interrupt(&files, &device);
+    let journal = files.path("out.npy.incomplete.json");
+    let text = fs::read_to_string(&journal).expect("the journal");
+    let (before, _) = text.split_once("\"done\"").expect("a number");
+    fs::write(&journal, format!("{before}\"done\": 0\n}}\n")).expect("room");
+    let data = fs::OpenOptions::new().write(true).open(files.path("out.npy.incomplete")).expect("the file");
+    data.set_len(128).expect("a shorter file");
+    drop(data);
     assert_eq!(resume(&files, &device).expect("a result").resumed_tiles, 0);
     assert!(read(&files.path("out.npy")) == transposed());
-    // A run ended when the result had its name.
-    fs::write(files.path("out.npy.incomplete.json"), b"a journal").expect("room");
-    files.permute(&device, &[1, 0], budget(MEMORY)).expect("a result");
-    assert_eq!(files.names(), ["out.npy"]);
+}
+
+#[test]
+fn a_journal_is_of_one_file() {
+    let (device, files) = (device(), files());
+    interrupt(&files, &device);
+    // Until it is complete, nothing takes it for an array.
+    let error = npy::Reader::open(&files.path("out.npy.incomplete")).expect_err("a part").to_string();
+    assert!(error.contains("is not a .npy file"), "{error}");
+    let journal = fs::read(files.path("out.npy.incomplete.json")).expect("the journal");
+    for name in files.names() {
+        fs::remove_file(files.path(&name)).expect("removing it");
+    }
+    interrupt(&files, &device);
+    fs::write(files.path("out.npy.incomplete.json"), journal).expect("room");
+    let error = resume(&files, &device).expect_err("another file").to_string();
+    assert!(error.contains("not the file that its journal describes"), "{error}");
 }
 
 #[test]
@@ -107,12 +255,45 @@ fn another_run_does_not_go_on() {
     refused(files.permute(&device, &[0, 1], options), &["the order of axes was [1, 0] and is [0, 1]", "remove it"]);
     refused(files.permute(&device, &[1, 0], Options { resume: true, ..budget(1000) }), &["took 4", "may take 1000"]);
     let input = fs::OpenOptions::new().write(true).open(files.path("in.npy")).expect("the input");
-    let before = input.metadata().and_then(|metadata| metadata.modified()).expect("its time");
-    input.set_modified(before + Duration::from_secs(1)).expect("another time");
+    input.set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
     refused(resume(&files, &device), &["the input was changed since"]);
+}
+
+/// Changes the input, but not its time.
+#[cfg(unix)]
+fn change_unseen(input: &fs::File) {
+    use std::os::unix::fs::FileExt;
+
+    // Longer than the steps of a file system's clock.
+    std::thread::sleep(Duration::from_millis(30));
+    let before = input.metadata().and_then(|metadata| metadata.modified()).expect("its time");
+    input.write_all_at(&[77; 4], 4 * 90 * 70).expect("room");
     input.set_modified(before).expect("its time");
-    resume(&files, &device).expect("the rest");
-    assert!(read(&files.path("out.npy")) == transposed());
+}
+
+#[test]
+#[cfg(unix)]
+fn an_input_that_has_its_old_time_again_is_another_one() {
+    let (device, files) = (device(), files());
+    interrupt(&files, &device);
+    change_unseen(&fs::OpenOptions::new().write(true).open(files.path("in.npy")).expect("the input"));
+    let error = resume(&files, &device).expect_err("another input").to_string();
+    assert!(error.contains("the input was changed since"), "{error}");
+    let error = changed(&self::files(), &device, change_unseen);
+    assert!(error.contains("in.npy was changed while it was read"), "{error}");
+}
+
+#[test]
+fn an_input_that_changes_behind_its_header_is_an_error() {
+    let (device, files) = (device(), files());
+    let input = npy::Reader::open(&files.path("in.npy")).expect("an array");
+    let file = fs::OpenOptions::new().write(true).open(files.path("in.npy")).expect("the input");
+    file.set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
+    let destination = Destination::new(&files.path("out.npy")).expect("a path");
+    let error = out_of_core::permute_file(&device, &input, &[1, 0], &destination, budget(MEMORY));
+    let error = error.expect_err("a changed input").to_string();
+    assert!(error.contains("in.npy was changed while it was read"), "{error}");
+    assert!(!files.path("out.npy").exists());
 }
 
 #[test]
