@@ -44,16 +44,16 @@ pub use file::permute_file;
 /// Slots of a run: each has a tile on its way. One tile is read, one copied to the device, one
 /// permuted or copied back, and one written, and the rest even out what takes longer at times.
 pub(crate) const SLOTS: usize = 6;
-/// Tiles that the host copies through page-locked slots: a square of floats has runs of 16 KiB,
-/// which cost little more than longer ones, and to page-lock all slots takes the time of some
-/// tiles.
+/// Tiles that the host copies through page-locked slots: a square of floats has runs of 16 KiB. No
+/// GPU's host has measured these sizes yet; `benches/out_of_core.rs` does.
 const STAGED: Cut = Cut { most_bytes: 64 << 20, lean: 1 };
-/// Tiles from file to file: the system takes one write of a file at a time, and reads at once.
+/// Tiles from file to file: many file systems take one write of a file at a time, and reads at
+/// once, so the runs of the result are longer.
 const FILES: Cut = Cut { most_bytes: 64 << 20, lean: 4 };
 /// Tiles that copy engines fetch and bring in rows, which takes no page-locked memory besides the
 /// arrays.
 const DIRECT: Cut = Cut { most_bytes: 256 << 20, lean: 1 };
-/// Most device memory that a run takes unless it is given more: more makes no longer runs.
+/// Most device memory that a run takes unless it is given more: tiles are not larger with more.
 const ENOUGH: u64 = 4 << 30;
 /// Device memory that a run takes at least, where it is not given less.
 const LITTLE: u64 = 64 << 20;

@@ -47,7 +47,7 @@ struct Source {
 }
 
 impl Images {
-    /// Looks through a folder. Only headers are read: of arrays, and of the first image. Frames
+    /// Looks through a folder. It reads the headers of arrays, and the first image. Frames
     /// have the given height and width, or those of the first image.
     ///
     /// # Errors

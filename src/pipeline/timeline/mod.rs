@@ -2,7 +2,7 @@
 //!
 //! Stages on the device are timed by events, stages on the host by its clock. The two meet in one
 //! event that the pipeline waits for before its first batch: the host then knows the device's time
-//! to within the duration of that wait, some microseconds.
+//! to within the duration of that wait.
 
 mod recorder;
 
