@@ -44,12 +44,15 @@ pub use file::permute_file;
 /// Slots of a run: each has a tile on its way. One tile is read, one copied to the device, one
 /// permuted or copied back, and one written, and the rest even out what takes longer at times.
 pub(crate) const SLOTS: usize = 6;
-/// Tiles that the host copies through page-locked slots: a square of floats has runs of 16 KiB. No
-/// GPU's host has measured these sizes yet; `benches/out_of_core.rs` does.
+/// Tiles that the host copies through page-locked slots: a square of floats has runs of 16 KiB. On
+/// an H100's host such copies are faster than those of long pieces, which go through its caches
+/// (`benches/record`).
 const STAGED: Cut = Cut { most_bytes: 64 << 20, lean: 1 };
 /// Tiles from file to file: many file systems take one write of a file at a time, and reads at
-/// once, so the runs of the result are longer.
-const FILES: Cut = Cut { most_bytes: 64 << 20, lean: 4 };
+/// once, so the runs of the result are longer. A square of floats has runs of 4 KiB, a page, and of
+/// 64 KiB. In a memory file system that is faster than a ratio of 4, and larger tiles are not faster
+/// (`benches/record`).
+const FILES: Cut = Cut { most_bytes: 64 << 20, lean: 16 };
 /// Tiles that copy engines fetch and bring in rows, which takes no page-locked memory besides the
 /// arrays.
 const DIRECT: Cut = Cut { most_bytes: 256 << 20, lean: 1 };
