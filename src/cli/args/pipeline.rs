@@ -52,8 +52,8 @@ pub(in crate::cli) struct Pipeline {
     /// Batches that are on their way at most
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = slots)]
     pub(in crate::cli) slots: usize,
-    /// Send the first frames again and again, so that the host makes no others: for measuring the
-    /// link
+    /// Send the frames that verify a case again and again, so that the host makes no others: for
+    /// measuring the link
     #[arg(long)]
     pub(in crate::cli) reuse: bool,
 }

@@ -39,7 +39,7 @@ pub struct Job<'a, I: Pixel> {
     pub source_name: &'static str,
     /// The threads that make frames, at least 1.
     pub threads: usize,
-    /// Whether each slot keeps its first frames, so that the host makes no others.
+    /// Whether slots keep the frames that verified the run, so that the host makes no others.
     pub reuses: bool,
 }
 
@@ -54,6 +54,12 @@ pub struct Case {
     pub slots: usize,
 }
 
+/// A pipeline, and the addresses of the slots that hold frames.
+struct Ring<I: Pixel> {
+    pipeline: Pipeline<I, f32>,
+    filled: Mutex<BTreeSet<usize>>,
+}
+
 /// What a run of a pipeline gave.
 struct Driven {
     summary: Summary,
@@ -63,17 +69,18 @@ struct Driven {
 }
 
 impl<I: Pixel> Job<'_, I> {
-    fn pipeline(&self, case: Case, timeline: usize) -> Result<Pipeline<I, f32>> {
+    fn ring(&self, case: Case, timeline: usize) -> Result<Ring<I>> {
         let elements = case.batch * self.workload.elements();
         let options = Options { mode: case.mode, slots: case.slots, timeline, source: self.source_name };
-        Pipeline::new(self.device, elements, elements, options)
+        let pipeline = Pipeline::new(self.device, elements, elements, options)?;
+        Ok(Ring { pipeline, filled: Mutex::default() })
     }
 
-    /// Runs the first `frames` frames through a pipeline. If it `reuses` them, each slot keeps its
-    /// first ones. The sink is on this thread.
+    /// Runs the first `frames` frames through a pipeline. If it `reuses` them, a slot that holds
+    /// frames keeps them, those of a run before too. The sink is on this thread.
     fn drive(
         &self,
-        pipeline: &mut Pipeline<I, f32>,
+        ring: &mut Ring<I>,
         case: Case,
         (frames, reuses): (u64, bool),
         sink: &mut dyn FnMut(u64, &[f32]) -> Result<()>,
@@ -81,15 +88,16 @@ impl<I: Pixel> Job<'_, I> {
         let (batch, elements) = (case.batch as u64, self.workload.elements());
         let frames_of = |number: u64| frames.saturating_sub(number * batch).min(batch) as usize;
         let mut stages = Stages::<I>::new(self.device, self.workload, case.batch)?;
-        let (nanoseconds, kept) = (AtomicU64::new(0), Mutex::new(BTreeSet::new()));
+        let Ring { pipeline, filled } = ring;
+        let nanoseconds = AtomicU64::new(0);
         let fill = |number: u64, slot: &mut [I]| {
             let count = frames_of(number);
             if count == 0 {
                 return Ok(None);
             }
             let start = Instant::now();
-            // A slot keeps what was put there.
-            if !reuses || lock(&kept).insert(slot.as_ptr() as usize) {
+            let holds_none = lock(filled).insert(slot.as_ptr() as usize);
+            if holds_none || !reuses {
                 (self.source)(number * batch, &mut slot[..count * elements])?;
             }
             nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -120,9 +128,9 @@ impl<I: Pixel> Job<'_, I> {
 
     /// Whether the results of the first batches are those of a CPU, while each slot is used again
     /// and others are on their way.
-    fn verify(&self, pipeline: &mut Pipeline<I, f32>, case: Case) -> Result<bool> {
+    fn verify(&self, ring: &mut Ring<I>, case: Case) -> Result<bool> {
         let elements = self.workload.elements();
-        let batches = 2 * pipeline.slots() as u64 + 1;
+        let batches = 2 * ring.pipeline.slots() as u64 + 1;
         let frames = self.frames.min(batches.saturating_mul(case.batch as u64));
         let mut inputs = vec![I::default(); case.batch * elements];
         let steps = (self.workload.steps as usize).saturating_add(1);
@@ -130,7 +138,7 @@ impl<I: Pixel> Job<'_, I> {
         let all = (frames as usize).saturating_mul(elements);
         let apart = (all.saturating_mul(steps) / CHECKED) | 1;
         let (mut wrong, mut seen) = (false, 0);
-        self.drive(pipeline, case, (frames, false), &mut |first, results| {
+        self.drive(ring, case, (frames, false), &mut |first, results| {
             let count = (frames - first).min(case.batch as u64) as usize;
             wrong |= results.len() != count * elements;
             (self.source)(first, &mut inputs[..count * elements])?;
@@ -160,15 +168,15 @@ pub fn measure<I: Pixel>(
 ) -> Result<PipelineRun> {
     let device = job.device;
     let before = device.pinned_memory().in_use;
-    let mut pipeline = job.pipeline(case, 0)?;
+    let mut ring = job.ring(case, 0)?;
     let host_bytes = (device.pinned_memory().in_use - before) as u64;
-    let slots = pipeline.slots();
+    let slots = ring.pipeline.slots();
     let mut run = PipelineRun {
         mode: case.mode.name().into(),
         batch: case.batch,
         slots,
         frames: job.frames,
-        verified: job.verify(&mut pipeline, case)?,
+        verified: job.verify(&mut ring, case)?,
         waits_per_batch: None,
         host_bytes,
         seconds: None,
@@ -191,7 +199,7 @@ pub fn measure<I: Pixel>(
     let is_even = job.frames.is_multiple_of(case.batch as u64);
     let end = if is_even { batches - 1 } else { (batches - 1).saturating_sub(slots as u64 + 1) };
     let (mut first, mut last) = (device.stats(), None);
-    let driven = job.drive(&mut pipeline, case, (job.frames, job.reuses), &mut |frame, results| {
+    let driven = job.drive(&mut ring, case, (job.frames, job.reuses), &mut |frame, results| {
         let batch = frame / case.batch as u64;
         if batch == steady {
             first = device.stats();
@@ -239,10 +247,10 @@ pub fn batches_held(slots: usize) -> usize {
 ///
 /// As [`measure`].
 pub fn timeline<I: Pixel>(job: &Job<'_, I>, case: Case) -> Result<Timeline> {
-    let mut pipeline = job.pipeline(case, SHOWN)?;
-    let batches = (4 * pipeline.slots()).max(2 * SHOWN) as u64;
+    let mut ring = job.ring(case, SHOWN)?;
+    let batches = (4 * ring.pipeline.slots()).max(2 * SHOWN) as u64;
     let frames = job.frames.min(batches * case.batch as u64);
-    let driven = job.drive(&mut pipeline, case, (frames, job.reuses), &mut |_, _| Ok(()))?;
+    let driven = job.drive(&mut ring, case, (frames, job.reuses), &mut |_, _| Ok(()))?;
     Ok(driven.summary.timeline.unwrap_or_default())
 }
 
