@@ -13,6 +13,7 @@ use warpstride::error::ErrorKind;
 use warpstride::interp::Checks;
 use warpstride::interp::expect::Expectation;
 
+use super::super::cuda_cpp::NotCompiled;
 use super::super::args::{Argument, Launched};
 use super::super::{Refusal, error_kind, input, message, refuse, require};
 use super::oracle::Oracle;
@@ -245,6 +246,9 @@ impl Source {
     /// The line of a place, from 1.
     fn line(&self, span: &Range<usize>) -> usize {
         let before = self.text.as_bytes().iter().take(span.start);
+        if let Some(of_compiler) = error.downcast_ref::<NotCompiled>() {
+            return of_compiler.at(place).into();
+        }
         1 + before.filter(|&&byte| byte == b'\n').count()
     }
 }

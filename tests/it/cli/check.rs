@@ -379,6 +379,23 @@ fn kernels_of_cuda_cpp_are_compiled() {
 }
 
 #[test]
+fn what_a_compiler_says_keeps_its_lines() {
+    let folder = Folder::new();
+    folder.write("k.cu", "__global__ void k(int* a) {\n    a[0] = nothing;\n}\n");
+    folder.write("c.toml", "grid = [1]\nblock = [1]\nkernel = \"k.cu\"\nchecks = \"all\"");
+    for compiler in compilers() {
+        let Some(library) = &compiler.nvrtc else { continue };
+        let mut check = command(["check".into(), folder.path("c.toml")]);
+        let output = check.env("WARPSTRIDE_NVRTC", library).output().expect("the binary starts");
+        let text = String::from_utf8(output.stderr).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(lines[0].contains("c.toml line 3, `kernel`: ") && lines[0].contains("does not compile with"), "{text}");
+        assert!(lines[1].contains("k.cu(2): error") && lines[1].contains("\"nothing\""), "{text}");
+    }
+}
+
+#[test]
 fn kernels_that_cannot_be_loaded_are_named() {
     let folder = Folder::new();
     let kernel = |kernel: &str| {
