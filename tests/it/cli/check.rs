@@ -446,6 +446,8 @@ fn hostile_files_end_in_a_sentence() {
     refused(format!("{launch}grid = [4294967296]").as_bytes(), &["`grid`: give one to three"]);
     refused(format!("{launch}grid = [4294967295]").as_bytes(), &["a grid of [4294967295, 1, 1] blocks"]);
     refused(format!("{launch}grid = [2147483647, 65535]").as_bytes(), &["units of work", "`limit`"]);
+    let most = format!("{launch}grid = [1]\nlimit = 9223372036854775807");
+    refused(most.as_bytes(), &["line 6, `limit`: give a whole number from 1 to 17179869184"]);
     refused(format!("{launch}grid = [1]\nlimit = 1000").as_bytes(), &["a loop that never ends", "raise `limit`"]);
     let memory = "args = [\"f32[4]=zeros\", \"f32[4]=zeros\", \"f32[99999999999999]=zeros\"]\nchecks = \"all\"";
     folder.check("nothing", memory).failed(&["c.toml: this takes 400000001 MB"]);
