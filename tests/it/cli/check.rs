@@ -456,6 +456,23 @@ fn hostile_files_end_in_a_sentence() {
     assert!(run.stdout.contains("30000 expectations held"), "{}", &run.stdout[..200]);
 }
 
+#[test]
+fn a_sentence_about_a_long_value_has_its_beginning_and_its_end() {
+    let folder = Folder::new();
+    let digits = "9".repeat(100_000);
+    let fill = format!("args = [\"u32[1]=zeros\"]\nresult = {{ arg = 0, oracle = \"fill:{digits}\" }}");
+    let kernel = format!("grid = [1]\nblock = [1]\nchecks = \"all\"\nkernel = \"{}\"", "k".repeat(100_000));
+    let runs = [
+        (folder.check("iota", &fill), "`result`: the oracle `fill:9999", "give a number that it has\n"),
+        (folder.check_text(kernel), "`kernel`: cannot read ", "(os error 36)\n"),
+    ];
+    for (run, begin, end) in runs {
+        assert!(run.stderr.contains(begin) && run.stderr.ends_with(end), "{}", run.stderr);
+        assert!(run.stderr.len() < 3000, "{} bytes", run.stderr.len());
+        run.failed(&["c.toml line", "…"]);
+    }
+}
+
 /// Every beginning of a file is a file, or is refused with a sentence.
 #[test]
 fn a_file_that_is_cut_ends_in_a_sentence() {
