@@ -176,7 +176,18 @@ fn message(error: &anyhow::Error) -> String {
         return of_compiler.to_string();
     }
     // A driver's own account may take several lines.
-    error.chain().map(said).collect::<Vec<_>>().join(": ").replace('\n', " ")
+    shortened(error.chain().map(said).collect::<Vec<_>>().join(": ").replace('\n', " "))
+}
+
+/// The beginning and the end of a sentence that quotes something too long to be read.
+fn shortened(sentence: String) -> String {
+    const MOST: usize = 2000;
+    let count = sentence.chars().count();
+    if count <= MOST {
+        return sentence;
+    }
+    let (begin, end) = (sentence.chars().take(MOST / 2), sentence.chars().skip(count - MOST / 2));
+    begin.chain(['…']).chain(end).collect()
 }
 
 /// The library's words, with the options that a person types in place of the names that a program

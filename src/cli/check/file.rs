@@ -1,7 +1,6 @@
 //! The format of a check's file: a launch in the notation of `run-ptx`, and what is expected of it.
 
 use std::fmt::Display;
-use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,15 +9,18 @@ use anyhow::{Context, Result};
 use serde::de::{Deserialize, Deserializer, Error};
 use toml::Spanned;
 use warpstride::error::ErrorKind;
-use warpstride::interp::Checks;
 use warpstride::interp::expect::Expectation;
+use warpstride::interp::{Checks, DEFAULT_WORK};
 
 use super::super::args::{Argument, Launched};
+use super::super::cuda_cpp::NotCompiled;
 use super::super::{Refusal, error_kind, input, message, refuse, require};
 use super::oracle::Oracle;
 
 /// Most bytes of a file.
 const MAX_BYTES: usize = 1 << 20;
+/// The most work that a file can ask for, so that a launch ends whatever a file says.
+const MAX_WORK: u64 = 16 * DEFAULT_WORK;
 
 /// A file that was read.
 pub(super) struct Check {
@@ -53,9 +55,9 @@ pub(super) enum Elements {
 
 /// What the parser calls the types of values, and plain words for them.
 const TYPES: [(&str, &str); 5] = [
+    ("expected i64", "expected a whole number"),
     ("expected u32", "expected a whole number from 0 to 4294967295"),
     ("expected usize", "expected a whole number from 0"),
-    ("expected a nonzero u64", "expected a whole number from 1 to 9223372036854775807"),
     ("expected path string", "expected a path as text"),
     ("expected a sequence", "expected a list"),
 ];
@@ -78,7 +80,7 @@ struct Table {
     args: Vec<Spanned<String>>,
     result: Option<Spanned<ResultTable>>,
     checks: Option<Parsed<Checks>>,
-    limit: Option<NonZeroU64>,
+    limit: Option<Limit>,
     #[serde(default)]
     expect: Vec<Spanned<String>>,
 }
@@ -118,6 +120,19 @@ impl<'de> Deserialize<'de> for Extents {
                 u32::MAX
             ))),
         }
+    }
+}
+
+/// The work after which a launch stops.
+struct Limit(u64);
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let work = u64::try_from(i64::deserialize(deserializer)?).unwrap_or_default();
+        if (1..=MAX_WORK).contains(&work) {
+            return Ok(Self(work));
+        }
+        Err(D::Error::custom(format_args!("give a whole number from 1 to {MAX_WORK}")))
     }
 }
 
@@ -164,7 +179,7 @@ impl Check {
             shared: table.shared,
             arguments: arguments.into_iter().map(|argument| argument.beside(folder)).collect(),
             checks: table.checks.map(|Parsed(checks)| checks),
-            limit: table.limit.map(NonZeroU64::get),
+            limit: table.limit.map(|Limit(work)| work),
             ..Launched::default()
         };
         Ok(Self { kernel, launch, result, expect, source, kernel_at, result_at })
@@ -231,6 +246,9 @@ impl Source {
 
     /// An error in the words of a file, in which options are keys.
     fn wrong(&self, error: anyhow::Error, place: &dyn Display) -> anyhow::Error {
+        if let Some(of_compiler) = error.downcast_ref::<NotCompiled>() {
+            return of_compiler.at(place).into();
+        }
         let words = message(&error).replace("--arg ", "argument ").replace("--entry", "`entry`");
         let words = words.replace("`--limit`", "`limit`");
         self.refusal_of(error_kind(&error).unwrap_or(ErrorKind::InvalidArgument), place, &words).into()

@@ -92,9 +92,15 @@ impl NotCompiled {
         Self(format!("{} does not compile with {compiler}:\n{lines}", job.file.display()))
     }
 
+    /// The same, with the place in front that names the source.
+    pub(super) fn at(&self, place: impl fmt::Display) -> Self {
+        Self(format!("{place}: {self}").chars().filter(is_shown).collect())
+    }
+
     fn too_slow(job: &Job, compiler: &Taken) -> Self {
         Self(format!(
-            "{} does not compile with {compiler} within {} seconds; look for templates or constants that never end",
+            "{} does not compile with {compiler} within {} seconds; look for templates, constants or included files that \
+             never end",
             job.file.display(),
             TIME_LIMIT.as_secs()
         ))
@@ -258,9 +264,12 @@ impl Compiled {
 /// A compiler's messages as text of a bearable length.
 fn text_of(log: &[u8]) -> String {
     let shown = &log[..log.len().min(MAX_LOG_BYTES)];
-    // What quotes a source may hold anything; a terminal is to get lines alone.
-    let text: String =
-        String::from_utf8_lossy(shown).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let text: String = String::from_utf8_lossy(shown).chars().filter(is_shown).collect();
     let more = if shown.len() < log.len() { "\n..." } else { "" };
     format!("{}{more}", text.trim_end().trim_start_matches('\n'))
+}
+
+/// Whether a terminal is to get a character: what quotes a source may hold anything.
+fn is_shown(c: &char) -> bool {
+    !c.is_control() || matches!(c, '\n' | '\t')
 }

@@ -379,6 +379,23 @@ fn kernels_of_cuda_cpp_are_compiled() {
 }
 
 #[test]
+fn what_a_compiler_says_keeps_its_lines() {
+    let folder = Folder::new();
+    folder.write("k.cu", "__global__ void k(int* a) {\n    a[0] = nothing;\n}\n");
+    folder.write("c.toml", "grid = [1]\nblock = [1]\nkernel = \"k.cu\"\nchecks = \"all\"");
+    for compiler in compilers() {
+        let Some(library) = &compiler.nvrtc else { continue };
+        let mut check = command(["check".into(), folder.path("c.toml")]);
+        let output = check.env("WARPSTRIDE_NVRTC", library).output().expect("the binary starts");
+        let text = String::from_utf8(output.stderr).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(lines[0].contains("c.toml line 3, `kernel`: ") && lines[0].contains("does not compile with"), "{text}");
+        assert!(lines[1].contains("k.cu(2): error") && lines[1].contains("\"nothing\""), "{text}");
+    }
+}
+
+#[test]
 fn kernels_that_cannot_be_loaded_are_named() {
     let folder = Folder::new();
     let kernel = |kernel: &str| {
@@ -429,12 +446,31 @@ fn hostile_files_end_in_a_sentence() {
     refused(format!("{launch}grid = [4294967296]").as_bytes(), &["`grid`: give one to three"]);
     refused(format!("{launch}grid = [4294967295]").as_bytes(), &["a grid of [4294967295, 1, 1] blocks"]);
     refused(format!("{launch}grid = [2147483647, 65535]").as_bytes(), &["units of work", "`limit`"]);
+    let most = format!("{launch}grid = [1]\nlimit = 9223372036854775807");
+    refused(most.as_bytes(), &["line 6, `limit`: give a whole number from 1 to 17179869184"]);
     refused(format!("{launch}grid = [1]\nlimit = 1000").as_bytes(), &["a loop that never ends", "raise `limit`"]);
     let memory = "args = [\"f32[4]=zeros\", \"f32[4]=zeros\", \"f32[99999999999999]=zeros\"]\nchecks = \"all\"";
     folder.check("nothing", memory).failed(&["c.toml: this takes 400000001 MB"]);
     let many = vec!["\"load.requests == 0\""; 30_000].join(",");
     let run = folder.check("iota", &format!("args = [\"u32[32]=zeros\"]\nexpect = [{many}]")).succeeded();
     assert!(run.stdout.contains("30000 expectations held"), "{}", &run.stdout[..200]);
+}
+
+#[test]
+fn a_sentence_about_a_long_value_has_its_beginning_and_its_end() {
+    let folder = Folder::new();
+    let digits = "9".repeat(100_000);
+    let fill = format!("args = [\"u32[1]=zeros\"]\nresult = {{ arg = 0, oracle = \"fill:{digits}\" }}");
+    let kernel = format!("grid = [1]\nblock = [1]\nchecks = \"all\"\nkernel = \"{}\"", "k".repeat(100_000));
+    let runs = [
+        (folder.check("iota", &fill), "`result`: the oracle `fill:9999", "give a number that it has\n"),
+        (folder.check_text(kernel), "`kernel`: cannot read ", "(os error 36)\n"),
+    ];
+    for (run, begin, end) in runs {
+        assert!(run.stderr.contains(begin) && run.stderr.ends_with(end), "{}", run.stderr);
+        assert!(run.stderr.len() < 3000, "{} bytes", run.stderr.len());
+        run.failed(&["c.toml line", "…"]);
+    }
 }
 
 /// Every beginning of a file is a file, or is refused with a sentence.

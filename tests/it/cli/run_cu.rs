@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::cuda_cpp::{Compiler, compilers, environments};
 use super::{Run, command, warpstride};
+use crate::long::is_long;
 
 /// `cells[i] = i` for each thread, at line 4, and another kernel.
 const FILL: &str = "namespace lesson {
@@ -215,7 +216,7 @@ fn hostile_sources_end_with_a_message() {
 /// Templates whose number doubles with each level.
 #[test]
 fn a_compiler_that_does_not_end_is_given_up() {
-    if std::env::var_os("WARPSTRIDE_LONG").is_none() {
+    if !is_long() {
         eprintln!("WARPSTRIDE_LONG=1 waits for a compiler's time limit");
         return;
     }
@@ -228,6 +229,40 @@ __global__ void k(int* a) { a[0] = F<30, 0>::v; }
         let run = Folder::with(source).run(&compiler, &["--quiet", "--arg", "i32[1]=zeros"]);
         assert_eq!(run.code, Some(1), "{compiler:?}: {}", run.stderr);
         assert!(run.stderr.starts_with("error: "), "{compiler:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_header_that_is_a_pipe_without_a_writer_is_given_up() {
+    if !is_long() {
+        eprintln!("WARPSTRIDE_LONG=1 waits for a compiler's time limit");
+        return;
+    }
+    let folder = Folder::with("#include \"pipe.h\"\n");
+    let pipe = folder.0.path().join("pipe.h");
+    assert!(Command::new("mkfifo").arg(pipe).status().expect("mkfifo starts").success());
+    let (folder, compilers) = (&folder, compilers());
+    // All compilers wait at once.
+    std::thread::scope(|threads| {
+        for compiler in &compilers {
+            threads.spawn(move || {
+                folder
+                    .run(compiler, &["--quiet"])
+                    .failed(&["k.cu does not compile with", "included files that never end"]);
+            });
+        }
+    });
+}
+
+/// Macros that join 16 MiB of text, of which each byte is a number in PTX.
+#[test]
+fn ptx_without_measure_is_refused() {
+    let mut source = format!("#define S0 \"{}\"\n", "a".repeat(64));
+    (1..10).for_each(|i| source += &format!("#define S{i} S{0} S{0} S{0} S{0}\n", i - 1));
+    source += "__device__ char text[] = S9;\n__global__ void k(char* a) { a[0] = text[threadIdx.x]; }\n";
+    for compiler in compilers() {
+        Folder::with(&source).run(&compiler, &["--quiet"]).failed(&["makes more than 16 MiB of PTX from", "k.cu"]);
     }
 }
 
