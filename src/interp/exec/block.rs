@@ -356,7 +356,7 @@ impl Launch<'_> {
         self.block_bytes() + self.shared_bytes() + checked
     }
 
-    fn shared_bytes(&self) -> u64 {
+    pub(super) fn shared_bytes(&self) -> u64 {
         u64::from(self.code.dynamic_base()) + u64::from(self.shape.dynamic_shared)
     }
 

@@ -178,6 +178,7 @@ impl Totals {
             counters: instructions.iter().fold(Counters::default(), |sum, row| sum + row.counters()),
             warp_instructions: self.warp_instructions,
             thread_instructions: self.thread_instructions,
+            shared_bytes: launch.shared_bytes(),
             printed: in_order(self.printed),
             findings: Vec::new(),
             more_findings: 0,

@@ -1,6 +1,6 @@
 //! Counters by their names, and their ideals.
 
-use crate::counters::{GlobalCounters, SharedCounters};
+use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::error::Result;
 use crate::interp::report::Report;
 use crate::interp::vocabulary::AccessKind::{self, Atomic, Load, Reduction, Store};
@@ -15,6 +15,17 @@ pub(super) enum Counter {
     /// Of accesses to shared memory of some kinds, together.
     Shared(&'static [AccessKind], Field),
     ThreadInstructions,
+    /// Shared memory of a block, static and dynamic.
+    SharedBytes,
+    /// The line of the source whose accesses exceed the ideal by most.
+    WorstLine(Wasted),
+}
+
+/// A counter that grows with what accesses waste: sectors, wavefronts or bank conflicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wasted {
+    Global(AccessKind),
+    Shared(&'static [AccessKind], Field),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +57,9 @@ const ACCESSES: [(&str, Accesses); 10] = [
     ("shared_atomic", Accesses::Shared(&[Atomic])),
 ];
 
-const THREAD_INSTRUCTIONS: &str = "thread_instructions";
+/// The counters whose names have no point.
+const WHOLE: [(&str, Counter); 2] =
+    [("thread_instructions", Counter::ThreadInstructions), ("shared_bytes", Counter::SharedBytes)];
 
 impl Accesses {
     /// The counters of such accesses.
@@ -67,14 +80,15 @@ impl Accesses {
 impl Counter {
     /// The counter of a name, of which `shown` is what errors show.
     pub(super) fn named(name: &str, shown: &str) -> Result<Self> {
-        if name == THREAD_INSTRUCTIONS {
-            return Ok(Self::ThreadInstructions);
+        if let Some(&(_, counter)) = WHOLE.iter().find(|(known, _)| *known == name) {
+            return Ok(counter);
         }
         let (accesses, field) = name.split_once('.').unwrap_or((name, ""));
         let Some(&(_, accesses)) = ACCESSES.iter().find(|(known, _)| *known == accesses) else {
             let known = ACCESSES.map(|(known, _)| known).join(", ");
             return Err(invalid(format!(
-                "`{shown}` is not a counter; use {known} with a point and a counter's name, or {THREAD_INSTRUCTIONS}"
+                "`{shown}` is not a counter; use {known} with a point and a counter's name, or {} or {}",
+                WHOLE[0].0, WHOLE[1].0
             )));
         };
         let Some(&(_, field)) = accesses.fields().iter().find(|(known, _)| *known == field) else {
@@ -87,6 +101,21 @@ impl Counter {
             Accesses::Global(kind) => Self::Global(kind, field),
             Accesses::Shared(kinds) => Self::Shared(kinds, field),
         })
+    }
+
+    /// The worst line by this counter.
+    pub(super) fn worst_line(self) -> Result<Self> {
+        match self {
+            Self::Global(kind, Field::Sectors) => Ok(Self::WorstLine(Wasted::Global(kind))),
+            Self::Shared(kinds, field @ (Field::Wavefronts | Field::BankConflicts)) => {
+                Ok(Self::WorstLine(Wasted::Shared(kinds, field)))
+            }
+            _ => Err(invalid(
+                "worst_line compares sectors, wavefronts or bank conflicts; name one of them, such as \
+                 worst_line(store.sectors)"
+                    .into(),
+            )),
+        }
     }
 
     pub(super) fn has_ideal(self) -> bool {
@@ -104,10 +133,11 @@ impl<'r> Totals<'r> {
         Self { report }
     }
 
-    pub(super) fn value(&self, counter: Counter) -> u64 {
-        match counter {
+    pub(super) fn value(&self, counter: Counter) -> Result<u64> {
+        let counters = &self.report.counters;
+        Ok(match counter {
             Counter::Global(kind, field) => {
-                let GlobalCounters { instructions, requests, sectors } = self.global(kind);
+                let GlobalCounters { instructions, requests, sectors } = global(counters, kind);
                 match field {
                     Field::Requests => requests,
                     Field::Sectors => sectors,
@@ -115,9 +145,7 @@ impl<'r> Totals<'r> {
                 }
             }
             Counter::Shared(kinds, field) => {
-                let counters = kinds.iter().map(|&kind| self.shared(kind));
-                let SharedCounters { instructions, wavefronts, bank_conflicts } =
-                    counters.fold(SharedCounters::default(), |sum, counters| sum + counters);
+                let SharedCounters { instructions, wavefronts, bank_conflicts } = shared(counters, kinds);
                 match field {
                     Field::Wavefronts => wavefronts,
                     Field::BankConflicts => bank_conflicts,
@@ -125,52 +153,78 @@ impl<'r> Totals<'r> {
                 }
             }
             Counter::ThreadInstructions => self.report.thread_instructions,
-        }
+            Counter::SharedBytes => self.report.shared_bytes,
+            Counter::WorstLine(wasted) => self.worst_line(wasted)?.into(),
+        })
     }
 
     /// The least that the accesses of a counter could take, where it has an ideal.
     pub(super) fn ideal(&self, counter: Counter) -> Option<u64> {
-        counter.has_ideal().then(|| match counter {
-            Counter::Global(kind, _) => self.ideal_sectors(kind),
-            Counter::Shared(kinds, _) => kinds.iter().map(|&kind| self.ideal_wavefronts(kind)).sum(),
-            Counter::ThreadInstructions => 0,
-        })
-    }
-
-    fn global(&self, kind: AccessKind) -> GlobalCounters {
-        match kind {
-            Load => self.report.global_load,
-            Store => self.report.global_store,
-            Atomic => self.report.global_atomic,
-            Reduction => self.report.global_reduction,
+        match counter {
+            Counter::Global(kind, Field::Sectors) => Some(ideal_sectors(&self.report.counters, kind)),
+            Counter::Shared(kinds, Field::Wavefronts) => Some(ideal_wavefronts(&self.report.counters, kinds)),
+            _ => None,
         }
     }
 
-    fn shared(&self, kind: AccessKind) -> SharedCounters {
-        match kind {
-            Load => self.report.shared_load,
-            Store => self.report.shared_store,
-            Atomic | Reduction => self.report.shared_atomic,
+    /// The line that wastes most; among equals the first, and 0 where none wastes anything.
+    fn worst_line(&self, wasted: Wasted) -> Result<u32> {
+        let (report, lines) = (self.report, self.report.lines());
+        if lines.is_empty() && !report.instructions.is_empty() {
+            return Err(invalid(
+                "worst_line needs PTX that has the lines of its source; compile it with nvcc -lineinfo or clang \
+                 -gline-tables-only"
+                    .into(),
+            ));
         }
+        let waste = |counters: &Counters| match wasted {
+            Wasted::Global(kind) => global(counters, kind).sectors.saturating_sub(ideal_sectors(counters, kind)),
+            Wasted::Shared(kinds, Field::BankConflicts) => shared(counters, kinds).bank_conflicts,
+            Wasted::Shared(kinds, _) => {
+                shared(counters, kinds).wavefronts.saturating_sub(ideal_wavefronts(counters, kinds))
+            }
+        };
+        // Of equal ones the last is taken, which is the first from behind.
+        let worst = lines.iter().rev().max_by_key(|line| waste(&line.counters));
+        Ok(worst.filter(|line| waste(&line.counters) > 0).map_or(0, |line| line.line))
     }
+}
 
-    fn ideal_sectors(&self, kind: AccessKind) -> u64 {
-        let ideal = &self.report.counters.ideal;
-        match kind {
-            Load => ideal.global_load,
-            Store => ideal.global_store,
-            Atomic => ideal.global_atomic,
-            Reduction => ideal.global_reduction,
-        }
+fn global(counters: &Counters, kind: AccessKind) -> GlobalCounters {
+    match kind {
+        Load => counters.global_load,
+        Store => counters.global_store,
+        Atomic => counters.global_atomic,
+        Reduction => counters.global_reduction,
     }
+}
 
-    /// Shared memory has no reductions: the launch counts them as atomics.
-    fn ideal_wavefronts(&self, kind: AccessKind) -> u64 {
-        let ideal = &self.report.counters.ideal;
-        match kind {
-            Load => ideal.shared_load,
-            Store => ideal.shared_store,
-            Atomic | Reduction => ideal.shared_atomic,
-        }
+/// Shared memory has no reductions: the launch counts them as atomics.
+fn shared(counters: &Counters, kinds: &[AccessKind]) -> SharedCounters {
+    let one = |kind: &AccessKind| match kind {
+        Load => counters.shared_load,
+        Store => counters.shared_store,
+        Atomic | Reduction => counters.shared_atomic,
+    };
+    kinds.iter().map(one).fold(SharedCounters::default(), |sum, counters| sum + counters)
+}
+
+fn ideal_sectors(counters: &Counters, kind: AccessKind) -> u64 {
+    let ideal = &counters.ideal;
+    match kind {
+        Load => ideal.global_load,
+        Store => ideal.global_store,
+        Atomic => ideal.global_atomic,
+        Reduction => ideal.global_reduction,
     }
+}
+
+fn ideal_wavefronts(counters: &Counters, kinds: &[AccessKind]) -> u64 {
+    let ideal = &counters.ideal;
+    let one = |kind: &AccessKind| match kind {
+        Load => ideal.shared_load,
+        Store => ideal.shared_store,
+        Atomic | Reduction => ideal.shared_atomic,
+    };
+    kinds.iter().map(one).sum()
 }

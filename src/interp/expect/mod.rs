@@ -34,11 +34,15 @@
 //!
 //! ```text
 //! expectation = counter comparison sum        store.sectors <= 1.0 * ideal
+//! counter     = name | worst_line ( name )    load.requests, worst_line(store.sectors)
 //! comparison  = == | != | < | <= | > | >=
 //! sum         = product { + product }         2 * ideal + 16
 //! product     = factor { * factor }
 //! factor      = number | ideal | counter      0, 1.25, ideal, load.requests
 //! ```
+//!
+//! A `?` in place of a number stands for a prediction that somebody is yet to type: an expectation
+//! with it is refused in a sentence that asks for the number.
 //!
 //! A number has digits, and may have a point: 18 digits at most. The comparison is exact, also for
 //! fractions: 115 is not greater than `1.15 * 100`.
@@ -59,9 +63,15 @@
 //! | `shared_load.*`, `shared_store.*` | loads from shared memory, and stores to it |
 //! | `shared_atomic.*` | atomics in shared memory |
 //! | `thread_instructions` | all instructions, counted once for every active lane |
+//! | `shared_bytes` | the shared memory of a block, static and dynamic |
+//! | `worst_line(C)` | the line of the source that wastes most by the counter C |
 //!
 //! In global memory `*` is `instructions`, `requests` or `sectors`, and in shared memory
 //! `instructions`, `wavefronts` or `bank_conflicts`: see [`crate::counters`].
+//!
+//! `worst_line(store.sectors)` is the number of the line that [`Report::lines`] shows with the most
+//! sectors beyond their ideal: of equal ones the first, and 0 where no line has any. It takes
+//! `sectors`, `wavefronts` and `bank_conflicts` of any accesses.
 //!
 //! [`InstructionReport::ideal_sectors`]: super::InstructionReport::ideal_sectors
 //! [`InstructionReport::ideal_wavefronts`]: super::InstructionReport::ideal_wavefronts
@@ -169,9 +179,9 @@ impl fmt::Display for Expectation {
 
 impl Expectation {
     fn judge(&self, totals: &Totals) -> Result<Verdict> {
-        let (found, ideal) = (totals.value(self.counter), totals.ideal(self.counter));
-        let wanted =
-            self.wanted(totals, ideal).and_then(|wanted| Some((wanted, Decimal::from(found).compare(wanted)?)));
+        let (found, ideal) = (totals.value(self.counter)?, totals.ideal(self.counter));
+        let wanted = self.wanted(totals, ideal)?;
+        let wanted = wanted.and_then(|wanted| Some((wanted, Decimal::from(found).compare(wanted)?)));
         let Some((wanted, order)) = wanted else {
             return Err(invalid(format!(
                 "the right side of `{self}` has more digits than can be computed exactly; use smaller or shorter numbers"
@@ -187,17 +197,19 @@ impl Expectation {
     }
 
     /// The value of the right side; `None` where it has too many digits.
-    fn wanted(&self, totals: &Totals, ideal: Option<u64>) -> Option<Decimal> {
-        let value = |factor: &Factor| match *factor {
-            Factor::Number(number) => number,
-            // The parser refuses `ideal` where the counter has none.
-            Factor::Ideal => ideal.unwrap_or_default().into(),
-            Factor::Counter(counter) => totals.value(counter).into(),
+    fn wanted(&self, totals: &Totals, ideal: Option<u64>) -> Result<Option<Decimal>> {
+        let value = |factor: &Factor| {
+            Ok(match *factor {
+                Factor::Number(number) => number,
+                // The parser refuses `ideal` where the counter has none.
+                Factor::Ideal => ideal.unwrap_or_default().into(),
+                Factor::Counter(counter) => totals.value(counter)?.into(),
+            })
         };
-        let product = |factors: &Vec<Factor>| {
-            factors.iter().map(value).try_fold(Decimal::from(1), |product, factor| product.times(factor))
-        };
-        self.sum.iter().try_fold(Decimal::from(0), |sum, factors| sum.plus(product(factors)?))
+        let values = |factors: &Vec<Factor>| factors.iter().map(value).collect::<Result<Vec<_>>>();
+        let products = self.sum.iter().map(values).collect::<Result<Vec<_>>>()?;
+        let product = |factors: Vec<Decimal>| factors.into_iter().try_fold(Decimal::from(1), Decimal::times);
+        Ok(products.into_iter().try_fold(Decimal::from(0), |sum, factors| sum.plus(product(factors)?)))
     }
 }
 
@@ -206,7 +218,8 @@ impl Verdicts {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the right side of one has more digits than can be computed exactly.
+    /// `InvalidArgument` if the right side of one has more digits than can be computed exactly, or
+    /// if one asks for the worst line of PTX that has no lines of its source.
     pub fn of(report: &Report, expectations: &[Expectation]) -> Result<Self> {
         let totals = Totals::of(report);
         let rows = expectations.iter().map(|expectation| expectation.judge(&totals)).collect::<Result<_>>()?;
@@ -219,8 +232,8 @@ impl Verdicts {
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if a text is not in the [grammar](self), or if its right side has more digits
-/// than can be computed exactly.
+/// `InvalidArgument` if a text is not in the [grammar](self), and for the reasons of
+/// [`Verdicts::of`].
 pub fn judge<S: AsRef<str>>(report: &Report, expectations: &[S]) -> Result<Verdicts> {
     let parsed: Vec<Expectation> = expectations.iter().map(|text| text.as_ref().parse()).collect::<Result<_>>()?;
     Verdicts::of(report, &parsed)

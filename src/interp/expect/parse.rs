@@ -8,6 +8,8 @@ use super::{Comparison, Expectation, Factor, MAX_EXPECTATION_BYTES, invalid};
 
 /// Most characters of the text that errors repeat.
 const SHOWN: usize = 80;
+/// What asks for a line of the source in place of a figure.
+const WORST_LINE: &str = "worst_line";
 
 pub(super) fn expectation(text: &str) -> Result<Expectation> {
     if text.len() > MAX_EXPECTATION_BYTES {
@@ -25,7 +27,7 @@ pub(super) fn expectation(text: &str) -> Result<Expectation> {
 fn comparison(text: &str) -> Result<Expectation> {
     let mut tokens = Tokens { rest: text };
     let counter = match tokens.next()? {
-        Some(Token::Word(name)) if name != "ideal" => Counter::named(name, &shown(name))?,
+        Some(Token::Word(name)) if name != "ideal" => counter(&mut tokens, name)?,
         _ => return Err(unlike("it does not begin with a counter")),
     };
     let Some(Token::Compare(comparison)) = tokens.next()? else {
@@ -37,7 +39,7 @@ fn comparison(text: &str) -> Result<Expectation> {
             Token::Plus => sum.push(Vec::new()),
             Token::Times => {}
             Token::Compare(_) => return Err(unlike("it has two comparisons; write two expectations")),
-            Token::Word(_) | Token::Number(_) => return Err(unlike("a + or a * is missing between two values")),
+            _ => return Err(unlike("a + or a * is missing between two values")),
         }
         let factor = factor(&mut tokens, counter)?;
         if let Some(product) = sum.last_mut() {
@@ -47,6 +49,19 @@ fn comparison(text: &str) -> Result<Expectation> {
     Ok(Expectation { text: text.into(), counter, comparison, sum })
 }
 
+/// The counter that begins with `name`.
+fn counter(tokens: &mut Tokens, name: &str) -> Result<Counter> {
+    if name != WORST_LINE {
+        return Counter::named(name, &shown(name));
+    }
+    match [tokens.next()?, tokens.next()?, tokens.next()?] {
+        [Some(Token::Open), Some(Token::Word(name)), Some(Token::Close)] => {
+            Counter::named(name, &shown(name))?.worst_line()
+        }
+        _ => Err(unlike("worst_line has no counter in parentheses, as in worst_line(store.sectors)")),
+    }
+}
+
 fn factor(tokens: &mut Tokens, counter: Counter) -> Result<Factor> {
     match tokens.next()? {
         Some(Token::Number(number)) => Ok(Factor::Number(number)),
@@ -54,7 +69,9 @@ fn factor(tokens: &mut Tokens, counter: Counter) -> Result<Factor> {
         Some(Token::Word("ideal")) => {
             Err(invalid("only sectors and wavefronts have an ideal; compare this counter with a number".into()))
         }
-        Some(Token::Word(name)) => Counter::named(name, &shown(name)).map(Factor::Counter),
+        Some(Token::Word(name)) => self::counter(tokens, name).map(Factor::Counter),
+        Some(Token::Prediction) => Err(invalid("type your prediction, a number, in place of `?`".into())),
+        Some(Token::Open | Token::Close) => Err(unlike("parentheses stand behind worst_line alone")),
         Some(_) => Err(unlike("two signs follow each other")),
         None => Err(unlike("a value is missing at its end")),
     }
@@ -70,6 +87,10 @@ enum Token<'t> {
     Compare(Comparison),
     Plus,
     Times,
+    Open,
+    Close,
+    /// What stands in place of a number that somebody is yet to predict.
+    Prediction,
 }
 
 struct Tokens<'t> {
@@ -81,9 +102,15 @@ impl<'t> Tokens<'t> {
         self.rest = self.rest.trim_start();
         let Some(first) = self.rest.chars().next() else { return Ok(None) };
         let token = match first {
-            '+' | '*' => {
+            '+' | '*' | '(' | ')' | '?' => {
                 self.take(1);
-                if first == '+' { Token::Plus } else { Token::Times }
+                match first {
+                    '+' => Token::Plus,
+                    '*' => Token::Times,
+                    '(' => Token::Open,
+                    ')' => Token::Close,
+                    _ => Token::Prediction,
+                }
             }
             _ if first.is_ascii_digit() => {
                 let text = self.take_while(|c| c.is_ascii_alphanumeric() || ".,_".contains(c));

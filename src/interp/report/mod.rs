@@ -25,6 +25,8 @@ pub struct Report {
     pub warp_instructions: u64,
     /// The same instructions, each counted once for every active lane.
     pub thread_instructions: u64,
+    /// Shared memory of a block in bytes, static and dynamic.
+    pub shared_bytes: u64,
     /// The output of `printf` in the kernel, block after block. It ends in a note if it exceeds 1
     /// MiB.
     pub printed: String,

@@ -9,6 +9,7 @@ use warpstride::assert_access;
 use warpstride::counters::{Counters, GlobalCounters, Ideal, SharedCounters};
 use warpstride::interp::expect::{Expectation, MAX_EXPECTATION_BYTES, Verdict, judge};
 use warpstride::interp::{Memory, Report};
+use warpstride::launch_shape::LaunchShape;
 
 use super::{launch, shape};
 
@@ -26,11 +27,11 @@ fn numbered() -> Report {
         shared_atomic: shared(700),
         ideal: Ideal::default(),
     };
-    Report { counters, thread_instructions: 800, ..Report::default() }
+    Report { counters, thread_instructions: 800, shared_bytes: 900, ..Report::default() }
 }
 
 /// Every counter's name, and its figure in [`numbered`].
-const COUNTERS: [(&str, u64); 31] = [
+const COUNTERS: [(&str, u64); 32] = [
     ("load.instructions", 100),
     ("load.requests", 101),
     ("load.sectors", 102),
@@ -62,6 +63,7 @@ const COUNTERS: [(&str, u64); 31] = [
     ("shared_atomic.wavefronts", 701),
     ("shared_atomic.bank_conflicts", 702),
     ("thread_instructions", 800),
+    ("shared_bytes", 900),
 ];
 
 #[track_caller]
@@ -182,6 +184,65 @@ fn ideals_are_those_of_the_instructions() {
     );
 }
 
+/// A warp that stores at a stride of two on line 3 and at a stride of eight on lines 5 and 9, loads
+/// well on line 4, and stores with four bank conflicts on line 7.
+const LINES: &str = "
+    .version 7.0 .target sm_80 .address_size 64
+    .file 1 \"k.cu\"
+    .visible .entry k(.param .u64 data) {
+        .reg .b32 %r<9>; .reg .b64 %rd<9>;
+        .shared .align 4 .b8 tile[1000];
+        ld.param.u64 %rd1, [data]; mov.u32 %r1, %tid.x;
+        mad.wide.u32 %rd2, %r1, 4, %rd1; mad.wide.u32 %rd3, %r1, 8, %rd1; mad.wide.u32 %rd4, %r1, 32, %rd1;
+        mov.u32 %r2, tile; mad.lo.u32 %r3, %r1, 16, %r2;
+        .loc 1 3 1
+        st.global.u32 [%rd3], %r1;
+        .loc 1 4 1
+        ld.global.u32 %r4, [%rd2];
+        .loc 1 5 1
+        st.global.u32 [%rd4], %r4;
+        .loc 1 9 1
+        st.global.u32 [%rd4], %r4;
+        .loc 1 7 1
+        st.shared.u32 [%r3], %r4;
+        ret;
+    }";
+
+#[test]
+fn the_worst_line_wastes_most() {
+    let memory = Memory::new(1 << 20);
+    let data = memory.upload(&[1_u32; 256]).expect("it fits");
+    let dynamic = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 24 };
+    let report = launch(LINES, dynamic, &data.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
+    for (text, line) in [
+        ("worst_line(store.sectors)", 5),
+        ("worst_line ( global_store.sectors )", 5),
+        ("worst_line(load.sectors)", 0),
+        ("worst_line(shared.wavefronts)", 7),
+        ("worst_line(shared_store.bank_conflicts)", 7),
+        ("worst_line(shared_load.bank_conflicts)", 0),
+        ("worst_line(global_atomic.sectors)", 0),
+    ] {
+        let verdict = verdict(&report, &format!("{text} == {line}"));
+        assert!(verdict.held && verdict.found == line.to_string() && verdict.of_ideal.is_none(), "{verdict:?}");
+    }
+    assert!(verdict(&report, "store.sectors >= worst_line(store.sectors)").held, "on the right");
+    assert!(verdict(&report, "shared_bytes == 1024").held, "1000 static ones and 24 dynamic ones");
+    let error = judge(&counted(), &["worst_line(load.sectors) == 0"]).expect_err("its PTX has no lines");
+    assert!(error.to_string().contains("-lineinfo"), "{error}");
+    assert!(verdict(&Report::default(), "worst_line(load.sectors) == 0").held, "no instruction, and no line");
+}
+
+#[test]
+fn a_prediction_is_asked_for() {
+    refused("load.requests == ?", &["the expectation `load.requests == ?`", "type your prediction, a number"]);
+    refused("worst_line(store.sectors) == ?", &["type your prediction"]);
+    refused("load.requests == 2 * ? + 1", &["type your prediction"]);
+    refused("? == load.requests", &["does not begin with a counter"]);
+    refused("load.requests ? 4", &["is not followed by =="]);
+    refused("load.requests == 4 ?", &["a + or a * is missing"]);
+}
+
 /// The sums over the instructions are the launch's, so an ideal stands beside the right figure.
 #[test]
 fn counters_are_sums_over_the_instructions() {
@@ -239,7 +300,14 @@ fn what_is_not_an_expectation_is_refused() {
     refused("load.sectors <= * 4", &["two signs follow each other"]);
     refused("load.sectors <= 4 ideal", &["a + or a * is missing"]);
     refused("load.sectors <= 4 <= 5", &["two comparisons"]);
-    refused("load.sectors <= (4)", &["`(` is not a sign"]);
+    refused("load.sectors <= (4)", &["parentheses stand behind worst_line alone"]);
+    refused("worst_line == 4", &["worst_line has no counter in parentheses"]);
+    refused("worst_line(store.sectors == 4", &["worst_line has no counter in parentheses"]);
+    refused("worst_line(4) == 4", &["worst_line has no counter in parentheses"]);
+    refused("worst_line(ideal) == 4", &["`ideal` is not a counter"]);
+    refused("worst_line(store.requests) == 4", &["sectors, wavefronts or bank conflicts"]);
+    refused("worst_line(shared_bytes) == 4", &["sectors, wavefronts or bank conflicts"]);
+    refused("worst_line(store.sectors) <= ideal", &["only sectors and wavefronts have an ideal"]);
     refused("load.sectors <= 4 - 2", &["`-` is not a sign"]);
     refused("load.sectors <= 1e3", &["`1e3` is not a number"]);
     refused("load.sectors <= 1234567890123456789", &["is not a number", "18 at most"]);
@@ -260,6 +328,11 @@ const WORDS: &[&str] = &[
     "load.sectors",
     "shared.wavefronts",
     "thread_instructions",
+    "shared_bytes",
+    "worst_line",
+    "(",
+    ")",
+    "?",
     "ideal",
     "1",
     "0.5",
