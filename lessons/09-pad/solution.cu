@@ -1,13 +1,12 @@
-// Transposes a matrix of n x n floats through tiles of 32 x 32. A block has 32 x 32 threads.
-__global__ void transpose(const float *in, float *out, int n) {
-    __shared__ float tile[32][33]; // 33 words a row: a column goes through all banks
-
-    int column = blockIdx.x * 32 + threadIdx.x;
-    int row = blockIdx.y * 32 + threadIdx.y;
-    tile[threadIdx.y][threadIdx.x] = in[row * n + column];
+// Transposes `in`, which has `height` rows of `width` floats. Both are multiples of 32, and a
+// block of 32 x 32 threads takes a tile of 32 x 32. The tile turns in shared memory.
+__global__ void transpose(float *out, const float *in, int width, int height) {
+    __shared__ float tile[32][33]; // a column of 33 words a row goes through all banks
+    int x = blockIdx.x * 32 + threadIdx.x;
+    int y = blockIdx.y * 32 + threadIdx.y;
+    tile[threadIdx.y][threadIdx.x] = in[y * width + x];
     __syncthreads();
-
-    column = blockIdx.y * 32 + threadIdx.x;
-    row = blockIdx.x * 32 + threadIdx.y;
-    out[row * n + column] = tile[threadIdx.x][threadIdx.y];
+    x = blockIdx.y * 32 + threadIdx.x;
+    y = blockIdx.x * 32 + threadIdx.y;
+    out[y * height + x] = tile[threadIdx.x][threadIdx.y];
 }

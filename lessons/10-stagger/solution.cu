@@ -1,18 +1,17 @@
-// The place of an element in the tile, of which a block has 1024 words: 4096 bytes.
+// The word of the tile that holds the element of a row and a column. The tile has 1024 words.
 __device__ int place(int row, int column) {
     return row * 32 + (column ^ row);
 }
 
-// Transposes a matrix of n x n floats through tiles of 32 x 32. A block has 32 x 32 threads.
-__global__ void transpose(const float *in, float *out, int n) {
+// Transposes `in`, which has `height` rows of `width` floats. Both are multiples of 32, and a
+// block of 32 x 32 threads takes a tile of 32 x 32. The tile turns in shared memory.
+__global__ void transpose(float *out, const float *in, int width, int height) {
     extern __shared__ float tile[];
-
-    int column = blockIdx.x * 32 + threadIdx.x;
-    int row = blockIdx.y * 32 + threadIdx.y;
-    tile[place(threadIdx.y, threadIdx.x)] = in[row * n + column];
+    int x = blockIdx.x * 32 + threadIdx.x;
+    int y = blockIdx.y * 32 + threadIdx.y;
+    tile[place(threadIdx.y, threadIdx.x)] = in[y * width + x];
     __syncthreads();
-
-    column = blockIdx.y * 32 + threadIdx.x;
-    row = blockIdx.x * 32 + threadIdx.y;
-    out[row * n + column] = tile[place(threadIdx.x, threadIdx.y)];
+    x = blockIdx.y * 32 + threadIdx.x;
+    y = blockIdx.x * 32 + threadIdx.y;
+    out[y * height + x] = tile[place(threadIdx.x, threadIdx.y)];
 }

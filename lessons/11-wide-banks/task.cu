@@ -1,19 +1,18 @@
-// Transposes a matrix of n x n doubles through tiles of 32 x 32. A block has 32 x 32 threads.
-__global__ void transpose(const double *in, double *out, int n) {
+// Transposes `in`, which has `height` rows of `width` doubles. Both are multiples of 32, and a
+// block of 32 x 32 threads takes a tile of 32 x 32. The tile turns in shared memory.
+__global__ void transpose(double *out, const double *in, int width, int height) {
     __shared__ double tile[32][34]; // a double is two words, so the padding is two elements
-
-    int column = blockIdx.x * 32 + threadIdx.x;
-    int row = blockIdx.y * 32 + threadIdx.y;
-    tile[threadIdx.y][threadIdx.x] = in[row * n + column];
+    int x = blockIdx.x * 32 + threadIdx.x;
+    int y = blockIdx.y * 32 + threadIdx.y;
+    tile[threadIdx.y][threadIdx.x] = in[y * width + x];
     __syncthreads();
-
-    column = blockIdx.y * 32 + threadIdx.x;
-    row = blockIdx.x * 32 + threadIdx.y;
-    out[row * n + column] = tile[threadIdx.x][threadIdx.y];
+    x = blockIdx.y * 32 + threadIdx.x;
+    y = blockIdx.x * 32 + threadIdx.y;
+    out[y * height + x] = tile[threadIdx.x][threadIdx.y];
 }
 
-// One warp reads 32 neighbours of 16 bytes. You change nothing here.
-__global__ void neighbours(const double2 *in, double2 *out) {
+// One warp turns 32 elements of 16 bytes around. You change nothing here.
+__global__ void neighbours(double2 *out, const double2 *in) {
     __shared__ double2 wide[32];
     int lane = threadIdx.x;
     wide[lane] = in[lane];

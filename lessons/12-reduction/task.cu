@@ -1,5 +1,5 @@
 // Sums 256 integers. One block has 256 threads.
-__global__ void sum(const int *in, int *out) {
+__global__ void sum(int *out, const int *in) {
     __shared__ int part[256];
     int i = threadIdx.x;
     part[i] = in[i];

@@ -1,5 +1,5 @@
 // Counts the pixels of an image by their brightness, 0 to 4095, in 32 bins of 128 each.
-__global__ void histogram(const int *pixels, int *bins) {
+__global__ void histogram(int *bins, const int *pixels) {
     __shared__ int copy[32];
     if (threadIdx.x < 32) {
         copy[threadIdx.x] = 0;
