@@ -17,11 +17,15 @@ mod host_memory;
 mod input;
 #[cfg(feature = "interp")]
 mod kernel_names;
+#[cfg(feature = "interp")]
+mod learn;
 mod man;
 mod output;
 mod peaks;
 mod permute;
 mod pipeline;
+#[cfg(feature = "interp")]
+mod process;
 #[cfg(feature = "interp")]
 mod ptx_file;
 #[cfg(feature = "interp")]
@@ -243,6 +247,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Pipeline(args) => pipeline::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::Check(args) => check::run(args, backend, output),
+        #[cfg(feature = "interp")]
+        Command::Learn(args) => learn::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]

@@ -1,6 +1,8 @@
 //! What was typed.
 
 mod bench;
+#[cfg(feature = "interp")]
+mod learn;
 mod order;
 mod pipeline;
 #[cfg(feature = "interp")]
@@ -25,6 +27,8 @@ pub(super) use bench::{
     Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Permutes, Reduced, Rows,
     Rowwise, Samples, Strided, operations,
 };
+#[cfg(feature = "interp")]
+pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;
 #[cfg(feature = "interp")]
 use run_ptx::extents;
@@ -79,6 +83,8 @@ impl Cli {
             }
             Command::Bench(bench) => bench.check(),
             Command::Pipeline(pipeline) => pipeline.check(),
+            #[cfg(feature = "interp")]
+            Command::Learn(learn) => learn.check(self.json()),
             _ => Ok(()),
         }
     }
@@ -156,6 +162,12 @@ pub(super) enum Command {
     /// without a GPU
     #[cfg(feature = "interp")]
     Check(Check),
+    /// Learn how GPUs move memory, by lessons that check themselves
+    ///
+    /// The lessons are in the program, and their files go into a folder of yours. An edited file is
+    /// never overwritten, and a missing one is put back.
+    #[cfg(feature = "interp")]
+    Learn(Learn),
     /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it
     /// lacks
     #[cfg(feature = "interp")]

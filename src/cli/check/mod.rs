@@ -31,20 +31,28 @@ use file::Check;
 const HOST_COPIES: usize = 3;
 
 /// What is printed of a file.
-struct Checked {
-    text: String,
-    document: Value,
+pub(super) struct Checked {
+    /// The file, the launch and how it ended.
+    heading: String,
+    /// What was expected and found.
+    pub(super) verdicts: Verdicts,
+    /// What the checkers have found, or why nothing was checked.
+    findings: String,
+    pub(super) document: Value,
     /// What fell short; `None` if nothing did.
-    wrong: Option<anyhow::Error>,
+    pub(super) wrong: Option<anyhow::Error>,
+}
+
+impl Checked {
+    pub(super) fn text(&self) -> String {
+        let Self { heading, verdicts, findings, .. } = self;
+        let table = if verdicts.rows.is_empty() { String::new() } else { verdicts.to_string() };
+        format!("{heading}\n{table}{findings}")
+    }
 }
 
 pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Result<()> {
-    require!(
-        !matches!(backend, Backend::Cuda(_)),
-        InvalidArgument,
-        "check counts memory accesses, and nothing is counted on a GPU; leave out --device, or pass --device soft"
-    );
-    let device = open(Backend::Soft, output)?;
+    let device = device(backend, output)?;
     let progress = output.progress(args.files.len());
     let mut checked = Vec::with_capacity(args.files.len());
     for path in &args.files {
@@ -58,7 +66,7 @@ pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Resu
         progress.step();
     }
     drop(progress);
-    let texts: Vec<&str> = checked.iter().map(|checked| &*checked.text).collect();
+    let texts: Vec<String> = checked.iter().map(Checked::text).collect();
     let text = texts.join("\n");
     let held = checked.iter().all(|checked| checked.wrong.is_none());
     let files: Vec<&Value> = checked.iter().map(|checked| &checked.document).collect();
@@ -79,18 +87,30 @@ pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Resu
     Ok(())
 }
 
+/// The software GPU, which is the device that counts.
+pub(super) fn device(backend: Backend, output: &Output) -> Result<Device> {
+    require!(
+        !matches!(backend, Backend::Cuda(_)),
+        InvalidArgument,
+        "check counts memory accesses, and nothing is counted on a GPU; leave out --device, or pass --device soft"
+    );
+    open(Backend::Soft, output)
+}
+
 /// A file that has nothing but an error.
 fn not_run(path: &Path, error: anyhow::Error) -> Checked {
     let document = json!({ "file": path.display().to_string(), "held": false, "error": failure(&error) });
     Checked {
-        text: format!("{}: not checked\nerror: {}\n", path.display(), message(&error)),
+        heading: format!("{}: not checked", path.display()),
+        verdicts: Verdicts::default(),
+        findings: format!("error: {}\n", message(&error)),
         document,
         wrong: Some(error),
     }
 }
 
 /// Runs what a file says, and holds it to what the file expects.
-fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
+pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
     let check = Check::read(path)?;
     let launch = &check.launch;
     let text = kernel::text(&check.kernel, device.info()).map_err(|error| check.wrong_kernel(error))?;
@@ -141,7 +161,13 @@ impl Judge<'_> {
             }
             self.describe(&mut document, false);
             document["error"] = failure(&error);
-            return Ok(Checked { text: format!("{}: stopped\n{found}", self.title()), document, wrong: Some(error) });
+            return Ok(Checked {
+                heading: format!("{}: stopped", self.title()),
+                verdicts: Verdicts::default(),
+                findings: found,
+                document,
+                wrong: Some(error),
+            });
         }
         let mut document = report::json(self.program, &self.check.launch, self.kernel, self.device, &outcome);
         let mut rows = Vec::new();
@@ -165,12 +191,12 @@ impl Judge<'_> {
         self.describe(&mut document, short == 0);
         document["expectations"] = json!(verdicts);
         let outcome = if short == 0 { format!("{count} held") } else { format!("{short} of {count} fell short") };
-        let text = format!("{}: {outcome}\n{verdicts}{found}", self.title());
+        let heading = format!("{}: {outcome}", self.title());
         let wrong = (short > 0).then(|| {
             let sentence = format!("{short} of {count} fell short; the table says which");
             self.check.wrong(super::Refusal { kind: warpstride::ErrorKind::KernelFault, sentence }.into())
         });
-        Ok(Checked { text, document, wrong })
+        Ok(Checked { heading, verdicts, findings: found, document, wrong })
     }
 
     fn describe(&self, document: &mut Value, held: bool) {

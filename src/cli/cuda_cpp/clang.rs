@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::super::args::Compiler;
-use super::{Compiled, Job, Taken, Workplace, headers, process};
+use super::super::process;
+use super::{Compiled, Job, Taken, Workplace, headers};
 
 /// The oldest version that has what our header uses.
 const OLDEST: u32 = 14;

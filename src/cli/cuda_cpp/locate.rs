@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::process;
+use super::super::process;
 
 /// The variable that names NVRTC's file.
 pub(super) const VARIABLE: &str = "WARPSTRIDE_NVRTC";

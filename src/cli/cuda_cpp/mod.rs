@@ -5,7 +5,6 @@ mod clang;
 mod headers;
 mod locate;
 mod nvrtc;
-mod process;
 
 use std::env;
 use std::fmt;
@@ -22,7 +21,7 @@ use warpstride::driver::DeviceInfo;
 use warpstride::interp::MAX_TEXT_BYTES;
 
 use super::args::Compiler;
-use super::{input, refuse, require};
+use super::{input, process, refuse, require};
 use clang::Clang;
 use nvrtc::Nvrtc;
 

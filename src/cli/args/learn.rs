@@ -1,0 +1,51 @@
+//! What `learn` takes.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(in crate::cli) struct Learn {
+    /// The folder of your lessons, instead of the current one if it is one, or else
+    /// warpstride-lessons
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(in crate::cli) folder: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(in crate::cli) command: Option<LearnCommand>,
+}
+
+/// Without one, the lessons are listed.
+#[derive(Subcommand, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum LearnCommand {
+    /// List the lessons, and those that are solved
+    List,
+    /// Show the page of the first lesson that is not solved
+    Next,
+    /// Check a lesson's files; the exit status is 0 where it is solved
+    Check {
+        /// The lesson
+        #[arg(value_name = "N")]
+        number: usize,
+    },
+    /// Show a lesson's next hint, of three
+    Hint {
+        /// The lesson
+        #[arg(value_name = "N")]
+        number: usize,
+    },
+    /// Check the first lesson that is not solved each time that one of its files changes, and then
+    /// the next lesson, until all are solved or Ctrl-C ends it
+    Watch,
+}
+
+impl Learn {
+    /// Whether what was typed goes together.
+    pub(super) fn check(&self, json: bool) -> Result<(), (ErrorKind, String)> {
+        if json && self.command == Some(LearnCommand::Watch) {
+            let wrong = "--json prints one document, and watch prints at each change; use learn check N --json";
+            return Err((ErrorKind::ArgumentConflict, wrong.into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! The learner's folder: a folder for each lesson, and the progress.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::super::output::Output;
+use super::super::{input, require};
+use super::lessons::Lesson;
+
+/// The folder where none is named.
+const USUAL: &str = "warpstride-lessons";
+/// The file that tells a learner's folder from others.
+pub(super) const PROGRESS: &str = "progress.json";
+
+/// A learner's folder, there or not.
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl fmt::Display for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.as_os_str().is_empty() { f.write_str(".") } else { self.path.display().fmt(f) }
+    }
+}
+
+impl Folder {
+    /// The folder that was named; else the current one, or the one around it, if it is a learner's;
+    /// else the usual one in the current folder.
+    pub(super) fn at(named: Option<&Path>) -> Self {
+        let is_learners = |path: &&str| fs::symlink_metadata(Path::new(path).join(PROGRESS)).is_ok();
+        let found = || ["", ".."].into_iter().find(is_learners).unwrap_or(USUAL);
+        Self { path: named.map_or_else(|| found().into(), Path::to_owned) }
+    }
+
+    pub(super) fn progress(&self) -> PathBuf {
+        self.path.join(PROGRESS)
+    }
+
+    /// Whether something has its name.
+    pub(super) fn is_there(&self) -> bool {
+        fs::symlink_metadata(self.own()).is_ok()
+    }
+
+    pub(super) fn lesson(&self, lesson: &Lesson) -> PathBuf {
+        self.path.join(lesson.name)
+    }
+
+    /// Writes the files of a lesson that are not there, and says which a learner misses. A file
+    /// that is there stays as it is.
+    pub(super) fn unpack(&self, lesson: &Lesson, output: &Output) -> Result<()> {
+        let written = self.write(lesson, lesson.given())?;
+        let folder = self.lesson(lesson);
+        if written.len() == lesson.given().count() {
+            output.note(format!("lesson {} lies in {}", lesson.number, folder.display()));
+        } else if !written.is_empty() {
+            output.note(format!("{} was missing in {}, and is there again", written.join(", "), folder.display()));
+        }
+        Ok(())
+    }
+
+    /// Writes the files of a lesson's solution that are not there.
+    pub(super) fn unpack_solution(&self, lesson: &Lesson) -> Result<()> {
+        self.write(lesson, lesson.solution()).map(|_| ())
+    }
+
+    fn write(
+        &self,
+        lesson: &Lesson,
+        files: impl Iterator<Item = (&'static str, &'static str)>,
+    ) -> Result<Vec<&'static str>> {
+        ensure_folder(self.own(), true)?;
+        let folder = self.lesson(lesson);
+        ensure_folder(&folder, false)?;
+        let mut written = Vec::new();
+        for (name, text) in files {
+            let path = folder.join(name);
+            let failed = || format!("cannot write {}: check the folder, and what may be written there", path.display());
+            // Whatever has the name, also a link that leads nowhere, stays.
+            let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error).with_context(failed),
+            };
+            if let Err(error) = file.write_all(text.as_bytes()) {
+                // Else the part of it would count as the learner's own.
+                let _ = fs::remove_file(&path);
+                return Err(error).with_context(failed);
+            }
+            written.push(name);
+        }
+        Ok(written)
+    }
+
+    fn own(&self) -> &Path {
+        if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path }
+    }
+}
+
+/// Makes a folder unless there is one.
+fn ensure_folder(path: &Path, may_be_link: bool) -> Result<()> {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() && !may_be_link => {
+            require!(false, Io, "{shown} is a link, and a lesson's files stay in your folder; remove it or rename it");
+        }
+        Ok(_) => {
+            let metadata = fs::metadata(path).with_context(|| format!("cannot use {shown}: check where it leads"))?;
+            require!(metadata.is_dir(), Io, "{shown} is not a folder; move it away, or name another --folder");
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let made = fs::create_dir_all(path);
+            made.with_context(|| format!("cannot make the folder {shown}: name another --folder"))?;
+        }
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot use {shown}: check it, or name another --folder"));
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that a file can be read to its end.
+pub(super) fn ensure_regular(path: &Path) -> Result<()> {
+    let shown = path.display();
+    // Opening a pipe would wait for its writer.
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}: check the path"))?;
+    require!(metadata.is_file(), Io, "cannot read {shown}: it is not a regular file; remove it to get the lesson's");
+    Ok(())
+}
+
+/// The text of a file of a learner's folder.
+pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<String> {
+    ensure_regular(path)?;
+    let bytes = input::read(path, most, what)?;
+    String::from_utf8(bytes).with_context(|| format!("cannot read {}: save the file as text in UTF-8", path.display()))
+}

@@ -1,0 +1,114 @@
+//! The lessons, which lie in `lessons/` and are a part of the program.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::super::refuse;
+
+/// A lesson. The files of its folder are texts.
+#[derive(Debug)]
+pub(super) struct Lesson {
+    pub(super) number: usize,
+    /// The folder's name, such as `02-sectors`.
+    pub(super) name: &'static str,
+    /// The files by their names, in order.
+    files: &'static [(&'static str, &'static str)],
+}
+
+/// All lessons in order; `build/lessons.rs` lists the folders.
+static LESSONS: &[Lesson] = include!(concat!(env!("OUT_DIR"), "/lessons.rs"));
+
+/// How a lesson is checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// By files of `warpstride check`.
+    Kernel,
+    /// By a program in Rust.
+    Program,
+}
+
+pub(super) fn all() -> &'static [Lesson] {
+    LESSONS
+}
+
+pub(super) fn numbered(number: usize) -> Result<&'static Lesson> {
+    match all().iter().find(|lesson| lesson.number == number) {
+        Some(lesson) => Ok(lesson),
+        None => {
+            let (first, last) = (all().first().map_or(0, |first| first.number), all().last().map_or(0, |l| l.number));
+            refuse!(InvalidArgument, "there is no lesson {number}; the lessons are {first} to {last}: see learn list")
+        }
+    }
+}
+
+impl Lesson {
+    /// The text of a file, as it is in the lesson's folder; empty where there is no such file.
+    pub(super) fn text(&self, name: &str) -> &'static str {
+        self.files.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
+    }
+
+    /// The files that a learner begins with.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.files.iter().copied().filter(|(name, _)| !is_solution(name) && *name != "hints.md")
+    }
+
+    /// The files of a solution.
+    pub(super) fn solution(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.files.iter().copied().filter(|(name, _)| is_solution(name))
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        if self.text("task.rs").is_empty() { Kind::Kernel } else { Kind::Program }
+    }
+
+    /// The names of the files of `warpstride check`, in the order in which they run.
+    pub(super) fn checks(&self) -> impl Iterator<Item = &'static str> {
+        let is_check = |name: &&str| name.starts_with("check") && name.ends_with(".toml");
+        let mut names: Vec<&str> = self.files.iter().map(|(name, _)| *name).filter(is_check).collect();
+        // `check.toml` comes first, and `check-10.toml` behind `check-9.toml`.
+        names.sort_by_key(|name| (name.len(), *name));
+        names.into_iter()
+    }
+
+    /// The title of the page, without the number.
+    pub(super) fn title(&self) -> &'static str {
+        let first = self.text("README.md").lines().next().unwrap_or_default();
+        first.split_once(". ").map_or(first, |(_, title)| title)
+    }
+
+    /// The page without its comments.
+    pub(super) fn page(&self) -> String {
+        let (mut page, mut rest) = (String::new(), self.text("README.md"));
+        while let Some((before, comment)) = rest.split_once("<!--") {
+            page += before;
+            let after = comment.split_once("-->").map_or("", |(_, after)| after);
+            // A line of its own goes as a whole.
+            rest = if page.ends_with('\n') { after.trim_start_matches('\n') } else { after };
+        }
+        page + rest
+    }
+
+    /// The hints in order, without their numbers.
+    pub(super) fn hints(&self) -> Vec<String> {
+        let mut hints: Vec<String> = Vec::new();
+        for line in self.text("hints.md").lines() {
+            if let Some(hint) = line.strip_prefix(&format!("{}. ", hints.len() + 1)) {
+                hints.push(format!("{hint}\n"));
+            } else if let Some(hint) = hints.last_mut() {
+                // Lines of a hint stand below its first word.
+                *hint += line.strip_prefix("   ").unwrap_or(line);
+                hint.push('\n');
+            }
+        }
+        hints.into_iter().map(|hint| hint.trim_end().to_owned()).collect()
+    }
+
+    /// As documents have it.
+    pub(super) fn json(&self) -> Value {
+        json!({ "number": self.number, "name": self.name, "title": self.title() })
+    }
+}
+
+fn is_solution(name: &str) -> bool {
+    name.starts_with("solution")
+}

@@ -1,0 +1,106 @@
+//! `warpstride learn`: lessons that check themselves, in a folder of the learner's.
+
+mod attempt;
+mod folder;
+mod lessons;
+mod predictions;
+mod program;
+mod progress;
+mod watch;
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use warpstride::device::Backend;
+
+use super::args::{self, LearnCommand};
+use super::output::Output;
+use attempt::{Attempt, Source};
+use folder::Folder;
+use lessons::Lesson;
+use progress::Progress;
+
+pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Result<()> {
+    let folder = Folder::at(args.folder.as_deref());
+    let from = Source { backend, output };
+    match args.command.unwrap_or(LearnCommand::List) {
+        LearnCommand::List => list(&folder, output),
+        LearnCommand::Next => next(&folder, output),
+        LearnCommand::Check { number } => check(lessons::numbered(number)?, &folder, &from),
+        LearnCommand::Hint { number } => hint(lessons::numbered(number)?, &folder, output),
+        LearnCommand::Watch => watch::run(&folder, &from),
+    }
+}
+
+fn list(folder: &Folder, output: &Output) -> Result<()> {
+    let progress = Progress::read(folder.progress())?;
+    let (solved, all) = (progress.solved(), lessons::all().len());
+    let mut text = format!("{solved} of {all} lessons are solved; your folder is {folder}");
+    text += if folder.is_there() { "\n\n" } else { ", which `warpstride learn next` makes\n\n" };
+    let mut rows = Vec::new();
+    for lesson in lessons::all() {
+        let state = progress.of(lesson);
+        let mark = if state.solved { "solved" } else { "" };
+        let _ = writeln!(text, "{:>3}  {mark:6}  {}", lesson.number, lesson.title());
+        let mut row = lesson.json();
+        row["solved"] = state.solved.into();
+        row["hints"] = state.hints.into();
+        rows.push(row);
+    }
+    let next = progress.next().map(Lesson::json);
+    output.result(&text, json!({ "folder": folder.to_string(), "lessons": rows, "next": next }))
+}
+
+fn next(folder: &Folder, output: &Output) -> Result<()> {
+    let progress = Progress::read(folder.progress())?;
+    let Some(lesson) = progress.next() else {
+        return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null }));
+    };
+    begin(lesson, folder, &progress, output)?;
+    let (path, number, page) = (folder.lesson(lesson), lesson.number, lesson.page());
+    let text = format!(
+        "{}\n\nThe files of lesson {number} are in {}. Check them with: warpstride learn check {number}\n",
+        page.trim_end(),
+        path.display()
+    );
+    output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": page }))
+}
+
+/// Makes a lesson's folder, and the file that tells the learner's folder from others.
+fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
+    folder.unpack(lesson, output)?;
+    progress.save()
+}
+
+fn check(lesson: &Lesson, folder: &Folder, from: &Source) -> Result<()> {
+    let mut progress = Progress::read(folder.progress())?;
+    let attempt = Attempt::of(lesson, folder, &progress.of(lesson), from)?;
+    attempt.note(lesson, folder, &mut progress)?;
+    let (mut text, document) = (attempt.text.clone(), attempt.json(lesson, &progress));
+    let sentence = attempt.sentence(lesson, &progress);
+    if let Ok(sentence) = &sentence {
+        text = format!("{text}\n{sentence}");
+    }
+    // Where nothing ran, the error is all there is.
+    if !text.is_empty() {
+        from.output.result(&text, document)?;
+    }
+    sentence.map(|_| ())
+}
+
+fn hint(lesson: &Lesson, folder: &Folder, output: &Output) -> Result<()> {
+    let mut progress = Progress::read(folder.progress())?;
+    let (hints, shown) = (lesson.hints(), progress.of(lesson).hints as usize);
+    let number = lesson.number;
+    let Some(hint) = hints.get(shown) else {
+        let all: Vec<String> = (1..).zip(&hints).map(|(at, hint)| format!("{at}. {hint}\n")).collect();
+        let text = format!("Lesson {number} has no other hints than these:\n\n{}", all.join("\n"));
+        return output.result(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown }));
+    };
+    begin(lesson, folder, &progress, output)?;
+    progress.of_mut(lesson).hints += 1;
+    progress.save()?;
+    let text = format!("Hint {} of {} for lesson {number}:\n\n{hint}\n", shown + 1, hints.len());
+    output.result(&text, json!({ "lesson": lesson.json(), "hints": hints[..=shown], "shown": shown + 1 }))
+}

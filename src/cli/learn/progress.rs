@@ -1,0 +1,95 @@
+//! What a learner has solved, and what help there was: `progress.json`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::super::{destination, refuse};
+use super::folder;
+use super::lessons::{self, Lesson};
+
+const SCHEMA: u64 = 1;
+/// Most bytes of the file.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The progress, by the names of lessons. Lessons that this version does not have stay in the file.
+#[derive(Debug)]
+pub(super) struct Progress {
+    path: PathBuf,
+    record: Record,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    schema: u64,
+    lessons: BTreeMap<String, State>,
+}
+
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct State {
+    #[serde(default)]
+    pub(super) solved: bool,
+    /// The hints that were shown.
+    #[serde(default)]
+    pub(super) hints: u64,
+    /// The checks in which a prediction or an answer was wrong.
+    #[serde(default)]
+    pub(super) tries: u64,
+}
+
+impl Progress {
+    /// Reads the file; where there is none, nothing is solved.
+    pub(super) fn read(path: PathBuf) -> Result<Self> {
+        let none = fs::symlink_metadata(&path)
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
+        let record = if none { Record { schema: SCHEMA, lessons: BTreeMap::new() } } else { record(&path)? };
+        Ok(Self { path, record })
+    }
+
+    pub(super) fn of(&self, lesson: &Lesson) -> State {
+        self.record.lessons.get(lesson.name).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn of_mut(&mut self, lesson: &Lesson) -> &mut State {
+        self.record.lessons.entry(lesson.name.to_owned()).or_default()
+    }
+
+    /// The first lesson that is not solved.
+    pub(super) fn next(&self) -> Option<&'static Lesson> {
+        lessons::all().iter().find(|lesson| !self.of(lesson).solved)
+    }
+
+    pub(super) fn solved(&self) -> usize {
+        lessons::all().iter().filter(|lesson| self.of(lesson).solved).count()
+    }
+
+    /// Writes the file, whole or not at all.
+    pub(super) fn save(&self) -> Result<()> {
+        let text = serde_json::to_string_pretty(&self.record).context("cannot write the progress")? + "\n";
+        destination::replace(&destination::at(&self.path)?, |file| file.write_all(text.as_bytes()))
+    }
+}
+
+fn record(path: &Path) -> Result<Record> {
+    let text = folder::read(path, MAX_BYTES, "the progress of your lessons")?;
+    let broken = |why: String| {
+        format!(
+            "{} is not the progress of lessons ({why}); mend it, or move it away to begin anew: the files of your \
+             lessons stay as they are",
+            path.display()
+        )
+    };
+    match serde_json::from_str::<Record>(&text) {
+        Ok(record) if record.schema == SCHEMA => Ok(record),
+        Ok(record) => {
+            refuse!(Io, "{}", broken(format!("it has schema {}, and this version reads {SCHEMA}", record.schema)))
+        }
+        Err(error) => refuse!(Io, "{}", broken(error.to_string())),
+    }
+}

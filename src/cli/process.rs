@@ -1,0 +1,91 @@
+//! Programs that must end in time.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The most bytes that a program's answer has.
+const MOST: u64 = 64 << 10;
+/// The time in which the last bytes of a program that has ended are read; a program that it started
+/// may hold its streams for longer.
+const LAST_BYTES: Duration = Duration::from_secs(1);
+
+/// What a program printed, and how it ended.
+pub(super) struct Ended {
+    /// `None` if it took longer than the limit.
+    pub(super) status: Option<ExitStatus>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// Runs a program to its end, or to a limit of time, and takes the first `most` bytes of each of
+/// its streams.
+///
+/// # Errors
+///
+/// If it does not start.
+pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Result<Ended> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let streams = [child.stdout.take().map(|out| read(out, most)), child.stderr.take().map(|out| read(out, most))];
+    let status = wait(&mut child, limit);
+    let text = |stream: Option<Receiver<Vec<u8>>>| {
+        let bytes = stream.and_then(|stream| stream.recv_timeout(LAST_BYTES).ok()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let [stdout, stderr] = streams.map(text);
+    Ok(Ended { status, stdout, stderr })
+}
+
+/// Reads a stream on a thread, and what is beyond `most` bytes to no end, so that the program does
+/// not wait for its reader.
+fn read(mut stream: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.by_ref().take(most).read_to_end(&mut bytes);
+        let _ = sender.send(bytes);
+        let _ = io::copy(&mut stream, &mut io::sink());
+    });
+    receiver
+}
+
+/// The standard output of a short program; `None` if it does not start, fails, or takes longer.
+pub(super) fn output(mut command: Command, limit: Duration) -> Option<String> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let status = wait(&mut child, limit)?;
+    let mut text = String::new();
+    // What the answers here need fits into a pipe, so that the program can end before it is read.
+    child.stdout.take()?.take(MOST).read_to_string(&mut text).ok()?;
+    status.success().then_some(text)
+}
+
+/// Waits for the end; kills the program after the limit, and then returns `None`.
+pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let begin = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if begin.elapsed() < limit => thread::sleep(Duration::from_millis(2)),
+            // A program that cannot be asked, or killed, is left to the system.
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+/// A program in bounded memory, which a hostile source would fill.
+pub(super) fn bounded(program: &Path) -> Command {
+    if cfg!(unix) {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "ulimit -v 8388608 2>/dev/null; exec \"$0\" \"$@\""]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    }
+}
