@@ -9,8 +9,9 @@ use warpstride::error::ErrorKind;
 
 use super::super::output::Output;
 use super::super::{Refusal, check, error_kind, failure, message};
+use super::answers::{self, Answers};
 use super::folder::{self, Folder};
-use super::lessons::{Kind, Lesson};
+use super::lessons::{Kind, Lesson, QUIZ};
 use super::predictions::{Predictions, TRIES};
 use super::program;
 use super::progress::{Progress, State};
@@ -35,6 +36,12 @@ impl Attempt {
         let path = folder.lesson(lesson);
         match lesson.kind() {
             Kind::Kernel => Self::of_kernel(lesson, &path, state, from),
+            Kind::Quiz => {
+                let tells = state.tries + 1 >= TRIES;
+                let answers = answers::check(lesson.text(QUIZ), &path.join(QUIZ), tells)?;
+                let Answers { text, document, wrong, is_wrong_try } = answers;
+                Ok(Self { text, documents: vec![document], wrong, is_wrong_try })
+            }
             Kind::Program => {
                 let (text, document, wrong) = program::run(&path, from.output)?;
                 Ok(Self { text, documents: vec![document], wrong, is_wrong_try: false })
@@ -106,8 +113,8 @@ impl Attempt {
         let shown = match tries {
             0 => "",
             _ if !self.is_wrong_try => "",
-            1 => "; the next wrong try shows the number",
-            _ => "; the third wrong try shows the number",
+            1 => "; the next wrong try shows what is right",
+            _ => "; the third wrong try shows what is right",
         };
         // What stops a launch or falls short is the learner's to find out; the rest says what to do.
         if error_kind(&error) != Some(ErrorKind::KernelFault) {

@@ -18,11 +18,16 @@ pub(super) struct Lesson {
 /// All lessons in order; `build/lessons.rs` lists the folders.
 static LESSONS: &[Lesson] = include!(concat!(env!("OUT_DIR"), "/lessons.rs"));
 
+/// The file of a lesson's questions.
+pub(super) const QUIZ: &str = "quiz.toml";
+
 /// How a lesson is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// By files of `warpstride check`.
     Kernel,
+    /// By questions whose answers the machine computes.
+    Quiz,
     /// By a program in Rust.
     Program,
 }
@@ -58,7 +63,13 @@ impl Lesson {
     }
 
     pub(super) fn kind(&self) -> Kind {
-        if self.text("task.rs").is_empty() { Kind::Kernel } else { Kind::Program }
+        if !self.text(QUIZ).is_empty() {
+            Kind::Quiz
+        } else if !self.text("task.rs").is_empty() {
+            Kind::Program
+        } else {
+            Kind::Kernel
+        }
     }
 
     /// The names of the files of `warpstride check`, in the order in which they run.

@@ -1,11 +1,13 @@
 //! `warpstride learn`: lessons that check themselves, in a folder of the learner's.
 
+mod answers;
 mod attempt;
 mod folder;
 mod lessons;
 mod predictions;
 mod program;
 mod progress;
+mod quiz;
 mod watch;
 
 use std::fmt::Write;

@@ -228,7 +228,7 @@ impl QuestionTable {
     fn question(self) -> Result<Question> {
         let answer = match self.answer {
             Value::String(text) => text,
-            other => other.to_string(),
+            other => serde_json::json!(other).to_string(),
         };
         for (key, text) in [("ask", &self.ask), ("answer", &answer)] {
             let length = text.chars().count();
