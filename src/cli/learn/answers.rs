@@ -46,11 +46,11 @@ pub(super) fn check(own: &str, path: &Path, tells: bool) -> Result<Answers> {
         right += usize::from(mark == "right");
         is_wrong_try |= mark == "WRONG";
         if mark == "WRONG" && tells {
-            said = format!("{said}; the answer is {}: {}", question.truth()?, question.reason()?);
+            said = format!("{said}\nThe answer is {}. {}", question.truth()?, question.reason()?);
         }
         let _ = writeln!(text, "{mark:7}  {number}. {}", question.ask());
-        if !said.is_empty() {
-            let _ = writeln!(text, "            {said}");
+        for line in said.lines() {
+            let _ = writeln!(text, "            {line}");
         }
         rows.push(json!({ "ask": question.ask(), "verdict": mark.to_lowercase(), "said": said }));
     }
