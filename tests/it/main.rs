@@ -23,6 +23,7 @@ mod interp;
 #[cfg(feature = "interp")]
 mod kept_plans;
 mod layout;
+mod lessons;
 #[path = "../long.rs"]
 mod long;
 #[cfg(feature = "interp")]

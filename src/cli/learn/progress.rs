@@ -24,14 +24,14 @@ pub(super) struct Progress {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a schema and lessons")]
 struct Record {
     schema: u64,
     lessons: BTreeMap<String, State>,
 }
 
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with what is known of a lesson")]
 pub(super) struct State {
     #[serde(default)]
     pub(super) solved: bool,

@@ -70,7 +70,7 @@ impl Folder {
 impl Run {
     /// It printed a table in which some expectation fell short, and a sentence with these parts.
     #[track_caller]
-    fn fell_short(&self, parts: &[&str]) {
+    pub(super) fn fell_short(&self, parts: &[&str]) {
         assert_eq!(self.code, Some(1), "{}{}", self.stdout, self.stderr);
         assert!(self.stderr.starts_with("error: ") && self.stderr.contains("fell short"), "{}", self.stderr);
         for part in parts {

@@ -16,9 +16,9 @@ use cases::{CASES, Case, Expected};
 
 /// A compiler, as options of `run-cu`, and the NVRTC that it takes.
 #[derive(Debug)]
-pub(super) struct Compiler {
-    pub(super) name: &'static str,
-    pub(super) nvrtc: Option<PathBuf>,
+pub(crate) struct Compiler {
+    pub(crate) name: &'static str,
+    pub(crate) nvrtc: Option<PathBuf>,
 }
 
 impl Compiler {
@@ -57,7 +57,7 @@ fn libraries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The compilers that are installed; says which are missing, and what installs them.
-pub(super) fn compilers() -> Vec<Compiler> {
+pub(crate) fn compilers() -> Vec<Compiler> {
     let nvrtc = environments().iter().flat_map(|folder| libraries(&folder.join("lib"))).collect::<Vec<_>>();
     let mut found: Vec<Compiler> =
         nvrtc.into_iter().map(|library| Compiler { name: "nvrtc", nvrtc: Some(library) }).collect();

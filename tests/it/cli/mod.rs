@@ -8,11 +8,13 @@ mod bench;
 mod check;
 mod compare;
 #[cfg(feature = "interp")]
-mod cuda_cpp;
+pub(crate) mod cuda_cpp;
 #[cfg(feature = "interp")]
 mod failures;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
+#[cfg(feature = "interp")]
+mod learn;
 mod npy_headers;
 #[cfg(all(target_os = "linux", feature = "cuda", feature = "interp"))]
 mod nvtx;

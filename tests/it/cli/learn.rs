@@ -1,0 +1,454 @@
+//! `learn`: a learner's folder from the first page to a solved lesson, watching, and folders made
+//! to do harm.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::cuda_cpp::compilers;
+use super::{Run, command};
+use crate::lessons;
+
+/// A folder with room for a learner's.
+struct Learner {
+    folder: TempDir,
+}
+
+impl Learner {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    /// The learner's folder, and what is in it.
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("warpstride-lessons").join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path(name), text).expect("writing a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("readable")
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = command(words);
+        command.current_dir(self.folder.path());
+        // Any compiler, of those that the tests know.
+        if let Some(nvrtc) = compilers().into_iter().find_map(|compiler| compiler.nvrtc) {
+            command.env("WARPSTRIDE_NVRTC", nvrtc);
+        }
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Run {
+        let output = self.command(words).output().expect("the binary starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    fn progress(&self) -> Value {
+        serde_json::from_str(&self.read("progress.json")).expect("JSON")
+    }
+
+    /// Puts the solution of a lesson in place of the task.
+    fn solve(&self, name: &str) {
+        for (file, text) in lessons::files(name) {
+            if let Some(place) = lessons::place_of_solution(&file) {
+                self.write(&format!("{name}/{place}"), text);
+            }
+        }
+    }
+}
+
+#[test]
+fn lessons_are_listed_and_nothing_is_written() {
+    let learner = Learner::new();
+    let names = lessons::names();
+    let run = learner.run(&["learn"]).succeeded();
+    assert!(
+        run.stdout.starts_with(&format!("0 of {} lessons are solved; your folder is warpstride-lessons", names.len()))
+    );
+    assert_eq!(run.stdout, learner.run(&["learn", "list"]).stdout);
+    let document = learner.run(&["--json", "learn"]).succeeded().json();
+    let listed = document["lessons"].as_array().expect("a list");
+    let listed: Vec<&str> = listed.iter().map(|lesson| lesson["name"].as_str().expect("a name")).collect();
+    assert_eq!(listed, names);
+    assert_eq!((&document["next"]["number"], &document["lessons"][0]["solved"]), (&json!(0), &json!(false)));
+    assert_eq!(fs::read_dir(learner.folder.path()).expect("readable").count(), 0, "nothing is unpacked");
+}
+
+#[test]
+fn the_next_page_comes_with_its_files() {
+    let learner = Learner::new();
+    let run = learner.run(&["learn", "next"]).succeeded();
+    let page = &lessons::text("00-index", "README.md");
+    assert!(run.stdout.starts_with(page.lines().next().expect("a title")), "{}", run.stdout);
+    assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check 0"));
+    assert_eq!(learner.read("00-index/task.cu"), lessons::text("00-index", "task.cu"));
+    assert!(!learner.path("00-index/solution.cu").exists() && !learner.path("01-requests").exists());
+    assert_eq!(learner.run(&["learn", "next"]).succeeded().stderr, "", "it was there");
+    let document = learner.run(&["--json", "learn", "next"]).succeeded().json();
+    assert_eq!(
+        (&document["lesson"]["name"], &document["folder"]),
+        (&json!("00-index"), &json!("warpstride-lessons/00-index"))
+    );
+}
+
+#[test]
+fn an_edited_file_stays_and_a_missing_one_comes_back() {
+    let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
+    learner.write("00-index/task.cu", "mine");
+    learner.write("00-index/notes.txt", "mine too");
+    fs::remove_file(learner.path("00-index/check.toml")).expect("removing");
+    let run = learner.run(&["learn", "next"]).succeeded();
+    assert!(run.stderr.contains("check.toml was missing in warpstride-lessons/00-index"), "{}", run.stderr);
+    assert_eq!((&*learner.read("00-index/task.cu"), &*learner.read("00-index/notes.txt")), ("mine", "mine too"));
+    assert_eq!(learner.read("00-index/check.toml"), lessons::text("00-index", "check.toml"));
+}
+
+#[test]
+fn a_lesson_is_solved_by_its_solution() {
+    if compilers().is_empty() {
+        return;
+    }
+    let learner = Learner::new();
+    let run = learner.run(&["--quiet", "learn", "check", "0"]);
+    run.fell_short(&[
+        "warpstride-lessons/00-index/check.toml: number, 4 x 1 x 1 blocks",
+        "FELL SHORT  argument 0 is iota",
+    ]);
+    assert!(run.stderr.lines().last().is_some_and(|line| line.ends_with("`warpstride learn hint 0` helps")));
+    learner.solve("00-index");
+    let run = learner.run(&["learn", "check", "0"]).succeeded();
+    let next = lessons::names()[1].split_at(3).0.trim_matches(['0', '-']).to_owned();
+    assert!(run.stdout.contains(&format!("\nLesson 0 is solved. Lesson {next} is next")), "{}", run.stdout);
+    assert_eq!(learner.progress()["lessons"]["00-index"]["solved"], json!(true));
+    assert_eq!(learner.read("00-index/solution.cu"), lessons::text("00-index", "solution.cu"));
+    let document = learner.run(&["--json", "learn", "check", "0"]).succeeded().json();
+    assert_eq!((&document["solved"], &document["files"][0]["held"]), (&json!(true), &json!(true)));
+    // In the learner's folder, and in a lesson's folder.
+    for (folder, shown) in [("", "."), ("00-index", "..")] {
+        let output = learner.command(&["learn"]).current_dir(learner.path(folder)).output().expect("it starts");
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.starts_with("1 of ") && text.contains(&format!("your folder is {shown}\n")), "{text}");
+    }
+    // What was solved stays so.
+    learner.write("00-index/task.cu", lessons::text("00-index", "task.cu"));
+    assert_eq!(learner.run(&["learn", "check", "0"]).code, Some(1));
+    assert_eq!(learner.progress()["lessons"]["00-index"]["solved"], json!(true));
+}
+
+#[test]
+fn a_task_that_does_not_compile_shows_the_compilers_lines() {
+    if compilers().is_empty() {
+        return;
+    }
+    let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
+    learner.write("00-index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
+    let run = learner.run(&["learn", "check", "0"]);
+    assert_eq!((run.code, &*run.stdout), (Some(1), ""));
+    assert!(run.stderr.contains("does not compile") && run.stderr.contains("task.cu"), "{}", run.stderr);
+}
+
+#[test]
+fn wrong_predictions_show_the_number_at_the_third_try() {
+    if compilers().is_empty() {
+        return;
+    }
+    let learner = Learner::new();
+    let run = learner.run(&["--quiet", "learn", "check", "1"]);
+    run.failed(&["01-requests/check.toml line 8, `expect`", "type your prediction"]);
+    for check in ["check", "check-2", "check-3"] {
+        let name = format!("01-requests/{check}.toml");
+        learner.write(&name, learner.read(&name).replace('?', "7"));
+    }
+    for (hidden, ending) in [(true, "the third wrong try"), (true, "the next wrong try"), (false, "says which")] {
+        let run = learner.run(&["learn", "check", "1"]);
+        run.fell_short(&["FELL SHORT  load.requests == 7"]);
+        assert_eq!(run.stdout.contains("another number"), hidden, "{}", run.stdout);
+        assert_eq!(run.stdout.contains("  32  "), !hidden, "{}", run.stdout);
+        assert!(run.stderr.contains(ending), "{}", run.stderr);
+    }
+    // `check` itself hides nothing, and the document of a first try nothing tells.
+    let check = learner.path("01-requests/check.toml");
+    let run = learner.run(&["check", check.to_str().expect("text")]);
+    run.fell_short(&["  32  "]);
+    fs::remove_file(learner.path("progress.json")).expect("removing");
+    let document = learner.run(&["--json", "learn", "check", "1"]).json();
+    assert!(!document.to_string().contains("32") || !document.to_string().contains("\"32\""), "{document}");
+    assert_eq!(document["files"][0]["expectations"][1]["found"], json!("another number"));
+    learner.solve("01-requests");
+    let run = learner.run(&["learn", "check", "1"]).succeeded();
+    assert!(run.stdout.contains("Lesson 1 is solved. Lesson 0 is next"), "{}", run.stdout);
+}
+
+#[test]
+fn hints_come_one_by_one() {
+    let learner = Learner::new();
+    for number in 1..=3 {
+        let run = learner.run(&["learn", "hint", "2"]).succeeded();
+        assert!(run.stdout.starts_with(&format!("Hint {number} of 3 for lesson 2:\n\n")), "{}", run.stdout);
+        assert_eq!(learner.progress()["lessons"]["02-sectors"]["hints"], json!(number));
+    }
+    let run = learner.run(&["learn", "hint", "2"]).succeeded();
+    assert!(run.stdout.starts_with("Lesson 2 has no other hints than these:\n\n1. ") && run.stdout.contains("\n3. "));
+    let document = learner.run(&["--json", "learn", "hint", "0"]).succeeded().json();
+    assert_eq!((&document["shown"], document["hints"].as_array().map(Vec::len)), (&json!(1), Some(1)));
+    learner.run(&["learn", "hint", "99"]).failed(&["there is no lesson 99", "learn list"]);
+}
+
+#[test]
+fn a_quiz_tells_the_truth_at_the_third_try() {
+    let learner = Learner::new();
+    let run = learner.run(&["learn", "check", "5"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stdout.contains("missing  1. ") && run.stderr.contains("0 of 6 answers are right"), "{}", run.stderr);
+    assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(0), "nothing was wrong");
+    let quiz = learner.read("05-views/quiz.toml");
+    learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", "[6, 1]", 1));
+    for try_number in 1..=3 {
+        let run = learner.run(&["learn", "check", "5"]);
+        assert_eq!(run.stdout.contains("The answer is [1, 6]. "), try_number == 3, "{}", run.stdout);
+    }
+    let answers = ["[1, 6]", "20", "[60, 1, 15, 3]", "18", "\"no\"", "[0, 1]"];
+    let solved = answers.iter().fold(quiz.clone(), |quiz, answer| quiz.replacen("\"?\"", answer, 1));
+    learner.write("05-views/quiz.toml", &solved);
+    let run = learner.run(&["learn", "check", "5"]).succeeded();
+    assert!(run.stdout.contains("Lesson 5 is solved"), "{}", run.stdout);
+    // Another subject of a question changes nothing, and a question that is gone is missed.
+    learner.write("05-views/quiz.toml", solved.replace("views = [\"t\"]", "views = []"));
+    learner.run(&["learn", "check", "5"]).succeeded();
+    learner.write("05-views/quiz.toml", solved.replacen("What are", "What could be", 1));
+    let run = learner.run(&["learn", "check", "5"]);
+    assert!(run.code == Some(1) && run.stdout.contains("put it back"), "{}", run.stdout);
+    learner.write("05-views/quiz.toml", "[[questions]]\n");
+    let run = learner.run(&["learn", "check", "5"]);
+    run.failed(&["05-views/quiz.toml", "line 1"]);
+}
+
+/// Lines that a program prints, as they come.
+fn lines(child: &mut Child) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    receiver
+}
+
+#[track_caller]
+fn until(lines: &Receiver<String>, part: &str) {
+    loop {
+        let line = lines.recv_timeout(Duration::from_secs(60));
+        if line.unwrap_or_else(|error| panic!("no line with {part:?}: {error}")).contains(part) {
+            return;
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn watching_checks_at_each_change_and_ends_by_ctrl_c() {
+    if compilers().is_empty() {
+        return;
+    }
+    let learner = Learner::new();
+    let mut command = learner.command(&["--quiet", "learn", "watch"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let printed = lines(&mut child);
+    until(&printed, "Lesson 0, ");
+    until(&printed, "FELL SHORT");
+    learner.write("00-index/task.cu", lessons::text("00-index", "task.cu") + "// once more\n");
+    until(&printed, "FELL SHORT");
+    learner.solve("00-index");
+    until(&printed, "Lesson 0 is solved");
+    until(&printed, "Lesson 1, ");
+    let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill").success());
+    let status = child.wait().expect("its end");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
+    let mut names: Vec<_> =
+        fs::read_dir(learner.path("")).expect("readable").map(|e| e.expect("an entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["00-index", "01-requests", "progress.json"], "nothing half-written is left");
+}
+
+#[test]
+fn watching_ends_when_all_is_solved() {
+    let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
+    let solved: serde_json::Map<String, Value> =
+        lessons::names().into_iter().map(|name| (name, json!({ "solved": true }))).collect();
+    learner.write("progress.json", json!({ "schema": 1, "lessons": solved }).to_string());
+    assert_eq!(learner.run(&["learn", "watch"]).succeeded().stdout, "All lessons are solved.\n");
+    assert_eq!(learner.run(&["learn", "next"]).succeeded().stdout, "All lessons are solved.\n");
+    assert_eq!(learner.run(&["--json", "learn", "watch"]).code, Some(2));
+}
+
+#[test]
+fn a_broken_progress_is_named_and_kept() {
+    let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
+    for (text, why) in [
+        ("", "EOF"),
+        ("{", "EOF"),
+        ("[]", "expected an object with a schema and lessons"),
+        ("{\"schema\": 1}", "missing field"),
+        ("{\"schema\": 2, \"lessons\": {}}", "schema 2"),
+        ("{\"schema\": 1, \"lessons\": {\"00-index\": {\"solved\": 1}}}", "expected a boolean"),
+        ("{\"schema\": 1, \"lessons\": {\"00-index\": {\"tries\": -1}}}", "expected u64"),
+        ("{\"schema\": 1, \"lessons\": {}, \"more\": 0}", "unknown field"),
+    ] {
+        learner.write("progress.json", text);
+        for words in
+            [&["learn"][..], &["learn", "next"], &["learn", "check", "5"], &["learn", "hint", "0"], &["learn", "watch"]]
+        {
+            learner.run(words).failed(&["progress.json is not the progress of lessons", why, "move it away"]);
+        }
+        assert_eq!(learner.read("progress.json"), text);
+    }
+    learner.write("progress.json", vec![b' '; (1 << 20) + 1]);
+    learner.run(&["learn"]).failed(&["progress.json", "more than 1 MiB"]);
+    // Lessons of another version, and counts that cannot grow.
+    let most = json!({ "schema": 1, "lessons": { "77-later": { "solved": true }, "05-views": { "tries": u64::MAX } } });
+    learner.write("progress.json", most.to_string());
+    learner.run(&["learn", "hint", "0"]).succeeded();
+    assert_eq!(learner.progress()["lessons"]["77-later"]["solved"], json!(true));
+    let quiz = lessons::text("05-views", "quiz.toml").replacen("\"?\"", "[9, 9]", 1);
+    learner.run(&["learn", "hint", "5"]).succeeded();
+    learner.write("05-views/quiz.toml", quiz);
+    assert_eq!(learner.run(&["learn", "check", "5"]).code, Some(1));
+    assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(u64::MAX));
+}
+
+#[test]
+fn a_folder_that_is_none_is_a_sentence() {
+    let learner = Learner::new();
+    let file = learner.folder.path().join("file");
+    fs::write(&file, "mine").expect("writing");
+    let named = file.to_str().expect("text");
+    for words in [&["learn", "next"][..], &["learn", "check", "0"], &["learn", "hint", "0"]] {
+        learner.run(&[words, &["--folder", named]].concat()).failed(&["is not a folder", "--folder"]);
+    }
+    assert_eq!(fs::read(&file).expect("readable"), b"mine");
+    learner.run(&["learn", "next"]).succeeded();
+    fs::remove_dir_all(learner.path("00-index")).expect("removing");
+    learner.write("00-index", "mine");
+    learner.run(&["learn", "check", "0"]).failed(&["00-index is not a folder"]);
+    fs::remove_file(learner.path("00-index")).expect("removing");
+    // Folders in place of files.
+    learner.run(&["learn", "next"]).succeeded();
+    for (name, number) in [("00-index/check.toml", "0"), ("05-views/quiz.toml", "5")] {
+        learner.run(&["learn", "hint", number]).succeeded();
+        fs::remove_file(learner.path(name)).expect("removing");
+        fs::create_dir(learner.path(name)).expect("a folder");
+        learner.run(&["learn", "check", number]).failed(&[name, "not a regular file"]);
+    }
+    // Files that are larger than any check.
+    fs::remove_dir(learner.path("05-views/quiz.toml")).expect("removing");
+    fs::File::create(learner.path("05-views/quiz.toml")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+    learner.run(&["learn", "check", "5"]).failed(&["quiz.toml", "more than 1 MiB"]);
+    fs::remove_dir(learner.path("00-index/check.toml")).expect("removing");
+    fs::File::create(learner.path("00-index/check.toml"))
+        .and_then(|file| file.set_len(1 << 40))
+        .expect("a sparse file");
+    learner.run(&["learn", "check", "0"]).failed(&["check.toml", "more than 1 MiB"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_and_links_harm_nothing() {
+    use std::os::unix::fs::symlink;
+
+    let pipe = |path: &Path| {
+        fs::remove_file(path).expect("removing");
+        assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+    };
+    let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
+    learner.run(&["learn", "hint", "5"]).succeeded();
+    for (name, number) in [("00-index/check.toml", "0"), ("05-views/quiz.toml", "5"), ("progress.json", "0")] {
+        pipe(&learner.path(name));
+        learner.run(&["learn", "check", number]).failed(&[name, "not a regular file"]);
+    }
+    let elsewhere = learner.folder.path().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("a folder");
+    fs::remove_file(learner.path("progress.json")).expect("removing");
+    // A lesson's folder that leads out of the learner's.
+    symlink(&elsewhere, learner.path("02-sectors")).expect("a link");
+    learner.run(&["learn", "check", "2"]).failed(&["02-sectors is a link"]);
+    assert_eq!(fs::read_dir(&elsewhere).expect("readable").count(), 0);
+    // Links that lead nowhere, and in a circle.
+    fs::remove_file(learner.path("00-index/check.toml")).expect("removing");
+    symlink(elsewhere.join("none"), learner.path("00-index/check.toml")).expect("a link");
+    learner.run(&["learn", "check", "0"]).failed(&["check.toml", "check the path"]);
+    assert_eq!(fs::read_dir(&elsewhere).expect("readable").count(), 0);
+    fs::remove_file(learner.path("progress.json")).expect("removing");
+    symlink("progress.json", learner.path("progress.json")).expect("a link");
+    learner.run(&["learn"]).failed(&["progress.json"]);
+    // The learner's folder itself may be a link.
+    let link = learner.folder.path().join("link");
+    symlink(&elsewhere, &link).expect("a link");
+    learner.run(&["learn", "next", "--folder", link.to_str().expect("text")]).succeeded();
+    assert!(elsewhere.join("00-index/task.cu").exists() && elsewhere.join("progress.json").exists());
+}
+
+/// A `cargo` that says that it has made the program `task`.
+#[cfg(unix)]
+fn fake_cargo(learner: &Learner, task: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = learner.folder.path().join("bin");
+    fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join("task");
+    let line = json!({ "target": { "name": "task" }, "executable": program }).to_string();
+    let cargo = format!("#!/bin/sh\necho \"$@\" > {}/words\ncat << 'END'\n{line}\nEND\n", folder.display());
+    for (name, text) in [("cargo", cargo), ("task", format!("#!/bin/sh\n{task}\n"))] {
+        fs::write(folder.join(name), text).expect("writing");
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).expect("its mode");
+    }
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn programs_are_compiled_and_run() {
+    let learner = Learner::new();
+    let check = |task: &str| {
+        let path = format!("{}:/usr/bin:/bin", fake_cargo(&learner, task).display());
+        let mut command = learner.command(&["learn", "check", "15"]);
+        let output = command.env("PATH", path).env("WARPSTRIDE_CRATE", ".").output().expect("it starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    };
+    let run = check("echo 300 calls; exit 1");
+    assert_eq!((run.code, &*run.stdout), (Some(1), "300 calls\n"));
+    assert!(run.stderr.contains("15-pinned/task.rs says what is left to do; `warpstride learn hint 15` helps"));
+    let words = fs::read_to_string(learner.folder.path().join("bin/words")).expect("readable");
+    assert!(
+        words.starts_with("build --quiet --bin task ")
+            && words.contains("--config patch.crates-io.warpstride.path=\"/")
+    );
+    assert!(learner.read("15-pinned/Cargo.toml").contains("[workspace]"));
+    assert!(check("kill -SEGV $$").stderr.contains("ended with signal"));
+    // More than a pipe holds.
+    assert!(check("head -c 3000000 /dev/zero | tr '\\0' x; exit 1").stdout.len() == 1 << 20);
+    let run = check("echo solved").succeeded();
+    assert!(run.stdout.starts_with("solved\n\nLesson 15 is solved."), "{}", run.stdout);
+    let mut command = learner.command(&["learn", "check", "15"]);
+    let output = command.env("PATH", "/nowhere").output().expect("it starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        output.status.code() == Some(1) && said.contains("no cargo was found") && said.contains("rustup.rs"),
+        "{said}"
+    );
+}

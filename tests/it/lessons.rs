@@ -1,0 +1,200 @@
+//! The lessons: their files, the format of their pages, tasks that fail as given, and solutions
+//! that pass.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons")
+}
+
+/// The folders, in order.
+pub(crate) fn names() -> Vec<String> {
+    let mut names: Vec<String> = entries(&root());
+    names.retain(|name| root().join(name).is_dir());
+    names
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("readable");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn text(lesson: &str, file: &str) -> String {
+    let path = root().join(lesson).join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The names and texts of a lesson's files.
+pub(crate) fn files(lesson: &str) -> Vec<(String, String)> {
+    let names = entries(&root().join(lesson)).into_iter();
+    names.map(|name| (name.clone(), text(lesson, &name))).collect()
+}
+
+/// The file of the learner's in whose place a file of a solution goes.
+pub(crate) fn place_of_solution(file: &str) -> Option<String> {
+    let rest = file.strip_prefix("solution")?;
+    Some(if rest.ends_with(".toml") { format!("check{rest}") } else { format!("task{rest}") })
+}
+
+fn has(lesson: &str, file: &str) -> bool {
+    root().join(lesson).join(file).exists()
+}
+
+#[test]
+fn every_lesson_has_its_files() {
+    let names = names();
+    for (number, name) in names.iter().enumerate() {
+        assert!(name.starts_with(&format!("{number:02}-")), "{name} is lesson {number} by its place");
+        let mut known = vec!["README.md", "hints.md"];
+        known.extend(if has(name, "quiz.toml") {
+            &["quiz.toml"][..]
+        } else if has(name, "task.rs") {
+            &["Cargo.toml.in", "task.rs", "solution.rs"][..]
+        } else {
+            &["task.cu", "check.toml"]
+        });
+        for file in &known {
+            assert!(has(name, file), "{name} lacks {file}");
+        }
+        let files = files(name);
+        if has(name, "task.cu") {
+            let solves = |(file, _): &(String, String)| place_of_solution(file).is_some();
+            assert!(files.iter().any(solves), "{name} has no solution");
+            assert!(text(name, "task.cu").lines().count() <= 60, "{name}: task.cu has more than 60 lines");
+        }
+        for (file, text) in &files {
+            let numbered = |stem: &str| file.starts_with(stem) && file.ends_with(".toml") && has(name, "task.cu");
+            let is_known = known.contains(&&**file) || ["solution.cu", "picture.svg"].contains(&&**file);
+            assert!(is_known || numbered("check-") || numbered("solution"), "{name}/{file} is not a lesson's file");
+            assert!(text.ends_with('\n') && !text.contains('\r') && !text.contains('\t'), "{name}/{file}");
+            if let Some(place) = place_of_solution(file) {
+                assert!(has(name, &place), "{name}/{file} is no solution of {place}");
+            }
+        }
+    }
+}
+
+/// The words of a page, outside of code, tables and comments.
+fn words(page: &str) -> usize {
+    let (mut words, mut in_code, mut in_comment) = (0, false, false);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            in_code ^= true;
+            continue;
+        }
+        in_comment |= line.starts_with("<!--");
+        if !in_code && !in_comment && !line.starts_with('|') {
+            words += line.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
+        }
+        in_comment &= !line.contains("-->");
+    }
+    words
+}
+
+#[test]
+fn pages_have_their_parts_in_order() {
+    let parts =
+        ["> **Predict first.**", "## Run", "## Change", "## What Nsight calls it", "## On an H100", "## Elsewhere"];
+    for (number, name) in names().iter().enumerate() {
+        let page = text(name, "README.md");
+        assert!(page.starts_with(&format!("# {number}. ")), "{name}");
+        let count = words(&page);
+        assert!((300..=500).contains(&count), "{name} has {count} words");
+        let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
+        assert!(headings.iter().all(|heading| parts.contains(heading)), "{name}: {headings:?}");
+        let places: Vec<Option<usize>> = parts.iter().map(|part| page.find(&format!("\n{part}"))).collect();
+        let optional = |part: &str| part == "## On an H100";
+        let missing: Vec<&&str> = parts
+            .iter()
+            .zip(&places)
+            .filter(|(part, at)| at.is_none() && !optional(part))
+            .map(|(part, _)| part)
+            .collect();
+        assert!(missing.is_empty(), "{name} lacks {missing:?}");
+        assert!(places.iter().flatten().is_sorted(), "{name}: the parts are in another order");
+        assert!(page.contains(&format!("warpstride learn check {number}")), "{name}: its command");
+        // A picture says what it shows.
+        for (at, _) in page.match_indices("![") {
+            let alternative = page[at + 2..].split_once("](").map_or("", |(alternative, _)| alternative);
+            assert!(alternative.len() > 60, "{name}: {alternative:?} does not say all that the picture says");
+        }
+    }
+}
+
+#[test]
+fn every_lesson_has_three_hints() {
+    for name in names() {
+        let hints = text(&name, "hints.md");
+        let starts: Vec<&str> = hints.lines().filter(|line| !line.starts_with("   ") && !line.is_empty()).collect();
+        assert_eq!(starts.len(), 3, "{name}: {starts:?}");
+        for (number, start) in (1..).zip(starts) {
+            assert!(start.starts_with(&format!("{number}. ")), "{name}: {start}");
+        }
+    }
+}
+
+#[cfg(all(feature = "cli", feature = "interp"))]
+mod checks {
+    use std::process::Command;
+
+    use serde_json::Value;
+
+    use super::super::cli::cuda_cpp::{Compiler, compilers};
+    use super::*;
+
+    /// Runs `check` on a folder's files through a compiler.
+    fn check(folder: &Path, compiler: &Compiler) -> (Option<i32>, Value) {
+        let is_check = |name: &String| name.starts_with("check") && name.ends_with(".toml");
+        let files = entries(folder).into_iter().filter(is_check).map(|name| folder.join(name));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpstride"));
+        command.args(["--json", "check"]).args(files);
+        match &compiler.nvrtc {
+            Some(nvrtc) => command.env("WARPSTRIDE_NVRTC", nvrtc),
+            // Where no other NVRTC is, clang is taken.
+            None => command.env_remove("VIRTUAL_ENV").env_remove("CONDA_PREFIX"),
+        };
+        let output = command.output().expect("the binary starts");
+        (output.status.code(), serde_json::from_slice(&output.stdout).expect("one document"))
+    }
+
+    /// A lesson's files in a folder, with its solution in place of the task if it `is_solved`.
+    fn unpacked(name: &str, is_solved: bool) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (file, text) in files(name) {
+            fs::write(folder.path().join(&file), &text).expect("writing");
+            if let Some(place) = place_of_solution(&file).filter(|_| is_solved) {
+                // The task is written later than its solution.
+                fs::write(folder.path().join(format!("solved-{place}")), text).expect("writing");
+            }
+        }
+        for file in entries(folder.path()) {
+            if let Some(place) = file.strip_prefix("solved-") {
+                fs::rename(folder.path().join(&file), folder.path().join(place)).expect("renaming");
+            }
+        }
+        folder
+    }
+
+    #[test]
+    fn tasks_fail_and_solutions_pass_through_every_compiler() {
+        let compilers = compilers();
+        let kernels: Vec<String> = names().into_iter().filter(|name| has(name, "task.cu")).collect();
+        for name in &kernels {
+            let mut counters = Vec::new();
+            for compiler in &compilers {
+                let (code, document) = check(unpacked(name, false).path(), compiler);
+                assert_eq!(code, Some(1), "{name} as given, by {compiler:?}: {document:#}");
+                assert!(!document.to_string().contains("does not compile"), "{name} by {compiler:?}: {document:#}");
+                let (code, document) = check(unpacked(name, true).path(), compiler);
+                assert_eq!(code, Some(0), "the solution of {name}, by {compiler:?}: {document:#}");
+                let files = document["files"].as_array().expect("a list").clone();
+                counters.push(files.iter().map(|file| file["counters"].clone()).collect::<Vec<_>>());
+            }
+            assert!(counters.windows(2).all(|pair| pair[0] == pair[1]), "{name}: compilers count differently");
+        }
+    }
+}
