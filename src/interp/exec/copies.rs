@@ -11,7 +11,7 @@ use crate::interp::code::{Access, Ins};
 use crate::interp::vocabulary::LANES;
 
 /// The copies that a warp may have under way; the oldest one writes when there are more.
-const MOST: usize = 512;
+const MOST: usize = 128;
 /// Words that a copy moves for a lane.
 const WORDS: usize = 4;
 
