@@ -34,7 +34,14 @@ fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
     let symbol = Symbol::new(name).ok()?;
     let mut text = Bounded::default();
     symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(text.0)
+    Some(without_tags(&text.0))
+}
+
+/// A name without its tags. Numba puts the flags of the compilation into one: `scale[abi:v1]`.
+fn without_tags(name: &str) -> String {
+    let mut parts = name.split("[abi:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |name, part| name + part.split_once(']').map_or("", |(_, after)| after))
 }
 
 /// The name of a kernel in C++, without its parameters: `ns::transpose<float>`. Names of C, of Rust
@@ -181,6 +188,7 @@ mod tests {
     fn texts_show_names_as_cpp_writes_them() {
         assert_eq!(readable("kernel \"_Z5naivePfPKfi\" stopped"), "kernel \"naive\" stopped");
         assert_eq!(readable("_ZN4math5scaleIfEEvPT_S1_i"), "math::scale<float>");
+        assert_eq!(readable("_ZN4page5scaleB2v1B6cw51cXEPf"), "page::scale");
         for same in ["a_Z5naivePf", "_Z", "_Zugzwang", "nothing", "é_Z"] {
             assert_eq!(readable(same), same);
         }

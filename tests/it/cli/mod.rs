@@ -11,6 +11,8 @@ mod compare;
 mod cuda_cpp;
 #[cfg(feature = "interp")]
 mod failures;
+#[cfg(all(unix, feature = "interp"))]
+mod front_ends;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
 mod npy_headers;
