@@ -207,6 +207,7 @@ fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, ad
         return scattered(cx, warp, ins, mask, addresses, act, true);
     };
     observe::global(cx, warp, ins, mask, &addresses);
+    observe::touched(cx, warp, ins, mask, allocation, &addresses);
     let offsets = each(|lane| allocation.place(addresses[lane]));
     observe::check_global(cx, warp, ins, mask, allocation, &offsets);
     act.act(allocation, warp, ins, mask, &offsets);
@@ -271,6 +272,9 @@ fn scattered<A: Action>(
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         lend(&mut offsets, lanes);
+        if counted {
+            observe::touched(cx, warp, ins, lanes, allocation, &addresses);
+        }
         observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
         act.act(allocation, warp, ins, lanes, &offsets);
         rest &= !lanes;
