@@ -1,4 +1,4 @@
-//! Device time for [criterion](::criterion)'s benches.
+//! Device time for [criterion]'s benches.
 //!
 //! ```no_run
 //! use criterion::{Criterion, Throughput};
