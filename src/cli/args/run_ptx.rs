@@ -52,7 +52,7 @@ pub(in crate::cli) struct Dump {
 pub(in crate::cli) struct Timed {
     /// Time the launch on a GPU, each time with a cold L2 cache, and show GB/s beside a copy and
     /// this GPU's ceilings. The software GPU counts the bytes first, each once if it is loaded and
-    /// once if it is stored; it takes --limit for that
+    /// once if it is stored; --limit bounds that
     #[arg(long, conflicts_with = "checks")]
     pub(in crate::cli) time: bool,
     /// The bytes that the launch reads and writes, half of them each, instead of those that the

@@ -76,9 +76,12 @@ impl<'a> Time<'a> {
 
     /// Counts the bytes of a launch that is for a GPU; `None` where they were given.
     pub(super) fn count(&self, launch: &Launch, device: &Device) -> Result<Option<Report>> {
-        if device.info().kind == DriverKind::Soft || !self.counts() {
-            return Ok(None);
-        }
+        let is_needed = device.info().kind == DriverKind::Cuda && self.counts();
+        is_needed.then(|| self.counted(launch)).transpose()
+    }
+
+    /// What the software GPU counts of a launch.
+    fn counted(&self, launch: &Launch) -> Result<Report> {
         let buffers = launch.buffers()?;
         // On the host, contents that are made or read, those of the software GPU, and two bits for
         // each byte.
@@ -89,11 +92,11 @@ impl<'a> Time<'a> {
         };
         ensure_room(bytes, 3, &[]).with_context(asks)?;
         let outcome = launch.silently_on_soft(buffers, u64::MAX).with_context(asks)?;
-        match outcome.stopped {
+        match (outcome.stopped, outcome.report) {
             // The kernel goes wrong on a GPU too.
-            Some(stop) if !is_beyond_soft(&stop) => Err(Error::from(stop).into()),
-            Some(stop) => Err(Error::from(stop)).with_context(asks),
-            None => Ok(outcome.report),
+            (Some(stop), _) if !is_beyond_soft(&stop) => Err(Error::from(stop).into()),
+            (Some(stop), _) => Err(Error::from(stop)).with_context(asks),
+            (None, report) => report.with_context(asks),
         }
     }
 
@@ -193,4 +196,63 @@ impl<'a> Time<'a> {
 fn is_beyond_soft(stop: &Stop) -> bool {
     use Reason::{GridLimit, Launch, LaunchLimit, Unsupported, WorkLimit};
     matches!(stop.reason, GridLimit { .. } | Launch(_) | LaunchLimit { .. } | Unsupported(_) | WorkLimit(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+    use warpstride::interp::{Checks, Module};
+    use warpstride::launch_shape::LaunchShape;
+
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use crate::cli::message;
+
+    const PTX: &str = "
+        .version 7.0 .target sm_80 .address_size 64
+        .visible .entry fill(.param .u64 cells) {
+            .reg .b32 %r; .reg .b64 %rd<3>;
+            ld.param.u64 %rd1, [cells]; mov.u32 %r, %tid.x; mad.wide.u32 %rd2, %r, 4, %rd1; st.global.u32 [%rd2], %r;
+        }
+        .visible .entry endless(.param .u64 cells) { again: bra again; }";
+
+    /// What is counted for a GPU, of a block of 32 threads.
+    fn counted(entry: &str, argument: &str) -> Result<Report, String> {
+        let words = ["warpstride", "run-ptx", "k.ptx", "--grid", "1", "--block", "32", "--time", "--arg", argument];
+        let Command::RunPtx(args) = Cli::try_parse_from(words).unwrap().command else { panic!("another command") };
+        let (module, args) = (Module::parse(PTX).unwrap(), args.launch);
+        let kernel = module.kernel(entry).unwrap();
+        let program = Program { file: Path::new("k.ptx"), ptx: PTX, compiler: None };
+        let launch = Launch {
+            text: PTX,
+            kernel,
+            shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: 0 },
+            arguments: &args.arguments,
+            dumps: Vec::new(),
+            checks: Checks::NONE,
+            limit: 1000,
+            footprint: true,
+        };
+        let time = Time::asked(&program, &args, kernel).unwrap().expect("a time is asked for");
+        time.counted(&launch).map_err(|error| message(&error))
+    }
+
+    #[test]
+    fn bytes_are_counted_or_asked_for() {
+        let footprint = counted("fill", "u32[32]=uninit").unwrap().footprint;
+        assert_eq!(footprint, Some(Footprint { read: 0, written: 128 }));
+        let error = counted("endless", "u32[32]=uninit").unwrap_err();
+        assert!(
+            error.starts_with(
+                "the software GPU cannot count the bytes that `endless` touches; pass them with --bytes: "
+            ),
+            "{error}"
+        );
+        assert!(error.contains("`--limit`"), "{error}");
+        // What goes wrong there goes wrong on a GPU.
+        let error = counted("fill", "u32[31]=uninit").unwrap_err();
+        assert!(error.contains("0 bytes past the end") && !error.contains("--bytes"), "{error}");
+    }
 }
