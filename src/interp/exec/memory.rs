@@ -214,6 +214,7 @@ pub(super) fn global<A: Action>(
         return scattered(cx, warp, ins, mask, addresses, act, true);
     };
     observe::global(cx, warp, ins, mask, &addresses);
+    observe::touched(cx, warp, ins, mask, allocation, &addresses);
     let offsets = each(|lane| allocation.place(addresses[lane]));
     observe::check_global(cx, warp, ins, mask, allocation, &offsets);
     act.act(allocation, warp, ins, mask, &offsets);
@@ -278,6 +279,9 @@ fn scattered<A: Action>(
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         lend(&mut offsets, lanes);
+        if counted {
+            observe::touched(cx, warp, ins, lanes, allocation, &addresses);
+        }
         observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
         act.act(allocation, warp, ins, lanes, &offsets);
         rest &= !lanes;

@@ -33,6 +33,8 @@ mod run_cu;
 mod run_ptx;
 #[cfg(feature = "interp")]
 mod run_ptx_lines;
+#[cfg(feature = "interp")]
+mod run_ptx_time;
 mod report;
 #[cfg(feature = "interp")]
 mod streamed;
