@@ -28,7 +28,8 @@ impl Write for Bounded {
 }
 
 fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
-    if name.len() > MOST {
+    // Without the prefix the demangler takes `f` for a type.
+    if name.len() > MOST || !name.starts_with("_Z") {
         return None;
     }
     let symbol = Symbol::new(name).ok()?;
@@ -169,6 +170,10 @@ mod tests {
         assert_eq!(found("shift(double*)").as_deref(), Ok("_Z5shiftPd"));
         assert_eq!(found("scale<long long>").as_deref(), Ok("_ZN4math5scaleIxEEvPT_S1_i"));
         assert_eq!(found("plain").as_deref(), Ok("plain"));
+        // Each of C's names would be a mangled type.
+        let module = self::module(&["f", "t"]);
+        let names = module.kernels().map(|kernel| short(kernel.name())).collect::<Vec<_>>();
+        assert_eq!(names, ["f", "t"]);
         for (entry, said) in [
             (
                 "scale",
