@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use warpstride::error::counted;
 use warpstride::layout::{Axes, MAX_RANK};
 
 /// What elements a result should have. Arguments are numbers from 0, of buffers as they are before
@@ -68,7 +69,8 @@ impl FromStr for Oracle {
                 let shape =
                     extents(shape).ok_or_else(|| format!("`{text}` has no shape; write permute:4x10x3:0,2,1"))?;
                 if shape.len() > MAX_RANK {
-                    return Err(format!("`{text}` has {} axes; use at most {MAX_RANK}", shape.len()));
+                    let axes = counted(shape.len(), "axis");
+                    return Err(format!("`{text}` has {axes}; use at most {MAX_RANK}"));
                 }
                 let axes: Axes = axes.parse().map_err(|wrong: warpstride::Error| wrong.to_string())?;
                 axes.of(&shape).map_err(|wrong| wrong.to_string())?;
