@@ -19,9 +19,9 @@
 //! A `layout` is an array of `shape` in C order, after `views`: `"t"`, `{ permute = [0, 2, 1] }`,
 //! `{ slice = { axis = 0, from = 1, to = 5, step = 2 } }` (which may leave out `from`, `to` and
 //! `step`), `{ reverse = 0 }` and `{ broadcast = [4, 6] }`. It asks for `strides`, `shape`,
-//! `offset`, `is_standard_layout`, `is_contiguous`, `overlaps` or `{ position = [1, 2] }`, the place
-//! of that index in the storage. A `model` is a transpose of a matrix by `variant`, or `copy`. It
-//! asks for `bytes`, `ms`, `gbps`, `fraction` (of the speed of a copy) or `bound`.
+//! `offset`, `is_standard_layout`, `is_contiguous`, `overlaps` or `{ position = [1, 2] }`, which is
+//! the place of that index in the storage. A `model` is a transpose of a matrix by `variant`, or
+//! `copy`. It asks for `bytes`, `ms`, `gbps`, `fraction` (of the speed of a copy) or `bound`.
 
 use std::fmt::Write;
 
@@ -31,6 +31,7 @@ use toml::{Spanned, Value};
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
+use warpstride::error::counted;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Plan, TransposePlan, Variant};
 use warpstride::roofline::model::{Bound, DeviceModel, Prediction};
@@ -450,8 +451,8 @@ impl Truth {
         };
         let sentence = match (self, given) {
             (Self::List(truth), Self::List(given)) if truth.len() != given.len() => {
-                let axes = if truth.len() < given.len() { "fewer" } else { "more" };
-                Some(format!("the view has {axes} axes than {given:?} has numbers; give one number for each axis"))
+                let compared = if truth.len() < given.len() { "fewer axes" } else { "more axes" };
+                Some(format!("the view has {compared} than {given:?} has numbers; give one number for each axis"))
             }
             (Self::List(truth), Self::List(given)) => {
                 let wrong = truth.iter().zip(given).position(|(truth, given)| truth != given);
@@ -559,16 +560,17 @@ fn reason_of_layout(views: &[(String, Layout)], asks: &LayoutAsks) -> String {
 fn reason_of_model(counters: &Counters, bytes: u64, prediction: Prediction) -> String {
     let Counters { global_load, global_store, shared_load, shared_store, .. } = counters;
     format!(
-        "The kernel reads {bytes} bytes and writes {bytes}. It loads {} sectors in {} requests, stores {} in {}, and \
-         makes {} passes through shared memory. The model of {} makes {:.4} ms of that, and {} takes longest.",
-        global_load.sectors,
-        global_load.requests,
-        global_store.sectors,
-        global_store.requests,
-        shared_load.wavefronts + shared_store.wavefronts,
+        "The kernel reads {moved} and writes {moved}. It loads {} in {}, stores {} in {}, and makes {} through shared \
+         memory. The model of {} makes {:.4} ms of that, and {} takes longest.",
+        counted(global_load.sectors, "sector"),
+        counted(global_load.requests, "request"),
+        counted(global_store.sectors, "sector"),
+        counted(global_store.requests, "request"),
+        counted(shared_load.wavefronts + shared_store.wavefronts, "pass"),
         MODEL.name,
         prediction.ms,
         prediction.bound.name(),
+        moved = counted(bytes, "byte"),
     )
 }
 

@@ -180,6 +180,7 @@ impl Totals {
             thread_instructions: self.thread_instructions,
             shared_bytes: launch.shared_bytes(),
             printed: in_order(self.printed),
+            footprint: None,
             findings: Vec::new(),
             more_findings: 0,
             instructions,

@@ -11,6 +11,8 @@ mod compare;
 pub(crate) mod cuda_cpp;
 #[cfg(feature = "interp")]
 mod failures;
+#[cfg(all(unix, feature = "interp"))]
+mod front_ends;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
 #[cfg(feature = "interp")]
@@ -33,6 +35,8 @@ mod run_cu;
 mod run_ptx;
 #[cfg(feature = "interp")]
 mod run_ptx_lines;
+#[cfg(feature = "interp")]
+mod run_ptx_time;
 mod report;
 #[cfg(feature = "interp")]
 mod streamed;

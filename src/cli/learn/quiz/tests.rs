@@ -147,7 +147,7 @@ fn reasons_show_each_view() -> Result<()> {
     );
     let question = quiz("model = { variant = 'naive', shape = [512, 512], dtype = 'f32', asks = 'ms' }")?;
     let reason = question.questions()[0].reason()?;
-    assert!(reason.contains("stores 262144 in 8192, and makes 0 passes"), "{reason}");
+    assert!(reason.contains("stores 262144 sectors in 8192 requests, and makes 0 passes"), "{reason}");
     Ok(())
 }
 
