@@ -1,0 +1,7 @@
+// Copies elements 1 to n - 1. Element 0 is a header, which the kernel leaves alone.
+__global__ void copy_body(float *out, const float *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= 1 && i < n) {
+        out[i] = in[i];
+    }
+}
