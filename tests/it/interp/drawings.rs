@@ -130,6 +130,25 @@ fn an_image_of_a_report_has_every_access_and_escapes_what_it_quotes() {
     );
 }
 
+#[test]
+fn an_image_says_what_it_shows() {
+    let report = access("st.global.f32 [A], %f1", std::array::from_fn(|lane| lane as u32 * 512));
+    let child = |image: &str, name: &str| {
+        let image = Document::parse(image).expect("it is XML");
+        assert_eq!(image.root_element().attribute("role"), Some("img"));
+        let child = image.root_element().children().find(|node| node.has_tag_name(name));
+        child.and_then(|node| node.text()).expect("a text").to_owned()
+    };
+    let (instruction, access) = accessed(&report);
+    let drawing = access.draw();
+    let [heading, cost] = [0, 1].map(|line| drawing.lines().nth(line).expect("two lines"));
+    let said = format!("{heading}. {cost}.");
+    assert_eq!(child(&access.to_svg(), "title"), "Memory accesses of a warp");
+    assert_eq!(child(&access.to_svg(), "desc"), said);
+    let all = child(&report.to_svg(), "desc");
+    assert!(all.ends_with(&format!("{}. {said}", instruction.title())), "{all}");
+}
+
 /// The largest number in the row with this name, summed over the groups of lanes.
 fn most_in_a_bank(drawing: &str, name: &str) -> u64 {
     let of_a_group = |line: &str| {
