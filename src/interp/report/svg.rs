@@ -97,8 +97,9 @@ impl Canvas {
     }
 
     fn instruction(&mut self, instruction: &InstructionReport) -> fmt::Result {
-        self.words.push(format!("{}.", instruction.title()));
-        self.line("title", &instruction.title())
+        let title = title(instruction);
+        self.words.push(format!("{title}."));
+        self.line("title", &title)
     }
 
     fn access(&mut self, access: &WarpAccess) -> fmt::Result {
@@ -214,6 +215,14 @@ impl Canvas {
     fn label(&mut self, class: &str, x: f64, text: &str) -> fmt::Result {
         writeln!(self.body, "<text class=\"{class}\" x=\"{x}\" y=\"{}\">{text}</text>", self.y)
     }
+}
+
+/// The title with the source's name alone: the reader of an image may be on another machine, which
+/// does not have its folders.
+fn title(instruction: &InstructionReport) -> String {
+    let title = instruction.title();
+    let folders = instruction.source.as_ref().and_then(|source| source.rfind(['/', '\\'])).map_or(0, |end| end + 1);
+    title[folders..].into()
 }
 
 fn sector_x(sector: usize) -> f64 {
