@@ -17,10 +17,9 @@ use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
+use warpstride::roofline::criterion::DeviceTime;
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use warpstride::roofline::record::{Group, Subject};
-
-use support::DeviceTime;
 
 /// Bytes of an array on a GPU: several times its L2 cache.
 const ON_GPU: usize = 1 << 28;
@@ -203,10 +202,9 @@ fn on_soft(c: &mut Criterion) {
 
 fn operations(c: &mut Criterion) {
     match Device::open(Backend::Cuda(0)) {
-        Ok(device) => on_gpu(
-            &mut Criterion::default().configure_from_args().with_measurement(DeviceTime(device.clone())),
-            &device,
-        ),
+        Ok(device) => {
+            on_gpu(&mut Criterion::default().configure_from_args().with_measurement(DeviceTime::new(&device)), &device)
+        }
         Err(error) => {
             println!("no GB/s, and no time of a GPU: {error}");
             on_soft(c);

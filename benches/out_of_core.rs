@@ -9,8 +9,8 @@
 //! It prints one JSON object a line. `gbps` counts each byte twice, because it goes both ways;
 //! `fraction` is that of the bound: `link_both_ways` for `registered`, the faster of `long_copies`
 //! and `tile_copies` for `pageable`, and `plain_files` for `files`. Without `--folder` it writes no
-//! files. The matrix and its transpose take twice as much host memory as the matrix. On the software
-//! GPU it verifies small matrices, and prints no GB/s.
+//! files. The matrix and its transpose take twice as much host memory as the matrix. On the
+//! software GPU it verifies small matrices, and prints no GB/s.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

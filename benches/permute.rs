@@ -16,10 +16,9 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::roofline::criterion::DeviceTime;
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use warpstride::roofline::record::{Group, Subject};
-
-use support::DeviceTime;
 
 #[derive(Deserialize)]
 struct Case {
@@ -118,7 +117,7 @@ fn planning(c: &mut Criterion, case: &Case) {
 fn permutes(c: &mut Criterion) {
     match Device::open(Backend::Cuda(0)) {
         Ok(device) => {
-            let c = &mut Criterion::default().configure_from_args().with_measurement(DeviceTime(device.clone()));
+            let c = &mut Criterion::default().configure_from_args().with_measurement(DeviceTime::new(&device));
             for case in Case::all() {
                 match case.dtype.width() {
                     // Narrow elements repeat with an odd period, so that a shift by a power of two

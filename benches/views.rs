@@ -18,9 +18,8 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Affine, Normalization, Scratch};
+use warpstride::roofline::criterion::DeviceTime;
 use warpstride::roofline::record::{Group, Subject};
-
-use support::DeviceTime;
 
 /// Rows and columns on a GPU: each array is several times its L2 cache, so no run finds its data
 /// there.
@@ -221,7 +220,7 @@ fn on_soft(c: &mut Criterion) -> Result<()> {
 fn views(c: &mut Criterion) {
     let done = match Device::open(Backend::Cuda(0)) {
         Ok(device) => {
-            let time = DeviceTime(device.clone());
+            let time = DeviceTime::new(&device);
             on_gpu(&mut Criterion::default().configure_from_args().with_measurement(time), device)
         }
         Err(error) => {

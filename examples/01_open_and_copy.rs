@@ -1,8 +1,8 @@
-//! Lesson 1 opens a device, copies an array, and counts the memory accesses of the copy.
+//! Opens a device, copies an array, and counts the memory accesses of the copy.
 //!
 //! A GPU has memory of its own. Work on it has four steps: open the device, send the data, run a
-//! kernel, and fetch the result. The kernel of this lesson only copies, sixteen bytes a thread. It
-//! is the yardstick for every kernel that moves data: none that reads and writes the same number of
+//! kernel, and fetch the result. The kernel here only copies, sixteen bytes a thread. It is
+//! the yardstick for every kernel that moves data: none that reads and writes the same number of
 //! bytes can be faster.
 //!
 //! `Backend::Auto` takes an NVIDIA GPU where there is one, else the software GPU. The software GPU
@@ -39,7 +39,5 @@ fn main() -> Result<()> {
         }
         None => println!("a GPU does not count by itself; `Backend::Soft` does"),
     }
-
-    println!("\nquestion: each load of a warp touches 16 sectors. How many bytes does each of its 32 threads load?");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Lesson 2 transposes a matrix without moving it, and then with a kernel that moves it.
+//! Transposes a matrix without moving it, and then with a kernel that moves it.
 //!
 //! Memory is one long row of elements. A matrix in it is a way of counting: element `[r, c]` lies
 //! at `r * row_stride + c * column_stride`. Swap the two strides, and the same elements in the same
@@ -7,8 +7,8 @@
 //!
 //! Then why does this crate have kernels? A reader that goes through the swapped matrix row by row
 //! now strides through memory: one element here, the next a whole row further. A library that needs
-//! contiguous rows needs the elements moved once, and the operation `transpose` moves them. Lesson
-//! 3 shows what a careless kernel costs.
+//! contiguous rows needs the elements moved once, and the operation `transpose` moves them.
+//! `03_why_naive_is_slow` shows what a careless kernel costs.
 //!
 //! ```text
 //! cargo run --example 02_transpose_moves_nothing
@@ -33,10 +33,6 @@ fn main() -> Result<()> {
 
     let moved = ops::transpose(matrix)?;
     print("moved by a kernel", &moved.view(), &moved.to_vec()?);
-
-    println!(
-        "\nquestion: .t().t() is the matrix again. What does .reverse(0) have to do to the strides, and to what else?"
-    );
     Ok(())
 }
 

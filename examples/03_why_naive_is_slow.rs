@@ -1,4 +1,4 @@
-//! Lesson 3 counts the sectors that the naive transpose wastes, for each width of element.
+//! Counts the sectors that the naive transpose wastes, for each width of element.
 //!
 //! In the naive kernel each thread moves one element: it reads `[r, c]` and writes `[c, r]`. The 32
 //! threads of a warp read 32 neighbours of a row, which lie side by side. They write 32 elements
@@ -10,8 +10,8 @@
 //! costs nothing beside that. Eight times the *ideal*, the fewest sectors that hold the bytes asked
 //! for, is the figure to remember: wider loads touch more sectors, and waste none.
 //!
-//! A GPU does not count by itself, so this lesson always runs on the software GPU. It counts by the
-//! rules of NVIDIA's Nsight Compute, which shows the same figures for the same launch on a GPU.
+//! A GPU does not count by itself, so this program always runs on the software GPU. It counts by
+//! the rules of NVIDIA's Nsight Compute, which shows the same figures for the same launch on a GPU.
 //!
 //! ```text
 //! cargo run --example 03_why_naive_is_slow
@@ -37,10 +37,6 @@ fn main() -> Result<()> {
     naive::<f32>(&device)?;
     naive::<f64>(&device)?;
     naive::<[f64; 2]>(&device)?;
-
-    println!(
-        "\nquestion: for elements of 16 bytes the store is only half wasted. From which width on would nothing be?"
-    );
     Ok(())
 }
 

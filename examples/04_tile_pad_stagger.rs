@@ -1,9 +1,9 @@
-//! Lesson 4 counts bank conflicts, and removes them with padding and with staggering.
+//! Counts bank conflicts, and removes them with padding and with staggering.
 //!
 //! A transpose has to exchange rows and columns somewhere. *Shared memory*, a small memory beside
 //! the threads of a block, is the place. The kernel reads a tile of 32 x 32 along its rows, keeps
 //! it there, and writes it out along its columns. Now both sides of the large memory are accessed
-//! side by side, and every sector of lesson 3 is fully used.
+//! side by side, and every sector is fully used.
 //!
 //! Shared memory has 32 *banks*, and each serves one access at a time. Neighbouring words lie in
 //! neighbouring banks. A row of 32 floats uses every bank once. A column of a tile that is 32 wide
@@ -14,7 +14,7 @@
 //! column `c ^ r`, which shuffles each row in its own way. Both spread a column over all banks.
 //! Staggering wastes no memory.
 //!
-//! A GPU does not count by itself, so this lesson always runs on the software GPU.
+//! A GPU does not count by itself, so this program always runs on the software GPU.
 //!
 //! ```text
 //! cargo run --example 04_tile_pad_stagger
@@ -52,10 +52,6 @@ fn main() -> Result<()> {
         let [load, store] = [load, store].map(|ratio| format!("{ratio:.2}x"));
         println!("{:<12}{load:>22}{store:>22}{:>18}", variant.to_string(), counted.bank_conflicts());
     }
-
-    println!(
-        "\nquestion: with elements of 8 bytes, half a warp fills the banks. How many conflicts does `tiled` have then?"
-    );
     Ok(())
 }
 

@@ -1,8 +1,8 @@
-//! Lesson 5 tests a kernel of your own: its values and its memory accesses, without a GPU.
+//! Tests a kernel of your own: its values and its memory accesses, without a GPU.
 //!
 //! The software GPU is not only for the kernels of this crate. It runs any PTX, from nvcc, from
 //! rustc or by hand, and counts. So a test can check your kernel's memory accesses on any machine,
-//! without a GPU and without a profiler. This lesson is such a test.
+//! without a GPU and without a profiler. This program is such a test.
 //!
 //! The kernel reverses 32 numbers through shared memory: every thread stores its own number at
 //! index `tid` and loads the one at `31 - tid`. In any order, 32 neighbouring words lie in 32
@@ -78,8 +78,6 @@ fn main() -> Result<()> {
     // Its worst access: 16 banks serve two words each, and the other banks are idle.
     let worst = load.worst_shared.as_ref().expect("it was executed");
     println!("\nPTX line {}: {}\n{}", load.line, load.instruction, worst.draw());
-
-    println!("question: `places` has 256 bytes. What does the software GPU report if elements lie 12 bytes apart?");
     Ok(())
 }
 

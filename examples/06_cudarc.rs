@@ -1,4 +1,4 @@
-//! Lesson 6 transposes memory that cudarc owns, on cudarc's stream.
+//! Transposes memory that cudarc owns, on cudarc's stream.
 //!
 //! Most programs already have a crate for their GPU. This crate's operations also take cudarc's
 //! buffers, and queue on its streams among its own work. Both crates use the primary context of the
@@ -20,11 +20,10 @@ use warpstride::device::{self, Device};
 use warpstride::interop::cudarc::transpose_into;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let question = "question: cudarc frees the matrix when it goes out of scope. Which event must that wait for?";
     // cudarc panics without a driver, so we ask first. The first entry is the first GPU, or the
     // reason why there is none.
     if let Err(reason) = &device::probe()[0].info {
-        println!("this lesson needs an NVIDIA GPU: {reason}\n{question}");
+        println!("this program needs an NVIDIA GPU: {reason}");
         return Ok(());
     }
     let context = CudaContext::new(0)?;
@@ -45,6 +44,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         if right { "right" } else { "WRONG" }
     );
     assert!(right);
-    println!("\n{question}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Lesson 7 measures how far a kernel of your own is from the limit of the device.
+//! Measures how far a kernel of your own is from the limit of the device.
 //!
 //! Three figures describe a kernel that moves bytes: the bytes that it must move, the time that it
 //! takes, and the speed that the memory can reach.
@@ -12,7 +12,7 @@
 //! - The third is not on the data sheet, because no kernel reaches that number. `Peaks` measures
 //!   the best kernels that only read, only write and copy.
 //!
-//! Measure only a right result: this lesson checks it first.
+//! Measure only a right result: this program checks it first.
 //!
 //! Without a GPU there is no time to measure. The software GPU counts the kernel's memory accesses,
 //! and those are the first place to look.
@@ -80,7 +80,6 @@ fn main() -> Result<()> {
         Some((after, before)) => counted(after - before, bytes),
         None => measured(kernel, &arrays, &mut rotation, bytes)?,
     }
-    println!("\nquestion: `ld.global.v4.f32` moves 16 bytes a thread. How do requests, sectors and GB/s change?");
     Ok(())
 }
 

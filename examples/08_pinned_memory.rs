@@ -1,6 +1,6 @@
-//! Lesson 8 uploads the same bytes from four kinds of host memory.
+//! Uploads the same bytes from four kinds of host memory.
 //!
-//! Puzzler 1: a copy to the GPU runs at a seventh of the link's speed, and one word makes it fast.
+//! A copy to the GPU runs at a seventh of the link's speed, and one word makes it fast.
 //! The word is *pinned*. The operating system may move or swap out the pages of ordinary, pageable
 //! memory at any time, so the GPU cannot read them by itself: a core copies the bytes into a
 //! page-locked bounce buffer first, and the GPU reads that. Pinned memory is page-locked, so the
@@ -72,7 +72,6 @@ fn main() -> Result<()> {
         before.in_use, after.in_use, after.cached
     );
     println!("given back to the system: {} bytes", device.trim_pinned(0)?);
-    println!("\nquestion: how many copies must a buffer take part in before locking its pages pays?");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Lesson 9 reads the result of an asynchronous copy too early, and the compiler refuses.
+//! Reads the result of an asynchronous copy too early, and the compiler refuses.
 //!
 //! A report from another library: the program queued a copy from the GPU into pinned memory, and
 //! compared the values at once. They were wrong, by up to 7.4, and no call failed. The copy had not
@@ -31,7 +31,7 @@
 //! # Ok::<(), warpstride::Error>(())
 //! ```
 //!
-//! The software GPU runs queued work late on purpose, so this lesson can show by the raw driver,
+//! The software GPU runs queued work late on purpose, so this program can show by the raw driver,
 //! which is `unsafe`, what the early read would have seen.
 //!
 //! ```text
@@ -79,6 +79,5 @@ fn main() -> Result<()> {
     } else {
         println!("the early read is a race on a GPU; the software GPU shows it");
     }
-    println!("\nquestion: the early read was right in most of the runs of that report. Why does its size matter?");
     Ok(())
 }

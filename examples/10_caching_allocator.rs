@@ -1,12 +1,12 @@
-//! Lesson 10: memory that comes back without a wait.
+//! Takes memory again and again without a wait.
 //!
 //! `cuMemAlloc` and `cuMemFree` stop the whole queue. So a device keeps the memory of dropped
-//! buffers for the next ones. This lesson doubles numbers 3000 times into a new buffer and gets the
-//! same address each time, without a call that could wait. It keeps all results instead, until the
-//! memory ends: an error says so, and a snapshot says which lines of the program hold it. It drops
-//! a buffer while work on it is queued, and allocates on another stream: that work still sees its
-//! own bytes. And it lets a producer queue work for a consumer, first as much as it likes, and then
-//! only as much as 4 MiB of items allow.
+//! buffers for the next ones. This program doubles numbers 3000 times into a new buffer and gets
+//! the same address each time, without a call that could wait. It keeps all results instead, until
+//! the memory ends: an error says so, and a snapshot says which lines of the program hold it. It
+//! drops a buffer while work on it is queued, and allocates on another stream: that work still sees
+//! its own bytes. And it lets a producer queue work for a consumer, first as much as it likes, and
+//! then only as much as 4 MiB of items allow.
 //!
 //! ```text
 //! cargo run --example 10_caching_allocator
@@ -28,9 +28,6 @@ fn main() -> Result<()> {
     a_list_ends_out_of_memory()?;
     another_stream_waits()?;
     a_producer_is_held_back()?;
-    println!(
-        "question: who must wait before the second stream may use the first one's memory, the host or the device?"
-    );
     Ok(())
 }
 

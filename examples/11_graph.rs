@@ -1,4 +1,4 @@
-//! Lesson 11 launches a hundred small kernels with one call.
+//! Launches a hundred small kernels with one call.
 //!
 //! A launch costs the host about two microseconds, whatever the kernel does. A kernel that moves a
 //! few thousand bytes takes less than that, so a loop of such launches leaves the GPU waiting for
@@ -12,8 +12,8 @@
 //! - `Graph::update` captures again. If only operands changed, the driver replaces them in place,
 //!   which is cheaper than a new graph.
 //!
-//! This lesson turns 100 small images from one pixel after the other into one plane after the
-//! other. The software GPU has no times, so there the lesson counts calls to the driver.
+//! This program turns 100 small images from one pixel after the other into one plane after the
+//! other. The software GPU has no times, so there it counts calls to the driver.
 //!
 //! ```text
 //! cargo run --release --example 11_graph
@@ -72,7 +72,6 @@ fn main() -> Result<()> {
     } else {
         println!("no times without a GPU");
     }
-    println!("\nquestion: what must differ between two captures for `update` to make the graph anew?");
     Ok(())
 }
 

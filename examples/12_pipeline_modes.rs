@@ -1,4 +1,4 @@
-//! Lesson 12 sends frames to the GPU and back in four ways.
+//! Sends frames to the GPU and back in four ways.
 //!
 //! A batch of frames passes five stages: the host makes it, the link carries it to the device, the
 //! device works on it, the link carries the results back, and the host takes them. Each stage uses
@@ -58,7 +58,6 @@ fn main() -> Result<()> {
             println!("{:<10}the timeline has {} spans of work", "", works.count());
         }
     }
-    println!("\nquestion: how many slots does a pipeline need whose source is the slowest stage?");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Lesson 13 transposes a matrix that is larger than the memory it may take.
+//! Transposes a matrix that is larger than the memory it may take.
 //!
 //! A matrix of 64 GiB does not fit a GPU of 80, because its transpose needs room, too. So it goes
 //! through in *tiles*: a tile is copied to the GPU, transposed there, and copied back, and while
@@ -8,12 +8,13 @@
 //!   transpose. Some whole columns are the other way round.
 //! - A square is as long as it is wide, so all its runs are of one length on both sides. Disks,
 //!   caches and copy engines like runs of tens of KiB, and no shape of tile has longer ones on
-//!   both.
+//!   both. A square of 1 MiB of singles has runs of 2 KiB on both sides. Four rows of that size
+//!   have runs of 256 KiB on one side and of 16 bytes on the other.
 //! - Files are read by several threads at once, and written by one at a time. So from file to file
 //!   the runs of the result are four times as long as those of the matrix.
 //!
-//! The lesson sends one matrix through smaller and smaller budgets of device memory, from a file to
-//! a file. Then it is interrupted and goes on: the result has another name until it is complete,
+//! The program sends one matrix through smaller and smaller budgets of device memory, from a file
+//! to a file. Then it is interrupted and goes on: the result has another name until it is complete,
 //! and a journal beside it says which tiles are there.
 //!
 //! ```text
@@ -76,7 +77,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("instead there are {}", names[1..].join(" and "));
     let done = transpose(&device, &input, &output, Options { resume: true, ..budget })?;
     println!("resumed after {} of {} tiles; right: {}", done.resumed_tiles, done.tiles, is_right(&output)?);
-    println!("\nquestion: how long are the runs of a tile of 1 MiB on both sides, if it is a square or 4 rows?");
     Ok(())
 }
 

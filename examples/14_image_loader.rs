@@ -1,4 +1,4 @@
-//! Lesson 14 loads a folder of images and normalises them on the GPU.
+//! Loads a folder of images and normalises them on the GPU.
 //!
 //! Training reads images from files, decodes them, and subtracts a mean and divides by a deviation
 //! for each colour. Decoding is work for the cores of the host. Normalising moves four times the
@@ -88,7 +88,6 @@ fn main() -> Result<()> {
         is_right &= (found - expected).abs() < 1e-3;
     }
     println!("their means are those of a CPU: {is_right}");
-    println!("\nquestion: which stage is the slowest if the images are ten times as large?");
     Ok(())
 }
 

@@ -279,8 +279,12 @@ fn compare<T: Element + Pod>(
     ]);
     let heading = format!("{height} x {width} {dtype} on {}", run.device.name);
     output.result(&format!("{heading}\n{}", shown(&run, counted_on, model)), document.into())?;
-    let wrong: Vec<&str> =
-        run.cases.iter().filter(|case| !case.verified).filter_map(|case| case.subject.variant.as_deref()).collect();
+    let wrong: Vec<&str> = run
+        .cases
+        .iter()
+        .filter(|case| case.verified == Some(false))
+        .filter_map(|case| case.subject.variant.as_deref())
+        .collect();
     ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
     Ok(())
 }

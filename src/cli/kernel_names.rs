@@ -28,13 +28,21 @@ impl Write for Bounded {
 }
 
 fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
-    if name.len() > MOST {
+    // Without the prefix the demangler takes `f` for a type.
+    if name.len() > MOST || !name.starts_with("_Z") {
         return None;
     }
     let symbol = Symbol::new(name).ok()?;
     let mut text = Bounded::default();
     symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(text.0)
+    Some(without_tags(&text.0))
+}
+
+/// A name without its tags. Numba puts the flags of the compilation into one: `scale[abi:v1]`.
+fn without_tags(name: &str) -> String {
+    let mut parts = name.split("[abi:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |name, part| name + part.split_once(']').map_or("", |(_, after)| after))
 }
 
 /// The name of a kernel in C++, without its parameters: `ns::transpose<float>`. Names of C, of Rust
@@ -162,6 +170,10 @@ mod tests {
         assert_eq!(found("shift(double*)").as_deref(), Ok("_Z5shiftPd"));
         assert_eq!(found("scale<long long>").as_deref(), Ok("_ZN4math5scaleIxEEvPT_S1_i"));
         assert_eq!(found("plain").as_deref(), Ok("plain"));
+        // Each of C's names would be a mangled type.
+        let module = self::module(&["f", "t"]);
+        let names = module.kernels().map(|kernel| short(kernel.name())).collect::<Vec<_>>();
+        assert_eq!(names, ["f", "t"]);
         for (entry, said) in [
             (
                 "scale",
@@ -181,6 +193,7 @@ mod tests {
     fn texts_show_names_as_cpp_writes_them() {
         assert_eq!(readable("kernel \"_Z5naivePfPKfi\" stopped"), "kernel \"naive\" stopped");
         assert_eq!(readable("_ZN4math5scaleIfEEvPT_S1_i"), "math::scale<float>");
+        assert_eq!(readable("_ZN4page5scaleB2v1B6cw51cXEPf"), "page::scale");
         for same in ["a_Z5naivePf", "_Z", "_Zugzwang", "nothing", "é_Z"] {
             assert_eq!(readable(same), same);
         }

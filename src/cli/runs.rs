@@ -48,7 +48,7 @@ pub(super) fn kept(name: &str) -> Result<Run> {
     require!(
         file.exists(),
         InvalidArgument,
-        "no run is kept as {name}; measure one with `warpstride bench OP --save {name}` or `warpstride bench --all --save {name}`"
+        "no run is kept as {name}; measure one with this command and `--save {name}`"
     );
     read(&file)
 }

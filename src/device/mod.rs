@@ -20,8 +20,10 @@ use std::sync::Arc;
 use crate::abi::{Key, SPIN};
 use crate::alloc::{Allocate, Caching, DriverMemory};
 use crate::counters::Counters;
-use crate::driver::{Counted, DeviceInfo, Driver, DriverKind, Stats};
+use crate::driver::{Counted, DeviceInfo, Driver, DriverKind, Stats, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
+#[cfg(feature = "cudarc")]
+use crate::stream::Owner;
 use crate::stream::{Event, Stream};
 use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
 
@@ -277,6 +279,59 @@ impl Device {
     /// The driver's error.
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(self.context(), Some(self.another()))
+    }
+
+    /// Makes a stream of another crate usable here, by the driver's handle: on CUDA a `CUstream`.
+    /// Operations queue on it, buffers are ordered by it, and [`measure::time`] measures whatever
+    /// its owner launches there. Its owner destroys it. For a stream of cudarc,
+    /// `interop::cudarc::stream` does so without `unsafe`.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` if there are too many streams; else the error of the driver call.
+    ///
+    /// # Safety
+    ///
+    /// - `handle` is a live stream of this device's driver: on CUDA, a stream of the GPU's primary
+    ///   context, which may be the default one, 0.
+    /// - It stays live as long as a clone of the result, a buffer that was allocated on it, or a
+    ///   view of such a buffer.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::{Backend, Device, ops};
+    ///
+    /// let device = Device::open(Backend::Soft)?;
+    /// let handle = device.driver().stream_create()?; // by another crate
+    /// // SAFETY: the stream is of this device's driver, and is destroyed last.
+    /// let stream = unsafe { device.stream_from_raw(handle) }?;
+    /// let a = device.array(&[3], &[1.0_f32, 2.0, 3.0])?;
+    /// let mut b = device.alloc_array(&[3])?;
+    /// ops::mul_into(2.0, &a, &mut b, &stream)?;
+    /// assert_eq!(b.to_vec()?, [2.0, 4.0, 6.0]);
+    /// drop((a, b, stream));
+    /// // SAFETY: nothing uses the stream any more.
+    /// unsafe { device.driver().stream_destroy(handle) }?;
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    ///
+    /// [`measure::time`]: crate::roofline::measure::time
+    pub unsafe fn stream_from_raw(&self, handle: StreamHandle) -> Result<Stream> {
+        // SAFETY: as the caller promises.
+        unsafe { Stream::of_another(self.context(), self.another(), handle, Box::new(())) }
+    }
+
+    /// The same, for a stream that lives as long as `owner`.
+    ///
+    /// # Safety
+    ///
+    /// - `handle` is a live stream of this device's driver, and stays live until `owner` is
+    ///   dropped.
+    #[cfg(feature = "cudarc")]
+    pub(crate) unsafe fn stream_of(&self, handle: StreamHandle, owner: Owner) -> Result<Stream> {
+        // SAFETY: as the caller promises.
+        unsafe { Stream::of_another(self.context(), self.another(), handle, owner) }
     }
 
     /// Makes a new event that is not recorded yet.

@@ -35,7 +35,7 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, CudaView, CudaViewMut, DeviceSlice};
+use cudarc::driver::{CudaContext, CudaStream, CudaView, CudaViewMut, DeviceSlice, DriverError};
 
 use crate::device::{Backend, Device};
 use crate::driver::{DriverKind, StreamHandle};
@@ -43,6 +43,7 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::ops;
+use crate::stream::Stream;
 
 impl Device {
     /// The GPU of a context of cudarc. Its memory and streams can be used with the functions of
@@ -56,6 +57,48 @@ impl Device {
         check_primary(context)?;
         // If the number is too large, no such device exists either, and opening it says so.
         Self::open(Backend::Cuda(u32::try_from(context.ordinal()).unwrap_or(u32::MAX)))
+    }
+}
+
+/// Makes a stream of cudarc usable where this crate takes its own: operations queue on it, and
+/// [`measure::time`](crate::roofline::measure::time) measures whatever cudarc launches there. The
+/// result keeps cudarc's stream alive.
+///
+/// # Errors
+///
+/// `InvalidArgument` where `device` is not the GPU of the stream's context, or that context is not
+/// the primary one; and what the driver failed with.
+///
+/// ```no_run
+/// use cudarc::driver::CudaContext;
+/// use warpstride::device::Device;
+/// use warpstride::interop;
+/// use warpstride::roofline::measure;
+///
+/// let context = CudaContext::new(0)?;
+/// let stream = context.new_stream()?;
+/// let bytes = 256 << 20; // a few times the L2
+/// let (source, mut result) = (stream.alloc_zeros::<u8>(bytes)?, stream.alloc_zeros::<u8>(bytes)?);
+///
+/// let device = Device::from_cudarc(&context)?; // once
+/// let ours = interop::cudarc::stream(&device, &stream)?;
+/// // Here a copy; a launch of your kernel is queued in the same place.
+/// let timing = measure::time(&device, &ours, 20, || Ok(stream.memcpy_dtod(&source, &mut result)?))?;
+/// println!("{:.0} GB/s", timing.gbps(2 * bytes as u64)); // read and written
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn stream(device: &Device, stream: &Arc<CudaStream>) -> Result<Stream> {
+    check_device(device, stream.context())?;
+    let handle = StreamHandle(stream.cu_stream() as usize as u64);
+    // SAFETY: the stream is of the device's context, as checked, and lives as long as this clone.
+    unsafe { device.stream_of(handle, Box::new(Arc::clone(stream))) }
+}
+
+/// An error of cudarc becomes one of kind `Driver`, so that `?` works in closures that queue its
+/// work.
+impl From<DriverError> for Error {
+    fn from(error: DriverError) -> Self {
+        Self::new(ErrorKind::Driver, format!("cudarc failed: {error}; synchronize the stream and try again"))
     }
 }
 

@@ -31,10 +31,14 @@ pub struct Config {
     /// slower. Racecheck takes at least 16 to 32 bytes for each place that is accessed; a place is
     /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
+    /// Whether to count the distinct bytes of global memory that the launch touches:
+    /// [`Report::footprint`](super::Report). That takes a bit of host memory for each byte of the
+    /// buffers and each of loads and stores, where they are accessed.
+    pub footprint: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { threads: 0, work_limit: DEFAULT_WORK, most_blocks: u64::MAX, checks: Checks::NONE }
+        Self { threads: 0, work_limit: DEFAULT_WORK, most_blocks: u64::MAX, checks: Checks::NONE, footprint: false }
     }
 }

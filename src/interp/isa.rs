@@ -570,6 +570,14 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     // The policy value is opaque. Accesses take it, but neither their values nor their counters
     // depend on it. The fraction, which PTX makes optional, is required here.
     CreatePolicy "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}{,.L2::evict_first,.L2::evict_unchanged}.b64" (f32) -> u64 = |_| 0;
+    // A copy becomes a read and a write: see `exec::copies`.
+    CopyRead    "read of cp.async"                              [CopyRead]  = copies::read;
+    CopyWrite   "cp.async.{ca,cg}.shared{cta}.global{,.L2::cache_hint}{,.L2::64B,.L2::128B,.L2::256B}" [Copy] = copies::issue;
+    CopyCommit  "cp.async.commit_group"                         [Nothing]   = copies::commit;
+    CopyWait    "cp.async.wait_group"                           [CopyWait]  = copies::wait_group;
+    CopyWaitAll "cp.async.wait_all"                             [Nothing]   = copies::wait_all;
+    LdMatrix    "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.shared{cta}.b16" [Matrix] = matrix::load;
+    LdColumns   "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.trans.shared{cta}.b16" [Matrix] = matrix::load_transposed;
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
@@ -688,6 +696,15 @@ pub(crate) enum Shape {
     Load,
     /// An address, registers; with a cache hint, a policy.
     Store,
+    /// An address in shared memory, one in global memory, bytes, and perhaps the bytes to read or a
+    /// predicate of the lanes that read none; with a cache hint, a policy.
+    Copy,
+    /// The part of a copy that reads.
+    CopyRead,
+    /// The number of the latest groups of copies that need not be complete.
+    CopyWait,
+    /// A register for each matrix, and the address of a row.
+    Matrix,
     /// A label.
     Branch,
     /// A register and a table of labels.
@@ -704,7 +721,7 @@ pub(crate) enum Shape {
     Trap,
     /// A number of nanoseconds to wait.
     Sleep,
-    /// None, and no effect.
+    /// None, and no effect on registers.
     Nothing,
     /// An address, and perhaps a number of bytes; no effect.
     Hint,

@@ -104,7 +104,7 @@ pub use config::{Config, DEFAULT_WORK};
 pub use mem::Memory;
 pub use module::{Kernel, Module};
 pub use parse::MAX_TEXT_BYTES;
-pub use report::{InstructionReport, LineReport, Report, WarpAccess};
+pub use report::{Footprint, InstructionReport, LineReport, Report, WarpAccess};
 pub use stop::Stop;
 
 use crate::launch_shape::LaunchShape;

@@ -50,8 +50,8 @@ pub(crate) const SLOTS: usize = 6;
 const STAGED: Cut = Cut { most_bytes: 64 << 20, lean: 1 };
 /// Tiles from file to file: many file systems take one write of a file at a time, and reads at
 /// once, so the runs of the result are longer. A square of floats has runs of 4 KiB, a page, and of
-/// 64 KiB. In a memory file system that is faster than a ratio of 4, and larger tiles are not faster
-/// (`benches/record`).
+/// 64 KiB. In a memory file system that is faster than a ratio of 4, and larger tiles are not
+/// faster (`benches/record`).
 const FILES: Cut = Cut { most_bytes: 64 << 20, lean: 16 };
 /// Tiles that copy engines fetch and bring in rows, which takes no page-locked memory besides the
 /// arrays.

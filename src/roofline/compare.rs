@@ -96,7 +96,7 @@ impl Change {
         let mut difference = None;
         let verdict = match (now, times, counters) {
             (None, ..) => Verdict::Gone,
-            (Some(now), ..) if !now.verified => Verdict::Wrong,
+            (Some(now), ..) if now.verified == Some(false) => Verdict::Wrong,
             (_, [Some(before), Some(now)], _) => Verdict::of_times([before, now]),
             (_, [None, None], [Some(before), Some(now)]) => {
                 difference = difference_of(&before, &now);

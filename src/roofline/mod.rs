@@ -5,6 +5,7 @@
 //! | [`measure`] | device time, cold buffers, clocks |
 //! | [`peak`] | the ceilings of a device, measured |
 //! | [`model`] | the time that counters predict |
+//! | `criterion` | device time for criterion's benches, with the feature `criterion` |
 //!
 //! `warpstride bench` writes what it measures as JSON, Markdown, CSV, SVG and HTML; its records and
 //! their exporters are not part of this interface.
@@ -12,6 +13,8 @@
 // Hidden modules are those of the command line's bench.
 #[doc(hidden)]
 pub mod compare;
+#[cfg(feature = "criterion")]
+pub mod criterion;
 #[doc(hidden)]
 #[cfg(feature = "export")]
 pub mod export;

@@ -27,11 +27,14 @@ pub enum Group {
     Axis,
     /// Casts, images, and rows by their indices.
     Conversion,
+    /// Kernels of anybody's.
+    Kernel,
 }
 
 impl Group {
     /// All, in the order of reports.
-    pub const ALL: [Self; 5] = [Self::Stream, Self::Permute, Self::Transpose, Self::Axis, Self::Conversion];
+    pub const ALL: [Self; 6] =
+        [Self::Stream, Self::Permute, Self::Transpose, Self::Axis, Self::Conversion, Self::Kernel];
 
     /// Its heading.
     pub fn title(self) -> &'static str {
@@ -41,6 +44,7 @@ impl Group {
             Self::Transpose => "Transposes",
             Self::Axis => "Axes",
             Self::Conversion => "Conversions",
+            Self::Kernel => "Kernels",
         }
     }
 }
@@ -56,8 +60,8 @@ pub struct Subject {
     /// The kernel that the caller chose for a transpose.
     #[cfg_attr(feature = "serde", serde(default))]
     pub variant: Option<String>,
-    /// Type of the result's elements.
-    pub dtype: DType,
+    /// Type of the result's elements; `None` for a kernel, whose arguments say what they are.
+    pub dtype: Option<DType>,
     /// Type of the source's elements, where it is another.
     #[cfg_attr(feature = "serde", serde(default))]
     pub from: Option<DType>,
@@ -72,6 +76,9 @@ pub struct Subject {
     /// The axis of the result whose indices have factors and offsets of their own.
     #[cfg_attr(feature = "serde", serde(default))]
     pub channels: Option<usize>,
+    /// How a kernel of anybody's is launched.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub launch: Option<KernelLaunch>,
     /// Bytes that the operation itself reads.
     pub read: u64,
     /// Bytes that it writes.
@@ -87,20 +94,27 @@ impl Subject {
             group,
             op: op.into(),
             variant: None,
-            dtype,
+            dtype: Some(dtype),
             from: None,
             shape: shape.into(),
             axes: None,
             step: None,
             channels: None,
+            launch: None,
             read,
             written,
             bytes: read.saturating_add(written),
         }
     }
 
+    /// Makes the launch of a kernel that reads and writes these bytes.
+    pub fn of_kernel(kernel: &str, launch: KernelLaunch, [read, written]: [u64; 2]) -> Self {
+        Self { dtype: None, launch: Some(launch), ..Self::new(Group::Kernel, kernel, DType::U8, &[], [read, written]) }
+    }
+
     /// Operation, type, shape and whatever else tells it from other operations: `permute u8
-    /// 64x56x56x256 by 0,3,1,2`.
+    /// 64x56x56x256 by 0,3,1,2`. A kernel's name has its arguments. It has no grid and no block, so
+    /// that launches of several shapes can be compared.
     pub fn name(&self) -> String {
         let listed = |numbers: &[usize], between: &str| {
             numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
@@ -108,12 +122,28 @@ impl Subject {
         let mut name = self.op.clone();
         name += &self.variant.as_ref().map_or(String::new(), |variant| format!(" {variant}"));
         name += &self.from.map_or(String::new(), |from| format!(" {from} to"));
-        name += &format!(" {} {}", self.dtype, listed(&self.shape, "x"));
+        name += &self.dtype.map_or(String::new(), |dtype| format!(" {dtype} {}", listed(&self.shape, "x")));
+        name +=
+            &self.launch.iter().flat_map(|launch| &launch.arguments).fold(String::new(), |all, one| all + " " + one);
         let preposition = if self.group == Group::Permute { "by" } else { "along" };
         name += &self.axes.as_ref().map_or(String::new(), |axes| format!(" {preposition} {}", listed(axes, ",")));
         name += &self.step.map_or(String::new(), |step| format!(" step {step}"));
         name + &self.channels.map_or(String::new(), |axis| format!(" channels {axis}"))
     }
+}
+
+/// How a kernel of anybody's is launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct KernelLaunch {
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// The arguments, as they are typed on the command line: `f32[1024]=iota`.
+    pub arguments: Vec<String>,
 }
 
 /// Milliseconds of the samples of an operation.
@@ -151,8 +181,9 @@ pub struct Record {
     pub subject: Subject,
     /// The kernel that did it; `None` where there was nothing to launch.
     pub kernel: Option<String>,
-    /// Whether the result was right; a wrong one is not timed.
-    pub verified: bool,
+    /// Whether the result was right; a wrong one is not timed. `None` where nobody knows the right
+    /// one.
+    pub verified: Option<bool>,
     /// Timed runs that the caller asked for.
     pub samples: usize,
     /// Its times; `None` on the software GPU, as everything down to `launch_us`.
@@ -191,12 +222,12 @@ pub struct Record {
 
 impl Record {
     /// A record without times and counters.
-    pub fn new(subject: Subject, kernel: Option<&str>, verified: bool) -> Self {
+    pub fn new(subject: Subject, kernel: Option<&str>, verified: impl Into<Option<bool>>) -> Self {
         Self {
             name: subject.name(),
             subject,
             kernel: kernel.map(Into::into),
-            verified,
+            verified: verified.into(),
             samples: 0,
             ms: None,
             gbps: None,
@@ -311,6 +342,10 @@ impl Record {
                 );
             }
             _ => {}
+        }
+        // A kernel may do more than access memory, so its accesses alone do not explain its time.
+        if reasons.is_empty() && self.subject.group == Group::Kernel {
+            return None;
         }
         if reasons.is_empty() {
             return Some("No sector is wasted and no bank is fought over: the memory's speed is the bound.".into());

@@ -14,8 +14,9 @@ use crate::driver::{DeviceInfo, DriverKind};
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE).
-    pub ptx: String,
+    /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE), or the file of a kernel
+    /// of anybody's; `None` where a compiler made it.
+    pub ptx: Option<String>,
     /// When it began, as RFC 3339.
     pub date: String,
     /// Version of this crate.
@@ -95,7 +96,7 @@ impl Run {
         let (peaks, ceilings_date) = ceilings.unzip();
         Self {
             schema: SCHEMA,
-            ptx: crate::ptx::PROVENANCE.into(),
+            ptx: Some(crate::ptx::PROVENANCE.into()),
             date,
             version: env!("CARGO_PKG_VERSION").into(),
             device: Machine::of(device),
@@ -127,7 +128,7 @@ impl Run {
 
     /// The names of the cases whose results were wrong.
     pub fn wrong(&self) -> Vec<String> {
-        let cases = self.cases.iter().filter(|case| !case.verified).map(|case| case.name.clone());
+        let cases = self.cases.iter().filter(|case| case.verified == Some(false)).map(|case| case.name.clone());
         let copies = self.transfers.iter().flat_map(Transfers::wrong);
         cases.chain(copies).chain(self.pipeline.iter().flat_map(Pipelines::wrong)).collect()
     }

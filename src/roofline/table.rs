@@ -27,7 +27,7 @@ pub const VARIANT: Column = Column { heading: "variant", cell: |record| record.s
 /// The columns behind the first. A column without a cell is left out; a new column is a line here.
 const COLUMNS: [Column; 19] = [
     Column { heading: "kernel", cell: |record| Some(record.kernel.clone().unwrap_or("-".into())) },
-    Column { heading: "verified", cell: |record| Some(if record.verified { "yes" } else { "NO" }.into()) },
+    Column { heading: "verified", cell: |record| Some(if record.verified? { "yes" } else { "NO" }.into()) },
     Column { heading: "ms", cell: |record| Some(format!("{:.4}", record.ms?.median)) },
     Column { heading: "p10", cell: |record| Some(format!("{:.4}", record.ms?.p10)) },
     Column { heading: "p90", cell: |record| Some(format!("{:.4}", record.ms?.p90)) },

@@ -11,6 +11,7 @@ mod graph;
 pub use event::Event;
 pub use graph::{Graph, Updated};
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,7 +57,12 @@ pub(crate) struct Inner {
     device: Option<Device>,
     /// Of a stream that was made for a capture.
     captured: Option<Captured>,
+    /// What keeps a stream of another owner alive, which destroys it; `None` for our own.
+    owner: Option<Owner>,
 }
+
+/// A value that keeps a stream alive; `()` where the caller does that.
+pub(crate) type Owner = Box<dyn Any + Send + Sync>;
 
 impl Stream {
     /// Makes a stream; `device` is a handle for its buffers alone.
@@ -77,8 +83,31 @@ impl Stream {
             let _ = unsafe { context.driver().stream_destroy(handle) };
             context.retire(passed);
         })?;
-        let inner = Inner { context: Arc::clone(context), handle, lane, passed, device, captured };
+        let inner = Inner { context: Arc::clone(context), handle, lane, passed, device, captured, owner: None };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Wraps a stream of another owner, which destroys it.
+    ///
+    /// # Safety
+    ///
+    /// - `handle` is a live stream of the context's driver.
+    /// - It stays live until `owner` is dropped, or as long as [`Device::stream_from_raw`] says.
+    pub(crate) unsafe fn of_another(
+        context: &Arc<Context>,
+        device: Device,
+        handle: StreamHandle,
+        owner: Owner,
+    ) -> Result<Self> {
+        let passed = context.ordering_event()?;
+        // SAFETY: the stream is live, and `Inner`'s drop closes the lane before the owner goes.
+        let opened = unsafe { context.allocator().open(handle) };
+        let lane = opened.inspect_err(|_| context.retire(passed))?;
+        let (context, device) = (Arc::clone(context), Some(device));
+        let inner = Inner { context, handle, lane, passed, device, captured: None, owner: Some(owner) };
+        let stream = Self { inner: Arc::new(inner) };
+        stream.context().enter(Arc::downgrade(&stream.inner));
+        Ok(stream)
     }
 
     /// Waits until all work queued on this stream has run.
@@ -179,6 +208,9 @@ impl Drop for Inner {
             let _ = unsafe { driver.stream_synchronize(self.handle) };
         }
         self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
+        if self.owner.is_some() {
+            return;
+        }
         // SAFETY: no other owner holds the handle, and it is not used again.
         let destroyed = unsafe { driver.stream_destroy(self.handle) };
         self.context.note_drop(destroyed, || "destroying a stream".into());

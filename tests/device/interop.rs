@@ -8,8 +8,9 @@ use warpstride::ErrorKind;
 #[cfg(feature = "interp")]
 use warpstride::device::Backend;
 use warpstride::device::Device;
-use warpstride::interop::cudarc::{copy_into, transpose_into};
+use warpstride::interop::cudarc::{copy_into, stream, transpose_into};
 use warpstride::layout::Layout;
+use warpstride::roofline::measure;
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -20,6 +21,7 @@ cases! {
     NvidiaGpu cudarc_waits_for_us_and_we_for_cudarc,
     NvidiaGpu what_is_not_of_the_streams_context_is_refused,
     NvidiaGpu what_does_not_lie_in_its_slice_is_refused,
+    NvidiaGpu cudarcs_work_is_timed_on_its_stream,
 }
 
 /// Opens a context of cudarc and a device on the setup's GPU.
@@ -70,6 +72,31 @@ fn cudarc_waits_for_us_and_we_for_cudarc(_setup: &Setup) {
             matrix = back;
         }
         assert!(streams[1].clone_dtoh(&matrix).unwrap() == elements, "round {round}");
+    }
+}
+
+fn cudarcs_work_is_timed_on_its_stream(_setup: &Setup) {
+    let (context, device) = open();
+    for theirs in [context.new_stream().unwrap(), context.default_stream()] {
+        let source = theirs.clone_htod(&[7_u8; 1000]).unwrap();
+        let mut result = theirs.alloc_zeros::<u8>(1000).unwrap();
+        let ours = stream(&device, &theirs).unwrap();
+        let mut queued = 0;
+        let timing = measure::time(&device, &ours, 20, || {
+            queued += 1;
+            Ok(theirs.memcpy_dtod(&source, &mut result)?)
+        })
+        .unwrap();
+        assert_eq!(timing.samples_ms().len(), 20);
+        assert!(queued >= 24 && timing.median_ms() > 0.0);
+        // The stream stays cudarc's.
+        drop(ours);
+        assert_eq!(theirs.clone_dtoh(&result).unwrap(), [7; 1000]);
+    }
+    #[cfg(feature = "interp")]
+    {
+        let error = stream(&Device::open(Backend::Soft).unwrap(), &context.default_stream()).unwrap_err();
+        assert!(error.to_string().contains("open it by Device::from_cudarc"), "{error}");
     }
 }
 

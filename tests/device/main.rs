@@ -55,6 +55,7 @@ mod random;
 mod semantics;
 mod small;
 mod stacked;
+mod staged;
 mod steady;
 mod streams;
 mod tiles;
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
         rows::cases(),
         small::cases(),
         stacked::cases(),
+        staged::cases(),
         times::cases(),
         wide::cases(),
         in_place::cases(),

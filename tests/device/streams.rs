@@ -1,7 +1,11 @@
 //! Order on one stream and between streams.
 
-use warpstride::ErrorKind;
+use std::sync::Arc;
+
+use warpstride::device::Device;
 use warpstride::driver::StreamHandle;
+use warpstride::roofline::measure;
+use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};
 use crate::program::Program;
@@ -12,7 +16,34 @@ cases! {
     Any a_diamond_of_streams_comes_together,
     Any work_of_a_destroyed_stream_still_runs,
     Any many_threads_may_call,
+    Any a_stream_of_another_owner_is_used_and_not_destroyed,
     SoftwareGpu("it looks at every handle that it is given") dead_and_foreign_streams_are_invalid_handles,
+}
+
+/// Operations, buffers and measurements take a stream that somebody else made and destroys.
+fn a_stream_of_another_owner_is_used_and_not_destroyed(setup: &Setup) {
+    let driver = &setup.driver;
+    let raw = driver.stream_create().unwrap();
+    let device = Device::with_driver(Arc::clone(driver)).unwrap();
+    for _ in 0..2 {
+        // SAFETY: the stream is of this driver, and is destroyed below, after its buffers.
+        let stream = unsafe { device.stream_from_raw(raw) }.unwrap();
+        assert_eq!(stream.handle(), raw);
+        let source = device.upload(&[7_u8; 100]).unwrap();
+        let mut middle = device.zeros::<u8>(100).unwrap();
+        ops::copy_into(source.view(&[100]).unwrap(), middle.view_mut(&[100]).unwrap(), &stream).unwrap();
+        let mut result = device.zeros::<u8>(100).unwrap();
+        let us =
+            measure::launch_us(&stream, || ops::copy_into(middle.view(&[100])?, result.view_mut(&[100])?, &stream));
+        assert!(us.unwrap() > 0.0);
+        assert_eq!(result.download().unwrap(), [7; 100]);
+    }
+    device.synchronize().unwrap();
+    drop(device);
+    // SAFETY: the stream is live, since nobody destroyed it, and nothing uses it.
+    unsafe { driver.stream_synchronize(raw) }.unwrap();
+    // SAFETY: as above.
+    unsafe { driver.stream_destroy(raw) }.unwrap();
 }
 
 fn work_on_one_stream_runs_in_order(setup: &Setup) {

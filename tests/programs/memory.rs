@@ -14,7 +14,8 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
     let caches = parts.iter().filter(|part| ["ca", "cg", "cs", "lu", "cv", "wb", "wt"].contains(part)).count();
     let evicts = parts.iter().filter(|part| part.starts_with("L1::")).count();
     let other_way = if parts[0] == "ld" { has(&["wb", "wt"]) } else { has(&["ca", "lu", "cv"]) };
-    bytes(opcode) <= 16
+    ["ld", "st"].contains(&parts[0])
+        && bytes(opcode) <= 16
         // What is loaded as a float and stored in part is not always the bits that were loaded,
         // seen in driver 580.
         && !(parts[0] == "ld" && has(&["f32", "f64"]))

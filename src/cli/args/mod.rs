@@ -29,7 +29,7 @@ pub(super) use pipeline::Pipeline;
 #[cfg(feature = "interp")]
 use run_ptx::extents;
 #[cfg(feature = "interp")]
-pub(super) use run_ptx::{Argument, By, Dump, Fill, Value};
+pub(super) use run_ptx::{Argument, By, Dump, Fill, Timed, Value};
 pub(super) use values::{Numbers, Random};
 use values::{bytes, model, shape};
 pub(super) use warpstride::layout::Axes;
@@ -399,6 +399,8 @@ pub(super) struct Launched {
     /// Draw the worst access of each instruction into an image; on the software GPU, as --report
     #[arg(long, value_name = "FILE.svg")]
     pub(super) draw: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) timed: Timed,
 }
 
 #[cfg(feature = "interp")]

@@ -4,8 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::Args;
 use half::{bf16, f16};
 use warpstride::element::DType;
+
+use super::values::{bytes, run_name};
 
 /// One `--arg`: what a kernel is given.
 #[derive(Debug, Clone)]
@@ -42,6 +45,30 @@ pub(in crate::cli) enum Fill {
 pub(in crate::cli) struct Dump {
     pub(in crate::cli) argument: usize,
     pub(in crate::cli) path: PathBuf,
+}
+
+/// The time of a launch, and the runs that it is kept in.
+#[derive(Args, Default)]
+pub(in crate::cli) struct Timed {
+    /// Time the launch on a GPU, each time with a cold L2 cache, and show GB/s beside a copy and
+    /// this GPU's ceilings. The software GPU counts the bytes first, each once if it is loaded and
+    /// once if it is stored; --limit bounds that
+    #[arg(long, conflicts_with = "checks")]
+    pub(in crate::cli) time: bool,
+    /// The bytes that the launch reads and writes, half of them each, instead of those that the
+    /// software GPU counts
+    #[arg(long, value_name = "N", requires = "time", value_parser = bytes)]
+    pub(in crate::cli) bytes: Option<usize>,
+    /// Timed launches, whose median is reported; 20 where it is left out
+    #[arg(long, value_name = "N", requires = "time", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(in crate::cli) samples: Option<u16>,
+    /// Keep the run under a name
+    #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
+    pub(in crate::cli) save: Option<String>,
+    /// Compare the run with a kept one of the same kernel and arguments: by times on a GPU, by
+    /// counters on the software GPU. The exit status is 1 where it is slower or has other counters
+    #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
+    pub(in crate::cli) compare: Option<String>,
 }
 
 /// What a row of a report is.

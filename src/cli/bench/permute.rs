@@ -100,6 +100,6 @@ impl Moved<'_> {
 }
 
 /// The yardstick.
-pub(super) fn copy<T: Element>(source: View<'_, T>, result: ViewMut<'_, T>) -> Result<(), Error> {
+pub(in crate::cli) fn copy<T: Element>(source: View<'_, T>, result: ViewMut<'_, T>) -> Result<(), Error> {
     ops::copy_into(source, result, source.device().default_stream())
 }

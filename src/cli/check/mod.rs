@@ -116,6 +116,7 @@ fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
         dumps: check.result.iter().map(|wanted| wanted.argument).collect(),
         checks: launch.checks.unwrap_or_default(),
         limit: launch.limit.unwrap_or(DEFAULT_WORK),
+        footprint: false,
     };
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
     Judge { path, check: &check, program: &program, kernel, device }.judge(outcome, expected.as_ref())

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use warpstride::layout::Axes;
+use warpstride::error::counted;
+use warpstride::layout::{Axes, MAX_RANK};
 
 /// What elements a result should have. Arguments are numbers from 0, of buffers as they are before
 /// the launch; where they are left out, they are the first buffers besides the result.
@@ -67,6 +68,10 @@ impl FromStr for Oracle {
             ["permute", shape, axes, ref source @ ..] => {
                 let shape =
                     extents(shape).ok_or_else(|| format!("`{text}` has no shape; write permute:4x10x3:0,2,1"))?;
+                if shape.len() > MAX_RANK {
+                    let axes = counted(shape.len(), "axis");
+                    return Err(format!("`{text}` has {axes}; use at most {MAX_RANK}"));
+                }
                 let axes: Axes = axes.parse().map_err(|wrong: warpstride::Error| wrong.to_string())?;
                 axes.of(&shape).map_err(|wrong| wrong.to_string())?;
                 Formula::Permute { shape, axes, source: one(text, source)? }

@@ -4,25 +4,63 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use warpstride::device::Device;
-use warpstride::driver::{Driver, ModuleHandle};
+use warpstride::driver::{Driver, FunctionHandle, ModuleHandle};
+use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
+use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
 
 use super::buffer::Buffer;
 use super::report::Outcome;
-use super::{Launch, parameters};
+use super::{Launch, ensure_room, parameters};
 
-/// A loaded module, until it is dropped.
+/// A kernel in its loaded module, until it is dropped.
 struct Loaded<'a> {
-    driver: &'a Arc<dyn Driver>,
+    launch: &'a Launch<'a>,
+    device: &'a Device,
     module: ModuleHandle,
+    function: FunctionHandle,
+}
+
+impl<'a> Loaded<'a> {
+    fn new(launch: &'a Launch<'a>, device: &'a Device) -> Result<Self> {
+        let driver = device.driver();
+        let module = driver.module_load(launch.text)?;
+        // SAFETY: the module is live.
+        let function =
+            unsafe { driver.function(module, launch.kernel.name()) }.inspect_err(|_| unload(driver, module))?;
+        Ok(Self { launch, device, module, function })
+    }
+
+    /// Queues a launch with these addresses of buffers on the default stream.
+    ///
+    /// What foreign PTX does is for whoever runs it to answer, as with any program: nothing could
+    /// check which addresses it makes.
+    ///
+    /// # Safety
+    ///
+    /// - The buffers live, and nothing else uses them, until the stream is synchronised. So does
+    ///   this module.
+    unsafe fn queue(&self, address: impl Fn(usize) -> u64) -> Result<(), Error> {
+        let params = parameters(self.launch.kernel, self.launch.arguments, address)?;
+        let stream = self.device.default_stream();
+        // SAFETY: module and stream are live, and `params` is laid out as the entry declares. Its
+        // addresses are those of buffers for which the caller answers; that the kernel stays within
+        // them is what its user answers for.
+        unsafe { self.device.driver().launch(self.function, &self.launch.shape, &params, stream.handle()) }
+    }
 }
 
 impl Drop for Loaded<'_> {
     fn drop(&mut self) {
-        // A failure has nobody to tell that could act upon it: the process ends soon.
-        // SAFETY: the module is live, and its functions are known to `timed` only, which has ended.
-        let _ = unsafe { self.driver.module_unload(self.module) };
+        unload(self.device.driver(), self.module);
     }
+}
+
+/// Unloads a module whose functions nobody uses any more.
+fn unload(driver: &Arc<dyn Driver>, module: ModuleHandle) {
+    // A failure has nobody to tell that could act upon it: the process ends soon.
+    // SAFETY: the module is live, and its functions are known to its owner only, which ends.
+    let _ = unsafe { driver.module_unload(module) };
 }
 
 impl Launch<'_> {
@@ -32,7 +70,7 @@ impl Launch<'_> {
         for buffer in buffers {
             places.push(place(device, buffer)?);
         }
-        let seconds = self.timed(device, &places)?;
+        let seconds = self.seconds(device, &places)?;
         let mut dumped = Vec::with_capacity(self.dumps.len());
         for &argument in &self.dumps {
             dumped.push(places[argument].as_ref().map_or(Ok(Vec::new()), DeviceBuffer::download)?);
@@ -42,27 +80,44 @@ impl Launch<'_> {
 
     /// Launches with these buffers as arguments and waits; returns the seconds that it took by the
     /// GPU's clock.
-    ///
-    /// What foreign PTX does is for whoever runs it to answer, as with any program: nothing could
-    /// check which addresses it makes.
-    fn timed(&self, device: &Device, places: &[Option<DeviceBuffer<u8>>]) -> Result<f64> {
-        let address = |position: usize| places[position].as_ref().map_or(0, DeviceBuffer::address);
-        let params = parameters(self.kernel, self.arguments, address)?;
-        let driver = device.driver();
-        let loaded = Loaded { driver, module: driver.module_load(self.text)? };
-        // SAFETY: the module is live until the end of this function.
-        let function = unsafe { driver.function(loaded.module, self.kernel.name()) }?;
+    fn seconds(&self, device: &Device, places: &[Option<DeviceBuffer<u8>>]) -> Result<f64> {
+        let loaded = Loaded::new(self, device)?;
         let stream = device.default_stream();
         let (start, end) = (device.event()?, device.event()?);
         stream.record(&start)?;
-        // SAFETY: module and stream are live, and `params` is laid out as the entry declares. Its
-        // addresses are those of buffers that are borrowed, and that nothing else uses, until the
-        // stream is synchronised below; that the kernel stays within them is what its user answers
-        // for.
-        unsafe { driver.launch(function, &self.shape, &params, stream.handle()) }?;
+        // SAFETY: the buffers are borrowed, and nothing else uses them, until the stream is
+        // synchronised below.
+        unsafe { loaded.queue(|position| places[position].as_ref().map_or(0, DeviceBuffer::address)) }?;
         stream.record(&end)?;
         stream.synchronize()?;
         Ok(f64::from(end.elapsed_ms_since(&start)?) / 1000.0)
+    }
+
+    /// Device times of it, each on a set of its buffers that a launch which touches `touched` bytes
+    /// of them does not find in the L2 cache.
+    pub(super) fn timing(
+        &self,
+        device: &Device,
+        buffers: Vec<Option<Buffer>>,
+        touched: u64,
+        samples: usize,
+    ) -> Result<Timing> {
+        let mut rotation = Rotation::new(device, &[usize::try_from(touched).unwrap_or(usize::MAX)]);
+        let set = buffers.iter().flatten().map(|buffer| Rotation::padded(buffer.bytes));
+        ensure_room(set.fold(0, usize::saturating_add), 1, &[(device, rotation.arrays(1))])?;
+        let mut places = Vec::with_capacity(buffers.len());
+        for buffer in buffers {
+            places.push(rotate(&rotation, buffer)?);
+        }
+        let loaded = Loaded::new(self, device)?;
+        let timing = measure::time(device, device.default_stream(), samples, || {
+            let set = rotation.advance();
+            // SAFETY: the buffers are used by these launches alone, one after the other, and live
+            // until the stream is synchronised below.
+            unsafe { loaded.queue(|position| places[position].as_ref().map_or(0, |place| place.address(set))) }
+        });
+        // Also where a launch failed, and those before it run.
+        device.default_stream().synchronize().and(timing).map_err(Into::into)
     }
 }
 
@@ -73,6 +128,20 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
     let mut place = device.alloc::<u8>(buffer.bytes)?;
     buffer.hand_to(|contents| place.upload_from(contents))?;
     Ok(Some(place))
+}
+
+/// An argument's buffer in each set of a rotation.
+fn rotate(rotation: &Rotation, buffer: Option<Buffer>) -> Result<Option<RotatingBuffer<u8>>> {
+    let Some(buffer) = buffer.filter(|buffer| buffer.bytes > 0) else { return Ok(None) };
+    let (mut place, bytes) = (None, buffer.bytes);
+    buffer.hand_to(|contents| {
+        place = Some(rotation.upload(contents)?);
+        Ok::<_, Error>(())
+    })?;
+    Ok(Some(match place {
+        Some(place) => place,
+        None => rotation.zeros(bytes)?,
+    }))
 }
 
 #[cfg(test)]
@@ -110,6 +179,7 @@ mod tests {
             dumps: vec![0, 1],
             checks: Checks::NONE,
             limit: warpstride::interp::DEFAULT_WORK,
+            footprint: false,
         };
         let buffers = || arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>().unwrap();
         let device = Device::open(Backend::Soft).unwrap();

@@ -10,23 +10,26 @@ mod lines;
 pub(super) mod report;
 mod soft;
 mod source;
+mod time;
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::{Error, counted};
-use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
+use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module, Stop};
 use warpstride::io::{Destination, npy};
 use warpstride::launch_shape::LaunchShape;
 
-use super::args::{Argument, Dump, Value};
+use super::args::{Argument, Dump, Value as Passed};
 use super::cuda_cpp::Taken;
 use super::output::Output;
 use super::{args, destination, ensure_room, failure, kernel_names, open, ptx_file, refuse, require};
 use buffer::Buffer;
 use report::Outcome;
+use time::Time;
 
 /// What is to be run, once it is known to go together.
 pub(super) struct Launch<'a> {
@@ -40,6 +43,15 @@ pub(super) struct Launch<'a> {
     pub(super) checks: Checks,
     /// The work after which it stops the launch.
     pub(super) limit: u64,
+    /// Whether it counts the bytes that the launch must move.
+    pub(super) footprint: bool,
+}
+
+impl Launch<'_> {
+    /// The arguments' buffers, whose contents are not made yet.
+    fn buffers(&self) -> Result<Vec<Option<Buffer>>> {
+        self.arguments.iter().map(Buffer::of).collect()
+    }
 }
 
 /// Where results go.
@@ -97,8 +109,7 @@ pub(super) fn launch(
     parameters(kernel, &args.arguments, |_| 0)?;
     arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
     report::note(args, kernel).iter().for_each(|note| output.note(note));
-    let buffers = args.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>()?;
-    let targets = targets(program.file, args, &buffers, output)?;
+    let time = Time::asked(program, args, kernel)?;
     let launch = Launch {
         text: program.ptx,
         kernel,
@@ -107,40 +118,62 @@ pub(super) fn launch(
         dumps: args.dumps.iter().map(|dump| dump.argument).collect(),
         checks: args.checks.unwrap_or_default(),
         limit: args.limit.unwrap_or(DEFAULT_WORK),
+        footprint: time.as_ref().is_some_and(Time::counts),
     };
+    let buffers = launch.buffers()?;
+    let targets = targets(program.file, args, &buffers, output)?;
 
     let device = open()?;
     ensure_counted(args, device.info())?;
     ensure_soft_options(args, device.info().kind)?;
+    time.as_ref().map_or(Ok(()), |time| time.check_device(&device))?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{name}`"))?;
     let progress = output.progress(1);
     progress.doing(&*name);
+    let counted = time.as_ref().map_or(Ok(None), |time| time.count(&launch, &device))?;
     let mut outcome = match device.info().kind {
         DriverKind::Soft => launch.on_soft(buffers, device.info().memory_bytes)?,
         DriverKind::Cuda => launch.on_gpu(buffers, &device)?,
     };
     if let Some(stop) = outcome.stopped.take() {
         drop(progress);
-        let found = report::findings_text(&stop.findings, stop.more_findings);
-        let mut document = report::stopped_json(program, args, kernel, &device, &stop);
-        let is_clean = stop.findings.is_empty();
-        let error = Error::from(stop).into();
-        if !is_clean {
-            document["error"] = failure(&error);
-            output.result(&found, document)?;
-        }
-        return Err(error);
+        let document = report::stopped_json(program, args, kernel, &device, &stop);
+        return stopped(stop, document, output);
     }
+    let counted = counted.as_ref().or(outcome.report.as_ref());
+    let measured = time.as_ref().map(|time| time.measure(&launch, counted, &device)).transpose()?;
     targets.write(&outcome)?;
     drop(progress);
     let (text, document) = (
         report::text(program, args, kernel, &device, &outcome),
         report::json(program, args, kernel, &device, &outcome),
     );
+    if let (Some(time), Some(measured)) = (time, measured) {
+        let title = report::title(args, kernel, &device);
+        return time.finish(measured, [&title, &text], document, &device, output);
+    }
     output.result(&text, document)?;
-    let findings = outcome.report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
+    ensure_nothing_found(&name, &outcome)
+}
+
+/// Prints what the checkers found before a launch stopped, and fails with the reason of the stop.
+fn stopped(stop: Stop, mut document: Value, output: &Output) -> Result<()> {
+    let found = report::findings_text(&stop.findings, stop.more_findings);
+    let is_clean = stop.findings.is_empty();
+    let error = Error::from(stop).into();
+    if !is_clean {
+        document["error"] = failure(&error);
+        output.result(&found, document)?;
+    }
+    Err(error)
+}
+
+/// Fails where the checkers found something.
+fn ensure_nothing_found(name: &str, outcome: &Outcome) -> Result<()> {
+    let report = outcome.report.as_ref();
+    let findings = report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
     require!(
         findings == 0,
         KernelFault,
@@ -159,7 +192,7 @@ fn ensure_soft_options(args: &args::Launched, kind: DriverKind) -> Result<()> {
          same names"
     );
     require!(
-        args.limit.is_none() || kind == DriverKind::Soft,
+        args.limit.is_none() || kind == DriverKind::Soft || args.timed.time && args.timed.bytes.is_none(),
         InvalidArgument,
         "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
     );
@@ -175,8 +208,8 @@ pub(super) fn parameters(
     let mut params = Args::new(kernel);
     for (position, argument) in arguments.iter().enumerate() {
         params = match &argument.value {
-            Value::Scalar { bytes, .. } => params.bytes(bytes),
-            Value::Buffer { .. } | Value::File(_) => params.value(address(position)),
+            Passed::Scalar { bytes, .. } => params.bytes(bytes),
+            Passed::Buffer { .. } | Passed::File(_) => params.value(address(position)),
         }
         .map_err(|error| error.while_doing(format_args!("--arg {argument}")))?;
     }

@@ -116,6 +116,13 @@ pub(in crate::cli) fn findings_text(findings: &[Finding], more: u64) -> String {
     if more > 0 { format!("{told}and {more} more\n") } else { told }
 }
 
+/// The kernel, the device and the launch.
+pub(super) fn title(args: &args::Launched, kernel: &Kernel, device: &Device) -> String {
+    let ([gx, gy, gz], [bx, by, bz]) = (args.grid, args.block);
+    let (kernel, device) = (kernel_names::short(kernel.name()), &device.info().name);
+    format!("{kernel} on {device}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
+}
+
 pub(super) fn text(
     program: &Program,
     args: &args::Launched,
@@ -123,12 +130,7 @@ pub(super) fn text(
     device: &Device,
     outcome: &Outcome,
 ) -> String {
-    let ([gx, gy, gz], [bx, by, bz], seconds) = (args.grid, args.block, outcome.seconds);
-    let name = &device.info().name;
-    let title = format!(
-        "{} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads",
-        kernel_names::short(kernel.name())
-    );
+    let (title, seconds) = (title(args, kernel, device), outcome.seconds);
     let Some(report) = &outcome.report else {
         return format!(
             "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",

@@ -15,6 +15,16 @@ use super::{Launch, parameters};
 impl Launch<'_> {
     /// Runs it in memory of at most `limit` bytes.
     pub(in crate::cli) fn on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
+        let outcome = self.silently_on_soft(buffers, limit)?;
+        let Outcome { report, stopped, .. } = &outcome;
+        let printed = report.as_ref().map(|report| &report.printed).or(stopped.as_ref().map(|stop| &stop.printed));
+        // What the kernel printed is a note; a closed standard error has no reader.
+        let _ = io::stderr().write_all(printed.map_or(&[], String::as_bytes));
+        Ok(outcome)
+    }
+
+    /// The same, without what the kernel prints.
+    pub(super) fn silently_on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
         // What cannot run is told of before buffers are made.
         let anywhere = parameters(self.kernel, self.arguments, |_| 0)?;
         interp::check_launch(self.kernel, &self.shape, &anywhere).map_err(|stop| Error::from(*stop))?;
@@ -25,16 +35,14 @@ impl Launch<'_> {
         }
         let params = parameters(self.kernel, self.arguments, |position| places[position].0)?;
         let begin = Instant::now();
-        let config = interp::Config { checks: self.checks, work_limit: self.limit, ..interp::Config::default() };
+        let (checks, work_limit, footprint) = (self.checks, self.limit, self.footprint);
+        let config = interp::Config { checks, work_limit, footprint, ..interp::Config::default() };
         let (report, stopped) = match interp::run(self.kernel, &self.shape, &params, &memory, &config) {
             Ok(report) => (Some(report), None),
             // What the checkers found before is to be told too.
             Err(stop) => (None, Some(*stop)),
         };
         let seconds = begin.elapsed().as_secs_f64();
-        let printed = report.as_ref().map(|report| &report.printed).or(stopped.as_ref().map(|stop| &stop.printed));
-        // What the kernel printed is a note; a closed standard error has no reader.
-        let _ = io::stderr().write_all(printed.map_or(&[], String::as_bytes));
         let mut dumped = Vec::with_capacity(self.dumps.len());
         for &argument in &self.dumps {
             let (address, bytes) = places[argument];

@@ -14,8 +14,8 @@ use super::warp::Warp;
 use super::{Context, Fault, observe};
 use crate::interp::check::{Checker, Checks, Finding, OfBlock, Who};
 use crate::interp::code::{Code, Preset, PresetValue};
-use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
+use crate::interp::mem::{Snapshot, Touched};
 use crate::interp::module::Inner;
 use crate::interp::reason::{Place, Reason, Waiting};
 use crate::interp::stop::Stop;
@@ -56,6 +56,8 @@ pub(super) struct Launch<'a> {
     pub(super) engine: Engine,
     pub(super) limit: u64,
     pub(super) checks: Checks,
+    /// The bytes that it touches, if they are counted.
+    pub(super) touched: Option<&'a Touched>,
 }
 
 /// The part of a launch that belongs to one host thread, whichever block it runs.
@@ -228,6 +230,7 @@ impl<'a> Worker<'a> {
                     warp: index as u32,
                     printed: &mut block.printed,
                     checker: self.checker.as_deref_mut(),
+                    touched: self.launch.touched,
                     limit: self.launch.limit,
                     left: self.launch.limit.saturating_sub(block.work.saturating_add(elsewhere)),
                 };

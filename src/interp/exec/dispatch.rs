@@ -95,7 +95,8 @@ macro_rules! engine {
         use crate::interp::code::{Ins, NEGATED};
         use crate::interp::exec::lanes::{map1, map2, map3, map4, pred1, pred2};
         use crate::interp::exec::warp::Warp;
-        use crate::interp::exec::{Context, Fault, Flow, atomic, barrier, call, control, exchange, memory};
+        use crate::interp::exec::{Context, Fault, Flow};
+        use crate::interp::exec::{atomic, barrier, call, control, copies, exchange, matrix, memory};
         use crate::interp::isa::Op;
         use crate::interp::mem::space;
         use crate::interp::modifiers::Modifiers;

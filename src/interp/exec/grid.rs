@@ -12,7 +12,7 @@ use crate::interp::mem::Memory;
 use crate::interp::module::Kernel;
 use crate::interp::parse::ast::Bounds;
 use crate::interp::reason::Reason;
-use crate::interp::report::Report;
+use crate::interp::report::{Footprint, Report};
 use crate::interp::stop::Stop;
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
@@ -20,6 +20,9 @@ use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_Y
 const MAX_BLOCK_Z: u32 = 64;
 /// Bytes that all begun blocks together may take on the host, unless a single one takes more.
 const BLOCKS_BYTES: u64 = 768 << 20;
+/// Why a launch whose footprint is counted cannot begin.
+const NO_FOOTPRINT: &str =
+    "the host has no memory to record the bytes that it touches, a quarter of its buffers' bytes; use smaller buffers";
 
 /// Runs a kernel; see [`crate::interp::run`].
 pub(crate) fn run(
@@ -44,6 +47,10 @@ fn run_on(
     let refuse = |error: crate::error::Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
     let variables = kernel.inner.source.variables.addresses(memory).map_err(refuse)?;
     let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
+    let touched = match config.footprint {
+        true => Some(global.untouched().ok_or_else(|| refusal(kernel.name(), Reason::Launch(NO_FOOTPRINT.into())))?),
+        false => None,
+    };
     let launch = Launch {
         kernel: &kernel.inner,
         code,
@@ -54,6 +61,7 @@ fn run_on(
         engine,
         limit: config.work_limit,
         checks: config.checks,
+        touched: touched.as_ref(),
     };
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
     if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
@@ -65,7 +73,9 @@ fn run_on(
     }
     // Checkers see one block at a time, in order; see `check`.
     let threads = if config.checks.is_empty() { config.threads } else { 1 };
-    run_blocks(&launch, Part { blocks, taken: blocks.min(config.most_blocks) }, threads)
+    let report = run_blocks(&launch, Part { blocks, taken: blocks.min(config.most_blocks) }, threads)?;
+    let footprint = touched.map(|touched| touched.counts()).map(|[read, written]| Footprint { read, written });
+    Ok(Report { footprint, ..report })
 }
 
 fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {
@@ -194,6 +204,7 @@ mod tests {
             engine: Engine::BASELINE,
             limit: 100,
             checks: Checks::NONE,
+            touched: None,
         };
         workers(1000, threads, BLOCKS_BYTES / launch.checked_bytes())
     }

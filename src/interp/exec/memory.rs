@@ -133,7 +133,7 @@ pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32
 }
 
 #[inline(always)]
-fn addresses(warp: &Warp, ins: &Ins, mask: u32) -> Addresses {
+pub(super) fn addresses(warp: &Warp, ins: &Ins, mask: u32) -> Addresses {
     let slot = usize::from(ins.d);
     let mut addresses = if ins.access.wide_address {
         let base = warp.registers.b64[slot];
@@ -148,7 +148,7 @@ fn addresses(warp: &Warp, ins: &Ins, mask: u32) -> Addresses {
 
 /// Gives each inactive lane the address of the active lane before it, or of the first active lane.
 #[inline(always)]
-fn lend(addresses: &mut Addresses, mask: u32) {
+pub(super) fn lend(addresses: &mut Addresses, mask: u32) {
     if mask == FULL {
         return;
     }
@@ -198,7 +198,14 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, a
 }
 
 #[inline(always)]
-fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
+pub(super) fn global<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    addresses: Addresses,
+    act: A,
+) -> Flow {
     let reads = act.kind(cx, ins) == AccessKind::Load;
     let fits = |live: &&Allocation| {
         all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes()) && (reads || !live.is_constant())
@@ -207,6 +214,7 @@ fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, ad
         return scattered(cx, warp, ins, mask, addresses, act, true);
     };
     observe::global(cx, warp, ins, mask, &addresses);
+    observe::touched(cx, warp, ins, mask, allocation, &addresses);
     let offsets = each(|lane| allocation.place(addresses[lane]));
     observe::check_global(cx, warp, ins, mask, allocation, &offsets);
     act.act(allocation, warp, ins, mask, &offsets);
@@ -215,7 +223,7 @@ fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, ad
 
 /// Whether `bytes` bytes at each address are aligned, and within `size` bytes from `base`.
 #[inline(always)]
-fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
+pub(super) fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
     let bytes = u64::from(bytes);
     let Some(last) = size.checked_sub(bytes) else { return false };
     let wrong = |address: u64| {
@@ -271,6 +279,9 @@ fn scattered<A: Action>(
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         lend(&mut offsets, lanes);
+        if counted {
+            observe::touched(cx, warp, ins, lanes, allocation, &addresses);
+        }
         observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
         act.act(allocation, warp, ins, lanes, &offsets);
         rest &= !lanes;
@@ -279,7 +290,7 @@ fn scattered<A: Action>(
 }
 
 #[inline(always)]
-fn shared<A: Action>(
+pub(super) fn shared<A: Action>(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
@@ -287,26 +298,35 @@ fn shared<A: Action>(
     mut offsets: Addresses,
     act: A,
 ) -> Flow {
-    let (memory, bytes) = (cx.shared, ins.access.bytes());
-    if !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        let bad = BadAccess {
-            access: act.kind(cx, ins),
-            space: Space::Shared,
-            bytes,
-            address: 0,
-            nearest: None,
-            space_bytes: memory.bytes(),
-        };
-        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
-            Ok(0) => return Flow::Next,
-            Ok(lanes) => mask = lanes,
-            Err(fault) => return Flow::Stop(fault),
-        }
+    let memory = cx.shared;
+    match within_shared(cx, warp, ins, mask, &mut offsets, act.kind(cx, ins)) {
+        Ok(0) => return Flow::Next,
+        Ok(lanes) => mask = lanes,
+        Err(fault) => return Flow::Stop(fault),
     }
     observe::shared(cx, warp, ins, mask, &offsets, act.kind(cx, ins));
     observe::check_shared(cx, warp, ins, mask, &offsets);
     act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
+}
+
+/// Finds the lanes of `mask` whose access lies within the block's shared memory, and lends the
+/// other lanes their offsets.
+#[inline(always)]
+pub(super) fn within_shared(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    offsets: &mut Addresses,
+    access: AccessKind,
+) -> Result<u32, Box<Fault>> {
+    let (space_bytes, bytes) = (cx.shared.bytes(), ins.access.bytes());
+    if all_fit(offsets, 0, space_bytes, bytes) {
+        return Ok(mask);
+    }
+    let bad = BadAccess { access, space: Space::Shared, bytes, address: 0, nearest: None, space_bytes };
+    beyond(cx, warp, ins, mask, offsets, bad)
 }
 
 fn local<A: Action>(

@@ -6,10 +6,12 @@ mod block;
 mod budget;
 mod call;
 mod control;
+mod copies;
 mod dispatch;
 mod exchange;
 pub(crate) mod grid;
 mod lanes;
+mod matrix;
 mod memory;
 mod observe;
 mod patterns;
@@ -23,8 +25,8 @@ mod warp;
 
 use super::check::Checker;
 use super::code::Code;
-use super::mem::Snapshot;
 use super::mem::cells::Scratch;
+use super::mem::{Snapshot, Touched};
 use super::reason::Reason;
 use tally::Tally;
 
@@ -44,6 +46,8 @@ struct Context<'a> {
     printed: &'a mut Vec<u8>,
     /// The checkers, if the launch has any.
     checker: Option<&'a mut Checker>,
+    /// The bytes that the launch has touched, if they are counted.
+    touched: Option<&'a Touched>,
     /// The work limit of the launch.
     limit: u64,
     /// The work left to the block, as if the blocks of its host thread were the only ones.

@@ -9,11 +9,14 @@ use super::warp::Warp;
 use crate::counters::SharedCounters;
 use crate::interp::check::{self, Checker};
 use crate::interp::code::{self, Code, Ins};
-use crate::interp::mem::Allocation;
+use crate::interp::mem::{Allocation, Touched};
 use crate::interp::model::atomics::{self, Cost, Update};
 use crate::interp::model::banks::{self, Wavefronts};
 use crate::interp::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
 use crate::interp::vocabulary::{AccessKind, FULL, LANES};
+
+/// The work of marking bytes that lie side by side as touched; lanes elsewhere take a quarter each.
+const MARKING_WORK: u64 = 2;
 
 /// Records the execution of an instruction that accesses memory by the lanes of `mask`: once,
 /// whatever spaces its addresses lead to.
@@ -43,6 +46,44 @@ pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addres
     tally.global.sectors += u64::from(touched);
     tally.ideal_sectors += u64::from(ideal);
     tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, ins, mask, addresses));
+}
+
+/// Records the bytes of an allocation that the lanes of `mask` access, if they are counted.
+#[inline(always)]
+pub(super) fn touched(
+    cx: &Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    allocation: &Allocation,
+    addresses: &Addresses,
+) {
+    if let Some(touched) = cx.touched {
+        let kind = cx.code.sites[ins.site as usize].kind;
+        warp.work += mark(touched, [kind.reads(), kind.writes()], ins.access.bytes(), mask, allocation, addresses);
+    }
+}
+
+/// Marks bytes as touched, and returns the work of that.
+#[cold]
+#[inline(never)]
+fn mark(
+    touched: &Touched,
+    done: [bool; 2],
+    bytes: u32,
+    mask: u32,
+    allocation: &Allocation,
+    addresses: &Addresses,
+) -> u64 {
+    let bytes = u64::from(bytes);
+    let side_by_side = mask == FULL && (1..LANES).all(|lane| addresses[lane] == addresses[lane - 1] + bytes);
+    if side_by_side {
+        touched.mark(allocation, done, addresses[0], LANES as u64 * bytes);
+        return MARKING_WORK;
+    }
+    let lanes = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
+    lanes.for_each(|lane| touched.mark(allocation, done, addresses[lane], bytes));
+    MARKING_WORK + u64::from(mask.count_ones()) / 4
 }
 
 /// Records an access to shared memory by the lanes of `mask`.

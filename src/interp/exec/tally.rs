@@ -179,6 +179,7 @@ impl Totals {
             warp_instructions: self.warp_instructions,
             thread_instructions: self.thread_instructions,
             printed: in_order(self.printed),
+            footprint: None,
             findings: Vec::new(),
             more_findings: 0,
             instructions,

@@ -9,6 +9,7 @@
 //! `settle` checks whether the parked lanes wait for each other.
 
 use super::barrier::{BARRIERS, Vote, Wait};
+use super::copies::Copies;
 use super::exchange::{self, Offer};
 use super::patterns::Patterns;
 use super::registers::Registers;
@@ -63,6 +64,8 @@ pub(super) struct Warp {
     pub(super) results: Vec<(u16, u32)>,
     /// For each barrier of the block, the lanes that have arrived without waiting.
     pub(super) arrived: [u32; BARRIERS],
+    /// Copies to shared memory that lanes have not waited for yet.
+    pub(super) copies: Copies,
     /// The number of looks at memory since one of them saw or made a change. Atomics count, and
     /// loads that may not be cached.
     polls: u32,
@@ -172,6 +175,7 @@ impl Warp {
             votes: 0,
             results: Vec::new(),
             arrived: [0; BARRIERS],
+            copies: Copies::default(),
             polls: 0,
             patience: PATIENCE,
             has_looked: false,
@@ -195,6 +199,7 @@ impl Warp {
         (self.votes, self.polls, self.waits, self.parted, self.arrived) = (0, 0, false, 0, [0; BARRIERS]);
         self.patience = PATIENCE;
         self.results.clear();
+        self.copies.clear();
         self.synced.clear();
         self.executed.fill(Executed::default());
         self.stack.clear();

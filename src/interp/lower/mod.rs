@@ -6,6 +6,7 @@
 //! kernel carries the reason, and its launch fails.
 
 mod atomics;
+mod copies;
 mod expand;
 mod functions;
 mod names;
@@ -317,6 +318,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 self.exchange(form, kind, opcode, operands)
             }
             Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
+            Shape::Copy => self.copy(form.op, opcode, operands),
             _ => Ok(vec![self.shaped(form, opcode, operands)?]),
         }
     }
@@ -334,6 +336,8 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Arrive => self.barrier(form.op, operands),
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
+            Shape::CopyWait => self.copy_wait(form.op, operands),
+            Shape::Matrix => self.matrix(form.op, opcode, operands),
             Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing if !operands.is_empty() => {
                 Err("it takes no operands".to_owned())
             }
@@ -503,8 +507,8 @@ fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<(File, u16)>) ->
 /// The effect of an instruction on memory.
 fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
-        Shape::Load => Some(AccessKind::Load),
-        Shape::Store => Some(AccessKind::Store),
+        Shape::Load | Shape::CopyRead | Shape::Matrix => Some(AccessKind::Load),
+        Shape::Store | Shape::Copy => Some(AccessKind::Store),
         Shape::Atomic(_) => Some(AccessKind::Atomic),
         _ => None,
     }

@@ -189,7 +189,11 @@ impl<'t> Lowering<'_, 't> {
 
     /// The operands of an access without its cache policy, which is present if the opcode has a
     /// hint.
-    fn without_policy<'o>(&mut self, opcode: &str, operands: &'o [Operand<'t>]) -> Result<&'o [Operand<'t>], Refusal> {
+    pub(super) fn without_policy<'o>(
+        &mut self,
+        opcode: &str,
+        operands: &'o [Operand<'t>],
+    ) -> Result<&'o [Operand<'t>], Refusal> {
         match operands {
             [others @ .., policy] if opcode.contains(".L2::cache_hint") => {
                 self.source(policy, Kind::B64).map(|_| others)
@@ -246,8 +250,13 @@ impl<'t> Lowering<'_, 't> {
     }
 
     pub(super) fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft, Refusal> {
+        self.addressed_as(op, operand, access(opcode)?)
+    }
+
+    /// An access to an address, and what it moves.
+    pub(super) fn addressed_as(&mut self, op: Op, operand: &Operand<'t>, access: Access) -> Result<Draft, Refusal> {
         let Operand::Address { base, offset } = *operand else { return Err("its address has no brackets".to_owned()) };
-        let mut draft = Draft { access: access(opcode)?, ..Draft::new(op) };
+        let mut draft = Draft { access, ..Draft::new(op) };
         let binding = base.map(|name| self.names.resolve(name)).transpose()?;
         let slot = match binding {
             Some(Binding::Register(file @ (File::B32 | File::B64), slot)) => {

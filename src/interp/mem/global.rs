@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
+use super::touched::Touched;
 use crate::error::{Error, ErrorKind, Result, counted};
 
 pub(super) const ADDRESS_BITS: u32 = 40;
@@ -281,6 +282,16 @@ impl Memory {
     }
 }
 
+impl Touched {
+    /// Marks `bytes` bytes at an address in `allocation` as loaded, as stored, or as both.
+    #[inline]
+    pub(crate) fn mark(&self, allocation: &Allocation, done: [bool; 2], address: u64, bytes: u64) {
+        if let Some(number) = number_of(allocation.base()) {
+            self.add(number, done, address.wrapping_sub(allocation.base()), bytes);
+        }
+    }
+}
+
 impl State {
     /// The number of the next allocation: a fresh one, or after many allocations that of one freed
     /// long ago.
@@ -329,6 +340,15 @@ impl Snapshot {
     /// Whether all writes to an allocation are known: every launch since its creation was followed.
     pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
         allocation.born() == self.unseen
+    }
+
+    /// Makes a record of the bytes that a launch touches; `None` if the host has too little memory.
+    pub(crate) fn untouched(&self) -> Option<Touched> {
+        let bytes = |slot: &Slot| match slot {
+            Slot::Live(live) => live.bytes(),
+            Slot::Freed { .. } => 0,
+        };
+        Touched::none(self.slots.iter().map(bytes))
     }
 
     fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {

@@ -32,11 +32,28 @@ pub struct Report {
     /// reached them. Loads of parameters are left out if the instruction contains their address:
     /// the hardware reads those from its constant cache.
     pub instructions: Vec<InstructionReport>,
+    /// The bytes of global memory that the launch touched; `None` unless
+    /// [`Config::footprint`](super::Config) asks for them.
+    pub footprint: Option<Footprint>,
     /// The findings of the checkers, block by block, at most the first
     /// [`MAX_FINDINGS`](super::check::MAX_FINDINGS); see [`Config::checks`](super::Config).
     pub findings: Vec<Finding>,
     /// The number of further findings, up to four million.
     pub more_findings: u64,
+}
+
+/// The bytes of global memory that a launch cannot avoid to move: each byte counts once if it is
+/// loaded and once if it is stored, however often that happens. Atomics load and store.
+///
+/// A cache may serve a second load of a byte, so the sectors that [`Counters`] counts may hold more
+/// bytes. GB/s by a footprint is what benchmarks of memory call effective bandwidth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Footprint {
+    /// Distinct bytes that were loaded.
+    pub read: u64,
+    /// Distinct bytes that were stored.
+    pub written: u64,
 }
 
 /// The report of one instruction that accesses memory.

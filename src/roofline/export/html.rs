@@ -43,7 +43,7 @@ pub fn page(run: &Run) -> Result<String> {
             }
             body {
                 h1 { (title) }
-                p.note { (run.heading()) br; "kernels: " (run.ptx) }
+                p.note { (run.heading()) @if let Some(ptx) = &run.ptx { br; "kernels: " (ptx) } }
                 @if let Some(clocks) = run.clocks {
                     p.note {
                         "Clocks at the end: multiprocessors " (clocks.sm_mhz) " of " (clocks.sm_max_mhz) " MHz, memory "

@@ -13,5 +13,5 @@ pub mod svg;
 pub mod text;
 
 /// Stands where times would stand of a GPU.
-const NO_TIMES: &str =
+pub const NO_TIMES: &str =
     "No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";

@@ -56,6 +56,7 @@ pub fn charts(run: &Run) -> Result<Vec<Chart>> {
         (Group::Transpose, "transposes", "transposes-sectors"),
         (Group::Axis, "axes", "axes-sectors"),
         (Group::Conversion, "conversions", "conversions-sectors"),
+        (Group::Kernel, "kernels", "kernels-sectors"),
     ] {
         let speeds: Vec<Bar> = run.group(group).filter_map(Bar::speed).collect();
         if !speeds.is_empty() {
@@ -147,7 +148,7 @@ fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
     if let Some(nominal) = peaks.nominal {
         line(&mut chart, [(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1), 0, "nominal")?;
     }
-    for (group, colour) in Group::ALL.into_iter().zip([READ, WRITE, GREY, PURPLE, OCHRE]) {
+    for (group, colour) in Group::ALL.into_iter().zip([READ, WRITE, GREY, PURPLE, OCHRE, BLACK]) {
         let of_group = points.iter().filter(|point| point.2 == group);
         let dot = colour.mix(0.6).filled();
         let series = chart.draw_series(of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, dot)));

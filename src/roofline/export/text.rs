@@ -66,11 +66,18 @@ fn transfers(transfers: &Transfers) -> String {
 pub fn record(run: &Run, record: &Record) -> String {
     let subject = &record.subject;
     let from = subject.from.map_or(String::new(), |from| format!("{from} to "));
+    let dtype = subject.dtype.map_or(String::new(), |dtype| dtype.to_string());
     let axes = subject.axes.as_ref().map_or(String::new(), |axes| format!(", axes {axes:?}"));
-    let (op, shape, dtype, device) = (&subject.op, &subject.shape, subject.dtype, &run.device.name);
+    let (op, shape, device) = (&subject.op, &subject.shape, &run.device.name);
     let kernel = record.kernel.as_deref().unwrap_or("nothing to launch");
-    let verified = if record.verified { "verified" } else { "WRONG" };
-    let mut text = format!("{op} {shape:?} {from}{dtype}{axes} on {device}\n{kernel}, {verified}\n");
+    let verified = if record.verified == Some(false) { "WRONG" } else { "verified" };
+    let text = format!("{op} {shape:?} {from}{dtype}{axes} on {device}\n{kernel}, {verified}\n");
+    text + &figures(run, record)
+}
+
+/// What was timed and counted of a record, in some lines.
+pub fn figures(run: &Run, record: &Record) -> String {
+    let mut text = String::new();
     if let Some(ms) = record.ms {
         text += &times(run, record, ms);
     }

@@ -343,6 +343,10 @@ fn what_is_wrong_in_a_file_is_named_with_its_line_and_key() {
         ("arg = 0, oracle = \"transpose:4x9:0\"", &["the shape has 36 elements", "has 32"]),
         ("arg = 0, oracle = \"permute:4x8:0,2\"", &["`result.oracle`: "]),
         ("arg = 0, oracle = \"permute:18446744073709551615x2:0,1\"", &["has no shape"]),
+        (
+            "arg = 0, oracle = \"permute:1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16\"",
+            &["has 17 axes; use at most 16"],
+        ),
         ("arg = 0, oracle = \"fill:x\"", &["the oracle `fill:x`: u32 does not have the value `x`"]),
         ("arg = 0, oracle = \"sum:0\"", &["it has 1 element of u32, and argument 0 has 32"]),
     ] {

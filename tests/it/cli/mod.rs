@@ -11,6 +11,8 @@ mod compare;
 mod cuda_cpp;
 #[cfg(feature = "interp")]
 mod failures;
+#[cfg(all(unix, feature = "interp"))]
+mod front_ends;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
 mod npy_headers;
@@ -31,6 +33,8 @@ mod run_cu;
 mod run_ptx;
 #[cfg(feature = "interp")]
 mod run_ptx_lines;
+#[cfg(feature = "interp")]
+mod run_ptx_time;
 mod report;
 #[cfg(feature = "interp")]
 mod streamed;

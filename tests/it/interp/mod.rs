@@ -2,6 +2,7 @@
 
 mod barriers;
 mod check;
+mod copies;
 mod cuda;
 mod determinism;
 mod divergence;

@@ -1,7 +1,7 @@
 //! The report of single instructions: executions, active lanes, and the worst access.
 
 use warpstride::interp::stop::AccessKind;
-use warpstride::interp::{Config, Memory, Module, run};
+use warpstride::interp::{Config, Footprint, Memory, Module, run};
 
 use super::{launch, shape};
 
@@ -56,6 +56,55 @@ fn the_worst_access_is_the_first_of_the_worst_for_any_number_of_threads() {
 
         assert_eq!((never.executions, never.active_lanes(), &never.worst_global), (0, None, &None));
     }
+}
+
+#[test]
+fn a_footprint_holds_each_byte_once_for_loads_and_once_for_stores() {
+    let module = Module::parse(TURNS).expect("it parses");
+    let kernel = module.kernel("turns").expect("it is there");
+    for threads in [1, 3, 8] {
+        let memory = Memory::new(1 << 20);
+        let data = memory.alloc(1 << 12).expect("it fits");
+        let counted = |footprint| {
+            let config = Config { threads, footprint, ..Config::default() };
+            run(kernel, &shape(5, 64), &data.to_le_bytes(), &memory, &config).expect("it runs")
+        };
+        // 32 words side by side; 28 more at multiples of 32 bytes, and 24 more at multiples of 128.
+        let report = counted(true);
+        assert_eq!(report.footprint, Some(Footprint { read: 4 * (32 + 28 + 24), written: 4 }));
+        let without = counted(false);
+        assert_eq!((without.footprint, without.counters), (None, report.counters));
+    }
+}
+
+/// Even lanes access one allocation, and odd lanes another one.
+#[test]
+fn a_footprint_spans_allocations_and_atomics_count_on_both_sides() {
+    let text = "
+        .version 7.0 .target sm_80 .address_size 64
+        .const .align 4 .u32 constant = 7;
+        .visible .entry k(.param .u64 even, .param .u64 odd) {
+            .reg .pred %p; .reg .b32 %r<5>; .reg .b64 %rd<5>; .reg .f32 %f<5>;
+            ld.param.u64 %rd1, [even]; ld.param.u64 %rd2, [odd];
+            mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; setp.eq.u32 %p, %r2, 1;
+            selp.b64 %rd1, %rd2, %rd1, %p; mad.wide.u32 %rd3, %r1, 16, %rd1;
+            ld.const.u32 %r4, [constant];
+            ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd3];
+            atom.global.add.u32 %r3, [%rd1], 1;
+            @%p red.global.add.u32 [%rd1+1024], 1;
+            @!%p st.global.u8 [%rd1+3], %r1;
+            ret;
+        }";
+    let module = Module::parse(text).expect("it parses");
+    let kernel = module.kernel("k").expect("it is there");
+    let memory = Memory::new(1 << 20);
+    let [even, odd] = [memory.alloc(2048).expect("it fits"), memory.alloc(2048).expect("it fits")];
+    let params = [even.to_le_bytes(), odd.to_le_bytes()].concat();
+    let config = Config { footprint: true, ..Config::default() };
+    let report = run(kernel, &shape(2, 32), &params, &memory, &config).expect("it runs");
+    // 512 bytes of vectors, which hold the first word of the even ones; the other words are the
+    // atomic's in the odd ones, and the reduction's.
+    assert_eq!(report.footprint, Some(Footprint { read: 512 + 4 + 4, written: 4 + 4 + 4 }));
 }
 
 #[test]

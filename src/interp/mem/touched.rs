@@ -1,0 +1,66 @@
+//! Records which bytes a launch loads and stores, with two bits for each byte of its allocations.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::written::words;
+
+/// A bit for each byte of an allocation. The host provides memory only for the parts that are
+/// accessed.
+type Bits = Box<[AtomicU64]>;
+
+/// The bytes of each allocation that a launch has touched. Any number of threads may mark bytes.
+#[derive(Debug)]
+pub(crate) struct Touched {
+    /// Loaded and stored bytes, by the number of the allocation; empty for a freed one.
+    allocations: Vec<[Bits; 2]>,
+}
+
+impl Touched {
+    /// Makes the record for allocations of these sizes; `None` if the host has too little memory.
+    pub(super) fn none(sizes: impl Iterator<Item = u64>) -> Option<Self> {
+        let allocations = sizes.map(|bytes| Some([zeroed(bytes)?, zeroed(bytes)?])).collect::<Option<_>>()?;
+        Some(Self { allocations })
+    }
+
+    /// Marks `bytes` bytes at `offset` in an allocation as loaded, as stored, or as both; they are
+    /// in bounds.
+    pub(super) fn add(&self, allocation: usize, [loaded, stored]: [bool; 2], offset: u64, bytes: u64) {
+        let [loads, stores] = &self.allocations[allocation];
+        for bits in [(loads, loaded), (stores, stored)].into_iter().filter(|(_, done)| *done).map(|(bits, _)| bits) {
+            for (word, mask) in words(offset, bytes) {
+                if bits[word].load(Relaxed) & mask != mask {
+                    bits[word].fetch_or(mask, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// The number of bytes that were loaded, and of those that were stored.
+    pub(crate) fn counts(&self) -> [u64; 2] {
+        let count = |side: usize| {
+            let words = self.allocations.iter().flat_map(|sides| &sides[side]);
+            words.map(|word| u64::from(word.load(Relaxed).count_ones())).sum()
+        };
+        [count(0), count(1)]
+    }
+}
+
+fn zeroed(bytes: u64) -> Option<Bits> {
+    bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(64)).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_counts_once_a_side() {
+        let touched = Touched::none([300, 0, 64].into_iter()).unwrap();
+        touched.add(0, [true, false], 60, 70);
+        touched.add(0, [true, false], 100, 100);
+        touched.add(0, [false, true], 0, 300);
+        touched.add(2, [true, true], 8, 8);
+        touched.add(2, [true, true], 8, 8);
+        assert_eq!(touched.counts(), [140 + 8, 300 + 8]);
+    }
+}

@@ -1,0 +1,176 @@
+//! `run-ptx --time`: the bytes that a launch must move, and the run that is kept and compared. No
+//! test asserts a time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Run, command, warpstride};
+
+/// `near` reads words side by side and writes them, and each thread reads the first word twice
+/// more. `far` reads and writes words that are a sector apart.
+const PTX: &str = "
+    .version 7.0
+    .target sm_80
+    .address_size 64
+    .visible .entry near(.param .u64 cells) {
+        .reg .b32 %r<4>; .reg .b64 %rd<3>;
+        ld.param.u64 %rd1, [cells]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, %rd1;
+        ld.global.u32 %r2, [%rd2]; ld.global.u32 %r3, [%rd1]; add.u32 %r2, %r2, %r3;
+        ld.global.u32 %r3, [%rd1]; add.u32 %r2, %r2, %r3;
+        st.global.u32 [%rd2], %r2;
+        ret;
+    }
+    .visible .entry far(.param .u64 cells) {
+        .reg .b32 %r<4>; .reg .b64 %rd<3>;
+        ld.param.u64 %rd1, [cells]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 32, %rd1;
+        ld.global.u32 %r2, [%rd2];
+        st.global.u32 [%rd2], %r2;
+        ret;
+    }
+    .visible .entry nothing() { ret; }
+    .visible .entry endless(.param .u64 cells) { again: bra again; }";
+
+/// A folder with the PTX, where runs are kept too.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        fs::write(folder.path().join("k.ptx"), PTX).expect("writing the PTX");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs a kernel in one block on the software GPU, or on the device that `more` names.
+    fn run(&self, entry: &str, block: &str, more: &[&str]) -> Run {
+        let mut run = command(["run-ptx".as_ref(), self.path("k.ptx").as_os_str()]);
+        run.args(["--entry", entry, "--grid", "1", "--block", block]).args(more);
+        if !more.contains(&"--device") {
+            run.args(["--device", "soft"]);
+        }
+        // Runs are kept in the cache, wherever the system has it.
+        for variable in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
+            run.env(variable, self.0.path());
+        }
+        let output = run.output().expect("the binary starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    fn timed(&self, entry: &str, block: &str, more: &[&str]) -> Run {
+        self.run(entry, block, &[&["--arg", "u32[1024]=iota", "--time"], more].concat())
+    }
+
+    fn write(&self, document: &Value) -> PathBuf {
+        let file = self.path("run.json");
+        fs::write(&file, document.to_string()).expect("writing the run");
+        file
+    }
+}
+
+fn report(file: &Path, more: &[&str]) -> Run {
+    let mut words = vec!["report".into(), file.to_str().expect("a plain path").to_owned()];
+    words.extend(more.iter().map(ToString::to_string));
+    warpstride(words)
+}
+
+#[test]
+fn each_byte_counts_once_a_side_and_no_speed_is_told() {
+    let folder = Folder::new();
+    let document = folder.timed("near", "64", &["--json"]).succeeded().json();
+    assert_eq!([&document["read"], &document["written"], &document["bytes"]], [256, 256, 512]);
+    assert_eq!((&document["samples"], &document["verified"]), (&20.into(), &Value::Null));
+    for member in ["ms", "gbps", "fraction_of_copy", "fraction_of_ceiling"] {
+        assert_eq!(document.get(member), Some(&Value::Null), "{member}");
+    }
+    // What a launch without --time has is there too.
+    assert_eq!(
+        (&document["kernel"], &document["entry"], &document["block"]),
+        (&"near".into(), &"near".into(), &json!([64, 1, 1]))
+    );
+    assert!(document["thread_instructions"].is_u64() && document["counters"]["global_load"]["sectors"].is_u64());
+    // A word of each sector is not the sector.
+    let far = folder.timed("far", "64", &["--json", "--samples", "7"]).succeeded().json();
+    assert_eq!([&far["read"], &far["written"], &far["samples"]], [256, 256, 7]);
+    let given = folder.timed("near", "64", &["--json", "--bytes", "1001"]).succeeded().json();
+    assert_eq!([&given["read"], &given["written"], &given["bytes"]], [501, 500, 1001]);
+
+    let text = folder.timed("near", "64", &[]).succeeded().stdout;
+    assert!(text.contains("256 bytes read and 256 written, each counted once"), "{text}");
+    assert!(text.contains("global load"), "{text}");
+    assert_eq!(text.matches("GB/s").count(), 1, "{text}");
+    assert!(text.contains("No GB/s: the software GPU"), "{text}");
+}
+
+#[test]
+fn a_run_is_drawn_kept_and_compared_by_its_counters() {
+    let folder = Folder::new();
+    let document = folder.timed("near", "64", &["--json", "--save", "a-run"]).succeeded().json();
+    let file = folder.write(&document);
+    let table = report(&file, &[]).succeeded().stdout;
+    assert!(table.contains("Kernels") && table.contains("near u32[1024]=iota"), "{table}");
+    let page = folder.path("page.html");
+    report(&file, &["--html", page.to_str().expect("a plain path")]).succeeded();
+    let page = fs::read_to_string(page).expect("the page");
+    assert!(page.contains("Kernels") && page.contains("near u32[1024]=iota"), "{page}");
+
+    folder.timed("near", "64", &["--compare", "a-run"]).succeeded();
+    // Another block, of the same kernel with the same arguments.
+    let other = folder.timed("near", "96", &["--compare", "a-run"]);
+    assert_eq!(other.code, Some(1));
+    assert!(other.stdout.contains("global_store.sectors 12, was 8"), "{}", other.stdout);
+    folder.timed("far", "64", &["--compare", "a-run"]).failed(&["no case `far u32[1024]=iota` to compare with"]);
+    folder.timed("near", "64", &["--compare", "nothing"]).failed(&["no run is kept as nothing", "--save nothing"]);
+}
+
+#[test]
+fn a_run_with_times_is_drawn_beside_the_ceilings() {
+    let folder = Folder::new();
+    let mut document = folder.timed("near", "64", &["--json"]).succeeded().json();
+    let times = json!({
+        "ms": { "median": 1.0, "p10": 0.9, "p25": 0.95, "p75": 1.05, "p90": 1.1 }, "gbps": 700.0, "copy_gbps": 800.0,
+        "fraction_of_copy": 0.875, "fraction_of_ceiling": 0.75, "fraction_of_nominal": 0.7, "gapless": true, "discarded": 0,
+    });
+    document.as_object_mut().expect("a document").extend(times.as_object().expect("members").clone());
+    let file = folder.write(&document);
+    let text = report(&file, &[]).succeeded().stdout;
+    for part in ["1.0000", "700.0", "87.5 %", "75.0 %"] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    let charts = folder.path("charts");
+    report(&file, &["--svg", charts.to_str().expect("a plain path")]).succeeded();
+    let chart = fs::read_to_string(charts.join("kernels.svg")).expect("a chart");
+    assert!(chart.contains("near u32[1024]=iota") && chart.contains("75.0"), "{chart}");
+}
+
+#[test]
+fn what_does_not_go_with_a_time_is_refused() {
+    let folder = Folder::new();
+    let misused = |more: &[&str], part: &str| {
+        let run = folder.run("near", "64", &[&["--arg", "u32[1024]=iota"], more].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{more:?}: {}", run.stderr);
+        assert!(run.stderr.contains(part), "{part:?} is not in {}", run.stderr);
+    };
+    misused(&["--time", "--bytes", "0"], "whole number of bytes from 1");
+    misused(&["--time", "--bytes=-1"], "--bytes");
+    misused(&["--time", "--samples", "0"], "--samples");
+    misused(&["--time", "--check", "all"], "--check");
+    for option in [["--bytes", "5"], ["--samples", "5"], ["--save", "x"], ["--compare", "x"]] {
+        misused(&option, "--time");
+    }
+    for name in ["../x", "a/b", "", "a b"] {
+        misused(&["--time", "--save", name], "a run's name has");
+        misused(&["--time", "--compare", name], "a run's name has");
+    }
+    // A launch that does not end on the software GPU is stopped there as ever.
+    folder.timed("endless", "64", &["--limit", "1000"]).failed(&["endless", "--limit"]);
+    // No bytes are no bandwidth, which the software GPU has none of anyway.
+    let document = folder.run("nothing", "1", &["--time", "--json"]).succeeded().json();
+    assert_eq!(document["bytes"], 0);
+}
