@@ -1,7 +1,7 @@
 //! Draws accesses as SVG: the rows of the text drawing, in colours.
 //!
 //! Each drawing brings its own background, light or dark as the reader's system asks, so that it is
-//! legible on any page.
+//! legible on any page. It says in words what it shows, for readers who do not see it.
 
 use std::fmt::{self, Write};
 
@@ -34,9 +34,16 @@ const STYLE: &str = "\
 .ws .row{stroke:#2b3340}.ws .moved{fill:#465266}.ws .crowd{fill:#4b2421}}\
 .ws .lane{fill:#fff;font-size:11px}.ws .half{font-size:8px}";
 
-/// An unfinished drawing: its elements so far, and the height at which the next one goes.
+/// What every drawing shows.
+const SUBJECT: &str = "Memory accesses of a warp";
+
+/// An unfinished drawing.
 struct Canvas {
+    /// Its elements so far.
     body: String,
+    /// Sentences that say what they show.
+    words: Vec<String>,
+    /// The height at which the next one goes.
     y: f64,
 }
 
@@ -44,7 +51,7 @@ impl Report {
     /// Draws the worst accesses of all instructions, in the order of the PTX: accesses to global
     /// memory as lines and sectors, accesses to shared memory as banks.
     pub fn to_svg(&self) -> String {
-        let mut canvas = Canvas { body: String::new(), y: 10.0 };
+        let mut canvas = Canvas::new();
         for instruction in &self.instructions {
             for access in [&instruction.worst_global, &instruction.worst_shared].into_iter().flatten() {
                 // Writing to a string cannot fail.
@@ -60,7 +67,7 @@ impl WarpAccess {
     /// Draws the 32 addresses as a self-contained SVG image. It shows the content of
     /// [`WarpAccess::draw`] byte by byte.
     pub fn to_svg(&self) -> String {
-        let mut canvas = Canvas { body: String::new(), y: 10.0 };
+        let mut canvas = Canvas::new();
         // Writing to a string cannot fail.
         let _ = canvas.access(self);
         canvas.finish()
@@ -68,11 +75,17 @@ impl WarpAccess {
 }
 
 impl Canvas {
+    fn new() -> Self {
+        Self { body: String::new(), words: Vec::new(), y: 10.0 }
+    }
+
     fn finish(self) -> String {
-        let (body, height) = (self.body, self.y + MARGIN);
+        let Self { body, words, y } = self;
+        let (words, height) = (escaped(&words.join(" ")), y + MARGIN);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ws\" width=\"{WIDTH}\" height=\"{height}\" \
-             viewBox=\"0 0 {WIDTH} {height}\">\n<style>{STYLE}</style>\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ws\" role=\"img\" width=\"{WIDTH}\" height=\"{height}\" \
+             viewBox=\"0 0 {WIDTH} {height}\">\n<title>{SUBJECT}</title>\n<desc>{words}</desc>\n\
+             <style>{STYLE}</style>\n\
              <rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\" rx=\"8\"/>\n{body}</svg>\n"
         )
     }
@@ -84,10 +97,13 @@ impl Canvas {
     }
 
     fn instruction(&mut self, instruction: &InstructionReport) -> fmt::Result {
-        self.line("title", &instruction.title())
+        let title = title(instruction);
+        self.words.push(format!("{title}."));
+        self.line("title", &title)
     }
 
     fn access(&mut self, access: &WarpAccess) -> fmt::Result {
+        self.words.extend([access.heading(), access.cost()].map(|words| format!("{words}.")));
         self.line("", &access.heading())?;
         self.line("", &access.cost())?;
         match access.space {
@@ -199,6 +215,14 @@ impl Canvas {
     fn label(&mut self, class: &str, x: f64, text: &str) -> fmt::Result {
         writeln!(self.body, "<text class=\"{class}\" x=\"{x}\" y=\"{}\">{text}</text>", self.y)
     }
+}
+
+/// The title with the source's name alone: the reader of an image may be on another machine, which
+/// does not have its folders.
+fn title(instruction: &InstructionReport) -> String {
+    let title = instruction.title();
+    let folders = instruction.source.as_ref().and_then(|source| source.rfind(['/', '\\'])).map_or(0, |end| end + 1);
+    title[folders..].into()
 }
 
 fn sector_x(sector: usize) -> f64 {

@@ -22,7 +22,7 @@ const BYTES: u32 = 1 << 15;
 /// memory if the instruction says so, else global.
 fn access(instruction: &str, offsets: [u32; 32]) -> Report {
     let text = format!(
-        ".version 7.0 .target sm_80 .address_size 64 .file 1 \"a<b>&'c'.cu\"
+        ".version 7.0 .target sm_80 .address_size 64 .file 1 \"/folder/a<b>&'c'.cu\"
         .visible .entry gather(.param .u64 offsets, .param .u64 buffer) {{
             .reg .pred %p; .reg .b16 %h<2>; .reg .b32 %r<6>; .reg .f32 %f<5>; .reg .f64 %d<3>; .reg .b64 %rd<6>;
             .shared .align 16 .b8 tile[{BYTES}];
@@ -128,6 +128,26 @@ fn an_image_of_a_report_has_every_access_and_escapes_what_it_quotes() {
         titles[1].starts_with("a<b>&'c'.cu:7 (PTX line ") && titles[1].ends_with("): @%p st.shared.f32 [%r4], %f1"),
         "{titles:?}"
     );
+}
+
+#[test]
+fn an_image_says_what_it_shows() {
+    let report = access("st.global.f32 [A], %f1", std::array::from_fn(|lane| lane as u32 * 512));
+    let child = |image: &str, name: &str| {
+        let image = Document::parse(image).expect("it is XML");
+        assert_eq!(image.root_element().attribute("role"), Some("img"));
+        let child = image.root_element().children().find(|node| node.has_tag_name(name));
+        child.and_then(|node| node.text()).expect("a text").to_owned()
+    };
+    let (instruction, access) = accessed(&report);
+    let drawing = access.draw();
+    let [heading, cost] = [0, 1].map(|line| drawing.lines().nth(line).expect("two lines"));
+    let said = format!("{heading}. {cost}.");
+    assert_eq!(child(&access.to_svg(), "title"), "Memory accesses of a warp");
+    assert_eq!(child(&access.to_svg(), "desc"), said);
+    let all = child(&report.to_svg(), "desc");
+    let title = instruction.title();
+    assert!(all.ends_with(&format!("{}. {said}", title.strip_prefix("/folder/").expect("the file's folder"))), "{all}");
 }
 
 /// The largest number in the row with this name, summed over the groups of lanes.
