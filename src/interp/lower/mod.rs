@@ -93,9 +93,9 @@ impl Source {
             Ok::<_, Error>(Tree { module, symbols })
         })?;
         let mut files = BTreeMap::new();
-        for &(number, name) in &parsed.borrow_dependent().module.files {
+        for (number, name) in &parsed.borrow_dependent().module.files {
             // Whoever shows a name shows it on a line, and perhaps on a terminal.
-            files.entry(number).or_insert_with(|| name.replace(char::is_control, "·"));
+            files.entry(*number).or_insert_with(|| name.replace(char::is_control, "·"));
         }
         let listing = Listing { text, files };
         Ok(Self { parsed, listing, variables })
