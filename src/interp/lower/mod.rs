@@ -227,7 +227,9 @@ impl<'m, 't> Lowering<'m, 't> {
         let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
         self.scope(&entry.body);
+        let end = self.code.instructions.len();
         self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
+        self.code.instructions[end].first = true;
         self.finish_part(0).map_err(at_entry)?;
         self.code.local_bytes = self.names.frame_bytes();
         self.reachable()?;
@@ -269,6 +271,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if self.code.instructions.len() >= MAX_INSTRUCTIONS {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
+        let first = self.code.instructions.len();
         let operands = instruction.operands.as_deref();
         let operands = operands.ok_or("its operands have a form that the software GPU does not support")?;
         let guard = match instruction.guard {
@@ -279,6 +282,9 @@ impl<'m, 't> Lowering<'m, 't> {
         let guard = self.lasting(guard, &drafts, instruction.span)?;
         for draft in std::mem::take(&mut self.prelude).into_iter().chain(drafts) {
             self.emit(draft, guard, instruction.span);
+        }
+        if let Some(first) = self.code.instructions.get_mut(first) {
+            first.first = true;
         }
         Ok(())
     }
@@ -411,7 +417,7 @@ impl<'m, 't> Lowering<'m, 't> {
             self.code.sites.push(Site { kind, update: Update::default(), pc });
         }
         let work = isa::FORMS[op as usize].work(access);
-        self.code.instructions.push(Ins { op, guard, d, s, access, imm, site, work });
+        self.code.instructions.push(Ins { op, guard, d, s, access, imm, site, work, first: false });
         self.code.origins.push(Origin { span, source: self.source });
     }
 
