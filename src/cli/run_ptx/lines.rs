@@ -71,16 +71,16 @@ const BESIDE_SOURCE: [Column; 8] = [
 ];
 
 fn is_global(line: &LineReport) -> bool {
-    line.counters.global().instructions > 0
+    line.counters.global().requests > 0
 }
 
 fn is_shared(line: &LineReport) -> bool {
-    line.counters.shared().instructions > 0
+    line.counters.shared().wavefronts > 0
 }
 
 fn both_ways(line: &LineReport) -> Option<&Counters> {
     let counters = &line.counters;
-    (counters.global_load.instructions > 0 && counters.global_store.instructions > 0).then_some(counters)
+    (counters.global_load.requests > 0 && counters.global_store.requests > 0).then_some(counters)
 }
 
 fn sectors_over_ideal(line: &LineReport) -> Option<f64> {
