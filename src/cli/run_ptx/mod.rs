@@ -84,7 +84,7 @@ pub(super) struct Program<'a> {
 
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
     require!(
-        args.file.extension().is_none_or(|extension| extension != "cu"),
+        !ptx_file::is_cuda_cpp(&args.file),
         InvalidArgument,
         "{} is CUDA C++; run it with run-cu, which compiles it",
         args.file.display()
