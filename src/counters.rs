@@ -54,8 +54,9 @@ pub struct Counters {
     pub ideal: Ideal,
 }
 
-/// The fewest sectors, or wavefronts, that hold the bytes that the lanes asked for, summed over the
-/// accesses of each kind. [`over_ideal`] compares the sectors or wavefronts taken with them.
+/// The sectors, or wavefronts, that the active lanes' bytes would fill side by side, and never more
+/// than were taken, summed over the accesses of each kind. [`over_ideal`] compares the sectors or
+/// wavefronts taken with them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ideal {

@@ -127,7 +127,7 @@ pub(super) fn text(report: &Report, main: &str) -> String {
     let mut text = String::new();
     if !lines.is_empty() {
         text += &format!("\nLine by line, {}\n{}\n", shown(main), table(&lines, main));
-        text += "/ideal: against the fewest sectors or wavefronts that hold the bytes that the lanes ask for\n";
+        text += "/ideal: against the sectors or wavefronts that lanes x bytes fill, or those taken if they are fewer\n";
     }
     if !rest.is_empty() && !lines.is_empty() {
         text += "\nInstructions without a line\n";

@@ -39,7 +39,7 @@ pub(super) struct Measured {
     /// Bytes read and written.
     bytes: [u64; 2],
     counters: Option<Counters>,
-    /// On a GPU: the times, and GB/s of a copy of as many bytes.
+    /// On a GPU: the times, and GB/s of a copy of the same number of bytes.
     timing: Option<(Timing, Option<f64>)>,
 }
 
