@@ -6,9 +6,9 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GlobalCounters {
-    /// Warp instructions executed with at least one active lane.
+    /// Warp instructions executed with at least one active lane. `cp.async` is none of them.
     pub instructions: u64,
-    /// Requests to the L1 cache: one for each such instruction.
+    /// Requests to the L1 cache: one for each such instruction, and one for each `cp.async`.
     pub requests: u64,
     /// Distinct 32-byte sectors touched, summed over the requests. For atomics and reductions, a
     /// sector counts as often as the largest number of lanes that update one address in it.
@@ -19,7 +19,7 @@ pub struct GlobalCounters {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SharedCounters {
-    /// Warp instructions executed with at least one active lane.
+    /// Warp instructions executed with at least one active lane. `ldmatrix` is none of them.
     pub instructions: u64,
     /// Passes through the 32 banks that the instructions took.
     pub wavefronts: u64,
@@ -54,8 +54,9 @@ pub struct Counters {
     pub ideal: Ideal,
 }
 
-/// The fewest sectors, or wavefronts, that hold the bytes that the lanes asked for, summed over the
-/// accesses of each kind. [`over_ideal`] compares the sectors or wavefronts taken with them.
+/// The sectors, or wavefronts, that the active lanes' bytes would fill side by side, and never more
+/// than were taken, summed over the accesses of each kind. [`over_ideal`] compares the sectors or
+/// wavefronts taken with them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ideal {

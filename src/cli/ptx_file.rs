@@ -1,4 +1,4 @@
-//! PTX from files.
+//! PTX from files, and the names of files that hold it or CUDA C++.
 
 use std::path::Path;
 
@@ -12,4 +12,18 @@ pub(super) fn read(path: &Path) -> Result<String> {
     let bytes = input::read(path, MAX_TEXT_BYTES, "PTX")?;
     String::from_utf8(bytes)
         .with_context(|| format!("cannot read {}: check the path, and that it is PTX as text", path.display()))
+}
+
+/// Whether a file's name says that it holds CUDA C++.
+pub(super) fn is_cuda_cpp(path: &Path) -> bool {
+    ends_in(path, "cu")
+}
+
+/// Whether a file's name says that it holds PTX.
+pub(super) fn is_ptx(path: &Path) -> bool {
+    ends_in(path, "ptx")
+}
+
+fn ends_in(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }

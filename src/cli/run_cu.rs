@@ -5,15 +5,11 @@ use warpstride::device::Backend;
 
 use super::output::Output;
 use super::run_ptx::{self, Program};
-use super::{args, cuda_cpp, open, require};
+use super::{args, cuda_cpp, open, ptx_file, require};
 
 pub(super) fn run(args: &args::RunCu, backend: Backend, output: &Output) -> Result<()> {
     let file = args.file.display();
-    require!(
-        args.file.extension().is_none_or(|extension| extension != "ptx"),
-        InvalidArgument,
-        "{file} is PTX; run it with run-ptx"
-    );
+    require!(!ptx_file::is_ptx(&args.file), InvalidArgument, "{file} is PTX; run it with run-ptx");
     let device = open(backend, output)?;
     let compiled = cuda_cpp::compile(&args.file, args.compiler, cuda_cpp::architecture(device.info()))?;
     output.note(format!("{} compiles {file}", compiled.compiler));

@@ -294,8 +294,9 @@ impl Device {
     ///
     /// - `handle` is a live stream of this device's driver: on CUDA, a stream of the GPU's primary
     ///   context, which may be the default one, 0.
-    /// - It stays live as long as a clone of the result, a buffer that was allocated on it, or a
-    ///   view of such a buffer.
+    /// - It stays live as long as a clone of the result; a buffer that was allocated on it, or used
+    ///   on it and on no stream since then; a view of such a buffer; or a graph that was recorded
+    ///   or launched on it.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {
@@ -309,6 +310,7 @@ impl Device {
     /// let mut b = device.alloc_array(&[3])?;
     /// ops::mul_into(2.0, &a, &mut b, &stream)?;
     /// assert_eq!(b.to_vec()?, [2.0, 4.0, 6.0]);
+    /// // The stream was the last one to use `a` and `b`.
     /// drop((a, b, stream));
     /// // SAFETY: nothing uses the stream any more.
     /// unsafe { device.driver().stream_destroy(handle) }?;

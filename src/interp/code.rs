@@ -47,6 +47,9 @@ pub(crate) struct Ins {
     pub(crate) site: u32,
     /// The work of executing it, without the part that depends on more than the instruction.
     pub(crate) work: u16,
+    /// Whether an instruction of the PTX begins with it. An instruction of several steps counts
+    /// once.
+    pub(crate) first: bool,
 }
 
 /// The data that an access moves for each lane.

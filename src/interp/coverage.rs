@@ -205,9 +205,10 @@ fn collect<'a, 't>(body: &'a [Statement<'t>], instructions: &mut Vec<&'a Instruc
 }
 
 fn refused(instruction: &Instruction, kernel: &Kernel) -> Option<Refused> {
-    let same = |span: &super::parse::ast::Span| span.start == instruction.span.start;
-    let (span, reason) = kernel.inner.lowered().refusals.iter().find(|(span, _)| same(span))?;
-    Some(Refused { line: span.line, instruction: kernel.inner.source.listing.line(*span), reason: reason.clone() })
+    let refusals = &kernel.inner.lowered().refusals;
+    let refusal = refusals.iter().find(|refusal| refusal.span.start == instruction.span.start)?;
+    let (span, reason) = (refusal.span, refusal.why.clone());
+    Some(Refused { line: span.line, instruction: kernel.inner.source.listing.line(span), reason })
 }
 
 #[cfg(test)]

@@ -114,6 +114,11 @@ pub enum Reason {
         /// The number of targets.
         targets: u32,
     },
+    /// A warp has more copies by `cp.async` under way than the software GPU keeps.
+    TooManyCopies {
+        /// The most that it keeps.
+        limit: u32,
+    },
     /// The launch itself is impossible.
     Launch(String),
     /// The kernel uses something that the software GPU does not support.
@@ -266,6 +271,11 @@ impl fmt::Display for Reason {
             Reason::BranchIndex { index, targets } => {
                 write!(f, "branches to target {index} of a table of {targets}; check the index")
             }
+            Reason::TooManyCopies { limit } => write!(
+                f,
+                "begins another copy while {limit} copies of its warp are under way, the most that the software GPU \
+                 keeps; wait for earlier ones first"
+            ),
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => error.fmt(f),
         }

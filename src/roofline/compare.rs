@@ -82,7 +82,8 @@ pub struct Change {
     pub verdict: Verdict,
     /// The [doubt](Record::doubt) that leaves it undecided.
     pub doubt: Option<&'static str>,
-    /// The counters that differ, of a case that has no times: `global_store.sectors 128, was 1024`.
+    /// The counters and bytes that differ, of a case that has no times: `global_store.sectors 128,
+    /// was 1024`.
     pub difference: Option<String>,
 }
 
@@ -98,8 +99,8 @@ impl Change {
             (None, ..) => Verdict::Gone,
             (Some(now), ..) if now.verified == Some(false) => Verdict::Wrong,
             (_, [Some(before), Some(now)], _) => Verdict::of_times([before, now]),
-            (_, [None, None], [Some(before), Some(now)]) => {
-                difference = difference_of(&before, &now);
+            (Some(now), [None, None], [Some(_), Some(_)]) => {
+                difference = before.and_then(|before| difference_of(before, now));
                 if difference.is_some() { Verdict::Different } else { Verdict::Same }
             }
             _ => Verdict::Undecided,
@@ -110,10 +111,16 @@ impl Change {
     }
 }
 
-/// The counters that differ, each with both values; `None` where none does.
-fn difference_of(before: &Counters, now: &Counters) -> Option<String> {
-    let differences: Vec<String> = figures(before)
-        .zip(figures(now))
+/// The counters and bytes that differ, each with both values; `None` where none does.
+fn difference_of(before: &Record, now: &Record) -> Option<String> {
+    let all = |record: &Record| {
+        let bytes = [("read", record.subject.read), ("written", record.subject.written)];
+        let bytes = bytes.map(|(name, bytes)| (name.to_owned(), bytes));
+        record.counters.as_ref().into_iter().flat_map(figures).chain(bytes).collect::<Vec<_>>()
+    };
+    let differences: Vec<String> = all(before)
+        .into_iter()
+        .zip(all(now))
         .filter(|((_, before), (_, now))| before != now)
         .map(|((name, before), (_, now))| format!("{name} {now}, was {before}"))
         .collect();
@@ -237,5 +244,9 @@ mod tests {
         assert_eq!(change.verdict, Verdict::Different);
         assert_eq!(change.difference.as_deref(), Some("global_store.sectors 17, was 16"));
         assert_eq!(verdict(&Record { counters: None, ..counted(16) }, &counted(16)), Verdict::Undecided);
+        let mut fewer = counted(16);
+        fewer.subject.read += 64;
+        let change = Change::of(Some(&fewer), Some(&counted(16))).expect("a case");
+        assert!(change.difference.is_some_and(|difference| difference.starts_with("read ")));
     }
 }

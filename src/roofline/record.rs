@@ -27,7 +27,7 @@ pub enum Group {
     Axis,
     /// Casts, images, and rows by their indices.
     Conversion,
-    /// Kernels of anybody's.
+    /// Kernels of users.
     Kernel,
 }
 
@@ -76,7 +76,7 @@ pub struct Subject {
     /// The axis of the result whose indices have factors and offsets of their own.
     #[cfg_attr(feature = "serde", serde(default))]
     pub channels: Option<usize>,
-    /// How a kernel of anybody's is launched.
+    /// How a user's kernel is launched.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub launch: Option<KernelLaunch>,
     /// Bytes that the operation itself reads.
@@ -132,7 +132,7 @@ impl Subject {
     }
 }
 
-/// How a kernel of anybody's is launched.
+/// How a user's kernel is launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct KernelLaunch {
@@ -181,8 +181,8 @@ pub struct Record {
     pub subject: Subject,
     /// The kernel that did it; `None` where there was nothing to launch.
     pub kernel: Option<String>,
-    /// Whether the result was right; a wrong one is not timed. `None` where nobody knows the right
-    /// one.
+    /// Whether the result was right; a wrong one is not timed. `None` where no right
+    /// one is known.
     pub verified: Option<bool>,
     /// Timed runs that the caller asked for.
     pub samples: usize,
@@ -211,7 +211,7 @@ pub struct Record {
     pub samples_ms: Option<Vec<f64>>,
     /// Microseconds from launch to launch, for small arrays.
     pub launch_us: Option<f64>,
-    /// The memory accesses of one run, where somebody counted.
+    /// The memory accesses of one run, where they were counted.
     pub counters: Option<Counters>,
     /// The shape that was counted, where the counters are those of fewer elements, multiplied by
     /// how many more there are.

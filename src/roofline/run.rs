@@ -14,8 +14,8 @@ use crate::driver::{DeviceInfo, DriverKind};
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE), or the file of a kernel
-    /// of anybody's; `None` where a compiler made it.
+    /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE), or the file of a user's
+    /// kernel; `None` where a compiler made it.
     pub ptx: Option<String>,
     /// When it began, as RFC 3339.
     pub date: String,

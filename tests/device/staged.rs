@@ -14,7 +14,7 @@ cases! {
 /// Words that a lane stores, in the order of the kernel.
 const WORDS: usize = 4 + 4 + 4 + 1 + 2 * (1 + 2 + 4);
 
-/// Each lane copies its 16 bytes of the input with `.cg`, with a size of as many bytes as its
+/// Each lane copies its 16 bytes of the input with `.cg`, with a size in bytes of its
 /// number, and with an ignored source in the even lanes; then it loads matrices.
 fn kernel() -> String {
     let mut body = String::new();

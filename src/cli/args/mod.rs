@@ -359,7 +359,7 @@ pub(super) enum Compiler {
     Clang,
 }
 
-/// A launch of a kernel of anybody's, and what is wanted of it.
+/// A launch of a user's kernel, and what is wanted of it.
 #[cfg(feature = "interp")]
 #[derive(Args, Default)]
 pub(super) struct Launched {

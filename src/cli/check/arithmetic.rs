@@ -69,9 +69,18 @@ numbers! {
         Operation::Mul => x * y,
         Operation::Axpy => factor.mul_add(x, y),
     };
-    // In double precision, which holds the product of two halves exactly.
-    f16: |operation, factor, x, y| f16::from_f64(f64::compute(operation, factor.into(), x.into(), y.into()));
-    bf16: |operation, factor, x, y| bf16::from_f64(f64::compute(operation, factor.into(), x.into(), y.into()));
+    f16: |operation, factor, x, y| f16::from_f32(of_halves(operation, factor.into(), x.into(), y.into()));
+    bf16: |operation, factor, x, y| bf16::from_f32(of_halves(operation, factor.into(), x.into(), y.into()));
+}
+
+/// The result of an operation on halves, to be rounded to a half. Double precision holds the
+/// product of two of them exactly.
+fn of_halves(operation: Operation, factor: f64, x: f64, y: f64) -> f32 {
+    number::odd(match operation {
+        Operation::Add => number::odd_sum(x, y),
+        Operation::Mul => x * y,
+        Operation::Axpy => number::odd_sum(factor * x, y),
+    })
 }
 
 macro_rules! by_number {
@@ -139,4 +148,22 @@ pub(super) fn sum(from: DType, source: &[u8], to: DType, result: &mut [u8]) -> R
     let sum = elements.fold(0_i128, |sum, element| sum.wrapping_add(number::integer(from, element)));
     result.copy_from_slice(&sum.to_le_bytes()[..to.width()]);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_products_of_halves_are_rounded_once() {
+        let [factor, x] = [1.020_507_8, 0.000_478_506_1].map(f16::from_f32);
+        assert_eq!(f16::compute(Operation::Axpy, factor, x, f16::ONE).to_f32(), 1.000_976_6);
+        let [factor, tiny] = [136.0, 2.0_f32.powi(-60)].map(bf16::from_f32);
+        assert_eq!(bf16::compute(Operation::Axpy, factor, factor, tiny).to_f32(), 18560.0);
+        assert_eq!(bf16::compute(Operation::Axpy, factor, factor, -tiny).to_f32(), 18432.0);
+        assert_eq!(bf16::compute(Operation::Axpy, factor, -factor, -tiny).to_f32(), -18560.0);
+        let middle = bf16::from_f32(1.0 / 256.0);
+        assert_eq!(bf16::compute(Operation::Add, factor, bf16::ONE, middle).to_f32(), 1.0);
+        assert!(f16::compute(Operation::Mul, f16::ONE, f16::ZERO, -f16::ONE).is_sign_negative());
+    }
 }

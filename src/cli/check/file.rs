@@ -31,8 +31,9 @@ pub(super) struct Check {
     pub(super) result: Option<Wanted>,
     pub(super) expect: Vec<Expectation>,
     source: Source,
-    /// Where the file names the kernel, and the result.
+    /// Where the file names the kernel, its entry, and the result.
     kernel_at: Range<usize>,
+    entry_at: Option<Range<usize>>,
     result_at: Range<usize>,
 }
 
@@ -71,7 +72,7 @@ struct Source {
 #[serde(deny_unknown_fields)]
 struct Table {
     kernel: Spanned<PathBuf>,
-    entry: Option<String>,
+    entry: Option<Spanned<String>>,
     grid: Extents,
     block: Extents,
     #[serde(default)]
@@ -161,6 +162,7 @@ impl Check {
         let table: Table = toml::from_str(&source.text).map_err(|error| source.refusal(error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let (kernel_at, result_at) = (table.kernel.span(), table.result.as_ref().map_or(0..0, Spanned::span));
+        let entry_at = table.entry.as_ref().map(Spanned::span);
         let result = table.result.map(Spanned::into_inner).map(|table| table.wanted(folder)).transpose();
         let result = result.map_err(|error| source.wrong_in(error, &result_at, "result"))?;
         let arguments = source.each::<Argument>("args", &table.args)?;
@@ -173,7 +175,7 @@ impl Check {
         );
         let kernel = folder.join(table.kernel.into_inner());
         let launch = Launched {
-            entry: table.entry,
+            entry: table.entry.map(Spanned::into_inner),
             grid: table.grid.0,
             block: table.block.0,
             shared: table.shared,
@@ -182,12 +184,20 @@ impl Check {
             limit: table.limit.map(|Limit(work)| work),
             ..Launched::default()
         };
-        Ok(Self { kernel, launch, result, expect, source, kernel_at, result_at })
+        Ok(Self { kernel, launch, result, expect, source, kernel_at, entry_at, result_at })
     }
 
     /// An error of the kernel, which has its place in the file in front.
     pub(super) fn wrong_kernel(&self, error: anyhow::Error) -> anyhow::Error {
         self.source.wrong_in(error, &self.kernel_at, "kernel")
+    }
+
+    /// An error of the choice among the kernels of a file, likewise.
+    pub(super) fn wrong_entry(&self, error: anyhow::Error) -> anyhow::Error {
+        match &self.entry_at {
+            Some(span) => self.source.wrong_in(error, span, "entry"),
+            None => self.wrong_kernel(error),
+        }
     }
 
     /// An error of the result that the file wants, which has its place in the file in front.

@@ -22,7 +22,7 @@ pub(super) fn text(path: &Path, device: &DeviceInfo) -> Result<Text> {
     // Before opening: opening a pipe would wait for its writer.
     let metadata = fs::metadata(path).with_context(|| format!("cannot read {file}: check the path"))?;
     require!(metadata.is_file(), Io, "cannot read {file}: it is not a regular file; name a file with a kernel");
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cu")) {
+    if ptx_file::is_cuda_cpp(path) {
         let compiled = cuda_cpp::compile(path, None, cuda_cpp::architecture(device))?;
         return Ok(Text { ptx: compiled.ptx, compiler: Some(compiled.compiler) });
     }

@@ -118,7 +118,7 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let file = check.kernel.display();
     let module = Module::parse(&text.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
     let kernel =
-        kernel_names::find(&module, launch.entry.as_deref(), &file).map_err(|error| check.wrong_kernel(error))?;
+        kernel_names::find(&module, launch.entry.as_deref(), &file).map_err(|error| check.wrong_entry(error))?;
     run_ptx::parameters(kernel, &launch.arguments, |_| 0).map_err(|error| check.wrong(error.into()))?;
     let notes = arguments::notes(kernel, &launch.arguments);
     notes.iter().for_each(|note| output.note(format!("{}: {note}", path.display())));

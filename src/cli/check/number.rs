@@ -1,5 +1,7 @@
 //! Elements as numbers, and as text.
 
+use std::cmp::Ordering;
+
 use half::{bf16, f16};
 use warpstride::element::DType;
 
@@ -41,12 +43,52 @@ pub(super) fn float(dtype: DType, bytes: &[u8]) -> f64 {
 /// Writes a float of one of the types of [`is_float`].
 pub(super) fn write_float(dtype: DType, value: f64, bytes: &mut [u8]) {
     let bits = match dtype {
-        DType::F16 => f16::from_f64(value).to_bits().into(),
-        DType::Bf16 => bf16::from_f64(value).to_bits().into(),
+        DType::F16 => f16::from_f32(odd(value)).to_bits().into(),
+        DType::Bf16 => bf16::from_f32(odd(value)).to_bits().into(),
         DType::F32 => (value as f32).to_bits().into(),
         _ => value.to_bits(),
     };
     bytes.copy_from_slice(&bits.to_le_bytes()[..bytes.len()]);
+}
+
+/// The sum in 53 bits, rounded to odd: the last bit tells whether any were lost, so that a later
+/// rounding to half of the bits is the only one (Boldo and Melquiond, "Emulation of a FMA and
+/// correctly rounded sums", 2008). The error is that of Knuth's two-sum.
+pub(super) fn odd_sum(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    let of_b = sum - a;
+    let lost = (a - (sum - of_b)) + (b - of_b);
+    f64::from_bits(to_odd(sum.to_bits(), lost, sum.is_sign_negative()))
+}
+
+/// The value in 24 bits, rounded to odd. `half` rounds its conversions from `f64` twice on some
+/// processors.
+pub(super) fn odd(value: f64) -> f32 {
+    let near = value as f32;
+    let lost = value - f64::from(near);
+    f32::from_bits(to_odd(near.to_bits().into(), lost, near.is_sign_negative()) as u32)
+}
+
+/// The bits of the odd one of the two neighbours of a value, of which `near` is the nearer one and
+/// `lost` the distance from it.
+fn to_odd(near: u64, lost: f64, is_negative: bool) -> u64 {
+    match lost.partial_cmp(&0.0) {
+        Some(Ordering::Less) if near & 1 == 0 => {
+            if is_negative {
+                near + 1
+            } else {
+                near - 1
+            }
+        }
+        Some(Ordering::Greater) if near & 1 == 0 => {
+            if is_negative {
+                near - 1
+            } else {
+                near + 1
+            }
+        }
+        _ => near,
+    }
 }
 
 /// An element for the reader.
@@ -59,5 +101,28 @@ pub(super) fn text(dtype: DType, bytes: &[u8]) -> String {
         DType::F32 => (float(dtype, bytes) as f32).to_string(),
         dtype if is_float(dtype) => float(dtype, bytes).to_string(),
         dtype => integer(dtype, bytes).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_rounded_once() {
+        let halves = |value| [f16::from_f32(odd(value)).to_bits(), bf16::from_f32(odd(value)).to_bits()];
+        // A little more than the middle between two halves, which 24 bits do not show.
+        let above = |last: i32| 1.0 + 2.0_f64.powi(-last) + 2.0_f64.powi(-40);
+        assert_eq!((halves(above(11))[0], halves(above(8))[1]), (0x3c01, 0x3f81));
+        assert_eq!((halves(-above(11))[0], halves(-above(8))[1]), (0xbc01, 0xbf81));
+        assert_eq!((halves(1.0 + 2.0_f64.powi(-11))[0], halves(1.0 + 2.0_f64.powi(-8))[1]), (0x3c00, 0x3f80));
+        assert_eq!(
+            [halves(0.0), halves(-0.0), halves(1e300), halves(-1e300)],
+            [[0, 0], [0x8000; 2], [0x7c00, 0x7f80], [0xfc00, 0xff80]]
+        );
+        assert_eq!((halves(1e-300), halves(-1e-300)), ([0, 0], [0x8000; 2]));
+        assert!(f16::from_bits(halves(f64::NAN)[0]).is_nan());
+        assert!(odd_sum(f64::INFINITY, 1.0) == f64::INFINITY && odd_sum(f64::INFINITY, f64::NEG_INFINITY).is_nan());
+        assert_eq!(odd_sum(1.0, -1.0), 0.0);
     }
 }

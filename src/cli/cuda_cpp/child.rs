@@ -45,7 +45,10 @@ fn compile(words: &[OsString]) -> Result<Compiled, String> {
     let headers = headers::for_nvrtc().map(|(name, text)| Ok((string(name)?, string(text)?)));
     let headers = headers.collect::<Result<Vec<_>, String>>()?;
     let options = options.iter().map(|option| string(&option.to_string_lossy())).collect::<Result<Vec<_>, _>>()?;
-    let (source, name) = (string(&source)?, string(&Path::new(name).display().to_string())?);
+    // A name that begins with `-` would be an option.
+    let name = Path::new(name).display().to_string();
+    let name = if name.starts_with('-') { format!("./{name}") } else { name };
+    let (source, name) = (string(&source)?, string(&name)?);
     let input = Input { source: &source, name: &name, headers: &headers, options: &options };
     let Output { ptx, log } = Nvrtc::load(Path::new(library))?.compile(&input);
     Ok((ptx, log))

@@ -159,7 +159,8 @@ fn read(file: &Path) -> Result<String> {
 
 /// The first NVRTC that loads. That a user names one that does not is an error.
 fn find_nvrtc() -> Result<Option<Taken>> {
-    if let Some(named) = env::var_os(locate::VARIABLE).map(PathBuf::from) {
+    let named = env::var_os(locate::VARIABLE).filter(|named| !named.is_empty());
+    if let Some(named) = named.map(PathBuf::from) {
         return match load(&named) {
             Ok(found) => Ok(Some(found)),
             Err(wrong) => refuse!(

@@ -159,7 +159,7 @@ impl<'a> Compilation<'a> {
         let code = unsafe { size(self.program, &raw mut bytes) };
         self.nvrtc.checked(code)?;
         let mut text = vec![0_u8; bytes];
-        // SAFETY: the program is live, and `text` has as many bytes as it says.
+        // SAFETY: the program is live, and `text` has the size that it says.
         let code = unsafe { get(self.program, text.as_mut_ptr().cast()) };
         self.nvrtc.checked(code)?;
         text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(bytes));

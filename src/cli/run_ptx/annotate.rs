@@ -98,7 +98,7 @@ fn rendered(files: &[Annotated], main: &str, counters: &Counters, looks: Looks) 
     let full = looks.bar(1.0);
     text + &format!(
         "\nheat: the part of the launch's sectors, or of its wavefronts, that the line takes beyond the ideal; {full} is all\n\
-         sectors, wavefronts: against the fewest that hold the bytes that the lanes ask for\n"
+         sectors, wavefronts: against those that lanes x bytes fill, or those taken if they are fewer\n"
     )
 }
 

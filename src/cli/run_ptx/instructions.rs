@@ -118,11 +118,11 @@ pub(super) fn metrics_json() -> Value {
 }
 
 fn is_global(row: &InstructionReport) -> bool {
-    row.global.instructions > 0
+    row.global.requests > 0
 }
 
 fn is_shared(row: &InstructionReport) -> bool {
-    row.shared.instructions > 0
+    row.shared.wavefronts > 0
 }
 
 fn table(rows: &[&InstructionReport], columns: &[Column]) -> Table {

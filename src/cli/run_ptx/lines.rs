@@ -71,16 +71,16 @@ const BESIDE_SOURCE: [Column; 8] = [
 ];
 
 fn is_global(line: &LineReport) -> bool {
-    line.counters.global().instructions > 0
+    line.counters.global().requests > 0
 }
 
 fn is_shared(line: &LineReport) -> bool {
-    line.counters.shared().instructions > 0
+    line.counters.shared().wavefronts > 0
 }
 
 fn both_ways(line: &LineReport) -> Option<&Counters> {
     let counters = &line.counters;
-    (counters.global_load.instructions > 0 && counters.global_store.instructions > 0).then_some(counters)
+    (counters.global_load.requests > 0 && counters.global_store.requests > 0).then_some(counters)
 }
 
 fn sectors_over_ideal(line: &LineReport) -> Option<f64> {
@@ -127,7 +127,7 @@ pub(super) fn text(report: &Report, main: &str) -> String {
     let mut text = String::new();
     if !lines.is_empty() {
         text += &format!("\nLine by line, {}\n{}\n", shown(main), table(&lines, main));
-        text += "/ideal: against the fewest sectors or wavefronts that hold the bytes that the lanes ask for\n";
+        text += "/ideal: against the sectors or wavefronts that lanes x bytes fill, or those taken if they are fewer\n";
     }
     if !rest.is_empty() && !lines.is_empty() {
         text += "\nInstructions without a line\n";

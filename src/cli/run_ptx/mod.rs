@@ -1,4 +1,4 @@
-//! `warpstride run-ptx FILE.ptx`: a kernel of anybody's, with the same arguments and results on a
+//! `warpstride run-ptx FILE.ptx`: a user's kernel, with the same arguments and results on a
 //! GPU and on the software GPU.
 
 mod annotate;
@@ -84,7 +84,7 @@ pub(super) struct Program<'a> {
 
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
     require!(
-        args.file.extension().is_none_or(|extension| extension != "cu"),
+        !ptx_file::is_cuda_cpp(&args.file),
         InvalidArgument,
         "{} is CUDA C++; run it with run-cu, which compiles it",
         args.file.display()
@@ -177,7 +177,7 @@ fn ensure_nothing_found(name: &str, outcome: &Outcome) -> Result<()> {
     require!(
         findings == 0,
         KernelFault,
-        "the checkers have found {} in `{name}`, told above; mend it or them",
+        "the checkers have found {} in `{name}`; what is printed above says where",
         counted(findings, "fault")
     );
     Ok(())

@@ -39,7 +39,7 @@ impl Launch<'_> {
         let config = interp::Config { checks, work_limit, footprint, ..interp::Config::default() };
         let (report, stopped) = match interp::run(self.kernel, &self.shape, &params, &memory, &config) {
             Ok(report) => (Some(report), None),
-            // What the checkers found before is to be told too.
+            // What the checkers found before is shown too.
             Err(stop) => (None, Some(*stop)),
         };
         let seconds = begin.elapsed().as_secs_f64();

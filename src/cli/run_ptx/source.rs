@@ -11,6 +11,9 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_LINES: usize = 1 << 16;
 /// Most characters of a line that are kept.
 const MAX_LINE: usize = 240;
+/// The ends of the names of sources in the languages that compile to PTX.
+const ENDINGS: &[&str] =
+    &["cu", "cuh", "h", "hh", "hpp", "hxx", "inl", "c", "cc", "cpp", "cxx", "py", "rs", "jl", "f90", "cuf"];
 /// Columns of a tab.
 const TAB: usize = 4;
 
@@ -19,8 +22,14 @@ const TAB: usize = 4;
 /// a file of that name may lie beside the PTX: compilers write paths of the machine that they ran
 /// on.
 ///
-/// Nothing but a regular file is opened: a device or a pipe could block, or do something.
+/// Nothing but a regular file is opened: a device or a pipe could block, or do something. Its name
+/// ends as a source's does, because PTX and `#line` may name any file of the user, and the report
+/// may go to a log that others read.
 pub(super) fn lines(name: &str, folder: &Path) -> Result<Vec<String>, String> {
+    let ending = Path::new(name).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    if !ending.is_some_and(|ending| ENDINGS.contains(&&*ending)) {
+        return Err(format!("{} is not named as a source, such as kernel.cu, so it is not read", shown(name)));
+    }
     let mut places = vec![folder.join(name), PathBuf::from(name)];
     places.extend(Path::new(name).file_name().map(|name| folder.join(name)));
     places.dedup();
@@ -145,7 +154,7 @@ mod tests {
         assert_eq!(lines(path.to_str().unwrap(), Path::new("elsewhere")).unwrap(), ["one", "two"]);
         assert_eq!(lines("/elsewhere/k.cu", path.parent().unwrap()).unwrap(), ["one", "two"], "beside the PTX");
         assert!(lines("k.cu", folder.path()).unwrap_err().starts_with("k.cu is not there; put it beside the PTX"));
-        assert!(lines("src/k.cu/x", folder.path()).unwrap_err().contains("is not there"));
+        assert!(lines("src/k.cu/x.cu", folder.path()).unwrap_err().contains("is not there"));
         assert!(lines("..", folder.path()).is_err() && lines("", folder.path()).is_err());
     }
 
@@ -158,11 +167,20 @@ mod tests {
         let why = |name: &str| lines(name, folder.path()).unwrap_err();
         assert_eq!(why("large.cu"), "large.cu has more than 1 MiB, so it is not read");
         assert_eq!(why("empty.cu"), "empty.cu is empty");
-        assert!(why(".").ends_with("is not a regular file, so it is not read"));
-        assert!(why("a\0b").contains("cannot be read"));
+        fs::create_dir(folder.path().join("folder.cu")).unwrap();
+        assert_eq!(why("folder.cu"), "folder.cu is not a regular file, so it is not read");
+        assert!(why("a\0b.cu").contains("cannot be read"));
+        fs::write(folder.path().join("id_rsa"), "secret").unwrap();
+        fs::write(folder.path().join(".env"), "secret").unwrap();
+        for name in ["id_rsa", ".env", ".", "", "/etc/passwd"] {
+            assert!(why(name).ends_with("is not named as a source, such as kernel.cu, so it is not read"), "{name}");
+        }
         #[cfg(target_os = "linux")]
         for name in ["/dev/zero", "/dev/stdin", "/proc/self/mem", "/proc/kmsg", "/proc/self/environ"] {
-            let why = why(name);
+            let link = folder.path().join("link.cu");
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(name, &link).unwrap();
+            let why = why("link.cu");
             assert!(why.contains("not a regular file") || why.contains("is empty") || why.contains("cannot"), "{why}");
         }
     }

@@ -39,7 +39,7 @@ pub(super) struct Measured {
     /// Bytes read and written.
     bytes: [u64; 2],
     counters: Option<Counters>,
-    /// On a GPU: the times, and GB/s of a copy of as many bytes.
+    /// On a GPU: the times, and GB/s of a copy of the same number of bytes.
     timing: Option<(Timing, Option<f64>)>,
 }
 
@@ -194,8 +194,11 @@ impl<'a> Time<'a> {
 
 /// Whether a launch stopped for a reason that the software GPU alone has.
 fn is_beyond_soft(stop: &Stop) -> bool {
-    use Reason::{GridLimit, Launch, LaunchLimit, Unsupported, WorkLimit};
-    matches!(stop.reason, GridLimit { .. } | Launch(_) | LaunchLimit { .. } | Unsupported(_) | WorkLimit(_))
+    use Reason::{GridLimit, Launch, LaunchLimit, TooManyCopies, Unsupported, WorkLimit};
+    matches!(
+        stop.reason,
+        GridLimit { .. } | Launch(_) | LaunchLimit { .. } | TooManyCopies { .. } | Unsupported(_) | WorkLimit(_)
+    )
 }
 
 #[cfg(test)]

@@ -238,8 +238,8 @@ impl fmt::Display for Problem {
             ),
             Problem::Unaligned { arrived, absent } => write!(
                 f,
-                "is at an aligned barrier with lanes {arrived:#010x} of its warp and without lanes {absent:#010x}; move the \
-                 barrier out of the condition"
+                "is at an aligned instruction with lanes {arrived:#010x} of its warp and without lanes {absent:#010x}; move \
+                 it out of the condition"
             ),
             Problem::NoMember { members } => {
                 write!(

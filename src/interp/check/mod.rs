@@ -351,6 +351,15 @@ impl Checker {
         }
     }
 
+    /// Checks a copy to shared memory that may write from now on. Its bytes are not there before it
+    /// ends, which is an access of its own.
+    #[cold]
+    pub(crate) fn issue(&mut self, access: &Access, changes: impl Fn(usize) -> bool) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.shared(&mut self.log, access, changes);
+        }
+    }
+
     /// Checks an access to local memory. `stride` is the distance in bytes between the memory of
     /// neighbouring lanes.
     #[cold]

@@ -25,8 +25,8 @@ impl Checker {
         true
     }
 
-    /// Checks that the lanes at an aligned barrier, `arrived`, are all of `expected`.
-    pub(crate) fn aligned_barrier(&mut self, warp: u32, pc: u32, arrived: u32, expected: u32) {
+    /// Checks that the lanes at an aligned barrier or `ldmatrix`, `arrived`, are all of `expected`.
+    pub(crate) fn aligned(&mut self, warp: u32, pc: u32, arrived: u32, expected: u32) {
         if arrived != expected && self.checks.contains(Check::Synccheck) {
             let what = What::Unaligned { arrived, absent: expected & !arrived };
             self.log.add(self.who(warp, arrived.trailing_zeros(), pc), what);

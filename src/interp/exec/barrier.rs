@@ -54,7 +54,7 @@ macro_rules! waiting {
     ($($name:ident $vote:ident $aligned:literal;)*) => {$(
         pub(super) fn $name(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             if $aligned && let Some(checker) = &mut cx.checker {
-                checker.aligned_barrier(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
+                checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
             }
             wait(warp, ins, mask, Vote::$vote, $aligned)
         }

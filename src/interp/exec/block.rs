@@ -11,7 +11,7 @@ use super::grid::refusal;
 use super::registers::Registers;
 use super::tally::Totals;
 use super::warp::Warp;
-use super::{Context, Fault, observe};
+use super::{Context, Fault, copies, observe};
 use crate::interp::check::{Checker, Checks, Finding, OfBlock, Who};
 use crate::interp::code::{Code, Preset, PresetValue};
 use crate::interp::mem::cells::Scratch;
@@ -350,7 +350,7 @@ impl Launch<'_> {
     /// The most bytes that a [`Block`] takes on the host, without small items.
     pub(super) fn block_bytes(&self) -> u64 {
         let calls = LANES as u64 * (self.code.most_local() - self.code.local_stride());
-        u64::from(self.warps()) * (self.code.warp_bytes() + calls)
+        u64::from(self.warps()) * (self.code.warp_bytes() + calls + copies::most_bytes(self.code))
     }
 
     /// The same, including the state that checkers keep for a block.

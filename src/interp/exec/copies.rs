@@ -2,18 +2,22 @@
 //!
 //! A copy reads when it is issued, and writes as late as the hardware may: where its lane waits for
 //! it. A kernel that reads the tile without a wait therefore reads what was there before, and
-//! initcheck finds it. A copy for which nobody waits does not write.
+//! initcheck finds it. A copy that no lane waits for does not write. The hardware may also write as
+//! early as the issue, so racecheck sees the write twice. Counters have the read alone, as on an
+//! H100.
 
-use super::memory::{self, Addresses, Load, Store, active};
+use super::lanes::each;
+use super::memory::{self, Action, Addresses, Load, Store, active};
 use super::warp::Warp;
-use super::{Context, Flow, observe};
-use crate::interp::code::{Access, Ins};
-use crate::interp::vocabulary::LANES;
+use super::{Context, Fault, Flow, observe};
+use crate::interp::code::{Access, Code, Ins};
+use crate::interp::isa::Op;
+use crate::interp::mem::Allocation;
+use crate::interp::reason::Reason;
+use crate::interp::vocabulary::{AccessKind, LANES};
 
-/// The copies that a warp may have under way; the oldest one writes when there are more.
+/// The most copies that a warp may have under way: those of 16 bytes fill 64 KiB.
 const MOST: usize = 128;
-/// Words that a copy moves for a lane.
-const WORDS: usize = 4;
 
 /// The copies of a warp that have not written yet.
 #[derive(Debug, Default)]
@@ -33,8 +37,17 @@ struct Copy {
     mask: u32,
     /// The group of each lane, by its number.
     groups: [u32; LANES],
-    places: Addresses,
-    rows: [[u32; LANES]; WORDS],
+    /// Offsets in shared memory, which are in bounds.
+    places: [u32; LANES],
+    /// The words, one after the other.
+    rows: Box<[[u32; LANES]]>,
+}
+
+/// The most bytes that the copies of a warp take on the host while they are under way.
+pub(super) fn most_bytes(code: &Code) -> u64 {
+    let copies = code.instructions.iter().filter(|ins| ins.op == Op::CopyWrite);
+    let words = copies.map(|ins| usize::from(ins.access.count)).max();
+    words.map_or(0, |words| (MOST * (size_of::<Copy>() + words * size_of::<[u32; LANES]>())) as u64)
 }
 
 impl Copies {
@@ -45,51 +58,63 @@ impl Copies {
 }
 
 /// Reads the words into registers side by side, the first of which is `ins.s[0]`. A lane reads only
-/// the bytes that `ins.s[1]` has for it, and zeros for the rest.
+/// the bytes that `ins.s[1]` has for it, and zeros for the rest. A lane without bytes has no
+/// source, so its address may be any.
 pub(super) fn read(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
-    let (first, words) = (ins.s[0], u16::from(ins.access.count));
-    let sizes = warp.registers.b32[usize::from(ins.s[1])].map(|size| size.min(ins.access.bytes()));
+    let (first, words, all) = (ins.s[0], u16::from(ins.access.count), ins.access.bytes());
+    let sizes = warp.registers.b32[usize::from(ins.s[1])].map(|size| size.min(all));
     for word in 0..words {
         warp.registers.write32(first + word, &[0; LANES], mask);
     }
-    let mut rest = mask;
-    while rest != 0 {
+    let whole = Ins { s: std::array::from_fn(|word| first + (word as u16).min(words - 1)), ..*ins };
+    let readers = lanes(mask, |lane| sizes[lane] != 0);
+    match readers {
+        0 => Flow::Next,
+        _ if readers == lanes(mask, |lane| sizes[lane] == all) => load(cx, warp, &whole, readers),
+        _ => read_parts(cx, warp, &whole, readers, &sizes),
+    }
+}
+
+/// Reads some bytes for each lane. The address is that of the whole copy, so it has its alignment.
+fn read_parts(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, sizes: &[u32; LANES]) -> Flow {
+    let (global, align) = (cx.global, ins.access.bytes());
+    let mut addresses = memory::addresses(warp, ins, mask);
+    let wrong = |lane: usize| memory::bad_global(global, AccessKind::Load, addresses[lane], sizes[lane], align);
+    let mut rest = match memory::permitted(cx, warp, ins, mask, wrong) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    memory::lend(&mut addresses, rest);
+    observe::global_parts(cx, warp, ins, rest, &addresses, sizes);
+    let base = |lane: usize| global.find(addresses[lane]).map(Allocation::base);
+    while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
+        warp.work += memory::SCATTERED_WORK;
         let size = sizes[rest.trailing_zeros() as usize];
-        let same = lanes(rest, |lane| sizes[lane] == size);
+        let same = lanes(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base()));
+        let part = Ins { access: Access { width: 1, count: size as u8, ..ins.access }, ..*ins };
+        let mut offsets = each(|lane| allocation.place(addresses[lane]));
+        memory::lend(&mut offsets, same);
+        observe::touched(cx, warp, &part, same, allocation, &addresses);
+        observe::check_global(cx, warp, &part, same, allocation, &offsets);
+        read_bytes(warp, ins, same, size, allocation, &offsets);
         rest &= !same;
-        let flow = match size {
-            0 => Flow::Next,
-            size if size == ins.access.bytes() => {
-                let whole = Ins { s: std::array::from_fn(|word| first + (word as u16).min(words - 1)), ..*ins };
-                load(cx, warp, &whole, same)
-            }
-            size => read_part(cx, warp, ins, same, size),
-        };
-        if let Flow::Stop(_) = flow {
-            return flow;
-        }
     }
     Flow::Next
 }
 
 /// Reads `size` bytes: words, and then single bytes.
-fn read_part(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, size: u32) -> Flow {
+fn read_bytes(warp: &mut Warp, ins: &Ins, mask: u32, size: u32, cells: &Allocation, offsets: &Addresses) {
     for word in 0..size.div_ceil(4) {
-        let slot = ins.s[0] + word as u16;
-        let (width, pieces) = if size - 4 * word >= 4 { (4, 1) } else { (1, size - 4 * word) };
-        let mut bits = [0; LANES];
-        for piece in 0..pieces {
-            let access = Access { width, count: 1, ..ins.access };
-            let part = Ins { s: [slot; 4], imm: ins.imm + (4 * word + piece) as i32, access, ..*ins };
-            if let Flow::Stop(fault) = load(cx, warp, &part, mask) {
-                return Flow::Stop(fault);
-            }
-            active(mask, |lane| bits[lane] |= warp.registers.b32[usize::from(slot)][lane] << (8 * piece));
+        let row = &mut warp.registers.b32[usize::from(ins.s[word as usize])];
+        let at = |lane: usize| offsets[lane] + u64::from(4 * word);
+        let byte = |lane: usize, index: u32| u32::from(cells.load8(at(lane) + u64::from(index))) << (8 * index);
+        match size - 4 * word {
+            left @ 1..4 => active(mask, |lane| row[lane] = (0..left).fold(0, |bits, index| bits | byte(lane, index))),
+            _ => active(mask, |lane| row[lane] = cells.load32(at(lane))),
         }
-        warp.registers.write32(slot, &bits, mask);
     }
-    Flow::Next
 }
 
 fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
@@ -99,20 +124,21 @@ fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
 /// Takes up the copy of the words that were read, for a later write.
 pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
-    let places = memory::addresses(warp, ins, mask);
-    if !memory::all_fit(&places, 0, cx.shared.bytes(), ins.access.bytes()) {
-        return memory::shared(cx, warp, ins, mask, places, Store);
+    let mut places = memory::addresses(warp, ins, mask);
+    let mask = match memory::within_shared(cx, warp, ins, mask, &mut places, AccessKind::Store) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    if warp.copies.pending.len() == MOST {
+        return Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
     }
-    let groups = warp.copies.groups;
-    let rows = std::array::from_fn(|word| match word < usize::from(ins.access.count) {
-        true => warp.registers.b32[usize::from(ins.s[word])],
-        false => [0; LANES],
-    });
+    observe::check_issue(cx, warp, ins, mask, &places);
+    let slots = &ins.s[..usize::from(ins.access.count)];
+    let rows = slots.iter().map(|&slot| warp.registers.b32[usize::from(slot)]).collect();
+    let (groups, places) = (warp.copies.groups, places.map(|place| place as u32));
     warp.copies.pending.push(Copy { ins: *ins, pc: warp.pc, mask, groups, places, rows });
-    match warp.copies.pending.len() > MOST {
-        true => write(cx, warp, |index, copy| if index == 0 { copy.mask } else { 0 }),
-        false => Flow::Next,
-    }
+    Flow::Next
 }
 
 /// `cp.async.commit_group`
@@ -124,35 +150,34 @@ pub(super) fn commit(_: &mut Context, warp: &mut Warp, _: &Ins, mask: u32) -> Fl
 /// `cp.async.wait_group`: the lanes wait for all their groups but the latest `ins.imm`.
 pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let (groups, left) = (warp.copies.groups, ins.imm as u32);
-    write(cx, warp, |_, copy| lanes(copy.mask & mask, |lane| groups[lane].wrapping_sub(copy.groups[lane]) > left))
+    write(cx, warp, |copy| lanes(copy.mask & mask, |lane| groups[lane].wrapping_sub(copy.groups[lane]) > left))
 }
 
 /// `cp.async.wait_all`: the lanes wait for all their copies, in a group or not.
 pub(super) fn wait_all(cx: &mut Context, warp: &mut Warp, _: &Ins, mask: u32) -> Flow {
-    write(cx, warp, |_, copy| copy.mask & mask)
+    write(cx, warp, |copy| copy.mask & mask)
 }
 
 /// Writes what each copy has for the lanes that `due` names.
-fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(usize, &Copy) -> u32) -> Flow {
+fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(&Copy) -> u32) -> Flow {
     let pc = warp.pc;
     let mut pending = std::mem::take(&mut warp.copies.pending);
-    for (index, copy) in pending.iter_mut().enumerate() {
-        let lanes = due(index, copy);
+    for copy in &mut pending {
+        let lanes = due(copy);
         if lanes == 0 {
             continue;
         }
         copy.mask &= !lanes;
         warp.work += u64::from(copy.ins.work);
         // No instruction but the copy uses these registers. The access belongs to the copy.
-        for (slot, row) in copy.ins.s.iter().zip(&copy.rows).take(usize::from(copy.ins.access.count)) {
+        for (slot, row) in copy.ins.s.iter().zip(&copy.rows) {
             warp.registers.write32(*slot, row, lanes);
         }
         warp.pc = copy.pc;
-        let mut places = copy.places;
+        let mut places = copy.places.map(u64::from);
         memory::lend(&mut places, lanes);
-        if let Flow::Stop(fault) = memory::shared(cx, warp, &copy.ins, lanes, places, Store) {
-            return Flow::Stop(fault);
-        }
+        observe::check_shared(cx, warp, &copy.ins, lanes, &places);
+        Store.act(cx.shared, warp, &copy.ins, lanes, &places);
     }
     pending.retain(|copy| copy.mask != 0);
     (warp.copies.pending, warp.pc) = (pending, pc);

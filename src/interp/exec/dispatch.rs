@@ -132,8 +132,8 @@ macro_rules! engine {
                     return Ok(());
                 }
                 warp.work += u64::from(ins.work);
-                warp.issued += 1;
-                warp.lanes_issued += u64::from(warp.mask.count_ones());
+                warp.issued += u64::from(ins.first);
+                warp.lanes_issued += u64::from(ins.first) * u64::from(warp.mask.count_ones());
                 let guard = warp.registers.pred[usize::from(ins.guard & !NEGATED)];
                 let mask = warp.mask & if ins.guard & NEGATED == 0 { guard } else { !guard };
                 if mask == 0 {

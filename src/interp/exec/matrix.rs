@@ -16,14 +16,26 @@ const ROWS: usize = 8;
 
 /// Lane l receives elements 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4.
 pub(super) fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    each_matrix(cx, warp, ins, mask, |cx, warp, ins, rows| memory::shared(cx, warp, ins, mask, words(rows), Load))
+    each_matrix(
+        cx,
+        warp,
+        ins,
+        mask,
+        |lane| [lane / 4; 2],
+        |cx, warp, ins, rows| memory::shared(cx, warp, ins, mask, words(rows), Load),
+    )
 }
 
 /// Lane l receives element l / 4 of rows 2 * (l % 4) and 2 * (l % 4) + 1.
 pub(super) fn load_transposed(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    each_matrix(cx, warp, ins, mask, |cx, warp, ins, rows| {
-        memory::shared(cx, warp, ins, mask, words(rows), Columns { rows })
-    })
+    each_matrix(
+        cx,
+        warp,
+        ins,
+        mask,
+        |lane| [2 * (lane % 4), 2 * (lane % 4) + 1],
+        |cx, warp, ins, rows| memory::shared(cx, warp, ins, mask, words(rows), Columns { rows }),
+    )
 }
 
 /// The 4 bytes of the matrix that each lane touches.
@@ -31,33 +43,45 @@ fn words(rows: &[u64; ROWS]) -> Addresses {
     each(|lane| rows[lane / 4] + 4 * (lane % 4) as u64)
 }
 
-/// Calls `load` with each matrix's instruction and rows.
+/// Calls `load` with each matrix's instruction and rows. A lane gets 0 where one of the rows that
+/// `of` names for it has no address: its lane does not take part, or memcheck forbids the access.
 fn each_matrix(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mask: u32,
+    of: impl Fn(usize) -> [usize; 2],
     load: impl Fn(&mut Context, &mut Warp, &Ins, &[u64; ROWS]) -> Flow,
 ) -> Flow {
     observe::execution(cx, warp, ins, mask);
+    if let Some(checker) = &mut cx.checker {
+        checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
+    }
     let count = usize::from(ins.access.count);
     let named = mask & (u32::MAX >> (LANES - ROWS * count));
     let mut rows = memory::addresses(warp, ins, named);
     let whole = Ins { s: [ins.s[0]; 4], access: Access { width: 4, count: 4, ..ins.access }, ..*ins };
-    match memory::within_shared(cx, warp, &whole, named, &mut rows, AccessKind::Load) {
-        Ok(0) => return Flow::Next,
-        Ok(_) => {}
-        Err(fault) => return Flow::Stop(fault),
-    }
+    let permitted = match named {
+        0 => 0,
+        _ => match memory::within_shared(cx, warp, &whole, named, &mut rows, AccessKind::Load) {
+            Ok(permitted) => permitted,
+            Err(fault) => return Flow::Stop(fault),
+        },
+    };
     for matrix in 0..count {
         let single = Ins { s: [ins.s[matrix]; 4], access: Access { width: 4, count: 1, ..ins.access }, ..*ins };
         let rows = std::array::from_fn(|row| rows[ROWS * matrix + row]);
-        if let Flow::Stop(fault) = load(cx, warp, &single, &rows) {
+        if permitted != 0
+            && let Flow::Stop(fault) = load(cx, warp, &single, &rows)
+        {
             return Flow::Stop(fault);
         }
+        let lacks = |lane: usize| of(lane).into_iter().any(|row| permitted >> (ROWS * matrix + row) & 1 == 0);
+        let lacking = (0..LANES).filter(|&lane| lacks(lane)).fold(0, |lanes, lane| lanes | 1 << lane);
+        warp.registers.write32(ins.s[matrix], &[0; LANES], mask & lacking);
     }
-    // It is one instruction for all its matrices.
-    cx.tallies[ins.site as usize].shared.instructions -= count as u64 - 1;
+    // Nsight Compute has an instruction of another name for it.
+    cx.tallies[ins.site as usize].shared.instructions -= if permitted == 0 { 0 } else { count as u64 };
     Flow::Next
 }
 

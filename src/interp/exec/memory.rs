@@ -12,12 +12,12 @@ use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
 use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::{Cells, Scratch};
-use crate::interp::mem::{Allocation, space};
+use crate::interp::mem::{Allocation, Snapshot, space};
 use crate::interp::reason::{BadAccess, Reason};
 use crate::interp::vocabulary::{AccessKind, FULL, LANES, Space};
 
 /// The work of serving the lanes of one allocation, if the lanes of an instruction access several.
-const SCATTERED_WORK: u64 = 24;
+pub(super) const SCATTERED_WORK: u64 = 24;
 
 pub(super) type Addresses = [u64; LANES];
 
@@ -245,22 +245,7 @@ fn scattered<A: Action>(
     counted: bool,
 ) -> Flow {
     let (global, bytes, access) = (cx.global, ins.access.bytes(), act.kind(cx, ins));
-    let wrong = |lane: usize| {
-        let address = addresses[lane];
-        let allocation = global.find(address).filter(|live| live.offset(address, u64::from(bytes)).is_some());
-        let (inside, aligned) = (allocation.is_some(), address.is_multiple_of(u64::from(bytes)));
-        let read_only = access.writes() && allocation.is_some_and(|live| live.is_constant());
-        if inside && aligned && !read_only {
-            return None;
-        }
-        let nearest = global.nearest(address);
-        let bad = BadAccess { access, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
-        Some(match (inside, aligned) {
-            (false, _) => Reason::OutOfBounds(bad),
-            (true, false) => Reason::Misaligned(bad),
-            (true, true) => Reason::ReadOnly(bad),
-        })
-    };
+    let wrong = |lane: usize| bad_global(global, access, addresses[lane], bytes, bytes);
     let mask = match permitted(cx, warp, ins, mask, wrong) {
         Ok(0) => return Flow::Next,
         Ok(mask) => mask,
@@ -287,6 +272,30 @@ fn scattered<A: Action>(
         rest &= !lanes;
     }
     Flow::Next
+}
+
+/// Why an access to `bytes` bytes of global memory is not possible, if it is not. Its address is to
+/// be a multiple of `align`.
+pub(super) fn bad_global(
+    global: &Snapshot,
+    access: AccessKind,
+    address: u64,
+    bytes: u32,
+    align: u32,
+) -> Option<Reason> {
+    let allocation = global.find(address).filter(|live| live.offset(address, u64::from(bytes)).is_some());
+    let (inside, aligned) = (allocation.is_some(), address.is_multiple_of(u64::from(align)));
+    let read_only = access.writes() && allocation.is_some_and(|live| live.is_constant());
+    if inside && aligned && !read_only {
+        return None;
+    }
+    let nearest = global.nearest(address);
+    let bad = BadAccess { access, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
+    Some(match (inside, aligned) {
+        (false, _) => Reason::OutOfBounds(bad),
+        (true, false) => Reason::Misaligned(BadAccess { bytes: align, ..bad }),
+        (true, true) => Reason::ReadOnly(bad),
+    })
 }
 
 #[inline(always)]
@@ -420,7 +429,7 @@ fn beyond(
 
 /// Finds the lanes of `mask` whose access is not `wrong`. A wrong access stops the launch; with
 /// memcheck it is a finding, and it reads 0.
-fn permitted(
+pub(super) fn permitted(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,

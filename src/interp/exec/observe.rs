@@ -9,6 +9,7 @@ use super::warp::Warp;
 use crate::counters::SharedCounters;
 use crate::interp::check::{self, Checker};
 use crate::interp::code::{self, Code, Ins};
+use crate::interp::isa::Op;
 use crate::interp::mem::{Allocation, Touched};
 use crate::interp::model::atomics::{self, Cost, Update};
 use crate::interp::model::banks::{self, Wavefronts};
@@ -39,9 +40,34 @@ pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addres
         AccessKind::Atomic | AccessKind::Reduction => atomics::sectors(addresses, mask),
         AccessKind::Load | AccessKind::Store => distinct_sectors(addresses, bytes),
     };
-    let ideal = ideal_sectors(touched, mask.count_ones(), bytes);
+    request(cx, warp, ins, mask, addresses, [touched, ideal_sectors(touched, mask.count_ones(), bytes)]);
+}
+
+/// Records a load of `sizes` bytes from global memory by the lanes of `mask`, each within a sector;
+/// the other lanes have a neighbour's address.
+pub(super) fn global_parts(
+    cx: &mut Context,
+    warp: &Warp,
+    ins: &Ins,
+    mask: u32,
+    addresses: &Addresses,
+    sizes: &[u32; LANES],
+) {
+    let of_lanes = || (0..LANES).filter(|lane| mask >> lane & 1 == 1).map(|lane| sizes[lane]);
+    let touched = distinct_sectors(addresses, 1);
+    let ideal = ideal_sectors(touched, 1, of_lanes().sum());
+    // The drawing of the access has one size for all lanes.
+    let count = of_lanes().max().unwrap_or_default() as u8;
+    let largest = Ins { access: code::Access { width: 1, count, ..ins.access }, ..*ins };
+    request(cx, warp, &largest, mask, addresses, [touched, ideal]);
+}
+
+/// Counts a request that touches and would ideally touch these numbers of sectors.
+#[inline(always)]
+fn request(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses, [touched, ideal]: [u32; 2]) {
     let tally = &mut cx.tallies[ins.site as usize];
-    tally.global.instructions += 1;
+    // Nsight Compute has an instruction of another name for it.
+    tally.global.instructions += u64::from(ins.op != Op::CopyRead);
     tally.global.requests += 1;
     tally.global.sectors += u64::from(touched);
     tally.ideal_sectors += u64::from(ideal);
@@ -175,6 +201,18 @@ pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u
         let access = access(code, cx.warp, warp, ins, mask, offsets);
         let change = Change { cells, warp, ins, mask, offsets };
         checker.shared(&access, |lane| change.by(lane));
+    }
+}
+
+/// Passes the checkers a copy that may write from now on; `check_shared` gets its end.
+pub(super) fn check_issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let (code, cells) = (cx.code, cx.shared);
+    if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
+        warp.work += checker.access_work(mask.count_ones(), ins.access);
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells, warp, ins, mask, offsets };
+        checker.issue(&access, |lane| change.by(lane));
     }
 }
 

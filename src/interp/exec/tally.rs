@@ -4,6 +4,7 @@ use super::block::Launch;
 use super::memory::Addresses;
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::interp::code::Site;
+use crate::interp::isa::Op;
 use crate::interp::report::{InstructionReport, Report, WarpAccess};
 use crate::interp::vocabulary::Space;
 
@@ -172,7 +173,9 @@ impl Totals {
 
     /// Makes the report.
     pub(super) fn report(self, launch: &Launch) -> Report {
-        let rows = launch.code.sites.iter().zip(self.tallies);
+        // The read of a copy stands for both its halves.
+        let is_row = |site: &Site| launch.code.instructions[site.pc as usize].op != Op::CopyWrite;
+        let rows = launch.code.sites.iter().zip(self.tallies).filter(|(site, _)| is_row(site));
         let instructions: Vec<_> = rows.map(|(site, tally)| instruction(launch, site, tally)).collect();
         Report {
             counters: instructions.iter().fold(Counters::default(), |sum, row| sum + row.counters()),

@@ -47,7 +47,8 @@
 //! A number has digits, and may have a point: 18 digits at most. The comparison is exact, also for
 //! fractions: 115 is not greater than `1.15 * 100`.
 //!
-//! `ideal` is the least that the accesses of the counter on the left could take: the sum of
+//! `ideal` is what the accesses of the counter on the left would take if the bytes of their lanes
+//! lay side by side, or what they took if that is less: the sum of
 //! [`InstructionReport::ideal_sectors`] for `sectors`, and of
 //! [`InstructionReport::ideal_wavefronts`] for `wavefronts`. The other counters have none. The
 //! loads of a loop that replaces an atomic add their wavefronts without the bank conflicts to the

@@ -27,6 +27,13 @@ pub struct Verdicts {
     pub rows: Vec<Verdict>,
 }
 
+impl Verdict {
+    /// Whether an expectation of the ideal met no access, so that any kernel would hold it.
+    fn is_of_nothing(&self) -> bool {
+        self.of_ideal.is_none() && self.found == "0" && self.expectation.contains("ideal")
+    }
+}
+
 impl Verdicts {
     /// Whether every expectation holds.
     pub fn all_held(&self) -> bool {
@@ -40,11 +47,16 @@ impl fmt::Display for Verdicts {
         let cells = |verdict: &Verdict| {
             let Verdict { expectation, found, wanted, of_ideal, held } = verdict;
             let held = if *held { "held" } else { "FELL SHORT" };
-            let of_ideal = of_ideal.map_or("-".into(), |ratio| format!("{ratio:.2}x"));
+            let of_ideal = match of_ideal {
+                Some(ratio) => format!("{ratio:.2}x"),
+                None if verdict.is_of_nothing() => "nothing was counted".into(),
+                None => "-".into(),
+            };
             [held.into(), expectation.clone(), found.clone(), wanted.clone(), of_ideal]
         };
         let rows: Vec<_> = std::iter::once(header).chain(self.rows.iter().map(cells)).collect();
-        let columns = if self.rows.iter().any(|verdict| verdict.of_ideal.is_some()) { 5 } else { 4 };
+        let has_ideals = |verdict: &Verdict| verdict.of_ideal.is_some() || verdict.is_of_nothing();
+        let columns = if self.rows.iter().any(has_ideals) { 5 } else { 4 };
         let width = |column: usize| rows.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
         let widths = [0, 1, 2, 3, 4].map(width);
         for cells in &rows {

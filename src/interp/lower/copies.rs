@@ -55,7 +55,7 @@ impl<'t> Lowering<'_, 't> {
     /// `cp.async.wait_group`: the number of groups that need not be complete.
     pub(super) fn copy_wait(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [Operand::Integer(groups)] = *operands else { return Err("it gives no number of groups".to_owned()) };
-        let imm = i32::try_from(groups).map_err(|_| "its number of groups exceeds 31 bits".to_owned())?;
+        let imm = i32::try_from(groups).map_err(|_| "its number of groups is not one of 0 to 2147483647".to_owned())?;
         Ok(Draft { imm, ..Draft::new(op) })
     }
 

@@ -92,8 +92,8 @@ impl<'m, 't> Lowering<'m, 't> {
     fn function(&mut self, number: u32) -> Result<(), Refused> {
         let module = self.names.module;
         let function = &module.functions[number as usize];
-        let here = |refusal| (function.span, refusal);
-        let undefined = || (function.span, "this module does not define it".to_owned());
+        let here = |refusal| Refused::whole(function.span, refusal);
+        let undefined = || here("this module does not define it".to_owned());
         let body = function.body.as_ref().ok_or_else(undefined)?;
         let layout = layout(&function.signature).map_err(here)?;
         let (first, before) = (self.code.instructions.len(), self.names.counts());

@@ -40,8 +40,22 @@ use crate::error::{Error, ErrorKind};
 
 /// The reason why an instruction is not supported, as the end of a sentence.
 type Refusal = String;
-/// The same, with its place.
-pub(crate) type Refused = (ast::Span, Refusal);
+
+/// Something that is not supported, with its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    pub(crate) span: ast::Span,
+    /// File number and line of the source, where the PTX has them.
+    source: Option<(u32, u32)>,
+    pub(crate) why: Refusal,
+}
+
+impl Refused {
+    /// The refusal of a whole kernel or function, whose name is at `span`.
+    fn whole(span: ast::Span, why: Refusal) -> Self {
+        Self { span, source: None, why }
+    }
+}
 
 /// A module's tree, with the meaning of its names.
 pub(crate) struct Tree<'t> {
@@ -93,9 +107,9 @@ impl Source {
             Ok::<_, Error>(Tree { module, symbols })
         })?;
         let mut files = BTreeMap::new();
-        for &(number, name) in &parsed.borrow_dependent().module.files {
+        for (number, name) in &parsed.borrow_dependent().module.files {
             // Whoever shows a name shows it on a line, and perhaps on a terminal.
-            files.entry(number).or_insert_with(|| name.replace(char::is_control, "·"));
+            files.entry(*number).or_insert_with(|| name.replace(char::is_control, "·"));
         }
         let listing = Listing { text, files };
         Ok(Self { parsed, listing, variables })
@@ -112,10 +126,12 @@ impl Source {
         let mut lowering = Lowering::new(module, symbols, params);
         let code = lowering.entry(entry);
         let (refusals, called) = (lowering.refusals, lowering.called);
-        let code = code.map_err(|(span, refusal)| {
+        let code = code.map_err(|Refused { span, source, why }| {
             let (line, what) = (span.line, self.listing.line(span));
+            let source = source.and_then(|source| self.listing.source(source));
+            let source = source.map(|source| format!(", {source}")).unwrap_or_default();
             let context = format!(
-                "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}): {refusal}; run it on a CUDA device instead",
+                "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}{source}): {why}; run it on a CUDA device instead",
                 entry.name
             );
             Error::new(ErrorKind::UnsupportedPtx, context)
@@ -201,17 +217,19 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, Refused> {
-        let at_entry = |refusal| (entry.span, refusal);
+        let at_entry = |refusal| Refused::whole(entry.span, refusal);
         self.span = entry.span;
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
         if !sized || self.names.param_bytes() > 4096 {
-            return Err((entry.span, "parameters of more than 4096 bytes, or of no size".to_owned()));
+            return Err(at_entry("parameters of more than 4096 bytes, or of no size".to_owned()));
         }
         // The first constant gets the number `ALWAYS`.
         let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
         self.scope(&entry.body);
+        let end = self.code.instructions.len();
         self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
+        self.code.instructions[end].first = true;
         self.finish_part(0).map_err(at_entry)?;
         self.code.local_bytes = self.names.frame_bytes();
         self.reachable()?;
@@ -233,15 +251,15 @@ impl<'m, 't> Lowering<'m, 't> {
                 Statement::Registers { kind, names } => self.names.registers(kind, names),
                 Statement::Variable(variable) => {
                     if let Err(refusal) = self.names.variable(variable) {
-                        self.refusals.push((self.span, refusal));
+                        self.refusals.push(Refused::whole(self.span, refusal));
                     }
                 }
                 Statement::Prototype(..) | Statement::Targets(..) => {}
                 Statement::Scope(inner) => self.scope(inner),
                 Statement::Location { file, line } => self.source = Some((*file, *line)),
                 Statement::Instruction(instruction) => {
-                    if let Err(refusal) = self.instruction(instruction) {
-                        self.refusals.push((instruction.span, refusal));
+                    if let Err(why) = self.instruction(instruction) {
+                        self.refusals.push(Refused { span: instruction.span, source: self.source, why });
                     }
                 }
             }
@@ -253,6 +271,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if self.code.instructions.len() >= MAX_INSTRUCTIONS {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
+        let first = self.code.instructions.len();
         let operands = instruction.operands.as_deref();
         let operands = operands.ok_or("its operands have a form that the software GPU does not support")?;
         let guard = match instruction.guard {
@@ -263,6 +282,9 @@ impl<'m, 't> Lowering<'m, 't> {
         let guard = self.lasting(guard, &drafts, instruction.span)?;
         for draft in std::mem::take(&mut self.prelude).into_iter().chain(drafts) {
             self.emit(draft, guard, instruction.span);
+        }
+        if let Some(first) = self.code.instructions.get_mut(first) {
+            first.first = true;
         }
         Ok(())
     }
@@ -395,7 +417,7 @@ impl<'m, 't> Lowering<'m, 't> {
             self.code.sites.push(Site { kind, update: Update::default(), pc });
         }
         let work = isa::FORMS[op as usize].work(access);
-        self.code.instructions.push(Ins { op, guard, d, s, access, imm, site, work });
+        self.code.instructions.push(Ins { op, guard, d, s, access, imm, site, work, first: false });
         self.code.origins.push(Origin { span, source: self.source });
     }
 

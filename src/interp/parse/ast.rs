@@ -24,7 +24,7 @@ pub(crate) struct Module<'t> {
     /// `.alias`: another name, and the function that it stands for.
     pub(crate) aliases: Vec<(&'t str, &'t str)>,
     /// `.file` directives: number and name.
-    pub(crate) files: Vec<(u32, &'t str)>,
+    pub(crate) files: Vec<(u32, String)>,
 }
 
 /// A `.entry`.

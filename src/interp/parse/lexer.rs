@@ -117,12 +117,37 @@ impl Lexer<'_> {
 
     fn string(&mut self) -> Kind {
         self.at += 1;
-        self.take_while(|byte| byte != b'"' && byte != b'\n');
+        loop {
+            self.take_while(|byte| !matches!(byte, b'"' | b'\n' | b'\\'));
+            match (self.peek(0), self.peek(1)) {
+                (Some(b'\\'), Some(b'"' | b'\\')) => self.at += 2,
+                (Some(b'\\'), _) => self.at += 1,
+                _ => break,
+            }
+        }
         if self.peek(0) != Some(b'"') {
             return Kind::Unknown;
         }
         self.at += 1;
         Kind::Text
+    }
+}
+
+/// The meaning of a string, quotes included. Compilers write a backslash before a quote or another
+/// one, and bytes beyond ASCII as three octal digits.
+pub(super) fn meaning(text: &str) -> String {
+    let mut rest = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).as_bytes();
+    let mut bytes = Vec::with_capacity(rest.len());
+    loop {
+        let octal = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok();
+        let (byte, taken) = match *rest {
+            [] => return String::from_utf8_lossy(&bytes).into_owned(),
+            [b'\\', byte @ (b'"' | b'\\'), ..] => (byte, 2),
+            [b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => (octal(&rest[1..4]).unwrap_or_default(), 4),
+            [byte, ..] => (byte, 1),
+        };
+        bytes.push(byte);
+        rest = &rest[taken..];
     }
 }
 
@@ -171,6 +196,16 @@ mod tests {
         let words: Vec<&str> =
             tokens(text).iter().map(|token| &text[token.span.start as usize..token.span.end as usize]).collect();
         assert_eq!(words, ["mad.lo.s32", "%tid.x", "$L__BB0_2", ":", "ld.shared::cta.b32", "ld.L2::128B.b32"]);
+    }
+
+    #[test]
+    fn strings_have_escapes() {
+        let text = r#""a\"b" "c\\" "uml\303\244ut" "back\slash" "#;
+        let strings = tokens(text);
+        assert!(strings.iter().all(|token| token.kind == Kind::Text), "{strings:?}");
+        let meanings = strings.iter().map(|token| meaning(&text[token.span.start as usize..token.span.end as usize]));
+        assert_eq!(meanings.collect::<Vec<_>>(), ["a\"b", "c\\", "uml\u{e4}ut", "back\\slash"]);
+        assert_eq!(meaning(r#""\477\12\377""#), "\\477\\12\u{fffd}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::ast::{Bounds, Entry, Formal, Function, Initial, Module, Operand, Signature, Space, Span, Variable};
-use super::lexer::Kind;
+use super::lexer::{self, Kind};
 use super::parser::{MAX_DEPTH, Parser, error};
 use crate::error::Result;
 
@@ -87,7 +87,7 @@ impl<'t> Parser<'t> {
         if self.peek() != Some(Kind::Text) {
             return Err(self.unexpected("the name of a file"));
         }
-        module.files.push((number as u32, self.slice(self.span()).trim_matches('"')));
+        module.files.push((number as u32, lexer::meaning(self.slice(self.span()))));
         // The file's time and size may follow.
         self.skip_list();
         Ok(())

@@ -21,7 +21,7 @@ use crate::error::counted;
 pub struct Report {
     /// The memory counters of the whole launch.
     pub counters: Counters,
-    /// Instructions that warps executed. An instruction counts even if its guard held in no lane.
+    /// Instructions of the PTX that warps executed. One counts even if its guard held in no lane.
     pub warp_instructions: u64,
     /// The same instructions, each counted once for every active lane.
     pub thread_instructions: u64,

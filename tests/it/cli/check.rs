@@ -284,6 +284,14 @@ fn arithmetic_is_that_of_the_elements() {
 }
 
 #[test]
+fn a_wrong_entry_names_its_line() {
+    let folder = Folder::new();
+    folder.check("nope", "checks = \"all\"").failed(&["c.toml line 2, `entry`: ", "k.ptx has no kernel `nope`"]);
+    let entry = "kernel = \"k.ptx\"\ngrid = [1]\nblock = [32]\nchecks = \"all\"\n";
+    folder.check_text(entry).failed(&["c.toml line 1, `kernel`: "]);
+}
+
+#[test]
 fn findings_are_shown_as_run_ptx_shows_them() {
     let folder = Folder::new();
     let racing = folder.check("apart", "args = [\"u32[64]=iota\"]\nchecks = \"racecheck\"");

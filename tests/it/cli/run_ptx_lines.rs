@@ -216,12 +216,12 @@ fn a_source_that_is_missing_is_told_of_and_fails_nothing() {
 #[cfg(target_os = "linux")]
 fn what_a_ptx_names_is_not_read_unless_it_is_a_source() {
     for (name, why) in [
-        ("/dev/zero", "/dev/zero is not a regular file"),
-        ("/dev/stdin", "/dev/stdin is not a regular file"),
+        ("/dev/zero", "/dev/zero is not named as a source"),
+        ("/dev/stdin", "/dev/stdin is not named as a source"),
         ("pipe.cu", "pipe.cu is not a regular file"),
         ("folder.cu", "folder.cu is not a regular file"),
-        ("../..", "../.. is not a regular file"),
-        ("/proc/self/environ", "/proc/self/environ is empty"),
+        ("../..", "../.. is not named as a source"),
+        ("/proc/self/environ", "/proc/self/environ is not named as a source"),
         ("huge.cu", "huge.cu has more than 1 MiB"),
         ("lines.cu", "lines.cu has more than 65536 lines"),
         ("binary.cu", "binary.cu is not text"),

@@ -50,6 +50,18 @@ fn declarations_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn a_refusal_names_the_line_of_the_source() {
+    let refused = |location: &str| {
+        let text = format!(
+            "{PRELUDE}.file 1 \"dir/uml\\303\\244ut.cu\"\n.visible .entry k() {{\n{location}\nbogus;\nret;\n}}"
+        );
+        launch(&text, shape(1, 1), &[], &Memory::new(1)).expect_err("it cannot run").to_string()
+    };
+    assert!(refused(".loc 1 12 3").contains("(PTX line 7, dir/uml\u{e4}ut.cu:12): "), "{}", refused(".loc 1 12 3"));
+    assert!(refused("").contains("(PTX line 7): "), "{}", refused(""));
+}
+
+#[test]
 fn what_no_instruction_takes_is_refused() {
     for (instruction, why) in [
         ("ret %r;", "it takes no operands"),

@@ -70,6 +70,9 @@
 //! - After the first race at a place, others there may be missed.
 //! - A plain store of the value that is already there hides the store that put it there.
 //! - A load by `ld.global.nc` counts as a plain load.
+//! - A `cp.async` counts as a store where it is issued, and again where its thread waits for it. An
+//!   access between the two that barriers order after the first and before the second is missed,
+//!   and so is one of the thread itself.
 
 use std::collections::HashMap;
 
@@ -257,7 +260,7 @@ impl Memory<'_> {
         }
         let deed = Deed::new(access.pc, kind.writes(), sync, access.width);
         let (block, clock) = (order.block(), order.clock(access.warp));
-        let (places, alone) = ((access.bytes >> self.place_bits) as usize, self.space == Space::Shared);
+        let (places, alone) = (access.bytes.div_ceil(1 << self.place_bits) as usize, self.space == Space::Shared);
         for lane in access.lanes() {
             let first = (access.offsets[lane] >> self.place_bits) as usize;
             let entry = Entry::new(block, access.warp, lane, deed, clock);
