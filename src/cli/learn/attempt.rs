@@ -37,7 +37,7 @@ impl Attempt {
         match lesson.kind() {
             Kind::Kernel => Self::of_kernel(lesson, &path, state, from),
             Kind::Quiz => {
-                let tells = state.tries + 1 >= TRIES;
+                let tells = state.tries >= TRIES - 1;
                 let answers = answers::check(lesson.text(QUIZ), &path.join(QUIZ), tells)?;
                 let Answers { text, document, wrong, is_wrong_try } = answers;
                 Ok(Self { text, documents: vec![document], wrong, is_wrong_try })
@@ -65,7 +65,7 @@ impl Attempt {
             };
             let predictions = Predictions::of(lesson.text(name));
             attempt.is_wrong_try |= predictions.any_wrong(&checked.verdicts);
-            if state.tries + 1 < TRIES {
+            if state.tries < TRIES - 1 {
                 predictions.hide(&mut checked.verdicts);
             }
             attempt.add(&path, checked);
@@ -116,7 +116,8 @@ impl Attempt {
             1 => "; the next wrong try shows what is right",
             _ => "; the third wrong try shows what is right",
         };
-        // What stops a launch or falls short is the learner's to find out; the rest says what to do.
+        // What stops a launch or falls short is the learner's to find out; other errors say what to
+        // do.
         if error_kind(&error) != Some(ErrorKind::KernelFault) {
             return Err(error);
         }

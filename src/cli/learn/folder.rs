@@ -40,9 +40,12 @@ impl Folder {
         self.path.join(PROGRESS)
     }
 
-    /// Whether something has its name.
-    pub(super) fn is_there(&self) -> bool {
-        fs::symlink_metadata(self.own()).is_ok()
+    /// Whether it is there; an error where something else has its name.
+    pub(super) fn is_there(&self) -> Result<bool> {
+        match fs::symlink_metadata(self.own()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            _ => ensure_folder(self.own(), true).map(|()| true),
+        }
     }
 
     pub(super) fn lesson(&self, lesson: &Lesson) -> PathBuf {

@@ -39,7 +39,7 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
     let progress = Progress::read(folder.progress())?;
     let (solved, all) = (progress.solved(), lessons::all().len());
     let mut text = format!("{solved} of {all} lessons are solved; your folder is {folder}");
-    text += if folder.is_there() { "\n\n" } else { ", which `warpstride learn next` makes\n\n" };
+    text += if folder.is_there()? { "\n\n" } else { ", which `warpstride learn next` makes\n\n" };
     let mut rows = Vec::new();
     for lesson in lessons::all() {
         let state = progress.of(lesson);

@@ -336,7 +336,7 @@ fn a_folder_that_is_none_is_a_sentence() {
     let file = learner.folder.path().join("file");
     fs::write(&file, "mine").expect("writing");
     let named = file.to_str().expect("text");
-    for words in [&["learn", "next"][..], &["learn", "check", "0"], &["learn", "hint", "0"]] {
+    for words in [&["learn"][..], &["learn", "next"], &["learn", "check", "0"], &["learn", "hint", "0"]] {
         learner.run(&[words, &["--folder", named]].concat()).failed(&["is not a folder", "--folder"]);
     }
     assert_eq!(fs::read(&file).expect("readable"), b"mine");
@@ -395,6 +395,8 @@ fn pipes_and_links_harm_nothing() {
     fs::remove_file(learner.path("progress.json")).expect("removing");
     symlink("progress.json", learner.path("progress.json")).expect("a link");
     learner.run(&["learn"]).failed(&["progress.json"]);
+    // Where nobody can write.
+    learner.run(&["learn", "next", "--folder", "/proc/lessons"]).failed(&["cannot make the folder /proc/lessons"]);
     // The learner's folder itself may be a link.
     let link = learner.folder.path().join("link");
     symlink(&elsewhere, &link).expect("a link");
