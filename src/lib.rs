@@ -55,7 +55,7 @@
 //!
 //! # Where to read on
 //!
-//! Read the lessons in `examples/` in order, then the modules from the ground up. [`ops`] lists
+//! Read the programs in `examples/` in order, then the modules from the ground up. [`ops`] lists
 //! every operation, and [`View`] every way to look at memory. The README lists the features.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
