@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Names under which cargo leaves a folder out of a package, and what stands for them.
+/// Names that stand for others in the repository: cargo leaves a folder with a `Cargo.toml` out of
+/// the package around it.
 const RENAMED: [(&str, &str); 1] = [("Cargo.toml.in", "Cargo.toml")];
 
 /// Returns the list as an expression of Rust, in the order of the lessons. A folder's name begins
@@ -22,7 +23,7 @@ pub fn list(root: &Path) -> Result<String, String> {
         let number = number.ok_or_else(|| format!("{}: name a lesson as 02-sectors", folder.display()))?;
         let _ = writeln!(list, "Lesson {{ number: {number}, name: {name:?}, files: &[");
         for file in names(&folder)?.into_iter().filter(|file| file != "Cargo.lock" && folder.join(file).is_file()) {
-            let known = RENAMED.iter().find(|(packed, _)| *packed == file).map_or(&*file, |(_, known)| known);
+            let known = RENAMED.iter().find(|(stored, _)| *stored == file).map_or(&*file, |(_, known)| known);
             let path = folder.join(&file);
             let _ = writeln!(list, "({known:?}, include_str!({:?})),", path.display().to_string());
         }

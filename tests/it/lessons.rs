@@ -115,12 +115,18 @@ fn pages_have_their_parts_in_order() {
             .map(|(part, _)| part)
             .collect();
         assert!(missing.is_empty(), "{name} lacks {missing:?}");
-        assert!(places.iter().flatten().is_sorted(), "{name}: the parts are in another order");
+        let order = parts.iter().zip(&places).filter(|(part, _)| !optional(part)).map(|(_, at)| at);
+        assert!(order.is_sorted(), "{name}: the parts are in another order");
+        // Measured times stand before or behind the metrics.
+        let [.., change, _, measured, elsewhere] = places[..] else { panic!("six parts") };
+        assert!(measured.is_none() || (change..elsewhere).contains(&measured), "{name}: times of an H100");
         assert!(page.contains(&format!("warpstride learn check {number}")), "{name}: its command");
-        // A picture says what it shows.
+        // A picture is there, and its text says what it shows.
         for (at, _) in page.match_indices("![") {
-            let alternative = page[at + 2..].split_once("](").map_or("", |(alternative, _)| alternative);
+            let (alternative, rest) = page[at + 2..].split_once("](").expect("a picture's place");
             assert!(alternative.len() > 60, "{name}: {alternative:?} does not say all that the picture says");
+            let file = rest.split(')').next().unwrap_or_default();
+            assert!(has(name, file), "{name} lacks {file}");
         }
     }
 }

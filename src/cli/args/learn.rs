@@ -22,21 +22,32 @@ pub(in crate::cli) enum LearnCommand {
     List,
     /// Show the page of the first lesson that is not solved
     Next,
+    /// Show a lesson's page
+    Show {
+        /// The lesson
+        #[arg(value_name = "N", value_parser = lesson)]
+        number: usize,
+    },
     /// Check a lesson's files; the exit status is 0 where it is solved
     Check {
         /// The lesson
-        #[arg(value_name = "N")]
+        #[arg(value_name = "N", value_parser = lesson)]
         number: usize,
     },
     /// Show a lesson's next hint, of three
     Hint {
         /// The lesson
-        #[arg(value_name = "N")]
+        #[arg(value_name = "N", value_parser = lesson)]
         number: usize,
     },
     /// Check the first lesson that is not solved each time that one of its files changes, and then
     /// the next lesson, until all are solved or Ctrl-C ends it
     Watch,
+}
+
+fn lesson(text: &str) -> Result<usize, String> {
+    let numbers = super::super::learn::numbers();
+    text.parse().map_err(|_| format!("give a number from {} to {}", numbers.start(), numbers.end()))
 }
 
 impl Learn {

@@ -14,6 +14,9 @@ use super::nvrtc::{Input, Nvrtc, Output, WORD};
 /// NVRTC descends into nested expressions; the stack of a program's first thread is small.
 const STACK_BYTES: usize = 256 << 20;
 
+/// The exit status where the library does not load.
+pub(super) const NOT_LOADED: u8 = 3;
+
 /// Compiles, if this process was started for it: PTX goes to standard output, messages to standard
 /// error. `None` in any other process.
 pub(in crate::cli) fn compiled() -> Option<ExitCode> {
@@ -22,6 +25,10 @@ pub(in crate::cli) fn compiled() -> Option<ExitCode> {
         return None;
     }
     let words: Vec<OsString> = words.collect();
+    if let Some(Err(wrong)) = words.first().map(|library| Nvrtc::load(Path::new(library))) {
+        let _ = io::stderr().write_all(wrong.as_bytes());
+        return Some(ExitCode::from(NOT_LOADED));
+    }
     let work = move || compile(&words).unwrap_or_else(|failure| (Err(failure), Vec::new()));
     let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(work).ok()?;
     let (ptx, log) = thread.join().ok()?;

@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -158,11 +159,18 @@ fn read(file: &Path) -> Result<String> {
 }
 
 /// The first NVRTC that loads. That a user names one that does not is an error.
+///
+/// A process looks for it once: a library that is loaded answers to its name alone, too, by which
+/// the process that compiles would not find it.
 fn find_nvrtc() -> Result<Option<Taken>> {
+    static FOUND: OnceLock<Taken> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(Some(found.clone()));
+    }
     let named = env::var_os(locate::VARIABLE).filter(|named| !named.is_empty());
     if let Some(named) = named.map(PathBuf::from) {
         return match load(&named) {
-            Ok(found) => Ok(Some(found)),
+            Ok(found) => Ok(Some(FOUND.get_or_init(|| found).clone())),
             Err(wrong) => refuse!(
                 Unavailable,
                 "cannot load {}, which {} names: {wrong}; give the file of libnvrtc, or unset the variable",
@@ -171,7 +179,8 @@ fn find_nvrtc() -> Result<Option<Taken>> {
             ),
         };
     }
-    Ok(locate::names().chain(locate::in_environments()).find_map(|path| load(&path).ok()))
+    let found = locate::names().chain(locate::in_environments()).find_map(|path| load(&path).ok());
+    Ok(found.map(|found| FOUND.get_or_init(|| found).clone()))
 }
 
 fn load(path: &Path) -> Result<Taken, String> {
@@ -224,6 +233,10 @@ impl<'a> Workplace<'a> {
             return Err(NotCompiled::too_slow(job, &compiler).into());
         };
         let log = beginning(&log, MAX_LOG_BYTES + 1)?;
+        if compiler.kind == Compiler::Nvrtc && status.code() == Some(child::NOT_LOADED.into()) {
+            let (path, said) = (compiler.path.display().to_string(), text_of(&log));
+            refuse!(Unavailable, "cannot load {compiler} of {path} to compile {}: {said}", job.file.display());
+        }
         if !status.success() {
             let silent = format!("it ended with {status}, and said nothing");
             return Err(NotCompiled::new(job, &compiler, &silent, &log).into());

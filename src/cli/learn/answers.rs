@@ -20,31 +20,38 @@ pub(super) struct Answers {
     pub(super) text: String,
     pub(super) document: Value,
     pub(super) wrong: Option<anyhow::Error>,
-    /// Whether an answer was wrong, and not only missing.
-    pub(super) is_wrong_try: bool,
+    /// The wrong answers, without those that are missing.
+    pub(super) tried: Vec<String>,
 }
 
 /// Holds the answers in the file `path` to the questions of `own`. Shows the truth beside wrong
-/// ones if it `tells`.
-pub(super) fn check(own: &str, path: &Path, tells: bool) -> Result<Answers> {
+/// ones if this try `tells`, by the wrong answers.
+pub(super) fn check(own: &str, path: &Path, tells: impl Fn(&[String]) -> bool) -> Result<Answers> {
     let shown = path.display();
     let own = Quiz::parse(own)?;
     let typed = folder::read(path, MAX_BYTES, "a quiz")?;
     let typed = Quiz::parse(&typed).with_context(|| shown.to_string())?;
-    let (mut text, mut rows) = (String::new(), Vec::new());
-    let (mut right, mut is_wrong_try) = (0, false);
+    let (mut verdicts, mut tried) = (Vec::new(), Vec::new());
     for (number, question) in (1..).zip(own.questions()) {
-        let verdict = match typed.answer_to(question) {
+        let answer = typed.answer_to(question);
+        let verdict = match answer {
             Some(answer) => question.verdict(answer)?,
             None => Verdict::Missing(format!("{shown} does not have this question any more; put it back")),
         };
+        if let (Verdict::Wrong(_), Some(answer)) = (&verdict, answer) {
+            tried.push(format!("{number}. {answer}"));
+        }
+        verdicts.push((number, question, verdict));
+    }
+    let tells = tells(&tried);
+    let (mut text, mut rows, mut right) = (String::new(), Vec::new(), 0);
+    for (number, question, verdict) in verdicts {
         let (mark, mut said) = match verdict {
             Verdict::Right => ("right", String::new()),
             Verdict::Missing(sentence) => ("missing", sentence),
             Verdict::Wrong(sentence) => ("WRONG", sentence),
         };
         right += usize::from(mark == "right");
-        is_wrong_try |= mark == "WRONG";
         if mark == "WRONG" && tells {
             said = format!("{said}\nThe answer is {}. {}", question.truth()?, question.reason()?);
         }
@@ -60,5 +67,5 @@ pub(super) fn check(own: &str, path: &Path, tells: bool) -> Result<Answers> {
         Refusal { kind: ErrorKind::KernelFault, sentence }.into()
     });
     let document = json!({ "file": shown.to_string(), "held": wrong.is_none(), "questions": rows });
-    Ok(Answers { text, document, wrong, is_wrong_try })
+    Ok(Answers { text, document, wrong, tried })
 }

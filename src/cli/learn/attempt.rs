@@ -8,13 +8,16 @@ use warpstride::device::Backend;
 use warpstride::error::ErrorKind;
 
 use super::super::output::Output;
-use super::super::{Refusal, check, error_kind, failure, message};
+use super::super::{Refusal, check, error_kind, failure, message, require};
 use super::answers::{self, Answers};
 use super::folder::{self, Folder};
 use super::lessons::{Kind, Lesson, QUIZ};
 use super::predictions::{Predictions, TRIES};
 use super::program;
 use super::progress::{Progress, State};
+
+/// Most bytes of a check's file.
+const MAX_CHECK_BYTES: usize = 1 << 20;
 
 /// What came of a check.
 #[derive(Default)]
@@ -25,8 +28,8 @@ pub(super) struct Attempt {
     documents: Vec<Value>,
     /// What fell short; `None` if nothing did.
     pub(super) wrong: Option<anyhow::Error>,
-    /// Whether a prediction or an answer was wrong.
-    is_wrong_try: bool,
+    /// The predictions or answers that were wrong.
+    tried: Vec<String>,
 }
 
 impl Attempt {
@@ -37,39 +40,46 @@ impl Attempt {
         match lesson.kind() {
             Kind::Kernel => Self::of_kernel(lesson, &path, state, from),
             Kind::Quiz => {
-                let tells = state.tries + 1 >= TRIES;
+                let tells = |wrong: &[String]| state.tries_with(wrong) >= TRIES;
                 let answers = answers::check(lesson.text(QUIZ), &path.join(QUIZ), tells)?;
-                let Answers { text, document, wrong, is_wrong_try } = answers;
-                Ok(Self { text, documents: vec![document], wrong, is_wrong_try })
+                let Answers { text, document, wrong, tried } = answers;
+                Ok(Self { text, documents: vec![document], wrong, tried })
             }
             Kind::Program => {
                 let (text, document, wrong) = program::run(&path, from.output)?;
-                Ok(Self { text, documents: vec![document], wrong, is_wrong_try: false })
+                Ok(Self { text, documents: vec![document], wrong, tried: Vec::new() })
             }
         }
     }
 
     fn of_kernel(lesson: &Lesson, path: &Path, state: &State, from: &Source) -> Result<Self> {
         let device = check::device(from.backend, from.output)?;
-        let mut attempt = Self::default();
+        ensure_predicted(lesson, path)?;
+        let (mut attempt, mut all) = (Self::default(), Vec::new());
         for name in lesson.checks() {
             let path = path.join(name);
-            let checked = folder::ensure_regular(&path).and_then(|()| check::check(&path, &device, from.output));
-            let mut checked = match checked {
-                Ok(checked) => checked,
+            match check::check(&path, &device, from.output) {
+                Ok(checked) => {
+                    let predictions = Predictions::of(lesson.text(name));
+                    attempt.tried.extend(predictions.wrong(&checked.verdicts));
+                    all.push((path, checked, predictions));
+                }
                 // What was checked before is to be seen, too.
                 Err(error) => {
                     attempt.wrong = Some(error);
-                    return Ok(attempt);
+                    break;
                 }
-            };
-            let predictions = Predictions::of(lesson.text(name));
-            attempt.is_wrong_try |= predictions.any_wrong(&checked.verdicts);
-            if state.tries + 1 < TRIES {
+            }
+        }
+        let tells = state.tries_with(&attempt.tried) >= TRIES;
+        let stopped = attempt.wrong.take();
+        for (path, mut checked, predictions) in all {
+            if !tells {
                 predictions.hide(&mut checked.verdicts);
             }
             attempt.add(&path, checked);
         }
+        attempt.wrong = stopped.or(attempt.wrong);
         Ok(attempt)
     }
 
@@ -90,9 +100,7 @@ impl Attempt {
 
     /// Notes in the progress what came of it.
     pub(super) fn note(&self, lesson: &Lesson, folder: &Folder, progress: &mut Progress) -> Result<()> {
-        let state = progress.of_mut(lesson);
-        state.solved |= self.wrong.is_none();
-        state.tries = state.tries.saturating_add(self.is_wrong_try.into());
+        progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
         progress.save()?;
         if self.wrong.is_none() { folder.unpack_solution(lesson) } else { Ok(()) }
     }
@@ -101,29 +109,35 @@ impl Attempt {
     pub(super) fn sentence(self, lesson: &Lesson, progress: &Progress) -> Result<String> {
         let number = lesson.number;
         let Some(error) = self.wrong else {
+            let solutions: Vec<&str> = lesson.solution().map(|(name, _)| name).collect();
+            let beside = match solutions.len() {
+                0 => String::new(),
+                1 => format!(" {} is beside your files now.", solutions[0]),
+                _ => format!(" {} are beside your files now.", solutions.join(", ")),
+            };
             return Ok(match progress.next() {
                 Some(next) => {
                     let (next, title) = (next.number, next.title());
-                    format!("Lesson {number} is solved. Lesson {next} is next, {title}: warpstride learn next\n")
+                    format!("Lesson {number} is solved.{beside}\nNext: lesson {next}, {title}: warpstride learn next\n")
                 }
-                None => format!("Lesson {number} is solved, and so are all lessons.\n"),
+                None => format!("Lesson {number} is solved, and so are all lessons.{beside}\n"),
             });
         };
         let tries = TRIES.saturating_sub(progress.of(lesson).tries);
         let shown = match tries {
             0 => "",
-            _ if !self.is_wrong_try => "",
+            _ if self.tried.is_empty() => "",
             1 => "; the next wrong try shows what is right",
             _ => "; the third wrong try shows what is right",
         };
-        // What stops a launch or falls short is the learner's to find out; the rest says what to do.
+        // What stops a launch or falls short is the learner's to find out; other errors say what to
+        // do.
         if error_kind(&error) != Some(ErrorKind::KernelFault) {
             return Err(error);
         }
-        let sentence = format!(
-            "lesson {number} is not solved: {}{shown}; `warpstride learn hint {number}` helps",
-            message(&error)
-        );
+        let is = if progress.of(lesson).solved { "does not pass now; it was solved before" } else { "is not solved" };
+        let sentence =
+            format!("lesson {number} {is}: {}{shown}; `warpstride learn hint {number}` helps", message(&error));
         Err(Refusal { kind: ErrorKind::KernelFault, sentence }.into())
     }
 
@@ -139,6 +153,23 @@ impl Attempt {
             "error": error,
         })
     }
+}
+
+/// Makes sure that a number stands in place of every `?`.
+fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
+    let mut open = Vec::new();
+    for name in lesson.checks() {
+        let path = path.join(name);
+        let text = folder::read(&path, MAX_CHECK_BYTES, "a check's file")?;
+        open.extend(Predictions::of(&text).open().map(|open| format!("`{open}` in {}", path.display())));
+    }
+    require!(
+        open.is_empty(),
+        InvalidArgument,
+        "type your prediction, a number, in place of each `?`: {}",
+        open.join(", ")
+    );
+    Ok(())
 }
 
 /// Where kernels run, and who hears of it.

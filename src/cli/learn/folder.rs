@@ -1,5 +1,6 @@
 //! The learner's folder: a folder for each lesson, and the progress.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::super::output::Output;
 use super::super::{input, require};
-use super::lessons::Lesson;
+use super::lessons::{self, Lesson};
 
 /// The folder where none is named.
 const USUAL: &str = "warpstride-lessons";
@@ -23,7 +24,8 @@ pub(super) struct Folder {
 
 impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.as_os_str().is_empty() { f.write_str(".") } else { self.path.display().fmt(f) }
+        let full = fs::canonicalize(self.own()).or_else(|_| std::path::absolute(self.own()));
+        full.as_deref().unwrap_or(&self.path).display().fmt(f)
     }
 }
 
@@ -31,8 +33,7 @@ impl Folder {
     /// The folder that was named; else the current one, or the one around it, if it is a learner's;
     /// else the usual one in the current folder.
     pub(super) fn at(named: Option<&Path>) -> Self {
-        let is_learners = |path: &&str| fs::symlink_metadata(Path::new(path).join(PROGRESS)).is_ok();
-        let found = || ["", ".."].into_iter().find(is_learners).unwrap_or(USUAL);
+        let found = || ["", ".."].into_iter().find(|path| is_learners(Path::new(path))).unwrap_or(USUAL);
         Self { path: named.map_or_else(|| found().into(), Path::to_owned) }
     }
 
@@ -40,9 +41,12 @@ impl Folder {
         self.path.join(PROGRESS)
     }
 
-    /// Whether something has its name.
-    pub(super) fn is_there(&self) -> bool {
-        fs::symlink_metadata(self.own()).is_ok()
+    /// Whether it is there; an error where something else has its name.
+    pub(super) fn is_there(&self) -> Result<bool> {
+        match fs::symlink_metadata(self.own()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            _ => ensure_folder(self.own(), true).map(|()| true),
+        }
     }
 
     pub(super) fn lesson(&self, lesson: &Lesson) -> PathBuf {
@@ -70,7 +74,7 @@ impl Folder {
     fn write(
         &self,
         lesson: &Lesson,
-        files: impl Iterator<Item = (&'static str, &'static str)>,
+        files: impl Iterator<Item = (&'static str, Cow<'static, str>)>,
     ) -> Result<Vec<&'static str>> {
         ensure_folder(self.own(), true)?;
         let folder = self.lesson(lesson);
@@ -98,6 +102,13 @@ impl Folder {
     fn own(&self) -> &Path {
         if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path }
     }
+}
+
+/// Whether a folder has progress, or lessons. The crate's own lessons have hints beside them.
+fn is_learners(path: &Path) -> bool {
+    let has = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
+    let is_lesson = |lesson: &Lesson| has(lesson.name) && !has(&format!("{}/hints.md", lesson.name));
+    has(PROGRESS) || lessons::all().iter().any(is_lesson)
 }
 
 /// Makes a folder unless there is one.

@@ -1,5 +1,9 @@
 //! The lessons, which lie in `lessons/` and are a part of the program.
 
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -21,6 +25,9 @@ static LESSONS: &[Lesson] = include!(concat!(env!("OUT_DIR"), "/lessons.rs"));
 /// The file of a lesson's questions.
 pub(super) const QUIZ: &str = "quiz.toml";
 
+/// The file of a lesson's page.
+const PAGE: &str = "README.md";
+
 /// How a lesson is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -36,11 +43,18 @@ pub(super) fn all() -> &'static [Lesson] {
     LESSONS
 }
 
+/// The first number of a lesson, and the last.
+pub(super) fn numbers() -> RangeInclusive<usize> {
+    let number = |lesson: Option<&Lesson>| lesson.map_or(0, |lesson| lesson.number);
+    number(all().first())..=number(all().last())
+}
+
 pub(super) fn numbered(number: usize) -> Result<&'static Lesson> {
     match all().iter().find(|lesson| lesson.number == number) {
         Some(lesson) => Ok(lesson),
         None => {
-            let (first, last) = (all().first().map_or(0, |first| first.number), all().last().map_or(0, |l| l.number));
+            let numbers = numbers();
+            let (first, last) = (numbers.start(), numbers.end());
             refuse!(InvalidArgument, "there is no lesson {number}; the lessons are {first} to {last}: see learn list")
         }
     }
@@ -52,14 +66,15 @@ impl Lesson {
         self.files.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
     }
 
-    /// The files that a learner begins with.
-    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.files.iter().copied().filter(|(name, _)| !is_solution(name) && *name != "hints.md")
+    /// The files that a learner begins with; the page is without its comments.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> {
+        let given = self.files.iter().filter(|(name, _)| !is_solution(name) && *name != "hints.md");
+        given.map(|&(name, text)| (name, if name == PAGE { self.page().into() } else { text.into() }))
     }
 
     /// The files of a solution.
-    pub(super) fn solution(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.files.iter().copied().filter(|(name, _)| is_solution(name))
+    pub(super) fn solution(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> {
+        self.files.iter().filter(|(name, _)| is_solution(name)).map(|&(name, text)| (name, text.into()))
     }
 
     pub(super) fn kind(&self) -> Kind {
@@ -83,13 +98,13 @@ impl Lesson {
 
     /// The title of the page, without the number.
     pub(super) fn title(&self) -> &'static str {
-        let first = self.text("README.md").lines().next().unwrap_or_default();
+        let first = self.text(PAGE).lines().next().unwrap_or_default();
         first.split_once(". ").map_or(first, |(_, title)| title)
     }
 
     /// The page without its comments.
     pub(super) fn page(&self) -> String {
-        let (mut page, mut rest) = (String::new(), self.text("README.md"));
+        let (mut page, mut rest) = (String::new(), self.text(PAGE));
         while let Some((before, comment)) = rest.split_once("<!--") {
             page += before;
             let after = comment.split_once("-->").map_or("", |(_, after)| after);
@@ -97,6 +112,23 @@ impl Lesson {
             rest = if page.ends_with('\n') { after.trim_start_matches('\n') } else { after };
         }
         page + rest
+    }
+
+    /// The page for a terminal: a picture is the path of its file in the lesson's folder, and what
+    /// the picture shows.
+    pub(super) fn shown(&self, folder: &Path) -> String {
+        let (mut shown, page) = (String::new(), self.page());
+        let mut rest = &*page;
+        while let Some((before, picture)) = rest.split_once("![") {
+            let Some((text, (file, behind))) =
+                picture.split_once("](").and_then(|(text, behind)| Some((text, behind.split_once(')')?)))
+            else {
+                break;
+            };
+            shown += &format!("{before}(picture: {})\n{text}", folder.join(file).display());
+            rest = behind;
+        }
+        shown + rest
     }
 
     /// The hints in order, without their numbers.

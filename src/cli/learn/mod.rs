@@ -11,6 +11,7 @@ mod quiz;
 mod watch;
 
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -29,17 +30,27 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
     match args.command.unwrap_or(LearnCommand::List) {
         LearnCommand::List => list(&folder, output),
         LearnCommand::Next => next(&folder, output),
+        LearnCommand::Show { number } => {
+            let progress = Progress::read(folder.progress())?;
+            show(lessons::numbered(number)?, &folder, &progress, output)
+        }
         LearnCommand::Check { number } => check(lessons::numbered(number)?, &folder, &from),
         LearnCommand::Hint { number } => hint(lessons::numbered(number)?, &folder, output),
         LearnCommand::Watch => watch::run(&folder, &from),
     }
 }
 
+/// The first number of a lesson, and the last.
+pub(super) fn numbers() -> RangeInclusive<usize> {
+    lessons::numbers()
+}
+
 fn list(folder: &Folder, output: &Output) -> Result<()> {
     let progress = Progress::read(folder.progress())?;
     let (solved, all) = (progress.solved(), lessons::all().len());
-    let mut text = format!("{solved} of {all} lessons are solved; your folder is {folder}");
-    text += if folder.is_there() { "\n\n" } else { ", which `warpstride learn next` makes\n\n" };
+    let are = if solved == 1 { "is" } else { "are" };
+    let mut text = format!("{solved} of {all} lessons {are} solved; your folder is {folder}");
+    text += if folder.is_there()? { "\n\n" } else { ", which `warpstride learn next` makes\n\n" };
     let mut rows = Vec::new();
     for lesson in lessons::all() {
         let state = progress.of(lesson);
@@ -50,6 +61,9 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
         row["hints"] = state.hints.into();
         rows.push(row);
     }
+    if let Some(next) = progress.next() {
+        let _ = write!(text, "\nNext: lesson {}, {}: warpstride learn next\n", next.number, next.title());
+    }
     let next = progress.next().map(Lesson::json);
     output.result(&text, json!({ "folder": folder.to_string(), "lessons": rows, "next": next }))
 }
@@ -59,11 +73,17 @@ fn next(folder: &Folder, output: &Output) -> Result<()> {
     let Some(lesson) = progress.next() else {
         return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null }));
     };
-    begin(lesson, folder, &progress, output)?;
+    show(lesson, folder, &progress, output)
+}
+
+/// Shows a lesson's page, and unpacks what it is about.
+fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
+    begin(lesson, folder, progress, output)?;
     let (path, number, page) = (folder.lesson(lesson), lesson.number, lesson.page());
+    let shown = lesson.shown(&path);
     let text = format!(
         "{}\n\nThe files of lesson {number} are in {}. Check them with: warpstride learn check {number}\n",
-        page.trim_end(),
+        shown.trim_end(),
         path.display()
     );
     output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": page }))

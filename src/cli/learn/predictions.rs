@@ -5,7 +5,7 @@ use warpstride::interp::expect::{Verdict, Verdicts};
 /// The wrong tries after which the number that was found is shown.
 pub(super) const TRIES: u64 = 3;
 /// What stands in place of that number before.
-const HIDDEN: &str = "another number";
+const HIDDEN: &str = "another number; the third try shows it";
 
 /// The expectations of a lesson's check that have a `?`, as the texts before and behind it.
 pub(super) struct Predictions {
@@ -34,9 +34,14 @@ impl Predictions {
         !verdict.held && self.around.iter().any(has)
     }
 
-    /// Whether one of them is wrong.
-    pub(super) fn any_wrong(&self, verdicts: &Verdicts) -> bool {
-        verdicts.rows.iter().any(|verdict| self.are_wrong(verdict))
+    /// The expectations themselves, as a learner finds them.
+    pub(super) fn open(&self) -> impl Iterator<Item = String> {
+        self.around.iter().map(|(before, behind)| format!("{before}?{behind}"))
+    }
+
+    /// The wrong ones, as the learner typed them.
+    pub(super) fn wrong(&self, verdicts: &Verdicts) -> impl Iterator<Item = String> {
+        verdicts.rows.iter().filter(|verdict| self.are_wrong(verdict)).map(|verdict| verdict.expectation.clone())
     }
 
     /// Takes the numbers that were found out of the wrong ones.

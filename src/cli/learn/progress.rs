@@ -15,6 +15,9 @@ use super::lessons::{self, Lesson};
 const SCHEMA: u64 = 1;
 /// Most bytes of the file.
 const MAX_BYTES: usize = 1 << 20;
+/// The most wrong answers of a lesson that it keeps, and the most characters of one.
+const MAX_WRONG: usize = 32;
+const MAX_TEXT: usize = 100;
 
 /// The progress, by the names of lessons. Lessons that this version does not have stay in the file.
 #[derive(Debug)]
@@ -41,6 +44,31 @@ pub(super) struct State {
     /// The checks in which a prediction or an answer was wrong.
     #[serde(default)]
     pub(super) tries: u64,
+    /// What was wrong at the last of them.
+    #[serde(default)]
+    pub(super) wrong: Vec<String>,
+}
+
+impl State {
+    /// The wrong tries, with the one that has left `wrong`. The same again is not another try.
+    pub(super) fn tries_with(&self, wrong: &[String]) -> u64 {
+        let is_new = !wrong.is_empty() && kept(wrong) != self.wrong;
+        self.tries.saturating_add(is_new.into())
+    }
+
+    /// Notes a try.
+    pub(super) fn note(&mut self, wrong: &[String], is_solved: bool) {
+        self.tries = self.tries_with(wrong);
+        self.solved |= is_solved;
+        if !wrong.is_empty() {
+            self.wrong = kept(wrong);
+        }
+    }
+}
+
+/// What the progress keeps of wrong answers, so that the file stays small whatever a learner types.
+fn kept(wrong: &[String]) -> Vec<String> {
+    wrong.iter().take(MAX_WRONG).map(|text| text.chars().take(MAX_TEXT).collect()).collect()
 }
 
 impl Progress {

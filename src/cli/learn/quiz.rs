@@ -229,6 +229,7 @@ impl QuestionTable {
     fn question(self) -> Result<Question> {
         let answer = match self.answer {
             Value::String(text) => text,
+            // As JSON, which numbers, lists and truth values have in common with TOML.
             other => serde_json::json!(other).to_string(),
         };
         for (key, text) in [("ask", &self.ask), ("answer", &answer)] {

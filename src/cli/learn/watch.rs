@@ -26,9 +26,15 @@ pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
         let (number, title, path) = (lesson.number, lesson.title(), folder.lesson(lesson));
         let page = path.join("README.md");
         from.output.result(&format!("Lesson {number}, {title}: {}\n\n", page.display()), Value::Null)?;
-        while !checked(lesson, folder, from)? {
+        loop {
+            folder.unpack(lesson, from.output)?;
+            // A change during the check is one, too.
+            let before = seen(lesson, &path);
+            if checked(lesson, folder, from)? {
+                break;
+            }
             from.output.note(format!("watching {}; Ctrl-C ends", path.display()));
-            wait(lesson, &path);
+            wait(lesson, &path, &before);
         }
     }
     from.output.result("All lessons are solved.\n", Value::Null)
@@ -64,14 +70,14 @@ fn say(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "error: {}", message(error));
 }
 
-/// Waits until a file of a lesson has changed, and then until an editor has written all of it.
-fn wait(lesson: &Lesson, path: &Path) {
-    let before = seen(lesson, path);
+/// Waits until the files of a lesson are others than `before`, and then until an editor has written
+/// all of them.
+fn wait(lesson: &Lesson, path: &Path, before: &Seen) {
     let mut last = seen(lesson, path);
     loop {
         thread::sleep(PAUSE);
         let now = seen(lesson, path);
-        if now != before && now == last {
+        if now != *before && now == last {
             return;
         }
         last = now;

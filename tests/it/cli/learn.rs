@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::cuda_cpp::compilers;
+use super::cuda_cpp::{compilers, environments};
 use super::{Run, command};
 use crate::lessons;
 
@@ -74,9 +74,10 @@ fn lessons_are_listed_and_nothing_is_written() {
     let learner = Learner::new();
     let names = lessons::names();
     let run = learner.run(&["learn"]).succeeded();
-    assert!(
-        run.stdout.starts_with(&format!("0 of {} lessons are solved; your folder is warpstride-lessons", names.len()))
-    );
+    let full = learner.folder.path().canonicalize().expect("a path").join("warpstride-lessons");
+    let begin = format!("0 of {} lessons are solved; your folder is {}, which", names.len(), full.display());
+    assert!(run.stdout.starts_with(&begin), "{}", run.stdout);
+    assert!(run.stdout.ends_with("\nNext: lesson 0, Thread, block, grid: warpstride learn next\n"), "{}", run.stdout);
     assert_eq!(run.stdout, learner.run(&["learn", "list"]).stdout);
     let document = learner.run(&["--json", "learn"]).succeeded().json();
     let listed = document["lessons"].as_array().expect("a list");
@@ -92,6 +93,8 @@ fn the_next_page_comes_with_its_files() {
     let run = learner.run(&["learn", "next"]).succeeded();
     let page = &lessons::text("00-index", "README.md");
     assert!(run.stdout.starts_with(page.lines().next().expect("a title")), "{}", run.stdout);
+    assert!(run.stdout.contains("(picture: warpstride-lessons/00-index/picture.svg)\n") && !run.stdout.contains("!["));
+    assert!(learner.path("00-index/picture.svg").exists() && !learner.read("00-index/README.md").contains("<!--"));
     assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check 0"));
     assert_eq!(learner.read("00-index/task.cu"), lessons::text("00-index", "task.cu"));
     assert!(!learner.path("00-index/solution.cu").exists() && !learner.path("01-requests").exists());
@@ -130,21 +133,29 @@ fn a_lesson_is_solved_by_its_solution() {
     assert!(run.stderr.lines().last().is_some_and(|line| line.ends_with("`warpstride learn hint 0` helps")));
     learner.solve("00-index");
     let run = learner.run(&["learn", "check", "0"]).succeeded();
-    let next = lessons::names()[1].split_at(3).0.trim_matches(['0', '-']).to_owned();
-    assert!(run.stdout.contains(&format!("\nLesson 0 is solved. Lesson {next} is next")), "{}", run.stdout);
+    let end = "\nLesson 0 is solved. solution.cu is beside your files now.\nNext: lesson 1, A warp is one request: ";
+    assert!(run.stdout.contains(end), "{}", run.stdout);
     assert_eq!(learner.progress()["lessons"]["00-index"]["solved"], json!(true));
     assert_eq!(learner.read("00-index/solution.cu"), lessons::text("00-index", "solution.cu"));
     let document = learner.run(&["--json", "learn", "check", "0"]).succeeded().json();
     assert_eq!((&document["solved"], &document["files"][0]["held"]), (&json!(true), &json!(true)));
-    // In the learner's folder, and in a lesson's folder.
-    for (folder, shown) in [("", "."), ("00-index", "..")] {
-        let output = learner.command(&["learn"]).current_dir(learner.path(folder)).output().expect("it starts");
-        let text = String::from_utf8(output.stdout).expect("text");
-        assert!(text.starts_with("1 of ") && text.contains(&format!("your folder is {shown}\n")), "{text}");
+    // In the learner's folder, and in a lesson's folder; also without the progress.
+    let full = learner.path("").canonicalize().expect("a path");
+    for solved in ["1 of", "0 of"] {
+        for folder in ["", "00-index"] {
+            let output = learner.command(&["learn"]).current_dir(learner.path(folder)).output().expect("it starts");
+            let text = String::from_utf8(output.stdout).expect("text");
+            let place = format!("your folder is {}\n", full.display());
+            assert!(text.starts_with(solved) && text.contains(&place), "{text}");
+        }
+        let [progress, kept] = ["progress.json", "kept"].map(|name| learner.path(name));
+        let renamed = fs::rename(&progress, &kept).or_else(|_| fs::rename(&kept, &progress));
+        renamed.expect("renaming");
     }
     // What was solved stays so.
     learner.write("00-index/task.cu", lessons::text("00-index", "task.cu"));
-    assert_eq!(learner.run(&["learn", "check", "0"]).code, Some(1));
+    let run = learner.run(&["learn", "check", "0"]);
+    assert!(run.code == Some(1) && run.stderr.contains("lesson 0 does not pass now; it was solved before"));
     assert_eq!(learner.progress()["lessons"]["00-index"]["solved"], json!(true));
 }
 
@@ -168,14 +179,23 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     }
     let learner = Learner::new();
     let run = learner.run(&["--quiet", "learn", "check", "1"]);
-    run.failed(&["01-requests/check.toml line 8, `expect`", "type your prediction"]);
-    for check in ["check", "check-2", "check-3"] {
-        let name = format!("01-requests/{check}.toml");
-        learner.write(&name, learner.read(&name).replace('?', "7"));
-    }
-    for (hidden, ending) in [(true, "the third wrong try"), (true, "the next wrong try"), (false, "says which")] {
-        let run = learner.run(&["learn", "check", "1"]);
-        run.fell_short(&["FELL SHORT  load.requests == 7"]);
+    let all = "`load.requests == ?` in warpstride-lessons/01-requests/check.toml, `load.requests == ?` in \
+               warpstride-lessons/01-requests/check-2.toml, `load";
+    run.failed(&["type your prediction, a number, in place of each `?`: ", all]);
+    let tries = [
+        ('?', '6', true, "the third wrong try"),
+        ('6', '7', true, "the next wrong try"),
+        ('7', '7', true, "the next wrong try"),
+        ('7', '8', false, "says which"),
+    ];
+    for (old, new, hidden, ending) in tries {
+        for check in ["check", "check-2", "check-3"] {
+            let name = format!("01-requests/{check}.toml");
+            let (old, new) = (format!("requests == {old}"), format!("requests == {new}"));
+            learner.write(&name, learner.read(&name).replace(&old, &new));
+        }
+        let run = learner.run(&["--quiet", "learn", "check", "1"]);
+        run.fell_short(&[&format!("FELL SHORT  load.requests == {new}")]);
         assert_eq!(run.stdout.contains("another number"), hidden, "{}", run.stdout);
         assert_eq!(run.stdout.contains("  32  "), !hidden, "{}", run.stdout);
         assert!(run.stderr.contains(ending), "{}", run.stderr);
@@ -187,10 +207,31 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     fs::remove_file(learner.path("progress.json")).expect("removing");
     let document = learner.run(&["--json", "learn", "check", "1"]).json();
     assert!(!document.to_string().contains("32") || !document.to_string().contains("\"32\""), "{document}");
-    assert_eq!(document["files"][0]["expectations"][1]["found"], json!("another number"));
+    let found = &document["files"][0]["expectations"][1]["found"];
+    assert_eq!(found, &json!("another number; the third try shows it"));
     learner.solve("01-requests");
     let run = learner.run(&["learn", "check", "1"]).succeeded();
-    assert!(run.stdout.contains("Lesson 1 is solved. Lesson 0 is next"), "{}", run.stdout);
+    assert!(run.stdout.contains("Lesson 1 is solved. solution-2.toml, "), "{}", run.stdout);
+    assert!(run.stdout.contains("\nNext: lesson 0, "), "{}", run.stdout);
+}
+
+/// A library that is loaded answers to its bare name, too, which another process would not find.
+#[test]
+fn several_checks_of_a_process_take_one_compiler() {
+    for environment in environments() {
+        let learner = Learner::new();
+        learner.run(&["learn", "show", "1"]).succeeded();
+        learner.solve("01-requests");
+        let mut command = learner.command(&["--json", "check"]);
+        command.args(["check.toml", "check-2.toml", "check-3.toml"]).current_dir(learner.path("01-requests"));
+        command.env_remove("WARPSTRIDE_NVRTC").env_remove("CONDA_PREFIX").env("VIRTUAL_ENV", &environment);
+        let output = command.output().expect("it starts");
+        assert!(output.status.success(), "{environment:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+        for file in document["files"].as_array().expect("a list") {
+            assert_eq!(file["compiler"]["name"], json!("nvrtc"));
+        }
+    }
 }
 
 #[test]
@@ -205,6 +246,10 @@ fn hints_come_one_by_one() {
     assert!(run.stdout.starts_with("Lesson 2 has no other hints than these:\n\n1. ") && run.stdout.contains("\n3. "));
     let document = learner.run(&["--json", "learn", "hint", "0"]).succeeded().json();
     assert_eq!((&document["shown"], document["hints"].as_array().map(Vec::len)), (&json!(1), Some(1)));
+    let said = learner.run(&["learn", "check", "02-sectors"]);
+    assert!(said.code == Some(2) && said.stderr.contains("give a number from 0 to "), "{}", said.stderr);
+    let page = learner.run(&["learn", "show", "2"]).succeeded();
+    assert!(page.stdout.starts_with("# 2. ") && learner.path("02-sectors/task.cu").exists());
     learner.run(&["learn", "hint", "99"]).failed(&["there is no lesson 99", "learn list"]);
 }
 
@@ -216,8 +261,8 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
     assert!(run.stdout.contains("missing  1. ") && run.stderr.contains("0 of 6 answers are right"), "{}", run.stderr);
     assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(0), "nothing was wrong");
     let quiz = learner.read("05-views/quiz.toml");
-    learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", "[6, 1]", 1));
-    for try_number in 1..=3 {
+    for (try_number, answer) in (1..).zip(["[6, 1]", "[9, 1]", "7"]) {
+        learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
         let run = learner.run(&["learn", "check", "5"]);
         assert_eq!(run.stdout.contains("The answer is [1, 6]. "), try_number == 3, "{}", run.stdout);
     }
@@ -336,7 +381,7 @@ fn a_folder_that_is_none_is_a_sentence() {
     let file = learner.folder.path().join("file");
     fs::write(&file, "mine").expect("writing");
     let named = file.to_str().expect("text");
-    for words in [&["learn", "next"][..], &["learn", "check", "0"], &["learn", "hint", "0"]] {
+    for words in [&["learn"][..], &["learn", "next"], &["learn", "check", "0"], &["learn", "hint", "0"]] {
         learner.run(&[words, &["--folder", named]].concat()).failed(&["is not a folder", "--folder"]);
     }
     assert_eq!(fs::read(&file).expect("readable"), b"mine");
@@ -392,9 +437,10 @@ fn pipes_and_links_harm_nothing() {
     symlink(elsewhere.join("none"), learner.path("00-index/check.toml")).expect("a link");
     learner.run(&["learn", "check", "0"]).failed(&["check.toml", "check the path"]);
     assert_eq!(fs::read_dir(&elsewhere).expect("readable").count(), 0);
-    fs::remove_file(learner.path("progress.json")).expect("removing");
     symlink("progress.json", learner.path("progress.json")).expect("a link");
     learner.run(&["learn"]).failed(&["progress.json"]);
+    // Where nobody can write.
+    learner.run(&["learn", "next", "--folder", "/proc/lessons"]).failed(&["cannot make the folder /proc/lessons"]);
     // The learner's folder itself may be a link.
     let link = learner.folder.path().join("link");
     symlink(&elsewhere, &link).expect("a link");
@@ -443,7 +489,8 @@ fn programs_are_compiled_and_run() {
     // More than a pipe holds.
     assert!(check("head -c 3000000 /dev/zero | tr '\\0' x; exit 1").stdout.len() == 1 << 20);
     let run = check("echo solved").succeeded();
-    assert!(run.stdout.starts_with("solved\n\nLesson 15 is solved."), "{}", run.stdout);
+    let end = "solved\n\nLesson 15 is solved. solution.rs is beside your files now.\n";
+    assert!(run.stdout.starts_with(end), "{}", run.stdout);
     let mut command = learner.command(&["learn", "check", "15"]);
     let output = command.env("PATH", "/nowhere").output().expect("it starts");
     let said = String::from_utf8(output.stderr).expect("text");

@@ -164,7 +164,7 @@ fn a_learners_copy_may_have_answers_without_quotes_and_in_another_order() -> Res
          [[questions]]\nask = 'a'\nanswer = [6, 1]\nlayout = { shape = [1], asks = 'offset' }\n",
     )?;
     let answers: Vec<_> = own.questions().iter().map(|question| copy.answer_to(question)).collect();
-    assert_eq!(answers, [Some("[6, 1]"), Some("true"), None]);
+    assert_eq!(answers, [Some("[6,1]"), Some("true"), None]);
     for (question, answer) in own.questions().iter().zip(answers).take(2) {
         assert_eq!(question.verdict(answer.unwrap_or_default())?, Verdict::Right, "{}", question.ask());
     }
