@@ -31,6 +31,7 @@ use axis::{Along, AlongAxis};
 use conversion::Conversion;
 use outcome::Outcome;
 use permute::Moved;
+#[cfg(feature = "interp")]
 pub(super) use permute::copy;
 
 /// The most bytes of an array whose launch takes a large part of the time. `bench` times the launch
