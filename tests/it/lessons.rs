@@ -161,7 +161,7 @@ mod checks {
         match &compiler.nvrtc {
             Some(nvrtc) => command.env("WARPSTRIDE_NVRTC", nvrtc),
             // Where no other NVRTC is, clang is taken.
-            None => command.env_remove("VIRTUAL_ENV").env_remove("CONDA_PREFIX"),
+            None => command.env_remove("WARPSTRIDE_NVRTC").env_remove("VIRTUAL_ENV").env_remove("CONDA_PREFIX"),
         };
         let output = command.output().expect("the binary starts");
         (output.status.code(), serde_json::from_slice(&output.stdout).expect("one document"))

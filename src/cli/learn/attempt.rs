@@ -8,11 +8,11 @@ use warpstride::device::Backend;
 use warpstride::error::ErrorKind;
 
 use super::super::output::Output;
-use super::super::{Refusal, check, error_kind, failure, message, require};
+use super::super::{Refusal, check, error_kind, failure, message, refuse, require};
 use super::answers::{self, Answers};
 use super::folder::{self, Folder};
 use super::lessons::{Kind, Lesson, QUIZ};
-use super::predictions::{Predictions, TRIES};
+use super::predictions::{self, Predictions, TRIES};
 use super::program;
 use super::progress::{Progress, State};
 
@@ -98,11 +98,16 @@ impl Attempt {
         self.wrong = self.wrong.take().or(checked.wrong);
     }
 
-    /// Notes in the progress what came of it.
-    pub(super) fn note(&self, lesson: &Lesson, folder: &Folder, progress: &mut Progress) -> Result<()> {
+    /// Notes in the progress what came of it, and returns the progress. It is read again, because
+    /// another process may have changed it during the check.
+    pub(super) fn note(&self, lesson: &Lesson, folder: &Folder) -> Result<Progress> {
+        let mut progress = Progress::read(folder.progress())?;
         progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
         progress.save()?;
-        if self.wrong.is_none() { folder.unpack_solution(lesson) } else { Ok(()) }
+        if self.wrong.is_none() {
+            folder.unpack_solution(lesson)?;
+        }
+        Ok(progress)
     }
 
     /// The sentence at its end: `Err` where the lesson is not solved.
@@ -155,12 +160,21 @@ impl Attempt {
     }
 }
 
-/// Makes sure that a number stands in place of every `?`.
+/// Makes sure that the learner's checks ask what the lesson asks, and that a number stands in place
+/// of every `?`.
 fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
     let mut open = Vec::new();
     for name in lesson.checks() {
         let path = path.join(name);
         let text = folder::read(&path, MAX_CHECK_BYTES, "a check's file")?;
+        if let Some(key) = predictions::other_key(lesson.text(name), &text) {
+            let (path, number) = (path.display(), lesson.number);
+            refuse!(
+                InvalidArgument,
+                "`{key}` of {path} is not what lesson {number} asks, which is to be changed at each `?` alone; move the \
+                 file away, and `warpstride learn check {number}` brings the lesson's back"
+            );
+        }
         open.extend(Predictions::of(&text).open().map(|open| format!("`{open}` in {}", path.display())));
     }
     require!(

@@ -92,13 +92,20 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
 /// Makes a lesson's folder, and the file that tells the learner's folder from others.
 fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
     folder.unpack(lesson, output)?;
-    progress.save()
+    if progress.is_new() { progress.save() } else { Ok(()) }
 }
 
 fn check(lesson: &Lesson, folder: &Folder, from: &Source) -> Result<()> {
-    let mut progress = Progress::read(folder.progress())?;
-    let attempt = Attempt::of(lesson, folder, &progress.of(lesson), from)?;
-    attempt.note(lesson, folder, &mut progress)?;
+    let state = Progress::read(folder.progress())?.of(lesson);
+    let attempt = Attempt::of(lesson, folder, &state, from)?;
+    let progress = match attempt.note(lesson, folder) {
+        Ok(progress) => progress,
+        // What was found is to be seen even where it cannot be noted.
+        Err(error) => {
+            from.output.note(attempt.text);
+            return Err(error);
+        }
+    };
     let (mut text, document) = (attempt.text.clone(), attempt.json(lesson, &progress));
     let sentence = attempt.sentence(lesson, &progress);
     if let Ok(sentence) = &sentence {

@@ -7,6 +7,40 @@ pub(super) const TRIES: u64 = 3;
 /// What stands in place of that number before.
 const HIDDEN: &str = "another number; the third try shows it";
 
+/// The first key of a check's file whose value is another one than in the lesson's, but for numbers
+/// in place of `?`; `None` if the files ask the same, or if `typed` cannot be read.
+pub(super) fn other_key(given: &str, typed: &str) -> Option<String> {
+    let (given, typed) = (given.parse::<toml::Table>().ok()?, typed.parse::<toml::Table>().ok()?);
+    let is_other = |key: &&String| match (given.get(*key), typed.get(*key)) {
+        (Some(given), Some(typed)) => !is_same(given, typed),
+        _ => true,
+    };
+    given.keys().chain(typed.keys()).find(is_other).cloned()
+}
+
+fn is_same(given: &toml::Value, typed: &toml::Value) -> bool {
+    match (given, typed) {
+        (toml::Value::Array(given), toml::Value::Array(typed)) => {
+            given.len() == typed.len() && given.iter().zip(typed).all(|(given, typed)| is_same(given, typed))
+        }
+        (toml::Value::String(given), toml::Value::String(typed)) => is_typed_over(&bare(given), &bare(typed)),
+        _ => given == typed,
+    }
+}
+
+/// Whether a text is another one, with a number in place of its `?`.
+fn is_typed_over(given: &str, typed: &str) -> bool {
+    let number = given
+        .split_once('?')
+        .and_then(|(before, behind)| Some(typed.strip_prefix(before)?.strip_suffix(behind)?.parse::<f64>().is_ok()));
+    given == typed || number == Some(true)
+}
+
+/// A text without its spaces, which a learner may type or leave out.
+fn bare(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
 /// The expectations of a lesson's check that have a `?`, as the texts before and behind it.
 pub(super) struct Predictions {
     around: Vec<(String, String)>,
@@ -18,9 +52,7 @@ impl Predictions {
         let table = check.parse::<toml::Table>().unwrap_or_default();
         let expect = table.get("expect").and_then(|expect| expect.as_array());
         let texts = expect.into_iter().flatten().filter_map(|text| text.as_str());
-        // As a verdict has it: with single spaces.
-        let spaced = texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-        let around = spaced.filter_map(|text| {
+        let around = texts.filter_map(|text| {
             let (before, behind) = text.split_once('?')?;
             Some((before.to_owned(), behind.to_owned()))
         });
@@ -28,8 +60,9 @@ impl Predictions {
     }
 
     fn are_wrong(&self, verdict: &Verdict) -> bool {
+        let expectation = bare(&verdict.expectation);
         let has = |(before, behind): &(String, String)| {
-            verdict.expectation.starts_with(before.trim_end()) && verdict.expectation.ends_with(behind.trim_start())
+            expectation.starts_with(&bare(before)) && expectation.ends_with(&bare(behind))
         };
         !verdict.held && self.around.iter().any(has)
     }

@@ -97,6 +97,11 @@ impl Progress {
         lessons::all().iter().filter(|lesson| self.of(lesson).solved).count()
     }
 
+    /// Whether there is no file yet.
+    pub(super) fn is_new(&self) -> bool {
+        !self.path.exists()
+    }
+
     /// Writes the file, whole or not at all.
     pub(super) fn save(&self) -> Result<()> {
         let text = serde_json::to_string_pretty(&self.record).context("cannot write the progress")? + "\n";

@@ -49,7 +49,7 @@ const MAX_EXTENT: usize = 1 << 16;
 /// Rows, and columns, of the part of a modelled matrix that the software GPU counts.
 const COUNTED: usize = 512;
 /// The part by which a computed number may be off.
-const TOLERANCE: f64 = 0.05;
+const TOLERANCE: f64 = 0.02;
 /// Fractions are of this model's copy.
 const MODEL: DeviceModel = DeviceModel::H100;
 

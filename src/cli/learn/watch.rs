@@ -42,15 +42,15 @@ pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
 
 /// Whether a lesson is solved. What is wrong with the learner's files is printed, and no end.
 fn checked(lesson: &Lesson, folder: &Folder, from: &Source) -> Result<bool> {
-    let mut progress = Progress::read(folder.progress())?;
-    let attempt = match Attempt::of(lesson, folder, &progress.of(lesson), from) {
+    let state = Progress::read(folder.progress())?.of(lesson);
+    let attempt = match Attempt::of(lesson, folder, &state, from) {
         Ok(attempt) => attempt,
         Err(error) => {
             say(&error);
             return Ok(false);
         }
     };
-    attempt.note(lesson, folder, &mut progress)?;
+    let progress = attempt.note(lesson, folder)?;
     let text = attempt.text.clone();
     match attempt.sentence(lesson, &progress) {
         Ok(sentence) => {

@@ -173,6 +173,34 @@ fn a_task_that_does_not_compile_shows_the_compilers_lines() {
 }
 
 #[test]
+fn a_check_that_asks_less_than_the_lesson_is_refused() {
+    if compilers().is_empty() {
+        return;
+    }
+    let learner = Learner::new();
+    learner.run(&["--quiet", "learn", "show", "1"]).succeeded();
+    learner.solve("01-requests");
+    let check = |old: &str, new: &str| {
+        let (name, text) = ("01-requests/check.toml", learner.read("01-requests/check.toml"));
+        assert!(text.contains(old), "{text}");
+        learner.write(name, text.replace(old, new));
+        let run = learner.run(&["--quiet", "learn", "check", "1"]);
+        learner.write(name, text);
+        run
+    };
+    for new in [">=", "== 0 +", "!="] {
+        check("requests ==", &format!("requests {new}")).failed(&[
+            "`expect` of warpstride-lessons/01-requests/check.toml is not what lesson 1 asks",
+            "`warpstride learn check 1` brings the lesson's back",
+        ]);
+    }
+    check("expect = [", "expect = [\"0 == 0\", ").failed(&["`expect` of"]);
+    check("checks = \"all\"", "").failed(&["`checks` of"]);
+    check("grid", "limit = 7\ngrid").failed(&["`limit` of"]);
+    check(" == ", "  ==").succeeded();
+}
+
+#[test]
 fn wrong_predictions_show_the_number_at_the_third_try() {
     if compilers().is_empty() {
         return;

@@ -116,7 +116,7 @@ fn a_wrong_answer_hears_what_is_wrong_and_not_the_truth() {
         (strides, "one", "`one` cannot be read; type a list of whole numbers, such as [3, -1] instead"),
         (offset, "0", "0 is too small"),
         (offset, "-18", "`-18` cannot be read; type a whole number instead"),
-        (fraction, "50 %", "0.5 is too small, by more than 5 % of the right fraction"),
+        (fraction, "50 %", "0.5 is too small, by more than 2 % of the right fraction"),
         (fraction, "91", "`91` cannot be read; type a fraction, such as 0.5 or 50 % instead"),
         (fraction, "nan", "`nan` cannot be read; type a fraction, such as 0.5 or 50 % instead"),
         (bound, "memory", "memory is not it: something else takes longer"),
