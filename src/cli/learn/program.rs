@@ -24,6 +24,8 @@ const RUN: Duration = Duration::from_secs(20);
 const MOST: u64 = 1 << 20;
 /// Names a folder with this crate, for lessons of a version that is not published.
 const CRATE: &str = "WARPSTRIDE_CRATE";
+/// What cargo says where the registry has no such crate.
+const NO_CRATE: &str = "no matching package named `warpstride` found";
 
 /// Compiles and runs the task of a lesson's folder: what it printed, what a document has of it, and
 /// what is wrong.
@@ -68,6 +70,9 @@ fn compile(folder: &Path, output: &Output) -> Result<Result<PathBuf, (String, an
     let task = task.display();
     Ok(match status {
         None => Err(wrong(format!("cargo takes more than {} seconds to compile {task}", COMPILATION.as_secs()))),
+        Some(status) if !status.success() && stderr.contains(NO_CRATE) => Err(wrong(format!(
+            "cargo does not find this crate for {task}; in a clone, set {CRATE} to the clone's folder"
+        ))),
         Some(status) if !status.success() => Err(wrong(format!("{task} does not compile; what is printed says why"))),
         Some(_) => {
             let program = stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|line| {

@@ -520,6 +520,12 @@ fn programs_are_compiled_and_run() {
     let run = check("echo solved").succeeded();
     let end = "solved\n\nLesson 15 is solved. solution.rs is beside your files now.\n";
     assert!(run.stdout.starts_with(end), "{}", run.stdout);
+    let cargo = "#!/bin/sh\necho 'error: no matching package named `warpstride` found' >&2\nexit 101\n";
+    fs::write(learner.folder.path().join("bin/cargo"), cargo).expect("writing");
+    let path = format!("{}:/usr/bin:/bin", learner.folder.path().join("bin").display());
+    let output = learner.command(&["learn", "check", "15"]).env("PATH", path).output().expect("it starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("set WARPSTRIDE_CRATE to the clone's folder"), "{said}");
     let mut command = learner.command(&["learn", "check", "15"]);
     let output = command.env("PATH", "/nowhere").output().expect("it starts");
     let said = String::from_utf8(output.stderr).expect("text");
