@@ -1,7 +1,5 @@
 //! Elements as numbers, and as text.
 
-use std::cmp::Ordering;
-
 use half::{bf16, f16};
 use warpstride::element::DType;
 
@@ -72,23 +70,11 @@ pub(super) fn odd(value: f64) -> f32 {
 /// The bits of the odd one of the two neighbours of a value, of which `near` is the nearer one and
 /// `lost` the distance from it.
 fn to_odd(near: u64, lost: f64, is_negative: bool) -> u64 {
-    match lost.partial_cmp(&0.0) {
-        Some(Ordering::Less) if near & 1 == 0 => {
-            if is_negative {
-                near + 1
-            } else {
-                near - 1
-            }
-        }
-        Some(Ordering::Greater) if near & 1 == 0 => {
-            if is_negative {
-                near - 1
-            } else {
-                near + 1
-            }
-        }
-        _ => near,
+    if near & 1 == 1 || lost == 0.0 || lost.is_nan() {
+        return near;
     }
+    // The bits grow away from zero.
+    if (lost > 0.0) == is_negative { near - 1 } else { near + 1 }
 }
 
 /// An element for the reader.
