@@ -63,7 +63,7 @@ impl Learner {
     fn solve(&self, name: &str) {
         for (file, text) in lessons::files(name) {
             if let Some(place) = lessons::place_of_solution(&file) {
-                self.write(&format!("{name}/{place}"), text);
+                self.write(&format!("{name}/{place}"), lessons::in_its_place(&text));
             }
         }
     }
