@@ -24,21 +24,21 @@ pub(in crate::cli) enum LearnCommand {
     Next,
     /// Show a lesson's page
     Show {
-        /// The lesson
+        /// The lesson, instead of the first that is not solved
         #[arg(value_name = "N", value_parser = lesson)]
-        number: usize,
+        number: Option<usize>,
     },
     /// Check a lesson's files; the exit status is 0 where it is solved
     Check {
-        /// The lesson
+        /// The lesson, instead of the first that is not solved
         #[arg(value_name = "N", value_parser = lesson)]
-        number: usize,
+        number: Option<usize>,
     },
     /// Show a lesson's next hint, of three
     Hint {
-        /// The lesson
+        /// The lesson, instead of the first that is not solved
         #[arg(value_name = "N", value_parser = lesson)]
-        number: usize,
+        number: Option<usize>,
     },
     /// Check the first lesson that is not solved each time that one of its files changes, and then
     /// the next lesson, until all are solved or Ctrl-C ends it
@@ -54,7 +54,7 @@ impl Learn {
     /// Whether what was typed goes together.
     pub(super) fn check(&self, json: bool) -> Result<(), (ErrorKind, String)> {
         if json && self.command == Some(LearnCommand::Watch) {
-            let wrong = "--json prints one document, and watch prints at each change; use learn check N --json";
+            let wrong = "--json prints one document, and watch prints at each change; use learn check --json";
             return Err((ErrorKind::ArgumentConflict, wrong.into()));
         }
         Ok(())

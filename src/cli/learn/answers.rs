@@ -20,7 +20,7 @@ pub(super) struct Answers {
     pub(super) text: String,
     pub(super) document: Value,
     pub(super) wrong: Option<anyhow::Error>,
-    /// The wrong answers, without those that are missing.
+    /// The wrong answers, without those that are missing or cannot be read.
     pub(super) tried: Vec<String>,
 }
 
@@ -49,6 +49,7 @@ pub(super) fn check(own: &str, path: &Path, tells: impl Fn(&[String]) -> bool) -
         let (mark, mut said) = match verdict {
             Verdict::Right => ("right", String::new()),
             Verdict::Missing(sentence) => ("missing", sentence),
+            Verdict::Unread(sentence) => ("unread", sentence),
             Verdict::Wrong(sentence) => ("WRONG", sentence),
         };
         right += usize::from(mark == "right");

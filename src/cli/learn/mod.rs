@@ -27,16 +27,29 @@ use progress::Progress;
 pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Result<()> {
     let folder = Folder::at(args.folder.as_deref());
     let from = Source { backend, output };
-    match args.command.unwrap_or(LearnCommand::List) {
-        LearnCommand::List => list(&folder, output),
-        LearnCommand::Next => next(&folder, output),
-        LearnCommand::Show { number } => {
-            let progress = Progress::read(folder.progress())?;
-            show(lessons::numbered(number)?, &folder, &progress, output)
-        }
-        LearnCommand::Check { number } => check(lessons::numbered(number)?, &folder, &from),
-        LearnCommand::Hint { number } => hint(lessons::numbered(number)?, &folder, output),
-        LearnCommand::Watch => watch::run(&folder, &from),
+    let command = args.command.unwrap_or(LearnCommand::List);
+    let number = match command {
+        LearnCommand::List => return list(&folder, output),
+        LearnCommand::Watch => return watch::run(&folder, &from),
+        LearnCommand::Next => None,
+        LearnCommand::Show { number } | LearnCommand::Check { number } | LearnCommand::Hint { number } => number,
+    };
+    let progress = Progress::read(folder.progress())?;
+    let lesson = match number {
+        Some(number) => lessons::numbered(number)?,
+        None => match progress.next() {
+            Some(lesson) => lesson,
+            None => return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null })),
+        },
+    };
+    // The page says which lesson it is.
+    if number.is_none() && matches!(command, LearnCommand::Check { .. } | LearnCommand::Hint { .. }) {
+        output.note(format!("lesson {}, {}, is the first that is not solved", lesson.number, lesson.title()));
+    }
+    match command {
+        LearnCommand::Check { .. } => check(lesson, &folder, &progress, &from),
+        LearnCommand::Hint { .. } => hint(lesson, &folder, progress, output),
+        _ => show(lesson, &folder, &progress, output),
     }
 }
 
@@ -68,14 +81,6 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
     output.result(&text, json!({ "folder": folder.to_string(), "lessons": rows, "next": next }))
 }
 
-fn next(folder: &Folder, output: &Output) -> Result<()> {
-    let progress = Progress::read(folder.progress())?;
-    let Some(lesson) = progress.next() else {
-        return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null }));
-    };
-    show(lesson, folder, &progress, output)
-}
-
 /// Shows a lesson's page, and unpacks what it is about.
 fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
     begin(lesson, folder, progress, output)?;
@@ -95,9 +100,8 @@ fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output)
     if progress.is_new() { progress.save() } else { Ok(()) }
 }
 
-fn check(lesson: &Lesson, folder: &Folder, from: &Source) -> Result<()> {
-    let state = Progress::read(folder.progress())?.of(lesson);
-    let attempt = Attempt::of(lesson, folder, &state, from)?;
+fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -> Result<()> {
+    let attempt = Attempt::of(lesson, folder, &progress.of(lesson), from)?;
     let progress = match attempt.note(lesson, folder) {
         Ok(progress) => progress,
         // What was found is to be seen even where it cannot be noted.
@@ -118,8 +122,7 @@ fn check(lesson: &Lesson, folder: &Folder, from: &Source) -> Result<()> {
     sentence.map(|_| ())
 }
 
-fn hint(lesson: &Lesson, folder: &Folder, output: &Output) -> Result<()> {
-    let mut progress = Progress::read(folder.progress())?;
+fn hint(lesson: &Lesson, folder: &Folder, mut progress: Progress, output: &Output) -> Result<()> {
     let (hints, shown) = (lesson.hints(), progress.of(lesson).hints as usize);
     let number = lesson.number;
     let Some(hint) = hints.get(shown) else {

@@ -72,6 +72,8 @@ pub(super) enum Verdict {
     Right,
     /// It was not typed yet; the sentence says how to type it.
     Missing(String),
+    /// It is of no form that the question takes; the sentence says which those are.
+    Unread(String),
     /// The sentence says what is wrong, and does not say the truth.
     Wrong(String),
 }
@@ -340,7 +342,7 @@ impl Question {
         }
         Ok(match truth.read(answer) {
             Ok(given) => truth.verdict(&given),
-            Err(sentence) => Verdict::Wrong(sentence),
+            Err(sentence) => Verdict::Unread(sentence),
         })
     }
 

@@ -285,6 +285,30 @@ fn hints_come_one_by_one() {
 }
 
 #[test]
+fn commands_without_a_number_take_the_first_lesson_that_is_not_solved() {
+    let learner = Learner::new();
+    let folders = lessons::names().into_iter().filter(|name| !name.starts_with("05"));
+    let solved: serde_json::Map<String, Value> = folders.map(|name| (name, json!({ "solved": true }))).collect();
+    fs::create_dir(learner.path("")).expect("a folder");
+    learner.write("progress.json", json!({ "schema": 1, "lessons": solved }).to_string());
+    let said = "lesson 5, A transpose costs nothing, is the first that is not solved";
+    let run = learner.run(&["learn", "check"]);
+    assert!(run.code == Some(1) && run.stderr.contains(said) && run.stderr.contains("0 of 6"), "{}", run.stderr);
+    let run = learner.run(&["learn", "hint"]).succeeded();
+    assert!(run.stderr.contains(said) && run.stdout.starts_with("Hint 1 of 3 for lesson 5:"), "{}", run.stdout);
+    let run = learner.run(&["learn", "show"]).succeeded();
+    assert!(!run.stderr.contains(said) && run.stdout.starts_with("# 5. "), "{}", run.stdout);
+    let all: serde_json::Map<String, Value> =
+        lessons::names().into_iter().map(|name| (name, json!({ "solved": true }))).collect();
+    learner.write("progress.json", json!({ "schema": 1, "lessons": all }).to_string());
+    for words in ["show", "check", "hint"] {
+        assert_eq!(learner.run(&["learn", words]).succeeded().stdout, "All lessons are solved.\n");
+        let document = learner.run(&["--json", "learn", words]).succeeded().json();
+        assert_eq!(document.get("lesson"), Some(&Value::Null), "{document}");
+    }
+}
+
+#[test]
 fn a_quiz_tells_the_truth_at_the_third_try() {
     let learner = Learner::new();
     let run = learner.run(&["learn", "check", "5"]);
@@ -292,6 +316,10 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
     assert!(run.stdout.contains("missing  1. ") && run.stderr.contains("0 of 6 answers are right"), "{}", run.stderr);
     assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(0), "nothing was wrong");
     let quiz = learner.read("05-views/quiz.toml");
+    learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", "\"one\"", 1));
+    let run = learner.run(&["learn", "check", "5"]);
+    assert!(run.stdout.contains("unread   1. ") && !run.stderr.contains("wrong try"), "{}{}", run.stdout, run.stderr);
+    assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(0), "nothing was wrong");
     for (try_number, answer) in (1..).zip(["[6, 1]", "[9, 1]", "7"]) {
         learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
         let run = learner.run(&["learn", "check", "5"]);
