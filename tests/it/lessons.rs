@@ -54,7 +54,7 @@ fn every_lesson_has_its_files() {
     let names = names();
     for (number, name) in names.iter().enumerate() {
         assert!(name.starts_with(&format!("{number:02}-")), "{name} is lesson {number} by its place");
-        let mut known = vec!["README.md", "hints.md"];
+        let mut known = vec!["README.md", "hints.md", "picture.svg"];
         known.extend(if has(name, "quiz.toml") {
             &["quiz.toml"][..]
         } else if has(name, "task.rs") {
@@ -65,14 +65,16 @@ fn every_lesson_has_its_files() {
         for file in &known {
             assert!(has(name, file), "{name} lacks {file}");
         }
-        let files = files(name);
+        let (files, page) = (files(name), text(name, "README.md"));
         if has(name, "task.cu") {
             assert!(text(name, "task.cu").lines().count() <= 60, "{name}: task.cu has more than 60 lines");
         }
         for (file, text) in &files {
             let numbered = |stem: &str| file.starts_with(stem) && file.ends_with(".toml") && has(name, "task.cu");
-            let is_known = known.contains(&&**file) || "picture.svg" == *file;
-            assert!(is_known || numbered("check-") || numbered("solution"), "{name}/{file} is not a lesson's file");
+            // A quiz has no task, and its picture may need a kernel.
+            let shows = has(name, "quiz.toml") && page.contains(&format!("run-cu {file} "));
+            let is_known = known.contains(&&**file) || numbered("check-") || numbered("solution") || shows;
+            assert!(is_known, "{name}/{file} is not a lesson's file");
             assert!(text.ends_with('\n') && !text.contains('\r') && !text.contains('\t'), "{name}/{file}");
             if let Some(place) = place_of_solution(file) {
                 assert!(has(name, &place), "{name}/{file} is no solution of {place}");
@@ -124,7 +126,9 @@ fn pages_have_their_parts_in_order() {
         let [.., change, _, measured, elsewhere] = places[..] else { panic!("six parts") };
         assert!(measured.is_none() || (change..elsewhere).contains(&measured), "{name}: times of an H100");
         assert!(page.contains(&format!("warpstride learn check {number}")), "{name}: its command");
-        // A picture is there, and its text says what it shows.
+        // A picture is there, with the command that draws it, and its text says what it shows.
+        assert_eq!(page.matches("\n<!-- picture: ").count(), 1, "{name} has one picture");
+        assert_eq!(page.matches("![").count(), 1, "{name} has one picture");
         for (at, _) in page.match_indices("![") {
             let (alternative, rest) = page[at + 2..].split_once("](").expect("a picture's place");
             assert!(alternative.len() > 60, "{name}: {alternative:?} does not say all that the picture says");
