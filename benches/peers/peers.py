@@ -2,8 +2,8 @@
 
 usage: peers.py PEER...        memcpy torch cupy geam cutensor compile jax
 
-The script reads cases from standard input, one JSON object a line (`dtype`, `shape`, `axes` and `samples`). It answers each
-with one line a peer and a last line, `{"done": true}`. Its very first line holds the versions. `scripts/compare-peers` starts
+The script reads cases from standard input, one JSON object a line (`dtype`, `shape`, `axes`, `samples` and perhaps `steps`,
+which `benches/random_permutes/README.md` explains). It answers each with one line a peer and a last line, `{"done": true}`. Its very first line holds the versions. `scripts/compare-peers` starts
 it.
 
 The protocol is that of `src/roofline/measure.rs`. Device time comes from a pair of events around each sample. A spin kernel
@@ -58,27 +58,48 @@ class Case:
         self.type = TYPES[self.width]
         self.bytes = math.prod(self.shape) * self.width
         self.permuted = [self.shape[axis] for axis in self.axes]
-        slot = -(-self.bytes // ALIGN) * ALIGN
+        self.steps = case.get("steps") or [1] * len(self.shape)
+        self.storage = [extent * abs(step) for extent, step in zip(self.shape, self.steps)]
+        read = math.prod(self.storage) * self.width
         l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
         # More arrays than are timed in a row are not needed.
-        self.turns = min(max(1, -(-4 * l2 // (2 * slot))), BATCHES * CALLS + 2 * WARM_UPS)
+        self.turns = min(max(1, -(-4 * l2 // (padded(read) + padded(self.bytes)))), BATCHES * CALLS + 2 * WARM_UPS)
         # With these bytes every float is a normal number above 0, so a product with 1, which some
         # peers compute, changes no bit.
-        sources = torch.randint(8, 60, (self.turns, slot), dtype=torch.uint8, device="cuda")
-        results = torch.empty_like(sources)
-        self.sources = [self.view(sources[turn], self.shape) for turn in range(self.turns)]
+        sources = torch.randint(8, 60, (self.turns, padded(read)), dtype=torch.uint8, device="cuda")
+        results = torch.empty((self.turns, padded(self.bytes)), dtype=torch.uint8, device="cuda")
+        self.sources = [self.view(sources[turn], self.storage) for turn in range(self.turns)]
         self.results = [self.view(results[turn], self.permuted) for turn in range(self.turns)]
-        self.views = [source.permute(self.axes) for source in self.sources]
+        # Torch has no negative strides.
+        self.views = None
+        if min(self.steps) > 0:
+            self.views = [self.stepped(source).permute(self.axes) for source in self.sources]
+        self.expected = None
 
     def view(self, slot, shape):
-        elements = slot[: self.bytes]
+        elements = slot[: math.prod(shape) * self.width]
         # Complex numbers are viewed as their parts first.
         elements = elements.view(torch.float64).view(self.type) if self.width == 16 else elements.view(self.type)
         return elements.view(shape)
 
+    def stepped(self, source):
+        """Returns the view of a source by its steps, forwards along every axis."""
+        return source[tuple(slice(abs(step) - 1 if step < 0 else 0, None, abs(step)) for step in self.steps)]
+
     def right(self, result, permuted=True):
-        """Whether `result` has the bits of the first source, permuted or as it is."""
-        return torch.equal(bits(self.views[0].contiguous() if permuted else self.sources[0]), bits(result))
+        """Whether `result` has the bits of the first source, permuted or as they lie."""
+        if not permuted:
+            return torch.equal(bits(self.sources[0])[: self.bytes], bits(result))
+        if self.expected is None:
+            backwards = [axis for axis, step in enumerate(self.steps) if step < 0]
+            view = self.stepped(self.sources[0])
+            view = torch.flip(view, backwards) if backwards else view
+            self.expected = bits(view.permute(self.axes).contiguous())
+        return torch.equal(self.expected, bits(result))
+
+
+def padded(bytes_):
+    return -(-bytes_ // ALIGN) * ALIGN
 
 
 def bits(tensor):
@@ -152,19 +173,32 @@ class Clock:
 
 
 def memcpy(case):
-    return lambda turn: case.results[turn % case.turns].view(-1).copy_(case.sources[turn % case.turns].view(-1))
+    elements = math.prod(case.shape)
+    sources = [source.view(-1)[:elements] for source in case.sources]
+    return lambda turn: case.results[turn % case.turns].view(-1).copy_(sources[turn % case.turns])
 
 
 def eager(case):
+    if case.views is None:
+        raise Unsupported("no negative strides")
     return lambda turn: case.results[turn % case.turns].copy_(case.views[turn % case.turns])
 
 
 def cupy_copy(case):
     import cupy
 
-    sources = [cupy.from_dlpack(source).transpose(case.axes) for source in case.sources]
+    steps = tuple(slice(None, None, step) for step in case.steps)
+    sources = [cupy.from_dlpack(source)[steps].transpose(case.axes) for source in case.sources]
     results = [cupy.from_dlpack(result) for result in case.results]
     return lambda turn: cupy.copyto(results[turn % case.turns], sources[turn % case.turns])
+
+
+def matrix(case):
+    """Returns the rows and columns of a case that transposes one matrix, whatever its axes are, or `None`."""
+    at = case.axes[0]
+    if case.axes != [*range(at, len(case.axes)), *range(at)] or any(step != 1 for step in case.steps):
+        return None
+    return math.prod(case.shape[:at]), math.prod(case.shape[at:])
 
 
 def geam(case):
@@ -172,7 +206,8 @@ def geam(case):
     import numpy
     from cupy_backends.cuda.libs import cublas
 
-    if case.width not in (4, 8, 16) or case.axes != [1, 0]:
+    extents = matrix(case)
+    if case.width not in (4, 8, 16) or not extents:
         raise Unsupported("matrices of 4, 8 and 16 bytes only")
     add = {4: cublas.sgeam, 8: cublas.dgeam, 16: cublas.zgeam}[case.width]
     type_ = {4: numpy.float32, 8: numpy.float64, 16: numpy.complex128}[case.width]
@@ -180,7 +215,7 @@ def geam(case):
     alpha, beta = one.ctypes.data, zero.ctypes.data
     handle = cupy.cuda.device.get_cublas_handle()
     cublas.setStream(handle, torch.cuda.current_stream().cuda_stream)
-    rows, cols = case.shape
+    rows, cols = extents
     sources = [source.data_ptr() for source in case.sources]
     results = [result.data_ptr() for result in case.results]
 
@@ -234,12 +269,14 @@ class Cutensor:
         number = self.library.cutensorGetVersion()
         return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
-    def descriptor(self, extents, type_):
-        """Describes a tensor without gaps whose first axis varies fastest."""
-        made, extents = ctypes.c_void_p(), (ctypes.c_int64 * len(extents))(*extents)
+    def descriptor(self, extents, type_, strides=None):
+        """Describes a tensor whose first axis varies fastest, by default without gaps."""
+        numbers = ctypes.c_int64 * len(extents)
+        made, extents = ctypes.c_void_p(), numbers(*extents)
+        strides = numbers(*strides) if strides else None
         self.check(
             self.library.cutensorCreateTensorDescriptor(
-                self.handle, ctypes.byref(made), ctypes.c_uint32(len(extents)), extents, None, ctypes.c_int(type_),
+                self.handle, ctypes.byref(made), ctypes.c_uint32(len(extents)), extents, strides, ctypes.c_int(type_),
                 ctypes.c_uint32(ALIGN),
             )
         )
@@ -248,7 +285,11 @@ class Cutensor:
     def plan(self, case, type_, compute):
         library, handle, rank = self.library, self.handle, len(case.shape)
         modes = ctypes.c_int32 * rank
-        source = self.descriptor(case.shape[::-1], type_)
+        strides = None
+        if any(step != 1 for step in case.steps):
+            within = [math.prod(case.storage[axis + 1 :]) for axis in range(rank)]
+            strides = [step * stride for step, stride in zip(case.steps, within)][::-1]
+        source = self.descriptor(case.shape[::-1], type_, strides)
         result = self.descriptor(case.permuted[::-1], type_)
         operation, preference, plan = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         self.check(
@@ -270,6 +311,8 @@ class Cutensor:
     def __call__(self, case):
         if case.width not in self.OF_WIDTH:
             raise Unsupported("no 1-byte type")
+        if min(case.steps) < 0:
+            raise Unsupported("no negative strides")
         type_, compute, scalar, one = self.OF_WIDTH[case.width]
         plan = self.plan(case, type_, ctypes.c_void_p.in_dll(self.library, compute))
         one = scalar(*one)
@@ -314,8 +357,14 @@ def answer(case, times, gapless, verified, launch_us):
     return said
 
 
+def check_plain(case):
+    if any(step != 1 for step in case.steps):
+        raise Unsupported("arrays in C order only")
+
+
 def compiled(clock, case):
     """Times torch.compile, which allocates its own results. One for each turn is kept, so that its memory rotates too."""
+    check_plain(case)
     torch._dynamo.reset()
     axes = tuple(case.axes)
     function = torch.compile(lambda source: source.permute(axes).contiguous(), dynamic=False)
@@ -332,6 +381,7 @@ def compiled(clock, case):
 def jax_wall(clock, case):
     import jax
 
+    check_plain(case)
     jax.config.update("jax_enable_x64", True)
     sources = [jax.dlpack.from_dlpack(source) for source in case.sources[:64]]
     axes = tuple(case.axes)

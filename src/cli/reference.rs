@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bytemuck::Pod;
 use rayon::prelude::*;
-use warpstride::layout::MAX_RANK;
+use warpstride::layout::Layout;
 
 use super::zeroed;
 
@@ -33,36 +33,43 @@ pub(super) fn random<T: Pod>(len: usize) -> Result<Vec<T>> {
 }
 
 /// `elements`, an array of `shape` in C order, with its axes in the order `axes`, in C order again.
+pub(super) fn permuted<T: Pod + Send + Sync>(elements: &[T], shape: &[usize], axes: &[usize]) -> Result<Vec<T>> {
+    in_c_order(elements, &Layout::row_major(shape)?.permuted_axes(axes)?)
+}
+
+/// The view of `elements` that a layout describes, in C order.
 ///
 /// Along the axis that the source has closest together, and along all those behind it in the
 /// result, it goes in tiles.
-pub(super) fn permuted<T: Pod + Send + Sync>(elements: &[T], shape: &[usize], axes: &[usize]) -> Result<Vec<T>> {
-    let mut result = zeroed::<T>(elements.len())?;
-    if elements.is_empty() {
+pub(super) fn in_c_order<T: Pod + Send + Sync>(elements: &[T], view: &Layout) -> Result<Vec<T>> {
+    let mut result = zeroed::<T>(view.len())?;
+    if view.is_empty() {
         return Ok(result);
     }
-    let mut strides = [1; MAX_RANK];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis];
-    }
     // The result's axes; those of one index are nowhere.
-    let axes: Vec<Axis> = axes
-        .iter()
-        .map(|&axis| Axis { extent: shape[axis], stride: strides[axis] })
-        .filter(|axis| axis.extent > 1)
-        .collect();
-    let Some(near) = (0..axes.len()).min_by_key(|&axis| axes[axis].stride) else {
-        result.copy_from_slice(elements);
+    let axes = view.shape().iter().zip(view.strides()).map(|(&extent, &stride)| Axis { extent, stride });
+    let axes: Vec<Axis> = axes.filter(|axis| axis.extent > 1).collect();
+    let first = view.offset() as isize;
+    let Some(near) = (0..axes.len()).min_by_key(|&axis| axes[axis].stride.unsigned_abs()) else {
+        result.fill(elements[view.offset()]);
         return Ok(result);
     };
     let (outer, near, inner) = (&axes[..near], axes[near], &axes[near + 1..]);
     let row = inner.iter().map(|axis| axis.extent).product::<usize>();
     let rows = (GRAIN / row).max(TILE);
-    result.par_chunks_mut(near.extent * row).enumerate().for_each(|(index, block)| {
-        let block_start = start(outer, index);
-        block.par_chunks_mut(rows * row).enumerate().for_each(|(index, block)| {
-            tiles(&elements[block_start + index * rows * near.stride..], near.stride, inner, block, row);
-        });
+    let long = near.extent * row;
+    // Blocks of a few elements, which arrays of many short axes have, go together.
+    result.par_chunks_mut(long).with_min_len((GRAIN / long).max(1)).enumerate().for_each(|(index, block)| {
+        let block_start = first + start(outer, index);
+        let part = |(index, part): (usize, &mut [T])| {
+            let begin = block_start + (index * rows) as isize * near.stride;
+            tiles(elements, [begin, near.stride], inner, part, row);
+        };
+        if long <= rows * row {
+            part((0, block));
+        } else {
+            block.par_chunks_mut(rows * row).enumerate().for_each(part);
+        }
     });
     Ok(result)
 }
@@ -71,31 +78,32 @@ pub(super) fn permuted<T: Pod + Send + Sync>(elements: &[T], shape: &[usize], ax
 #[derive(Clone, Copy)]
 struct Axis {
     extent: usize,
-    stride: usize,
+    stride: isize,
 }
 
-/// Where the source has what the result's C order of `axes` has at `index`.
-fn start(axes: &[Axis], mut index: usize) -> usize {
+/// How far from its first element the source has what the result's C order of `axes` has at
+/// `index`.
+fn start(axes: &[Axis], mut index: usize) -> isize {
     let mut start = 0;
     for axis in axes.iter().rev() {
-        start += index % axis.extent * axis.stride;
+        start += (index % axis.extent) as isize * axis.stride;
         index /= axis.extent;
     }
     start
 }
 
-/// Fills `rows` of `row` elements each: a step of `stride` in the source from row to row, `inner`
-/// within one.
-fn tiles<T: Copy>(source: &[T], stride: usize, inner: &[Axis], rows: &mut [T], row: usize) {
+/// Fills `rows` of `row` elements each: from `first` a step of `stride` in the source from row to
+/// row, `inner` within one.
+fn tiles<T: Copy>(source: &[T], [first, stride]: [isize; 2], inner: &[Axis], rows: &mut [T], row: usize) {
     for begin in (0..row).step_by(TILE) {
         let mut starts = [0; TILE];
         let columns = TILE.min(row - begin);
         for (column, at) in starts[..columns].iter_mut().enumerate() {
-            *at = start(inner, begin + column);
+            *at = first + start(inner, begin + column);
         }
         for (index, row) in rows.chunks_exact_mut(row).enumerate() {
             for (element, &at) in row[begin..].iter_mut().zip(&starts[..columns]) {
-                *element = source[index * stride + at];
+                *element = source[(at + index as isize * stride) as usize];
             }
         }
     }
@@ -155,6 +163,24 @@ mod tests {
                 naive(&elements, &shape, &axes),
                 "{shape:?} {axes:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_view_backwards_and_in_steps_is_one_by_indices() {
+        let elements: Vec<u32> = (0..6 * 70 * 66).collect();
+        let whole = Layout::row_major(&[6, 70, 66]).unwrap();
+        for steps in [[1, -1, 1], [-1, 1, -1], [2, 1, 3], [-3, 2, -2], [6, 70, 66]] {
+            for axes in [[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 2, 1]] {
+                let mut steps = steps.into_iter().enumerate();
+                let view = steps.try_fold(whole, |view, (axis, step)| view.slice(axis, .., step)).unwrap();
+                let view = view.permuted_axes(&axes).unwrap();
+                let &[a, b, c] = view.shape() else { panic!("three axes") };
+                let index = |at: usize| [at / (b * c), at / c % b, at % c];
+                let expected: Vec<u32> =
+                    (0..a * b * c).map(|at| elements[view.offset_of(&index(at)).unwrap()]).collect();
+                assert_eq!(in_c_order(&elements, &view).unwrap(), expected, "{view:?}");
+            }
         }
     }
 

@@ -24,6 +24,8 @@ pub mod peak;
 #[doc(hidden)]
 pub mod pipelines;
 #[doc(hidden)]
+pub mod random_permutes;
+#[doc(hidden)]
 pub mod record;
 #[doc(hidden)]
 pub mod run;

@@ -73,6 +73,9 @@ pub struct Subject {
     /// Elements from one of a strided copy's elements to the next.
     #[cfg_attr(feature = "serde", serde(default))]
     pub step: Option<usize>,
+    /// Along each axis of a drawn permute's view, the step of its array from index to index.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub steps: Option<Vec<isize>>,
     /// The axis of the result whose indices have factors and offsets of their own.
     #[cfg_attr(feature = "serde", serde(default))]
     pub channels: Option<usize>,
@@ -99,6 +102,7 @@ impl Subject {
             shape: shape.into(),
             axes: None,
             step: None,
+            steps: None,
             channels: None,
             launch: None,
             read,
@@ -116,9 +120,9 @@ impl Subject {
     /// 64x56x56x256 by 0,3,1,2`. A kernel's name has its arguments. It has no grid and no block, so
     /// that launches of several shapes can be compared.
     pub fn name(&self) -> String {
-        let listed = |numbers: &[usize], between: &str| {
+        fn listed(numbers: &[impl ToString], between: &str) -> String {
             numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
-        };
+        }
         let mut name = self.op.clone();
         name += &self.variant.as_ref().map_or(String::new(), |variant| format!(" {variant}"));
         name += &self.from.map_or(String::new(), |from| format!(" {from} to"));
@@ -128,6 +132,7 @@ impl Subject {
         let preposition = if self.group == Group::Permute { "by" } else { "along" };
         name += &self.axes.as_ref().map_or(String::new(), |axes| format!(" {preposition} {}", listed(axes, ",")));
         name += &self.step.map_or(String::new(), |step| format!(" step {step}"));
+        name += &self.steps.as_ref().map_or(String::new(), |steps| format!(" steps {}", listed(steps, ",")));
         name + &self.channels.map_or(String::new(), |axis| format!(" channels {axis}"))
     }
 }

@@ -25,6 +25,7 @@ mod axes;
 mod captures;
 mod casts;
 mod copies;
+mod drawn;
 mod events;
 mod every_entry;
 mod failures;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         copies::cases(),
         streams::cases(),
         steady::cases(),
+        drawn::cases(),
         events::cases(),
         every_entry::cases(),
         modules::cases(),

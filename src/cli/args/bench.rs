@@ -9,7 +9,7 @@ use warpstride::element::DType;
 use warpstride::error::counted;
 
 use super::Axes;
-use super::values::{Numbers, Random, castable, images, mappable, number, plane, reducible, run_name, shape};
+use super::values::{Numbers, Part, Random, castable, images, mappable, number, plane, reducible, run_name, shape};
 
 /// Why a `bench` without an operation is wrong usage.
 pub(in crate::cli) const NO_OPERATION: &str =
@@ -55,6 +55,17 @@ impl Bench {
             (Some(_), Some((option, _)), _) => conflict(option, "an operation"),
             (_, Some((option @ ("--list" | "--tune"), _)), Some(kept)) => conflict(kept, &format!("'{option}'")),
             (None, None, _) => Err((ErrorKind::MissingSubcommand, NO_OPERATION.into())),
+            (Some(Operation::Permute(Permutes { random: Some(Random { count, .. }), part: Some(part), .. })), ..)
+                if part.of > *count =>
+            {
+                let wrong = format!(
+                    "{} cannot be cut into {} parts for --part; give as many parts as cases at most",
+                    counted(*count, "case"),
+                    part.of
+                );
+                Err((ErrorKind::ValueValidation, wrong))
+            }
+            (_, _, Some(kept)) if operation.as_ref().is_some_and(Operation::prints) => conflict(kept, "'--cases'"),
             (Some(operation), ..) => operation.axes().map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong)),
             _ => Ok(()),
         }
@@ -150,6 +161,11 @@ pub(in crate::cli) enum Operation {
 }
 
 impl Operation {
+    /// Whether it prints its cases and measures none.
+    fn prints(&self) -> bool {
+        matches!(self, Self::Permute(Permutes { cases: true, .. }))
+    }
+
     /// The order of its axes, where it has one; fails where its values do not go together.
     pub(in crate::cli) fn axes(&self) -> Result<Vec<usize>, String> {
         match self {
@@ -165,7 +181,12 @@ impl Operation {
 /// An array in C order and its axes in another, or drawn ones.
 #[derive(Args)]
 #[command(override_usage = "warpstride bench permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]\n       \
-                      warpstride bench permute --random <SEED,N> [OPTIONS]")]
+                      warpstride bench permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]")]
+#[command(after_help = "Examples:\n  \
+                        warpstride bench permute --shape 64,1080,1920,3 --axes 'nhwc->nchw' --dtype u8\n  \
+                        warpstride bench permute --random 1,20\n  \
+                        warpstride bench permute --random 1,300 --part 2/3 --json\n  \
+                        warpstride bench permute --random 1,300 --cases > cases.json")]
 pub(in crate::cli) struct Permutes {
     /// Extents of the array, which lies in C order
     #[arg(long, value_name = "S", required_unless_present = "random")]
@@ -176,10 +197,16 @@ pub(in crate::cli) struct Permutes {
     /// Its element type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(in crate::cli) dtype: DType,
-    /// Measure N permutes with drawn shapes, axes and types instead, each beside a copy; a seed
-    /// draws the same ones everywhere. The software GPU counts smaller ones
+    /// Measure N drawn permutes of 64 MiB to 1 GiB instead, each beside a copy, and score them; a
+    /// seed draws the same ones everywhere. The software GPU counts others of at most 1 MiB
     #[arg(long, value_name = "SEED,N", conflicts_with_all = ["shape", "axes", "dtype"])]
     pub(in crate::cli) random: Option<Random>,
+    /// Only part I of K equal parts of the drawn permutes
+    #[arg(long, value_name = "I/K", requires = "random")]
+    pub(in crate::cli) part: Option<Part>,
+    /// Print the drawn permutes as a JSON list and measure none, without a device
+    #[arg(long, requires = "random")]
+    pub(in crate::cli) cases: bool,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
 }

@@ -34,7 +34,7 @@ pub(super) use pipeline::Pipeline;
 use run_ptx::extents;
 #[cfg(feature = "interp")]
 pub(super) use run_ptx::{Argument, By, Dump, Fill, Timed, Value};
-pub(super) use values::{Numbers, Random};
+pub(super) use values::{Numbers, Part, Random};
 use values::{bytes, model, shape};
 pub(super) use warpstride::layout::Axes;
 

@@ -53,6 +53,25 @@ impl FromStr for Random {
     }
 }
 
+/// One of some equal parts of a list, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) struct Part {
+    pub(in crate::cli) number: usize,
+    pub(in crate::cli) of: usize,
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, of) = text.split_once('/').unwrap_or((text, ""));
+        match (number.trim().parse(), of.trim().parse()) {
+            (Ok(number @ 1..), Ok(of)) if number <= of => Ok(Self { number, of }),
+            _ => Err("give the number of a part, from 1, and the number of parts, such as 2/3".into()),
+        }
+    }
+}
+
 pub(super) fn shape(text: &str) -> Result<[usize; 2], String> {
     match text.parse::<Numbers>().as_deref() {
         Ok(&[rows, cols]) => Ok([rows, cols]),

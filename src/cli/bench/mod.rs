@@ -8,6 +8,7 @@ mod axis;
 mod outcome;
 mod permute;
 mod random;
+mod score;
 mod suite;
 
 use std::slice;
@@ -46,8 +47,9 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             _ => list(output),
         };
     };
-    if let args::Operation::Permute(args::Permutes { random: Some(random), samples, .. }) = operation {
-        return random::run(args, *random, usize::from(samples.samples), backend, output);
+    if let args::Operation::Permute(args::Permutes { random: Some(random), part, cases, samples, .. }) = operation {
+        let drawn = random::Drawn { random: *random, part: *part };
+        return if *cases { drawn.print(output) } else { drawn.run(args, samples.samples.into(), backend, output) };
     }
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
     let (measured, args::Samples { samples }) = measured(operation, &axes);

@@ -1,107 +1,162 @@
-//! `warpstride bench permute --random SEED,N`: permutes of drawn arrays, each beside a copy.
+//! `warpstride bench permute --random SEED,N`: drawn permutes, each beside a copy.
 
 use anyhow::Result;
-use serde_json::json;
-use warpstride::device::Backend;
-use warpstride::element::DType;
-use warpstride::random::SplitMix64;
+use bytemuck::Pod;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use warpstride::device::{Backend, Device};
+use warpstride::element::{DType, Element};
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 use warpstride::roofline::export::{json, text};
-use warpstride::roofline::measure::has_times;
-use warpstride::roofline::record::Record;
+use warpstride::roofline::measure::{Rotation, has_times};
+use warpstride::roofline::peak::Peaks;
+use warpstride::roofline::random_permutes::{Case, Sizes, cases};
+use warpstride::roofline::record::{Group, Record, Subject};
 use warpstride::roofline::run::Run;
+use warpstride::view::{View, ViewMut};
 
-use super::permute::Moved;
-use super::{Measured, shrink};
+use super::outcome::Outcome;
+use super::permute::copy;
+use super::score::{Score, Scored};
+use crate::cli::cold_runs::ColdRuns;
 use crate::cli::output::Output;
 use crate::cli::runs::Kept;
-use crate::cli::{args, open, peaks};
+use crate::cli::verify::counted;
+use crate::cli::{args, by_width, ensure_room, open, peaks, reference};
 
-/// Bytes of a drawn array, at most, on a GPU: some more than an L2 cache has.
-const BYTES: usize = 64 << 20;
-/// The same on the software GPU.
-const COUNTED_BYTES: usize = 1 << 20;
-/// A type of each width: permutes go by width.
-const TYPES: [DType; 5] = [DType::U8, DType::F16, DType::F32, DType::F64, DType::C128];
+/// Bytes of a sector, the least that memory delivers.
+const SECTOR: u64 = 32;
 
-pub(super) fn run(
-    args: &args::Bench,
-    args::Random { seed, count }: args::Random,
+/// The permutes of a seed, or a part of them.
+pub(super) struct Drawn {
+    pub(super) random: args::Random,
+    pub(super) part: Option<args::Part>,
+}
+
+impl Drawn {
+    fn cases(&self, sizes: Sizes) -> Vec<Case> {
+        let args::Random { seed, count } = self.random;
+        let args::Part { number, of } = self.part.unwrap_or(args::Part { number: 1, of: 1 });
+        let mut cases = cases(seed, number * count / of, sizes);
+        cases.drain(..(number - 1) * count / of);
+        cases
+    }
+
+    /// Prints those that a GPU measures, as the files of `benches/cases.json`'s form.
+    pub(super) fn print(&self, output: &Output) -> Result<()> {
+        let cases = self.cases(Sizes::TIMED);
+        let lines = cases.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
+        output.result(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
+    }
+
+    /// Measures them.
+    pub(super) fn run(&self, args: &args::Bench, samples: usize, backend: Backend, output: &Output) -> Result<()> {
+        let kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
+        let device = open(backend, output)?;
+        kept.check_device(&device)?;
+        let (timed, date) = (has_times(&device), jiff::Timestamp::now().to_string());
+        let ceilings = if timed { Some(peaks::known(&device, output)?) } else { None };
+        let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
+        let cases = self.cases(if timed { Sizes::TIMED } else { Sizes::COUNTED });
+        let bench = Bench::new(&device, &cases, samples, ceilings.as_ref().map(|(peaks, _)| peaks))?;
+        let progress = output.progress_with_rate(cases.len() as u64);
+        let (mut records, mut scored) = (Vec::new(), Vec::new());
+        for case in &cases {
+            progress.doing(&case.name);
+            let (record, strategy, touched) = bench.record(case)?;
+            let fraction = record.fraction_of_copy;
+            scored.push(Scored { name: case.name.clone(), kind: case.kind, strategy, touched, fraction });
+            records.push(record);
+            progress.step();
+        }
+        drop(progress);
+        let run = Run::new(&device, date, ceilings, records);
+        let (mut shown, mut document) = (text::run(&run), json::document(&run)?);
+        if let Some(Value::Array(cases)) = document.get_mut("cases") {
+            for (case, Scored { kind, strategy, touched, .. }) in cases.iter_mut().zip(&scored) {
+                (case["kind"], case["strategy"], case["touched"]) = (json!(kind), json!(strategy), json!(touched));
+            }
+        }
+        let score = Score::of(&scored);
+        shown += &score.as_ref().map_or(String::new(), ToString::to_string);
+        Score::add_to(score.as_ref(), &mut document);
+        kept.finish(&run, shown, document, output)
+    }
+}
+
+/// What all cases share.
+struct Bench<'a> {
+    device: &'a Device,
     samples: usize,
-    backend: Backend,
-    output: &Output,
-) -> Result<()> {
-    let kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
-    let device = open(backend, output)?;
-    kept.check_device(&device)?;
-    let (timed, date) = (has_times(&device), jiff::Timestamp::now().to_string());
-    let ceilings = if timed { Some(peaks::known(&device, output)?) } else { None };
-    let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
-    let (mut draws, mut cases) = (Draws(SplitMix64(seed)), Vec::<Record>::new());
-    while cases.len() < count {
-        let (dtype, mut shape, axes) = draws.case();
-        if !timed {
-            shrink(&mut shape, COUNTED_BYTES / dtype.width());
-        }
-        let permute = Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) };
-        let subject = permute.subject()?;
-        // A run has one record of each case.
-        if cases.iter().all(|case| case.subject != subject) {
-            let outcome = permute.outcome(&device, samples, output)?;
-            cases.push(outcome.record(subject, samples, ceilings.as_ref().map(|(peaks, _)| peaks)));
-        }
-    }
-    let score = score(&cases);
-    let run = Run::new(&device, date, ceilings, cases);
-    let (mut shown, mut document) = (text::run(&run), json::document(&run)?);
-    document.insert("score".into(), json!(score));
-    if let Some(score) = score {
-        shown += &format!("score: {score:.3} of the copy's speed, the geometric mean of all cases\n");
-    }
-    kept.finish(&run, shown, document, output)
+    peaks: Option<&'a Peaks>,
+    /// The elements of the longest array, of which the others take the first. No byte is 0: what a
+    /// kernel leaves out is seen in a result that was filled with zeros.
+    bits: Vec<u64>,
 }
 
-/// The geometric mean of the parts of a copy's speed; `None` where a case has no time.
-fn score(cases: &[Record]) -> Option<f64> {
-    let logarithms = cases.iter().map(|case| case.fraction_of_copy.map(f64::ln)).sum::<Option<f64>>()?;
-    Some((logarithms / cases.len() as f64).exp())
-}
-
-/// Draws from a seed, the same on every machine.
-struct Draws(SplitMix64);
-
-impl Draws {
-    /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        self.0.below(end as u64) as usize
+impl<'a> Bench<'a> {
+    fn new(device: &'a Device, cases: &[Case], samples: usize, peaks: Option<&'a Peaks>) -> Result<Self> {
+        let longest = cases.iter().map(|case| case.storage_len() * case.dtype.width()).max().unwrap_or(0);
+        // A whole number of the widest elements.
+        let mut bits = reference::random::<u64>(longest.next_multiple_of(DType::C128.width()) / size_of::<u64>())?;
+        let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut bits);
+        bytes.par_chunks_mut(1 << 20).for_each(|part| part.iter_mut().for_each(|byte| *byte = (*byte).max(1)));
+        Ok(Self { device, samples, peaks, bits })
     }
 
-    /// Puts elements in any order.
-    fn shuffle<T>(&mut self, elements: &mut [T]) {
-        // Fisher and Yates.
-        for at in (1..elements.len()).rev() {
-            elements.swap(at, self.below(at + 1));
+    /// Verifies and times a case: its record, the strategy that took it, and the bytes of the
+    /// sectors that it touches.
+    fn record(&self, case: &Case) -> Result<(Record, &'static str, u64)> {
+        let source = case.source()?;
+        let (align, width, target) = (Align::ALLOCATION, case.dtype.width(), Target::of(self.device));
+        let plan = PermutePlan::new(&source, align, &Layout::row_major(source.shape())?, align, width, target)?;
+        let explanation = plan.explain();
+        let strategy = explanation.verdicts.iter().find(|verdict| verdict.takes).map_or("none", |first| first.strategy);
+        let bytes = (case.len() * width) as u64;
+        let read = match &explanation.walk {
+            Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * SECTOR),
+            _ => bytes,
+        };
+        let touched = read + bytes;
+        let subject = Subject::new(Group::Permute, "permute", case.dtype, &case.shape, [bytes; 2]);
+        let subject = Subject { axes: Some(case.axes.clone()), steps: case.steps.clone(), ..subject };
+        let mut outcome = by_width!(case.dtype, T => self.outcome::<T>(case, &source))?;
+        outcome.kernel = plan.entry();
+        if let Some((_, copy)) = &mut outcome.timing {
+            // Elements that lie apart come with the rest of their sectors. The copy that moves as
+            // many bytes moves fewer elements in the same time.
+            *copy *= (2 * bytes) as f64 / touched as f64;
         }
+        Ok((outcome.record(subject, self.samples, self.peaks), strategy, touched))
     }
 
-    /// An array of 2 to 5 axes, with at most [`BYTES`] and at least two thirds of them, and its
-    /// axes in another order. Short extents are as likely as long ones: their logarithms are drawn.
-    fn case(&mut self) -> (DType, Vec<usize>, Vec<usize>) {
-        let (dtype, rank) = (TYPES[self.below(TYPES.len())], 2 + self.below(4));
-        let (mut shape, mut left) = (Vec::with_capacity(rank), BYTES / dtype.width());
-        for others in (1..rank).rev() {
-            // The others have 2 indices at least.
-            let most_log2 = left.ilog2() as usize - others;
-            let log2 = self.below((2 * most_log2).div_ceil(others + 1).min(most_log2));
-            let extent = (1 << log2) + 1 + self.below(1 << log2);
-            shape.push(extent);
-            left /= extent;
+    fn outcome<T: Element + Pod + Send + Sync>(&self, case: &Case, source: &Layout) -> Result<Outcome> {
+        let device = self.device;
+        let (len, elements) = (case.len(), &bytemuck::cast_slice::<u64, T>(&self.bits)[..case.storage_len()]);
+        let bytes = [size_of_val(elements), len * size_of::<T>()];
+        let rotation = Rotation::new(device, &bytes);
+        // The expected elements and those that came back; the sources and results of the rotation.
+        ensure_room(Rotation::padded(bytes[0]), 2, &[(device, rotation.arrays(2))])?;
+        let is_cold = rotation.is_cold();
+        let mut runs = ColdRuns::new(rotation, elements, len)?;
+        let mut launch = |array: View<'_, T>, result: ViewMut<'_, T>| {
+            let stream = array.device().default_stream();
+            let source = case.source_of(array)?;
+            let result = result.split_axis(0, source.shape())?;
+            ops::copy_into(source, result, stream)
+        };
+        // The first run writes to the zeros of the first set.
+        let counters = counted(device, || runs.run(&mut launch))?;
+        let (result, expected) = (runs.first()?, reference::in_c_order(elements, source)?);
+        let [result, expected] = [&result, &expected].map(|elements| bytemuck::cast_slice::<T, u8>(elements));
+        let verified = result.par_chunks(1 << 20).eq(expected.par_chunks(1 << 20));
+        let mut timing = None;
+        if verified && is_cold {
+            let copy = runs.time(self.samples, |array, result| copy(array.slice(0, ..result.len(), 1)?, result))?;
+            let copy = copy.gbps(2 * bytes[1] as u64);
+            timing = Some((runs.time(self.samples, launch)?, copy));
         }
-        shape.push(left);
-        self.shuffle(&mut shape);
-        let mut axes: Vec<usize> = (0..rank).collect();
-        while axes.is_sorted() {
-            self.shuffle(&mut axes);
-        }
-        (dtype, shape, axes)
+        Ok(Outcome { kernel: None, verified, counters, timing, launch_us: None })
     }
 }

@@ -49,34 +49,74 @@ fn permutes_of_every_width_and_rank_are_right() {
 
 #[test]
 fn drawn_permutes_are_right_small_on_the_software_gpu_and_the_same_for_a_seed() {
-    let drawn = |random: &str| document(&["bench", "permute", "--random", random]);
-    let (few, more) = (drawn("7,3"), drawn("7,5"));
+    let drawn = |random: &str, more: &[&str]| document(&[&["bench", "permute", "--random", random], more].concat());
+    let (few, more) = (drawn("7,3", &[]), drawn("7,9", &[]));
     let cases = |document: &Value| document["cases"].as_array().expect("a list").clone();
-    assert_eq!((few["schema"].as_u64(), few.get("score")), (Some(2), Some(&Value::Null)), "{few}");
-    assert_eq!((cases(&few).len(), cases(&more).len()), (3, 5));
+    for member in ["score", "lowest", "kinds", "worst"] {
+        assert_eq!(few.get(member), Some(&Value::Null), "{member}: the software GPU has no times");
+    }
+    assert_eq!((few["schema"].as_u64(), cases(&few).len(), cases(&more).len()), (Some(2), 3, 9));
     assert_eq!(cases(&few)[..], cases(&more)[..3], "a seed draws the same cases");
-    assert_ne!(cases(&few)[0]["name"], cases(&drawn("8,1"))[0]["name"]);
+    assert_ne!(cases(&few)[0]["name"], cases(&drawn("8,1", &[]))[0]["name"]);
+    let parts: Vec<_> = ["1/2", "2/2"].iter().flat_map(|part| cases(&drawn("7,5", &["--part", part]))).collect();
+    assert_eq!(parts[..], cases(&more)[..5], "the parts together are the whole");
     for case in cases(&more) {
         assert_eq!((&case["op"], &case["verified"]), (&"permute".into(), &true.into()), "{case}");
         assert!(case["dtype"].is_string() && case["read"].as_u64() <= Some(1 << 20), "{case}");
+        assert!(case["strategy"].is_string() && case["touched"].as_u64() >= case["bytes"].as_u64(), "{case}");
         let (shape, axes) = (case["shape"].as_array().unwrap(), case["axes"].as_array().unwrap());
-        assert!((2..=5).contains(&shape.len()) && shape.len() == axes.len(), "{case}");
-        assert!(axes.windows(2).any(|pair| pair[0].as_u64() > pair[1].as_u64()), "{case}");
+        assert!((2..=8).contains(&shape.len()) && shape.len() == axes.len(), "{case}");
     }
+    let kinds: std::collections::BTreeSet<_> = cases(&more).iter().map(|case| case["kind"].to_string()).collect();
+    assert_eq!(kinds.len(), 9, "nine cases in a row have a kind each: {kinds:?}");
     let text = warpstride(["--device", "soft", "bench", "permute", "--random", "7,2"]).succeeded().stdout;
-    assert!(text.contains("permute") && !text.contains("score"), "{text}");
-    for wrong in ["7", "7,0", "x,3", "7,3,1", "-1,3", "7,1001"] {
-        let run = warpstride(["bench", "permute", "--random", wrong]);
-        assert_eq!(run.code, Some(2), "{wrong}");
+    assert!(text.contains("permute") && text.contains("No GB/s") && !text.contains("score"), "{text}");
+}
+
+#[test]
+fn drawn_permutes_are_printed_without_a_device() {
+    let args = ["--device", "cuda:77", "bench", "permute", "--random", "7,12", "--cases"];
+    let listed = warpstride(args).succeeded().json();
+    let cases = listed.as_array().expect("a list, as cases.json is");
+    assert_eq!(cases.len(), 12);
+    for case in cases {
+        let numbers = |member: &str| -> Vec<i64> { serde_json::from_value(case[member].clone()).expect("numbers") };
+        let (shape, axes) = (numbers("shape"), numbers("axes"));
+        let in_steps = ["reversed", "stepped"].contains(&case["kind"].as_str().expect("a kind"));
+        assert_eq!(case.get("steps").is_some(), in_steps, "{case}");
+        assert!(case["name"].is_string() && shape.len() == axes.len(), "{case}");
     }
-    for other in [["--shape", "4,6"], ["--axes", "1,0"], ["--dtype", "u8"]] {
-        assert_eq!(
-            warpstride([&["bench", "permute", "--random", "7,3"], &other[..]].concat()).code,
-            Some(2),
-            "{other:?}"
-        );
+    let part = warpstride([&args[..], &["--part", "2/3"]].concat()).succeeded().json();
+    assert_eq!(part.as_array().expect("a list")[..], cases[4..8]);
+    let document = warpstride([&["--json"], &args[..]].concat()).succeeded().json();
+    assert_eq!((&document["schema"], &document["cases"]), (&2.into(), &listed));
+}
+
+#[test]
+fn wrong_draws_are_refused_with_what_to_give() {
+    for (args, said) in [
+        (&["--random"][..], "a value is required for '--random <SEED,N>'"),
+        (&["--random", "1"], "a seed and a number of cases from 1 to 1000"),
+        (&["--random", "a,b"], "a seed and a number of cases from 1 to 1000"),
+        (&["--random", "1,0"], "a seed and a number of cases from 1 to 1000"),
+        (&["--random", "1,100000000"], "a seed and a number of cases from 1 to 1000"),
+        (&["--random", "7,3,1"], "a seed and a number of cases from 1 to 1000"),
+        (&["--random", "-1,3"], ""),
+        (&["--random", "1,3", "--part", "3/2"], "the number of a part, from 1, and the number of parts"),
+        (&["--random", "1,3", "--part", "0/2"], "the number of a part, from 1, and the number of parts"),
+        (&["--random", "1,3", "--part", "2"], "the number of a part, from 1, and the number of parts"),
+        (&["--random", "1,3", "--part", "1/4"], "3 cases cannot be cut into 4 parts"),
+        (&["--random", "1,3", "--shape", "4,6"], "'--random <SEED,N>' cannot be used with"),
+        (&["--random", "1,3", "--axes", "1,0"], "'--random <SEED,N>' cannot be used with"),
+        (&["--random", "1,3", "--dtype", "u8"], "'--random <SEED,N>' cannot be used with"),
+        (&["--random", "1,3", "--cases", "--save", "x"], "'--cases'"),
+        (&["--shape", "4,6", "--axes", "1,0", "--part", "1/2"], "--random <SEED,N>"),
+        (&["--shape", "4,6", "--axes", "1,0", "--cases"], "--random <SEED,N>"),
+        (&["--shape", "4,6"], "--axes <A>"),
+    ] {
+        let run = warpstride([&["bench", "permute"], args].concat());
+        assert!(run.code == Some(2) && run.stderr.contains(said), "{args:?}: {}", run.stderr);
     }
-    assert_eq!(warpstride(["bench", "permute", "--shape", "4,6"]).code, Some(2), "axes are missing");
 }
 
 #[test]
@@ -117,7 +157,7 @@ fn the_operations_are_listed() {
     let text = warpstride(["bench", "--list"]).succeeded().stdout;
     assert_eq!(text.lines().count(), names.len(), "{text}");
     for (op, arguments) in [
-        ("permute", "(--shape S --axes A [--dtype TYPE] | --random SEED,N)"),
+        ("permute", "(--shape S --axes A [--dtype TYPE] | --random SEED,N) [--part I/K] [--cases]"),
         ("affine", "--shape S --axes A --from TYPE --to TYPE [--channels AXIS]"),
         ("sum", "(--elements N | --shape S --axis K) [--dtype TYPE]"),
     ] {
@@ -126,7 +166,10 @@ fn the_operations_are_listed() {
         assert_eq!(entry["arguments"], arguments, "{op}");
     }
     let help = warpstride(["bench", "permute", "--help"]).succeeded().stdout;
-    for usage in ["permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]", "permute --random <SEED,N> [OPTIONS]"] {
+    for usage in [
+        "permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]",
+        "permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]",
+    ] {
         assert!(help.contains(usage), "{help}");
     }
 }
