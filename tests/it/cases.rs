@@ -7,6 +7,10 @@ use std::path::Path;
 
 use serde_json::Value;
 use warpstride::layout::Layout;
+use warpstride::roofline::random_permutes::{self, Sizes};
+
+/// The types that the scripts know.
+const KNOWN: [&str; 5] = ["u8", "u16", "f32", "f64", "c128"];
 
 fn cases(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(file);
@@ -29,12 +33,18 @@ fn every_case_is_a_permute_with_a_name_of_its_own() {
         assert!(names.insert(case["name"].as_str().expect("a name").to_owned()), "{case}: another has its name");
         dtypes.insert(case["dtype"].as_str().expect("a type").to_owned());
     }
-    let known = ["u8", "u16", "f32", "f64", "c128"].map(String::from);
-    assert_eq!(dtypes, HashSet::from(known), "one type a width, which the scripts know");
+    assert_eq!(dtypes, HashSet::from(KNOWN.map(String::from)), "one type a width, which the scripts know");
 }
 
 #[test]
 fn only_the_other_cases_have_a_kind() {
     assert!(cases("cases.json").iter().all(|case| case["kind"].is_null()));
     assert!(cases("cases-more.json").iter().all(|case| case["kind"].is_string()));
+}
+
+#[test]
+fn drawn_cases_have_types_that_the_scripts_know() {
+    let drawn = random_permutes::cases(1, 90, Sizes::TIMED);
+    let dtypes: HashSet<_> = drawn.iter().map(|case| case.dtype.name()).collect();
+    assert_eq!(dtypes, HashSet::from(KNOWN));
 }

@@ -55,18 +55,11 @@ impl Bench {
             (Some(_), Some((option, _)), _) => conflict(option, "an operation"),
             (_, Some((option @ ("--list" | "--tune"), _)), Some(kept)) => conflict(kept, &format!("'{option}'")),
             (None, None, _) => Err((ErrorKind::MissingSubcommand, NO_OPERATION.into())),
-            (Some(Operation::Permute(Permutes { random: Some(Random { count, .. }), part: Some(part), .. })), ..)
-                if part.of > *count =>
-            {
-                let wrong = format!(
-                    "{} cannot be cut into {} parts for --part; give as many parts as cases at most",
-                    counted(*count, "case"),
-                    part.of
-                );
-                Err((ErrorKind::ValueValidation, wrong))
+            (Some(Operation::Permute(Permutes { cases: true, .. })), _, Some(kept)) => conflict(kept, "'--cases'"),
+            (Some(operation), ..) => {
+                operation.check_draw()?;
+                operation.axes().map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong))
             }
-            (_, _, Some(kept)) if operation.as_ref().is_some_and(Operation::prints) => conflict(kept, "'--cases'"),
-            (Some(operation), ..) => operation.axes().map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong)),
             _ => Ok(()),
         }
     }
@@ -102,7 +95,8 @@ fn arguments(command: &clap::Command) -> String {
     let all: Vec<_> = command.get_arguments().filter(|arg| arg.get_long() != Some("samples")).collect();
     let (choice, rest): (Vec<_>, Vec<_>) = all.iter().partition(|arg| all.iter().any(|other| excludes(arg, other)));
     let text = |arg: &&clap::Arg| {
-        let value = arg.get_value_names().unwrap_or_default().iter().map(|name| format!(" {name}"));
+        let takes = arg.get_action().takes_values();
+        let value = arg.get_value_names().filter(|_| takes).unwrap_or_default().iter().map(|name| format!(" {name}"));
         let text = format!("--{}{}", arg.get_long().unwrap_or_default(), value.collect::<String>());
         let is_needed = arg.is_required_set() || choice.contains(arg) && arg.get_default_values().is_empty();
         if is_needed { text } else { format!("[{text}]") }
@@ -161,9 +155,26 @@ pub(in crate::cli) enum Operation {
 }
 
 impl Operation {
-    /// Whether it prints its cases and measures none.
-    fn prints(&self) -> bool {
-        matches!(self, Self::Permute(Permutes { cases: true, .. }))
+    /// Whether what it says about drawn permutes goes together. Clap would not ask for `--random`
+    /// beside `--shape`, which excludes it.
+    fn check_draw(&self) -> Result<(), (ErrorKind, String)> {
+        let Self::Permute(Permutes { random, part, cases, .. }) = self else { return Ok(()) };
+        match (random, part) {
+            (Some(Random { count, .. }), Some(part)) if part.of > *count => {
+                let cases = counted(*count, "case");
+                let wrong = format!(
+                    "{cases} cannot be cut into {} parts for --part; give as many parts as cases at most",
+                    part.of
+                );
+                Err((ErrorKind::ValueValidation, wrong))
+            }
+            (None, given) if given.is_some() || *cases => {
+                let option = if *cases { "--cases" } else { "--part" };
+                let missing = format!("{option} is about drawn permutes; draw them by --random <SEED,N>");
+                Err((ErrorKind::MissingRequiredArgument, missing))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The order of its axes, where it has one; fails where its values do not go together.
@@ -202,10 +213,10 @@ pub(in crate::cli) struct Permutes {
     #[arg(long, value_name = "SEED,N", conflicts_with_all = ["shape", "axes", "dtype"])]
     pub(in crate::cli) random: Option<Random>,
     /// Only part I of K equal parts of the drawn permutes
-    #[arg(long, value_name = "I/K", requires = "random")]
+    #[arg(long, value_name = "I/K")]
     pub(in crate::cli) part: Option<Part>,
     /// Print the drawn permutes as a JSON list and measure none, without a device
-    #[arg(long, requires = "random")]
+    #[arg(long)]
     pub(in crate::cli) cases: bool,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
