@@ -107,7 +107,7 @@ fn on_device<T: Element + PartialEq>(
 }
 
 fn planning(c: &mut Criterion, case: &Case) {
-    let target = Target { compute_capability: (9, 0) };
+    let target = Target::new((9, 0));
     let mut group = c.benchmark_group("plan");
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
     group.bench_function(&case.name, |bencher| bencher.iter(|| black_box(black_box(case).plan(target))));

@@ -131,7 +131,7 @@ fn raw_operations_and_kept_plans_only_launch() {
             unsafe { plan.launch_raw(&device, from, to, stream) }
         });
     }
-    let plan = PermutePlan::tuned(&matrix, align, &turned.t(), align, 4, target, TileShape::of(target)).unwrap();
+    let plan = PermutePlan::tuned(&matrix, align, &turned.t(), align, 4, target, &TileShape::of(target)).unwrap();
     only_launches("a kept permute by a kernel for large arrays", 1, &driver, || {
         // SAFETY: as above.
         unsafe { plan.launch_raw(&device, from, to, stream) }
@@ -163,7 +163,7 @@ fn every_kind_of_permute_only_launches() {
             if kernel == "patch" {
                 PermutePlan::new(&src, align, &dst, align, 4, target)
             } else {
-                PermutePlan::tuned(&src, align, &dst, align, 4, target, TileShape::of(target))
+                PermutePlan::tuned(&src, align, &dst, align, 4, target, &TileShape::of(target))
             }
         };
         let entry = plan().unwrap().entry();

@@ -1,26 +1,42 @@
-//! `warpstride bench --tune`: which tiles are the fastest on this GPU.
+//! `warpstride bench --tune`: which tiles and blocks are the fastest on this GPU. Devices that are
+//! opened from then on use them.
 
-use anyhow::{Result, ensure};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
 use serde_json::{Value, json};
-use warpstride::device::{Backend, Device};
+use warpstride::device::{Backend, Device, Tuned, TuningFile};
 use warpstride::element::Element;
-use warpstride::ops::{self, Target, TileShape};
+use warpstride::launch_shape::LaunchShape;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, FillPlan, PermutePlan, Phase, Plan, Target, TileShape};
 use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::view::{View, ViewMut};
 
 use super::cold_runs::ColdRuns;
 use super::output::{self, Output};
 use super::verify::verify;
-use super::{by_width, ensure_room, open, reference, require};
+use super::{by_width, destination, ensure_room, open, reference, require};
 use warpstride::error::counted;
 use warpstride::roofline::table::{Table, number};
+
+/// What arrays are filled with.
+const VALUE: u32 = 0x0123_4567;
 
 /// Bytes of every matrix: what a copy needs for its full speed.
 const BYTES: usize = 1 << 28;
 
 /// Timed runs of each tile on each matrix.
 const SAMPLES: usize = 10;
+
+/// Threads of a block that copies and fills are timed with.
+const BLOCKS: [u32; 4] = [128, 256, 512, 1024];
+
+/// What another tile or block must gain to replace the present one: the noise between two runs is
+/// less.
+const GAIN: f64 = 1.01;
 
 /// Rows of the matrices against their columns, as base-2 logarithms.
 const ASPECTS: [i32; 3] = [0, -6, 6];
@@ -40,9 +56,54 @@ struct Kernel {
 
 impl Kernel {
     fn best(&self) -> u32 {
-        let best = (0..self.gbps.len()).max_by(|&a, &b| self.gbps[a].total_cmp(&self.gbps[b]));
-        best.unwrap_or_default() as u32
+        fastest(&self.gbps) as u32
     }
+}
+
+/// The speed of copies or fills in blocks of each of [`BLOCKS`].
+struct Blocks {
+    name: &'static str,
+    now: u32,
+    gbps: [f64; BLOCKS.len()],
+}
+
+impl Blocks {
+    fn best(&self) -> u32 {
+        BLOCKS[fastest(&self.gbps)]
+    }
+
+    /// The speed in blocks of this number, if it was timed.
+    fn gbps(&self, block: u32) -> Option<f64> {
+        BLOCKS.iter().position(|&timed| timed == block).map(|place| self.gbps[place])
+    }
+}
+
+fn fastest(gbps: &[f64]) -> usize {
+    (0..gbps.len()).max_by(|&a, &b| gbps[a].total_cmp(&gbps[b])).unwrap_or_default()
+}
+
+/// Which of two to use from now on.
+fn chosen<T>([best, now]: [T; 2], [best_gbps, now_gbps]: [Option<f64>; 2]) -> T {
+    match (best_gbps, now_gbps) {
+        (Some(best_gbps), Some(now_gbps)) if best_gbps < GAIN * now_gbps => now,
+        _ => best,
+    }
+}
+
+/// The row of the user's file: what was found, where it is enough of a gain.
+fn row(found: &[Found], blocks: &[Blocks; 2]) -> warpstride::Result<Tuned> {
+    let mut across = [[0; 2]; 5];
+    for (across, Found { tile, kernels }) in across.iter_mut().zip(found) {
+        let now = [tile.across(), tile.ragged_across()];
+        for (place, kernel) in kernels.iter().enumerate() {
+            let gbps = |across: u32| kernel.gbps.get(across as usize).copied();
+            across[place] = chosen([kernel.best(), now[place]], [gbps(kernel.best()), gbps(now[place])]);
+        }
+    }
+    let [copy, fill] = [0, 1]
+        .map(|place| &blocks[place])
+        .map(|blocks| chosen([blocks.best(), blocks.now], [blocks.gbps(blocks.best()), blocks.gbps(blocks.now)]));
+    Tuned::new(across, copy, fill)
 }
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
@@ -52,20 +113,70 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         Unavailable,
         "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
     );
-    let tiles = TileShape::of(Target::of(&device));
+    let target = Target::of(&device);
+    let tiles = TileShape::of(target);
+    let file = TuningFile::place()
+        .context("the system names no folder for a user's configuration; set WARPSTRIDE_TUNING to a file")?;
+    // Before minutes are spent.
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let destination = destination::checked(&file, &[], output)?;
     // On the host the elements, the expected ones and those that came back; on the device one more
     // of each side.
     let sets = Rotation::new(&device, &[BYTES; 2]).sets();
     ensure_room(BYTES, 3, &[(&device, 2 * sets + 2)])?;
-    let progress = output.progress(tiles.len());
+    let progress = output.progress(tiles.len() + 1);
     let mut found = Vec::new();
-    for &tile in tiles {
+    for tile in tiles {
         progress.doing(format!("elements of {}", counted(tile.width(), "byte")));
         found.push(by_width!(tile, T => tuned::<T>(&device, tile))?);
         progress.step();
     }
+    progress.doing("copies and fills");
+    let blocks = tuned_blocks(&device, target)?;
+    progress.step();
     drop(progress);
-    output.result(&text(&device, &found), json(&device, &found))
+    let written = TuningFile::with_row(&TuningFile::before(&file), device.info(), row(&found, &blocks)?);
+    destination::replace(&destination, |file| file.write_all(written.as_bytes()))?;
+    output.result(&text(&device, &found, &blocks, &file), json(&device, &found, &blocks, &file))
+}
+
+/// Times copies and fills in blocks of each number of threads.
+fn tuned_blocks(device: &Device, target: Target) -> Result<[Blocks; 2]> {
+    let elements = reference::random::<u32>(BYTES / size_of::<u32>())?;
+    let mut runs = ColdRuns::new(Rotation::new(device, &[BYTES; 2]), &elements, elements.len())?;
+    let source = device.upload(&elements)?;
+    let filled = vec![VALUE; elements.len()];
+    let across = TileShape::of(target).map(|tile| [tile.across(), tile.ragged_across()]);
+    let mut copied = [0.0; BLOCKS.len()];
+    let mut fills = copied;
+    for (place, block) in BLOCKS.into_iter().enumerate() {
+        let target = Target::of_info(device.info(), Some(Tuned::new(across, block, block)?));
+        let copy = copy_plan(elements.len(), target)?;
+        let launch =
+            |source: View<'_, u32>, result: ViewMut<'_, u32>| copy.launch(source, result, device.default_stream());
+        ensure!(verify(device, &source, &elements, launch)?.0, "{copy} copies wrongly; please report this as a bug");
+        copied[place] = runs.time(SAMPLES, launch)?.gbps(2 * BYTES as u64);
+        let fill = fill_plan(elements.len(), target)?;
+        let launch = |_: View<'_, u32>, result: ViewMut<'_, u32>| fill.launch(VALUE, result, device.default_stream());
+        ensure!(verify(device, &source, &filled, launch)?.0, "{fill} fills wrongly; please report this as a bug");
+        fills[place] = runs.time(SAMPLES, launch)?.gbps(BYTES as u64);
+    }
+    let now = |shape: Option<LaunchShape>| shape.map_or(0, |shape| shape.block[0]);
+    Ok([
+        Blocks { name: "copy", now: now(copy_plan(elements.len(), target)?.shape()), gbps: copied },
+        Blocks { name: "fill", now: now(fill_plan(elements.len(), target)?.shape()), gbps: fills },
+    ])
+}
+
+fn copy_plan(len: usize, target: Target) -> warpstride::Result<PermutePlan> {
+    let (layout, align) = (Layout::row_major(&[len])?, Align::ALLOCATION);
+    PermutePlan::new(&layout, align, &layout, align, size_of::<u32>(), target)
+}
+
+fn fill_plan(len: usize, target: Target) -> warpstride::Result<FillPlan> {
+    FillPlan::new(u32::DTYPE, len as u64, Phase::ALIGNED, target)
 }
 
 fn tuned<T: Element + Pod>(device: &Device, tile: TileShape) -> Result<Found> {
@@ -120,7 +231,7 @@ fn transpose<T: Element>(
     ops::copy_into_tuned(source.t(), result, tiles, stream)
 }
 
-fn text(device: &Device, found: &[Found]) -> String {
+fn text(device: &Device, found: &[Found], blocks: &[Blocks], file: &Path) -> String {
     let mut table = Table::new(&["kernel", "micro-tiles a row", "GB/s", "now", "GB/s now"]);
     let mut rows = String::new();
     for Found { tile, kernels } in found {
@@ -135,11 +246,21 @@ fn text(device: &Device, found: &[Found]) -> String {
         }
         rows += &format!("    {:?},\n", tile.with_across(best[0], best[1]));
     }
-    let (name, (major, minor)) = (&device.info().name, device.info().compute_capability);
-    format!("{name}\n{table}\nFor `TILE_SHAPES` of src/ops/tuning/sm_{major}{minor}.rs:\n[\n{rows}]\n")
+    let mut of_blocks = Table::new(&["kernel", "threads a block", "GB/s", "now", "GB/s now"]);
+    for blocks in blocks {
+        let (gbps, best) = (|block: u32| number(blocks.gbps(block), 1, ""), blocks.best());
+        of_blocks.add_row([blocks.name.into(), best.to_string(), gbps(best), blocks.now.to_string(), gbps(blocks.now)]);
+    }
+    format!(
+        "{}\n{table}\n{of_blocks}\nEvery device that is opened from now on reads these numbers from {}; those that gain \
+         less than {:.0} % stay as they are now.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
+        device.info().name,
+        file.display(),
+        100.0 * (GAIN - 1.0)
+    )
 }
 
-fn json(device: &Device, found: &[Found]) -> Value {
+fn json(device: &Device, found: &[Found], blocks: &[Blocks], file: &Path) -> Value {
     let kernels = found.iter().flat_map(|Found { tile, kernels }| {
         kernels.iter().map(|kernel| {
             json!({
@@ -151,5 +272,19 @@ fn json(device: &Device, found: &[Found]) -> Value {
             })
         })
     });
-    json!({ "device": output::info_json(device.info()), "kernels": kernels.collect::<Vec<_>>() })
+    let blocks = blocks.iter().map(|blocks| {
+        json!({
+            "kernel": blocks.name,
+            "threads": BLOCKS,
+            "best": blocks.best(),
+            "now": blocks.now,
+            "gbps": blocks.gbps,
+        })
+    });
+    json!({
+        "device": output::info_json(device.info()),
+        "kernels": kernels.collect::<Vec<_>>(),
+        "blocks": blocks.collect::<Vec<_>>(),
+        "file": file.display().to_string(),
+    })
 }

@@ -9,10 +9,14 @@ mod backend;
 mod context;
 mod kernels;
 mod launch;
+mod tuned;
 
 pub use backend::{Availability, Backend, probe};
 pub(crate) use context::Context;
 pub(crate) use kernels::Kernels;
+#[doc(hidden)]
+pub use tuned::Tuned;
+pub use tuned::TuningFile;
 
 use std::fmt;
 use std::sync::Arc;
@@ -61,6 +65,7 @@ struct Shared {
     /// Graphs keep them loaded too.
     kernels: Arc<Kernels>,
     choice: String,
+    tuning_file: TuningFile,
     context: Arc<Context>,
     counted: Arc<Counted>,
 }
@@ -170,7 +175,8 @@ impl Device {
         let context = Context::new(&counted, allocator);
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(&context);
-        let shared = Arc::new(Shared { kernels, choice, context, counted });
+        let tuning_file = TuningFile::of(context.driver().info());
+        let shared = Arc::new(Shared { kernels, choice, tuning_file, context, counted });
         Ok(Self { inner: Arc::new(Inner { shared, default_stream }) })
     }
 
@@ -189,6 +195,13 @@ impl Device {
     /// Returns a sentence that says which device was chosen, and why.
     pub fn choice(&self) -> &str {
         &self.inner.shared.choice
+    }
+
+    /// Returns the user's tuning file, as it was when the device was opened. It says why a file is
+    /// not used.
+    #[inline]
+    pub fn tuning_file(&self) -> &TuningFile {
+        &self.inner.shared.tuning_file
     }
 
     /// Returns the allocator of buffers, for its figures, a snapshot, or to give memory back.

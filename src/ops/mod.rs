@@ -40,7 +40,7 @@
 //!
 //! let source = Layout::row_major(&[1024, 3])?.t();
 //! let result = Layout::row_major(&[3, 1024])?;
-//! let target = Target { compute_capability: (9, 0) };
+//! let target = Target::new((9, 0));
 //! let plan = PermutePlan::new(&source, Align::ALLOCATION, &result, Align::ALLOCATION, 4, target)?;
 //! println!("{}", plan.explain()); // the kernel, the reason, and why other strategies declined
 //! # Ok::<(), warpstride::Error>(())
@@ -125,5 +125,6 @@ pub use span::Phase;
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
+pub use tuning::Policy;
 #[doc(hidden)]
 pub use tuning::TileShape;

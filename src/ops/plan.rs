@@ -18,7 +18,7 @@ use crate::ops::units::SECTOR;
 /// use warpstride::ops::{CastPlan, Phase, Target};
 /// use warpstride::{DType, Plan};
 ///
-/// let target = Target { compute_capability: (9, 0) };
+/// let target = Target::new((9, 0));
 /// let (from, to) = ((Phase::ALIGNED, DType::U8), (Phase::ALIGNED, DType::F32));
 /// let plan = CastPlan::new(from, to, 1 << 20, target)?;
 /// assert_eq!(plan, CastPlan::new(from, to, 1 << 20, target)?); // arguments alone decide
@@ -49,7 +49,7 @@ pub trait Plan: fmt::Debug + fmt::Display {
 ///
 /// let from = Layout::row_major(&[4096, 4096])?.t();
 /// let to = Layout::row_major(&[4096, 4096])?;
-/// let target = Target { compute_capability: (9, 0) };
+/// let target = Target::new((9, 0));
 /// let align = Align::ALLOCATION;
 /// let explained = PermutePlan::new(&from, align, &to, align, 4, target)?.explain();
 /// let chosen = explained.verdicts.iter().find(|verdict| verdict.takes).expect("one takes it");

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::numbering::grid;
 use super::operand::{Operand, queue, start};
+use super::tuning::Tuning;
 use super::{Target, units};
 use crate::abi::{Family, Key, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -77,9 +78,10 @@ impl ProbeShape {
     /// Returns the shapes that a search for ceilings tries on this device, with and without hints
     /// if the kernel has both forms.
     pub fn all(access: Access, target: Target) -> impl Iterator<Item = Self> {
+        let threads = Tuning::of(target).probe_threads;
         let entry = access.family().get(Key::steps(PROBE_STEPS[0]));
         let hints: &[bool] = if entry == entry.hinted(target.compute_capability) { &[false] } else { &[false, true] };
-        let shapes = PROBE_STEPS.into_iter().flat_map(|steps| [128, 256, 512, 1024].map(|threads| (steps, threads)));
+        let shapes = PROBE_STEPS.into_iter().flat_map(move |steps| threads.map(|threads| (steps, threads)));
         shapes.flat_map(|(steps, threads)| hints.iter().map(move |&hinted| Self { steps, threads, hinted }))
     }
 

@@ -1,6 +1,7 @@
-//! The alignments and the architecture that a plan is made for.
+//! The alignments and the GPU that a plan is made for.
 
-use crate::device::Device;
+use crate::device::{Device, Tuned};
+use crate::driver::DeviceInfo;
 use crate::error::{Error, ErrorKind, Result, counted};
 
 /// A power of two, up to 256, that divides the address of a storage.
@@ -51,16 +52,55 @@ impl Align {
     }
 }
 
-/// The architecture that a plan is made for.
+/// The GPU that a plan is made for: what the choice of kernels depends on. Two GPUs with equal
+/// figures get equal plans.
+///
+/// ```
+/// use warpstride::ops::Target;
+///
+/// let mut target = Target::new((8, 9)); // such as an RTX 4090, by its data sheet
+/// target.bandwidth_per_multiprocessor = 1_008_000_000_000 / 128;
+/// target.l2_bytes = 72 << 20;
+/// println!("{}", target.policy());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Target {
     /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
+    /// Nominal bytes a second of device memory, divided by the number of multiprocessors; 0 if it
+    /// is not known.
+    pub bandwidth_per_multiprocessor: u64,
+    /// Bytes of the L2 cache; 0 if it is not known.
+    pub l2_bytes: u64,
+    /// What `bench --tune` found on the GPU. It is a value and no handle, so that a target can be
+    /// copied and compared, and a plan depends on nothing that may change.
+    pub(super) tuned: Option<Tuned>,
 }
 
 impl Target {
-    /// Returns the target of a device.
+    /// Returns a target of a compute capability whose other figures are not known. Thresholds that
+    /// depend on those are an H100's.
+    pub const fn new(compute_capability: (u32, u32)) -> Self {
+        Self { compute_capability, bandwidth_per_multiprocessor: 0, l2_bytes: 0, tuned: None }
+    }
+
+    /// Returns the target of a device: its figures, and the row of the user's tuning file for it
+    /// ([`Device::tuning_file`]).
+    #[inline]
     pub fn of(device: &Device) -> Self {
-        Self { compute_capability: device.info().compute_capability }
+        Self::of_info(device.info(), device.tuning_file().row())
+    }
+
+    /// Returns the target of a device that need not be open.
+    #[doc(hidden)]
+    #[inline]
+    pub fn of_info(info: &DeviceInfo, tuned: Option<Tuned>) -> Self {
+        let bandwidth = info.nominal_bandwidth.unwrap_or(0);
+        Self {
+            compute_capability: info.compute_capability,
+            bandwidth_per_multiprocessor: bandwidth / u64::from(info.multiprocessors.max(1)),
+            l2_bytes: info.l2_bytes,
+            tuned,
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warpstride::abi::{
-    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, Key, LINES_BLOCK, MUL, PERMUTE_LINES, SPILL_LINES, TRIAD,
+    ADD, Divisor, ENTRIES, EntryId, Index, Key, LINES_BLOCK, MUL, PERMUTE_LINES, SPILL_LINES, TRIAD,
 };
 use warpstride::device::Device;
 use warpstride::driver::Driver;
@@ -173,8 +173,8 @@ impl Far<'_> {
         // cache and, if they differ, without.
         let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
         let chosen = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
-        for target in [target, Target { compute_capability: (7, 5) }] {
-            let tiles = TileShape::of(target);
+        for target in [target, Target::new((7, 5))] {
+            let tiles = &TileShape::of(target);
             let large = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
             if large != chosen {
                 // SAFETY: as above; the same elements go to the same indices.
@@ -298,7 +298,7 @@ fn hinted_elementwise(driver: &Arc<dyn Driver>, random: &mut Random) {
             let [to, first, second] = [&dst, &a, &b].map(|buffer| buffer.address + width as u64);
             let words = [to, first, second, len as u64, (lanes - 1) as u64, QUADS as u64, 0.75_f64.to_bits()];
             let params = words.into_iter().flat_map(u64::to_le_bytes).collect();
-            launch(&program, entry, ([1, 1, 1], ELEMENTWISE_BLOCK), [params].into_iter());
+            launch(&program, entry, ([1, 1, 1], 128), [params].into_iter());
             program.download(&dst, &program.stream().unwrap()).unwrap()
         });
         assert!(plain != plain.hinted((9, 0)), "{plain} has no twin with hints");

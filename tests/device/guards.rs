@@ -77,7 +77,7 @@ impl Guarded {
             PermutePlan::new(&src, src_align, &dst, dst_align, width, target)
         } else {
             // By the kernels for large arrays.
-            PermutePlan::tuned(&src, src_align, &dst, dst_align, width, target, TileShape::of(target))
+            PermutePlan::tuned(&src, src_align, &dst, dst_align, width, target, &TileShape::of(target))
         }
         .unwrap();
         let about = || format!("{plan}: {} of {src:?} from {src_lead} to {dst:?} at {dst_lead}", T::DTYPE);

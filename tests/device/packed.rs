@@ -149,7 +149,7 @@ fn copied_from(
     naive::copy(&src[from..], &src_bytes, &mut expected[to..], &dst_bytes);
     let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
     let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(device));
-    let tiles = TileShape::of(target);
+    let tiles = &TileShape::of(target);
     let plan = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
     let stream = device.default_stream();
     // SAFETY: both buffers hold the layouts after these offsets, and live until the stream is

@@ -40,7 +40,7 @@ pub(crate) fn check<T: Sample>(
 }
 
 /// Every device that we support can run plans for this target.
-const OLDEST: Target = Target { compute_capability: abi::OLDEST };
+const OLDEST: Target = Target::new(abi::OLDEST);
 
 /// Checks as [`check`] does, and returns two entries: that for large arrays, and that for the
 /// array's size if it is another. The entry of the oldest device for large arrays runs too.
@@ -52,7 +52,7 @@ pub(crate) fn check_small<T: Sample>(
 ) -> [Option<&'static str>; 2] {
     let (align, target, width) = (Align::ALLOCATION, Target::of(device), size_of::<T>());
     let tuned = |target| {
-        PermutePlan::tuned(&src_layout, align, &dst_layout, align, width, target, TileShape::of(target)).unwrap()
+        PermutePlan::tuned(&src_layout, align, &dst_layout, align, width, target, &TileShape::of(target)).unwrap()
     };
     let (large, oldest) = (tuned(target), tuned(OLDEST));
     let small = PermutePlan::new(&src_layout, align, &dst_layout, align, width, target).unwrap();
@@ -71,7 +71,7 @@ pub(crate) fn check_small<T: Sample>(
         let mut result = device.upload(&before).unwrap();
         let (from, to) = (source.view_with(src_layout).unwrap(), result.view_mut_with(dst_layout).unwrap());
         if plan == large {
-            ops::copy_into_tuned(from, to, TileShape::of(target), device.default_stream()).unwrap();
+            ops::copy_into_tuned(from, to, &TileShape::of(target), device.default_stream()).unwrap();
         } else if plan == small {
             ops::copy_into(from, to, device.default_stream()).unwrap();
         } else {

@@ -135,7 +135,7 @@ fn runs_of_two_axes(setup: &Setup) {
             };
             let all = shape.iter().product::<usize>();
             let (align, target) = (Align::ALLOCATION, Target::of(device));
-            let shapes = TileShape::of(target);
+            let shapes = &TileShape::of(target);
             let plan = PermutePlan::tuned(&src, align, &dst, align, size_of::<T>(), target, shapes).unwrap();
             let is_folded = runs(shape[0], shape[1]).into_iter().any(|rows| {
                 let of = |cols| format!("{} of {rows} x {cols} elements", all / (rows * cols));
@@ -156,7 +156,7 @@ fn rows_that_end_within_a_sector_go_on_along_the_next_axis(setup: &Setup) {
             let src = Layout::row_major(&[rows, outer, batch, cols]).unwrap().permuted_axes(&[3, 2, 1, 0]).unwrap();
             let dst = Layout::row_major(src.shape()).unwrap();
             let (align, target) = (Align::ALLOCATION, Target::of(device));
-            let shapes = TileShape::of(target);
+            let shapes = &TileShape::of(target);
             let plan = PermutePlan::tuned(&src, align, &dst, align, size_of::<T>(), target, shapes).unwrap();
             // Columns of whole vectors may be folded too.
             let folded = [(batch, cols), (1, batch * cols)]

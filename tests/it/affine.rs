@@ -6,7 +6,7 @@ use warpstride::error::Result;
 use warpstride::layout::Layout;
 use warpstride::ops::{AffinePlan, Align, Channels, Limit, Plan, Quantity, Target};
 
-const TARGET: Target = Target { compute_capability: (9, 0) };
+const TARGET: Target = Target::new((9, 0));
 
 fn plan(src: &Layout, from: DType, dst: &Layout, to: DType, channels: Option<usize>) -> Result<AffinePlan> {
     let align = Align::ALLOCATION;

@@ -98,7 +98,7 @@ fn large_grids_ask_for_what_is_explained_within_a_few_per_cent() {
 
 #[test]
 fn arrays_that_no_host_holds_are_explained() {
-    let (shape, target) = ([64, 1080, 1920, 300], Target { compute_capability: (9, 0) });
+    let (shape, target) = ([64, 1080, 1920, 300], Target::new((9, 0)));
     let src = Layout::row_major(&shape).unwrap().permuted_axes(&[0, 3, 1, 2]).unwrap();
     let dst = Layout::row_major(src.shape()).unwrap();
     let align = Align::ALLOCATION;
@@ -137,7 +137,7 @@ fn every_strategy_takes_what_it_is_for_and_every_decline_names_a_quantity() {
         ("ragged_tile", permuted(&[8191, 8193], &[1, 0]), 4),
         ("elements", flat(1_000_000, -1), 4),
     ];
-    let (align, target) = (Align::ALLOCATION, Target { compute_capability: (9, 0) });
+    let (align, target) = (Align::ALLOCATION, Target::new((9, 0)));
     for (strategy, (src, dst), width) in &cases {
         let plan = PermutePlan::new(src, align, dst, align, *width, target).unwrap();
         let explanation = plan.explain();

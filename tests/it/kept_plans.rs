@@ -47,7 +47,7 @@ fn plans_of_arithmetic_launch_on_arrays() {
     let plan = ElementwisePlan::new(Elementwise::Add, DType::F32, 4, starts, target).unwrap();
     plan.launch(0.0, &[&a, &b], &mut result, stream).unwrap();
     assert_eq!(result.to_vec().unwrap(), [5.0, 6.0, 7.0, 8.0]);
-    FillPlan::new(DType::F32, 4, START).unwrap().launch(1.0_f32, &mut a, stream).unwrap();
+    FillPlan::new(DType::F32, 4, START, target).unwrap().launch(1.0_f32, &mut a, stream).unwrap();
     SoftmaxPlan::new(DType::F32, [2, 2], [START; 2], target).unwrap().launch(&a, &mut result, stream).unwrap();
     assert_eq!(result.to_vec().unwrap(), [0.5; 4]);
     let [mut mean, mut variance] = [(); 2].map(|()| device.alloc_array::<f32>(&[2]).unwrap());
@@ -73,7 +73,7 @@ fn plans_of_contiguous_arrays_refuse_others() {
     let plan = IteratePlan::new(12, [START; 2]).unwrap();
     let iteration = Iteration { factor: 0.5, offset: 1.0, steps: 3 };
     only_on_the_planned(|src, dst, device| plan.launch(iteration, src, dst, device.default_stream()));
-    let plan = FillPlan::new(DType::F32, 12, START).unwrap();
+    let plan = FillPlan::new(DType::F32, 12, START, target).unwrap();
     let device = device();
     let mut buffer = device.zeros::<f32>(16).unwrap();
     for (start, len) in [(0, 12), (1, 12), (0, 11)] {

@@ -14,6 +14,7 @@ mod counters;
 mod examples;
 #[cfg(feature = "interp")]
 mod explain;
+mod gpus;
 #[cfg(feature = "interp")]
 #[path = "../hooked.rs"]
 mod hooked;

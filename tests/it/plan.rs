@@ -15,7 +15,7 @@ fn plan(rows: usize, cols: usize, width: usize, variant: Variant) -> TransposePl
     TransposePlan::new(&c_order(rows, cols), &c_order(cols, rows), width, variant).unwrap()
 }
 
-const TARGET: Target = Target { compute_capability: (9, 0) };
+const TARGET: Target = Target::new((9, 0));
 
 /// The plan between storages that are aligned as allocations are, by the kernels for large arrays.
 pub(crate) fn permute(src: &Layout, dst: &Layout, width: usize) -> PermutePlan {
@@ -23,7 +23,7 @@ pub(crate) fn permute(src: &Layout, dst: &Layout, width: usize) -> PermutePlan {
 }
 
 fn large(src: &Layout, src_align: Align, dst: &Layout, dst_align: Align, width: usize) -> PermutePlan {
-    PermutePlan::tuned(src, src_align, dst, dst_align, width, TARGET, TileShape::of(TARGET)).unwrap()
+    PermutePlan::tuned(src, src_align, dst, dst_align, width, TARGET, &TileShape::of(TARGET)).unwrap()
 }
 
 /// The plan of a C-order array's axes in another order, into C order.
@@ -326,7 +326,7 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
         (apart, false),
     ] {
         for (compute_capability, has_hints) in [((7, 5), false), ((8, 0), true), ((9, 0), true), ((12, 0), true)] {
-            let target = Target { compute_capability };
+            let target = Target::new(compute_capability);
             let plan = PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, width, target).unwrap();
             let hint = if is_hinted && has_hints { "_hinted" } else { "" };
             assert_eq!(plan.entry(), Some(&*format!("{kernel}{hint}")), "{plan} for {compute_capability:?}");
@@ -358,7 +358,7 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
 #[test]
 fn blocks_that_move_many_structs_take_more_shared_memory_than_these_on_an_h100() {
     let structs = |len: usize, major: u32| {
-        let (src, dst, target) = (c_order(len, 3).t(), c_order(3, len), Target { compute_capability: (major, 0) });
+        let (src, dst, target) = (c_order(len, 3).t(), c_order(3, len), Target::new((major, 0)));
         let plan = PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, 4, target).unwrap();
         (plan.entry().unwrap(), plan.shape().unwrap().dynamic_shared)
     };
@@ -381,9 +381,9 @@ fn no_plan_has_an_entry_that_its_architecture_has_not() {
         let src = Layout::row_major(&shape).unwrap().permuted_axes(axes).unwrap();
         let (dst, align) = (Layout::row_major(src.shape()).unwrap(), Align::ALLOCATION);
         for compute_capability in [(7, 5), (8, 0), (9, 0)] {
-            let target = Target { compute_capability };
+            let target = Target::new(compute_capability);
             let new = PermutePlan::new(&src, align, &dst, align, width, target).unwrap();
-            let tuned = PermutePlan::tuned(&src, align, &dst, align, width, target, TileShape::of(target)).unwrap();
+            let tuned = PermutePlan::tuned(&src, align, &dst, align, width, target, &TileShape::of(target)).unwrap();
             for entry in [new, tuned].map(|plan| plan.entry().unwrap()) {
                 let needs = ENTRIES.iter().find(|known| known.name == entry).unwrap().capability;
                 assert!(needs <= compute_capability, "{entry} for {compute_capability:?}");

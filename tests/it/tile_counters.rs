@@ -27,14 +27,14 @@ fn count<T: Element>(
     let plan = if small {
         PermutePlan::new(&source, align, &result, align, width, target)
     } else {
-        PermutePlan::tuned(&source, align, &result, align, width, target, TileShape::of(target))
+        PermutePlan::tuned(&source, align, &result, align, width, target, &TileShape::of(target))
     };
     let before = device.counters().expect("nothing fails").expect("it counts");
     let (source, result) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));
     if small {
         ops::copy_into(source, result, device.default_stream()).expect("it runs");
     } else {
-        ops::copy_into_tuned(source, result, TileShape::of(target), device.default_stream()).expect("it runs");
+        ops::copy_into_tuned(source, result, &TileShape::of(target), device.default_stream()).expect("it runs");
     }
     (plan.expect("a plan").entry(), device.counters().expect("nothing fails").expect("it counts") - before)
 }
@@ -164,7 +164,7 @@ fn batches_of_small_matrices_meet_no_bank_conflict() {
         let source = Layout::row_major(shape).and_then(|layout| layout.permuted_axes(axes)).expect("a permutation");
         let result = Layout::row_major(source.shape()).expect("a shape");
         let (align, target, width) = (Align::ALLOCATION, Target::of(device), size_of::<T>());
-        let tiles = TileShape::of(target);
+        let tiles = &TileShape::of(target);
         let plan = PermutePlan::tuned(&source, align, &result, align, width, target, tiles).expect("a plan");
         let before = device.counters().expect("nothing fails").expect("it counts");
         let (source, result) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));

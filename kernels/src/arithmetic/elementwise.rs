@@ -1,9 +1,8 @@
 //! Element-wise operations on contiguous arrays, with BabelStream's names.
 
-use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams, FillParams, IterateParams};
+use crate::abi::{ElementwiseParams, FillParams, IterateParams};
 use crate::block;
 use crate::index::span;
-use crate::index::{Index, Wide};
 use crate::thread::cache::Cache;
 use crate::thread::number::{Number, Real};
 use crate::thread::quad::Lanes;
@@ -49,12 +48,6 @@ formulas! {
     Axpy {OLD}: |old, a, _b, scalar| old + scalar * a;
 }
 
-/// Returns this thread's lane of the grid.
-#[inline(always)]
-fn lane() -> u64 {
-    (block::linear::<Wide>() * Wide::new(ELEMENTWISE_BLOCK) + Wide::new(thread::thread_x())).0
-}
-
 /// Computes a vector a thread, and an element outside of vectors.
 ///
 /// # Safety
@@ -64,7 +57,7 @@ fn lane() -> u64 {
 /// not overlap it.
 #[inline(always)]
 pub unsafe fn elementwise<T: Number<Value: Real>, F: Formula, C: Cache<Quad>>(params: ElementwiseParams) {
-    let (lane, cache) = (lane(), C::new());
+    let (lane, cache) = (block::lane(), C::new());
     let scalar = T::Value::of(f64::from_bits(params.scalar));
     let width = u64::from(T::Word::BYTES);
     let sides = |element: u64| [params.dst, params.a, params.b].map(|at| Global::new(at).offset(element * width));
@@ -113,7 +106,7 @@ fn by_lanes<T: Number<Value: Real>, F: Formula>(old: Quad, a: Quad, b: Quad, sca
 /// See [`FillParams`]: the bytes are allocated, and no other work accesses them.
 #[inline(always)]
 pub unsafe fn fill(params: FillParams) {
-    let lane = lane();
+    let lane = block::lane();
     let dst = Global::new(params.dst);
     let FillParams { low, high, .. } = params;
     if lane < params.span.quads {
@@ -139,7 +132,7 @@ pub unsafe fn fill(params: FillParams) {
 /// overlap it.
 #[inline(always)]
 pub unsafe fn iterate(params: IterateParams) {
-    let lane = lane();
+    let lane = block::lane();
     let sides = |element: u64| [params.dst, params.src].map(|at| Global::new(at).offset(4 * element));
     if lane < params.span.quads {
         let [dst, src] = sides(params.span.first + 4 * lane);

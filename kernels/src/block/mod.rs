@@ -5,13 +5,20 @@ pub mod group;
 use core::marker::PhantomData;
 
 use crate::abi::TILE;
-use crate::index::Index;
+use crate::index::{Index, Wide};
 use crate::thread::{self, Footprint, Shared, Word};
 
 /// Returns the number of this block, x first and then y: x alone ends at 2^31 - 1 blocks.
 #[inline(always)]
 pub fn linear<I: Index>() -> I {
     I::new(thread::block_y()) * I::new(thread::grid_x()) + I::new(thread::block_x())
+}
+
+/// Returns this thread's number in the grid, whatever the number of threads in a block: a tuning
+/// policy chooses that.
+#[inline(always)]
+pub fn lane() -> u64 {
+    (linear::<Wide>() * Wide::new(thread::block_width()) + Wide::new(thread::thread_x())).0
 }
 
 /// Returns row and column, in tiles, of the tile that this block moves: only x may exceed 65 535,

@@ -1,8 +1,7 @@
 //! Copies contiguous bytes.
 
-use crate::abi::{COPY_BLOCK, CopyParams};
+use crate::abi::CopyParams;
 use crate::block;
-use crate::index::{Index, Wide};
 use crate::thread::cache::Cache;
 use crate::thread::{self, B8, B128, Global, Word};
 
@@ -16,8 +15,8 @@ use crate::thread::{self, B8, B128, Global, Word};
 pub unsafe fn copy<C: Cache<B128>>(params: CopyParams) {
     let width = u64::from(B128::BYTES);
     let (src, dst) = (Global::new(params.src), Global::new(params.dst));
-    let lane = block::linear::<Wide>() * Wide::new(COPY_BLOCK) + Wide::new(thread::thread_x());
-    let (lane, cache) = (lane.0, C::new());
+    let lane = block::lane();
+    let cache = C::new();
     if lane < params.bytes / width {
         // SAFETY: access `lane` of the whole ones.
         let held = unsafe { cache.load(src.offset(lane * width)) };

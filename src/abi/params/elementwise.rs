@@ -1,9 +1,6 @@
-//! Element-wise arithmetic, and fills.
+//! Element-wise arithmetic, and fills. A block may have any number of threads.
 
 use crate::abi::{Span, params};
-
-/// Threads in a block of the element-wise kernels.
-pub const ELEMENTWISE_BLOCK: u32 = 1024;
 
 params! {
     /// Parameters of `fill`: bytes of a pattern that repeats at every multiple of 16 of the

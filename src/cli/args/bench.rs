@@ -23,7 +23,8 @@ pub(in crate::cli) struct Bench {
     /// List the operations and their arguments
     #[arg(long)]
     pub(in crate::cli) list: bool,
-    /// Find the best tiles for this GPU: time every shape that the kernels allow on a few matrices
+    /// Find the best tiles and blocks for this GPU: time those that the kernels allow, and write
+    /// the best into the tuning file, which every device reads when it is opened
     #[arg(long, conflicts_with_all = ["list", "all"])]
     pub(in crate::cli) tune: bool,
     /// Measure a fixed list of cases in one run: streams, permutes, every transpose kernel, axes

@@ -153,7 +153,7 @@ impl Arithmetic {
     fn kernel<T: Number>(self, len: usize, target: Target) -> Result<Option<&'static str>> {
         let (start, count) = (Phase::ALIGNED, len as u64);
         Ok(match self {
-            Self::Fill => FillPlan::new(T::DTYPE, count, start)?.entry(),
+            Self::Fill => FillPlan::new(T::DTYPE, count, start, target)?.entry(),
             Self::Elementwise(operation) => {
                 let starts = Starts { dst: start, a: start, b: start };
                 ElementwisePlan::new(operation, T::DTYPE, count, starts, target)?.entry()

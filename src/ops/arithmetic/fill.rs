@@ -8,10 +8,12 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
+use crate::ops::Target;
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, queue};
 use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
+use crate::ops::tuning::Tuning;
 use crate::ops::units::VECTOR;
 use crate::stream::Stream;
 use crate::view::ViewMut;
@@ -36,8 +38,8 @@ use crate::view::ViewMut;
 /// ```
 pub fn fill_into<'a, T: Element>(value: T, dst: impl Into<ViewMut<'a, T>>, stream: &Stream) -> Result<()> {
     let dst = dst.into();
-    FillPlan::new(T::DTYPE, dst.len() as u64, phase(&Operand::written("destination", &dst))?)?
-        .launch(value, dst, stream)
+    let start = phase(&Operand::written("destination", &dst))?;
+    FillPlan::new(T::DTYPE, dst.len() as u64, start, Target::of(dst.memory().device()))?.launch(value, dst, stream)
 }
 
 /// Queues [`fill_into`] on `len` elements at an address.
@@ -52,10 +54,10 @@ pub fn fill_into<'a, T: Element>(value: T, dst: impl Into<ViewMut<'a, T>>, strea
 /// The raw contract of [`ops`](crate::ops#the-raw-contract).
 pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64, stream: StreamHandle) -> Result<()> {
     // SAFETY: as the caller promises.
-    unsafe { FillPlan::new(T::DTYPE, len, Phase::of(dst))?.launch_raw(device, value, dst, stream) }
+    unsafe { FillPlan::new(T::DTYPE, len, Phase::of(dst), Target::of(device))?.launch_raw(device, value, dst, stream) }
 }
 
-/// A plan of a fill. Length and start decide it.
+/// A plan of a fill. Length, start and target decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FillPlan {
     dst: Contiguous,
@@ -78,7 +80,7 @@ impl FillPlan {
     ///
     /// `InvalidArgument` if the start is not a multiple of an element, or the elements have more
     /// bytes than can be addressed.
-    pub fn new(dtype: DType, len: u64, dst: Phase) -> Result<Self> {
+    pub fn new(dtype: DType, len: u64, dst: Phase, target: Target) -> Result<Self> {
         let planned = Contiguous::new("destination", dtype, len, dst)?;
         let Some(bytes) = len.checked_mul(dtype.width() as u64) else {
             return Err(Error::new(
@@ -88,7 +90,8 @@ impl FillPlan {
         };
         let span = span(bytes, 1, &[dst]);
         let params = FillParams { dst: 0, span, low: 0, high: 0 };
-        let step = Step { entry: FILL.get(Key::ONLY), shape: shape(lanes(&span, VECTOR as u64)), params };
+        let shape = shape(lanes(&span, VECTOR as u64), Tuning::of(target).arithmetic.fill_block);
+        let step = Step { entry: FILL.get(Key::ONLY), shape, params };
         Ok(Self { dst: planned, step: AtMostOne((len > 0).then_some(step)) })
     }
 

@@ -12,6 +12,7 @@ use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
 use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
+use crate::ops::tuning::Tuning;
 use crate::ops::units::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -111,7 +112,9 @@ impl IteratePlan {
     pub fn new(len: u64, [src, dst]: [Phase; 2]) -> Result<Self> {
         let span = span(len, DType::F32.width() as u64, &[src, dst]);
         let params = IterateParams { dst: 0, src: 0, span, steps: 0, factor: 0, offset: 0 };
-        let shape = shape(lanes(&span, VECTOR as u64 / DType::F32.width() as u64).max(1));
+        // Arithmetic bounds it rather than memory, so the GPU's speed does not decide its blocks.
+        let block = Tuning::common().arithmetic.elementwise_block;
+        let shape = shape(lanes(&span, VECTOR as u64 / DType::F32.width() as u64).max(1), block);
         let step = Step { entry: ITERATE.get(Key::ONLY), shape, params };
         Ok(Self {
             src: Contiguous::new("source", DType::F32, len, src)?,

@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::plan::{AtMostOne, Placed, Step};
-use crate::ops::tuning::Arithmetic;
+use crate::ops::tuning::Tuning;
 use crate::ops::units;
 
 /// Bytes of a vector.
@@ -88,7 +88,7 @@ fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
 /// do not hold rows.
 fn step(entry: EntryId, dtype: DType, [rows, n]: [u64; 2], aligned: bool, target: Target) -> AtMostOne<RowwiseParams> {
     let (group, held) = group(n, dtype.width() as u64, aligned);
-    let block = group.max(Arithmetic::of(target).rowwise_block);
+    let block = group.max(Tuning::of(target).arithmetic.rowwise_block);
     let params = RowwiseParams { src: 0, dst: 0, variances: 0, rows, n, group, held: u64::from(held) };
     let blocks = u32::try_from(rows.div_ceil(block / group)).unwrap_or(u32::MAX);
     let shape = LaunchShape { grid: [blocks, 1, 1], block: [block as u32, 1, 1], dynamic_shared: 0 };

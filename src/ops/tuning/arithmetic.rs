@@ -1,10 +1,16 @@
-//! The thresholds that launch arithmetic and conversions, by architecture.
+//! The constants of arithmetic and conversions: what each one decides.
 
-use crate::ops::Target;
-
-/// The thresholds of arithmetic and conversions on one architecture.
-#[derive(Debug)]
+/// Constants of arithmetic and conversions.
+///
+/// Those of reductions, from `rows_block` to `part_bytes`, decide which elements are joined, and in
+/// which order. They are the same for every GPU, so that a result is too; a test of all GPUs checks
+/// that.
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Arithmetic {
+    /// Threads in a block of element-wise arithmetic.
+    pub(in crate::ops) elementwise_block: u32,
+    /// Threads in a block of a fill.
+    pub(in crate::ops) fill_block: u32,
     /// Threads in a block along rows: one long row, or several short ones, share them. The best of
     /// 128 to 1024 on an H100.
     pub(in crate::ops) rows_block: u64,
@@ -38,25 +44,3 @@ pub(in crate::ops) struct Arithmetic {
     /// The least part of a padded tile of the affine map that elements fill, as its inverse.
     pub(in crate::ops) padded_part: usize,
 }
-
-impl Arithmetic {
-    /// Returns the thresholds of an architecture. Only an H100 was measured, so all use its values.
-    pub(in crate::ops) fn of(_: Target) -> &'static Self {
-        &SM_90
-    }
-}
-
-static SM_90: Arithmetic = Arithmetic {
-    rows_block: 256,
-    row_steps: 4,
-    column_steps: 4,
-    column_vectors: 16,
-    column_bytes: 512,
-    vector_blocks: 256,
-    vector_blocks_at_once: 768,
-    longest_column: 1024,
-    part_bytes: 64 << 10,
-    rowwise_block: 128,
-    split_planes_from: 4,
-    padded_part: 4,
-};

@@ -1,14 +1,27 @@
-//! The tuning policy of each architecture: every number that chooses a kernel or cuts work.
+//! The tuning policy of each GPU: every number that chooses a kernel or cuts work.
 //!
-//! Measurements found these numbers, and `warpstride bench --tune` finds the shapes of tiles again
-//! on any GPU. Each architecture has a file with one [`Tuning`]; one without a file uses the
-//! H100's.
+//! A policy is keyed on what decides these numbers: the compute capability, the speed of memory for
+//! each multiprocessor, and the size of the L2 cache ([`Target`]). GPUs that were measured have a
+//! file each (`h100.rs`, `h200.rs`). Every other GPU gets the H100's numbers by a rule (`rule.rs`):
+//! thresholds that stand for a part of the L2 cache stay the same part of it, and so on. What
+//! `warpstride bench --tune` found on the user's GPU, a [`Target`] has as a value, and it replaces
+//! those numbers.
+//!
+//! A policy is a value that [`Tuning::of`] makes from a [`Target`] alone, some hundred bytes of
+//! constants and a few products. So plans stay functions of layouts and a target, nothing is
+//! allocated, and no table grows with the targets that a program asks for.
 
 mod arithmetic;
+mod h100;
+mod h200;
+mod measured;
 mod movement;
-mod sm_90;
+mod multiprocessor;
+mod policy;
+mod rule;
 mod tile_shape;
 
+pub use policy::Policy;
 pub use tile_shape::TileShape;
 
 pub(in crate::ops) use arithmetic::Arithmetic;
@@ -16,17 +29,16 @@ pub(in crate::ops) use movement::{Fields, InPlace, Packed, Permutes, Tiles};
 pub(in crate::ops) use tile_shape::Kind;
 
 use super::Target;
-use super::units::VECTOR;
+use super::units::{VECTOR, WARP};
 use crate::abi::{
     EntryId, FIELDS_THREADS, STACKED_QUADS, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares,
 };
-use crate::launch_shape::MAX_SHARED_BYTES;
+use crate::launch_shape::{MAX_BLOCK_THREADS, MAX_SHARED_BYTES};
+use measured::Measured;
 
-/// The policy that measurements on one architecture gave.
-#[derive(Debug)]
+/// The policy of one GPU.
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Tuning {
-    /// The architecture that was measured.
-    compute_capability: (u32, u32),
     /// Most bytes of one side that move without hints to the L2 cache.
     unhinted: u64,
     /// How tiles are cut, by element width.
@@ -35,46 +47,63 @@ pub(in crate::ops) struct Tuning {
     pub(in crate::ops) permutes: Permutes,
     /// Constants of transposes in place.
     pub(in crate::ops) in_place: InPlace,
+    /// Constants of arithmetic and conversions.
+    pub(in crate::ops) arithmetic: Arithmetic,
+    /// Threads in a block of a copy.
+    pub(in crate::ops) copy_block: u32,
+    /// Threads in a block of a probe: the numbers that a search for ceilings tries.
+    pub(in crate::ops) probe_threads: [u32; 4],
 }
 
-/// The H100 comes first, because other architectures use its policy.
-static ALL: [Tuning; 1] = [sm_90::SM_90];
-
 impl Tuning {
-    /// Returns the policy of an architecture: its own, or the H100's.
-    pub(in crate::ops) fn of(target: Target) -> &'static Self {
-        let own = ALL.iter().find(|tuning| tuning.compute_capability == target.compute_capability);
-        own.unwrap_or(&ALL[0])
+    /// Returns the policy of a target.
+    pub(in crate::ops) fn of(target: Target) -> Self {
+        let mut tuning = Measured::find(target).map_or_else(|| rule::of(target), |row| row.tuning);
+        if let Some(tuned) = target.tuned {
+            for (shape, across) in tuning.tile_shapes.iter_mut().zip(tuned.across_log2()) {
+                *shape = shape.with_across(across[0], across[1]);
+            }
+            tuning.copy_block = tuned.copy_block();
+            tuning.arithmetic.fill_block = tuned.fill_block();
+        }
+        tuning
     }
 
-    /// Returns the policy for plans that do not depend on the architecture.
+    /// Returns the policy for plans that do not depend on the GPU.
     pub(in crate::ops) fn common() -> &'static Self {
-        &ALL[0]
+        &measured::MEASURED[0].tuning
+    }
+
+    /// Returns how tiles of elements of this width are cut, if there are such tiles.
+    pub(in crate::ops) fn tile_shape(&self, width: usize) -> Option<TileShape> {
+        self.tile_shapes.iter().find(|shape| shape.width() == width).copied()
+    }
+
+    /// Returns the entry for a side of `bytes`: with hints to the L2 cache if the array is large
+    /// enough, the kernel has such a form and the target supports it.
+    pub(in crate::ops) fn hinted(&self, entry: EntryId, bytes: u64, target: Target) -> EntryId {
+        if bytes <= self.unhinted { entry } else { entry.hinted(target.compute_capability) }
     }
 
     /// Returns the dynamic shared memory of a block that moves `chunk` bytes of a large array of
     /// structs. The memory beyond the chunk keeps other blocks off the multiprocessor.
-    /// Architectures without a policy were not measured and use the chunk alone.
-    pub(in crate::ops) fn fields_room(&self, chunk: u32, target: Target) -> u32 {
-        if target.compute_capability != self.compute_capability {
+    pub(in crate::ops) fn fields_room(&self, chunk: u32) -> u32 {
+        let Fields { in_flight, shared, shared_of_block, .. } = self.permutes.fields;
+        if in_flight == 0 {
             return chunk;
         }
-        let Fields { in_flight, shared, shared_of_block, .. } = self.permutes.fields;
         let blocks = (in_flight + chunk / 2) / chunk;
-        let part = shared / blocks.max(1) - shared_of_block;
+        let part = (shared / blocks.max(1)).saturating_sub(shared_of_block);
         // At most the memory that a launch may use by default.
         chunk.max(part.min(MAX_SHARED_BYTES) / VECTOR as u32 * VECTOR as u32)
     }
 }
 
-/// Returns the entry for a side of `bytes`: with hints to the L2 cache if the array is large
-/// enough, the kernel has such a form and the target supports it.
-pub(super) fn hinted(entry: EntryId, bytes: u64, target: Target) -> EntryId {
-    if bytes <= Tuning::of(target).unhinted { entry } else { entry.hinted(target.compute_capability) }
-}
-
-// A policy that breaks a kernel's requirements does not compile.
-const _: () = sm_90::SM_90.check();
+// A policy that breaks a kernel's requirements does not compile; a test checks the rule's.
+const _: () = {
+    h100::H100.tuning.check();
+    h200::H200.tuning.check();
+};
 
 impl Tuning {
     /// Checks the policy against the kernels' requirements.
@@ -88,6 +117,9 @@ impl Tuning {
             assert!(VECTOR_TILE_THREADS * ragged_tile_squares(shape.width() as u32) == ragged);
             width += 1;
         }
+        // The kernels take whole warps, up to the most of a block.
+        let Arithmetic { elementwise_block, fill_block, .. } = self.arithmetic;
+        assert!(is_block(self.copy_block) && is_block(elementwise_block) && is_block(fill_block));
         let Permutes { rows, fields, stacked, .. } = &self.permutes;
         // No vector may hold both ends of a run, on either side.
         let [of_1, of_2, of_4, of_8] = rows.shortest;
@@ -98,4 +130,8 @@ impl Tuning {
         // The kernel cannot take smaller matrices of wide elements.
         assert!(stacked.cached_matrix >= STACKED_QUADS * VECTOR);
     }
+}
+
+const fn is_block(threads: u32) -> bool {
+    threads > 0 && threads.is_multiple_of(WARP as u32) && threads <= MAX_BLOCK_THREADS
 }

@@ -1,9 +1,9 @@
 //! The constants of permutes and of transposes in place: what each one decides.
 //!
-//! The file of each architecture has the values and the measurements they come from.
+//! The file of each GPU has the values and the measurements they come from.
 
 /// Constants of permutes, by strategy.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Permutes {
     pub(in crate::ops) small: Small,
     pub(in crate::ops) rows: Rows,
@@ -14,7 +14,7 @@ pub(in crate::ops) struct Permutes {
 }
 
 /// When an array is small enough for kernels with few parameters.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Small {
     /// Most elements of a matrix that `patch` moves, one element a thread.
     pub(in crate::ops) patch_elements: usize,
@@ -40,7 +40,7 @@ pub(in crate::ops) struct Small {
 }
 
 /// When shifted accesses move runs of bytes that are not aligned to 16 bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Rows {
     /// Bytes of the shortest run that moves by shifted accesses rather than element by element, for
     /// elements of 1, 2, 4 and 8 bytes. The wider the elements, the fewer accesses a run takes.
@@ -50,7 +50,7 @@ pub(in crate::ops) struct Rows {
 }
 
 /// When packed structs move as structs, and how they are cut.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Fields {
     /// Most fields of a struct. With more, tiles have enough columns.
     pub(in crate::ops) most: usize,
@@ -61,7 +61,8 @@ pub(in crate::ops) struct Fields {
     /// The number of threads for which a block is sized where lanes move vectors. A block has fewer
     /// if whole warps of vectors of each field are fewer, and more if one warp of each is more.
     pub(in crate::ops) vector_threads: usize,
-    /// Bytes of structs of a large array that are best in flight on a multiprocessor.
+    /// Bytes of structs of a large array that are best in flight on a multiprocessor; 0 if no other
+    /// blocks are kept off it.
     pub(in crate::ops) in_flight: u32,
     /// Bytes of shared memory of a multiprocessor.
     pub(in crate::ops) shared: u32,
@@ -70,7 +71,7 @@ pub(in crate::ops) struct Fields {
 }
 
 /// When several small matrices fill a tile.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Stacked {
     /// Most bytes of a matrix whose elements of 4 bytes and more move one by one at a copy's speed.
     pub(in crate::ops) cached_matrix: usize,
@@ -81,7 +82,7 @@ pub(in crate::ops) struct Stacked {
 }
 
 /// When tiles of several axes are better than tiles of one axis a side, and how they are cut.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Packed {
     /// Bytes of the elements in a tile, without its tables: for elements of less than 8 bytes, and
     /// for wider ones.
@@ -111,7 +112,7 @@ pub(in crate::ops) struct Packed {
 }
 
 /// When and how tiles are cut from a matrix.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Tiles {
     /// Bytes that a run needs on each side for the full speed of memory.
     pub(in crate::ops) run: usize,
@@ -138,7 +139,7 @@ pub(in crate::ops) struct Tiles {
 }
 
 /// Constants of transposes in place.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct InPlace {
     /// Scratch for long rows and columns has at most this part of the matrix's bytes, or the bytes
     /// that one panel needs.

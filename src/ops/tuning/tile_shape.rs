@@ -2,6 +2,7 @@
 
 use super::{Tiles, Tuning};
 use crate::abi::RAGGED_MARGIN;
+use crate::device::Tuned;
 use crate::ops::Target;
 
 /// How the tile kernels cut a matrix, for elements of one width.
@@ -58,9 +59,9 @@ impl Split {
 }
 
 impl TileShape {
-    /// Returns the tiles of an architecture: its own, or the H100's.
-    pub fn of(target: Target) -> &'static [Self; 5] {
-        &Tuning::of(target).tile_shapes
+    /// Returns the tiles of a target.
+    pub fn of(target: Target) -> [Self; 5] {
+        Tuning::of(target).tile_shapes
     }
 
     /// Returns the element width in bytes.
@@ -79,12 +80,8 @@ impl TileShape {
     }
 
     /// Returns the base-2 logarithm of the most micro-tiles along a row of the source.
-    ///
-    /// A ragged tile shares two micro-tiles a column with the one above. Of eight, it writes most
-    /// itself, and enough lanes read them from shared memory: with fewer lanes, an H100 would serve
-    /// two steps at once, which would then share banks.
     pub fn most_across(&self, ragged: bool) -> u32 {
-        if ragged { self.ragged_micro_tiles_log2 - 3 } else { self.micro_tiles_log2 }
+        Tuned::most_across(self.width, ragged)
     }
 
     /// Returns the same tile with other base-2 logarithms of the micro-tiles along a row of the

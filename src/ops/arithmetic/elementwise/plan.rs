@@ -3,19 +3,20 @@
 use std::fmt;
 
 use super::Elementwise;
-use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams};
+use crate::abi::ElementwiseParams;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
+use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
 use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, lanes, reason, span};
+use crate::ops::tuning::Tuning;
 use crate::ops::units::VECTOR;
-use crate::ops::{Target, tuning};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -110,8 +111,9 @@ impl ElementwisePlan {
         let width = dtype.width() as u64;
         let span = span(len, width, &[starts.dst, starts.a, second]);
         let params = ElementwiseParams { dst: 0, a: 0, b: 0, span, scalar: 0 };
-        let entry = tuning::hinted(entry, operands.dst.bytes(), target);
-        let shape = shape(lanes(&span, VECTOR as u64 / width));
+        let tuning = Tuning::of(target);
+        let entry = tuning.hinted(entry, operands.dst.bytes(), target);
+        let shape = shape(lanes(&span, VECTOR as u64 / width), tuning.arithmetic.elementwise_block);
         Ok(Self { operation, operands, step: AtMostOne(Some(Step { entry, shape, params })) })
     }
 
@@ -203,10 +205,10 @@ impl ElementwisePlan {
     }
 }
 
-/// Returns the shape of a launch with this number of lanes, at least one.
-pub(in crate::ops::arithmetic) fn shape(lanes: u64) -> LaunchShape {
-    let blocks = lanes.div_ceil(u64::from(ELEMENTWISE_BLOCK));
-    LaunchShape { grid: grid(blocks), block: [ELEMENTWISE_BLOCK, 1, 1], dynamic_shared: 0 }
+/// Returns the shape of a launch with this number of lanes, at least one, in blocks of `block`
+/// threads.
+pub(in crate::ops::arithmetic) fn shape(lanes: u64, block: u32) -> LaunchShape {
+    LaunchShape { grid: grid(lanes.div_ceil(u64::from(block))), block: [block, 1, 1], dynamic_shared: 0 }
 }
 
 impl Plan for ElementwisePlan {

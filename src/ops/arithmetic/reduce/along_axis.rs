@@ -194,10 +194,10 @@ fn columns([_, n, inner]: [u64; 3], width: u64, start: Phase, tuning: &Arithmeti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::Target;
+    use crate::ops::tuning::Tuning;
 
     fn tuning() -> &'static Arithmetic {
-        Arithmetic::of(Target { compute_capability: (9, 0) })
+        &Tuning::common().arithmetic
     }
 
     fn cut(reduction: Reduction, extents: [u64; 3]) -> Cut {

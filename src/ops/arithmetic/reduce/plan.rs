@@ -15,7 +15,7 @@ use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, first_byte};
-use crate::ops::tuning::Arithmetic;
+use crate::ops::tuning::Tuning;
 use crate::ops::units::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -67,9 +67,9 @@ impl ReductionPlan {
         if let Some(axis) = axis {
             check_axis(shape, axis)?;
         }
-        let (extents, tuning) = (extents(shape, axis), Arithmetic::of(target));
+        let (extents, tuning) = (extents(shape, axis), Tuning::of(target).arithmetic);
         let [outer, n, inner] = extents;
-        let cut = Cut::new(reduction, dtype, extents, start, tuning)?;
+        let cut = Cut::new(reduction, dtype, extents, start, &tuning)?;
         let a = Contiguous::new("array", dtype, outer * n * inner, start)?;
         let results = outer * inner;
         if n == 0 && results > 0 && reduction != Reduction::Sum {
@@ -86,7 +86,7 @@ impl ReductionPlan {
                 (Some(over_all::passes(entries, n, width, outcome, [start; 2])), None)
             }
             _ if results == 0 => (None, Some(cut)),
-            _ => (Some(cut.passes(reduction, dtype, tuning)?), Some(cut)),
+            _ => (Some(cut.passes(reduction, dtype, &tuning)?), Some(cut)),
         };
         Ok(Self { reduction, axis, extents, a, passes, cut })
     }

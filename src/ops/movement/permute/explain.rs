@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn nothing_is_explained_as_nothing() {
         let layout = Layout::row_major(&[0, 4]).unwrap();
-        let target = Target { compute_capability: (9, 0) };
+        let target = Target::new((9, 0));
         let align = Align::ALLOCATION;
         let explanation = PermutePlan::new(&layout, align, &layout, align, 1, target).unwrap().explain();
         let walk = explanation.walk.unwrap();

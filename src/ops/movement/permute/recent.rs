@@ -180,7 +180,7 @@ impl<K> Recent<K> {
 mod tests {
     use super::*;
 
-    const TARGET: Target = Target { compute_capability: (9, 0) };
+    const TARGET: Target = Target::new((9, 0));
 
     #[test]
     fn a_kept_plan_equals_a_new_one_however_many_there_are() {
@@ -191,7 +191,7 @@ mod tests {
                 let src =
                     Layout::row_major(&[shape[2], shape[0], shape[1]]).unwrap().permuted_axes(&[1, 2, 0]).unwrap();
                 let width = [1, 2, 4, 8, 16][(n + round) % 5];
-                let target = Target { compute_capability: if n % 2 == 0 { (9, 0) } else { (7, 5) } };
+                let target = Target::new(if n % 2 == 0 { (9, 0) } else { (7, 5) });
                 for _ in 0..2 {
                     let kept = copy([&src, &dst], width, target).unwrap();
                     assert_eq!(kept.plan, plan([&src, &dst], width, target).unwrap());

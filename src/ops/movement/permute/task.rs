@@ -6,7 +6,7 @@ use super::strategies::tile::Tiling;
 use super::strategy::{Decline, found};
 use crate::abi::{EntryId, Family, Index};
 use crate::ops::canonical::Canonical;
-use crate::ops::tuning::{self, Permutes, TileShape, Tuning};
+use crate::ops::tuning::{Permutes, TileShape, Tuning};
 use crate::ops::{Align, Target, numbering};
 
 /// The work of a plan. Only two layouts, two alignments and a target decide it.
@@ -18,10 +18,10 @@ pub(super) struct Task<'a> {
     pub(super) src_align: Align,
     /// Alignment of the destination's storage.
     pub(super) dst_align: Align,
-    /// The architecture that the plan is for.
+    /// The GPU that the plan is for.
     pub(super) target: Target,
     /// Its tuning policy.
-    pub(super) tuning: &'static Tuning,
+    pub(super) tuning: Tuning,
     /// The kernels that the plan may use.
     pub(super) choice: Choice,
     widened: OnceCell<Widened>,
@@ -78,7 +78,7 @@ impl<'a> Task<'a> {
     /// Returns the shape of a tile of elements of this width.
     pub(super) fn tile_shape(&self, width: usize) -> Option<TileShape> {
         match self.choice {
-            Choice::Any => TileShape::of(self.target).iter().find(|shape| shape.width() == width).copied(),
+            Choice::Any => self.tuning.tile_shape(width),
             Choice::Large(shape) => shape,
         }
     }
@@ -90,7 +90,7 @@ impl<'a> Task<'a> {
     }
 
     /// Returns the constants of permutes.
-    pub(super) fn permutes(&self) -> &'static Permutes {
+    pub(super) fn permutes(&self) -> &Permutes {
         &self.tuning.permutes
     }
 
@@ -120,7 +120,7 @@ impl<'a> Task<'a> {
     /// measure kernels for large arrays.
     pub(super) fn hinted(&self, entry: EntryId) -> EntryId {
         let bytes = if self.may_adapt() { self.bytes() as u64 } else { u64::MAX };
-        tuning::hinted(entry, bytes, self.target)
+        self.tuning.hinted(entry, bytes, self.target)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::Align;
 use crate::ops::plan::{at_least, found};
-use crate::ops::tuning::Arithmetic;
+use crate::ops::tuning::Tuning;
 use crate::ops::units;
 
 /// Bytes of a vector.
@@ -67,7 +67,7 @@ pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
     let lanes = VECTOR / width;
     let access = VECTOR.min(1 << (lanes * channels).trailing_zeros());
     let aligned = aligns[1] >= VECTOR && pixels.is_multiple_of(lanes) && aligns[0] >= access;
-    let split = aligned && width >= Arithmetic::of(task.target).split_planes_from;
+    let split = aligned && width >= Tuning::of(task.target).arithmetic.split_planes_from;
     let rows = if split { count * channels } else { count };
     let [src, dst] = starts;
     let [aligned, split] = [aligned, split].map(u64::from);

@@ -8,12 +8,11 @@ use crate::abi::{
 use crate::element::DType;
 use crate::launch_shape::LaunchShape;
 use crate::layout::MAX_RANK;
-use crate::ops::TileShape;
 use crate::ops::canonical::Axis;
 use crate::ops::conversion::affine::axes::Axes;
 use crate::ops::numbering::{axes, grid};
 use crate::ops::plan::{at_least, found};
-use crate::ops::tuning::{Arithmetic, Kind, Tuning};
+use crate::ops::tuning::{Kind, Tuning};
 use crate::ops::units::VECTOR;
 
 /// Why a tile declines a matrix that is too small for it.
@@ -26,9 +25,10 @@ pub(super) fn vectors(task: &Task) -> Result<Work, Decline> {
     let cut = "a row of a side does not start on 16 bytes or hold whole vectors";
     at_least(turned.matrices.common_bytes(task), VECTOR, "alignment of every row's start and length in bytes", cut)?;
     let [lanes, rows] = task.widths().map(|width| VECTOR / width);
-    let tuned = TileShape::of(task.target).iter().find(|shape| shape.width() == VECTOR / lanes);
+    let tuning = Tuning::of(task.target);
+    let tuned = tuning.tile_shape(VECTOR / lanes);
     let extents = (turned.matrices.cols.extent / lanes, turned.matrices.rows.extent / rows);
-    let tiles = &Tuning::of(task.target).permutes.tiles;
+    let tiles = &tuning.permutes.tiles;
     let split = tuned.map(|tuned| tuned.split(Kind::Whole, extents.0, extents.1, tiles));
     let split = found(split, "shapes of tiles for elements of this width", "no tile has elements of this width")?;
     at_least(split.used, split.fewest(tiles), "micro-tiles of a tile that the matrix fills", EMPTY)?;
@@ -44,7 +44,7 @@ pub(super) fn padded(task: &Task) -> Result<Work, Decline> {
     let turned = Turned::of(task)?;
     let side = AFFINE_PADDED_SIDE as usize;
     let used = turned.matrices.rows.extent.min(side) * turned.matrices.cols.extent.min(side);
-    let fewest = (side * side).div_ceil(Arithmetic::of(task.target).padded_part);
+    let fewest = (side * side).div_ceil(Tuning::of(task.target).arithmetic.padded_part);
     at_least(used, fewest, "elements of a tile that the matrix fills", EMPTY)?;
     let entry = if task.types[1] == DType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
     let tile = Tile { entry, threads: AFFINE_PADDED_BLOCK, across_log2: 0, height: side, width: side };

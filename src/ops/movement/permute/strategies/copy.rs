@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::abi::{COPY, COPY_BLOCK, CopyParams, Key};
+use crate::abi::{COPY, CopyParams, Key};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least};
@@ -31,12 +31,13 @@ impl Strategy for Copy {
         let (src, dst, bytes) = (in_bytes(canonical.src_start), in_bytes(canonical.dst_start), in_bytes(len));
         let start = power_of_two((src | dst) as usize | task.align());
         at_least(start, VECTOR, "known alignment of both sides in bytes", "a side is not aligned to 16 bytes")?;
+        let block = task.tuning.copy_block;
         // A lane moves one access or one byte of the tail. A small copy may be all tail.
         let lanes = (bytes / VECTOR as u64).max(bytes % VECTOR as u64);
-        let blocks = lanes.div_ceil(u64::from(COPY_BLOCK));
+        let blocks = lanes.div_ceil(u64::from(block));
         let step = Step {
             entry: task.hinted(COPY.get(Key::ONLY)),
-            shape: LaunchShape { grid: grid(blocks), block: [COPY_BLOCK, 1, 1], dynamic_shared: 0 },
+            shape: LaunchShape { grid: grid(blocks), block: [block, 1, 1], dynamic_shared: 0 },
             params: CopyParams { src, dst, bytes },
         };
         let reason = "both sides lie alike in memory, without gaps and aligned to 16 bytes";

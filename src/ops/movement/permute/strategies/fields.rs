@@ -203,7 +203,7 @@ fn step(
     let blocks = chunks * batch(canonical, images).map(|axis| axis.extent).product::<usize>();
     let chunk = if is_by_vectors { cut.run * images.fields * VECTOR } else { 0 } as u32;
     // For large arrays, dynamic shared memory limits the blocks in flight to the best number.
-    let dynamic_shared = if entry.is_hinted() { task.tuning.fields_room(chunk, task.target) } else { chunk };
+    let dynamic_shared = if entry.is_hinted() { task.tuning.fields_room(chunk) } else { chunk };
     Ok(Step {
         entry,
         shape: LaunchShape { grid: grid(blocks as u64), block: [cut.threads as u32, 1, 1], dynamic_shared },

@@ -118,7 +118,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    fn tiles(&self) -> &'static Tiles {
+    fn tiles(&self) -> &Tiles {
         &self.task.permutes().tiles
     }
 

@@ -6,7 +6,7 @@ use crate::ops::movement::permute::task::{Choice, Task};
 use crate::ops::{Align, Target};
 
 const ALIGNS: [Align; 2] = [Align::ALLOCATION; 2];
-const TARGET: Target = Target { compute_capability: (9, 0) };
+const TARGET: Target = Target::new((9, 0));
 
 fn canonical(shape: &[usize], axes: &[usize], width: usize) -> Canonical {
     let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();

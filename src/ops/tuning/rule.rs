@@ -1,0 +1,112 @@
+//! The policy of a GPU that was not measured: the H100's, with what depends on the L2 cache, on
+//! shared memory and on bytes in flight in proportion.
+
+use super::{Fields, Tiles, Tuning, h100, multiprocessor};
+use crate::launch_shape::MAX_BLOCK_THREADS;
+use crate::ops::Target;
+use crate::ops::units::VECTOR;
+
+/// Bytes that an H100's multiprocessor must have in flight for the full speed of its memory. CUB
+/// has the same number, and numbers near the rule's for other GPUs.
+const IN_FLIGHT: u64 = 32 << 10;
+
+/// Threads in a block of a copy if all threads of a multiprocessor together have too few bytes in
+/// flight. The next block should come soon then, which waits for all threads of one before it.
+const SMALL_BLOCK: u32 = 256;
+
+/// Returns the policy. A figure that is not known counts as an H100's.
+pub(super) const fn of(target: Target) -> Tuning {
+    let (h100, multiprocessor) = (&h100::H100, multiprocessor::of(target.compute_capability));
+    let mut tuning = h100.tuning;
+    if target.l2_bytes != 0 {
+        let (to, from) = (target.l2_bytes, h100.target.l2_bytes);
+        let Tiles { small, column, .. } = tuning.permutes.tiles;
+        tuning.unhinted = scaled(tuning.unhinted, to, from);
+        tuning.permutes.tiles.small = scaled(small as u64, to, from) as usize;
+        tuning.permutes.tiles.column = scaled(column as u64, to, from) as usize;
+    }
+    let (to, from) = (target.bandwidth_per_multiprocessor, h100.target.bandwidth_per_multiprocessor);
+    let Fields { in_flight, shared, .. } = tuning.permutes.fields;
+    tuning.permutes.fields.shared = multiprocessor.shared;
+    tuning.permutes.fields.shared_of_block = multiprocessor.shared_of_block;
+    // More bytes in flight than the best cost an H100 little, and too few leave the memory idle. So
+    // this is at least the H100's part of shared memory, and nothing where the speed is not known.
+    let part = scaled(in_flight as u64, multiprocessor.shared as u64, shared as u64);
+    let wanted = scaled(in_flight as u64, to, from);
+    let wanted = if wanted < part { part } else { wanted };
+    let wanted = if wanted > multiprocessor.shared as u64 { multiprocessor.shared as u64 } else { wanted };
+    tuning.permutes.fields.in_flight = if to == 0 { 0 } else { wanted as u32 };
+    let block = block(multiprocessor.threads);
+    tuning.arithmetic.elementwise_block = block;
+    tuning.arithmetic.fill_block = block;
+    let most_in_flight = multiprocessor.threads as u64 * VECTOR as u64;
+    tuning.copy_block = if scaled(IN_FLIGHT, to, from) > most_in_flight { SMALL_BLOCK } else { block };
+    tuning
+}
+
+/// Returns the most threads of a block, a power of two, of which at least two fill a
+/// multiprocessor: with one alone, the multiprocessor is idle at its end.
+const fn block(threads: u32) -> u32 {
+    let mut block = MAX_BLOCK_THREADS;
+    while threads < 2 * block || !threads.is_multiple_of(block) {
+        block /= 2;
+    }
+    block
+}
+
+/// Returns the threshold of a GPU with the figure `to`, from that of one with the figure `from`.
+const fn scaled(threshold: u64, to: u64, from: u64) -> u64 {
+    let scaled = threshold as u128 * to as u128 / from as u128;
+    if scaled > u64::MAX as u128 { u64::MAX } else { scaled as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::tuning::measured::MEASURED;
+
+    #[test]
+    fn the_rule_gives_an_h100_its_measured_policy() {
+        let row = &h100::H100;
+        assert_eq!(format!("{:?}", of(row.target)), format!("{:?}", row.tuning));
+    }
+
+    #[test]
+    fn every_row_has_what_the_kernels_require() {
+        MEASURED.iter().for_each(|row| row.tuning.check());
+        let capabilities =
+            [(7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1)];
+        for (compute_capability, bandwidth, l2_bytes) in capabilities
+            .into_iter()
+            .flat_map(|capability| [0, 1, 5_000_000_000, 60_000_000_000, u64::MAX].map(|speed| (capability, speed)))
+            .flat_map(|(capability, speed)| [0, 1, 2 << 20, 126 << 20, u64::MAX].map(|l2| (capability, speed, l2)))
+        {
+            let mut target = Target::new(compute_capability);
+            target.bandwidth_per_multiprocessor = bandwidth;
+            target.l2_bytes = l2_bytes;
+            of(target).check();
+            Tuning::of(target).check();
+        }
+    }
+
+    #[test]
+    fn blocks_of_a_copy_go_by_the_threads_and_the_speed_of_a_multiprocessor() {
+        let block = |compute_capability, gigabytes: u64| {
+            let mut target = Target::new(compute_capability);
+            target.bandwidth_per_multiprocessor = gigabytes * 1_000_000_000;
+            of(target).copy_block
+        };
+        // T4, A100, RTX 3090, RTX 4090, H100, H200, B200, RTX 5090.
+        let found = [
+            block((7, 5), 8),
+            block((8, 0), 14),
+            block((8, 6), 11),
+            block((8, 9), 8),
+            block((9, 0), 25),
+            block((9, 0), 37),
+            block((10, 0), 54),
+            block((12, 0), 10),
+        ];
+        assert_eq!(found, [512, 1024, 512, 512, 1024, 256, 256, 512]);
+    }
+}
