@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use warpstride::device::{self, Availability, Backend, Device};
+use warpstride::device::{self, Availability, Backend, Device, TuningFile};
 use warpstride::ptx;
 use warpstride::roofline::table::Table;
 
 use super::output::{self, Output};
+use super::policy::{self, Policy};
 use super::typed;
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
@@ -19,14 +20,22 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
             vec![Availability { backend, info: Ok(device.info().clone()) }]
         }
     };
-    let devices = found.iter().map(entry).collect::<Vec<_>>();
-    output.result(&text(&found), json!({ "ptx_target": ptx::TARGET, "devices": devices }))
+    let policies: Vec<Option<Policy>> = found
+        .iter()
+        .map(|found| found.info.as_ref().ok())
+        .map(|info| info.map(|info| policy::of(info, &TuningFile::of(info), output)))
+        .collect();
+    let devices = found.iter().zip(&policies).map(entry).collect::<Vec<_>>();
+    output.result(&text(&found, &policies), json!({ "ptx_target": ptx::TARGET, "devices": devices }))
 }
 
-fn text(found: &[Availability]) -> String {
+fn text(found: &[Availability], policies: &[Option<Policy>]) -> String {
     let mut table = Table::new(&["device", "name", "compute", "memory", "driver"]);
-    let mut missing = String::new();
-    for Availability { backend, info } in found {
+    let (mut tuned, mut missing) = (String::new(), String::new());
+    for (Availability { backend, info }, policy) in found.iter().zip(policies) {
+        if let Some(policy) = policy {
+            tuned += &format!("policy of {backend}: {}\n", policy.text);
+        }
         match info {
             Ok(info) => {
                 let (major, minor) = info.compute_capability;
@@ -37,16 +46,17 @@ fn text(found: &[Availability]) -> String {
             Err(reason) => missing.push_str(&format!("{backend} is not there: {}\n", typed(reason))),
         }
     }
-    format!("{table}\n{missing}PTX for {} and later: {}\n", ptx::TARGET, ptx::PROVENANCE)
+    format!("{table}\n{tuned}{missing}PTX for {} and later: {}\n", ptx::TARGET, ptx::PROVENANCE)
 }
 
-fn entry(found: &Availability) -> Value {
+fn entry((found, policy): (&Availability, &Option<Policy>)) -> Value {
     match &found.info {
         Ok(info) => {
             let mut entry = output::info_json(info);
             entry["device"] = found.backend.to_string().into();
             entry["memory_bytes"] = info.memory_bytes.into();
             entry["multiprocessors"] = info.multiprocessors.into();
+            entry["policy"] = json!(policy.as_ref().map(|policy| &policy.json));
             entry
         }
         Err(reason) => json!({ "device": found.backend.to_string(), "unavailable": typed(reason) }),

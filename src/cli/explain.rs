@@ -12,7 +12,7 @@ use warpstride::ops::Requested;
 use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
 
 use super::output::{self, Output};
-use super::{args, open, permuted_layouts};
+use super::{args, open, permuted_layouts, policy};
 
 pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
     let args::Permuted { shape, axes, dtype } = args;
@@ -25,11 +25,12 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     let explanation = plan.explain();
     let (major, minor) = device.info().compute_capability;
     let requested = requested(&plan);
+    let policy = policy::of(device.info(), device.tuning_file(), output);
     let text = format!(
-        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{}",
-        requested.text
+        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{}policy: {}\n",
+        requested.text, policy.text
     );
-    output.result(&text, json(args, axes, &device, &explanation, requested.json))
+    output.result(&text, json(args, axes, &device, &explanation, [requested.json, policy.json]))
 }
 
 /// What the kernel asks for, where there is a software GPU to count it.
@@ -62,7 +63,13 @@ fn requested(_: &PermutePlan) -> Counted {
     Counted { text: String::new(), json: Value::Null }
 }
 
-fn json(args: &args::Permuted, order: &[usize], device: &Device, explanation: &Explanation, requested: Value) -> Value {
+fn json(
+    args: &args::Permuted,
+    order: &[usize],
+    device: &Device,
+    explanation: &Explanation,
+    [requested, policy]: [Value; 2],
+) -> Value {
     let Explanation { entry, shape, reason, read, written, walk, verdicts, .. } = explanation;
     let (width, planned) = walk.as_ref().map_or((0, &[][..]), |walk| (walk.width, &walk.axes));
     let sectors = |of: fn(&Walk) -> u64| walk.as_ref().map(of);
@@ -96,5 +103,6 @@ fn json(args: &args::Permuted, order: &[usize], device: &Device, explanation: &E
         "written": { "bytes": written, "sectors": sectors(|walk| walk.written_sectors) },
         "strategies": strategies.collect::<Vec<_>>(),
         "requested": requested,
+        "policy": policy,
     })
 }

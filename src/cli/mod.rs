@@ -24,6 +24,7 @@ mod output;
 mod peaks;
 mod permute;
 mod pipeline;
+mod policy;
 #[cfg(feature = "interp")]
 mod process;
 #[cfg(feature = "interp")]

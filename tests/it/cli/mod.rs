@@ -42,6 +42,8 @@ mod report;
 mod streamed;
 mod transfers;
 mod transpose;
+#[cfg(feature = "interp")]
+mod tuning_file;
 mod usage;
 
 use std::ffi::OsStr;

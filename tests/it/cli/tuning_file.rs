@@ -1,0 +1,95 @@
+//! The user's tuning file: what it changes, and what becomes of a wrong one.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+use warpstride::device::{Tuned, TuningFile};
+use warpstride::driver::Driver;
+use warpstride::driver::soft::Soft;
+
+use super::command;
+
+/// Explains a copy with such a file; its JSON, and its notes.
+fn explained(file: &Path) -> (Value, String) {
+    let explain = ["--device", "soft", "--json", "explain", "--shape", "1024,1024", "--axes", "0,1"];
+    let Output { status, stdout, stderr } = command(explain).env("WARPSTRIDE_TUNING", file).output().unwrap();
+    let notes = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{notes}");
+    (serde_json::from_slice(&stdout).unwrap(), notes)
+}
+
+fn own() -> String {
+    let row = Tuned::new([[3, 3], [4, 3], [4, 4], [4, 4], [4, 4]], 96, 512).unwrap();
+    TuningFile::with_row(b"", Soft::new().info(), row)
+}
+
+#[test]
+fn a_file_changes_plans_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tuning.txt");
+    let (document, notes) = explained(&file);
+    assert_eq!((&document["block"][0], &document["policy"]["from"]), (&1024.into(), &"measured".into()));
+    assert_eq!((&document["policy"]["text"], notes.as_str()), (&"measured on an NVIDIA H100".into(), ""));
+
+    fs::write(&file, own()).unwrap();
+    let (document, notes) = explained(&file);
+    assert_eq!((&document["block"][0], &document["policy"]["from"]), (&96.into(), &"tuned".into()));
+    assert_eq!(document["policy"]["file"], file.to_str().unwrap());
+    assert_eq!(notes, "");
+
+    let devices = command(["--device", "soft", "devices"]).env("WARPSTRIDE_TUNING", &file).output().unwrap();
+    let text = String::from_utf8(devices.stdout).unwrap();
+    let expected = format!(
+        "policy of soft: tiles and blocks by bench --tune, and the rest measured on an NVIDIA H100, from {}\n",
+        file.display()
+    );
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
+fn a_file_in_the_configuration_folder_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let explain = ["--device", "soft", "--json", "explain", "--shape", "64,64", "--axes", "0,1"];
+    let mut command = command(explain);
+    command.env_remove("WARPSTRIDE_TUNING");
+    let below = if cfg!(target_os = "macos") { "Library/Application Support" } else { "." };
+    for name in ["XDG_CONFIG_HOME", "APPDATA", "HOME"] {
+        command.env(name, folder.path());
+    }
+    let file = folder.path().join(below).join("warpstride");
+    fs::create_dir_all(&file).unwrap();
+    fs::write(file.join("tuning.txt"), own()).unwrap();
+    let document: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    assert_eq!(document["block"][0], 96);
+}
+
+#[test]
+fn a_wrong_file_changes_nothing_and_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tuning.txt");
+    let version = format!("version = {}", env!("CARGO_PKG_VERSION"));
+    for (text, why) in [
+        (own().replace(&version, "version = 0.0.1"), "the version of [software GPU] was `0.0.1` and is"),
+        (own().replace("= 96", "= 4096"), "copy_block is 4096"),
+        ("{ \"json\": 1 }".into(), "line 1 is neither"),
+        ("#".repeat(1 << 20), "it has more than 65536 bytes"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let (document, notes) = explained(&file);
+        assert_eq!((&document["block"][0], &document["policy"]["from"]), (&1024.into(), &"measured".into()));
+        assert!(notes.contains(why) && notes.contains("tuning.txt is not used"), "{notes}");
+        assert!(document["policy"]["note"].as_str().is_some_and(|note| note.contains(why)), "{document}");
+    }
+    // A folder, and a pipe that nobody writes, which must not be waited for.
+    let (_, notes) = explained(folder.path());
+    assert!(notes.contains("it is no file"), "{notes}");
+    #[cfg(unix)]
+    {
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        assert!(explained(&pipe).1.contains("it is no file"));
+    }
+}
