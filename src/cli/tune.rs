@@ -288,3 +288,32 @@ fn json(device: &Device, found: &[Found], blocks: &[Blocks], file: &Path) -> Val
         "file": file.display().to_string(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gains_less_than_the_noise_stays() {
+        let tiles = TileShape::of(Target::new((9, 0)));
+        let kernel = |ragged: bool, most: u32, now: u32, gain: f64| {
+            let speed = |across: u32| if across == 0 { gain } else { f64::from(u8::from(across == now)) };
+            Kernel { ragged, gbps: (0..=most).map(speed).collect() }
+        };
+        let found = |gain: f64| {
+            tiles.map(|tile| {
+                let whole = kernel(false, tile.most_across(false), tile.across(), gain);
+                Found { tile, kernels: vec![whole, kernel(true, tile.most_across(true), tile.ragged_across(), gain)] }
+            })
+        };
+        let blocks = |gbps: [f64; 4]| ["copy", "fill"].map(|name| Blocks { name, now: 1024, gbps });
+        let row = |gain: f64| row(&found(gain), &blocks([0.5, gain, 0.5, 1.0])).expect("kernels take it");
+        let now = tiles.map(|tile| [tile.across(), tile.ragged_across()]);
+        assert_eq!(row(1.005), Tuned::new(now, 1024, 1024).expect("the present ones"));
+        assert_eq!(row(1.02), Tuned::new([[0; 2]; 5], 256, 256).expect("the best ones"));
+        // A block that was not timed is replaced.
+        let [mut copy, fill] = blocks([0.5, 1.0, 0.5, 1.0]);
+        copy.now = 96;
+        assert_ne!(super::row(&found(1.02), &[copy, fill]).expect("kernels take it").copy_block(), 96);
+    }
+}
