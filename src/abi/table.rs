@@ -27,6 +27,7 @@ pub mod params {
     mod in_place;
     mod normalize;
     mod packed;
+    mod packed_quads;
     mod patch;
     mod ragged_tile;
     mod reduce;
@@ -52,6 +53,7 @@ pub mod params {
     pub use self::in_place::*;
     pub use self::normalize::*;
     pub use self::packed::*;
+    pub use self::packed_quads::*;
     pub use self::patch::*;
     pub use self::ragged_tile::*;
     pub use self::reduce::*;
@@ -159,6 +161,11 @@ macro_rules! families {
                 and type W in [B8 B16 B32 B64 B128], type I in [Narrow], type C in [Hinted]
                 except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
                 = packed::<W, I, C>;
+            /// Tiles of several axes, by vectors.
+            PACKED_QUADS packed_quads(PackedQuadsParams)
+                for type W in [B8 B16 B32 B64 B128], type C in [Unhinted Hinted]
+                except I in [Wide] because "packed moves arrays beyond narrow indices"
+                = packed_quads::<W, C>;
             /// Bytes of a pattern.
             FILL fill_b128(FillParams)
                 = fill;

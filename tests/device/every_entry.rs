@@ -130,6 +130,9 @@ fn narrow<T: Sample>(device: &Device, random: &mut Random) {
         permutes::check::<T>(device, src, c_order(src.shape()), random);
         permutes::check::<T>(device, c_order(src.shape()), src, random);
     }
+    // packed_quads, which takes no less than 4 MiB
+    let matrices = c_order(&[(4 << 20) / (33 * 31 * size_of::<T>()) + 1, 33, 31]).permuted_axes(&[0, 2, 1]).unwrap();
+    permutes::check::<T>(device, matrices, c_order(matrices.shape()), random);
     // copy, with a tail; rows, from and to addresses off vectors
     permutes::check::<T>(device, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]), random);
     let part = c_order(&[7, 131]).slice(1, 3..110, 1).unwrap();

@@ -45,6 +45,7 @@ mod matrices;
 mod memory;
 mod modules;
 mod packed;
+mod packed_quads;
 mod permutes;
 #[cfg(feature = "pipeline")]
 mod pipelines;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         transposes::cases(),
         permutes::cases(),
         packed::cases(),
+        packed_quads::cases(),
         tiles::cases(),
         large::cases(),
         rows::cases(),

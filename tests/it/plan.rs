@@ -303,7 +303,8 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
         let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
         (src, Layout::row_major(src.shape()).unwrap(), width, kernel)
     };
-    let stack = |images: usize| turned(&[images, 32, 32], &[0, 2, 1], 4, "stacked_tile_b32");
+    let stack = |images: usize| turned(&[images, 64, 64], &[0, 2, 1], 2, "stacked_tile_b16");
+    let whole = |images: usize| turned(&[images, 33, 32], &[0, 2, 1], 4, "packed_quads_b32");
     let short = |first: usize| turned(&[first, 17, 18, 19, 20, 5], &[5, 4, 3, 2, 1, 0], 2, "packed_b16");
     let apart = Layout::row_major(&[1 << 22]).unwrap().slice(0, .., 2).unwrap();
     let apart = (apart, Layout::row_major(apart.shape()).unwrap(), 16, "elements_b128");
@@ -319,8 +320,10 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
         (structs(1 << 21), false),
         (structs(3 << 20), true),
         (planes(3 << 20), true),
-        (stack(8192), false),
-        (stack(8193), true),
+        (stack(4096), false),
+        (stack(4097), true),
+        (whole(7943), false),
+        (whole(7944), true),
         (short(28), false),
         (short(29), true),
         (apart, false),

@@ -136,7 +136,9 @@ fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
                 name if name.starts_with("ragged") || name.starts_with("packed") => {
                     assert!(hinted > 0 && spelled(&format!("{access}.v4")) == 0, "{access} in {name}");
                     assert_eq!(spelled("ld.global.L2::128B"), 0, "loads of lines in {name}");
-                    assert!(name.starts_with("ragged") || 2 * hinted > all, "{access} in {name}: {hinted} of {all}");
+                    // The ends of its runs are written out for each element.
+                    let has_ends = name.starts_with("ragged") || name.starts_with("packed_quads");
+                    assert!(has_ends || 2 * hinted > all, "{access} in {name}: {hinted} of {all}");
                 }
                 name => {
                     let of_two = ["add", "triad"].iter().any(|operation| name.starts_with(operation));

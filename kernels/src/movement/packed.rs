@@ -31,9 +31,9 @@
 //!           ^                                         ^  the run a of (c0, b0) gathers these
 //! ```
 
-use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
+use crate::abi::{Axis, Digit, Divisor, MAX_AXES, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
 use crate::block;
-use crate::index::axes::{self, Offsets};
+use crate::index::axes;
 use crate::index::{Index, quotient};
 use crate::thread::cache::Cache;
 use crate::thread::grain::Grain;
@@ -45,7 +45,7 @@ const LOADS: usize = PACKED_STEPS as usize;
 /// Words that it gathers at once.
 const STORES: usize = PACKED_STORES as usize;
 /// The offset of a run past the end of a chunked axis.
-const PAST: u32 = u32::MAX;
+pub const PAST: u32 = u32::MAX;
 
 /// The tile that a block moves.
 struct Tile<'a> {
@@ -98,28 +98,15 @@ impl Span {
 impl<'a> Tile<'a> {
     #[inline(always)]
     fn new<W: Grain, I: Index>(params: &'a PackedParams) -> Self {
-        let number = block::linear::<I>();
-        let [first, second] = &params.chunks;
-        let above = number.divide(&second.extent);
-        let images = above.divide(&first.extent);
-        let parts = [axes::remainder(above, images, &first.extent), axes::remainder(number, above, &second.extent)];
-        let [Offsets { src, dst }] = axes::offsets([images], &params.axes, params.rank);
-        let along = |stride: fn(&Axis) -> i64, start: I| {
-            let step = |axis: &Axis, part: I| part * I::truncate(stride(axis) as u64);
-            (start + step(first, parts[0]) + step(second, parts[1])).bytes::<W>()
-        };
-        let valid = |which: usize| {
-            let left = I::truncate(params.extents[which]) - parts[which] * I::truncate(params.chunk[which]);
-            let most = params.chunk[which] as u32;
-            if left < I::new(most) { left.low() } else { most }
-        };
-        let src = Global::new(params.src).offset(along(|axis| axis.src_stride, src));
+        let PackedParams { chunks, chunk, extents, axes, rank, .. } = params;
+        let extent = Extent { chunks, chunk, extents, axes, rank: *rank };
+        let ([src, dst], valid) = origin::<W, I>(extent, [params.src, params.dst]);
         let tables = Shared::dynamic();
         Tile {
             params,
             src,
-            dst: Global::new(params.dst).offset(along(|axis| axis.dst_stride, dst)),
-            valid: [valid(0), valid(1)],
+            dst,
+            valid,
             tables,
             start: tables.offset(params.tile as u32 + (src.low() & (W::Granule::BYTES - 1))),
         }
@@ -473,34 +460,75 @@ fn at<W: Word>(start: Global, entry: B32x2) -> Global {
     start.offset((i64::from(entry.low() as i32) * i64::from(W::BYTES)) as u64)
 }
 
-/// Offsets in elements, and in bytes of shared memory, or [`PAST`].
-struct Place {
-    stride: u32,
-    room: u32,
+/// Where the tiles of a launch lie.
+pub struct Extent<'a> {
+    /// The chunks of the two chunked axes.
+    pub chunks: &'a [Axis; 2],
+    /// Indices of a chunk.
+    pub chunk: &'a [u64; 2],
+    /// Extents of the chunked axes.
+    pub extents: &'a [u64; 2],
+    /// The batch.
+    pub axes: &'a [Axis; MAX_AXES],
+    /// Axes of the batch.
+    pub rank: u64,
 }
 
-const NO_LIMITS: [(u64, u32); 2] = [(u64::MAX, 0); 2];
+/// Returns the addresses of the first element of this block's tile on both sides, and the valid
+/// indices of the chunked axes.
+#[inline(always)]
+pub fn origin<W: Word, I: Index>(extent: Extent, [src, dst]: [u64; 2]) -> ([Global; 2], [u32; 2]) {
+    let number = block::linear::<I>();
+    let [first, second] = extent.chunks;
+    let above = number.divide(&second.extent);
+    let images = above.divide(&first.extent);
+    let parts = [axes::remainder(above, images, &first.extent), axes::remainder(number, above, &second.extent)];
+    let [starts] = axes::offsets([images], extent.axes, extent.rank);
+    let along = |stride: fn(&Axis) -> i64, start: I| {
+        let step = |axis: &Axis, part: I| part * I::truncate(stride(axis) as u64);
+        (start + step(first, parts[0]) + step(second, parts[1])).bytes::<W>()
+    };
+    let valid = |which: usize| {
+        let left = I::truncate(extent.extents[which]) - parts[which] * I::truncate(extent.chunk[which]);
+        let most = extent.chunk[which] as u32;
+        if left < I::new(most) { left.low() } else { most }
+    };
+    let src = Global::new(src).offset(along(|axis| axis.src_stride, starts.src));
+    let dst = Global::new(dst).offset(along(|axis| axis.dst_stride, starts.dst));
+    ([src, dst], [valid(0), valid(1)])
+}
+
+/// Offsets in elements, and in bytes of shared memory, or [`PAST`].
+pub struct Place {
+    /// The offset in global memory.
+    pub stride: u32,
+    /// The offset in shared memory.
+    pub room: u32,
+}
+
+/// No axis is limited.
+pub const NO_LIMITS: [(u64, u32); 2] = [(u64::MAX, 0); 2];
 
 /// Returns the offsets of a number by its digits; the last digit is not reduced. It returns
 /// [`PAST`] if the digit of a limited axis is not below its limit.
 #[expect(unused_assignments, reason = "the last axis has no rest to go on with")]
 #[inline(always)]
-fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {
+pub fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {
     let (mut rest, mut place, mut past) = (number, Place { stride: 0, room: 0 }, false);
     macro_rules! walk {
         ($($axis:literal)*) => {
             'walk: {$(
-                if rank <= $axis {
+                if rank as u32 <= $axis {
                     break 'walk;
                 }
                 let Digit { extent, multiplier, shift, room, stride } = digits[$axis];
                 let by = Divisor {
                     value: u64::from(extent), multiplier: u64::from(multiplier), shift: u64::from(shift)
                 };
-                let above = if rank == $axis + 1 { 0 } else { quotient(rest, &by) };
+                let above = if rank as u32 == $axis + 1 { 0 } else { quotient(rest, &by) };
                 let position = rest - above * extent;
                 for (of, limit) in limits {
-                    past |= of == $axis && position >= limit;
+                    past |= of as u32 == $axis && position >= limit;
                 }
                 place.stride = place.stride.wrapping_add(position.wrapping_mul(stride as u32));
                 place.room = place.room.wrapping_add(position * room);

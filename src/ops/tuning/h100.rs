@@ -5,7 +5,7 @@
 
 use super::arithmetic::Arithmetic;
 use super::measured::Measured;
-use super::movement::{Fields, InPlace, Packed, Permutes, Rows, Small, Stacked, Tiles};
+use super::movement::{Fields, InPlace, Packed, Permutes, Quads, Rows, Small, Stacked, Tiles};
 use super::tile_shape::TileShape;
 use super::{Tuning, multiprocessor};
 use crate::ops::Target;
@@ -26,7 +26,15 @@ const TUNING: Tuning = Tuning {
     // at 24; from 32 MiB on the loss was no more than the hints had gained.
     unhinted: 32 << 20,
     tile_shapes: TILE_SHAPES,
-    permutes: Permutes { small: SMALL, rows: ROWS, fields: FIELDS, stacked: STACKED, packed: PACKED, tiles: TILES },
+    permutes: Permutes {
+        small: SMALL,
+        rows: ROWS,
+        fields: FIELDS,
+        stacked: STACKED,
+        packed: PACKED,
+        quads: QUADS,
+        tiles: TILES,
+    },
     in_place: IN_PLACE,
     arithmetic: ARITHMETIC,
     // With one 16-byte access a thread, the best copy found uses full blocks.
@@ -104,6 +112,20 @@ const PACKED: Packed = Packed {
     start_steps: 4,
     threads: [128, 160, 192, 224, 256],
     spread_part: 4,
+};
+
+const QUADS: Quads = Quads {
+    smallest: 4 << 20,
+    // A block of 40 KiB leaves room for four more on the multiprocessor.
+    kept: 40 << 10,
+    tile_of_kept: 16 << 10,
+    tile: 24 << 10,
+    whole_axis: TILES.run + 8,
+    threads: 256,
+    ways: [3, 4, 12, 4, 4],
+    longest_together: 2 * TILES.run,
+    shortest: 64,
+    shortest_stored: [2 * TILES.run, TILES.run + TILES.run / 4],
 };
 
 const TILES: Tiles = Tiles {

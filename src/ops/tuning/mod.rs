@@ -25,7 +25,7 @@ pub use policy::Policy;
 pub use tile_shape::TileShape;
 
 pub(in crate::ops) use arithmetic::Arithmetic;
-pub(in crate::ops) use movement::{Fields, InPlace, Packed, Permutes, Tiles};
+pub(in crate::ops) use movement::{Fields, InPlace, Packed, Permutes, Quads, Tiles};
 pub(in crate::ops) use tile_shape::Kind;
 
 use super::Target;

@@ -10,6 +10,7 @@ pub(in crate::ops) struct Permutes {
     pub(in crate::ops) fields: Fields,
     pub(in crate::ops) stacked: Stacked,
     pub(in crate::ops) packed: Packed,
+    pub(in crate::ops) quads: Quads,
     pub(in crate::ops) tiles: Tiles,
 }
 
@@ -109,6 +110,33 @@ pub(in crate::ops) struct Packed {
     pub(in crate::ops) threads: [usize; 5],
     /// The part by which strides in shared memory may be longer to spread lanes over banks.
     pub(in crate::ops) spread_part: usize,
+}
+
+/// When tiles of several axes move by vectors, and how they are cut.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Quads {
+    /// Fewest bytes of an array that keeps the multiprocessors busy.
+    pub(in crate::ops) smallest: usize,
+    /// Most bytes of a matrix, contiguous on both sides, that a block moves whole.
+    pub(in crate::ops) kept: usize,
+    /// Bytes of a tile of such matrices, if several fit.
+    pub(in crate::ops) tile_of_kept: usize,
+    /// Bytes of other tiles.
+    pub(in crate::ops) tile: usize,
+    /// Most bytes of a side's nearest axis that other tiles take whole.
+    pub(in crate::ops) whole_axis: usize,
+    /// Most threads of a block.
+    pub(in crate::ops) threads: usize,
+    /// Most lanes that may share a bank where they gather, by the base-2 logarithm of the elements'
+    /// width.
+    pub(in crate::ops) ways: [usize; 5],
+    /// Most bytes that stay together on both sides.
+    pub(in crate::ops) longest_together: usize,
+    /// Fewest bytes of a run of the source, compared with ragged tiles.
+    pub(in crate::ops) shortest: usize,
+    /// Fewest bytes of a run of the destination, compared with ragged tiles: of elements of 2, 8
+    /// and 16 bytes, and of elements of 1 and 4.
+    pub(in crate::ops) shortest_stored: [usize; 2],
 }
 
 /// When and how tiles are cut from a matrix.

@@ -5,8 +5,8 @@ use std::fmt;
 use super::strategies;
 use super::task::Task;
 use crate::abi::{
-    CopyParams, ElementsParams, FieldsParams, PackedParams, PatchParams, RowsParams, StackedTileParams,
-    TransposeParams, VectorTileParams,
+    CopyParams, ElementsParams, FieldsParams, PackedParams, PackedQuadsParams, PatchParams, RowsParams,
+    StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -30,11 +30,12 @@ pub(super) trait Strategy: Sync {
 /// Special shapes come first: copies of bytes, long runs, small arrays, structs, and stacks of
 /// small matrices. Tiles follow, those of several axes where one axis per side is too short.
 /// `elements` takes everything.
-pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
+pub(super) static STRATEGIES: [&dyn Strategy; 11] = [
     &strategies::copy::Copy,
     &strategies::rows::Rows,
     &strategies::patch::Patch,
     &strategies::small_matrix::SmallMatrix,
+    &strategies::packed::PackedQuads,
     &strategies::fields::Fields,
     &strategies::stacked::Stacked,
     &strategies::packed::Packed,
@@ -54,6 +55,7 @@ pub(super) enum Launch {
     Fields(Step<FieldsParams>),
     Stacked(Step<StackedTileParams>),
     Packed(Step<PackedParams>),
+    PackedQuads(Step<PackedQuadsParams>),
     Tile(Step<VectorTileParams>),
     Elements(Step<ElementsParams>),
 }
@@ -69,6 +71,7 @@ impl Launch {
             Self::Fields(step) => step,
             Self::Stacked(step) => step,
             Self::Packed(step) => step,
+            Self::PackedQuads(step) => step,
             Self::Tile(step) => step,
             Self::Elements(step) => step,
         }
@@ -147,4 +150,4 @@ macro_rules! placed_with_span {
     )*};
 }
 
-placed_with_span!(VectorTileParams, PackedParams);
+placed_with_span!(VectorTileParams, PackedParams, PackedQuadsParams);

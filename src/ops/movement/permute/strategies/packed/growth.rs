@@ -21,6 +21,8 @@ use crate::ops::movement::permute::task::power_of_two;
 use crate::ops::tuning;
 use crate::ops::units::{SECTOR, WORD};
 
+/// Fewest bytes of a run of the destination that ends before an axis that runs backwards.
+const SHORTEST: usize = 4 * SECTOR;
 /// Most elements of a run that has a table of its own. Longer runs are split.
 const LONGEST: usize = 1024;
 /// Costs are in thousandths.
@@ -43,6 +45,8 @@ pub(super) struct Packing {
     pub(super) width: usize,
     /// Bytes of a word.
     pub(super) word: usize,
+    /// Most elements of a run, or of the part of an axis that starts one. Longer runs are split.
+    pub(super) longest: usize,
     pub(super) rank: usize,
     pub(super) axes: [Walk; MAX_RANK],
     pub(super) src_start: usize,
@@ -60,11 +64,24 @@ impl Packing {
         let mut axes = [Walk { extent: 1, src: 0, dst: 0 }; MAX_RANK];
         axes[..rank].copy_from_slice(canonical.axes());
         let near = |stride: isize, extent: usize| stride.unsigned_abs().saturating_mul(extent) < i32::MAX as usize;
-        let dst = Order::new(&axes[..rank], |axis| axis.dst, |axis| near(axis.src, axis.extent));
+        let mut dst = Order::new(&axes[..rank], |axis| axis.dst, |axis| near(axis.src, axis.extent));
         let mut src = Order::new(&axes[..rank], |axis| axis.src, |axis| near(axis.dst, axis.extent));
-        let both = |axis: usize| dst.axes[..dst.contiguous].contains(&axis);
-        if let Some(end) = src.axes[..src.contiguous].iter().position(|&axis| axes[axis].src < 0 && both(axis)) {
-            src.contiguous = end;
+        // An axis that runs backwards in the source is turned round, so it is in the run of one
+        // side: the other run ends before it. The destination's does if it is long enough then.
+        let run = |inner: &[usize]| inner.iter().map(|&axis| axes[axis].extent).product::<usize>() * canonical.width;
+        for place in 0..src.contiguous {
+            let axis = src.axes[place];
+            let of_dst = dst.axes[..dst.contiguous].iter().position(|&other| other == axis);
+            match of_dst.filter(|_| axes[axis].src < 0) {
+                None => {}
+                Some(of_dst) if run(&dst.axes[..of_dst]) >= run(&src.axes[..place]).max(SHORTEST) => {
+                    dst.contiguous = of_dst;
+                }
+                Some(_) => {
+                    src.contiguous = place;
+                    break;
+                }
+            }
         }
         let apart = "a side has no run of near elements";
         at_least(src.contiguous, 1, "axes of the source's run", apart)?;
@@ -80,7 +97,7 @@ impl Packing {
             }
         }
         let (width, taken) = (canonical.width, [1; MAX_RANK]);
-        Ok(Self { width, word: width.max(WORD), rank, axes, src_start, dst_start, taken, src, dst })
+        Ok(Self { width, word: width.max(WORD), longest: LONGEST, rank, axes, src_start, dst_start, taken, src, dst })
     }
 
     /// Grows a tile and returns it with its threads. Of tiles with runs about as long on both
@@ -127,8 +144,8 @@ impl Packing {
 
     /// Takes more of the side with the shorter run, by these weights of the two sides, until a tile
     /// has `most` elements.
-    fn grow(&mut self, most: usize, [src_weight, dst_weight]: [usize; 2]) {
-        let mut len = 1;
+    pub(super) fn grow(&mut self, most: usize, [src_weight, dst_weight]: [usize; 2]) {
+        let mut len = self.taken.iter().product::<usize>();
         loop {
             let frontiers = [&self.src, &self.dst].map(|order| self.frontier(order));
             let ((run, axis), _) = match frontiers {
@@ -139,7 +156,7 @@ impl Packing {
             };
             let (have, extent) = (self.taken[axis], self.axes[axis].extent);
             let first = self.src.axes[0] == axis || self.dst.axes[0] == axis;
-            let room = extent.min(most / (len / have)).min(if first { LONGEST } else { extent });
+            let room = extent.min(most / (len / have)).min(if first { self.longest } else { extent });
             if room <= have || run >= most {
                 break;
             }
@@ -183,11 +200,11 @@ impl Packing {
 
     /// Returns the number of axes of the side's order within a run of the tile, or within the part
     /// that a table holds.
-    fn inner(&self, order: &Order) -> usize {
+    pub(super) fn inner(&self, order: &Order) -> usize {
         let (mut inner, mut run) = (0, 1);
         for &axis in &order.axes[..order.contiguous.min(PACKED_AXES)] {
             run *= self.taken[axis];
-            if inner > 0 && (self.taken[axis] == 1 || run > LONGEST) {
+            if inner > 0 && (self.taken[axis] == 1 || run > self.longest) {
                 break;
             }
             inner += 1;

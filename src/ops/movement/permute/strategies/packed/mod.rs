@@ -10,6 +10,7 @@
 //! 0.85).
 
 mod growth;
+mod quads;
 mod room;
 mod side;
 
@@ -26,6 +27,7 @@ use crate::ops::plan::Step;
 use crate::ops::tuning::Permutes;
 use crate::ops::units::{VECTOR, WORD};
 use growth::Packing;
+pub(in crate::ops::movement::permute) use quads::PackedQuads;
 
 /// Takes work with runs on both sides that is faster so than by tiles of one axis per side or
 /// element by element.

@@ -19,7 +19,7 @@ impl Packing {
     /// Returns the strides in shared memory, in the source's order: as short as words allow, or
     /// with `step` words, modulo the banks, between elements that follow each other in the
     /// destination.
-    fn room(&self, aligned: bool, step: Option<usize>, spread_part: usize) -> Room {
+    pub(super) fn room(&self, aligned: bool, step: Option<usize>, spread_part: usize) -> Room {
         let wanted = step.map(|step| self.wanted(step));
         let (mut strides, mut bytes, mut unmet) = ([0; MAX_RANK], self.width, 0);
         let inner = &self.src.axes[..self.src.inner];

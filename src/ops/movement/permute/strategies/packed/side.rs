@@ -65,31 +65,8 @@ impl Packing {
         let lay = self.lay(order, aligned);
         let (across, Lay { words, runs }) = (lay.across(threads), lay);
         let down = threads / across;
-        let digit = |axis: usize| {
-            let Divisor { value, multiplier, shift } = Divisor::narrow(self.taken[axis] as u64);
-            Digit {
-                extent: value as u32,
-                multiplier: multiplier as u32,
-                shift: shift as u32,
-                room: room.strides[axis] as u32,
-                stride: stride(&self.axes[axis]) as i64,
-            }
-        };
-        let digits = |axes: &mut dyn Iterator<Item = usize>| {
-            let mut digits = [Digit { extent: 1, multiplier: 0, shift: 0, room: 0, stride: 0 }; PACKED_AXES];
-            let mut rank = 0;
-            for axis in axes {
-                at_most(rank + 1, PACKED_AXES, "axes of a tile along one side", "a table has no room for more axes")?;
-                digits[rank] = digit(axis);
-                rank += 1;
-            }
-            Ok((rank as u64, digits))
-        };
-        let reach = self.outer(order).map(|axis| stride(&self.axes[axis]).unsigned_abs() * (self.taken[axis] - 1));
-        let far = "the runs of a tile lie too far apart";
-        at_most(reach.sum(), i32::MAX as usize, "elements from the first run of a tile to the last", far)?;
-        let (inner_rank, inner) = digits(&mut order.axes[..order.inner].iter().copied())?;
-        let (outer_rank, outer) = digits(&mut self.outer(order))?;
+        let (inner_rank, inner) = self.digits(order.axes[..order.inner].iter().copied(), room, stride)?;
+        let (outer_rank, outer) = self.outer_digits(order, room, stride)?;
         let last = order.axes[order.inner - 1];
         let chunk = chunks.iter().position(|&axis| axis == last).unwrap_or(2);
         Ok(PackedSide {
@@ -110,6 +87,43 @@ impl Packing {
             outer_rank,
             outer,
         })
+    }
+
+    /// Returns the axes that number the runs of a side, which must not lie too far apart.
+    pub(super) fn outer_digits(
+        &self,
+        order: &Order,
+        room: &Room,
+        stride: fn(&Walk) -> isize,
+    ) -> Result<(u64, [Digit; PACKED_AXES]), Decline> {
+        let reach = self.outer(order).map(|axis| stride(&self.axes[axis]).unsigned_abs() * (self.taken[axis] - 1));
+        let far = "the runs of a tile lie too far apart";
+        at_most(reach.sum(), i32::MAX as usize, "elements from the first run of a tile to the last", far)?;
+        self.digits(self.outer(order), room, stride)
+    }
+
+    /// Returns axes of the tile in the form that kernels walk, and their number.
+    pub(super) fn digits(
+        &self,
+        axes: impl Iterator<Item = usize>,
+        room: &Room,
+        stride: fn(&Walk) -> isize,
+    ) -> Result<(u64, [Digit; PACKED_AXES]), Decline> {
+        let mut digits = [Digit { extent: 1, multiplier: 0, shift: 0, room: 0, stride: 0 }; PACKED_AXES];
+        let mut rank = 0;
+        for axis in axes {
+            at_most(rank + 1, PACKED_AXES, "axes of a tile along one side", "a table has no room for more axes")?;
+            let Divisor { value, multiplier, shift } = Divisor::narrow(self.taken[axis] as u64);
+            digits[rank] = Digit {
+                extent: value as u32,
+                multiplier: multiplier as u32,
+                shift: shift as u32,
+                room: room.strides[axis] as u32,
+                stride: stride(&self.axes[axis]) as i64,
+            };
+            rank += 1;
+        }
+        Ok((rank as u64, digits))
     }
 
     /// Returns the axis of the parts of `axis`, the length of a part, and the whole length.

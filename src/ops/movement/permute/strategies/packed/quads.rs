@@ -1,0 +1,283 @@
+//! Moves tiles of several axes by vectors, for sides whose runs start anywhere.
+//!
+//! A block loads the vectors that hold its part of the source, keeps them in shared memory as they
+//! lie, and gathers the destination's vectors from there. Where a few whole matrices are contiguous
+//! on both sides, a tile is one run of memory on either side.
+//!
+//! Worth, on an H100, relative to the copy (benches/record/2026-11-23-h100/quads.md): batches of 33
+//! x 33 floats 1.00 (structs 0.64), of 127 x 129 of 2 bytes 0.93 (tiles 0.55); structs of three
+//! bytes off words 0.99 (`packed` 0.32).
+
+use std::fmt;
+
+use super::growth::{Order, Packing};
+use super::room::Room;
+use crate::abi::{Divisor, PACKED_LOADS, PACKED_QUADS, PackedQuadsParams, QuadSide};
+use crate::error::counted;
+use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
+use crate::layout::MAX_RANK;
+use crate::ops::canonical::Axis as Walk;
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
+use crate::ops::movement::permute::task::{Task, Widened};
+use crate::ops::numbering::{axes, divisor, grid};
+use crate::ops::plan::Step;
+use crate::ops::tuning;
+use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
+
+/// Takes large arrays whose runs start anywhere, and batches of small matrices.
+pub(in crate::ops::movement::permute) struct PackedQuads;
+
+/// Most elements of a run: a tile has fewer.
+const LONGEST: usize = MAX_SHARED_BYTES as usize;
+
+impl Strategy for PackedQuads {
+    fn name(&self) -> &'static str {
+        "packed_quads"
+    }
+
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
+        let Widened { canonical, .. } = task.widened();
+        let constants = &task.permutes().quads;
+        at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
+        let mut packing = Packing::new(canonical)?;
+        (packing.word, packing.longest) = (VECTOR, LONGEST);
+        let kept = packing.kept().saturating_mul(packing.width);
+        let is_kept = kept <= constants.kept && packing.src.axes[0] != packing.dst.axes[0];
+        packing.grow_quads(if is_kept { kept } else { usize::MAX }, constants);
+        let aligned = packing.grains([task.src_align, task.dst_align]).map(|grain| grain >= VECTOR);
+        if is_kept {
+            is_worth_gathering(&packing)?;
+        } else {
+            is_better(&packing, task, aligned)?;
+        }
+        let room = packing.room(aligned[0], None, 0);
+        let lanes = Lanes::of(&packing, &room);
+        let banks = "lanes that gather would share banks";
+        let most = constants.ways[packing.width.trailing_zeros() as usize];
+        at_most(lanes.ways, most, "lanes of a warp that share a bank", banks)?;
+        *launch = Some(Launch::PackedQuads(step(&packing, &room, aligned, &lanes, task)?));
+        Ok(if is_kept {
+            "a few matrices are contiguous on both sides: they go through shared memory whole, by vectors on either side"
+        } else {
+            "the runs of a side start or end between 16-byte vectors: tiles of several axes, moved by vectors as they lie"
+        })
+    }
+}
+
+/// Declines matrices of bytes that others move by whole words: 8 x 8 bytes reach 0.89 of the copy
+/// by `packed`, and 0.75 if they are gathered byte by byte.
+fn is_worth_gathering(packing: &Packing) -> Result<(), Decline> {
+    let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent);
+    let is_whole = packing.width == 1 && (src | dst).is_multiple_of(8);
+    at_most(usize::from(is_whole), 0, "sides of bytes that are whole words", "others move bytes by words")
+}
+
+/// Declines if the other strategies were faster on an H100.
+fn is_better(packing: &Packing, task: &Task<'_>, aligned: [bool; 2]) -> Result<(), Decline> {
+    let constants = &task.permutes().quads;
+    if packing.width < VECTOR {
+        let split = 2 - aligned.map(usize::from).into_iter().sum::<usize>();
+        at_least(split, 1, "sides whose runs start between vectors", "other kernels move whole vectors")?;
+    }
+    let nearest = packing.dst.axes[0];
+    if packing.src.axes[0] == nearest {
+        let bytes = packing.axes[nearest].extent * packing.width;
+        return at_most(bytes, constants.longest_together, "bytes that stay together", LONG);
+    }
+    // An element of 16 bytes is a vector, and an H200 moves tiles of them at 0.62 to 0.72 of the
+    // copy by `packed`, which gathers as well but has shorter runs.
+    if packing.width == VECTOR && super::is_better(packing, task).is_ok() {
+        return Ok(());
+    }
+    let Ok(tiling) = task.tiling() else { return Ok(()) };
+    at_least(usize::from(tiling.is_ragged()), 1, "sides that are not whole vectors", "tiles move whole vectors")?;
+    if tiling.has_folded_rows() {
+        // f32 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 reaches 0.83 of the copy so, 0.87 by tiles;
+        // seven prime axes reach 0.91, and 0.82 by `packed`.
+        return super::is_better(packing, task);
+    }
+    let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.run(order) * packing.width);
+    let split = "runs that end within sectors are short, and tiles share those sectors";
+    at_least(src, constants.shortest, "bytes of a run of the source", split)?;
+    let shortest = constants.shortest_stored[(packing.width == 4 || packing.width == 1) as usize];
+    at_least(dst, shortest, "bytes of a run of the destination", split)
+}
+
+const LONG: &str = "elements that stay together make runs that are long enough";
+
+impl Packing {
+    /// Grows a tile: whole matrices of `kept` bytes, or parts of axes with the shortest axes whole.
+    fn grow_quads(&mut self, kept: usize, constants: &tuning::Quads) {
+        let most = match constants.tile_of_kept / kept {
+            0 if kept == usize::MAX => constants.tile,
+            0 => kept,
+            many => many * kept,
+        } / self.width;
+        let mut len = 1;
+        for axis in [self.src.axes[0], self.dst.axes[0]] {
+            let extent = self.axes[axis].extent;
+            if self.taken[axis] == 1 && extent * self.width <= constants.whole_axis && len * extent <= most {
+                self.taken[axis] = extent;
+                len *= extent;
+            }
+        }
+        self.grow(most, [1, 1]);
+        self.src.inner = self.inner(&self.src);
+        self.dst.inner = self.inner(&self.dst);
+    }
+}
+
+/// How the lanes of a warp gather the destination's vectors from shared memory.
+struct Lanes {
+    /// Base-2 logarithm of the lanes that start with the same word.
+    turn: u32,
+    /// The most lanes that share a bank.
+    ways: usize,
+}
+
+impl Lanes {
+    /// Takes the order in which fewer lanes share a bank: all start with the first words of their
+    /// vectors, or the lanes after those that spread over the banks start a word later.
+    fn of(packing: &Packing, room: &Room) -> Self {
+        let apart = VECTOR / packing.width * room.strides[packing.dst.axes[0]];
+        let spread = (BANKS >> apart.trailing_zeros().min(BANKS.trailing_zeros())).trailing_zeros();
+        let straight = WARP.trailing_zeros();
+        let turns = [straight, spread.min(straight)];
+        let orders = turns.map(|turn| Self { turn, ways: packing.ways(room, turn) });
+        orders.into_iter().min_by_key(|lanes| lanes.ways).expect("there are two orders")
+    }
+}
+
+impl Packing {
+    /// Returns the most lanes that share a bank when the first warp gathers its first words.
+    fn ways(&self, room: &Room, turn: u32) -> usize {
+        let granule = self.width.max(WORD);
+        let (lanes, words) = (WARP * WORD / granule, VECTOR / granule);
+        let mut banks = [(0, u32::MAX); BANKS / WORD];
+        for lane in 0..lanes {
+            let word = (lane >> turn) & (words - 1);
+            let place = self.place(room, (lane * words + word) * granule / self.width) / WORD;
+            let (shared, last) = &mut banks[place % (BANKS / WORD)];
+            if *last != place as u32 {
+                (*shared, *last) = (*shared + 1, place as u32);
+            }
+        }
+        banks.into_iter().map(|(shared, _)| shared).max().unwrap_or_default()
+    }
+
+    /// Returns the offset in shared memory of an element of the destination's first runs.
+    fn place(&self, room: &Room, element: usize) -> usize {
+        let (mut rest, mut place) = (element as u32, 0);
+        for axis in self.dst.axes[..self.dst.inner].iter().copied().chain(self.outer(&self.dst)) {
+            let taken = self.taken[axis] as u32;
+            place += (rest % taken) as usize * room.strides[axis];
+            rest /= taken;
+            if rest == 0 {
+                break;
+            }
+        }
+        place
+    }
+}
+
+fn step(
+    packing: &Packing,
+    room: &Room,
+    aligned: [bool; 2],
+    lanes: &Lanes,
+    task: &Task<'_>,
+) -> Result<Step<PackedQuadsParams>, Decline> {
+    let Widened { canonical, index, .. } = task.widened();
+    let width = canonical.width;
+    let chunks = packing.chunks();
+    let mut src_side = side(packing, &packing.src, room, chunks, aligned[0], |axis| axis.src)?;
+    let mut dst_side = side(packing, &packing.dst, room, chunks, aligned[1], |axis| axis.dst)?;
+    let (nearest, others) = packing.dst.axes[..packing.dst.inner].split_at(1);
+    let (rows_rank, rows) = packing.digits(others.iter().copied(), room, |_| 0)?;
+    let row = packing.taken[nearest[0]];
+    let table = if rows_rank > 1 { packing.run(&packing.dst) / row + 1 } else { 0 };
+    let mut tables = (2 * table).next_multiple_of(8);
+    for side in [&mut src_side, &mut dst_side] {
+        if side.outer_rank > 1 {
+            side.table = tables as u64;
+            tables += 8 * side.runs as usize;
+        }
+    }
+    let tile = tables.next_multiple_of(VECTOR);
+    let shared = tile + room.bytes + 2 * VECTOR;
+    at_most(shared, MAX_SHARED_BYTES as usize, "bytes of shared memory", "a block has less than the tile needs")?;
+    let divisor = divisor(*index);
+    let parts = chunks.map(|axis| packing.parts(axis));
+    let batch = || (0..packing.rank).filter(|&axis| packing.taken[axis] == 1).map(|axis| &packing.axes[axis]);
+    let [first, second, ..] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
+    let span = canonical.src_span();
+    let params = PackedQuadsParams {
+        src: (packing.src_start * width) as u64,
+        dst: (packing.dst_start * width) as u64,
+        src_start: (span.start * width) as u64,
+        src_end: (span.end * width) as u64,
+        chunks: [first, second],
+        chunk: parts.map(|(_, taken, _)| taken as u64),
+        extents: parts.map(|(.., extent)| extent as u64),
+        below: packing.reach(|stride| stride < 0) as u64,
+        above: packing.reach(|stride| stride > 0) as u64,
+        tile: tile as u64,
+        turn: u64::from(lanes.turn),
+        row: Divisor::narrow(row as u64),
+        step: room.strides[nearest[0]] as u64,
+        table: table as u64,
+        rows_rank,
+        rows,
+        src_side,
+        dst_side,
+        rank: batch().count() as u64,
+        axes: axes(batch(), divisor),
+    };
+    let blocks = parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
+    let quads = [&src_side, &dst_side].map(|side| (side.runs * side.quads.value) as usize);
+    let threads = threads(quads[0].max(quads[1]), task.permutes().quads.threads);
+    let shape = LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
+    let entry = task.kernel(PACKED_QUADS, width, *index)?;
+    Ok(Step { entry, shape, params })
+}
+
+fn side(
+    packing: &Packing,
+    order: &Order,
+    room: &Room,
+    chunks: [usize; 2],
+    aligned: bool,
+    stride: fn(&Walk) -> isize,
+) -> Result<QuadSide, Decline> {
+    let len = packing.run(order);
+    let lanes = VECTOR / packing.width;
+    let quads = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
+    let (outer_rank, outer) = packing.outer_digits(order, room, stride)?;
+    let last = order.axes[order.inner - 1];
+    Ok(QuadSide {
+        quads: Divisor::narrow(quads as u64),
+        len: len as u64,
+        unit: (len / packing.taken[last]) as u64,
+        chunk: chunks.iter().position(|&axis| axis == last).unwrap_or(2) as u64,
+        runs: packing.runs(order) as u64,
+        table: 0,
+        chunked: chunks.map(|chunk| packing.outer(order).position(|axis| axis == chunk).unwrap_or(MAX_RANK) as u64),
+        outer_rank,
+        outer,
+    })
+}
+
+/// Returns the threads that load this number of vectors in the fewest rounds, all about full.
+fn threads(vectors: usize, most: usize) -> usize {
+    let at_once = PACKED_LOADS as usize;
+    let rounds = vectors.div_ceil(at_once * most);
+    vectors.div_ceil(at_once * rounds).next_multiple_of(WARP)
+}
+
+impl fmt::Display for Step<PackedQuadsParams> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, shape, params: PackedQuadsParams { src_side, dst_side, .. } } = self;
+        let (runs, len) = (counted(src_side.runs, "run"), counted(src_side.len, "element"));
+        write!(f, "{entry}: tiles of {runs} of {len}, stored as {} of {}, {shape}", dst_side.runs, dst_side.len)
+    }
+}

@@ -1,0 +1,112 @@
+//! Tiles of several axes that move by vectors: whole matrices, runs that start and end anywhere,
+//! reversed and among other elements, compared with the oracle. Arrays have more than 4 MiB,
+//! because smaller ones go by other kernels.
+
+use warpstride::device::Device;
+use warpstride::layout::Layout;
+
+use crate::backend::{Setup, cases};
+use crate::long::short_or_long;
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::permutes::{check, device, family};
+
+cases! {
+    Any whole_matrices_of_any_sides,
+    Any structs_and_images_off_words,
+    Any short_axes_in_any_order,
+    Any axes_that_run_backwards,
+    Any parts_of_larger_arrays_by_vectors,
+}
+
+/// Fewest bytes of an array.
+const BYTES: usize = 4 << 20;
+
+/// Copies, and returns whether `packed_quads` did it.
+fn quads<T: Sample>(device: &Device, src: Layout, random: &mut Random) -> bool {
+    let dst = Layout::row_major(src.shape()).unwrap();
+    family(check::<T>(device, src, dst, random)) == "packed_quads"
+}
+
+/// Returns the number of images of `len` elements that have the bytes.
+fn images<T>(len: usize) -> usize {
+    BYTES.div_ceil(len * size_of::<T>())
+}
+
+fn permuted(shape: &[usize], axes: &[usize]) -> Layout {
+    Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap()
+}
+
+fn whole_matrices_of_any_sides(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let sides = [[33, 31], [3, 5], [7, 64], [129, 17], [45, 3]];
+        for [rows, cols] in &sides[..short_or_long(3, sides.len())] {
+            let src = permuted(&[images::<T>(rows * cols), *rows, *cols], &[0, 2, 1]);
+            let taken = quads::<T>(device, src, random);
+            // In elements of 16 bytes, sides of 64 lie in one bank.
+            assert!(taken || size_of::<T>() == 16, "{}: {rows} x {cols}", T::DTYPE);
+        }
+        // Several axes of a matrix, of which one side has a table of rows.
+        let src = permuted(&[images::<T>(3 * 5 * 7), 3, 5, 7], &[0, 3, 1, 2]);
+        assert!(quads::<T>(device, src, random), "{}", T::DTYPE);
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(80)));
+}
+
+fn structs_and_images_off_words(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let len = images::<T>(3) | 1;
+        let side = images::<T>(9 * 101) | 1;
+        let cases = [
+            permuted(&[len, 3], &[1, 0]),
+            permuted(&[3, len], &[1, 0]),
+            permuted(&[3, side, 101, 3], &[0, 3, 1, 2]),
+            permuted(&[2, images::<T>(2) | 1], &[1, 0]),
+        ];
+        for src in &cases[..short_or_long(2, cases.len())] {
+            let taken = quads::<T>(device, *src, random);
+            // Elements of 16 bytes are vectors themselves.
+            assert!(taken || size_of::<T>() == 16, "{}: {src:?}", T::DTYPE);
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(81)));
+}
+
+fn short_axes_in_any_order(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let mut taken = 0;
+        let times = short_or_long(2, 12);
+        for _ in 0..times {
+            let mut shape: Vec<usize> = (0..6).map(|_| 3 + 2 * random.below(5)).collect();
+            shape[random.below(6)] *= images::<T>(shape.iter().product());
+            taken += usize::from(quads::<T>(device, permuted(&shape, &random.order(6)), random));
+        }
+        assert!(taken > 0 || times < 12 || size_of::<T>() == 16, "{}: packed_quads was not taken", T::DTYPE);
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(82)));
+}
+
+fn axes_that_run_backwards(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        for axis in 0..short_or_long(2, 3) {
+            let src = Layout::row_major(&[images::<T>(35 * 33), 35, 33]).unwrap().reverse(axis).unwrap();
+            quads::<T>(device, src.permuted_axes(&[0, 2, 1]).unwrap(), random);
+            let src = Layout::row_major(&[67, images::<T>(67 * 71), 71]).unwrap().reverse(axis).unwrap();
+            quads::<T>(device, src.permuted_axes(&[2, 1, 0]).unwrap(), random);
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(83)));
+}
+
+/// The elements between are neither read, which the checkers would find, nor written.
+fn parts_of_larger_arrays_by_vectors(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let images = images::<T>(33 * 31);
+        let larger = Layout::row_major(&[images, 35, 37]).unwrap();
+        let src = larger.slice(1, 1..34, 1).unwrap().slice(2, 3..34, 1).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+        quads::<T>(device, src, random);
+        let dst = Layout::row_major(&[images, 33, 37]).unwrap().slice(1, 1..32, 1).unwrap();
+        let dst = dst.slice(2, 1..34, 1).unwrap();
+        check::<T>(device, src, dst, random);
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(84)));
+}
