@@ -4,9 +4,9 @@
 //! lie, and gathers the destination's vectors from there. Where a few whole matrices are contiguous
 //! on both sides, a tile is one run of memory on either side.
 //!
-//! Worth, on an H100, relative to the copy (benches/record/2026-11-23-h100/quads.md): batches of 33
-//! x 33 floats 1.00 (structs 0.64), of 127 x 129 of 2 bytes 0.93 (tiles 0.55); structs of three
-//! bytes off words 0.99 (`packed` 0.32).
+//! Worth, on an H100 (benches/record/2026-11-23-h100/quads.md): batches of 33 x 33 floats 2934 GB/s
+//! (structs 1919), of 127 x 129 of 2 bytes 2564 (tiles 1617); structs of three bytes off words 2431
+//! (`packed` 931).
 
 use std::fmt;
 
@@ -75,12 +75,13 @@ fn is_worth_gathering(packing: &Packing) -> Result<(), Decline> {
 /// Declines if the other strategies were faster on an H100.
 fn is_better(packing: &Packing, task: &Task<'_>, aligned: [bool; 2]) -> Result<(), Decline> {
     let constants = &task.permutes().quads;
-    if packing.width < VECTOR {
+    let nearest = packing.dst.axes[0];
+    let is_together = packing.src.axes[0] == nearest;
+    if packing.width < VECTOR || is_together {
         let split = 2 - aligned.map(usize::from).into_iter().sum::<usize>();
         at_least(split, 1, "sides whose runs start between vectors", "other kernels move whole vectors")?;
     }
-    let nearest = packing.dst.axes[0];
-    if packing.src.axes[0] == nearest {
+    if is_together {
         let bytes = packing.axes[nearest].extent * packing.width;
         return at_most(bytes, constants.longest_together, "bytes that stay together", LONG);
     }
