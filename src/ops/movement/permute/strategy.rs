@@ -44,8 +44,8 @@ pub(super) static STRATEGIES: [&dyn Strategy; 11] = [
     &strategies::elements::Elements,
 ];
 
-/// The launch of a strategy, by its parameters.
-#[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
+/// The launch of a strategy, by its parameters. They are large: a plan is copied, and made without
+/// allocating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Launch {
     Copy(Step<CopyParams>),
