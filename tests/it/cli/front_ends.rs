@@ -123,7 +123,7 @@ fn shell(compiler: Compiler, folder: &Path, commands: &str) -> Output {
     let rustc = fs::read_to_string(environment().join("installed-rustc")).unwrap_or_default();
     let (programs, before) = match compiler {
         Python(_) => (environment().join("bin"), String::new()),
-        Clang => (folder.to_owned(), format!("clang() {{ {} \"$@\"; }}", clang().unwrap_or_default())),
+        Clang => (folder.to_owned(), format!("clang() {{ command {} \"$@\"; }}", clang().unwrap_or_default())),
         // Rust's own library is compiled once.
         Rustc => (rustc.trim().into(), format!("mkdir -p {0:?}; ln -s {0:?} target", environment().join("rust"))),
     };
