@@ -166,6 +166,12 @@ macro_rules! families {
                 for type W in [B8 B16 B32 B64 B128], type C in [Unhinted Hinted]
                 except I in [Wide] because "packed moves arrays beyond narrow indices"
                 = packed_quads::<W, C>;
+            /// The same for a source with elements between those of a run: loaded one by one.
+            PACKED_STEPPED packed_stepped(PackedQuadsParams) for type W in [B8 B16 B32 B64]
+                except I in [Wide] because "elements moves arrays beyond narrow indices"
+                except W in [B128] because "elements of 16 bytes are vectors"
+                except C in [Hinted] because "the entry is left out to keep the PTX small"
+                = packed_stepped::<W>;
             /// Bytes of a pattern.
             FILL fill_b128(FillParams)
                 = fill;

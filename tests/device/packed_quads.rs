@@ -16,6 +16,7 @@ cases! {
     Any short_axes_in_any_order,
     Any axes_that_run_backwards,
     Any parts_of_larger_arrays_by_vectors,
+    Any sources_whose_elements_lie_apart,
 }
 
 /// Fewest bytes of an array.
@@ -23,8 +24,13 @@ const BYTES: usize = 4 << 20;
 
 /// Copies, and returns whether `packed_quads` did it.
 fn quads<T: Sample>(device: &Device, src: Layout, random: &mut Random) -> bool {
+    copied::<T>(device, src, random) == "packed_quads"
+}
+
+/// Copies, and returns the kernel's family.
+fn copied<T: Sample>(device: &Device, src: Layout, random: &mut Random) -> &'static str {
     let dst = Layout::row_major(src.shape()).unwrap();
-    family(check::<T>(device, src, dst, random)) == "packed_quads"
+    family(check::<T>(device, src, dst, random))
 }
 
 /// Returns the number of images of `len` elements that have the bytes.
@@ -109,4 +115,26 @@ fn parts_of_larger_arrays_by_vectors(setup: &Setup) {
         check::<T>(device, src, dst, random);
     }
     at_every_width!(run(&device(setup), &mut Random::new(84)));
+}
+
+/// The elements between are not read, and elements with sectors of their own go by `elements`.
+fn sources_whose_elements_lie_apart(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let width = size_of::<T>();
+        let most = short_or_long(2, 5);
+        for (step, [rows, cols]) in [(2, [33, 31]), (3, [64, 64]), (7, [7, 257]), (2, [3, 5]), (4, [40, 3])] {
+            // Batches, and one long matrix whose columns lie apart.
+            let batch = images::<T>(rows * cols);
+            for shape in [[batch, rows, cols * step], [1, batch * rows, cols * step]] {
+                let src = Layout::row_major(&shape).unwrap().slice(2, step / 2..shape[2], step as isize).unwrap();
+                for axes in &[[0, 2, 1], [2, 1, 0], [0, 1, 2], [1, 0, 2], [2, 0, 1]][..most] {
+                    let src = src.permuted_axes(axes).unwrap();
+                    let src = if random.below(3) == 0 { src.reverse(random.below(3)).unwrap() } else { src };
+                    let taken = copied::<T>(device, src, random) == "packed_stepped";
+                    assert!(taken || axes[2] == 2 || step < 2 || step * width > 31, "{}: {src:?}", T::DTYPE);
+                }
+            }
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(85)));
 }

@@ -31,9 +31,8 @@
 //!           ^                                         ^  the run a of (c0, b0) gathers these
 //! ```
 
-use crate::abi::{Axis, Digit, Divisor, MAX_AXES, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
-use crate::block;
-use crate::index::axes;
+use super::packed_tiles::{Block, NO_LIMITS, PAST, walk};
+use crate::abi::{PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
 use crate::index::{Index, quotient};
 use crate::thread::cache::Cache;
 use crate::thread::grain::Grain;
@@ -44,16 +43,10 @@ use crate::unrolled;
 const LOADS: usize = PACKED_STEPS as usize;
 /// Words that it gathers at once.
 const STORES: usize = PACKED_STORES as usize;
-/// The offset of a run past the end of a chunked axis.
-pub const PAST: u32 = u32::MAX;
-
 /// The tile that a block moves.
 struct Tile<'a> {
     params: &'a PackedParams,
-    src: Global,
-    dst: Global,
-    /// Valid indices of the chunked axes.
-    valid: [u32; 2],
+    block: Block<'a>,
     tables: Shared,
     /// The address of the element at `src`: its offset in a word is that of global memory.
     start: Shared,
@@ -98,28 +91,15 @@ impl Span {
 impl<'a> Tile<'a> {
     #[inline(always)]
     fn new<W: Grain, I: Index>(params: &'a PackedParams) -> Self {
-        let PackedParams { chunks, chunk, extents, axes, rank, .. } = params;
-        let extent = Extent { chunks, chunk, extents, axes, rank: *rank };
-        let ([src, dst], valid) = origin::<W, I>(extent, [params.src, params.dst]);
-        let tables = Shared::dynamic();
-        Tile {
-            params,
-            src,
-            dst,
-            valid,
-            tables,
-            start: tables.offset(params.tile as u32 + (src.low() & (W::Granule::BYTES - 1))),
-        }
+        let (block, tables) = (Block::new::<W, I>(&params.tiles), Shared::dynamic());
+        let start = tables.offset(params.tile as u32 + (block.src.low() & (W::Granule::BYTES - 1)));
+        Tile { params, block, tables, start }
     }
 
     /// Returns the elements of this tile's runs.
     #[inline(always)]
     fn len(&self, side: &PackedSide) -> u32 {
-        match side.chunk {
-            0 => side.unit as u32 * self.valid[0],
-            1 => side.unit as u32 * self.valid[1],
-            _ => side.len as u32,
-        }
+        self.block.len(side.chunk, side.unit, side.len)
     }
 
     /// Writes the starts of a side's runs, and entries without a run up to a whole number of a
@@ -132,7 +112,7 @@ impl<'a> Tile<'a> {
     unsafe fn write_runs(&self, side: &PackedSide) {
         let mut number = thread::thread_x();
         while number < side.entries as u32 {
-            let limits = [(side.chunked[0], self.valid[0]), (side.chunked[1], self.valid[1])];
+            let limits = self.block.limits(side.chunked);
             let place = walk(number, &side.outer, side.outer_rank, limits);
             let exists = number < side.runs as u32 && place.room != PAST;
             // A missing run has the address of an existing one, so loads need not wait for
@@ -193,14 +173,6 @@ impl<'a> Tile<'a> {
         unsafe { B16::load_shared(self.tables.offset(side.table as u32 + number * 2)) }.low()
     }
 
-    /// Whether a word of the source may be read whole although only a part belongs to the run: it
-    /// lies inside the elements.
-    #[inline(always)]
-    fn is_inside<W: Grain>(&self, at: Global) -> bool {
-        let (start, end) = (Global::new(self.params.src_start), Global::new(self.params.src_end));
-        self.params.src_end != 0 && !at.is_before(start) && !end.is_before(at.offset(u64::from(W::Granule::BYTES)))
-    }
-
     /// Whether all words of a side's runs are whole, in this tile.
     #[inline(always)]
     fn is_whole<W: Grain>(&self, side: &PackedSide) -> bool {
@@ -212,9 +184,11 @@ impl<'a> Tile<'a> {
     #[inline(always)]
     fn is_clear<W: Grain>(&self) -> bool {
         let room = |elements: u64| (elements + 8).wrapping_mul(u64::from(W::BYTES));
-        let (low, high) =
-            (self.src.offset(room(self.params.below).wrapping_neg()), self.src.offset(room(self.params.above)));
-        self.is_inside::<W>(low) && self.is_inside::<W>(high)
+        let (low, high) = (
+            self.block.src.offset(room(self.params.tiles.below).wrapping_neg()),
+            self.block.src.offset(room(self.params.tiles.above)),
+        );
+        self.block.is_inside(low, W::Granule::BYTES) && self.block.is_inside(high, W::Granule::BYTES)
     }
 
     /// Loads the words of the tile to shared memory: a thread has the same word of every `down`th
@@ -234,7 +208,7 @@ impl<'a> Tile<'a> {
         let words = if WHOLE { len / width } else { side.words as u32 };
         while word < words && first < down {
             let place = walk(word << W::COUNT_LOG2, &side.inner, side.inner_rank, NO_LIMITS).room;
-            let (src, to) = (self.src.offset(u64::from(word * width)), self.start.offset(place));
+            let (src, to) = (self.block.src.offset(u64::from(word * width)), self.start.offset(place));
             let mut top = first;
             while top < side.runs as u32 {
                 let mut entries = [B32x2::ZERO; LOADS];
@@ -253,7 +227,7 @@ impl<'a> Tile<'a> {
                         let lead = at.low() & (width - 1);
                         let (at, from) = (at.offset(u64::from(lead).wrapping_neg()), (word * width).wrapping_sub(lead) as i32);
                         let whole = from >= 0 && from + width as i32 <= len as i32;
-                        if CLEAR || from < len as i32 && (whole || self.is_inside::<W>(at)) {
+                        if CLEAR || from < len as i32 && (whole || self.block.is_inside(at, W::Granule::BYTES)) {
                             // SAFETY: aligned, and of a source without gaps: `is_inside`, or, for
                             // all words of the tile, `is_clear`; or all of it belongs to a run.
                             held[step] = unsafe { cache.load(at) };
@@ -293,14 +267,14 @@ impl<'a> Tile<'a> {
         let mut number = thread::thread_x();
         while number < 2 * side.runs as u32 {
             // SAFETY: a run of the source.
-            let run = self.run::<W>(self.src, unsafe { self.entry(side, number / 2) });
+            let run = self.run::<W>(self.block.src, unsafe { self.entry(side, number / 2) });
             let span = Span::new::<W>(run, self.len(side) * W::BYTES);
             let last = (span.lead + span.bytes - 1) / width;
             let word = if number & 1 == 0 { 0 } else { last };
             let from = span.from(word, width);
             let at = run.at.offset(i64::from(from) as u64);
             let single = number & 1 == 0 || last != 0;
-            if run.exists && single && !span.is_whole(from, width) && !self.is_inside::<W>(at) {
+            if run.exists && single && !span.is_whole(from, width) && !self.block.is_inside(at, W::Granule::BYTES) {
                 let place = walk(word << W::COUNT_LOG2, &side.inner, side.inner_rank, NO_LIMITS).room;
                 let shared = run.shared.offset(place).floor(width);
                 for lane in 0..1 << W::COUNT_LOG2 {
@@ -331,7 +305,7 @@ impl<'a> Tile<'a> {
         while word < words && first < down {
             // SAFETY: the word of a run.
             let fixed = unsafe { self.fixed::<W>(word) };
-            let dst = self.dst.offset(u64::from(word * width));
+            let dst = self.block.dst.offset(u64::from(word * width));
             let mut top = first;
             while top < side.runs as u32 {
                 let mut entries = [B32x2::ZERO; STORES];
@@ -423,7 +397,7 @@ impl<'a> Tile<'a> {
         let mut number = thread::thread_x();
         while number < 2 * side.runs as u32 {
             // SAFETY: a run of the destination.
-            let run = self.run::<W>(self.dst, unsafe { self.entry(side, number / 2) });
+            let run = self.run::<W>(self.block.dst, unsafe { self.entry(side, number / 2) });
             let span = Span::new::<W>(run, self.len(side) * W::BYTES);
             let last = (span.lead + span.bytes - 1) / width;
             let word = if number & 1 == 0 { 0 } else { last };
@@ -458,86 +432,6 @@ const NO_RUN: B32x2 = B32x2::new(0, PAST);
 #[inline(always)]
 fn at<W: Word>(start: Global, entry: B32x2) -> Global {
     start.offset((i64::from(entry.low() as i32) * i64::from(W::BYTES)) as u64)
-}
-
-/// Where the tiles of a launch lie.
-pub struct Extent<'a> {
-    /// The chunks of the two chunked axes.
-    pub chunks: &'a [Axis; 2],
-    /// Indices of a chunk.
-    pub chunk: &'a [u64; 2],
-    /// Extents of the chunked axes.
-    pub extents: &'a [u64; 2],
-    /// The batch.
-    pub axes: &'a [Axis; MAX_AXES],
-    /// Axes of the batch.
-    pub rank: u64,
-}
-
-/// Returns the addresses of the first element of this block's tile on both sides, and the valid
-/// indices of the chunked axes.
-#[inline(always)]
-pub fn origin<W: Word, I: Index>(extent: Extent, [src, dst]: [u64; 2]) -> ([Global; 2], [u32; 2]) {
-    let number = block::linear::<I>();
-    let [first, second] = extent.chunks;
-    let above = number.divide(&second.extent);
-    let images = above.divide(&first.extent);
-    let parts = [axes::remainder(above, images, &first.extent), axes::remainder(number, above, &second.extent)];
-    let [starts] = axes::offsets([images], extent.axes, extent.rank);
-    let along = |stride: fn(&Axis) -> i64, start: I| {
-        let step = |axis: &Axis, part: I| part * I::truncate(stride(axis) as u64);
-        (start + step(first, parts[0]) + step(second, parts[1])).bytes::<W>()
-    };
-    let valid = |which: usize| {
-        let left = I::truncate(extent.extents[which]) - parts[which] * I::truncate(extent.chunk[which]);
-        let most = extent.chunk[which] as u32;
-        if left < I::new(most) { left.low() } else { most }
-    };
-    let src = Global::new(src).offset(along(|axis| axis.src_stride, starts.src));
-    let dst = Global::new(dst).offset(along(|axis| axis.dst_stride, starts.dst));
-    ([src, dst], [valid(0), valid(1)])
-}
-
-/// Offsets in elements, and in bytes of shared memory, or [`PAST`].
-pub struct Place {
-    /// The offset in global memory.
-    pub stride: u32,
-    /// The offset in shared memory.
-    pub room: u32,
-}
-
-/// No axis is limited.
-pub const NO_LIMITS: [(u64, u32); 2] = [(u64::MAX, 0); 2];
-
-/// Returns the offsets of a number by its digits; the last digit is not reduced. It returns
-/// [`PAST`] if the digit of a limited axis is not below its limit.
-#[expect(unused_assignments, reason = "the last axis has no rest to go on with")]
-#[inline(always)]
-pub fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {
-    let (mut rest, mut place, mut past) = (number, Place { stride: 0, room: 0 }, false);
-    macro_rules! walk {
-        ($($axis:literal)*) => {
-            'walk: {$(
-                if rank as u32 <= $axis {
-                    break 'walk;
-                }
-                let Digit { extent, multiplier, shift, room, stride } = digits[$axis];
-                let by = Divisor {
-                    value: u64::from(extent), multiplier: u64::from(multiplier), shift: u64::from(shift)
-                };
-                let above = if rank as u32 == $axis + 1 { 0 } else { quotient(rest, &by) };
-                let position = rest - above * extent;
-                for (of, limit) in limits {
-                    past |= of as u32 == $axis && position >= limit;
-                }
-                place.stride = place.stride.wrapping_add(position.wrapping_mul(stride as u32));
-                place.room = place.room.wrapping_add(position * room);
-                rest = above;
-            )*}
-        };
-    }
-    walk!(0 1 2 3 4 5);
-    Place { room: if past { PAST } else { place.room }, ..place }
 }
 
 /// Moves several axes at a time, from the runs of the source to those of the destination.

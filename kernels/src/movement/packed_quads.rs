@@ -25,10 +25,10 @@
 //!   | a d g b e h c f i | j m p ...             a vector gathers a d g b, the next e h c f
 //! ```
 
-use super::packed::{Extent, NO_LIMITS, PAST, origin, walk};
-use crate::abi::{Digit, PACKED_AXES, PACKED_LOADS, PackedQuadsParams, QuadSide};
+use super::packed_tiles::{Block, NO_LIMITS, PAST, walk};
+use crate::abi::{Digit, PACKED_AXES, PACKED_LOADS, PackedQuadsParams, QuadSide, STEPPED_LOADS};
 use crate::index::{Narrow, quotient};
-use crate::thread::cache::Cache;
+use crate::thread::cache::{Cache, Unhinted};
 use crate::thread::grain::Grain;
 use crate::thread::quad::{Lanes, rotated};
 use crate::thread::{self, B16, B32x2, Global, Quad, Shared, Word};
@@ -36,16 +36,15 @@ use crate::unrolled;
 
 /// Vectors that a thread has in flight from global memory.
 const LOADS: usize = PACKED_LOADS as usize;
+/// Elements that it has in flight, where elements move alone.
+const ELEMENTS: usize = STEPPED_LOADS as usize;
 /// Bytes of a vector.
 const VECTOR: u32 = 16;
 
 /// The tile that a block moves.
 struct Tile<'a> {
     params: &'a PackedQuadsParams,
-    src: Global,
-    dst: Global,
-    /// Valid indices of the chunked axes.
-    valid: [u32; 2],
+    block: Block<'a>,
     tables: Shared,
     /// The address of the element at `src`: its offset in a vector is that of global memory.
     start: Shared,
@@ -80,22 +79,15 @@ impl Part {
 impl<'a> Tile<'a> {
     #[inline(always)]
     fn new<W: Word>(params: &'a PackedQuadsParams) -> Self {
-        let PackedQuadsParams { chunks, chunk, extents, axes, rank, .. } = params;
-        let (ends, valid) =
-            origin::<W, Narrow>(Extent { chunks, chunk, extents, axes, rank: *rank }, [params.src, params.dst]);
-        let [src, dst] = ends;
-        let tables = Shared::dynamic();
-        Tile { params, src, dst, valid, tables, start: tables.offset(params.tile as u32 + src.misalignment()) }
+        let (block, tables) = (Block::new::<W, Narrow>(&params.tiles), Shared::dynamic());
+        let start = tables.offset(params.tile as u32 + block.src.misalignment());
+        Tile { params, block, tables, start }
     }
 
     /// Returns the elements of this tile's runs.
     #[inline(always)]
     fn len(&self, side: &QuadSide) -> u32 {
-        match side.chunk {
-            0 => side.unit as u32 * self.valid[0],
-            1 => side.unit as u32 * self.valid[1],
-            _ => side.len as u32,
-        }
+        self.block.len(side.chunk, side.unit, side.len)
     }
 
     /// Returns the vectors of a side, with those of runs past the end of a chunked axis.
@@ -113,7 +105,7 @@ impl<'a> Tile<'a> {
     unsafe fn run<W: Word>(&self, side: &QuadSide, start: Global, number: u32) -> Run {
         let entry = if side.outer_rank as u32 <= 1 {
             let [Digit { stride, room, .. }, ..]: &[Digit; PACKED_AXES] = &side.outer;
-            let past = |which: usize| side.chunked[which] as u32 == 0 && number >= self.valid[which];
+            let past = |which: usize| side.chunked[which] as u32 == 0 && number >= self.block.valid[which];
             let room = if past(0) || past(1) { PAST } else { number * room };
             B32x2::new(number.wrapping_mul(*stride as u32), room)
         } else {
@@ -152,7 +144,7 @@ impl<'a> Tile<'a> {
     #[inline(always)]
     unsafe fn write_runs(&self, side: &QuadSide) {
         let mut number = thread::thread_x();
-        let limits = [(side.chunked[0], self.valid[0]), (side.chunked[1], self.valid[1])];
+        let limits = self.block.limits(side.chunked);
         while number < side.runs as u32 {
             let place = walk(number, &side.outer, side.outer_rank, limits);
             let entry = B32x2::new(place.stride, place.room);
@@ -162,21 +154,13 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Whether a vector may be read whole although only a part belongs to the run: it lies inside
-    /// the elements.
-    #[inline(always)]
-    fn is_inside(&self, at: Global) -> bool {
-        let (start, end) = (Global::new(self.params.src_start), Global::new(self.params.src_end));
-        self.params.src_end != 0 && !at.is_before(start) && !end.is_before(at.offset(u64::from(VECTOR)))
-    }
-
     /// Whether all vectors that partly hold the source's runs may be read whole.
     #[inline(always)]
     fn is_clear<W: Word>(&self) -> bool {
         let reach = |elements: u64| elements.wrapping_mul(u64::from(W::BYTES));
-        let low = self.src.offset((reach(self.params.below) + u64::from(VECTOR)).wrapping_neg());
-        let high = self.src.offset(reach(self.params.above) + u64::from(W::BYTES + VECTOR));
-        self.is_inside(low) && self.is_inside(high)
+        let low = self.block.src.offset((reach(self.params.tiles.below) + u64::from(VECTOR)).wrapping_neg());
+        let high = self.block.src.offset(reach(self.params.tiles.above) + u64::from(W::BYTES + VECTOR));
+        self.block.is_inside(low, VECTOR) && self.block.is_inside(high, VECTOR)
     }
 
     /// Loads the vectors of the tile to shared memory, and writes the tables of the destination
@@ -198,8 +182,8 @@ impl<'a> Tile<'a> {
                 let number = top + step as u32 * thread::block_width();
                 if number < Self::vectors(side) {
                     // SAFETY: as the caller promises.
-                    let part = unsafe { self.part_of::<W>(side, self.src, number, bytes) };
-                    if part.exists && (clear || part.is_whole(bytes) || self.is_inside(part.at)) {
+                    let part = unsafe { self.part_of::<W>(side, self.block.src, number, bytes) };
+                    if part.exists && (clear || part.is_whole(bytes) || self.block.is_inside(part.at, VECTOR)) {
                         // SAFETY: aligned, and either all of it belongs to the run, or it lies
                         // inside the source's elements, which have no gaps.
                         held[step] = unsafe { cache.load(part.at) };
@@ -210,11 +194,7 @@ impl<'a> Tile<'a> {
             // Threads without a vector write their rows, too.
             if top == thread::thread_x() {
                 // SAFETY: as the caller promises.
-                unsafe { self.write_rows() };
-                if self.params.dst_side.outer_rank as u32 > 1 {
-                    // SAFETY: as the caller promises.
-                    unsafe { self.write_runs(&self.params.dst_side) };
-                }
+                unsafe { self.write_tables_of_dst() };
             }
             unrolled!(step < LOADS => {
                 if let Some(to) = to[step] {
@@ -234,6 +214,66 @@ impl<'a> Tile<'a> {
         }
     }
 
+    /// Loads the elements of the tile to shared memory, where those of a run follow each other, and
+    /// writes the tables of the destination meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// As [`load`](Self::load).
+    #[inline(always)]
+    unsafe fn load_elements<W: Word>(&self) {
+        let side = &self.params.src_side;
+        let (len, gap) = (self.len(side), (self.params.gap as u32).wrapping_mul(W::BYTES));
+        let mut top = thread::thread_x();
+        loop {
+            let mut held = [W::ZERO; ELEMENTS];
+            let mut to = [None; ELEMENTS];
+            unrolled!(step < ELEMENTS => {
+                let number = top + step as u32 * thread::block_width();
+                if number < Self::vectors(side) {
+                    let run = quotient(number, &side.quads);
+                    let element = number - run * side.quads.value as u32;
+                    // SAFETY: as the caller promises.
+                    let run = unsafe { self.run::<W>(side, self.block.src, run) };
+                    if run.room != PAST && element < len {
+                        // SAFETY: an element of the source.
+                        held[step] = unsafe { W::load_global(run.at.offset(i64::from(element.wrapping_mul(gap) as i32) as u64)) };
+                        to[step] = Some(self.start.offset(run.room + element * W::BYTES));
+                    }
+                }
+            });
+            if top == thread::thread_x() {
+                // SAFETY: as the caller promises.
+                unsafe { self.write_tables_of_dst() };
+            }
+            unrolled!(step < ELEMENTS => {
+                if let Some(to) = to[step] {
+                    // SAFETY: within the tile, where each element has its own address.
+                    unsafe { held[step].store_shared(to) };
+                }
+            });
+            top += STEPPED_LOADS * thread::block_width();
+            if top >= Self::vectors(side) {
+                break;
+            }
+        }
+    }
+
+    /// Writes the tables that the destination's side reads.
+    ///
+    /// # Safety
+    ///
+    /// No other thread accesses the tables before the next barrier.
+    #[inline(always)]
+    unsafe fn write_tables_of_dst(&self) {
+        // SAFETY: as the caller promises.
+        unsafe { self.write_rows() };
+        if self.params.dst_side.outer_rank as u32 > 1 {
+            // SAFETY: as the caller promises.
+            unsafe { self.write_runs(&self.params.dst_side) };
+        }
+    }
+
     /// Loads the vectors that may not be read whole, element by element.
     ///
     /// # Safety
@@ -245,8 +285,8 @@ impl<'a> Tile<'a> {
         let mut number = thread::thread_x();
         while number < Self::vectors(side) {
             // SAFETY: as the caller promises.
-            let part = unsafe { self.part_of::<W>(side, self.src, number, bytes) };
-            if part.exists && !part.is_whole(bytes) && !self.is_inside(part.at) {
+            let part = unsafe { self.part_of::<W>(side, self.block.src, number, bytes) };
+            if part.exists && !part.is_whole(bytes) && !self.block.is_inside(part.at, VECTOR) {
                 let (mut byte, end) = part_of_vector(part, bytes);
                 while byte < end {
                     let to = self.start.offset(part.room.wrapping_add((part.from + byte) as u32));
@@ -356,7 +396,7 @@ impl<'a> Tile<'a> {
         let mut number = thread::thread_x();
         while number < Self::vectors(side) {
             // SAFETY: as the caller promises.
-            let part = unsafe { self.part_of::<W>(side, self.dst, number, bytes) };
+            let part = unsafe { self.part_of::<W>(side, self.block.dst, number, bytes) };
             if part.exists && part.is_whole(bytes) {
                 let run = self.start.offset(part.room);
                 let first = part.from as u32 / W::BYTES;
@@ -391,7 +431,7 @@ impl<'a> Tile<'a> {
         while number < side.runs as u32 * 2 * granules {
             let is_last = number & granules != 0;
             // SAFETY: as the caller promises.
-            let run = unsafe { self.run::<W>(side, self.dst, number / (2 * granules)) };
+            let run = unsafe { self.run::<W>(side, self.block.dst, number / (2 * granules)) };
             let last = (run.at.misalignment() + bytes - 1) / VECTOR;
             let part = Self::part(run, if is_last { last } else { 0 }, bytes);
             if part.exists && !part.is_whole(bytes) && (last != 0 || !is_last) {
@@ -438,15 +478,38 @@ fn part_of_vector(part: Part, bytes: u32) -> (i32, i32) {
 #[inline(always)]
 pub unsafe fn packed_quads<W: Grain, C: Cache<Quad>>(params: PackedQuadsParams) {
     let cache = C::new();
-    let tile = Tile::new::<W>(&params);
+    // SAFETY: as the caller promises; `load` writes the whole tile.
+    unsafe { through_tile::<W, _>(&params, cache, |tile| tile.load::<W>(cache)) };
+}
+
+/// Moves several axes at a time from runs with elements between theirs, which belong to others and
+/// are not read: by elements from the source, by vectors to the destination.
+///
+/// # Safety
+///
+/// As [`packed_quads`].
+#[inline(always)]
+pub unsafe fn packed_stepped<W: Grain>(params: PackedQuadsParams) {
+    // SAFETY: as the caller promises; `load_elements` writes the whole tile.
+    unsafe { through_tile::<W, _>(&params, Unhinted, |tile| tile.load_elements::<W>()) };
+}
+
+/// Loads a tile, and stores the destination's runs from it.
+///
+/// # Safety
+///
+/// As [`packed_quads`]; every thread returns from `load`, and the threads together load the tile
+/// and write the destination's tables.
+#[inline(always)]
+unsafe fn through_tile<W: Grain, C: Cache<Quad>>(params: &PackedQuadsParams, cache: C, load: impl FnOnce(&Tile)) {
+    let tile = Tile::new::<W>(params);
     if params.src_side.outer_rank as u32 > 1 {
         // SAFETY: no thread reads the table before the barrier.
         unsafe { tile.write_runs(&params.src_side) };
         // SAFETY: every thread of the block comes here, because all have the same parameters.
         unsafe { thread::barrier() };
     }
-    // SAFETY: as the caller promises.
-    unsafe { tile.load::<W>(cache) };
+    load(&tile);
     // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     // SAFETY: as the caller promises.

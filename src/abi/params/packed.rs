@@ -67,12 +67,12 @@ params! {
         pub outer: [Digit; PACKED_AXES],
     }
 
-    /// Parameters of `packed`: tiles of several whole axes, and parts of up to two more.
+    /// Where the tiles of `packed` or `packed_quads` lie: several whole axes, and parts of up to two
+    /// more.
     ///
     /// The digits of `b` are the parts of the two chunked axes and the index of the batch that
-    /// block `b` moves: the second chunk the least, then the first, then the batch. A block has
-    /// enough threads for `across * down` of either side.
-    pub struct PackedParams {
+    /// block `b` moves: the second chunk the least, then the first, then the batch.
+    pub struct PackedTiles {
         /// Device address of the first source element.
         pub src: u64,
         /// Device address of the first destination element.
@@ -91,6 +91,16 @@ params! {
         pub below: u64,
         /// Elements that it reaches above it.
         pub above: u64,
+        /// Axes of the batch.
+        pub rank: u64,
+        /// The batch, the first axis numbered fastest.
+        pub axes: [Axis; MAX_AXES],
+    }
+
+    /// Parameters of `packed`. A block has enough threads for `across * down` of either side.
+    pub struct PackedParams {
+        /// Where the tiles lie.
+        pub tiles: PackedTiles,
         /// Where the tile starts in dynamic shared memory.
         pub tile: u64,
         /// Bits of a destination word's number by which its elements are rotated, in the table and
@@ -100,9 +110,5 @@ params! {
         pub src_side: PackedSide,
         /// How the destination numbers the tile.
         pub dst_side: PackedSide,
-        /// Axes of the batch.
-        pub rank: u64,
-        /// The batch, the first axis numbered fastest.
-        pub axes: [Axis; MAX_AXES],
     }
 }

@@ -1,13 +1,16 @@
 //! Tiles of several axes that move by vectors.
 
-use crate::abi::{Axis, Digit, Divisor, MAX_AXES, PACKED_AXES, params};
+use crate::abi::{Digit, Divisor, PACKED_AXES, PackedTiles, params};
 
 /// Vectors that a thread of `packed_quads` has in flight.
 pub const PACKED_LOADS: u32 = 4;
+/// Elements that a thread of `packed_stepped` has in flight.
+pub const STEPPED_LOADS: u32 = 8;
 
 params! {
     /// How one side of `packed_quads` numbers the vectors of a tile: `runs` runs of contiguous
-    /// elements, each with the same number of vectors.
+    /// elements, each with the same number of vectors. For the source of `packed_stepped`, elements
+    /// take the place of vectors.
     pub struct QuadSide {
         /// Most vectors of a run, including partial ones.
         pub quads: Divisor,
@@ -31,31 +34,14 @@ params! {
         pub outer: [Digit; PACKED_AXES],
     }
 
-    /// Parameters of `packed_quads`: tiles of several whole axes, and parts of up to two more.
-    ///
-    /// The digits of `b` are the parts of the two chunked axes and the index of the batch that
-    /// block `b` moves: the second chunk the least, then the first, then the batch. Dynamic shared
-    /// memory holds a table of rows, those of runs, and the tile. A row is the elements of a run of
-    /// the destination along its nearest axis.
+    /// Parameters of `packed_quads` and `packed_stepped`. Dynamic shared memory holds a table of rows, those of runs, and
+    /// the tile. A row is the elements of a run of the destination along its nearest axis.
     pub struct PackedQuadsParams {
-        /// Device address of the first source element.
-        pub src: u64,
-        /// Device address of the first destination element.
-        pub dst: u64,
-        /// As in `VectorTileParams`.
-        pub src_start: u64,
-        /// As in `VectorTileParams`.
-        pub src_end: u64,
-        /// The chunks of the two axes; strides from one chunk to the next.
-        pub chunks: [Axis; 2],
-        /// Indices of a chunk; the last of an axis may have fewer.
-        pub chunk: [u64; 2],
-        /// Extents of the chunked axes.
-        pub extents: [u64; 2],
-        /// Elements of the source that a whole tile reaches below its first.
-        pub below: u64,
-        /// Elements that it reaches above it.
-        pub above: u64,
+        /// Where the tiles lie.
+        pub tiles: PackedTiles,
+        /// From one element of a run of the source to the next, in elements: 1 but for
+        /// `packed_stepped`; signed.
+        pub gap: i64,
         /// Where the tile starts in dynamic shared memory, after the tables.
         pub tile: u64,
         /// Base-2 logarithm of the lanes that start to gather at the same word of their vectors.
@@ -75,9 +61,5 @@ params! {
         pub src_side: QuadSide,
         /// How the destination numbers the tile.
         pub dst_side: QuadSide,
-        /// Axes of the batch.
-        pub rank: u64,
-        /// The batch, the first axis numbered fastest.
-        pub axes: [Axis; MAX_AXES],
     }
 }

@@ -30,12 +30,13 @@ pub(super) trait Strategy: Sync {
 /// Special shapes come first: copies of bytes, long runs, small arrays, structs, and stacks of
 /// small matrices. Tiles follow, those of several axes where one axis per side is too short.
 /// `elements` takes everything.
-pub(super) static STRATEGIES: [&dyn Strategy; 11] = [
+pub(super) static STRATEGIES: [&dyn Strategy; 12] = [
     &strategies::copy::Copy,
     &strategies::rows::Rows,
     &strategies::patch::Patch,
     &strategies::small_matrix::SmallMatrix,
     &strategies::packed::PackedQuads,
+    &strategies::packed::PackedStepped,
     &strategies::fields::Fields,
     &strategies::stacked::Stacked,
     &strategies::packed::Packed,
@@ -128,26 +129,27 @@ macro_rules! placed {
 
 placed!(CopyParams, RowsParams, PatchParams, TransposeParams, FieldsParams, StackedTileParams, ElementsParams);
 
-/// Implements [`Placed`] for parameters that also hold the addresses of a source without gaps, or 0
-/// for one with gaps.
+/// Implements [`Placed`] for parameters that also hold, in a field of theirs if one is named, the
+/// addresses of a source without gaps, or 0 for one with gaps.
 macro_rules! placed_with_span {
-    ($($params:ty),*) => {$(
+    ($($params:ident $(. $field:ident)?),*) => {$(
         impl Placed for $params {
             type Operands = [u64; 2];
 
             // In place, because the parameters are large.
             #[inline]
             fn at(mut self, [src, dst]: [u64; 2]) -> Self {
-                if self.src_end != 0 {
-                    self.src_start = src.wrapping_add(self.src_start);
-                    self.src_end = src.wrapping_add(self.src_end);
+                let held = &mut self$(.$field)?;
+                if held.src_end != 0 {
+                    held.src_start = src.wrapping_add(held.src_start);
+                    held.src_end = src.wrapping_add(held.src_end);
                 }
-                self.src = src.wrapping_add(self.src);
-                self.dst = dst.wrapping_add(self.dst);
+                held.src = src.wrapping_add(held.src);
+                held.dst = dst.wrapping_add(held.dst);
                 self
             }
         }
     )*};
 }
 
-placed_with_span!(VectorTileParams, PackedParams, PackedQuadsParams);
+placed_with_span!(VectorTileParams, PackedParams.tiles, PackedQuadsParams.tiles);

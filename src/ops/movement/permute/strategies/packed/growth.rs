@@ -45,6 +45,9 @@ pub(super) struct Packing {
     pub(super) width: usize,
     /// Bytes of a word.
     pub(super) word: usize,
+    /// From one element of a run of the source to the next, in elements; negative if it runs
+    /// backwards.
+    pub(super) gap: isize,
     /// Most elements of a run, or of the part of an axis that starts one. Longer runs are split.
     pub(super) longest: usize,
     pub(super) rank: usize,
@@ -60,15 +63,34 @@ pub(super) struct Packing {
 impl Packing {
     /// Takes the axes in the directions in which the runs of both sides go forwards.
     pub(super) fn new(canonical: &Canonical) -> Result<Self, Decline> {
+        let mut packing = Self::with_gap(canonical, 1);
+        packing.turn();
+        packing.checked()
+    }
+
+    /// Takes the axes as they are: the runs of the source have an element in every `gap`.
+    pub(super) fn of_stepped(canonical: &Canonical, gap: isize) -> Result<Self, Decline> {
+        Self::with_gap(canonical, gap).checked()
+    }
+
+    fn with_gap(canonical: &Canonical, gap: isize) -> Self {
         let rank = canonical.axes().len();
         let mut axes = [Walk { extent: 1, src: 0, dst: 0 }; MAX_RANK];
         axes[..rank].copy_from_slice(canonical.axes());
         let near = |stride: isize, extent: usize| stride.unsigned_abs().saturating_mul(extent) < i32::MAX as usize;
-        let mut dst = Order::new(&axes[..rank], |axis| axis.dst, |axis| near(axis.src, axis.extent));
-        let mut src = Order::new(&axes[..rank], |axis| axis.src, |axis| near(axis.dst, axis.extent));
-        // An axis that runs backwards in the source is turned round, so it is in the run of one
-        // side: the other run ends before it. The destination's does if it is long enough then.
-        let run = |inner: &[usize]| inner.iter().map(|&axis| axes[axis].extent).product::<usize>() * canonical.width;
+        let dst = Order::new(&axes[..rank], 1, |axis| axis.dst, |axis| near(axis.src, axis.extent));
+        let src = Order::new(&axes[..rank], gap, |axis| axis.src, |axis| near(axis.dst, axis.extent));
+        let &Canonical { width, src_start, dst_start, .. } = canonical;
+        let (word, longest, taken) = (width.max(WORD), LONGEST, [1; MAX_RANK]);
+        Self { width, word, gap, longest, rank, axes, src_start, dst_start, taken, src, dst }
+    }
+
+    /// Turns the axes of the source's run round that run backwards.
+    fn turn(&mut self) {
+        let Self { width, axes, src, dst, src_start, dst_start, .. } = self;
+        // Such an axis is in the run of one side: the other run ends before it. The destination's
+        // does if it is long enough then.
+        let run = |inner: &[usize]| inner.iter().map(|&axis| axes[axis].extent).product::<usize>() * *width;
         for place in 0..src.contiguous {
             let axis = src.axes[place];
             let of_dst = dst.axes[..dst.contiguous].iter().position(|&other| other == axis);
@@ -83,21 +105,23 @@ impl Packing {
                 }
             }
         }
-        let apart = "a side has no run of near elements";
-        at_least(src.contiguous, 1, "axes of the source's run", apart)?;
-        at_least(dst.contiguous, 1, "axes of the destination's run", apart)?;
-        let (mut src_start, mut dst_start) = (canonical.src_start, canonical.dst_start);
         for &place in &src.axes[..src.contiguous] {
             let axis = &mut axes[place];
             if axis.src < 0 {
                 let last = (axis.extent - 1) as isize;
-                src_start = src_start.wrapping_add_signed(last * axis.src);
-                dst_start = dst_start.wrapping_add_signed(last * axis.dst);
+                *src_start = src_start.wrapping_add_signed(last * axis.src);
+                *dst_start = dst_start.wrapping_add_signed(last * axis.dst);
                 *axis = Walk { extent: axis.extent, src: -axis.src, dst: -axis.dst };
             }
         }
-        let (width, taken) = (canonical.width, [1; MAX_RANK]);
-        Ok(Self { width, word: width.max(WORD), longest: LONGEST, rank, axes, src_start, dst_start, taken, src, dst })
+    }
+
+    /// Declines if a side has no run.
+    fn checked(self) -> Result<Self, Decline> {
+        let apart = "a side has no run of near elements";
+        at_least(self.src.contiguous, 1, "axes of the source's run", apart)?;
+        at_least(self.dst.contiguous, 1, "axes of the destination's run", apart)?;
+        Ok(self)
     }
 
     /// Grows a tile and returns it with its threads. Of tiles with runs about as long on both
@@ -135,7 +159,8 @@ impl Packing {
         let split = |order: &Order, grain: usize| {
             if grain < SECTOR { PARTS * SECTOR / (self.run(order) * self.width) } else { 0 }
         };
-        let sides = [self.lay(&self.src, src >= self.word), self.lay(&self.dst, dst >= self.word)];
+        let sides =
+            [self.lay(&self.src, self.word, src >= self.word), self.lay(&self.dst, self.word, dst >= self.word)];
         let words = self.run(&self.src) * self.runs(&self.src) * self.width / self.word;
         let (steps, threads) = threads(sides, constants);
         let steps = PARTS * steps / (2 * words).max(1);
@@ -184,6 +209,16 @@ impl Packing {
         let alike = |&rank: &usize| src[..rank].iter().all(|axis| dst[..rank].contains(axis));
         let rank = (1..=src.len().min(dst.len())).find(alike);
         rank.map_or(usize::MAX / self.width, |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
+    }
+
+    /// Declines elements that keep their order, in runs of a source with gaps that are so short that
+    /// `elements` was faster.
+    pub(super) fn goes_on(&self, shortest: &[usize; 5]) -> Result<(), Decline> {
+        let inner = &self.src.axes[..self.src.contiguous];
+        let run = inner.iter().map(|&axis| self.axes[axis].extent).product::<usize>() * self.width;
+        let run = if inner.len() == self.rank { usize::MAX } else { run };
+        let why = "elements that keep their order move one by one at a copy's speed";
+        at_least(run, shortest[self.width.trailing_zeros() as usize], "bytes of a run of a source with gaps", why)
     }
 
     /// Returns the elements of a side's run, and the axis that would extend it.
@@ -257,17 +292,19 @@ impl Packing {
 }
 
 impl Order {
-    /// Sorts the axes by stride. The runs go along axes that are `near` on the other side.
-    fn new(axes: &[Walk], stride: fn(&Walk) -> isize, near: impl Fn(&Walk) -> bool) -> Self {
+    /// Sorts the axes by stride. The runs have an element in every `gap`, and go along axes that are
+    /// `near` on the other side. Where gaps are between, all axes of a run have one direction.
+    fn new(axes: &[Walk], gap: isize, stride: fn(&Walk) -> isize, near: impl Fn(&Walk) -> bool) -> Self {
         let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
         for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
             *to = place;
         }
         // Broadcast axes come last.
         order.axes[..axes.len()].sort_unstable_by_key(|&axis| stride(&axes[axis]).unsigned_abs().wrapping_sub(1));
-        let mut run = 1;
+        let mut run = gap.unsigned_abs();
+        let turns = |stride: isize| gap != 1 && stride.signum() != gap.signum();
         for &axis in &order.axes[..axes.len()] {
-            if stride(&axes[axis]).unsigned_abs() != run || !near(&axes[axis]) {
+            if stride(&axes[axis]).unsigned_abs() != run || turns(stride(&axes[axis])) || !near(&axes[axis]) {
                 break;
             }
             run *= axes[axis].extent;

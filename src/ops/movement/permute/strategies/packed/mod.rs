@@ -13,6 +13,7 @@ mod growth;
 mod quads;
 mod room;
 mod side;
+mod stepped;
 
 use std::fmt;
 
@@ -22,12 +23,13 @@ use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
-use crate::ops::numbering::{axes, divisor, grid};
+use crate::ops::numbering::grid;
 use crate::ops::plan::Step;
 use crate::ops::tuning::Permutes;
 use crate::ops::units::{VECTOR, WORD};
 use growth::Packing;
 pub(in crate::ops::movement::permute) use quads::PackedQuads;
+pub(in crate::ops::movement::permute) use stepped::PackedStepped;
 
 /// Takes work with runs on both sides that is faster so than by tiles of one axis per side or
 /// element by element.
@@ -78,6 +80,7 @@ fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
         Err(_) => {
             at_least(bytes, packed.smallest, "bytes of a side", "a tile would be most of the array")?;
             if packing.src.axes[0] == packing.dst.axes[0] {
+                packing.goes_on(&task.permutes().quads.shortest_with_gaps)?;
                 return long(packed.short_run);
             }
             if width < WORD {
@@ -164,30 +167,9 @@ fn step(packing: &Packing, threads: usize, task: &Task<'_>) -> Result<Step<Packe
         "bytes of shared memory",
         "a block has less than the tile and its tables need",
     )?;
-    let divisor = divisor(*index);
-    let parts = chunks.map(|axis| packing.parts(axis));
-    let batch = || (0..packing.rank).filter(|&axis| packing.taken[axis] == 1).map(|axis| &packing.axes[axis]);
-    let [first, second, ..] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
-    let span = canonical.src_span();
-    let params = PackedParams {
-        src: (packing.src_start * width) as u64,
-        dst: (packing.dst_start * width) as u64,
-        src_start: (span.start * width) as u64,
-        src_end: (span.end * width) as u64,
-        chunks: [first, second],
-        chunk: parts.map(|(_, taken, _)| taken as u64),
-        extents: parts.map(|(.., extent)| extent as u64),
-        below: packing.reach(|stride| stride < 0) as u64,
-        above: packing.reach(|stride| stride > 0) as u64,
-        tile,
-        turn: turn as u64,
-        src_side,
-        dst_side,
-        rank: batch().count() as u64,
-        axes: axes(batch(), divisor),
-    };
-    let blocks = parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
-    let shape = LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
+    let (tiles, blocks) = packing.tiles(canonical, chunks, *index);
+    let params = PackedParams { tiles, tile, turn: turn as u64, src_side, dst_side };
+    let shape = LaunchShape { grid: grid(blocks), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
     let entry = task.kernel(PACKED, width, *index)?;
     Ok(Step { entry, shape, params })
 }

@@ -12,14 +12,14 @@ use std::fmt;
 
 use super::growth::{Order, Packing};
 use super::room::Room;
-use crate::abi::{Divisor, PACKED_LOADS, PACKED_QUADS, PackedQuadsParams, QuadSide};
+use super::side::{Lay, Runs};
+use crate::abi::{Divisor, PACKED_LOADS, PACKED_QUADS, PACKED_STEPPED, PackedQuadsParams, QuadSide, STEPPED_LOADS};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
-use crate::layout::MAX_RANK;
 use crate::ops::canonical::Axis as Walk;
 use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened};
-use crate::ops::numbering::{axes, divisor, grid};
+use crate::ops::numbering::grid;
 use crate::ops::plan::Step;
 use crate::ops::tuning;
 use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
@@ -41,9 +41,7 @@ impl Strategy for PackedQuads {
         at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
         let mut packing = Packing::new(canonical)?;
         (packing.word, packing.longest) = (VECTOR, LONGEST);
-        let kept = packing.kept().saturating_mul(packing.width);
-        let is_kept = kept <= constants.kept && packing.src.axes[0] != packing.dst.axes[0];
-        packing.grow_quads(if is_kept { kept } else { usize::MAX }, constants);
+        let is_kept = packing.grow_quads(constants);
         let aligned = packing.grains([task.src_align, task.dst_align]).map(|grain| grain >= VECTOR);
         if is_kept {
             is_worth_gathering(&packing)?;
@@ -82,6 +80,7 @@ fn is_better(packing: &Packing, task: &Task<'_>, aligned: [bool; 2]) -> Result<(
         at_least(split, 1, "sides whose runs start between vectors", "other kernels move whole vectors")?;
     }
     if is_together {
+        packing.goes_on(&constants.shortest_with_gaps)?;
         let bytes = packing.axes[nearest].extent * packing.width;
         return at_most(bytes, constants.longest_together, "bytes that stay together", LONG);
     }
@@ -107,8 +106,12 @@ fn is_better(packing: &Packing, task: &Task<'_>, aligned: [bool; 2]) -> Result<(
 const LONG: &str = "elements that stay together make runs that are long enough";
 
 impl Packing {
-    /// Grows a tile: whole matrices of `kept` bytes, or parts of axes with the shortest axes whole.
-    fn grow_quads(&mut self, kept: usize, constants: &tuning::Quads) {
+    /// Grows a tile: a few whole matrices that are contiguous on both sides, or parts of axes with
+    /// the shortest axes whole. Returns whether it has whole matrices.
+    pub(super) fn grow_quads(&mut self, constants: &tuning::Quads) -> bool {
+        let kept = self.kept().saturating_mul(self.width);
+        let is_kept = kept <= constants.kept && self.src.axes[0] != self.dst.axes[0];
+        let kept = if is_kept { kept } else { usize::MAX };
         let most = match constants.tile_of_kept / kept {
             0 if kept == usize::MAX => constants.tile,
             0 => kept,
@@ -125,21 +128,22 @@ impl Packing {
         self.grow(most, [1, 1]);
         self.src.inner = self.inner(&self.src);
         self.dst.inner = self.inner(&self.dst);
+        is_kept
     }
 }
 
 /// How the lanes of a warp gather the destination's vectors from shared memory.
-struct Lanes {
+pub(super) struct Lanes {
     /// Base-2 logarithm of the lanes that start with the same word.
     turn: u32,
     /// The most lanes that share a bank.
-    ways: usize,
+    pub(super) ways: usize,
 }
 
 impl Lanes {
     /// Takes the order in which fewer lanes share a bank: all start with the first words of their
     /// vectors, or the lanes after those that spread over the banks start a word later.
-    fn of(packing: &Packing, room: &Room) -> Self {
+    pub(super) fn of(packing: &Packing, room: &Room) -> Self {
         let apart = VECTOR / packing.width * room.strides[packing.dst.axes[0]];
         let spread = (BANKS >> apart.trailing_zeros().min(BANKS.trailing_zeros())).trailing_zeros();
         let straight = WARP.trailing_zeros();
@@ -181,7 +185,8 @@ impl Packing {
     }
 }
 
-fn step(
+/// Returns the launch of a grown tile, by `packed_stepped` if the source's elements lie apart.
+pub(super) fn step(
     packing: &Packing,
     room: &Room,
     aligned: [bool; 2],
@@ -191,8 +196,10 @@ fn step(
     let Widened { canonical, index, .. } = task.widened();
     let width = canonical.width;
     let chunks = packing.chunks();
-    let mut src_side = side(packing, &packing.src, room, chunks, aligned[0], |axis| axis.src)?;
-    let mut dst_side = side(packing, &packing.dst, room, chunks, aligned[1], |axis| axis.dst)?;
+    let (family, loads, at_once) =
+        if packing.gap != 1 { (PACKED_STEPPED, width, STEPPED_LOADS) } else { (PACKED_QUADS, VECTOR, PACKED_LOADS) };
+    let mut src_side = side(packing, &packing.src, room, chunks, (loads, aligned[0]), |axis| axis.src)?;
+    let mut dst_side = side(packing, &packing.dst, room, chunks, (VECTOR, aligned[1]), |axis| axis.dst)?;
     let (nearest, others) = packing.dst.axes[..packing.dst.inner].split_at(1);
     let (rows_rank, rows) = packing.digits(others.iter().copied(), room, |_| 0)?;
     let row = packing.taken[nearest[0]];
@@ -207,21 +214,10 @@ fn step(
     let tile = tables.next_multiple_of(VECTOR);
     let shared = tile + room.bytes + 2 * VECTOR;
     at_most(shared, MAX_SHARED_BYTES as usize, "bytes of shared memory", "a block has less than the tile needs")?;
-    let divisor = divisor(*index);
-    let parts = chunks.map(|axis| packing.parts(axis));
-    let batch = || (0..packing.rank).filter(|&axis| packing.taken[axis] == 1).map(|axis| &packing.axes[axis]);
-    let [first, second, ..] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
-    let span = canonical.src_span();
+    let (tiles, blocks) = packing.tiles(canonical, chunks, *index);
     let params = PackedQuadsParams {
-        src: (packing.src_start * width) as u64,
-        dst: (packing.dst_start * width) as u64,
-        src_start: (span.start * width) as u64,
-        src_end: (span.end * width) as u64,
-        chunks: [first, second],
-        chunk: parts.map(|(_, taken, _)| taken as u64),
-        extents: parts.map(|(.., extent)| extent as u64),
-        below: packing.reach(|stride| stride < 0) as u64,
-        above: packing.reach(|stride| stride > 0) as u64,
+        tiles,
+        gap: packing.gap as i64,
         tile: tile as u64,
         turn: u64::from(lanes.turn),
         row: Divisor::narrow(row as u64),
@@ -231,14 +227,12 @@ fn step(
         rows,
         src_side,
         dst_side,
-        rank: batch().count() as u64,
-        axes: axes(batch(), divisor),
     };
-    let blocks = parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
-    let quads = [&src_side, &dst_side].map(|side| (side.runs * side.quads.value) as usize);
-    let threads = threads(quads[0].max(quads[1]), task.permutes().quads.threads);
-    let shape = LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
-    let entry = task.kernel(PACKED_QUADS, width, *index)?;
+    let [loaded, stored] = [&src_side, &dst_side].map(|side| (side.runs * side.quads.value) as usize);
+    let rounds = loaded.div_ceil(at_once as usize).max(stored.div_ceil(PACKED_LOADS as usize));
+    let threads = threads(rounds, task.permutes().quads.threads);
+    let shape = LaunchShape { grid: grid(blocks), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
+    let entry = task.kernel(family, width, *index)?;
     Ok(Step { entry, shape, params })
 }
 
@@ -247,32 +241,29 @@ fn side(
     order: &Order,
     room: &Room,
     chunks: [usize; 2],
-    aligned: bool,
+    (word, aligned): (usize, bool),
     stride: fn(&Walk) -> isize,
 ) -> Result<QuadSide, Decline> {
-    let len = packing.run(order);
-    let lanes = VECTOR / packing.width;
-    let quads = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
+    let Lay { words, runs } = packing.lay(order, word, aligned);
+    let Runs { len, unit, chunk, chunked } = packing.split(order, chunks);
     let (outer_rank, outer) = packing.outer_digits(order, room, stride)?;
-    let last = order.axes[order.inner - 1];
     Ok(QuadSide {
-        quads: Divisor::narrow(quads as u64),
-        len: len as u64,
-        unit: (len / packing.taken[last]) as u64,
-        chunk: chunks.iter().position(|&axis| axis == last).unwrap_or(2) as u64,
-        runs: packing.runs(order) as u64,
+        quads: Divisor::narrow(words as u64),
+        len,
+        unit,
+        chunk,
+        runs: runs as u64,
         table: 0,
-        chunked: chunks.map(|chunk| packing.outer(order).position(|axis| axis == chunk).unwrap_or(MAX_RANK) as u64),
+        chunked,
         outer_rank,
         outer,
     })
 }
 
-/// Returns the threads that load this number of vectors in the fewest rounds, all about full.
-fn threads(vectors: usize, most: usize) -> usize {
-    let at_once = PACKED_LOADS as usize;
-    let rounds = vectors.div_ceil(at_once * most);
-    vectors.div_ceil(at_once * rounds).next_multiple_of(WARP)
+/// Returns the threads that do this number of loads, each of several at once, in the fewest rounds,
+/// all about full.
+fn threads(loads: usize, most: usize) -> usize {
+    loads.div_ceil(loads.div_ceil(most)).next_multiple_of(WARP)
 }
 
 impl fmt::Display for Step<PackedQuadsParams> {

@@ -2,18 +2,27 @@
 
 use super::growth::{Order, Packing};
 use super::room::Room;
-use crate::abi::{Digit, Divisor, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedSide};
+use crate::abi::{Digit, Divisor, Index, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedSide, PackedTiles};
 use crate::layout::MAX_RANK;
-use crate::ops::canonical::Axis as Walk;
+use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::permute::strategy::{Decline, at_most};
+use crate::ops::numbering::{axes, divisor};
 use crate::ops::tuning;
 
 /// How the threads of a block share the runs of a side.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lay {
     /// Most words of a run.
-    words: usize,
-    runs: usize,
+    pub(super) words: usize,
+    pub(super) runs: usize,
+}
+
+/// How the chunked axes cut the runs of a side; see [`PackedSide`].
+pub(super) struct Runs {
+    pub(super) len: u64,
+    pub(super) unit: u64,
+    pub(super) chunk: u64,
+    pub(super) chunked: [u64; 2],
 }
 
 impl Lay {
@@ -44,9 +53,9 @@ pub(super) fn threads([src, dst]: [Lay; 2], constants: &tuning::Packed) -> (usiz
 }
 
 impl Packing {
-    /// Returns how threads share a side.
-    pub(super) fn lay(&self, order: &Order, aligned: bool) -> Lay {
-        let (lanes, len) = (self.word / self.width, self.run(order));
+    /// Returns how threads share a side that moves in words of this number of bytes.
+    pub(super) fn lay(&self, order: &Order, word: usize, aligned: bool) -> Lay {
+        let (lanes, len) = (word / self.width, self.run(order));
         let words = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
         Lay { words, runs: self.runs(order) }
     }
@@ -61,24 +70,22 @@ impl Packing {
         threads: usize,
         stride: fn(&Walk) -> isize,
     ) -> Result<PackedSide, Decline> {
-        let len = self.run(order);
-        let lay = self.lay(order, aligned);
+        let lay = self.lay(order, self.word, aligned);
         let (across, Lay { words, runs }) = (lay.across(threads), lay);
         let down = threads / across;
         let (inner_rank, inner) = self.digits(order.axes[..order.inner].iter().copied(), room, stride)?;
         let (outer_rank, outer) = self.outer_digits(order, room, stride)?;
-        let last = order.axes[order.inner - 1];
-        let chunk = chunks.iter().position(|&axis| axis == last).unwrap_or(2);
+        let Runs { len, unit, chunk, chunked } = self.split(order, chunks);
         Ok(PackedSide {
             words: words as u64,
             across: Divisor::narrow(across as u64),
             down: down as u64,
-            len: len as u64,
-            unit: (len / self.taken[last]) as u64,
-            chunk: chunk as u64,
+            len,
+            unit,
+            chunk,
             runs: runs as u64,
             entries: runs.next_multiple_of(PACKED_STEPS as usize * down) as u64,
-            chunked: chunks.map(|chunk| self.outer(order).position(|axis| axis == chunk).unwrap_or(MAX_RANK) as u64),
+            chunked,
             run_table: 0,
             table: 0,
             aligned: u64::from(aligned),
@@ -87,6 +94,17 @@ impl Packing {
             outer_rank,
             outer,
         })
+    }
+
+    /// Returns how the chunked axes cut the runs of a side.
+    pub(super) fn split(&self, order: &Order, chunks: [usize; 2]) -> Runs {
+        let (len, last) = (self.run(order), order.axes[order.inner - 1]);
+        Runs {
+            len: len as u64,
+            unit: (len / self.taken[last]) as u64,
+            chunk: chunks.iter().position(|&axis| axis == last).unwrap_or(2) as u64,
+            chunked: chunks.map(|chunk| self.outer(order).position(|axis| axis == chunk).unwrap_or(MAX_RANK) as u64),
+        }
     }
 
     /// Returns the axes that number the runs of a side, which must not lie too far apart.
@@ -124,6 +142,30 @@ impl Packing {
             rank += 1;
         }
         Ok((rank as u64, digits))
+    }
+
+    /// Returns where the tiles lie whose parts of axes are `chunks`, and the number of blocks.
+    pub(super) fn tiles(&self, canonical: &Canonical, chunks: [usize; 2], index: Index) -> (PackedTiles, u64) {
+        let (width, divisor) = (self.width, divisor(index));
+        let parts = chunks.map(|axis| self.parts(axis));
+        let batch = || (0..self.rank).filter(|&axis| self.taken[axis] == 1).map(|axis| &self.axes[axis]);
+        let [first, second, ..] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
+        let span = canonical.src_span();
+        let tiles = PackedTiles {
+            src: (self.src_start * width) as u64,
+            dst: (self.dst_start * width) as u64,
+            src_start: (span.start * width) as u64,
+            src_end: (span.end * width) as u64,
+            chunks: [first, second],
+            chunk: parts.map(|(_, taken, _)| taken as u64),
+            extents: parts.map(|(.., extent)| extent as u64),
+            below: self.reach(|stride| stride < 0) as u64,
+            above: self.reach(|stride| stride > 0) as u64,
+            rank: batch().count() as u64,
+            axes: axes(batch(), divisor),
+        };
+        let walks = parts.iter().map(|(walk, ..)| walk).chain(batch());
+        (tiles, walks.map(|walk| walk.extent as u64).product())
     }
 
     /// Returns the axis of the parts of `axis`, the length of a part, and the whole length.

@@ -58,7 +58,8 @@ fn runs_of_both_sides_grow_over_short_axes() {
 
 #[test]
 fn small_matrices_go_side_by_side() {
-    let PackedParams { src_side, dst_side, chunk, .. } = params(&[40_000, 32, 31], &[0, 2, 1], 2);
+    let PackedParams { src_side, dst_side, tiles: PackedTiles { chunk, .. }, .. } =
+        params(&[40_000, 32, 31], &[0, 2, 1], 2);
     assert_eq!((src_side.len, src_side.runs), (992, 6));
     assert_eq!((dst_side.len, dst_side.runs), (992, 6));
     assert_eq!(chunk, [6, 1]);

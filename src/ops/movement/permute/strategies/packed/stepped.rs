@@ -1,0 +1,66 @@
+//! Moves tiles of several axes from a source whose nearest elements lie apart, such as every second
+//! column: loaded element by element, stored by vectors.
+//!
+//! The elements between belong to others, so no vector of the source may be read. `elements` would
+//! fetch a sector for each element where the destination has another order, and store bytes one by
+//! one.
+
+use super::growth::Packing;
+use super::quads::{Lanes, step};
+use crate::abi::PackedQuadsParams;
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
+use crate::ops::movement::permute::task::{Task, Widened};
+use crate::ops::plan::Step;
+use crate::ops::tuning;
+use crate::ops::units::{SECTOR, VECTOR, WORD};
+
+/// Takes large arrays of which a sector of the source has several elements, not all of a vector.
+pub(in crate::ops::movement::permute) struct PackedStepped;
+
+impl Strategy for PackedStepped {
+    fn name(&self) -> &'static str {
+        "packed_stepped"
+    }
+
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
+        let Widened { canonical, .. } = task.widened();
+        let strides = canonical.axes().iter().map(|axis| axis.src).filter(|&stride| stride != 0);
+        let gap = strides.min_by_key(|stride| stride.unsigned_abs()).unwrap_or(1);
+        at_least(
+            gap.unsigned_abs(),
+            2,
+            "elements from one of the source to the next",
+            "the source has runs that move by vectors",
+        )?;
+        let apart = gap.unsigned_abs().saturating_mul(canonical.width);
+        at_most(apart, SECTOR - 1, "bytes from one element of the source to the next", "no sector has two elements")?;
+        let constants = &task.permutes().quads;
+        at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
+        let packing = Packing::of_stepped(canonical, gap)?;
+        let together = if packing.src.axes[0] == packing.dst.axes[0] { canonical.width } else { 0 };
+        at_most(
+            together,
+            WORD - 1,
+            "bytes of elements that keep their order",
+            "they move one by one at a copy's speed",
+        )?;
+        // The tables of short runs may need as much shared memory as the tile.
+        let half = tuning::Quads { tile: constants.tile / 2, ..*constants };
+        let step = tiles(&packing, constants, task).or_else(|_| tiles(&packing, &half, task))?;
+        *launch = Some(Launch::PackedQuads(step));
+        Ok(
+            "the source's elements lie apart, and the others between may not be read: tiles of several axes, loaded element by \
+            element and stored by vectors",
+        )
+    }
+}
+
+/// Returns the launch with tiles that these constants cut.
+fn tiles(packing: &Packing, constants: &tuning::Quads, task: &Task<'_>) -> Result<Step<PackedQuadsParams>, Decline> {
+    let mut packing = Packing { word: packing.width, longest: usize::MAX, ..packing.clone() };
+    packing.grow_quads(constants);
+    let aligned = [true, packing.grains([task.src_align, task.dst_align])[1] >= VECTOR];
+    let room = packing.room(aligned[0], None, 0);
+    let lanes = Lanes::of(&packing, &room);
+    step(&packing, &room, aligned, &lanes, task)
+}
