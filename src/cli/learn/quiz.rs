@@ -199,7 +199,7 @@ impl Quiz {
         let table: Table = match toml::from_str(text) {
             Ok(table) => table,
             Err(error) => {
-                let place = error.span().map_or(String::new(), |span| format!("line {}: ", line(span.start)));
+                let place = error.span().map_or(String::new(), |span| place(text, line(span.start)));
                 refuse!(InvalidArgument, "{place}{}", plain(error.message()))
             }
         };
@@ -488,6 +488,18 @@ fn number(text: &str) -> Option<f64> {
 /// Text of a file, without characters that do something to a terminal.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect()
+}
+
+/// The line of an error, with the question that it is in, and how to type its answer where that is
+/// the line's.
+fn place(text: &str, line: usize) -> String {
+    let lines = || text.lines().take(line).map(str::trim);
+    let place = match lines().filter(|line| *line == "[[questions]]").count() {
+        0 => format!("line {line}: "),
+        number => format!("question {number}, line {line}: "),
+    };
+    let is_answer = lines().last().is_some_and(|line| line.starts_with("answer"));
+    if is_answer { place + "type the answer between the quotes of `answer = \"?\"`; " } else { place }
 }
 
 /// The bytes of a matrix.
