@@ -167,6 +167,10 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
     for name in lesson.checks() {
         let path = path.join(name);
         let text = folder::read(&path, MAX_CHECK_BYTES, "a check's file")?;
+        if let Some(word) = predictions::word(lesson.text(name), &text) {
+            let path = path.display();
+            refuse!(InvalidArgument, "`{word}` in {path} is not a number; type a number in place of each `?`");
+        }
         if let Some(key) = predictions::other_key(lesson.text(name), &text) {
             let (path, number) = (path.display(), lesson.number);
             refuse!(

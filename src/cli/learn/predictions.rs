@@ -28,12 +28,33 @@ fn is_same(given: &toml::Value, typed: &toml::Value) -> bool {
     }
 }
 
+/// The first word that a learner typed in place of a `?` and that is no number.
+pub(super) fn word(given: &str, typed: &str) -> Option<String> {
+    let mut typed = texts(typed).into_iter();
+    texts(given).into_iter().find_map(|given| {
+        let (given, typed) = (bare(&given), bare(&typed.next()?));
+        let word = in_place(&given, &typed)?;
+        let is_word = !word.is_empty() && word.chars().all(char::is_alphanumeric) && word.parse::<f64>().is_err();
+        is_word.then(|| word.to_owned())
+    })
+}
+
+/// The expectations of a check's file.
+fn texts(check: &str) -> Vec<String> {
+    let table = check.parse::<toml::Table>().unwrap_or_default();
+    let expect = table.get("expect").and_then(|expect| expect.as_array());
+    expect.into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+/// What stands in a text in place of the `?` of another one.
+fn in_place<'a>(given: &str, typed: &'a str) -> Option<&'a str> {
+    let (before, behind) = given.split_once('?')?;
+    typed.strip_prefix(before)?.strip_suffix(behind)
+}
+
 /// Whether a text is another one, with a number in place of its `?`.
 fn is_typed_over(given: &str, typed: &str) -> bool {
-    let number = given
-        .split_once('?')
-        .and_then(|(before, behind)| Some(typed.strip_prefix(before)?.strip_suffix(behind)?.parse::<f64>().is_ok()));
-    given == typed || number == Some(true)
+    given == typed || in_place(given, typed).is_some_and(|number| number.parse::<f64>().is_ok())
 }
 
 /// A text without its spaces, which a learner may type or leave out.
@@ -49,10 +70,7 @@ pub(super) struct Predictions {
 impl Predictions {
     /// Those of a file of `warpstride check`, as the lesson has it.
     pub(super) fn of(check: &str) -> Self {
-        let table = check.parse::<toml::Table>().unwrap_or_default();
-        let expect = table.get("expect").and_then(|expect| expect.as_array());
-        let texts = expect.into_iter().flatten().filter_map(|text| text.as_str());
-        let around = texts.filter_map(|text| {
+        let around = texts(check).into_iter().filter_map(|text| {
             let (before, behind) = text.split_once('?')?;
             Some((before.to_owned(), behind.to_owned()))
         });
