@@ -37,6 +37,12 @@ impl Folder {
         Self { path: named.map_or_else(|| found().into(), Path::to_owned) }
     }
 
+    /// Its path, unless it is the current folder.
+    pub(super) fn elsewhere(&self) -> Option<&Path> {
+        let [own, current] = [self.own(), Path::new(".")].map(|path| fs::canonicalize(path).ok());
+        (own != current).then_some(&self.path)
+    }
+
     pub(super) fn progress(&self) -> PathBuf {
         self.path.join(PROGRESS)
     }
@@ -47,6 +53,11 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             _ => ensure_folder(self.own(), true).map(|()| true),
         }
+    }
+
+    /// Whether a learner has begun there.
+    pub(super) fn is_begun(&self) -> Result<bool> {
+        Ok(self.is_there()? && is_learners(self.own()))
     }
 
     pub(super) fn lesson(&self, lesson: &Lesson) -> PathBuf {

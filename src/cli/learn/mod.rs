@@ -19,6 +19,7 @@ use warpstride::device::Backend;
 
 use super::args::{self, LearnCommand};
 use super::output::Output;
+use super::require;
 use attempt::{Attempt, Source};
 use folder::Folder;
 use lessons::Lesson;
@@ -35,6 +36,12 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
         LearnCommand::Show { number } | LearnCommand::Check { number } | LearnCommand::Hint { number } => number,
     };
     let progress = Progress::read(folder.progress())?;
+    // In a wrong folder, the first lesson would come anew, and look like the learner's own.
+    require!(
+        number.is_some() || command == LearnCommand::Next || folder.is_begun()?,
+        InvalidArgument,
+        "there are no lessons in {folder}; `warpstride learn next` begins, or name your folder by --folder"
+    );
     let lesson = match number {
         Some(number) => lessons::numbered(number)?,
         None => match progress.next() {
@@ -86,8 +93,11 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
     begin(lesson, folder, progress, output)?;
     let (path, number, page) = (folder.lesson(lesson), lesson.number, lesson.page());
     let shown = lesson.shown(&path);
+    let elsewhere = folder.elsewhere().map_or(String::new(), |folder| {
+        format!("Type the page's commands in {}, which holds your lessons.\n", folder.display())
+    });
     let text = format!(
-        "{}\n\nThe files of lesson {number} are in {}. Check them with: warpstride learn check {number}\n",
+        "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {number}\n",
         shown.trim_end(),
         path.display()
     );

@@ -96,6 +96,13 @@ fn the_next_page_comes_with_its_files() {
     assert!(run.stdout.contains("(picture: warpstride-lessons/00-index/picture.svg)\n") && !run.stdout.contains("!["));
     assert!(learner.path("00-index/picture.svg").exists() && !learner.read("00-index/README.md").contains("<!--"));
     assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check 0"));
+    let from = |folder: &str| {
+        let output = learner.command(&["learn", "show", "2"]).current_dir(learner.path(folder)).output();
+        String::from_utf8(output.expect("it starts").stdout).expect("text")
+    };
+    let place = |folder: &str| format!("\nType the page's commands in {folder}, which holds your lessons.\n");
+    assert!(run.stdout.contains(&place("warpstride-lessons")) && from("00-index").contains(&place("..")));
+    assert!(!from("").contains("Type the page's commands"), "the commands are typed where they belong");
     assert_eq!(learner.read("00-index/task.cu"), lessons::text("00-index", "task.cu"));
     assert!(!learner.path("00-index/solution.cu").exists() && !learner.path("01-requests").exists());
     assert_eq!(learner.run(&["learn", "next"]).succeeded().stderr, "", "it was there");
@@ -194,6 +201,10 @@ fn a_check_that_asks_less_than_the_lesson_is_refused() {
             "`warpstride learn check 1` brings the lesson's back",
         ]);
     }
+    check(" 32", " thirty").failed(&[
+        "`thirty` in warpstride-lessons/01-requests/check.toml is not a number",
+        "type a number in place of each `?`",
+    ]);
     check("expect = [", "expect = [\"0 == 0\", ").failed(&["`expect` of"]);
     check("checks = \"all\"", "").failed(&["`checks` of"]);
     check("grid", "limit = 7\ngrid").failed(&["`limit` of"]);
@@ -309,6 +320,24 @@ fn commands_without_a_number_take_the_first_lesson_that_is_not_solved() {
 }
 
 #[test]
+fn commands_without_a_number_begin_nothing_in_a_wrong_folder() {
+    let learner = Learner::new();
+    for words in ["show", "check", "hint"] {
+        learner.run(&["learn", words]).failed(&[
+            "there are no lessons in /",
+            "warpstride-lessons; `warpstride learn next` begins",
+            "--folder",
+        ]);
+        let empty = learner.folder.path().to_str().expect("text");
+        learner.run(&["learn", words, "--folder", empty]).failed(&["there are no lessons in "]);
+        assert_eq!(fs::read_dir(learner.folder.path()).expect("readable").count(), 0, "nothing is unpacked");
+    }
+    learner.run(&["learn", "next"]).succeeded();
+    fs::remove_file(learner.path("progress.json")).expect("removing");
+    assert!(learner.run(&["learn", "show"]).succeeded().stdout.starts_with("# 0. "), "the lessons are there");
+}
+
+#[test]
 fn a_quiz_tells_the_truth_at_the_third_try() {
     let learner = Learner::new();
     let run = learner.run(&["learn", "check", "5"]);
@@ -325,6 +354,14 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
         let run = learner.run(&["learn", "check", "5"]);
         assert_eq!(run.stdout.contains("The answer is [1, 6]. "), try_number == 3, "{}", run.stdout);
     }
+    // Without quotes a word is not TOML, and two numbers are no list.
+    for answer in ["Yes", "1, 6"] {
+        learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
+        let said = "question 1, line 6: type the answer between the quotes of `answer = ";
+        learner.run(&["learn", "check", "5"]).failed(&["05-views/quiz.toml", said]);
+    }
+    learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", "\"1, 6\"", 1));
+    assert!(learner.run(&["learn", "check", "5"]).stdout.contains("right    1. "));
     let answers = ["[1, 6]", "20", "[60, 1, 15, 3]", "18", "\"no\"", "[0, 1]"];
     let solved = answers.iter().fold(quiz.clone(), |quiz, answer| quiz.replacen("\"?\"", answer, 1));
     learner.write("05-views/quiz.toml", &solved);
@@ -338,7 +375,7 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
     assert!(run.code == Some(1) && run.stdout.contains("put it back"), "{}", run.stdout);
     learner.write("05-views/quiz.toml", "[[questions]]\n");
     let run = learner.run(&["learn", "check", "5"]);
-    run.failed(&["05-views/quiz.toml", "line 1"]);
+    run.failed(&["05-views/quiz.toml", "question 1, line 1"]);
 }
 
 /// Lines that a program prints, as they come.
