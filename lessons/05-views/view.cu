@@ -1,5 +1,6 @@
-// Reads a matrix of 4 x 8 floats through its transpose as a view: shape [8, 4], strides [1, 8].
-__global__ void read_view(float *out, const float *in) {
-    int r = threadIdx.x / 4, c = threadIdx.x % 4; // in the order of the view, row by row
-    out[threadIdx.x] = in[r * 1 + c * 8];
+// Reads row 0 of a transpose through its view: the matrix has 32 x 32 floats, and the view has
+// strides [1, 32].
+__global__ void read_row(float *out, const float *in) {
+    int c = threadIdx.x; // along the row, in the view's order
+    out[c] = in[0 * 1 + c * 32];
 }
