@@ -15,7 +15,7 @@ LABELS = 110
 # Pixels of a unit, at most.
 UNIT = 72
 ENGINES = {"copy_h2d": "upload", "launch": "compute", "copy_d2h": "download"}
-# Calls that wait for all work before they do theirs, with the words in their blocks.
+# Calls that are drawn as waiting for all work before they do theirs, with the words in their blocks.
 MEMORY = {"alloc": "alloc", "free": "free", "alloc_host": "pin", "free_host": "unpin"}
 WAITS = ["stream_synchronize", "event_synchronize"]
 
@@ -69,7 +69,7 @@ class Schedule:
     def __init__(self, options, locked):
         self.options, self.locked, self.now = options, locked, 0.0
         self.rows = {row: [] for row in ["host", *COLOURS]}
-        self.work, self.last, self.awaited, self.marks, self.waits = [], {}, {}, {}, 0
+        self.work, self.last, self.awaited, self.marks = [], {}, {}, {}
         self.reads = options.reads
 
     def host(self, length, words, kind):
@@ -101,7 +101,6 @@ class Schedule:
 
     def wait(self, goal):
         """Lets the host wait for work, which takes as long as queueing where the work has run already."""
-        self.waits += 1
         self.host(max([self.now + QUEUEING, *map(self.run, goal)]) - self.now, "waits", "waits")
 
     def read(self):
@@ -131,12 +130,11 @@ class Schedule:
             # The software GPU runs what is queued before memory is given back, and not before it is taken.
             running = [] if self.options.late and name.startswith("alloc") else range(len(self.work))
             end = max([self.now, *map(self.run, running)])
-            self.waits += 1
             if end > self.now:
                 self.host(end - self.now, "waits", "waits")
             self.host(1, MEMORY[name], "memory")
         elif name == "pool_alloc":
-            self.host(QUEUEING, "", "memory")
+            self.host(QUEUEING, "", "pool")
 
 
 def draw(records, words, subject, style):
@@ -153,8 +151,9 @@ def draw(records, words, subject, style):
     used = [row for row in ["host", *COLOURS] if any(schedule.rows[row] for schedule in schedules.values())]
     canvas = Canvas(subject)
     for file, schedule in schedules.items():
-        waits = f"{schedule.waits} call{'' if schedule.waits == 1 else 's'} that can make the host wait"
-        title = f"{file}: {number(ends[file])} units, {waits}"
+        # The record does not say which calls make the host wait, so the drawing counts what it shows.
+        waits = sum(kind == "waits" for *_, kind in schedule.rows["host"])
+        title = f"{file}: {number(ends[file])} units, {waits} drawn wait{'' if waits == 1 else 's'} of the host"
         canvas.line("title", title)
         canvas.words.append(f"{title}.")
         for row in used:
@@ -169,5 +168,7 @@ def draw(records, words, subject, style):
             # The host's blocks without words queue work.
             canvas.words.append(f"{row}: {', '.join(named) or 'queues alone' if schedule.rows[row] else 'nothing'}.")
         canvas.y += ROW / 2
-    canvas.line("faint", "a copy, a kernel or a call that takes memory is one unit; a narrow block queues the work of its colour")
+    canvas.line("faint", "a copy, a kernel or a call for memory of the driver is one unit; a narrow block queues the work of its colour")
+    if any(kind == "pool" for schedule in schedules.values() for *_, kind in schedule.rows["host"]):
+        canvas.line("faint", "a narrow grey block is a call of the pool")
     return canvas.finish(style)
