@@ -1,5 +1,5 @@
-//! The crate, but for its software GPU: this one writes the calls of the first device of a program
-//! into the file that `WARPSTRIDE_CALLS` names, one a line, when the program ends.
+//! Re-exports the crate, with another software GPU. That one writes the calls of the first device
+//! of a program into the file that `WARPSTRIDE_CALLS` names, one a line, when the program ends.
 
 pub use recorded::*;
 
