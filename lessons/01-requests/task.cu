@@ -8,7 +8,7 @@ __global__ void every_thread(int *out, const int *in, int n) {
     }
 }
 
-// Each second thread copies one number, the others do nothing.
+// Each second thread copies one number; the others do nothing.
 __global__ void second_threads(int *out, const int *in, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n && i % 2 == 0) {
