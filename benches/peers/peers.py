@@ -3,8 +3,8 @@
 usage: peers.py PEER...        memcpy torch cupy geam cutensor compile jax
 
 The script reads cases from standard input, one JSON object a line (`dtype`, `shape`, `axes`, `samples` and perhaps `steps`,
-which `benches/random_permutes/README.md` explains). It answers each with one line a peer and a last line, `{"done": true}`. Its very first line holds the versions. `scripts/compare-peers` starts
-it.
+which `benches/random_permutes/README.md` explains). It answers each with one line a peer and a last line, `{"done": true}`.
+Its very first line holds the versions. `scripts/compare-peers` starts it.
 
 The protocol is that of `src/roofline/measure.rs`. Device time comes from a pair of events around each sample. A spin kernel
 holds the stream until all samples are queued, which keeps the gaps between launches out. The median counts. Samples rotate

@@ -5,7 +5,8 @@ usage: score.py DIR FILE...
 
 The script reads the lines that `scripts/compare-peers OTHER --random SEED,N --part I/K` appended to OTHER/random.jsonl, from as
 many parts as there are. It writes DIR/random.json, which has every case, and DIR/random.md, and prints the latter. It needs no
-GPU and no PyTorch. Where a case is in several files, the last one counts.
+GPU and no PyTorch. Where a case is in several files, the last one counts. The script refuses files of different GPUs, commits or
+draws: their cases are no parts of one run.
 """
 
 import json
@@ -19,10 +20,28 @@ PEERS = {"torch": "PyTorch", "cupy": "CuPy", "geam": "cuBLAS geam", "cutensor": 
 WORST = 10
 # As fast as a peer within the noise of two runs.
 TOLERANCE = 0.99
+# What the parts of one run share.
+SHARED = ["gpu", "commit", "random"]
+
+
+class Mixed(Exception):
+    """Raised for the results of different runs."""
+
+
+def joined(environment, said, file):
+    """Returns what was said about the machine, with what this line of a file adds."""
+    # Lines with the versions of peers lack these members.
+    if "random" in said and "random" in environment:
+        for name in SHARED:
+            before, now = environment.get(name), said.get(name)
+            if before != now:
+                differ = f"{name} is {before!r} and {now!r}"
+                raise Mixed(f"results of two runs do not go together, in {file}: {differ}; give each run a folder of its own")
+    return environment | said
 
 
 def read(files):
-    """Returns what the files say about the machine, and their rows."""
+    """Returns what the files say about the machine, and their rows. Raises `Mixed` for files of different runs."""
     environment, rows = {}, {}
     for file in files:
         for line in Path(file).read_text().splitlines():
@@ -34,7 +53,7 @@ def read(files):
             if "case" in said:
                 rows[said["case"]["name"]] = said
             else:
-                environment |= said
+                environment = joined(environment, said, file)
     return environment, list(rows.values())
 
 
@@ -49,18 +68,23 @@ def of_copy(row):
     return own["fraction_of_copy"] if right(own) else 0.0
 
 
-def best(row):
-    """Returns the milliseconds of the fastest peer that is right, and its name."""
-    found = [(row["peers"][peer]["ms"], peer) for peer in PEERS if right(row["peers"].get(peer))]
-    return min(found, default=(None, None))
+def best(row, value, peers=PEERS):
+    """Returns the greatest `value` of a peer's answer, and its peer."""
+    found = [(value(row["peers"].get(peer)), peer) for peer in peers]
+    return max(((value, peer) for value, peer in found if value), default=(None, None))
+
+
+def runs(answer):
+    """Returns the runs in a millisecond of a peer, if it is right."""
+    return 1 / answer["ms"] if right(answer) else None
 
 
 def of_best(row):
     """Returns ours as a fraction of the best peer's speed, or `None` without a peer; 0 where ours is wrong or failed."""
-    fastest, _ = best(row)
-    if fastest is None:
+    _, peer = best(row, runs)
+    if peer is None:
         return None
-    return fastest / row["ours"]["ms"]["median"] if right(row["ours"]) else 0.0
+    return row["peers"][peer]["ms"] / row["ours"]["ms"]["median"] if right(row["ours"]) else 0.0
 
 
 def mean(numbers):
@@ -71,7 +95,7 @@ def mean(numbers):
 
 
 def speed(rows):
-    """Returns the figures of some cases."""
+    """Returns the figures of some cases. One that is wrong or failed counts as 0, as in src/cli/bench/score.rs."""
     copies = [of_copy(row) for row in rows]
     peers = [held for held in map(of_best, rows) if held is not None]
     return {
@@ -86,12 +110,13 @@ def speed(rows):
     }
 
 
-def score(rows):
-    """Returns the score of all rows; the worst kinds and cases come first."""
+def score(rows, drawn):
+    """Returns the score of all rows, of so many drawn cases; the worst kinds and cases come first."""
     kinds = {kind: speed([row for row in rows if row["case"]["kind"] == kind]) for kind in {row["case"]["kind"] for row in rows}}
     ranked = sorted(kinds.items(), key=lambda of: (of[1]["geometric_mean"], of[0]))
     behind = sorted((row for row in rows if of_best(row) is not None and of_best(row) < 1), key=of_best)
     return {
+        "drawn": drawn,
         "all": speed(rows),
         "kinds": dict(ranked),
         "worst": [told(row) for row in sorted(rows, key=of_copy)[:WORST]],
@@ -101,7 +126,7 @@ def score(rows):
 
 def told(row):
     """Describes a case in the lists of the worst."""
-    own, (_, peer) = row["ours"], best(row)
+    own, (_, peer) = row["ours"], best(row, runs)
     return {
         "name": row["case"]["name"],
         "kind": row["case"]["kind"],
@@ -110,7 +135,7 @@ def told(row):
         "fraction_of_copy": of_copy(row),
         "fraction_of_best_peer": of_best(row),
         "best_peer": peer,
-        "error": own.get("error") or (None if right(own) else "wrong"),
+        "error": own.get("error") or (None if right(own) else "wrong" if own.get("verified") is False else "not timed"),
     }
 
 
@@ -155,8 +180,9 @@ def listed(cases):
 def markdown(environment, scored):
     text = "# Drawn permutes\n\n"
     text += "; ".join(f"{name}: {value}" for name, value in environment.items()) + "\n\n"
-    text += "Means are geometric. A copy is ours, of as many bytes as the sectors that a case touches, in the same run. The worst "
-    text += "kinds and cases come first.\n\n" + table(scored)
+    text += f"{scored['all']['cases']} of {scored['drawn']} cases. Means are geometric. A copy is ours, in the same run. It copies "
+    text += "the result, and its time is scaled to as many bytes as the sectors that a case touches. The worst kinds and cases "
+    text += "come first.\n\n" + table(scored)
     text += f"\n## The {len(scored['worst'])} cases furthest below a copy\n\n" + listed(scored["worst"])
     if scored["behind"]:
         text += "\n## Every case below its best peer\n\n" + listed(scored["behind"])
@@ -168,7 +194,7 @@ def write(folder, files):
     environment, rows = read(files)
     if not rows:
         return "no case was measured\n"
-    scored = score(rows)
+    scored = score(rows, int(environment["random"].split(",")[1]))
     text = markdown(environment, scored)
     report = {"environment": environment, "score": scored, "rows": rows}
     for name, contents in [("random.json", json.dumps(report, indent=1) + "\n"), ("random.md", text)]:
@@ -182,7 +208,10 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    print(write(sys.argv[1], sys.argv[2:]), end="")
+    try:
+        print(write(sys.argv[1], sys.argv[2:]), end="")
+    except Mixed as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
