@@ -30,7 +30,15 @@ pub const MAX_GRID_YZ: u32 = 65_535;
 /// Most threads that CUDA allows in a block.
 #[doc(hidden)]
 pub const MAX_BLOCK_THREADS: u32 = 1024;
+/// Threads of a warp.
+pub(crate) const WARP: u32 = 32;
 /// Most bytes of shared memory of a block, static and dynamic together, that a kernel gets without
 /// asking for more.
 #[doc(hidden)]
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;
+
+/// Whether kernels that go by the threads of a block take this number: whole warps, up to the most
+/// of a block.
+pub(crate) const fn is_block(threads: u32) -> bool {
+    threads > 0 && threads.is_multiple_of(WARP) && threads <= MAX_BLOCK_THREADS
+}

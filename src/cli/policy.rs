@@ -1,4 +1,4 @@
-//! Where the thresholds of a device's plans come from, for people and in JSON.
+//! Describes where the thresholds of a device's plans come from, for people and in JSON.
 
 use serde_json::{Value, json};
 use warpstride::device::TuningFile;

@@ -18,7 +18,7 @@ use warpstride::view::{View, ViewMut};
 use super::cold_runs::ColdRuns;
 use super::output::{self, Output};
 use super::verify::verify;
-use super::{by_width, destination, ensure_room, open, reference, require};
+use super::{by_width, destination, ensure_room, open, reference, refuse, require};
 use warpstride::error::counted;
 use warpstride::roofline::table::{Table, number};
 
@@ -118,6 +118,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let file = TuningFile::place()
         .context("the system names no folder for a user's configuration; set WARPSTRIDE_TUNING to a file")?;
     // Before minutes are spent.
+    before(&file)?;
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
@@ -137,9 +138,23 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let blocks = tuned_blocks(&device, target)?;
     progress.step();
     drop(progress);
-    let written = TuningFile::with_row(&TuningFile::before(&file), device.info(), row(&found, &blocks)?);
+    let row = row(&found, &blocks)?;
+    // Another program may have added a section by now.
+    let written = TuningFile::with_row(&before(&file)?, device.info(), row).map_err(anyhow::Error::msg)?;
     destination::replace(&destination, |file| file.write_all(written.as_bytes()))?;
-    output.result(&text(&device, &found, &blocks, &file), json(&device, &found, &blocks, &file))
+    output.result(&text(&device, &found, &blocks, row, &file), json(&device, &found, &blocks, row, &file))
+}
+
+/// Returns the text that a section is added to; fails where other sections could be lost.
+fn before(file: &Path) -> Result<Vec<u8>> {
+    match TuningFile::before(file) {
+        Ok(text) => Ok(text),
+        Err(why) => refuse!(
+            Io,
+            "cannot add a section to {}: {why}; move it away, or name another file by WARPSTRIDE_TUNING",
+            file.display()
+        ),
+    }
 }
 
 /// Times copies and fills in blocks of each number of threads.
@@ -231,53 +246,58 @@ fn transpose<T: Element>(
     ops::copy_into_tuned(source.t(), result, tiles, stream)
 }
 
-fn text(device: &Device, found: &[Found], blocks: &[Blocks], file: &Path) -> String {
-    let mut table = Table::new(&["kernel", "micro-tiles a row", "GB/s", "now", "GB/s now"]);
+fn text(device: &Device, found: &[Found], blocks: &[Blocks; 2], row: Tuned, file: &Path) -> String {
+    let mut table = Table::new(&["kernel", "micro-tiles a row", "GB/s", "now", "GB/s now", "written"]);
     let mut rows = String::new();
-    for Found { tile, kernels } in found {
-        let mut best = [tile.across(), tile.ragged_across()];
+    for (Found { tile, kernels }, written) in found.iter().zip(row.across_log2()) {
         for kernel in kernels {
-            let (now, name) = if kernel.ragged { (best[1], "ragged_tile") } else { (best[0], "vector_tile") };
-            best[usize::from(kernel.ragged)] = kernel.best();
+            let (now, name) = match kernel.ragged {
+                true => (tile.ragged_across(), "ragged_tile"),
+                false => (tile.across(), "vector_tile"),
+            };
             let gbps = |across: u32| number(kernel.gbps.get(across as usize).copied(), 1, "");
             let squares = |across: u32| (1_u64 << across).to_string();
             let name = format!("{name}, {}", counted(tile.width(), "byte"));
-            table.add_row([name, squares(kernel.best()), gbps(kernel.best()), squares(now), gbps(now)]);
+            let (best, kept) = (kernel.best(), written[usize::from(kernel.ragged)]);
+            table.add_row([name, squares(best), gbps(best), squares(now), gbps(now), squares(kept)]);
         }
-        rows += &format!("    {:?},\n", tile.with_across(best[0], best[1]));
+        rows += &format!("    {:?},\n", tile.with_across(written[0], written[1]));
     }
-    let mut of_blocks = Table::new(&["kernel", "threads a block", "GB/s", "now", "GB/s now"]);
-    for blocks in blocks {
-        let (gbps, best) = (|block: u32| number(blocks.gbps(block), 1, ""), blocks.best());
-        of_blocks.add_row([blocks.name.into(), best.to_string(), gbps(best), blocks.now.to_string(), gbps(blocks.now)]);
+    let mut of_blocks = Table::new(&["kernel", "threads a block", "GB/s", "now", "GB/s now", "written"]);
+    for (blocks, written) in blocks.iter().zip([row.copy_block(), row.fill_block()]) {
+        let (gbps, best, now) = (|block: u32| number(blocks.gbps(block), 1, ""), blocks.best(), blocks.now);
+        let cells = [best.to_string(), gbps(best), now.to_string(), gbps(now), written.to_string()];
+        of_blocks.add_row([blocks.name.to_owned()].into_iter().chain(cells));
     }
     format!(
-        "{}\n{table}\n{of_blocks}\nEvery device that is opened from now on reads these numbers from {}; those that gain \
-         less than {:.0} % stay as they are now.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
+        "{}\n{table}\n{of_blocks}\nEvery device that is opened from now on reads the written numbers from {}; where the best \
+         gains less than {:.0} %, that is the present one.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
         device.info().name,
         file.display(),
         100.0 * (GAIN - 1.0)
     )
 }
 
-fn json(device: &Device, found: &[Found], blocks: &[Blocks], file: &Path) -> Value {
-    let kernels = found.iter().flat_map(|Found { tile, kernels }| {
-        kernels.iter().map(|kernel| {
+fn json(device: &Device, found: &[Found], blocks: &[Blocks; 2], row: Tuned, file: &Path) -> Value {
+    let kernels = found.iter().zip(row.across_log2()).flat_map(|(Found { tile, kernels }, written)| {
+        kernels.iter().map(move |kernel| {
             json!({
                 "kernel": if kernel.ragged { "ragged_tile" } else { "vector_tile" },
                 "width": tile.width(),
                 "across_log2": kernel.best(),
                 "across_log2_now": if kernel.ragged { tile.ragged_across() } else { tile.across() },
+                "across_log2_written": written[usize::from(kernel.ragged)],
                 "gbps": kernel.gbps,
             })
         })
     });
-    let blocks = blocks.iter().map(|blocks| {
+    let blocks = blocks.iter().zip([row.copy_block(), row.fill_block()]).map(|(blocks, written)| {
         json!({
             "kernel": blocks.name,
             "threads": BLOCKS,
             "best": blocks.best(),
             "now": blocks.now,
+            "written": written,
             "gbps": blocks.gbps,
         })
     });
@@ -294,18 +314,57 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_gains_less_than_the_noise_stays() {
-        let tiles = TileShape::of(Target::new((9, 0)));
-        let kernel = |ragged: bool, most: u32, now: u32, gain: f64| {
+    fn a_file_of_other_contents_is_not_added_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("notes.txt");
+        assert_eq!(before(&file).expect("nothing is there"), b"");
+        fs::write(&file, "[NVIDIA H200]\nversion: 1\n").expect("a file");
+        let refused = before(&file).expect_err("it has a typo").to_string();
+        assert!(refused.contains("notes.txt: line 2 is neither") && refused.contains("move it away"), "{refused}");
+    }
+
+    /// Kernels whose present tiles have the speed 1, those of one micro-tile a row `gain`, and the
+    /// others none.
+    fn found(gain: f64) -> [Found; 5] {
+        let kernel = |ragged: bool, most: u32, now: u32| {
             let speed = |across: u32| if across == 0 { gain } else { f64::from(u8::from(across == now)) };
             Kernel { ragged, gbps: (0..=most).map(speed).collect() }
         };
-        let found = |gain: f64| {
-            tiles.map(|tile| {
-                let whole = kernel(false, tile.most_across(false), tile.across(), gain);
-                Found { tile, kernels: vec![whole, kernel(true, tile.most_across(true), tile.ragged_across(), gain)] }
-            })
-        };
+        TileShape::of(Target::new((9, 0))).map(|tile| {
+            let whole = kernel(false, tile.most_across(false), tile.across());
+            Found { tile, kernels: vec![whole, kernel(true, tile.most_across(true), tile.ragged_across())] }
+        })
+    }
+
+    #[test]
+    fn what_is_written_is_shown_beside_the_best() {
+        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+        let (found, file) = (found(1.005), Path::new("tuning.txt"));
+        let blocks = ["copy", "fill"].map(|name| Blocks { name, now: 1024, gbps: [0.5, 1.02, 0.5, 1.0] });
+        let row = row(&found, &blocks).expect("kernels take it");
+        let document = json(&device, &found, &blocks, row, file);
+        for (kernel, now) in document["kernels"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .zip(found.iter().flat_map(|Found { tile, .. }| [tile.across(), tile.ragged_across()]))
+        {
+            let numbers =
+                ["across_log2", "across_log2_now", "across_log2_written"].map(|member| kernel[member].as_u64());
+            assert_eq!(numbers, [0, now, now].map(|number| Some(number.into())), "{kernel}");
+        }
+        let numbers = ["best", "now", "written"].map(|member| document["blocks"][1][member].as_u64());
+        assert_eq!(numbers, [256, 1024, 256].map(Some));
+        let text = text(&device, &found, &blocks, row, file);
+        let tiles = found.iter().map(|Found { tile, .. }| format!("    {tile:?},\n")).collect::<String>();
+        assert!(text.contains(&tiles), "the present tiles are written: {text}");
+        let line = text.lines().find(|line| line.contains("fill")).expect("a line of fills");
+        assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["fill", "256", "1.0", "1024", "1.0", "256"]);
+    }
+
+    #[test]
+    fn what_gains_less_than_the_noise_stays() {
+        let tiles = TileShape::of(Target::new((9, 0)));
         let blocks = |gbps: [f64; 4]| ["copy", "fill"].map(|name| Blocks { name, now: 1024, gbps });
         let row = |gain: f64| row(&found(gain), &blocks([0.5, gain, 0.5, 1.0])).expect("kernels take it");
         let now = tiles.map(|tile| [tile.across(), tile.ragged_across()]);

@@ -1,8 +1,8 @@
 //! The user's tuning file: what `bench --tune` found on the GPUs of this machine.
 //!
 //! The file has a section for each GPU. Its first lines say what was measured, and with which
-//! kernels; where one of them is no longer true, the section is stale. No crate reads it, so that
-//! every program that uses this library has it.
+//! kernels; where one of them is no longer true, the section is stale. The parser is our own, so
+//! that builds without features read the file too.
 //!
 //! ```text
 //! # Written by `warpstride bench --tune`.
@@ -22,28 +22,30 @@
 //! fill_block = 1024
 //! ```
 
+mod text;
+
 use std::env;
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::abi::{VECTOR_TILE_THREADS, WIDTHS, ragged_tile_squares, vector_tile_squares};
 use crate::driver::{DeviceInfo, DriverKind};
-use crate::error::{Error, ErrorKind, Result, counted};
-use crate::launch_shape::MAX_BLOCK_THREADS;
+use crate::error::{Error, ErrorKind, Result};
+use crate::launch_shape::{MAX_BLOCK_THREADS, WARP, is_block};
 use crate::ptx;
-
-/// Most sections of a file, one for each GPU.
-const MAX_SECTIONS: usize = 64;
-
-/// Most bytes of a file, far more than those of so many sections.
-const MAX_BYTES: usize = 64 << 10;
+use text::{MAX_BYTES, MAX_SECTIONS, Parts, Section, contents, read};
 
 /// Names the file in place of the one in the configuration folder.
 const VARIABLE: &str = "WARPSTRIDE_TUNING";
 
-/// The lanes of a warp: a block is whole warps.
-const WARP: u32 = 32;
+/// The first line of a file that has no comment of its own.
+const COMMENT: &str = "# Written by `warpstride bench --tune`.\n";
+
+/// The figure of a section that need not be exact.
+const BANDWIDTH: &str = "bandwidth";
+
+/// The part by which the nominal bandwidth may differ from the one of a section: the clocks of
+/// memory that drivers report for GPUs of one name differ by a few percent.
+const TOLERANCE: u64 = 20;
 
 /// The numbers that `bench --tune` finds on a GPU. All are within what the kernels take.
 #[doc(hidden)]
@@ -73,7 +75,7 @@ impl Tuned {
             }
         }
         for (name, threads) in [("copy_block", copy_block), ("fill_block", fill_block)] {
-            if threads == 0 || !threads.is_multiple_of(WARP) || threads > MAX_BLOCK_THREADS {
+            if !is_block(threads) {
                 return refused(format!(
                     "{name} is {threads}, and a block has a multiple of {WARP} threads up to {MAX_BLOCK_THREADS}"
                 ));
@@ -114,7 +116,8 @@ impl Tuned {
 ///
 /// `warpstride bench --tune` writes the file `warpstride/tuning.txt` in the user's configuration
 /// folder, or the one that the environment variable `WARPSTRIDE_TUNING` names. A file that cannot
-/// be read, or was written by another version of this crate, changes nothing and leaves a note.
+/// be read, or was written by another version of this crate, changes nothing and leaves a note. So
+/// does one that the variable names and that is missing.
 ///
 /// [`Device::tuning_file`]: super::Device::tuning_file
 #[derive(Debug, Clone, Default)]
@@ -129,19 +132,33 @@ impl TuningFile {
     #[doc(hidden)]
     pub fn of(info: &DeviceInfo) -> Self {
         let Some(path) = Self::place() else { return Self::default() };
-        let found = match contents(&path) {
-            Ok(None) => Ok(None),
-            Ok(Some(text)) => Self::parse(&text, info),
-            Err(why) => Err(why),
-        };
-        let (row, note) = match found {
+        let (row, note) = match Self::found(&path, info) {
             Ok(row) => (row, None),
-            Err(why) => {
-                let advice = "`warpstride bench --tune` writes it anew";
-                (None, Some(format!("{} is not used: {why}; {advice}", path.display())))
-            }
+            Err((why, advice)) => (None, Some(format!("{} is not used: {why}; {advice}", path.display()))),
         };
         Self { path: Some(path), row, note }
+    }
+
+    /// Returns the section for a device in the file at a path; or why it is not used, and what to
+    /// do about it.
+    fn found(path: &Path, info: &DeviceInfo) -> std::result::Result<Option<Tuned>, (String, &'static str)> {
+        let (can_tune, is_named) = (info.kind == DriverKind::Cuda, Self::named().is_some());
+        let elsewhere = match is_named {
+            true => "name a plain file by WARPSTRIDE_TUNING, or unset it",
+            false => "move it away, or name a plain file by WARPSTRIDE_TUNING",
+        };
+        let Some(text) = contents(path).map_err(|why| (why, elsewhere))? else {
+            let advice = if can_tune { "`warpstride bench --tune` writes it" } else { elsewhere };
+            return if is_named { Err(("it is not there".into(), advice)) } else { Ok(None) };
+        };
+        let read = read(&text).map_err(|why| (why, "move it away, or name another file by WARPSTRIDE_TUNING"))?;
+        let advice = if can_tune { "`warpstride bench --tune` writes the section anew" } else { "remove the section" };
+        Self::section(read, info).map_err(|why| (why, advice))
+    }
+
+    /// Returns the path that the user's environment names.
+    fn named() -> Option<PathBuf> {
+        env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
     /// Returns the path of the file, there or not; `None` if the system names no folder for it.
@@ -149,8 +166,8 @@ impl TuningFile {
     pub fn place() -> Option<PathBuf> {
         let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
         let below_home = |folders: &str| Some(folder("HOME")?.join(folders));
-        if let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-            return Some(path.into());
+        if let Some(path) = Self::named() {
+            return Some(path);
         }
         let configuration = if cfg!(windows) {
             folder("APPDATA")
@@ -167,7 +184,7 @@ impl TuningFile {
         self.path.as_deref().filter(|_| self.row.is_some())
     }
 
-    /// Says why the file is there and not used.
+    /// Says why the file is not used, and what to do about it.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
@@ -186,16 +203,22 @@ impl TuningFile {
     /// Why no section is used.
     #[doc(hidden)]
     pub fn parse(text: &[u8], info: &DeviceInfo) -> std::result::Result<Option<Tuned>, String> {
+        Self::section(read(text)?, info)
+    }
+
+    fn section(file: Parts<'_>, info: &DeviceInfo) -> std::result::Result<Option<Tuned>, String> {
         let name = section_name(info);
-        let Some(section) = sections(text)?.into_iter().find(|section| section.name == name) else {
+        let Some(section) = file.sections.into_iter().find(|section| section.name == name) else {
             // Nobody tunes it.
             return if info.kind == DriverKind::Soft { Ok(None) } else { Err(format!("it has no section [{name}]")) };
         };
         let mut lines = section.lines.into_iter();
         for (key, now) in key(info) {
             let was = value(lines.next(), key)?;
-            if was != now {
-                return Err(format!("the {key} of [{name}] was `{}` and is `{now}`", was.escape_debug()));
+            if was != now && !(key == BANDWIDTH && is_near(was, &now)) {
+                let was = was.escape_debug();
+                let of = if key == "version" || key == "ptx" { "program" } else { "device" };
+                return Err(format!("[{name}] has {key} = {was}, and this {of} has {now}"));
             }
         }
         let mut across_log2 = [[0; 2]; 5];
@@ -214,81 +237,55 @@ impl TuningFile {
     }
 
     /// Returns the text of a file after `before`, with this section for a device in place of its
-    /// own. The latest sections of other GPUs stay, unless the text cannot be read.
+    /// own. The rest stays as it is. Where there is no room for all sections of other GPUs, the
+    /// oldest go.
+    ///
+    /// # Errors
+    ///
+    /// Why `before` is not the text of such a file.
     #[doc(hidden)]
-    pub fn with_row(before: &[u8], info: &DeviceInfo, row: Tuned) -> String {
+    pub fn with_row(before: &[u8], info: &DeviceInfo, row: Tuned) -> std::result::Result<String, String> {
         let name = section_name(info);
-        let mut text = "# Written by `warpstride bench --tune`.\n".to_owned();
-        let mut kept = sections(before).unwrap_or_default();
-        kept.retain(|section| section.name != name);
-        let too_many = (kept.len() + 1).saturating_sub(MAX_SECTIONS);
-        for Section { name, lines } in kept.into_iter().skip(too_many) {
-            text += &format!("[{name}]\n");
-            lines.into_iter().for_each(|(key, value)| text += &format!("{key} = {value}\n"));
-        }
-        text += &format!("[{name}]\n");
-        key(info).into_iter().for_each(|(key, value)| text += &format!("{key} = {value}\n"));
+        let mut own = format!("[{name}]\n");
+        key(info).into_iter().for_each(|(key, value)| own += &format!("{key} = {value}\n"));
         for (width, [whole, ragged]) in WIDTHS.into_iter().zip(row.across_log2) {
-            text += &format!("tiles_{width} = {whole} {ragged}\n");
+            own += &format!("tiles_{width} = {whole} {ragged}\n");
         }
-        text + &format!("copy_block = {}\nfill_block = {}\n", row.copy_block, row.fill_block)
+        own += &format!("copy_block = {}\nfill_block = {}\n", row.copy_block, row.fill_block);
+
+        let Parts { comment, sections } = read(before)?;
+        // Each part may lack the end of its last line.
+        let mut room = MAX_BYTES.saturating_sub(own.len());
+        let has_room = |part: &str| !part.trim().is_empty() && part.len() < room;
+        let mut parts = vec![if has_room(comment) { comment } else { COMMENT }];
+        room = room.saturating_sub(parts[0].len() + 1);
+        let others = sections.iter().filter(|section| section.name != name).count();
+        let latest = sections.iter().skip(others.saturating_sub(MAX_SECTIONS - 1)).rev();
+        // Of its own section, the comments above it stay.
+        let of_own = |section: &Section<'_>| (section.name == name).then_some(section.above);
+        let latest = latest.map(|section| &section.text[..of_own(section).unwrap_or(section.text.len())]);
+        let latest = latest.filter(|part| !part.trim().is_empty()).take_while(|part| {
+            let rest = room.checked_sub(part.len() + 1);
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        });
+        parts.extend(latest);
+        parts[1..].reverse();
+        let lines = |part: &str| if part.ends_with('\n') { part.to_owned() } else { format!("{part}\n") };
+        Ok(parts.into_iter().map(lines).collect::<String>() + &own)
     }
 
-    /// Returns the text of the file at a path for [`TuningFile::with_row`]: empty if there is none,
-    /// or none that can be read.
+    /// Returns the text of the file at a path for [`TuningFile::with_row`]: empty if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Why there is something else.
     #[doc(hidden)]
-    pub fn before(path: &Path) -> Vec<u8> {
-        contents(path).ok().flatten().unwrap_or_default()
+    pub fn before(path: &Path) -> std::result::Result<Vec<u8>, String> {
+        let text = contents(path)?.unwrap_or_default();
+        read(&text)?;
+        Ok(text)
     }
-}
-
-/// Returns a file's bytes; `None` if there is no file.
-fn contents(path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
-    // Before it is opened, which would wait for the writer of a pipe.
-    match fs::metadata(path) {
-        Ok(there) if there.is_file() => {}
-        Ok(_) => return Err("it is no file".into()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    }
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut text));
-    read.map(|_| Some(text)).map_err(|error| error.to_string())
-}
-
-/// A section, with its lines in order.
-struct Section<'a> {
-    name: &'a str,
-    lines: Vec<(&'a str, &'a str)>,
-}
-
-/// Reads every section of a text.
-fn sections(text: &[u8]) -> std::result::Result<Vec<Section<'_>>, String> {
-    if text.len() > MAX_BYTES {
-        return Err(format!("it has more than {}", counted(MAX_BYTES, "byte")));
-    }
-    let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;
-    let mut sections: Vec<Section<'_>> = Vec::new();
-    for (number, line) in (1..).zip(text.lines()).map(|(number, line)| (number, line.trim())) {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            if sections.iter().any(|section| section.name == name) {
-                return Err(format!("line {number} begins a second section [{}]", name.escape_debug()));
-            }
-            if sections.len() == MAX_SECTIONS {
-                return Err(format!("it has more than {}", counted(MAX_SECTIONS, "section")));
-            }
-            sections.push(Section { name, lines: Vec::new() });
-            continue;
-        }
-        let (Some((key, value)), Some(section)) = (line.split_once('='), sections.last_mut()) else {
-            return Err(format!("line {number} is neither `key = value` nor `[name]`"));
-        };
-        section.lines.push((key.trim(), value.trim()));
-    }
-    Ok(sections)
 }
 
 /// Returns the value of the next line, which has this key.
@@ -301,12 +298,18 @@ fn number(text: &str, key: &str) -> std::result::Result<u32, String> {
     let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     digits
         .and_then(|text| text.parse().ok())
-        .ok_or_else(|| format!("{key} has `{}`, which is no number", text.escape_debug()))
+        .ok_or_else(|| format!("{key} has `{}`, which is not a whole number that fits", text.escape_debug()))
 }
 
 /// Returns the name of a device's section: its own, on one line.
 fn section_name(info: &DeviceInfo) -> String {
     info.name.replace(char::is_control, " ").trim().to_owned()
+}
+
+/// Whether one of two bandwidths is about the other.
+fn is_near(was: &str, now: &str) -> bool {
+    let (Ok(was), Ok(now)) = (was.parse::<u64>(), now.parse::<u64>()) else { return false };
+    was.abs_diff(now) <= now / TOLERANCE
 }
 
 /// Returns what a section was measured on and with: another value makes it stale.
@@ -315,7 +318,7 @@ fn key(info: &DeviceInfo) -> [(&'static str, String); 6] {
     [
         ("compute_capability", format!("{major}.{minor}")),
         ("multiprocessors", info.multiprocessors.to_string()),
-        ("bandwidth", info.nominal_bandwidth.unwrap_or(0).to_string()),
+        (BANDWIDTH, info.nominal_bandwidth.unwrap_or(0).to_string()),
         ("l2_bytes", info.l2_bytes.to_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("ptx", ptx::PROVENANCE.to_owned()),
@@ -324,6 +327,8 @@ fn key(info: &DeviceInfo) -> [(&'static str, String); 6] {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::random::SplitMix64;
 
@@ -345,6 +350,10 @@ mod tests {
         }
     }
 
+    fn with_row(before: &str, info: &DeviceInfo, row: Tuned) -> String {
+        TuningFile::with_row(before.as_bytes(), info, row).unwrap()
+    }
+
     fn row() -> Tuned {
         Tuned::new([[3, 3], [4, 3], [4, 4], [4, 4], [5, 2]], 256, 512).unwrap()
     }
@@ -352,27 +361,59 @@ mod tests {
     #[test]
     fn a_section_is_read_as_it_was_written_and_leaves_others_alone() {
         let other = DeviceInfo { name: "NVIDIA H100 80GB HBM3".into(), ..info() };
-        let first = TuningFile::with_row(b"", &other, row());
+        let first = with_row("", &other, row());
         let second = Tuned::new([[0, 0]; 5], 32, 1024).unwrap();
-        let both = TuningFile::with_row(first.as_bytes(), &info(), second);
+        let both = with_row(&first, &info(), second);
         assert_eq!(TuningFile::parse(both.as_bytes(), &other), Ok(Some(row())));
         assert_eq!(TuningFile::parse(both.as_bytes(), &info()), Ok(Some(second)));
-        let again = TuningFile::with_row(both.as_bytes(), &info(), row());
+        let again = with_row(&both, &info(), row());
         assert_eq!(TuningFile::parse(again.as_bytes(), &info()), Ok(Some(row())));
         assert_eq!(again.matches("[NVIDIA H200]").count(), 1, "{again}");
         // There is always room for one more.
         let many: String = (0..MAX_SECTIONS).map(|number| format!("[{number}]\n")).collect();
-        let full = TuningFile::with_row(many.as_bytes(), &info(), row());
+        let full = with_row(&many, &info(), row());
         assert_eq!(TuningFile::parse(full.as_bytes(), &info()), Ok(Some(row())));
         let fuller = TuningFile::parse(format!("{full}[one more]").as_bytes(), &info());
         assert_eq!(fuller, Err("it has more than 64 sections".into()));
-        // What cannot be read is replaced.
-        assert_eq!(TuningFile::with_row(b"\xff", &other, row()), first);
+    }
+
+    #[test]
+    fn what_is_not_a_section_of_this_gpu_stays_as_it_is() {
+        let before = "# Mine.\n\n[first]\na=b\r\n# Of the second.\n[ second ]\n\n  c =  d\n# Of ours.\n[NVIDIA H200]\nx = y\n\n# Of the last.\n[last]\n# At the end.";
+        let expected = before.replace("[NVIDIA H200]\nx = y\n", "") + "\n";
+        let after = with_row(before, &info(), row());
+        let (kept, own) = after.split_at(expected.len());
+        assert_eq!(kept, expected);
+        assert!(own.starts_with("[NVIDIA H200]\ncompute_capability = 9.0\n"), "{own}");
+        assert_eq!(with_row(&after, &info(), row()), after);
+        // Of a file that is not one of ours, nothing is lost.
+        for (text, why) in [("\u{0}a", "line 1 is neither"), ("[a]\nNotes of mine\n", "line 2 is neither")] {
+            let refused = TuningFile::with_row(text.as_bytes(), &info(), row()).unwrap_err();
+            assert!(refused.starts_with(why), "{refused}");
+        }
+        assert_eq!(TuningFile::with_row(b"\xff", &info(), row()), Err("it is not UTF-8".into()));
+    }
+
+    #[test]
+    fn the_oldest_sections_make_room_for_a_new_one() {
+        // Lines in a shorter form than ours: in ours, the file would be too long.
+        let full = format!("[{}]\n{}", "old", "a=b\n".repeat(16_000));
+        let some = with_row("", &DeviceInfo { name: "other".into(), ..info() }, row());
+        for before in [full.clone(), full.clone() + &"c=d\n".repeat(382), "#".repeat(MAX_BYTES)] {
+            assert!(before.len() <= MAX_BYTES);
+            let after = with_row(&before, &info(), row());
+            assert!(after.len() <= MAX_BYTES, "{}", after.len());
+            assert_eq!(TuningFile::parse(after.as_bytes(), &info()), Ok(Some(row())));
+        }
+        assert!(with_row(&full, &info(), row()).contains("[old]"), "there is room for both");
+        let two = full + &"c=d\n".repeat(300) + some.strip_prefix(COMMENT).unwrap();
+        let after = with_row(&two, &info(), row());
+        assert!(!after.contains("[old]") && after.contains("[other]"), "the older one goes");
     }
 
     #[test]
     fn what_was_measured_on_another_gpu_or_with_other_kernels_is_stale() {
-        let text = TuningFile::with_row(b"", &info(), row());
+        let text = with_row("", &info(), row());
         let why = |text: &str, info: &DeviceInfo| TuningFile::parse(text.as_bytes(), info).unwrap_err();
         for (other, key) in [
             (DeviceInfo { compute_capability: (9, 1), ..info() }, "compute_capability"),
@@ -380,12 +421,20 @@ mod tests {
             (DeviceInfo { nominal_bandwidth: None, ..info() }, "bandwidth"),
             (DeviceInfo { l2_bytes: 1, ..info() }, "l2_bytes"),
         ] {
-            assert!(why(&text, &other).starts_with(&format!("the {key} of [NVIDIA H200] was ")), "{key}");
+            assert!(why(&text, &other).starts_with(&format!("[NVIDIA H200] has {key} = ")), "{key}");
         }
+        // Memory of one GPU may have a clock that differs by some percent from another's.
+        for (bandwidth, is_fresh) in [(4_700, true), (5_100, true), (4_650, false), (5_200, false)] {
+            let other = DeviceInfo { nominal_bandwidth: Some(bandwidth * 1_000_000_000), ..info() };
+            assert_eq!(TuningFile::parse(text.as_bytes(), &other).is_ok(), is_fresh, "{bandwidth}");
+        }
+        let unknown = DeviceInfo { nominal_bandwidth: None, ..info() };
+        let wrong = with_row("", &unknown, row()).replace("bandwidth = 0", "bandwidth = much");
+        assert_eq!(why(&wrong, &unknown), "[NVIDIA H200] has bandwidth = much, and this device has 0");
         let version = text.replace(&format!("version = {}", env!("CARGO_PKG_VERSION")), "version = 0.0.1");
-        assert!(why(&version, &info()).contains("version of [NVIDIA H200] was `0.0.1` and is"));
+        assert!(why(&version, &info()).contains("[NVIDIA H200] has version = 0.0.1, and this program has"));
         let ptx = text.replace(ptx::PROVENANCE, "of another day");
-        assert!(why(&ptx, &info()).contains("ptx of [NVIDIA H200] was `of another day` and is"));
+        assert!(why(&ptx, &info()).contains("[NVIDIA H200] has ptx = of another day, and this"));
         let unknown = DeviceInfo { name: "another".into(), ..info() };
         assert_eq!(why(&text, &unknown), "it has no section [another]");
         let soft = DeviceInfo { kind: DriverKind::Soft, ..unknown };
@@ -394,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_wrong_file_is_refused_with_the_reason() {
-        let text = TuningFile::with_row(b"", &info(), row());
+        let text = with_row("", &info(), row());
         let changed = |from: &str, to: &str| {
             assert!(text.contains(from), "{from} is in {text}");
             TuningFile::parse(text.replace(from, to).as_bytes(), &info()).unwrap_err()
@@ -403,8 +452,12 @@ mod tests {
             ("tiles_1 = 3 3", "tiles_1 = 8 3", "tiles_1 is 8 3, and its numbers are at most 7 and 4"),
             ("tiles_16 = 5 2", "tiles_16 = 5 6", "tiles_16 is 5 6, and its numbers are at most 10 and 5"),
             ("tiles_1 = 3 3", "tiles_1 = 3", "tiles_1 is `3`, not two numbers"),
-            ("tiles_1 = 3 3", "tiles_1 = 3 -3", "tiles_1 has `-3`, which is no number"),
-            ("tiles_1 = 3 3", "tiles_1 = 3 4294967296", "tiles_1 has `4294967296`, which is no number"),
+            ("tiles_1 = 3 3", "tiles_1 = 3 -3", "tiles_1 has `-3`, which is not a whole number that fits"),
+            (
+                "tiles_1 = 3 3",
+                "tiles_1 = 3 4294967296",
+                "tiles_1 has `4294967296`, which is not a whole number that fits",
+            ),
             ("tiles_1 = 3 3\n", "", "it lacks the line of tiles_1"),
             ("copy_block = 256", "copy_block = 0", "copy_block is 0, and a block has"),
             ("copy_block = 256", "copy_block = 100", "copy_block is 100, and a block has"),
@@ -425,9 +478,9 @@ mod tests {
     #[test]
     fn a_mutated_file_is_read_within_limits_or_refused() {
         let other = DeviceInfo { name: "another".into(), ..info() };
-        let text = TuningFile::with_row(TuningFile::with_row(b"", &other, row()).as_bytes(), &info(), row());
+        let text = with_row(&with_row("", &other, row()), &info(), row());
         let mut random = SplitMix64(1);
-        let mut accepted = 0;
+        let (mut accepted, mut written) = (0, 0);
         for _ in 0..20_000 {
             let mut bytes = text.clone().into_bytes();
             for _ in 0..=random.below(3) {
@@ -444,22 +497,33 @@ mod tests {
                 assert_eq!(Tuned::new(row.across_log2(), row.copy_block(), row.fill_block()), Ok(row));
                 accepted += 1;
             }
-            // A row that is written in its place can be read.
-            let after = TuningFile::with_row(&bytes, &info(), self::row());
-            assert_eq!(TuningFile::parse(after.as_bytes(), &info()), Ok(Some(self::row())), "{after}");
+            // A row that is written into what can be read can be read.
+            match TuningFile::with_row(&bytes, &info(), self::row()) {
+                Ok(after) => {
+                    assert_eq!(TuningFile::parse(after.as_bytes(), &info()), Ok(Some(self::row())), "{after}");
+                    written += 1;
+                }
+                Err(why) => assert_eq!(read(&bytes).err(), Some(why)),
+            }
         }
         assert!((100..15_000).contains(&accepted), "{accepted} of 20000 are accepted");
+        assert!((accepted..20_000).contains(&written), "{written} of 20000 can be added to");
     }
 
     #[test]
     fn only_a_file_is_read() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(contents(&folder.path().join("none")), Ok(None));
-        assert_eq!(contents(folder.path()), Err("it is no file".into()));
+        assert_eq!(contents(folder.path()), Err("it is a folder, a pipe or a device".into()));
+        assert_eq!(TuningFile::before(&folder.path().join("none")), Ok(Vec::new()));
+        let notes = folder.path().join("notes");
+        fs::write(&notes, "[a]\nNotes of mine").unwrap();
+        let refused = TuningFile::before(&notes).unwrap_err();
+        assert_eq!(refused, "line 2 is neither `key = value` nor `[name]`");
         let path = folder.path().join("long");
         fs::write(&path, vec![b'#'; 2 * MAX_BYTES]).unwrap();
-        let read = contents(&path).unwrap().unwrap();
-        assert_eq!(read.len(), MAX_BYTES + 1);
-        assert!(sections(&read).is_err());
+        let text = contents(&path).unwrap().unwrap();
+        assert_eq!(text.len(), MAX_BYTES + 1);
+        assert!(read(&text).is_err() && TuningFile::before(&path).is_err());
     }
 }

@@ -11,4 +11,4 @@ pub(super) const BANKS: usize = 128;
 /// A word: the width of a bank of shared memory.
 pub(super) const WORD: usize = 4;
 /// Threads of a warp.
-pub(super) const WARP: usize = 32;
+pub(super) const WARP: usize = crate::launch_shape::WARP as usize;

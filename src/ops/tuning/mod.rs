@@ -29,11 +29,11 @@ pub(in crate::ops) use movement::{Fields, InPlace, Packed, Permutes, Quads, Tile
 pub(in crate::ops) use tile_shape::Kind;
 
 use super::Target;
-use super::units::{VECTOR, WARP};
+use super::units::VECTOR;
 use crate::abi::{
     EntryId, FIELDS_THREADS, STACKED_QUADS, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares,
 };
-use crate::launch_shape::{MAX_BLOCK_THREADS, MAX_SHARED_BYTES};
+use crate::launch_shape::{MAX_SHARED_BYTES, is_block};
 use measured::Measured;
 
 /// The policy of one GPU.
@@ -130,8 +130,4 @@ impl Tuning {
         // The kernel cannot take smaller matrices of wide elements.
         assert!(stacked.cached_matrix >= STACKED_QUADS * VECTOR);
     }
-}
-
-const fn is_block(threads: u32) -> bool {
-    threads > 0 && threads.is_multiple_of(WARP as u32) && threads <= MAX_BLOCK_THREADS
 }

@@ -22,7 +22,7 @@ fn explained(file: &Path) -> (Value, String) {
 
 fn own() -> String {
     let row = Tuned::new([[3, 3], [4, 3], [4, 4], [4, 4], [4, 4]], 96, 512).unwrap();
-    TuningFile::with_row(b"", Soft::new().info(), row)
+    TuningFile::with_row(b"", Soft::new().info(), row).unwrap()
 }
 
 #[test]
@@ -31,7 +31,9 @@ fn a_file_changes_plans_and_is_named() {
     let file = folder.path().join("tuning.txt");
     let (document, notes) = explained(&file);
     assert_eq!((&document["block"][0], &document["policy"]["from"]), (&1024.into(), &"measured".into()));
-    assert_eq!((&document["policy"]["text"], notes.as_str()), (&"measured on an NVIDIA H100".into(), ""));
+    assert_eq!(document["policy"]["text"], "measured on an NVIDIA H100");
+    let missing = "tuning.txt is not used: it is not there; name a plain file by WARPSTRIDE_TUNING, or unset it";
+    assert!(notes.contains(missing), "{notes}");
 
     fs::write(&file, own()).unwrap();
     let (document, notes) = explained(&file);
@@ -58,6 +60,9 @@ fn a_file_in_the_configuration_folder_is_read() {
     for name in ["XDG_CONFIG_HOME", "APPDATA", "HOME"] {
         command.env(name, folder.path());
     }
+    // A file that nobody named may be missing.
+    let missing = command.output().unwrap();
+    assert_eq!((missing.status.code(), String::from_utf8(missing.stderr).unwrap()), (Some(0), String::new()));
     let file = folder.path().join(below).join("warpstride");
     fs::create_dir_all(&file).unwrap();
     fs::write(file.join("tuning.txt"), own()).unwrap();
@@ -70,26 +75,32 @@ fn a_wrong_file_changes_nothing_and_is_noted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tuning.txt");
     let version = format!("version = {}", env!("CARGO_PKG_VERSION"));
-    for (text, why) in [
-        (own().replace(&version, "version = 0.0.1"), "the version of [software GPU] was `0.0.1` and is"),
-        (own().replace("= 96", "= 4096"), "copy_block is 4096"),
-        ("{ \"json\": 1 }".into(), "line 1 is neither"),
-        ("#".repeat(1 << 20), "it has more than 65536 bytes"),
+    let (section, text) = ("; remove the section", "; move it away, or name another file by WARPSTRIDE_TUNING");
+    for (text, why, advice) in [
+        (
+            own().replace(&version, "version = 0.0.1"),
+            "[software GPU] has version = 0.0.1, and this program has",
+            section,
+        ),
+        (own().replace("= 96", "= 4096"), "copy_block is 4096", section),
+        ("{ \"json\": 1 }".into(), "line 1 is neither", text),
+        ("#".repeat(1 << 20), "it has more than 65536 bytes", text),
     ] {
         fs::write(&file, text).unwrap();
         let (document, notes) = explained(&file);
         assert_eq!((&document["block"][0], &document["policy"]["from"]), (&1024.into(), &"measured".into()));
-        assert!(notes.contains(why) && notes.contains("tuning.txt is not used"), "{notes}");
+        assert!(notes.contains(why) && notes.contains("tuning.txt is not used") && notes.contains(advice), "{notes}");
         assert!(document["policy"]["note"].as_str().is_some_and(|note| note.contains(why)), "{document}");
     }
     // A folder, and a pipe that nobody writes, which must not be waited for.
     let (_, notes) = explained(folder.path());
-    assert!(notes.contains("it is no file"), "{notes}");
+    let why = "it is a folder, a pipe or a device; name a plain file by WARPSTRIDE_TUNING, or unset it";
+    assert!(notes.contains(why), "{notes}");
     #[cfg(unix)]
     {
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        assert!(explained(&pipe).1.contains("it is no file"));
+        assert!(explained(&pipe).1.contains(why));
     }
 }
