@@ -89,9 +89,6 @@ impl Tuning {
     /// structs. The memory beyond the chunk keeps other blocks off the multiprocessor.
     pub(in crate::ops) fn fields_room(&self, chunk: u32) -> u32 {
         let Fields { in_flight, shared, shared_of_block, .. } = self.permutes.fields;
-        if in_flight == 0 {
-            return chunk;
-        }
         let blocks = (in_flight + chunk / 2) / chunk;
         let part = (shared / blocks.max(1)).saturating_sub(shared_of_block);
         // At most the memory that a launch may use by default.

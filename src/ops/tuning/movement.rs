@@ -62,8 +62,7 @@ pub(in crate::ops) struct Fields {
     /// The number of threads for which a block is sized where lanes move vectors. A block has fewer
     /// if whole warps of vectors of each field are fewer, and more if one warp of each is more.
     pub(in crate::ops) vector_threads: usize,
-    /// Bytes of structs of a large array that are best in flight on a multiprocessor; 0 if no other
-    /// blocks are kept off it.
+    /// Bytes of structs of a large array that are best in flight on a multiprocessor.
     pub(in crate::ops) in_flight: u32,
     /// Bytes of shared memory of a multiprocessor.
     pub(in crate::ops) shared: u32,

@@ -5,7 +5,7 @@ use std::fmt;
 use super::measured::Measured;
 use crate::ops::Target;
 
-/// Where the thresholds of a target's plans come from ([`Target::policy`]), as a phrase.
+/// Says in a phrase where the thresholds of a target's plans come from ([`Target::policy`]).
 ///
 /// ```
 /// use warpstride::ops::Target;

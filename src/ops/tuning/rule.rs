@@ -14,7 +14,7 @@ const IN_FLIGHT: u64 = 32 << 10;
 /// flight. The next block should come soon then, which waits for all threads of one before it.
 const SMALL_BLOCK: u32 = 256;
 
-/// Returns the policy. A figure that is not known counts as an H100's.
+/// Returns the policy. What depends on a figure that is not known stays as on an H100.
 pub(super) const fn of(target: Target) -> Tuning {
     let (h100, multiprocessor) = (&h100::H100, multiprocessor::of(target.compute_capability));
     let mut tuning = h100.tuning;
@@ -30,12 +30,12 @@ pub(super) const fn of(target: Target) -> Tuning {
     tuning.permutes.fields.shared = multiprocessor.shared;
     tuning.permutes.fields.shared_of_block = multiprocessor.shared_of_block;
     // More bytes in flight than the best cost an H100 little, and too few leave the memory idle. So
-    // this is at least the H100's part of shared memory, and nothing where the speed is not known.
+    // this is at least the H100's part of shared memory, and just that where the speed is not known.
     let part = scaled(in_flight as u64, multiprocessor.shared as u64, shared as u64);
     let wanted = scaled(in_flight as u64, to, from);
     let wanted = if wanted < part { part } else { wanted };
     let wanted = if wanted > multiprocessor.shared as u64 { multiprocessor.shared as u64 } else { wanted };
-    tuning.permutes.fields.in_flight = if to == 0 { 0 } else { wanted as u32 };
+    tuning.permutes.fields.in_flight = wanted as u32;
     let block = block(multiprocessor.threads);
     tuning.arithmetic.elementwise_block = block;
     tuning.arithmetic.fill_block = block;
@@ -87,6 +87,15 @@ mod tests {
             of(target).check();
             Tuning::of(target).check();
         }
+    }
+
+    #[test]
+    fn bytes_in_flight_are_an_h100s_part_of_shared_memory_where_the_speed_is_not_known() {
+        let in_flight = |compute_capability| of(Target::new(compute_capability)).permutes.fields.in_flight;
+        let h100 = h100::H100.tuning.permutes.fields.in_flight;
+        assert_eq!([(9, 0), (10, 0), (10, 3)].map(in_flight), [h100; 3]);
+        // 64, 100 and 164 of 228 KiB.
+        assert_eq!([(7, 5), (8, 6), (8, 0)].map(in_flight), [64, 100, 164].map(|kib| h100 * kib / 228));
     }
 
     #[test]
