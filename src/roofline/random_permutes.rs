@@ -72,7 +72,7 @@ const TYPES: [DType; 5] = [DType::U8, DType::U16, DType::F32, DType::F64, DType:
 /// The bytes that an array of a case has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Bytes at least.
+    /// Bytes at least, 1 KiB or more.
     pub least: usize,
     /// Bytes at most, 16 times `least` or more.
     pub most: usize,
@@ -180,9 +180,16 @@ impl Case {
     }
 }
 
-/// Draws the first `count` cases of a seed: a longer list begins with the same ones. Of each nine
-/// in a row, every kind has one.
+/// Draws the first `count` cases of a seed: a longer list begins with the same ones. Cases 1 to 9,
+/// 10 to 18 and so on each have one of every kind.
+///
+/// # Panics
+///
+/// If `sizes` has less than 1 KiB, or its most is not 16 times its least: no case of some kinds has
+/// such a size, and this would look for one without end.
 pub fn cases(seed: u64, count: usize, sizes: Sizes) -> Vec<Case> {
+    let Sizes { least, most } = sizes;
+    assert!(least >= 1 << 10 && most / 16 >= least, "cases cannot be drawn of {least} to {most} bytes");
     let (mut names, mut kinds) = (HashSet::new(), Kind::ALL);
     (0..count)
         .map(|place| {
@@ -414,6 +421,14 @@ mod tests {
             }
             let names: HashSet<_> = drawn.iter().map(|case| &case.name).collect();
             assert_eq!(names.len(), drawn.len());
+        }
+    }
+
+    #[test]
+    fn sizes_that_some_kind_never_has_are_refused() {
+        for (least, most) in [(0, 1 << 20), (512, 1 << 20), (1 << 10, (1 << 14) - 1), (1 << 20, 1 << 10)] {
+            let drawn = std::panic::catch_unwind(|| cases(1, 1, Sizes { least, most }));
+            assert!(drawn.is_err(), "{least} to {most}");
         }
     }
 
