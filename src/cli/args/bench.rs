@@ -217,7 +217,7 @@ pub(in crate::cli) struct Permutes {
     #[arg(long, value_name = "I/K")]
     pub(in crate::cli) part: Option<Part>,
     /// Print the drawn permutes as a JSON list and measure none, without a device
-    #[arg(long)]
+    #[arg(long, conflicts_with = "samples")]
     pub(in crate::cli) cases: bool,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,

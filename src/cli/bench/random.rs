@@ -1,4 +1,4 @@
-//! `warpstride bench permute --random SEED,N`: drawn permutes, each beside a copy.
+//! Measures drawn permutes, each beside a copy: `warpstride bench permute --random SEED,N`.
 
 use anyhow::Result;
 use bytemuck::Pod;
@@ -78,11 +78,19 @@ impl Drawn {
                 (case["kind"], case["strategy"], case["touched"]) = (json!(kind), json!(strategy), json!(touched));
             }
         }
-        let score = Score::of(&scored);
+        let score = Score::of(&scored).filter(|_| timed);
         shown += &score.as_ref().map_or(String::new(), ToString::to_string);
         Score::add_to(score.as_ref(), &mut document);
         kept.finish(&run, shown, document, output)
     }
+}
+
+/// Holds a record against a copy of the bytes that its case touches: elements that lie apart come
+/// with the rest of their sectors. The measured copy is of the result's bytes, and its speed counts
+/// for as many bytes as are touched.
+fn held(record: Record, touched: u64) -> Record {
+    let more = touched as f64 / record.subject.bytes as f64;
+    Record { fraction_of_copy: record.fraction_of_copy.map(|fraction| fraction * more), ..record }
 }
 
 /// What all cases share.
@@ -123,12 +131,7 @@ impl<'a> Bench<'a> {
         let subject = Subject { axes: Some(case.axes.clone()), steps: case.steps.clone(), ..subject };
         let mut outcome = by_width!(case.dtype, T => self.outcome::<T>(case, &source))?;
         outcome.kernel = plan.entry();
-        if let Some((_, copy)) = &mut outcome.timing {
-            // Elements that lie apart come with the rest of their sectors. The copy that moves as
-            // many bytes moves fewer elements in the same time.
-            *copy *= (2 * bytes) as f64 / touched as f64;
-        }
-        Ok((outcome.record(subject, self.samples, self.peaks), strategy, touched))
+        Ok((held(outcome.record(subject, self.samples, self.peaks), touched), strategy, touched))
     }
 
     fn outcome<T: Element + Pod + Send + Sync>(&self, case: &Case, source: &Layout) -> Result<Outcome> {
@@ -158,5 +161,24 @@ impl<'a> Bench<'a> {
             timing = Some((runs.time(self.samples, launch)?, copy));
         }
         Ok(Outcome { kernel: None, verified, counters, timing, launch_us: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_touched_bytes_takes_its_part_of_the_measured_speed() {
+        let subject = Subject::new(Group::Permute, "permute", DType::F32, &[64], [256; 2]);
+        let record = Record::new(subject, None, true);
+        let timed =
+            Record { gbps: Some(600.0), copy_gbps: Some(1000.0), fraction_of_copy: Some(0.6), ..record.clone() };
+        // Every second element: 512 bytes are read, and 256 are written.
+        let stepped = held(timed.clone(), 768);
+        assert_eq!((stepped.gbps, stepped.copy_gbps), (Some(600.0), Some(1000.0)), "these were measured");
+        assert!((stepped.fraction_of_copy.expect("timed") - 0.9).abs() < 1e-12);
+        assert_eq!(held(timed.clone(), 512), timed);
+        assert_eq!(held(record.clone(), 768), record);
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Scored {
     /// Bytes of the sectors that it reads and writes.
     #[serde(skip)]
     pub(super) touched: u64,
-    /// The part of a copy's speed; `None` where nothing was timed.
+    /// The part of a copy's speed; `None` where it was not timed, because it was wrong.
     #[serde(rename = "fraction_of_copy")]
     pub(super) fraction: Option<f64>,
 }
@@ -56,9 +56,12 @@ struct OfKind {
     speed: Speed,
 }
 
-/// The score of cases that all were timed.
+/// The score of cases on a device that has times. A case that was not timed counts as 0, as in
+/// `benches/peers/score.py`: otherwise a kernel could raise the score by a wrong result.
 pub(super) struct Score {
     all: Speed,
+    /// The names of those that were not timed.
+    untimed: Vec<String>,
     /// The worst first.
     kinds: Vec<OfKind>,
     /// The slowest first.
@@ -66,11 +69,11 @@ pub(super) struct Score {
 }
 
 impl Score {
-    /// The score; `None` where a case was not timed.
+    /// The score; `None` without a case.
     pub(super) fn of(cases: &[Scored]) -> Option<Self> {
         let fractions = |kind: Option<Kind>| {
             let of = cases.iter().filter(|case| kind.is_none_or(|kind| case.kind == kind));
-            of.map(|case| case.fraction).collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())
+            Some(of.map(|case| case.fraction.unwrap_or(0.0)).collect::<Vec<_>>()).filter(|all| !all.is_empty())
         };
         let all = Speed::of(&fractions(None)?);
         let speeds =
@@ -80,7 +83,8 @@ impl Score {
         let mut worst = cases.to_vec();
         worst.sort_by(|one, other| one.fraction.unwrap_or(0.0).total_cmp(&other.fraction.unwrap_or(0.0)));
         worst.truncate(WORST);
-        Some(Self { all, kinds, worst })
+        let untimed = cases.iter().filter(|case| case.fraction.is_none()).map(|case| case.name.clone()).collect();
+        Some(Self { all, untimed, kinds, worst })
     }
 
     /// Adds its members to a document; they are `null` without a score.
@@ -97,7 +101,7 @@ impl Score {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { all, kinds, worst } = self;
+        let Self { all, untimed, kinds, worst } = self;
         let rows = kinds.iter().map(|OfKind { kind, speed }| speed.row(kind.name()));
         let kinds = Table {
             words: 1,
@@ -111,6 +115,10 @@ impl fmt::Display for Score {
         let worst =
             Table { words: 3, header: vec!["worst cases", "kind", "strategy", "of copy"], rows: rows.collect() };
         writeln!(f, "\n{kinds}\n\n{worst}\n")?;
+        if !untimed.is_empty() {
+            let cases = counted(untimed.len(), "case");
+            writeln!(f, "{cases} could not be timed, and each counts as 0: {}", untimed.join(", "))?;
+        }
         let cases = counted(all.cases, "case");
         writeln!(
             f,
@@ -147,8 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn cases_without_times_have_no_score() {
-        assert!(Score::of(&[case(Kind::Odd, Some(0.9)), case(Kind::Odd, None)]).is_none());
+    fn a_case_that_was_not_timed_counts_as_0_and_is_named() {
+        let score = Score::of(&[case(Kind::Odd, Some(0.9)), case(Kind::Prime, None)]).expect("a score");
+        assert_eq!((score.all.cases, score.all.geometric_mean, score.all.lowest), (2, 0.0, 0.0));
+        assert_eq!((score.kinds[0].kind, score.kinds[1].speed.lowest), (Kind::Prime, 0.9));
+        assert_eq!(score.worst[0].fraction, None);
+        let text = score.to_string();
+        assert!(text.contains("1 case could not be timed, and each counts as 0: Prime None\n"), "{text}");
+        assert!(text.contains("score: 0.000 of"), "{text}");
+    }
+
+    #[test]
+    fn without_a_score_the_members_are_null() {
         assert!(Score::of(&[]).is_none());
         let mut document = Map::new();
         Score::add_to(None, &mut document);

@@ -110,6 +110,7 @@ fn wrong_draws_are_refused_with_what_to_give() {
         (&["--random", "1,3", "--axes", "1,0"], "'--random <SEED,N>' cannot be used with"),
         (&["--random", "1,3", "--dtype", "u8"], "'--random <SEED,N>' cannot be used with"),
         (&["--random", "1,3", "--cases", "--save", "x"], "'--cases'"),
+        (&["--random", "1,3", "--cases", "--samples", "5"], "'--cases' cannot be used with"),
         (&["--shape", "4,6", "--axes", "1,0", "--part", "1/2"], "--random <SEED,N>"),
         (&["--shape", "4,6", "--axes", "1,0", "--cases"], "--random <SEED,N>"),
         (&["--shape", "4,6"], "--axes <A>"),
