@@ -189,7 +189,7 @@ impl Case {
 /// such a size, and this would look for one without end.
 pub fn cases(seed: u64, count: usize, sizes: Sizes) -> Vec<Case> {
     let Sizes { least, most } = sizes;
-    assert!(least >= 1 << 10 && most / 16 >= least, "cases cannot be drawn of {least} to {most} bytes");
+    assert!(least >= 1 << 10 && most / 16 >= least, "cases cannot be drawn in sizes from {least} to {most}");
     let (mut names, mut kinds) = (HashSet::new(), Kind::ALL);
     (0..count)
         .map(|place| {

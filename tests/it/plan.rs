@@ -357,19 +357,21 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
 }
 
 /// Shared memory that nothing uses keeps other blocks off the multiprocessor, as measured on an
-/// H100 and nowhere else.
+/// H100. On a GPU of unknown speed, blocks get the same part of its shared memory.
 #[test]
-fn blocks_that_move_many_structs_take_more_shared_memory_than_these_on_an_h100() {
+fn blocks_that_move_many_structs_take_more_shared_memory_than_these() {
     let structs = |len: usize, major: u32| {
         let (src, dst, target) = (c_order(len, 3).t(), c_order(3, len), Target::new((major, 0)));
         let plan = PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, 4, target).unwrap();
         (plan.entry().unwrap(), plan.shape().unwrap().dynamic_shared)
     };
     assert_eq!(structs(1 << 16, 9), ("deinterleave_quads_b32", 6 << 10));
-    assert_eq!(structs(1 << 24, 8), ("deinterleave_quads_b32_hinted", 6 << 10));
-    let (entry, shared) = structs(1 << 24, 9);
-    assert_eq!(entry, "deinterleave_quads_b32_hinted");
-    assert_eq!((228 << 10) / (shared + (1 << 10)), 11, "blocks of a multiprocessor, with {shared} bytes each");
+    for (major, shared_kib, blocks) in [(8, 164, 8), (9, 228, 11)] {
+        let (entry, shared) = structs(1 << 24, major);
+        assert_eq!(entry, "deinterleave_quads_b32_hinted");
+        let found = (shared_kib << 10) / (shared + (1 << 10));
+        assert_eq!(found, blocks, "blocks of a multiprocessor of {major}.0, with {shared} bytes each");
+    }
 }
 
 #[test]

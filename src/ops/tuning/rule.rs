@@ -30,7 +30,7 @@ pub(super) const fn of(target: Target) -> Tuning {
     tuning.permutes.fields.shared = multiprocessor.shared;
     tuning.permutes.fields.shared_of_block = multiprocessor.shared_of_block;
     // More bytes in flight than the best cost an H100 little, and too few leave the memory idle. So
-    // this is at least the H100's part of shared memory, and just that where the speed is not known.
+    // this is at least the H100's part of shared memory, which it is where the speed is unknown.
     let part = scaled(in_flight as u64, multiprocessor.shared as u64, shared as u64);
     let wanted = scaled(in_flight as u64, to, from);
     let wanted = if wanted < part { part } else { wanted };
