@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use warpstride::device::TuningFile;
 use warpstride::driver::DeviceInfo;
-use warpstride::ops::Target;
+use warpstride::roofline::run;
 
 use super::output::Output;
 
@@ -15,13 +15,9 @@ pub(super) struct Policy {
 
 /// Describes a device's policy, and notes why the user's file is not part of it.
 pub(super) fn of(info: &DeviceInfo, file: &TuningFile, output: &Output) -> Policy {
-    let policy = Target::of_info(info, file.row()).policy();
-    let path = file.path().map(|path| path.display().to_string());
+    let policy = run::Policy::of(info, file);
     output.note(file.note().unwrap_or_default());
-    let text = match &path {
-        Some(path) => format!("{policy}, from {path}"),
-        None => policy.to_string(),
-    };
-    let json = json!({ "from": policy.name(), "text": policy.to_string(), "file": path, "note": file.note() });
-    Policy { text, json }
+    let mut json = json!(policy);
+    json["note"] = file.note().into();
+    Policy { text: policy.to_string(), json }
 }

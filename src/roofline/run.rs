@@ -1,12 +1,15 @@
 //! A run: the records of what was measured together, and where, with what and when.
 
+use std::fmt;
+
 use super::measure::Clocks;
 use super::peak::Peaks;
 use super::pipelines::Pipelines;
 use super::record::{Group, Record, SCHEMA};
 use super::transfers::Transfers;
-use crate::device::Device;
+use crate::device::{Device, TuningFile};
 use crate::driver::{DeviceInfo, DriverKind};
+use crate::ops::Target;
 
 /// The records of one call, and what they share.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +26,9 @@ pub struct Run {
     pub version: String,
     /// Where it ran.
     pub device: Machine,
+    /// The policy of its plans; `None` for a user's kernel, and in documents that lack it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub policy: Option<Policy>,
     /// The clocks at its end; `None` where the device reports none.
     pub clocks: Option<Clocks>,
     /// The ceilings that times are held against; `None` on the software GPU.
@@ -40,6 +46,36 @@ pub struct Run {
     /// The runs of a pipeline; `None` where nobody measured them.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub pipeline: Option<Pipelines>,
+}
+
+/// A [policy](crate::ops::Policy) as documents describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Policy {
+    /// Its name: `measured`, `rule` or `tuned`.
+    pub from: String,
+    /// The same in words.
+    pub text: String,
+    /// The user's tuning file, if it is `tuned`.
+    pub file: Option<String>,
+}
+
+impl Policy {
+    /// Describes the policy of a device.
+    pub fn of(info: &DeviceInfo, file: &TuningFile) -> Self {
+        let policy = Target::of_info(info, file.row()).policy();
+        let file = file.path().map(|path| path.display().to_string());
+        Self { from: policy.name().into(), text: policy.to_string(), file }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}, from {file}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
 }
 
 /// A device as documents describe it.
@@ -100,6 +136,7 @@ impl Run {
             date,
             version: env!("CARGO_PKG_VERSION").into(),
             device: Machine::of(device),
+            policy: Some(Policy::of(device.info(), device.tuning_file())),
             clocks: Clocks::of(device),
             peaks,
             ceilings_date,
@@ -138,6 +175,7 @@ impl Run {
         let Machine { name, driver_version, .. } = &self.device;
         let low = self.peaks.as_ref().is_some_and(|peaks| peaks.low_clocks);
         let low = if low { "; ceilings measured at low clocks" } else { "" };
-        format!("{name}, driver {driver_version}, {}, warpstride {}{low}", self.date, self.version)
+        let policy = self.policy.as_ref().map_or(String::new(), |policy| format!("; policy: {policy}"));
+        format!("{name}, driver {driver_version}, {}, warpstride {}{policy}{low}", self.date, self.version)
     }
 }

@@ -155,7 +155,8 @@ impl<'a> Time<'a> {
             Some((timing, copy)) => record.timed(&timing, copy, ceilings.as_ref().map(|(peaks, _)| peaks)),
             None => record,
         };
-        let run = Run { ptx: self.ptx.clone(), ..Run::new(device, self.date.clone(), ceilings, vec![record]) };
+        let run =
+            Run { ptx: self.ptx.clone(), policy: None, ..Run::new(device, self.date.clone(), ceilings, vec![record]) };
         let moved = self.moved(read, written);
         let shown = match run.has_times() {
             true => format!("{title}\n{moved}{}", text::figures(&run, &run.cases[0])),

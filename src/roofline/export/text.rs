@@ -71,7 +71,8 @@ pub fn record(run: &Run, record: &Record) -> String {
     let (op, shape, device) = (&subject.op, &subject.shape, &run.device.name);
     let kernel = record.kernel.as_deref().unwrap_or("nothing to launch");
     let verified = if record.verified == Some(false) { "WRONG" } else { "verified" };
-    let text = format!("{op} {shape:?} {from}{dtype}{axes} on {device}\n{kernel}, {verified}\n");
+    let policy = run.policy.as_ref().map_or(String::new(), |policy| format!("policy: {policy}\n"));
+    let text = format!("{op} {shape:?} {from}{dtype}{axes} on {device}\n{kernel}, {verified}\n{policy}");
     text + &figures(run, record)
 }
 

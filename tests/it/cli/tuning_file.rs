@@ -41,6 +41,19 @@ fn a_file_changes_plans_and_is_named() {
     assert_eq!(document["policy"]["file"], file.to_str().unwrap());
     assert_eq!(notes, "");
 
+    // A run says with which numbers it was measured.
+    let bench = |more: &[&str]| {
+        let args = ["--device", "soft", "bench", "permute", "--shape", "64,64", "--axes", "0,1"];
+        let run = command([more, &args].concat()).env("WARPSTRIDE_TUNING", &file).output().unwrap();
+        String::from_utf8(run.stdout).unwrap()
+    };
+    let document: Value = serde_json::from_str(&bench(&["--json"])).unwrap();
+    assert_eq!((&document["policy"]["from"], &document["policy"]["file"]), (&"tuned".into(), &file.to_str().into()));
+    assert!(
+        bench(&[])
+            .contains("\npolicy: tiles and blocks by bench --tune, and the rest measured on an NVIDIA H100, from ")
+    );
+
     let devices = command(["--device", "soft", "devices"]).env("WARPSTRIDE_TUNING", &file).output().unwrap();
     let text = String::from_utf8(devices.stdout).unwrap();
     let expected = format!(
