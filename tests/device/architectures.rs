@@ -74,6 +74,8 @@ fn plans_for_every_gpu_move_what_they_say(_: &Setup) {
         (&[5, 257, 259], &[0, 2, 1]),
         (&[131, 97], &[1, 0]),
         (&[100, 100], &[0, 1]),
+        // `packed_quads` takes large arrays.
+        (&[1100, 33, 31], &[0, 2, 1]),
     ] {
         let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
         let dst = Layout::row_major(src.shape()).unwrap();

@@ -1,5 +1,5 @@
-//! The drawn permutes of `bench permute --random`, small ones: every kind by every strategy that
-//! takes it, compared with the oracle.
+//! The drawn permutes of `bench permute --random`, small ones: every kind by every strategy for
+//! small arrays, compared with the oracle. `packed_quads` and `packed_stepped` take larger ones.
 
 use std::collections::BTreeMap;
 

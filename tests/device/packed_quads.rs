@@ -86,19 +86,21 @@ fn short_axes_in_any_order(setup: &Setup) {
             shape[random.below(6)] *= images::<T>(shape.iter().product());
             taken += usize::from(quads::<T>(device, permuted(&shape, &random.order(6)), random));
         }
-        assert!(taken > 0 || times < 12 || size_of::<T>() == 16, "{}: packed_quads was not taken", T::DTYPE);
+        assert!(taken > 0 || size_of::<T>() == 16, "{}: packed_quads was not taken", T::DTYPE);
     }
     at_every_width!(run(&device(setup), &mut Random::new(82)));
 }
 
 fn axes_that_run_backwards(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let mut taken = 0;
         for axis in 0..short_or_long(2, 3) {
             let src = Layout::row_major(&[images::<T>(35 * 33), 35, 33]).unwrap().reverse(axis).unwrap();
-            quads::<T>(device, src.permuted_axes(&[0, 2, 1]).unwrap(), random);
+            taken += usize::from(quads::<T>(device, src.permuted_axes(&[0, 2, 1]).unwrap(), random));
             let src = Layout::row_major(&[67, images::<T>(67 * 71), 71]).unwrap().reverse(axis).unwrap();
-            quads::<T>(device, src.permuted_axes(&[2, 1, 0]).unwrap(), random);
+            taken += usize::from(quads::<T>(device, src.permuted_axes(&[2, 1, 0]).unwrap(), random));
         }
+        assert!(taken > 0, "{}: packed_quads was not taken", T::DTYPE);
     }
     at_every_width!(run(&device(setup), &mut Random::new(83)));
 }
@@ -109,7 +111,9 @@ fn parts_of_larger_arrays_by_vectors(setup: &Setup) {
         let images = images::<T>(33 * 31);
         let larger = Layout::row_major(&[images, 35, 37]).unwrap();
         let src = larger.slice(1, 1..34, 1).unwrap().slice(2, 3..34, 1).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
-        quads::<T>(device, src, random);
+        let taken = quads::<T>(device, src, random);
+        // Rows of 31 bytes are too short, and an element of 16 bytes is a vector.
+        assert!(taken || [1, 16].contains(&size_of::<T>()), "{}: {src:?}", T::DTYPE);
         let dst = Layout::row_major(&[images, 33, 37]).unwrap().slice(1, 1..32, 1).unwrap();
         let dst = dst.slice(2, 1..34, 1).unwrap();
         check::<T>(device, src, dst, random);

@@ -127,8 +127,8 @@ pub(in crate::ops) struct Quads {
     /// Most threads of a block.
     pub(in crate::ops) threads: usize,
     /// Most lanes that may share a bank where they gather, by the base-2 logarithm of the elements'
-    /// width.
-    pub(in crate::ops) ways: [usize; 5],
+    /// width: from matrices moved whole, and from other tiles.
+    pub(in crate::ops) ways: [[usize; 5]; 2],
     /// Most bytes that stay together on both sides.
     pub(in crate::ops) longest_together: usize,
     /// Fewest bytes of a run of a source with gaps, of elements that keep their order, by the base-2
@@ -137,7 +137,7 @@ pub(in crate::ops) struct Quads {
     /// Fewest bytes of a run of the source, compared with ragged tiles.
     pub(in crate::ops) shortest: usize,
     /// Fewest bytes of a run of the destination, compared with ragged tiles: of elements of 2, 8
-    /// and 16 bytes, and of elements of 1 and 4.
+    /// and 16 bytes; of elements of 1 and 4, and of those of 2 that `packed` would move.
     pub(in crate::ops) shortest_stored: [usize; 2],
 }
 

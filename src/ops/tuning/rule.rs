@@ -1,7 +1,7 @@
 //! The policy of a GPU that was not measured: the H100's, with what depends on the L2 cache, on
 //! shared memory and on bytes in flight in proportion.
 
-use super::{Fields, Tiles, Tuning, h100, multiprocessor};
+use super::{Fields, Quads, Tiles, Tuning, h100, multiprocessor};
 use crate::launch_shape::MAX_BLOCK_THREADS;
 use crate::ops::Target;
 use crate::ops::units::VECTOR;
@@ -9,6 +9,9 @@ use crate::ops::units::VECTOR;
 /// Bytes that an H100's multiprocessor must have in flight for the full speed of its memory. CUB
 /// has the same number, and numbers near the rule's for other GPUs.
 const IN_FLIGHT: u64 = 32 << 10;
+
+/// Bytes of shared memory that a block needs beside a matrix: its tables, and what it reserves.
+const TABLES: u32 = 4 << 10;
 
 /// Threads in a block of a copy if all threads of a multiprocessor together have too few bytes in
 /// flight. The next block should come soon then, which waits for all threads of one before it.
@@ -36,6 +39,10 @@ pub(super) const fn of(target: Target) -> Tuning {
     let wanted = if wanted < part { part } else { wanted };
     let wanted = if wanted > multiprocessor.shared as u64 { multiprocessor.shared as u64 } else { wanted };
     tuning.permutes.fields.in_flight = wanted as u32;
+    let Quads { kept, .. } = tuning.permutes.quads;
+    // Two blocks must fit on a multiprocessor, so that one loads while the other stores.
+    let half = (multiprocessor.shared / 2 - TABLES) as usize;
+    tuning.permutes.quads.kept = if kept > half { half } else { kept };
     let block = block(multiprocessor.threads);
     tuning.arithmetic.elementwise_block = block;
     tuning.arithmetic.fill_block = block;

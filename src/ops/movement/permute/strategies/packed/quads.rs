@@ -51,7 +51,7 @@ impl Strategy for PackedQuads {
         let room = packing.room(aligned[0], None, 0);
         let lanes = Lanes::of(&packing, &room);
         let banks = "lanes that gather would share banks";
-        let most = constants.ways[packing.width.trailing_zeros() as usize];
+        let most = constants.ways[usize::from(!is_kept)][packing.width.trailing_zeros() as usize];
         at_most(lanes.ways, most, "lanes of a warp that share a bank", banks)?;
         *launch = Some(Launch::PackedQuads(step(&packing, &room, aligned, &lanes, task)?));
         Ok(if is_kept {
@@ -62,8 +62,8 @@ impl Strategy for PackedQuads {
     }
 }
 
-/// Declines matrices of bytes that others move by whole words: 8 x 8 bytes reach 0.89 of the copy
-/// by `packed`, and 0.75 if they are gathered byte by byte.
+/// Declines matrices of bytes that others move by whole words: 8 x 8 bytes reach 0.88 of the copy
+/// by `packed`, and less if they are gathered byte by byte.
 fn is_worth_gathering(packing: &Packing) -> Result<(), Decline> {
     let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent);
     let is_whole = packing.width == 1 && (src | dst).is_multiple_of(8);
@@ -84,22 +84,26 @@ fn is_better(packing: &Packing, task: &Task<'_>, aligned: [bool; 2]) -> Result<(
         let bytes = packing.axes[nearest].extent * packing.width;
         return at_most(bytes, constants.longest_together, "bytes that stay together", LONG);
     }
-    // An element of 16 bytes is a vector, and an H200 moves tiles of them at 0.62 to 0.72 of the
-    // copy by `packed`, which gathers as well but has shorter runs.
+    // An element of 16 bytes is a vector. `packed` gathers these as well, but has shorter runs.
     if packing.width == VECTOR && super::is_better(packing, task).is_ok() {
         return Ok(());
     }
     let Ok(tiling) = task.tiling() else { return Ok(()) };
     at_least(usize::from(tiling.is_ragged()), 1, "sides that are not whole vectors", "tiles move whole vectors")?;
     if tiling.has_folded_rows() {
-        // f32 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 reaches 0.83 of the copy so, 0.87 by tiles;
-        // seven prime axes reach 0.91, and 0.82 by `packed`.
+        // Tiles of folded rows were faster for f32 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1, where
+        // they reach 0.87 of the copy. Where `packed` took over from them, this is faster.
         return super::is_better(packing, task);
     }
     let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.run(order) * packing.width);
     let split = "runs that end within sectors are short, and tiles share those sectors";
     at_least(src, constants.shortest, "bytes of a run of the source", split)?;
-    let shortest = constants.shortest_stored[(packing.width == 4 || packing.width == 1) as usize];
+    let is_better = match packing.width {
+        1 | 4 => true,
+        2 => super::is_better(packing, task).is_ok(),
+        _ => false,
+    };
+    let shortest = constants.shortest_stored[usize::from(is_better)];
     at_least(dst, shortest, "bytes of a run of the destination", split)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::abi::PackedSide;
+use crate::abi::{PackedSide, PackedTiles};
 use crate::layout::Layout;
 use crate::ops::canonical::Canonical;
 use crate::ops::movement::permute::task::{Choice, Task};
