@@ -130,9 +130,13 @@ fn narrow<T: Sample>(device: &Device, random: &mut Random) {
         permutes::check::<T>(device, src, c_order(src.shape()), random);
         permutes::check::<T>(device, c_order(src.shape()), src, random);
     }
-    // packed_quads, which takes no less than 4 MiB
-    let matrices = c_order(&[(4 << 20) / (33 * 31 * size_of::<T>()) + 1, 33, 31]).permuted_axes(&[0, 2, 1]).unwrap();
-    permutes::check::<T>(device, matrices, c_order(matrices.shape()), random);
+    // packed_quads and, for every second column, packed_stepped, which take no less than 4 MiB
+    for step in [1, 2] {
+        let matrices = (4 << 20) / (33 * 31 * size_of::<T>()) + 1;
+        let columns = c_order(&[matrices, 33, 31 * step]).slice(2, .., step as isize).unwrap();
+        let turned = columns.permuted_axes(&[0, 2, 1]).unwrap();
+        permutes::check::<T>(device, turned, c_order(turned.shape()), random);
+    }
     // copy, with a tail; rows, from and to addresses off vectors
     permutes::check::<T>(device, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]), random);
     let part = c_order(&[7, 131]).slice(1, 3..110, 1).unwrap();

@@ -124,6 +124,7 @@ fn every_strategy_takes_what_it_is_for_and_every_decline_names_a_quantity() {
         (src, c_order(src.shape()))
     };
     let flat = |len: usize, step: isize| (c_order(&[len]).slice(0, .., step).unwrap(), c_order(&[len]));
+    let columns = c_order(&[50_000, 33, 66]).slice(2, .., 2).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
     let inner = c_order(&[1000, 203]).slice(1, ..201, 1).unwrap();
     let cases = [
         ("copy", flat(1000, 1), 4),
@@ -131,6 +132,7 @@ fn every_strategy_takes_what_it_is_for_and_every_decline_names_a_quantity() {
         ("patch", permuted(&[100, 100], &[1, 0]), 4),
         ("small_matrix", permuted(&[1024, 1024], &[1, 0]), 4),
         ("packed_quads", permuted(&[50_000, 33, 33], &[0, 2, 1]), 4),
+        ("packed_stepped", (columns, c_order(columns.shape())), 4),
         ("fields", permuted(&[1 << 20, 3], &[1, 0]), 4),
         ("stacked", permuted(&[30_000, 64, 64], &[0, 2, 1]), 2),
         ("packed", permuted(&[24, 22, 20, 24, 22, 20], &[5, 3, 1, 4, 2, 0]), 1),

@@ -67,8 +67,8 @@ params! {
         pub outer: [Digit; PACKED_AXES],
     }
 
-    /// Where the tiles of `packed` or `packed_quads` lie: several whole axes, and parts of up to two
-    /// more.
+    /// Where the tiles of `packed`, `packed_quads` and `packed_stepped` lie: several whole axes,
+    /// and parts of up to two more.
     ///
     /// The digits of `b` are the parts of the two chunked axes and the index of the batch that
     /// block `b` moves: the second chunk the least, then the first, then the batch.

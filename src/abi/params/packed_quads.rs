@@ -34,8 +34,9 @@ params! {
         pub outer: [Digit; PACKED_AXES],
     }
 
-    /// Parameters of `packed_quads` and `packed_stepped`. Dynamic shared memory holds a table of rows, those of runs, and
-    /// the tile. A row is the elements of a run of the destination along its nearest axis.
+    /// Parameters of `packed_quads` and `packed_stepped`. Dynamic shared memory holds a table of
+    /// rows, those of runs, and the tile. A row is the elements of a run of the destination along
+    /// its nearest axis.
     pub struct PackedQuadsParams {
         /// Where the tiles lie.
         pub tiles: PackedTiles,

@@ -129,12 +129,12 @@ const QUADS: Quads = Quads {
     ways: [[3, 4, 12, 4, 4], [8, 4, 12, 4, 4]],
     longest_together: 2 * TILES.run,
     // benches/record/2026-11-23-h200/random.md has u16 in runs of 6 bytes by `packed` at a third of
-    // PyTorch's speed, and f32 in runs of 28 by `packed_quads` at a half; an H100 has f64 in runs of
-    // 152 behind CuPy, and by `elements` such runs at a copy's speed.
+    // PyTorch's speed, and f32 in runs of 28 by `packed_quads` at a half; an H100 has f64 in runs
+    // of 152 behind CuPy, and by `elements` such runs at a copy's speed.
     shortest_with_gaps: [0, 16, TILES.run, TILES.run, 0],
     shortest: 64,
-    // The same record has bytes in runs of 82 to 189 bytes at 0.65 to 1.00 of the speed of `packed`,
-    // and 2 bytes in runs of 372 at 1.31.
+    // The same record has bytes in runs of 82 to 189 bytes at 0.65 to 1.00 of the speed of
+    // `packed`, and 2 bytes in runs of 372 at 1.31.
     shortest_stored: [2 * TILES.run, TILES.run + TILES.run / 4],
 };
 

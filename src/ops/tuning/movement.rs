@@ -131,8 +131,8 @@ pub(in crate::ops) struct Quads {
     pub(in crate::ops) ways: [[usize; 5]; 2],
     /// Most bytes that stay together on both sides.
     pub(in crate::ops) longest_together: usize,
-    /// Fewest bytes of a run of a source with gaps, of elements that keep their order, by the base-2
-    /// logarithm of the elements' width.
+    /// Fewest bytes of a run of a source with gaps, of elements that keep their order, by the
+    /// base-2 logarithm of the elements' width.
     pub(in crate::ops) shortest_with_gaps: [usize; 5],
     /// Fewest bytes of a run of the source, compared with ragged tiles.
     pub(in crate::ops) shortest: usize,

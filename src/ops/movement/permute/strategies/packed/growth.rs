@@ -211,8 +211,8 @@ impl Packing {
         rank.map_or(usize::MAX / self.width, |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
     }
 
-    /// Declines elements that keep their order, in runs of a source with gaps that are so short that
-    /// `elements` was faster.
+    /// Declines elements that keep their order, in runs of a source with gaps that are so short
+    /// that `elements` was faster.
     pub(super) fn goes_on(&self, shortest: &[usize; 5]) -> Result<(), Decline> {
         let inner = &self.src.axes[..self.src.contiguous];
         let run = inner.iter().map(|&axis| self.axes[axis].extent).product::<usize>() * self.width;
@@ -292,8 +292,8 @@ impl Packing {
 }
 
 impl Order {
-    /// Sorts the axes by stride. The runs have an element in every `gap`, and go along axes that are
-    /// `near` on the other side. Where gaps are between, all axes of a run have one direction.
+    /// Sorts the axes by stride. The runs have an element in every `gap`, and go along axes that
+    /// are `near` on the other side. Where gaps are between, all axes of a run have one direction.
     fn new(axes: &[Walk], gap: isize, stride: fn(&Walk) -> isize, near: impl Fn(&Walk) -> bool) -> Self {
         let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
         for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
