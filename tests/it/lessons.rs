@@ -41,6 +41,7 @@ pub(crate) fn place_of_solution(file: &str) -> Option<String> {
 }
 
 /// The text of a solution's file in the place of the learner's: a check runs the learner's kernel.
+#[cfg(all(feature = "cli", feature = "interp"))]
 pub(crate) fn in_its_place(text: &str) -> String {
     text.replace("kernel = \"solution.cu\"", "kernel = \"task.cu\"")
 }
