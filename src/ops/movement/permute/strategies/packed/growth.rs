@@ -188,14 +188,17 @@ impl Packing {
             self.taken[axis] = if extent <= 2 * have { extent } else { 2 * have }.min(room);
             len = len / have * self.taken[axis];
         }
-        for order in [self.src, self.dst] {
-            if let Some((run, axis)) = self.frontier(&order) {
-                self.even_out(axis, run / self.taken[axis]);
-            }
+        let ends =
+            [&self.src, &self.dst].map(|order| self.frontier(order).map(|(run, axis)| (axis, run / self.taken[axis])));
+        for (axis, _) in ends.into_iter().flatten() {
+            // Parts of an axis that ends both runs are multiples of both sides' sectors.
+            let ended = ends.into_iter().flatten().filter(|end| end.0 == axis);
+            self.even_out(axis, ended.fold(0, |bits, (_, inner)| bits | inner));
         }
     }
 
     /// Makes the parts of an axis equal, and multiples of a sector if they are larger than one.
+    /// `inner` is the elements of a run at each index of the axis, or the bits of two such numbers.
     fn even_out(&mut self, axis: usize, inner: usize) {
         let (extent, taken) = (self.axes[axis].extent, self.taken[axis]);
         let even = extent.div_ceil(extent.div_ceil(taken));

@@ -65,6 +65,22 @@ fn small_matrices_go_side_by_side() {
     assert_eq!(chunk, [6, 1]);
 }
 
+/// The source's nearest axis also ends the destination's run, of which each index holds 4, 16 and
+/// 128 elements. Parts that suit the destination alone would begin between sectors of the source.
+#[test]
+fn parts_of_an_axis_suit_the_sectors_of_both_runs() {
+    for (shape, width, inner) in
+        [(&[39, 4, 321_840][..], 4, 4), (&[64, 16, 8192], 8, 16), (&[8, 128, 3392], 1, 128), (&[100, 8, 56_160], 4, 8)]
+    {
+        let mut packing = Packing::new(&canonical(shape, &[0, 2, 1], width)).ok().unwrap();
+        packing.grow(6 * inner * 255, [1, 1]);
+        let axis = packing.src.axes[0];
+        let (taken, extent) = (packing.taken[axis], packing.axes[axis].extent);
+        assert!(packing.taken[packing.dst.axes[0]] == inner && taken < extent, "{shape:?}: {:?}", packing.taken);
+        assert_eq!(taken * width % 32, 0, "{shape:?}: {taken} of {extent}");
+    }
+}
+
 /// The destination's rows start between sectors: f64 255 x 256 x 257 reached 0.93 of the copy with
 /// runs twice as long there, and 0.80 with equal ones.
 #[test]
