@@ -19,7 +19,7 @@ use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::permute::strategy::{Decline, at_least};
 use crate::ops::movement::permute::task::power_of_two;
 use crate::ops::tuning;
-use crate::ops::units::{SECTOR, WORD};
+use crate::ops::units::{SECTOR, VECTOR, WORD};
 
 /// Fewest bytes of a run of the destination that ends before an axis that runs backwards.
 const SHORTEST: usize = 4 * SECTOR;
@@ -280,6 +280,18 @@ impl Packing {
     pub(super) fn grains(&self, [src_align, dst_align]: [Align; 2]) -> [usize; 2] {
         let src = self.grain(&self.src, self.src_start, src_align, |axis| axis.src);
         [src, self.grain(&self.dst, self.dst_start, dst_align, |axis| axis.dst)]
+    }
+
+    /// Whether the runs of both sides start on vectors in every tile that takes whole sectors of
+    /// their nearest axes.
+    pub(super) fn starts_on_vectors(&self, [src_align, dst_align]: [Align; 2]) -> bool {
+        let is_on = |order: &Order, start: usize, align: Align, stride: fn(&Walk) -> isize| {
+            let others = order.axes[1..self.rank].iter();
+            let bits = others.fold(start, |bits, &axis| bits | stride(&self.axes[axis]) as usize);
+            power_of_two(bits.wrapping_mul(self.width) | align.bytes() as usize) >= VECTOR
+        };
+        is_on(&self.src, self.src_start, src_align, |axis| axis.src)
+            && is_on(&self.dst, self.dst_start, dst_align, |axis| axis.dst)
     }
 
     fn grain(&self, order: &Order, start: usize, align: Align, stride: fn(&Walk) -> isize) -> usize {

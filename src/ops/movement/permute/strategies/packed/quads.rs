@@ -40,6 +40,10 @@ impl Strategy for PackedQuads {
         let constants = &task.permutes().quads;
         at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
         let mut packing = Packing::new(canonical)?;
+        if packing.kept_whole(constants).is_none() && packing.starts_on_vectors([task.src_align, task.dst_align]) {
+            // Most plans are of such arrays, and a tile takes longer to grow than all else here.
+            needs_split_vectors(&packing, 0)?;
+        }
         (packing.word, packing.longest) = (VECTOR, LONGEST);
         let is_kept = packing.grow_quads(constants);
         let aligned = packing.grains([task.src_align, task.dst_align]).map(|grain| grain >= VECTOR);
@@ -74,12 +78,8 @@ fn is_worth_gathering(packing: &Packing) -> Result<(), Decline> {
 fn is_better(packing: &Packing, task: &Task<'_>, aligned: [bool; 2]) -> Result<(), Decline> {
     let constants = &task.permutes().quads;
     let nearest = packing.dst.axes[0];
-    let is_together = packing.src.axes[0] == nearest;
-    if packing.width < VECTOR || is_together {
-        let split = 2 - aligned.map(usize::from).into_iter().sum::<usize>();
-        at_least(split, 1, "sides whose runs start between vectors", "other kernels move whole vectors")?;
-    }
-    if is_together {
+    needs_split_vectors(packing, 2 - aligned.map(usize::from).into_iter().sum::<usize>())?;
+    if packing.is_together() {
         packing.goes_on(&constants.shortest_with_gaps)?;
         let bytes = packing.axes[nearest].extent * packing.width;
         return at_most(bytes, constants.longest_together, "bytes that stay together", LONG);
@@ -107,19 +107,23 @@ fn is_better(packing: &Packing, task: &Task<'_>, aligned: [bool; 2]) -> Result<(
     at_least(dst, shortest, "bytes of a run of the destination", split)
 }
 
+/// Declines if no side has runs that start between vectors. An element of 16 bytes is a vector.
+fn needs_split_vectors(packing: &Packing, sides: usize) -> Result<(), Decline> {
+    let is_any = packing.width == VECTOR && !packing.is_together();
+    let sides = if is_any { 1 } else { sides };
+    at_least(sides, 1, "sides whose runs start between vectors", "other kernels move whole vectors")
+}
+
 const LONG: &str = "elements that stay together make runs that are long enough";
 
 impl Packing {
     /// Grows a tile: a few whole matrices that are contiguous on both sides, or parts of axes with
     /// the shortest axes whole. Returns whether it has whole matrices.
     pub(super) fn grow_quads(&mut self, constants: &tuning::Quads) -> bool {
-        let kept = self.kept().saturating_mul(self.width);
-        let is_kept = kept <= constants.kept && self.src.axes[0] != self.dst.axes[0];
-        let kept = if is_kept { kept } else { usize::MAX };
-        let most = match constants.tile_of_kept / kept {
-            0 if kept == usize::MAX => constants.tile,
-            0 => kept,
-            many => many * kept,
+        let kept = self.kept_whole(constants);
+        let most = match kept {
+            None => constants.tile,
+            Some(kept) => (constants.tile_of_kept / kept).max(1) * kept,
         } / self.width;
         let mut len = 1;
         for axis in [self.src.axes[0], self.dst.axes[0]] {
@@ -132,7 +136,19 @@ impl Packing {
         self.grow(most, [1, 1]);
         self.src.inner = self.inner(&self.src);
         self.dst.inner = self.inner(&self.dst);
-        is_kept
+        kept.is_some()
+    }
+
+    /// Returns the bytes of a matrix that tiles have whole; `None` where it is too large, or keeps
+    /// its order.
+    fn kept_whole(&self, constants: &tuning::Quads) -> Option<usize> {
+        let kept = self.kept().saturating_mul(self.width);
+        (kept <= constants.kept && !self.is_together()).then_some(kept)
+    }
+
+    /// Whether the nearest elements of one side are those of the other.
+    pub(super) fn is_together(&self) -> bool {
+        self.src.axes[0] == self.dst.axes[0]
     }
 }
 

@@ -37,7 +37,7 @@ impl Strategy for PackedStepped {
         let constants = &task.permutes().quads;
         at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
         let packing = Packing::of_stepped(canonical, gap)?;
-        let together = if packing.src.axes[0] == packing.dst.axes[0] { canonical.width } else { 0 };
+        let together = if packing.is_together() { canonical.width } else { 0 };
         at_most(
             together,
             WORD - 1,
