@@ -135,7 +135,7 @@ fn sources_whose_elements_lie_apart(setup: &Setup) {
                     let src = src.permuted_axes(axes).unwrap();
                     let src = if random.below(3) == 0 { src.reverse(random.below(3)).unwrap() } else { src };
                     let taken = copied::<T>(device, src, random) == "packed_stepped";
-                    assert!(taken || axes[2] == 2 || step < 2 || step * width > 31, "{}: {src:?}", T::DTYPE);
+                    assert!(taken || axes[2] == 2 || step * width > 31, "{}: {src:?}", T::DTYPE);
                 }
             }
         }

@@ -43,6 +43,7 @@ use crate::unrolled;
 const LOADS: usize = PACKED_STEPS as usize;
 /// Words that it gathers at once.
 const STORES: usize = PACKED_STORES as usize;
+
 /// The tile that a block moves.
 struct Tile<'a> {
     params: &'a PackedParams,
