@@ -136,7 +136,9 @@ macro_rules! families {
                 = vector_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
             /// Transposes whose rows start and end anywhere.
             RAGGED_TILE ragged_tile(VectorTileParams)
-                for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted Hinted]
+                for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
+                and type W in [B8 B16 B32 B64 B128], type I in [Narrow], type C in [Hinted]
+                except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
                 = ragged_tile::<W, I, C, { W::COUNT }, { ragged_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, ragged_tile_squares(W::BYTES)) }>;
             /// Packed structs of few fields to planes.
             DEINTERLEAVE deinterleave(FieldsParams) for type W in [B8 B16 B32 B64], type I in [Narrow Wide]
@@ -158,7 +160,8 @@ macro_rules! families {
             /// Tiles of several axes, each side of which moves in its own runs.
             PACKED packed(PackedParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
-                and type W in [B8 B16 B32 B64 B128], type I in [Narrow], type C in [Hinted]
+                and type W in [B8 B16 B32 B64], type I in [Narrow], type C in [Hinted]
+                except W in [B128], C in [Hinted] because "packed_quads moves large arrays of 16-byte elements"
                 except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
                 = packed::<W, I, C>;
             /// Tiles of several axes, by vectors.

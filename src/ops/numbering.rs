@@ -2,7 +2,7 @@
 //! indices.
 
 use super::canonical::{Axis as Walk, Canonical};
-use crate::abi::{Axis, Divisor, Index, MAX_AXES};
+use crate::abi::{Axis, Divisor, Index};
 use crate::launch_shape::MAX_GRID_X;
 use crate::layout::Layout;
 
@@ -18,8 +18,11 @@ pub(super) fn grid(blocks: u64) -> [u32; 3] {
 }
 
 /// Returns the axes in the form that kernels walk.
-pub(super) fn axes<'a>(walks: impl IntoIterator<Item = &'a Walk>, divisor: fn(u64) -> Divisor) -> [Axis; MAX_AXES] {
-    let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
+pub(super) fn axes<'a, const AXES: usize>(
+    walks: impl IntoIterator<Item = &'a Walk>,
+    divisor: fn(u64) -> Divisor,
+) -> [Axis; AXES] {
+    let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; AXES];
     for (to, walk) in axes.iter_mut().zip(walks) {
         let extent = divisor(walk.extent as u64);
         *to = Axis { extent, src_stride: walk.src as i64, dst_stride: walk.dst as i64 };

@@ -116,8 +116,9 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
     ];
     if lanes == 1 {
-        // More than 16 MiB for ragged_tile, with vectors off sectors, and for packed, with short
-        // rows.
+        // Short axes for packed; more than 16 MiB for ragged_tile, with vectors off sectors, and
+        // for packed and packed_quads, with short rows.
+        sources.push(c_order(&[2, 3, 4, 5, 3, 4, 5]).permuted_axes(&[0, 5, 2, 6, 3, 1, 4]).unwrap());
         sources.push(turned(1031, 513));
         sources.push(c_order(&[2, 40, 41, 20, 16]).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
     }

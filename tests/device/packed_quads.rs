@@ -69,9 +69,11 @@ fn structs_and_images_off_words(setup: &Setup) {
             permuted(&[2, images::<T>(2) | 1], &[1, 0]),
         ];
         for src in &cases[..short_or_long(2, cases.len())] {
-            let taken = quads::<T>(device, *src, random);
-            // Elements of 16 bytes are vectors themselves.
-            assert!(taken || size_of::<T>() == 16, "{}: {src:?}", T::DTYPE);
+            let family = copied::<T>(device, *src, random);
+            // Structs and images of whole words move as structs, and elements of 16 bytes are
+            // vectors themselves.
+            let is_taken = if size_of::<T>() < 4 { family == "packed_quads" } else { family.contains("interleave") };
+            assert!(is_taken || size_of::<T>() == 16, "{}: {family} {src:?}", T::DTYPE);
         }
     }
     at_every_width!(run(&device(setup), &mut Random::new(81)));
@@ -80,7 +82,7 @@ fn structs_and_images_off_words(setup: &Setup) {
 fn short_axes_in_any_order(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let mut taken = 0;
-        let times = short_or_long(2, 12);
+        let times = short_or_long(8, 16);
         for _ in 0..times {
             let mut shape: Vec<usize> = (0..6).map(|_| 3 + 2 * random.below(5)).collect();
             shape[random.below(6)] *= images::<T>(shape.iter().product());
@@ -100,6 +102,18 @@ fn axes_that_run_backwards(setup: &Setup) {
             let src = Layout::row_major(&[67, images::<T>(67 * 71), 71]).unwrap().reverse(axis).unwrap();
             taken += usize::from(quads::<T>(device, src.permuted_axes(&[2, 1, 0]).unwrap(), random));
         }
+        // Any axes at once, in parts and whole, in runs of several axes and in the batch.
+        let times = short_or_long(4, 16);
+        for _ in 0..times {
+            let mut shape: Vec<usize> = (0..3 + random.below(3)).map(|_| 3 + random.below(14)).collect();
+            let rank = shape.len();
+            shape[random.below(rank)] *= images::<T>(shape.iter().product());
+            let mut src = permuted(&shape, &random.order(rank));
+            for axis in 0..rank {
+                src = if random.below(2) == 0 { src.reverse(axis).unwrap() } else { src };
+            }
+            taken += usize::from(quads::<T>(device, src, random));
+        }
         assert!(taken > 0, "{}: packed_quads was not taken", T::DTYPE);
     }
     at_every_width!(run(&device(setup), &mut Random::new(83)));
@@ -108,12 +122,23 @@ fn axes_that_run_backwards(setup: &Setup) {
 /// The elements between are neither read, which the checkers would find, nor written.
 fn parts_of_larger_arrays_by_vectors(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
+        for [rows, cols] in [[33, 31], [5, 1031], [17, 1031]] {
+            let larger = Layout::row_major(&[images::<T>(rows * cols), rows + 2, cols + 6]).unwrap();
+            let src = larger.slice(1, 1..rows + 1, 1).unwrap().slice(2, 3..cols + 3, 1).unwrap();
+            let src = src.permuted_axes(&[0, 2, 1]).unwrap();
+            let taken = quads::<T>(device, src, random);
+            // Rows of 31 elements are too short, wider elements of 5 rows are structs on words, and
+            // tiles of most widths hold short parts of 17 rows.
+            let long = match size_of::<T>() {
+                1 | 2 => 5,
+                8 => 17,
+                _ => 0,
+            };
+            assert!(taken || rows != long, "{}: {src:?}", T::DTYPE);
+        }
         let images = images::<T>(33 * 31);
         let larger = Layout::row_major(&[images, 35, 37]).unwrap();
         let src = larger.slice(1, 1..34, 1).unwrap().slice(2, 3..34, 1).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
-        let taken = quads::<T>(device, src, random);
-        // Rows of 31 bytes are too short, and an element of 16 bytes is a vector.
-        assert!(taken || [1, 16].contains(&size_of::<T>()), "{}: {src:?}", T::DTYPE);
         let dst = Layout::row_major(&[images, 33, 37]).unwrap().slice(1, 1..32, 1).unwrap();
         let dst = dst.slice(2, 1..34, 1).unwrap();
         check::<T>(device, src, dst, random);

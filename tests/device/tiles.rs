@@ -6,6 +6,7 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
+use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::permutes::{check, device, family};
 
@@ -20,6 +21,7 @@ cases! {
     Any long_and_narrow_matrices,
     Any large_matrices_whose_quads_are_off_sectors,
     Any tiles_beyond_31_bits,
+    Any narrow_rows_and_columns_join_any_axes,
 }
 
 /// Returns the elements of 16 bytes.
@@ -28,15 +30,17 @@ const fn lanes<T>() -> usize {
 }
 
 /// Copies by tiles, with the named kernel if it matters. Packed structs of up to 64 fields may go
-/// to other kernels, unless rows lie apart. Short ragged rows may go to `packed`, and small
-/// matrices of whole vectors may be stacked.
+/// to other kernels, unless rows lie apart. Short ragged rows may go to `packed`, elements of 16
+/// bytes that do not fill tiles to `packed_quads`, and small matrices of whole vectors may be
+/// stacked.
 fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&str>, random: &mut Random) {
     let entry = check::<T>(device, src, dst, random);
     let taken = family(entry);
     let expected = kernel.map_or(taken.ends_with("_tile"), |kernel| kernel == taken);
     let fields = taken.contains("interleave") && (is_packed(&src) || is_packed(&dst));
     let short = src.shape().iter().any(|extent| extent * size_of::<T>() < 128);
-    let packed = taken == "packed" && kernel != Some("vector_tile") && short;
+    let quads = taken == "packed_quads" && kernel.is_none() && size_of::<T>() == 16;
+    let packed = quads || taken == "packed" && kernel != Some("vector_tile") && short;
     let stacked = taken == "stacked_tile" && kernel == Some("vector_tile");
     assert!(expected || fields || packed || stacked, "{}: {src:?} to {dst:?} took {entry:?}, not {kernel:?}", T::DTYPE);
 }
@@ -141,7 +145,9 @@ fn runs_of_two_axes(setup: &Setup) {
                 let of = |cols| format!("{} of {rows} x {cols} elements", all / (rows * cols));
                 runs(shape[5], shape[4]).into_iter().any(|cols| plan.to_string().contains(&of(cols)))
             });
-            assert!(is_folded || family(plan.entry()) == "packed", "{plan}");
+            // Ragged tiles of narrow elements join more axes.
+            let is_joined = size_of::<T>() < 4 && family(plan.entry()) == "ragged_tile";
+            assert!(is_folded || is_joined || family(plan.entry()) == "packed", "{plan}");
             tiles::<T>(device, src, dst, None, random);
             tiles::<T>(device, src.reverse(0).unwrap().reverse(4).unwrap(), dst, None, random);
         }
@@ -162,7 +168,8 @@ fn rows_that_end_within_a_sector_go_on_along_the_next_axis(setup: &Setup) {
             let folded = [(batch, cols), (1, batch * cols)]
                 .map(|(images, cols)| format!("{images} of {} x {cols} elements", rows * outer));
             let is_folded = folded.iter().any(|folded| plan.to_string().contains(folded));
-            assert!(is_folded || family(plan.entry()) == "packed", "{plan}, not {folded:?}");
+            let is_packed = ["packed", "packed_quads"].contains(&family(plan.entry()));
+            assert!(is_folded || is_packed, "{plan}, not {folded:?}");
             tiles::<T>(device, src, dst, None, random);
             tiles::<T>(device, src.reverse(3).unwrap(), dst, None, random);
             tiles::<T>(device, src.reverse(2).unwrap().reverse(0).unwrap(), dst, None, random);
@@ -253,7 +260,7 @@ fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
     }
     let (device, mut random) = (device(setup), Random::new(38));
     run::<[f64; 2]>(&device, 1031, 1025, "ragged_tile", &mut random);
-    run::<[f64; 2]>(&device, 1032, 1025, "vector_tile", &mut random);
+    run::<[f64; 2]>(&device, 1088, 1025, "vector_tile", &mut random);
     run::<u32>(&device, 2060, 2052, "ragged_tile", &mut random);
     run::<u32>(&device, 2056, 2052, "vector_tile", &mut random);
 }
@@ -275,9 +282,13 @@ fn tiles_beyond_31_bits(setup: &Setup) {
     let (source, handle) = (device.upload(&elements).unwrap(), device.default_stream().handle());
     let images = Layout::row_major(&[2, SIDE, SIDE]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
     let halves = Layout::row_major(&[SIDE, SIDE]).unwrap().t().split_axis(0, &[2, SIDE / 2]).unwrap();
-    for (near, shift, kernel) in
-        [(images, 0, "stacked_tile"), (images, 1, "ragged_tile"), (halves, 0, "vector_tile"), (halves, 5, "packed")]
-    {
+    for (near, shift, kernel) in [
+        (images, 0, "stacked_tile"),
+        (images, 1, "ragged_tile"),
+        (halves, 0, "vector_tile"),
+        // Ragged tiles of bytes join the halves, and these would fill half of one.
+        (halves, 5, "packed"),
+    ] {
         let apart = (greatest - least) as usize + shift;
         let far = Layout::new(near.shape(), &[apart as isize, SIDE as isize, 1], 0, apart + IMAGE).unwrap();
         for (src, dst) in [(&far, &near), (&near, &far)] {
@@ -292,4 +303,34 @@ fn tiles_beyond_31_bits(setup: &Setup) {
         device.synchronize().unwrap();
         assert!(result.download().unwrap() == elements[..near.storage_len()], "{near:?}, {apart} apart");
     }
+}
+
+/// Rows and columns are runs of several axes, forwards, backwards and broadcast, whole and as parts
+/// of larger arrays, whose other elements are not read, which the checkers would find.
+fn narrow_rows_and_columns_join_any_axes(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let (mut joined, times) = (0, short_or_long(40, 400));
+        for _ in 0..times {
+            let rank = 3 + random.below(3);
+            let mut shape: Vec<usize> = (0..rank).map(|_| 2 + random.below(6)).collect();
+            // Rows and columns of one long axis, and of several short ones.
+            shape[rank - 1] += 30 + random.below(90);
+            shape[random.below(rank - 1)] += 30 + random.below(90);
+            let larger: Vec<usize> = shape.iter().map(|extent| extent + random.below(2)).collect();
+            let larger = if random.below(3) == 0 { larger } else { shape.clone() };
+            let mut src = Layout::row_major(&larger).unwrap();
+            for (axis, &extent) in shape.iter().enumerate() {
+                let from = larger[axis] - extent;
+                src = src.slice(axis, from..larger[axis], 1).unwrap();
+                src = if random.below(3) == 0 { src.reverse(axis).unwrap() } else { src };
+            }
+            let src = src.permuted_axes(&random.order(rank)).unwrap();
+            let dst = Layout::row_major(src.shape()).unwrap();
+            joined += usize::from(family(check::<T>(device, src, dst, random)) == "ragged_tile");
+        }
+        assert!(joined * 8 > times, "{}: {joined} of {times} arrays went by ragged tiles", T::DTYPE);
+    }
+    let (device, random) = (device(setup), &mut Random::new(91));
+    run::<u8>(&device, random);
+    run::<u16>(&device, random);
 }

@@ -1,6 +1,6 @@
 //! Turns numbers into offsets along several axes.
 
-use crate::abi::{Axis, Divisor, Fold, MAX_AXES};
+use crate::abi::{Axis, Divisor, Fold};
 use crate::index::Index;
 
 /// Offsets in elements from the starts of both sides.
@@ -18,13 +18,17 @@ pub struct Offsets<I> {
 /// Each axis is written out: a parameter that is indexed at run time would be copied to local
 /// memory first.
 #[inline(always)]
-pub fn offsets<I: Index, const N: usize>(numbers: [I; N], axes: &[Axis; MAX_AXES], rank: u64) -> [Offsets<I>; N] {
+pub fn offsets<I: Index, const N: usize, const AXES: usize>(
+    numbers: [I; N],
+    axes: &[Axis; AXES],
+    rank: u64,
+) -> [Offsets<I>; N] {
     let mut rest = numbers;
     let mut offsets = [Offsets { src: I::new(0), dst: I::new(0) }; N];
     macro_rules! walk {
         ($($axis:literal)*) => {
             'walk: {$(
-                if rank <= $axis {
+                if AXES <= $axis || rank <= $axis {
                     break 'walk;
                 }
                 step(&axes[$axis], &mut rest, &mut offsets);

@@ -7,7 +7,7 @@ use core::num::Wrapping;
 use core::ops::{Add, Mul, Sub};
 
 use crate::abi::Divisor;
-use crate::thread::{self, Word};
+use crate::thread::{self, B32, B64, Word};
 
 /// For matrices whose extents and element offsets all fit in 31 bits.
 pub type Narrow = Wrapping<u32>;
@@ -34,6 +34,13 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn low(self) -> u32;
     /// Divides a number of 31 (63) bits by a divisor made for this type.
     fn divide(self, by: &Divisor) -> Self;
+
+    /// Its form in memory.
+    type Word: Word;
+    /// Returns the form in memory.
+    fn word(self) -> Self::Word;
+    /// Returns the number of that form.
+    fn of(word: Self::Word) -> Self;
 }
 
 /// Divides a number of 31 bits by a divisor made for [`Narrow`].
@@ -67,6 +74,18 @@ impl Index for Narrow {
     fn divide(self, by: &Divisor) -> Self {
         Wrapping(thread::high_product(self.0 << 1, by.multiplier as u32) >> (by.shift as u32 & 31))
     }
+
+    type Word = B32;
+
+    #[inline(always)]
+    fn word(self) -> B32 {
+        B32::new(self.0)
+    }
+
+    #[inline(always)]
+    fn of(word: B32) -> Self {
+        Wrapping(word.low())
+    }
 }
 
 impl Index for Wide {
@@ -94,5 +113,17 @@ impl Index for Wide {
     fn divide(self, by: &Divisor) -> Self {
         let product = u128::from(self.0 << 1) * u128::from(by.multiplier);
         Wrapping((product >> 64) as u64 >> (by.shift as u32 & 63))
+    }
+
+    type Word = B64;
+
+    #[inline(always)]
+    fn word(self) -> B64 {
+        B64::new(self.0)
+    }
+
+    #[inline(always)]
+    fn of(word: B64) -> Self {
+        Wrapping(word.low())
     }
 }

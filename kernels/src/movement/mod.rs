@@ -11,6 +11,8 @@ mod packed;
 mod packed_quads;
 mod packed_tiles;
 mod patch;
+mod quad_side;
+mod ragged_lines;
 mod ragged_tile;
 mod rows;
 mod rows_by_index;

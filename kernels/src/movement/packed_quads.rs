@@ -4,17 +4,21 @@
 //!
 //! A block loads the aligned vectors that hold the source's runs and keeps them in shared memory as
 //! they lie: each run keeps its offset from a multiple of 16 bytes, so no vector is ever shifted.
-//! Then each thread gathers aligned vectors of the destination element by element. A run of the
-//! destination is a number of rows along its nearest axis; a small table has the rows' starts.
+//! Then each thread gathers aligned vectors of the destination element by element.
+//!
+//! A run of the destination is a number of lines, and a line is a number of cells at equal
+//! distances. A line has at least the elements of a vector but one, so a vector has elements of two
+//! lines at most: the thread finds both once. A cell is one element, or several of short axes; then
+//! a table has the offsets of the elements that follow each of the cell's.
 //!
 //! ```text
 //! (image, chunk of the first axis, chunk of the second axis) = digits of the block's number
 //! for each vector of the source's runs:          # a thread: every `threads`th
 //!     load the vector; store it to shared memory at run + vector
-//! table of rows: row of a destination's run -> offset in shared memory
+//! table of lines: line of a destination's run -> offset in shared memory
 //! barrier
 //! for each vector of the destination's runs:
-//!     gather its elements from shared memory at run + row + position * step
+//!     gather its elements from shared memory at run + line + cell * step
 //!     store the vector; store partial vectors in parts
 //! ```
 //!
@@ -25,21 +29,25 @@
 //!   | a d g b e h c f i | j m p ...             a vector gathers a d g b, the next e h c f
 //! ```
 
+use core::mem::MaybeUninit;
+
 use super::packed_tiles::{Block, NO_LIMITS, PAST, walk};
-use crate::abi::{Digit, PACKED_AXES, PACKED_LOADS, PackedQuadsParams, QuadSide, STEPPED_LOADS};
+use super::quad_side::{Part, Side, VECTOR};
+use crate::abi::{Digit, LINE_AXES, PACKED_LOADS, PackedQuadsParams, QuadSide, STEPPED_LOADS};
 use crate::index::{Narrow, quotient};
 use crate::thread::cache::{Cache, Unhinted};
 use crate::thread::grain::Grain;
 use crate::thread::quad::{Lanes, rotated};
-use crate::thread::{self, B16, B32x2, Global, Quad, Shared, Word};
+use crate::thread::{self, B8, B16, B32, B32x2, B64, Global, Quad, Shared, Word};
 use crate::unrolled;
 
 /// Vectors that a thread has in flight from global memory.
 const LOADS: usize = PACKED_LOADS as usize;
 /// Elements that it has in flight, where elements move alone.
 const ELEMENTS: usize = STEPPED_LOADS as usize;
-/// Bytes of a vector.
-const VECTOR: u32 = 16;
+/// Elements of lines from which on vectors within one are gathered apart: few warps, of up to 512
+/// elements at a time, then have a lane at an end that keeps the others waiting.
+const LONG_LINE: u32 = 2048;
 
 /// The tile that a block moves.
 struct Tile<'a> {
@@ -48,32 +56,28 @@ struct Tile<'a> {
     tables: Shared,
     /// The address of the element at `src`: its offset in a vector is that of global memory.
     start: Shared,
+    /// The start of the destination's first run: its lowest address.
+    dst: Global,
+    /// Where its first cell lies, before the offsets of tables.
+    low: Shared,
 }
 
-/// The start of a run: on a side, and its offset in the tile or [`PAST`].
-#[derive(Clone, Copy)]
-struct Run {
-    at: Global,
-    room: u32,
+/// Where an element of a run of the destination lies, and those after it.
+struct Found {
+    /// The start of its cell.
+    start: Shared,
+    /// Where its cell would start for the elements of the next line to lie at the same offsets.
+    next: Shared,
+    /// Elements to the end of the line.
+    left: u32,
+    /// The table of the offsets from the start of the cell to the elements from this one on.
+    offsets: Shared,
 }
 
-/// The part of a run that a vector holds.
-#[derive(Clone, Copy)]
-struct Part {
-    /// The vector's address.
-    at: Global,
-    /// Bytes from the start of the run to the vector; negative if the vector starts before it.
-    from: i32,
-    /// The offset of the run in the tile.
-    room: u32,
-    exists: bool,
-}
-
-impl Part {
-    #[inline(always)]
-    fn is_whole(self, bytes: u32) -> bool {
-        self.from >= 0 && self.from + VECTOR as i32 <= bytes as i32
-    }
+/// Elements of a vector.
+#[inline(always)]
+const fn lanes<W: Word>() -> u32 {
+    VECTOR / W::BYTES
 }
 
 impl<'a> Tile<'a> {
@@ -81,59 +85,16 @@ impl<'a> Tile<'a> {
     fn new<W: Word>(params: &'a PackedQuadsParams) -> Self {
         let (block, tables) = (Block::new::<W, Narrow>(&params.tiles), Shared::dynamic());
         let start = tables.offset(params.tile as u32 + block.src.misalignment());
-        Tile { params, block, tables, start }
-    }
-
-    /// Returns the elements of this tile's runs.
-    #[inline(always)]
-    fn len(&self, side: &QuadSide) -> u32 {
-        self.block.len(side.chunk, side.unit, side.len)
-    }
-
-    /// Returns the vectors of a side, with those of runs past the end of a chunked axis.
-    #[inline(always)]
-    fn vectors(side: &QuadSide) -> u32 {
-        side.runs as u32 * side.quads.value as u32
-    }
-
-    /// Returns the start of a run of a side.
-    ///
-    /// # Safety
-    ///
-    /// The side's table, if it has one, has been written.
-    #[inline(always)]
-    unsafe fn run<W: Word>(&self, side: &QuadSide, start: Global, number: u32) -> Run {
-        let entry = if side.outer_rank as u32 <= 1 {
-            let [Digit { stride, room, .. }, ..]: &[Digit; PACKED_AXES] = &side.outer;
-            let past = |which: usize| side.chunked[which] as u32 == 0 && number >= self.block.valid[which];
-            let room = if past(0) || past(1) { PAST } else { number * room };
-            B32x2::new(number.wrapping_mul(*stride as u32), room)
-        } else {
-            // SAFETY: an entry of the table.
-            unsafe { B32x2::load_shared(self.tables.offset(side.table as u32 + number * 8)) }
+        let lacks = |which: usize| params.tiles.chunk[which] as u32 - block.valid[which];
+        let lacks = match params.dst_side.chunk {
+            0 => lacks(0),
+            1 => lacks(1),
+            _ => 0,
         };
-        let at = start.offset((i64::from(entry.low() as i32) * i64::from(W::BYTES)) as u64);
-        Run { at, room: entry.high() }
-    }
-
-    /// Returns the part of a run that its vector number `quad` holds, if the run has such a vector.
-    #[inline(always)]
-    fn part(run: Run, quad: u32, bytes: u32) -> Part {
-        let from = (quad * VECTOR) as i32 - run.at.misalignment() as i32;
-        let exists = run.room != PAST && from < bytes as i32;
-        Part { at: run.at.offset(i64::from(from) as u64), from, room: run.room, exists }
-    }
-
-    /// Returns the part of a run that vector `number` of a side holds.
-    ///
-    /// # Safety
-    ///
-    /// As [`run`](Self::run), for numbers below [`vectors`](Self::vectors).
-    #[inline(always)]
-    unsafe fn part_of<W: Word>(&self, side: &QuadSide, start: Global, number: u32, bytes: u32) -> Part {
-        let run = quotient(number, &side.quads);
-        // SAFETY: as the caller promises.
-        Self::part(unsafe { self.run::<W>(side, start, run) }, number - run * side.quads.value as u32, bytes)
+        let lacks = if params.lacking == 0 { 0 } else { lacks };
+        let dst = block.dst.offset(u64::from(lacks * params.dst_side.unit as u32 * W::BYTES));
+        let low = start.offset((params.low as u32).wrapping_sub(lacks * params.lacking as u32));
+        Tile { params, block, tables, start, dst, low }
     }
 
     /// Writes the starts of the runs of a side.
@@ -171,46 +132,82 @@ impl<'a> Tile<'a> {
     /// As for the entry; the source's table of runs has been written, and no other thread accesses
     /// the tile and the other tables before the next barrier.
     #[inline(always)]
-    unsafe fn load<W: Word>(&self, cache: impl Cache<Quad>) {
-        let side = &self.params.src_side;
-        let (bytes, clear) = (self.len(side) * W::BYTES, self.is_clear::<W>());
+    unsafe fn load<W: Grain>(&self, cache: impl Cache<Quad>) {
+        let side = Side::new::<W>(&self.block, &self.params.src_side, self.block.src);
+        // An element that is a vector is read whole.
+        let clear = lanes::<W>() == 1 || self.is_clear::<W>();
+        let (taking, before) = (side.taking(clear), self.start.offset(VECTOR.wrapping_neg()));
         let mut top = thread::thread_x();
         loop {
-            let mut held = [[0; 4]; LOADS];
-            let mut to = [None; LOADS];
+            let mut held = [const { MaybeUninit::<Quad>::uninit() }; LOADS];
+            let mut to = [PAST; LOADS];
             unrolled!(step < LOADS => {
                 let number = top + step as u32 * thread::block_width();
-                if number < Self::vectors(side) {
+                if number < side.vectors {
                     // SAFETY: as the caller promises.
-                    let part = unsafe { self.part_of::<W>(side, self.block.src, number, bytes) };
-                    if part.exists && (clear || part.is_whole(bytes) || self.block.is_inside(part.at, VECTOR)) {
-                        // SAFETY: aligned, and either all of it belongs to the run, or it lies
-                        // inside the source's elements, which have no gaps.
-                        held[step] = unsafe { cache.load(part.at) };
-                        to[step] = Some(self.start.offset(part.room.wrapping_add(part.from as u32)));
+                    let part = unsafe { side.part_of::<W>(self.tables, number) };
+                    if taking.has(part) {
+                        // SAFETY: aligned, and all of it belongs to the run, or it lies inside the
+                        // source's elements, which have no gaps.
+                        held[step].write(unsafe { cache.load(part.at) });
+                        // The vector of a run's start may lie up to 15 bytes before it.
+                        to[step] = part.room.wrapping_add((part.from + VECTOR as i32) as u32);
                     }
                 }
             });
-            // Threads without a vector write their rows, too.
+            // Threads without a vector write their lines, too.
             if top == thread::thread_x() {
                 // SAFETY: as the caller promises.
-                unsafe { self.write_tables_of_dst() };
+                unsafe { self.write_tables_of_dst::<W>() };
             }
             unrolled!(step < LOADS => {
-                if let Some(to) = to[step] {
+                if to[step] != PAST {
+                    // SAFETY: it was loaded above.
+                    let held = unsafe { held[step].assume_init() };
                     // SAFETY: within the tile, where each vector has its own address, a multiple of
                     // 16 bytes as in global memory.
-                    unsafe { thread::store_shared_quad(to, held[step]) };
+                    unsafe { thread::store_shared_quad(before.offset(to[step]), held) };
                 }
             });
             top += PACKED_LOADS * thread::block_width();
-            if top >= Self::vectors(side) {
+            if top >= side.vectors {
                 break;
             }
         }
         if !clear {
             // SAFETY: as the caller promises.
-            unsafe { self.load_ends::<W>(bytes) };
+            unsafe { self.load_ends::<W>(&side) };
+        }
+    }
+
+    /// Loads the elements of the vectors that runs hold in part, where the rest of these vectors
+    /// may not be read: among other elements, and at an end of the source.
+    ///
+    /// # Safety
+    ///
+    /// As [`load`](Self::load).
+    #[inline(always)]
+    unsafe fn load_ends<W: Grain>(&self, side: &Side) {
+        let mut number = thread::thread_x();
+        while number < side.ends::<W>() {
+            // SAFETY: as the caller promises.
+            if let Some(part) = unsafe { side.end::<W>(self.tables, number) } {
+                let to = self.start.offset(part.room.wrapping_add(part.from as u32));
+                if side.has_all::<W>(part) {
+                    // SAFETY: a granule of the source, to its address in the tile.
+                    unsafe { W::Granule::load_global(part.at).store_shared(to) };
+                } else {
+                    let mut elements = side.elements_at::<W>(part.from, W::Granule::BYTES);
+                    while elements != 0 {
+                        let byte = elements.trailing_zeros() * W::BYTES;
+                        let from = part.at.offset(u64::from(byte));
+                        // SAFETY: an element of the source, to its address in the tile.
+                        unsafe { W::load_global(from).store_shared(to.offset(byte)) };
+                        elements &= elements - 1;
+                    }
+                }
+            }
+            number += thread::block_width();
         }
     }
 
@@ -221,39 +218,40 @@ impl<'a> Tile<'a> {
     ///
     /// As [`load`](Self::load).
     #[inline(always)]
-    unsafe fn load_elements<W: Word>(&self) {
-        let side = &self.params.src_side;
-        let (len, gap) = (self.len(side), (self.params.gap as u32).wrapping_mul(W::BYTES));
+    unsafe fn load_elements<W: Grain>(&self) {
+        let side = Side::new::<W>(&self.block, &self.params.src_side, self.block.src);
+        let gap = (self.params.gap as u32).wrapping_mul(W::BYTES);
         let mut top = thread::thread_x();
         loop {
-            let mut held = [W::ZERO; ELEMENTS];
-            let mut to = [None; ELEMENTS];
+            let mut held = [const { MaybeUninit::<W>::uninit() }; ELEMENTS];
+            let mut to = [PAST; ELEMENTS];
             unrolled!(step < ELEMENTS => {
                 let number = top + step as u32 * thread::block_width();
-                if number < Self::vectors(side) {
-                    let run = quotient(number, &side.quads);
-                    let element = number - run * side.quads.value as u32;
+                if number < side.vectors {
+                    let run = quotient(number, &side.params.quads);
+                    let element = number - run * side.params.quads.value as u32;
                     // SAFETY: as the caller promises.
-                    let run = unsafe { self.run::<W>(side, self.block.src, run) };
-                    if run.room != PAST && element < len {
+                    let run = unsafe { side.run::<W>(self.tables, run) };
+                    if run.room != PAST && element * W::BYTES < side.bytes {
+                        let at = run.at.offset(i64::from(element.wrapping_mul(gap) as i32) as u64);
                         // SAFETY: an element of the source.
-                        held[step] = unsafe { W::load_global(run.at.offset(i64::from(element.wrapping_mul(gap) as i32) as u64)) };
-                        to[step] = Some(self.start.offset(run.room + element * W::BYTES));
+                        held[step].write(unsafe { W::load_global(at) });
+                        to[step] = run.room + element * W::BYTES;
                     }
                 }
             });
             if top == thread::thread_x() {
                 // SAFETY: as the caller promises.
-                unsafe { self.write_tables_of_dst() };
+                unsafe { self.write_tables_of_dst::<W>() };
             }
             unrolled!(step < ELEMENTS => {
-                if let Some(to) = to[step] {
-                    // SAFETY: within the tile, where each element has its own address.
-                    unsafe { held[step].store_shared(to) };
+                if to[step] != PAST {
+                    // SAFETY: loaded above, and to its own address within the tile.
+                    unsafe { held[step].assume_init().store_shared(self.start.offset(to[step])) };
                 }
             });
             top += STEPPED_LOADS * thread::block_width();
-            if top >= Self::vectors(side) {
+            if top >= side.vectors {
                 break;
             }
         }
@@ -265,122 +263,173 @@ impl<'a> Tile<'a> {
     ///
     /// No other thread accesses the tables before the next barrier.
     #[inline(always)]
-    unsafe fn write_tables_of_dst(&self) {
+    unsafe fn write_tables_of_dst<W: Grain>(&self) {
         // SAFETY: as the caller promises.
-        unsafe { self.write_rows() };
-        if self.params.dst_side.outer_rank as u32 > 1 {
+        unsafe { self.write_lines() };
+        if self.has_cells::<W>() {
             // SAFETY: as the caller promises.
-            unsafe { self.write_runs(&self.params.dst_side) };
+            unsafe { self.write_cells::<W>() };
         }
+        // SAFETY: as the caller promises.
+        unsafe { self.write_runs(&self.params.dst_side) };
     }
 
-    /// Loads the vectors that may not be read whole, element by element.
-    ///
-    /// # Safety
-    ///
-    /// As [`load`](Self::load).
-    #[inline(always)]
-    unsafe fn load_ends<W: Word>(&self, bytes: u32) {
-        let side = &self.params.src_side;
-        let mut number = thread::thread_x();
-        while number < Self::vectors(side) {
-            // SAFETY: as the caller promises.
-            let part = unsafe { self.part_of::<W>(side, self.block.src, number, bytes) };
-            if part.exists && !part.is_whole(bytes) && !self.block.is_inside(part.at, VECTOR) {
-                let (mut byte, end) = part_of_vector(part, bytes);
-                while byte < end {
-                    let to = self.start.offset(part.room.wrapping_add((part.from + byte) as u32));
-                    // SAFETY: an element of the source, to its address in the tile.
-                    unsafe { W::load_global(part.at.offset(byte as u64)).store_shared(to) };
-                    byte += W::BYTES as i32;
-                }
-            }
-            number += thread::block_width();
-        }
-    }
-
-    /// Writes the starts of the rows of a run of the destination, and one more.
+    /// Writes the starts of the lines of a run of the destination, and one more.
     ///
     /// # Safety
     ///
     /// No other thread accesses the table before the next barrier.
     #[inline(always)]
-    unsafe fn write_rows(&self) {
-        let mut row = thread::thread_x();
-        while row < self.params.table as u32 {
-            let room = walk(row, &self.params.rows, self.params.rows_rank, NO_LIMITS).room;
+    unsafe fn write_lines(&self) {
+        let mut line = thread::thread_x();
+        while line < self.params.table as u32 {
+            let room = walk(line, &self.params.lines, self.params.lines_rank, NO_LIMITS).room;
             // SAFETY: within the table, and each thread has its own entries.
-            unsafe { B16::new(room).store_shared(self.tables.offset(row * 2)) };
-            row += thread::block_width();
+            unsafe {
+                B16::new(room.wrapping_add(self.params.lines_low as u32)).store_shared(self.tables.offset(line * 2))
+            };
+            line += thread::block_width();
         }
     }
 
-    /// Returns the offset in shared memory of a row of the destination's runs.
+    /// Writes, for each element of a cell, the offsets of as many elements as a vector has, from
+    /// the cell's start.
     ///
     /// # Safety
     ///
-    /// The row exists or is the one after the last, and the table has been written.
+    /// As [`write_lines`](Self::write_lines).
     #[inline(always)]
-    unsafe fn row(&self, row: u32) -> u32 {
-        let [Digit { room, .. }, ..]: &[Digit; PACKED_AXES] = &self.params.rows;
-        // SAFETY: within the table.
-        if self.params.table == 0 { row * room } else { unsafe { B16::load_shared(self.tables.offset(row * 2)) }.low() }
-    }
-
-    /// Returns the offset in the tile, from the start of a run, of an element of the destination.
-    ///
-    /// # Safety
-    ///
-    /// It is an element of a whole tile's run, or lies in the row after the last, and the table has
-    /// been written.
-    #[inline(always)]
-    unsafe fn place(&self, element: u32) -> u32 {
-        let row = quotient(element, &self.params.row);
-        // SAFETY: as the caller promises.
-        let start = unsafe { self.row(row) };
-        start + (element - row * self.params.row.value as u32) * self.params.step as u32
-    }
-
-    /// Gathers the elements of a granule from `element` of a run of the destination.
-    ///
-    /// # Safety
-    ///
-    /// They are elements of a whole tile's run, the tile has been loaded, and no thread writes it
-    /// any more.
-    #[inline(always)]
-    unsafe fn gather<W: Grain>(&self, run: Shared, element: u32) -> W::Granule {
-        let (step, extent) = (self.params.step as u32, self.params.row.value as u32);
-        let row = quotient(element, &self.params.row);
-        let position = element - row * extent;
-        // SAFETY: as the caller promises.
-        let first = unsafe { self.row(row) } + position * step;
-        if W::COUNT_LOG2 == 0 {
-            // SAFETY: as the caller promises.
-            return unsafe { W::load_shared(run.offset(first)) }.with(W::Granule::ZERO, 0);
+    unsafe fn write_cells<W: Grain>(&self) {
+        let mut entry = thread::thread_x();
+        let len = self.params.cell.value as u32;
+        while entry < len * lanes::<W>() {
+            let element = entry / lanes::<W>() + entry % lanes::<W>();
+            let cell = quotient(element, &self.params.cell);
+            let room = walk(element - cell * len, &self.params.cells, self.params.cells_rank, NO_LIMITS).room;
+            let room = room.wrapping_add(self.params.cells_low as u32);
+            let offset = B16::new(room.wrapping_add(cell.wrapping_mul(self.params.step as u32)));
+            // SAFETY: within the table, and each thread has its own entries.
+            unsafe { offset.store_shared(self.tables.offset(self.params.cell_table as u32 + entry * 2)) };
+            entry += thread::block_width();
         }
-        let mut granule = W::Granule::ZERO;
-        // Rows of 3 elements and more: a granule has elements of two rows at most.
-        if W::COUNT_LOG2 == 1 || extent > 2 {
-            let left = extent - position;
-            // SAFETY: the row after the last has an entry, too.
-            let next = unsafe { self.row(row + 1) }.wrapping_sub(left * step);
-            unrolled!(lane < 4 => {
-                if lane < 1 << W::COUNT_LOG2 {
-                    let start = if (lane as u32) < left { first } else { next };
-                    let at = run.offset(start.wrapping_add(lane as u32 * step));
-                    // SAFETY: as the caller promises.
-                    granule = unsafe { W::load_shared(at) }.with(granule, lane as u32);
-                }
-            });
+    }
+
+    /// Returns the offset in shared memory of a line of the destination's runs.
+    ///
+    /// # Safety
+    ///
+    /// The line exists or is the one after the last, and the table has been written.
+    #[inline(always)]
+    unsafe fn line(&self, line: u32) -> u32 {
+        let [Digit { room, .. }, ..]: &[Digit; LINE_AXES] = &self.params.lines;
+        if self.params.table == 0 {
+            line.wrapping_mul(*room)
         } else {
-            unrolled!(lane < 4 => {
-                // SAFETY: as the caller promises.
-                let at = run.offset(unsafe { self.place(element + lane as u32) });
-                // SAFETY: as above.
-                granule = unsafe { W::load_shared(at) }.with(granule, lane as u32);
-            });
+            // SAFETY: within the table.
+            unsafe { B16::load_shared(self.tables.offset(line * 2)) }.low()
         }
+    }
+
+    /// Whether cells have several elements.
+    #[inline(always)]
+    fn has_cells<W: Grain>(&self) -> bool {
+        W::BYTES < 8 && self.params.cell.value as u32 > 1
+    }
+
+    /// Finds an element of a run of the destination.
+    ///
+    /// # Safety
+    ///
+    /// It is an element of a whole tile's run, and the tables have been written.
+    #[inline(always)]
+    unsafe fn find<W: Grain>(&self, run: Shared, element: u32, cells: bool) -> Found {
+        let line = quotient(element, &self.params.line);
+        let place = element - line * self.params.line.value as u32;
+        let (cell, from) = if cells {
+            let cell = quotient(place, &self.params.cell);
+            (cell, place - cell * self.params.cell.value as u32)
+        } else {
+            (place, 0)
+        };
+        let step = self.params.step as u32;
+        // SAFETY: as the caller promises; the line after the last has an entry, too.
+        let (start, next) = unsafe { (self.line(line), self.line(line + 1)) };
+        let start = run.offset(start.wrapping_add(cell.wrapping_mul(step)));
+        let next = run.offset(next.wrapping_sub((self.params.cell_count as u32 - cell).wrapping_mul(step)));
+        let offsets = self.tables.offset(self.params.cell_table as u32 + from * lanes::<W>() * 2);
+        Found { start, next, left: self.params.line.value as u32 - place, offsets }
+    }
+
+    /// Gathers the elements of a granule, which are `first` and more elements further than the one
+    /// that was found: all of them belong to its line, or some to the next.
+    ///
+    /// # Safety
+    ///
+    /// They are elements of a whole tile's run, fewer than a vector's from the one that was found;
+    /// the tile has been loaded, and no thread writes it any more.
+    #[inline(always)]
+    unsafe fn gather<W: Grain>(&self, found: &Found, first: u32, cells: bool, in_line: bool) -> W::Granule {
+        let step = self.params.step as u32;
+        let (left, along) = (found.left as i32 - first as i32, first.wrapping_mul(step));
+        let at = found.offsets.offset(first * 2);
+        // SAFETY: within the table, and aligned to the elements of a granule.
+        let offsets = unsafe {
+            match (cells, W::COUNT_LOG2) {
+                (false, _) => 0,
+                (_, 2) => B64::load_shared(at).low(),
+                (_, 1) => u64::from(B32::load_shared(at).low()),
+                _ => u64::from(B16::load_shared(at).low()),
+            }
+        };
+        let mut granule = W::Granule::ZERO;
+        unrolled!(lane < 4 => {
+            if lane < 1 << W::COUNT_LOG2 {
+                let line = if in_line || (lane as i32) < left { found.start } else { found.next };
+                let offset = if cells { (offsets >> (16 * lane)) as u32 & 0xffff } else { along.wrapping_add(step.wrapping_mul(lane as u32)) };
+                // SAFETY: as the caller promises.
+                granule = unsafe { W::load_shared(line.offset(offset)) }.with(granule, lane as u32);
+            }
+        });
         granule
+    }
+
+    /// Gathers a vector from an element of a run of the destination, beginning with granule `turn`.
+    ///
+    /// # Safety
+    ///
+    /// Its elements are those of a whole tile's run, and as for [`gather`](Self::gather).
+    #[inline(always)]
+    unsafe fn gather_vector<W: Grain>(&self, run: Shared, element: u32, turn: u32, cells: bool) -> Quad {
+        // SAFETY: as the caller promises.
+        let found = unsafe { self.find::<W>(run, element, cells) };
+        let is_long = W::COUNT_LOG2 > 0 && self.params.line.value as u32 >= LONG_LINE;
+        // A vector of one element ends with its line at the latest.
+        if lanes::<W>() == 1 || is_long && found.left >= lanes::<W>() {
+            // SAFETY: as the caller promises, and all of them belong to the line.
+            unsafe { self.gather_granules::<W>(&found, turn, cells, true) }
+        } else {
+            // SAFETY: as the caller promises.
+            unsafe { self.gather_granules::<W>(&found, turn, cells, false) }
+        }
+    }
+
+    /// Gathers a vector from the element that was found.
+    ///
+    /// # Safety
+    ///
+    /// As [`gather`](Self::gather), for a whole vector.
+    #[inline(always)]
+    unsafe fn gather_granules<W: Grain>(&self, found: &Found, turn: u32, cells: bool, in_line: bool) -> Quad {
+        let granules = VECTOR / W::Granule::BYTES;
+        let mut held = [0; 4];
+        unrolled!(step < 4 => {
+            if step < granules as usize {
+                let first = ((step as u32 + turn) & (granules - 1)) << W::COUNT_LOG2;
+                // SAFETY: as the caller promises.
+                held = unsafe { self.gather::<W>(found, first, cells, in_line) }.put(held, step);
+            }
+        });
+        rotated(held, turn * (4 / granules))
     }
 
     /// Gathers the whole vectors of the destination and stores them.
@@ -389,84 +438,112 @@ impl<'a> Tile<'a> {
     ///
     /// As for the entry; the tile has been loaded, and no thread writes it any more.
     #[inline(always)]
-    unsafe fn store<W: Grain>(&self, cache: impl Cache<Quad>) {
-        let side = &self.params.dst_side;
-        let (bytes, granules) = (self.len(side) * W::BYTES, VECTOR / W::Granule::BYTES);
+    unsafe fn store<W: Grain>(&self, cache: impl Cache<Quad>, cells: bool) {
+        let side = Side::new::<W>(&self.block, &self.params.dst_side, self.dst);
+        let (granules, whole) = (VECTOR / W::Granule::BYTES, side.taking(false));
         let turn = (thread::thread_x() >> (self.params.turn as u32 & 31)) & (granules - 1);
         let mut number = thread::thread_x();
-        while number < Self::vectors(side) {
-            // SAFETY: as the caller promises.
-            let part = unsafe { self.part_of::<W>(side, self.block.dst, number, bytes) };
-            if part.exists && part.is_whole(bytes) {
-                let run = self.start.offset(part.room);
-                let first = part.from as u32 / W::BYTES;
-                let mut held = [0; 4];
-                unrolled!(step < 4 => {
-                    if step < granules as usize {
-                        let granule = (step as u32 + turn) & (granules - 1);
-                        // SAFETY: elements of a run.
-                        held = unsafe { self.gather::<W>(run, first + (granule << W::COUNT_LOG2)) }.put(held, step);
-                    }
-                });
+        while number < side.vectors {
+            // SAFETY: the tables have been written.
+            let part = unsafe { side.part_of::<W>(self.tables, number) };
+            if whole.has(part) {
+                let run = self.low.offset(part.room);
+                // SAFETY: elements of a run.
+                let held = unsafe { self.gather_vector::<W>(run, part.from as u32 / W::BYTES, turn, cells) };
                 // SAFETY: a vector of the destination, which no other thread has.
-                unsafe { cache.store(part.at, rotated(held, turn * (4 / granules))) };
+                unsafe { cache.store(part.at, held) };
             }
             number += thread::block_width();
         }
     }
 
     /// Stores the elements of the vectors that a run holds in part, its first and its last. Lanes
-    /// that follow each other store granules that do, so that a vector takes one access to memory.
+    /// that follow each other store granules that do, so that a vector takes one access.
     ///
     /// # Safety
     ///
     /// As [`store`](Self::store).
     #[inline(always)]
     unsafe fn store_ends<W: Grain>(&self) {
-        let side = &self.params.dst_side;
-        let (bytes, width) = (self.len(side) * W::BYTES, W::Granule::BYTES);
-        let granules = VECTOR / width;
+        if lanes::<W>() == 1 {
+            return;
+        }
+        let side = Side::new::<W>(&self.block, &self.params.dst_side, self.dst);
+        let (width, cells) = (W::Granule::BYTES, self.has_cells::<W>());
         // The last threads have the fewest whole vectors.
         let mut number = thread::block_width() - 1 - thread::thread_x();
-        while number < side.runs as u32 * 2 * granules {
-            let is_last = number & granules != 0;
-            // SAFETY: as the caller promises.
-            let run = unsafe { self.run::<W>(side, self.block.dst, number / (2 * granules)) };
-            let last = (run.at.misalignment() + bytes - 1) / VECTOR;
-            let part = Self::part(run, if is_last { last } else { 0 }, bytes);
-            if part.exists && !part.is_whole(bytes) && (last != 0 || !is_last) {
-                let from = part.from + ((number & (granules - 1)) * width) as i32;
-                let at = part.at.offset(u64::from((number & (granules - 1)) * width));
-                let shared = self.start.offset(part.room);
-                if from >= 0 && from + width as i32 <= bytes as i32 {
-                    // SAFETY: elements of a run.
-                    let granule = unsafe { self.gather::<W>(shared, from as u32 / W::BYTES) };
-                    // SAFETY: a granule of the destination, which no other thread has.
-                    unsafe { granule.store_global(at) };
-                } else if W::COUNT_LOG2 > 0 {
-                    for lane in 0..1 << W::COUNT_LOG2 {
-                        let byte = from + (lane * W::BYTES) as i32;
-                        if byte >= 0 && byte < bytes as i32 {
-                            // SAFETY: an element of a run.
-                            let from = shared.offset(unsafe { self.place(byte as u32 / W::BYTES) });
-                            // SAFETY: within the tile, which no thread writes any more.
-                            let element = unsafe { W::load_shared(from) };
-                            // SAFETY: an element of the destination, which no other thread has.
-                            unsafe { element.store_global(at.offset(u64::from(lane * W::BYTES))) };
-                        }
+        while number < side.ends::<W>() {
+            // SAFETY: the tables have been written.
+            if let Some(part) = unsafe { side.end::<W>(self.tables, number) } {
+                let run = self.low.offset(part.room);
+                if side.has_all::<W>(part) {
+                    // SAFETY: elements of a run, to a granule that no other thread has.
+                    unsafe {
+                        let found = self.find::<W>(run, part.from as u32 / W::BYTES, cells);
+                        self.gather::<W>(&found, 0, cells, false).store_global(part.at);
                     }
+                } else if side.bytes >= width {
+                    // SAFETY: elements of the run that no other thread has.
+                    unsafe { self.store_some::<W>(&side, part, run, cells) };
+                } else {
+                    // SAFETY: as above.
+                    unsafe { self.store_each::<W>(&side, part, run, cells) };
                 }
             }
             number += thread::block_width();
         }
     }
-}
 
-/// Returns the bytes of a vector that belong to its run.
-#[inline(always)]
-fn part_of_vector(part: Part, bytes: u32) -> (i32, i32) {
-    let (from, left) = (part.from.wrapping_neg(), bytes as i32 - part.from);
-    (if from > 0 { from } else { 0 }, if left < VECTOR as i32 { left } else { VECTOR as i32 })
+    /// Stores the elements that a run has of a granule, as two accesses at most. They are the first
+    /// or the last of the run, and the thread gathers a whole granule from there.
+    ///
+    /// # Safety
+    ///
+    /// As [`store`](Self::store); the run has some elements of the granule, not all, and a
+    /// granule's elements or more.
+    #[inline(always)]
+    unsafe fn store_some<W: Grain>(&self, side: &Side, part: Part, run: Shared, cells: bool) {
+        let (width, starts) = (W::Granule::BYTES, part.from < 0);
+        let bytes = if starts { (part.from + width as i32) as u32 } else { side.bytes - part.from as u32 };
+        let element = if starts { 0 } else { side.bytes - width } / W::BYTES;
+        // SAFETY: elements of the run.
+        let granule = unsafe { self.gather::<W>(&self.find::<W>(run, element, cells), 0, cells, false) };
+        // Three bytes are a pair on an even address and a single one.
+        let past = if starts { 0 } else { 8 * (width - bytes) };
+        let (single, pair) = if starts { (0, bytes & 1) } else { (bytes & 2, 0) };
+        let to = part.at.offset(u64::from(if starts { width - bytes } else { 0 }));
+        let word = W::bits(granule) >> past;
+        if bytes & 2 != 0 {
+            // SAFETY: elements of the destination that no other thread has, aligned to two bytes.
+            unsafe { B16::new(word >> (8 * pair)).store_global(to.offset(u64::from(pair))) };
+        }
+        if W::BYTES == 1 && bytes & 1 != 0 {
+            // SAFETY: an element of the destination that no other thread has.
+            unsafe { B8::new(word >> (8 * single)).store_global(to.offset(u64::from(single))) };
+        }
+    }
+
+    /// Stores the elements that a run has of a granule one by one.
+    ///
+    /// # Safety
+    ///
+    /// As [`store`](Self::store).
+    #[inline(always)]
+    unsafe fn store_each<W: Grain>(&self, side: &Side, part: Part, run: Shared, cells: bool) {
+        let mut elements = side.elements_at::<W>(part.from, W::Granule::BYTES);
+        while elements != 0 {
+            let byte = elements.trailing_zeros() * W::BYTES;
+            // SAFETY: an element of a run, within the tile, which no thread writes any more.
+            let element = unsafe {
+                let found = self.find::<W>(run, (part.from + byte as i32) as u32 / W::BYTES, cells);
+                let offset = if cells { B16::load_shared(found.offsets).low() } else { 0 };
+                W::load_shared(found.start.offset(offset))
+            };
+            // SAFETY: an element of the destination, which no other thread has.
+            unsafe { element.store_global(part.at.offset(u64::from(byte))) };
+            elements &= elements - 1;
+        }
+    }
 }
 
 /// Moves several axes at a time by vectors, from the runs of the source to those of the
@@ -498,22 +575,25 @@ pub unsafe fn packed_stepped<W: Grain>(params: PackedQuadsParams) {
 ///
 /// # Safety
 ///
-/// As [`packed_quads`]; every thread returns from `load`, and the threads together load the tile
-/// and write the destination's tables.
+/// As [`packed_quads`]; every thread returns from `load`, which loads the tile and writes tables.
 #[inline(always)]
 unsafe fn through_tile<W: Grain, C: Cache<Quad>>(params: &PackedQuadsParams, cache: C, load: impl FnOnce(&Tile)) {
     let tile = Tile::new::<W>(params);
-    if params.src_side.outer_rank as u32 > 1 {
-        // SAFETY: no thread reads the table before the barrier.
-        unsafe { tile.write_runs(&params.src_side) };
-        // SAFETY: every thread of the block comes here, because all have the same parameters.
-        unsafe { thread::barrier() };
-    }
+    // SAFETY: no thread reads the table before the barrier.
+    unsafe { tile.write_runs(&params.src_side) };
+    // SAFETY: every thread of the block comes here.
+    unsafe { thread::barrier() };
     load(&tile);
     // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     // SAFETY: as the caller promises.
     unsafe { tile.store_ends::<W>() };
-    // SAFETY: as the caller promises.
-    unsafe { tile.store::<W>(cache) };
+    // Each way has a loop of its own.
+    if tile.has_cells::<W>() {
+        // SAFETY: as the caller promises.
+        unsafe { tile.store::<W>(cache, true) };
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { tile.store::<W>(cache, false) };
+    }
 }

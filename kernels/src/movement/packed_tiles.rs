@@ -1,6 +1,6 @@
 //! Finds the tile of a block, and the positions of its runs, for `packed` and `packed_quads`.
 
-use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PackedTiles};
+use crate::abi::{Axis, Digit, Divisor, PackedTiles};
 use crate::block;
 use crate::index::axes;
 use crate::index::{Index, quotient};
@@ -85,12 +85,12 @@ pub const NO_LIMITS: [(u64, u32); 2] = [(u64::MAX, 0); 2];
 /// [`PAST`] if the digit of a limited axis is not below its limit.
 #[expect(unused_assignments, reason = "the last axis has no rest to go on with")]
 #[inline(always)]
-pub fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {
+pub fn walk<const AXES: usize>(number: u32, digits: &[Digit; AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {
     let (mut rest, mut place, mut past) = (number, Place { stride: 0, room: 0 }, false);
     macro_rules! walk {
         ($($axis:literal)*) => {
             'walk: {$(
-                if rank as u32 <= $axis {
+                if AXES <= $axis || rank as u32 <= $axis {
                     break 'walk;
                 }
                 let Digit { extent, multiplier, shift, room, stride } = digits[$axis];
@@ -103,7 +103,7 @@ pub fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64
                     past |= of as u32 == $axis && position >= limit;
                 }
                 place.stride = place.stride.wrapping_add(position.wrapping_mul(stride as u32));
-                place.room = place.room.wrapping_add(position * room);
+                place.room = place.room.wrapping_add(position.wrapping_mul(room));
                 rest = above;
             )*}
         };

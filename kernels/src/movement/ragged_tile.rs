@@ -22,6 +22,8 @@
 //! again. If every row of the destination starts on a sector, there is no halo. Most tiles touch no
 //! edge of the matrix and take a path without bounds checks.
 //!
+//! Rows and columns of 1 and 2 bytes may be runs of any axes; see [`super::ragged_lines`].
+//!
 //! ```text
 //! source: a row off 16 bytes                          destination: a row of two tiles' columns
 //!   | vector     | vector     | aligned                 | sector   | sector   | sector   | aligned
@@ -34,10 +36,11 @@
 use crate::abi::{Fold, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds, ragged_tile_squares};
 use crate::index::Index;
 use crate::index::axes;
+use crate::movement::ragged_lines::{Lines, goes_on};
 use crate::movement::vector_tile::Tile;
 use crate::thread::cache::LineCache;
 use crate::thread::quad::{self, Lanes};
-use crate::thread::{self, Global, Quad, Word};
+use crate::thread::{self, Global, Quad, Shared, Word};
 use crate::unrolled;
 
 /// Transposes matrices whose rows start and end anywhere: vectors within rows are still loaded and
@@ -71,26 +74,38 @@ pub unsafe fn ragged_tile<
     const { assert!(SQUARES as u32 == ragged_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let tile = Tile::<I>::new::<W, SQUARES, QUADS>(&params, params.margin as u32);
     let cache = C::new();
+    let lines = Lines { tile: &tile, tables: Shared::dynamic() };
+    if !ragged_tile_folds(W::BYTES) {
+        // SAFETY: no thread reads the tables before the barrier.
+        unsafe { lines.write::<W>() };
+        // SAFETY: every thread of the block comes here.
+        unsafe { thread::barrier() };
+    }
     // Most tiles are inside the matrix and need half of the instructions. Elements of 4 and of 8
     // bytes take so few that the test costs the same.
-    let is_inner = !matches!(LANES, 2 | 4) && is_inner::<W, I>(&tile);
-    if is_inner {
+    let (is_clear, is_inner) = if ragged_tile_folds(W::BYTES) {
+        let is_inner = !matches!(LANES, 2 | 4) && is_inner::<W, I>(&tile);
+        (is_inner, is_inner)
+    } else {
+        (lines.is_clear::<W>(), lines.has_all_rows::<W>())
+    };
+    if is_clear {
         // SAFETY: as the caller promises.
-        unsafe { load_inner::<W, I, LANES, SQUARES>(&tile, cache) };
+        unsafe { load_inner::<W, I, LANES, SQUARES>(&lines, cache) };
     } else {
         // SAFETY: as the caller promises.
-        unsafe { load_any::<W, I, LANES, SQUARES>(&tile, cache) };
+        unsafe { load_any::<W, I, LANES, SQUARES>(&lines, cache) };
     }
     // SAFETY: every thread of the block comes here, because no code above returns. If the compiler
-    // puts the barrier into both branches, all threads take the same one: `is_inner` depends only
+    // puts the barrier into both branches, all threads take the same one: `is_clear` depends only
     // on the block's number and the parameters.
     unsafe { thread::barrier() };
     if is_inner {
         // SAFETY: as the caller promises, and the exchange is complete.
-        unsafe { store_inner::<W, I, LANES, SQUARES>(&tile, cache) };
+        unsafe { store_inner::<W, I, LANES, SQUARES>(&lines, cache) };
     } else {
         // SAFETY: as above.
-        unsafe { store_any::<W, I, LANES, SQUARES>(&tile, cache) };
+        unsafe { store_any::<W, I, LANES, SQUARES>(&lines, cache) };
     }
 }
 
@@ -116,7 +131,8 @@ fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
         !first.is_before(Global::new(params.src_start)) && !Global::new(params.src_end).is_before(end)
     };
     let readable = if params.src_end == 0 {
-        !(tile.col < I::new(lanes)) && !(tile.cols() - tile.col < width + I::new(lanes))
+        let [before, after] = goes_on::<W, I>(tile);
+        before && after
     } else {
         readable(tile.row) && readable(last_row)
     };
@@ -142,21 +158,32 @@ fn pitch<W: Word>(stride: i64) -> u64 {
 /// As [`ragged_tile`]; the tile is inside, and no thread reads the exchange.
 #[inline(always)]
 unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
-    tile: &Tile<I>,
+    lines: &Lines<I>,
     cache: impl LineCache,
 ) {
-    let lanes = W::COUNT as u32;
+    let (tile, lanes) = (lines.tile, W::COUNT as u32);
     let pitch = pitch::<W>(tile.params.src_rows.inner_stride);
     unrolled!(step < SQUARES => {
         let (x, y) = tile.square(step);
-        let start = tile.src::<W>(tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
+        let col = tile.col + I::new(x * lanes);
+        let start = match ragged_tile_folds(W::BYTES) {
+            true => tile.src::<W>(tile.row + I::new(y * lanes), col),
+            false => lines.src_start::<W>(col),
+        };
         let mut square = [[0; 4]; LANES];
+        // Only tables are used at the end of the columns.
+        let within = ragged_tile_folds(W::BYTES) || col < tile.cols();
         // Four rows at a time: with more loads in flight it was slower on an H100.
         unrolled!(group < 4 => {
             let (mut held, mut offs) = ([[[0; 4]; 2]; 4], [0; 4]);
             unrolled!(i < 4 => {
-                if 4 * group + i < LANES {
-                    let from = start.offset(((4 * group + i) as u64).wrapping_mul(pitch));
+                if 4 * group + i < LANES && within {
+                    let down = (4 * group + i) as u32;
+                    let from = match ragged_tile_folds(W::BYTES) {
+                        true => start.offset(u64::from(down).wrapping_mul(pitch)),
+                        // SAFETY: the tables have been written.
+                        false => start.offset(unsafe { lines.row::<W>(y, down) }.bytes::<W>()),
+                    };
                     offs[i] = from.misalignment();
                     let low = from.offset(u64::from(offs[i]).wrapping_neg());
                     // SAFETY: aligned, and at most one vector before or after the tile's part of
@@ -186,14 +213,14 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
 /// As [`ragged_tile`]; no thread reads the exchange.
 #[inline(always)]
 unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
-    tile: &Tile<I>,
+    lines: &Lines<I>,
     cache: impl LineCache,
 ) {
-    let lanes = W::COUNT as u32;
+    let (tile, lanes) = (lines.tile, W::COUNT as u32);
     unrolled!(step < SQUARES => {
         let (x, y) = tile.square(step);
         let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
-        let lines = SquareRows::new::<W>(tile, row, col);
+        let (start, folded) = (lines.src_start::<W>(col), SquareRows::new::<W>(tile, row, col));
         let mut square = [[0; 4]; LANES];
         unrolled!(group < 4 => {
             let mut rows = [Unaligned::NONE; 4];
@@ -201,7 +228,11 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
             unrolled!(i < 4 => {
                 let down = 4 * group as u32 + i as u32;
                 if 4 * group + i < LANES && row + I::new(down) < tile.rows() && col < tile.cols() {
-                    let from = lines.at::<W>(down);
+                    let from = match ragged_tile_folds(W::BYTES) {
+                        true => folded.at::<W>(down),
+                        // SAFETY: the tables have been written.
+                        false => start.offset(unsafe { lines.row::<W>(y, down) }.bytes::<W>()),
+                    };
                     rows[i] = Unaligned::new::<W, I>(from, col, tile.params);
                 }
             });
@@ -280,21 +311,40 @@ impl Part {
 /// As [`ragged_tile`]; the tile is inside, and no thread writes the exchange any more.
 #[inline(always)]
 unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
-    tile: &Tile<I>,
+    lines: &Lines<I>,
     cache: impl LineCache,
 ) {
+    let tile = lines.tile;
     let (column, part) = tile.part(0);
     if part < (1 << tile.down_log2) - tile.margin {
         let columns = VECTOR_TILE_THREADS >> tile.down_log2;
         let pitch = pitch::<W>(tile.params.dst_rows.inner_stride).wrapping_mul(u64::from(columns));
-        let mut end = tile.dst::<W>(tile.row + I::new(tile.margin * W::COUNT as u32), tile.col + I::new(column));
+        let own = tile.row + I::new(tile.margin * W::COUNT as u32);
+        let mut start = match ragged_tile_folds(W::BYTES) {
+            true => tile.dst::<W>(own, tile.col + I::new(column)),
+            false => lines.dst_start::<W>(own),
+        };
+        let left = tile.cols() - tile.col;
         for step in 0..(LANES * SQUARES) as u32 {
+            let column = column + step * columns;
+            // Only tables are used at the end of the columns.
+            if !ragged_tile_folds(W::BYTES) && !(I::new(column) < left) {
+                break;
+            }
+            let end = match ragged_tile_folds(W::BYTES) {
+                true => start,
+                // SAFETY: the tables have been written.
+                false => start.offset(unsafe { lines.col::<W>(column) }.bytes::<W>()),
+            };
             // SAFETY: after the barrier, and one of the tile's own parts.
-            let part = unsafe { Part::new::<W, I>(tile, column + step * columns, part, end) };
-            // SAFETY: all of an inner tile's rows and columns belong to the matrix: this is a whole
-            // vector of a row of the destination, aligned by its sector, which no other thread has.
+            let part = unsafe { Part::new::<W, I>(tile, column, part, end) };
+            // SAFETY: all of an inner tile's rows belong to the matrix, and this column: this is a
+            // whole vector of a row of the destination, aligned by its sector, which no other
+            // thread has.
             unsafe { cache.store(part.to, part.quad) };
-            end = end.offset(pitch);
+            if ragged_tile_folds(W::BYTES) {
+                start = start.offset(pitch);
+            }
         }
     }
 }
@@ -306,17 +356,22 @@ unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUAR
 /// As [`ragged_tile`]; no thread writes the exchange any more.
 #[inline(always)]
 unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
-    tile: &Tile<I>,
+    lines: &Lines<I>,
     cache: impl LineCache,
 ) {
-    let lanes = W::COUNT as u32;
+    let (tile, lanes) = (lines.tile, W::COUNT as u32);
     for step in 0..(LANES * SQUARES) as u32 {
         let (column, part) = tile.part(step);
         let col = tile.col + I::new(column);
         // As a difference, the tile's own parts would take registers: an H100 would run 8 blocks of
         // 4-byte elements, not 9.
         if part + tile.margin < 1 << tile.down_log2 && col < tile.cols() {
-            let end = tile.dst::<W>(tile.row + I::new(tile.margin * lanes), col);
+            let own = tile.row + I::new(tile.margin * lanes);
+            let end = match ragged_tile_folds(W::BYTES) {
+                true => tile.dst::<W>(own, col),
+                // SAFETY: the tables have been written.
+                false => lines.dst_start::<W>(own).offset(unsafe { lines.col::<W>(column) }.bytes::<W>()),
+            };
             // SAFETY: after the barrier, and one of the tile's own parts.
             let Part { first, to, quad } = unsafe { Part::new::<W, I>(tile, column, part, end) };
             let row = tile.row + I::new(first);

@@ -77,8 +77,8 @@ pub struct Tile<'a, I> {
     pub row: I,
     pub col: I,
     /// The start of the batch's image, in elements.
-    src_start: I,
-    dst_start: I,
+    pub src_start: I,
+    pub dst_start: I,
     /// Shared memory for the exchange.
     shared: Shared,
 }

@@ -14,6 +14,8 @@ pub trait Grain: Word {
     fn part(granule: Self::Granule, lane: u32) -> Self;
     /// Sets an element in a lane of a word, which was zero.
     fn with(self, granule: Self::Granule, lane: u32) -> Self::Granule;
+    /// Returns the bits of a word of several elements.
+    fn bits(granule: Self::Granule) -> u32;
     /// Rotates the bits of a word to the left.
     fn rotated(granule: Self::Granule, bits: u32) -> Self::Granule;
 }
@@ -36,6 +38,11 @@ macro_rules! grain {
             }
 
             #[inline(always)]
+            fn bits(granule: B32) -> u32 {
+                granule.low()
+            }
+
+            #[inline(always)]
             fn rotated(granule: B32, bits: u32) -> B32 {
                 B32::new(granule.low().rotate_left(bits))
             }
@@ -54,6 +61,11 @@ macro_rules! grain {
             #[inline(always)]
             fn with(self, _: $word, _: u32) -> $word {
                 self
+            }
+
+            #[inline(always)]
+            fn bits(_: $word) -> u32 {
+                0
             }
 
             #[inline(always)]

@@ -6,6 +6,11 @@ use crate::abi::{Digit, Divisor, PACKED_AXES, PackedTiles, params};
 pub const PACKED_LOADS: u32 = 4;
 /// Elements that a thread of `packed_stepped` has in flight.
 pub const STEPPED_LOADS: u32 = 8;
+/// Most axes that number the lines of a run of `packed_quads`.
+pub const LINE_AXES: usize = 5;
+/// Most axes of a cell of `packed_quads`. Four axes have at least the 16 elements of a vector, and
+/// a line goes along the last of them.
+pub const CELL_AXES: usize = 3;
 
 params! {
     /// How one side of `packed_quads` numbers the vectors of a tile: `runs` runs of contiguous
@@ -24,7 +29,7 @@ params! {
         /// Runs of a whole tile.
         pub runs: u64,
         /// Where the side's table of runs starts in dynamic shared memory: 8 bytes for each run,
-        /// its start on this side and in the tile. One axis that numbers the runs needs no table.
+        /// its start on this side and in the tile.
         pub table: u64,
         /// Positions of the two chunked axes in `outer`, or past it.
         pub chunked: [u64; 2],
@@ -35,8 +40,9 @@ params! {
     }
 
     /// Parameters of `packed_quads` and `packed_stepped`. Dynamic shared memory holds a table of
-    /// rows, those of runs, and the tile. A row is the elements of a run of the destination along
-    /// its nearest axis.
+    /// lines, one of cells, those of runs, and the tile. A line is a number of cells at equal
+    /// distances, and a run of the destination has one or more lines. Distances in shared memory
+    /// are negative, modulo 2^32, along axes that run backwards in the destination.
     pub struct PackedQuadsParams {
         /// Where the tiles lie.
         pub tiles: PackedTiles,
@@ -48,16 +54,41 @@ params! {
         /// Base-2 logarithm of the lanes that start to gather at the same word of their vectors.
         /// The next lanes start a word later, because they would share banks.
         pub turn: u64,
-        /// Elements of a row.
-        pub row: Divisor,
-        /// Bytes of shared memory from one element of a row to the next.
-        pub step: u64,
-        /// Entries of the table, one more than the rows, or 0 if one axis numbers them.
+        /// Bytes of shared memory from the start of the tile to the cell that starts a whole run of
+        /// the destination, before the offsets of tables are added. Runs start at their lowest
+        /// address, so an axis that runs backwards starts at its last index.
+        pub low: u64,
+        /// The axis that ends a run of the destination, if it runs backwards and is chunked: bytes
+        /// of shared memory from one index to the next. A last chunk starts that much nearer for
+        /// each index that it lacks, and as many elements later as the index has. 0 if it runs
+        /// forwards.
+        pub lacking: u64,
+        /// Elements of a line.
+        pub line: Divisor,
+        /// Entries of the table of lines, one more than the lines, or 0 if one axis numbers them.
         pub table: u64,
-        /// Axes that number the rows of a run.
-        pub rows_rank: u64,
-        /// The axes that number the rows of a run.
-        pub rows: [Digit; PACKED_AXES],
+        /// Bytes that the table adds to the offsets of lines, so that none is negative.
+        pub lines_low: u64,
+        /// Axes that number the lines of a run.
+        pub lines_rank: u64,
+        /// The axes that number the lines of a run.
+        pub lines: [Digit; LINE_AXES],
+        /// Bytes of shared memory from one cell of a line to the next.
+        pub step: u64,
+        /// Cells of a line.
+        pub cell_count: u64,
+        /// Elements of a cell: 1, or those of axes that are shorter together than a vector.
+        pub cell: Divisor,
+        /// Where the table of cells starts in dynamic shared memory, if a cell has several
+        /// elements: for each, 2 bytes for each element of a vector that starts there, its offset
+        /// from the start of the cell.
+        pub cell_table: u64,
+        /// Bytes that the table adds to the offsets in cells, so that none is negative.
+        pub cells_low: u64,
+        /// Axes of a cell.
+        pub cells_rank: u64,
+        /// The axes of a cell.
+        pub cells: [Digit; CELL_AXES],
         /// How the source numbers the tile.
         pub src_side: QuadSide,
         /// How the destination numbers the tile.

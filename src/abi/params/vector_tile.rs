@@ -1,6 +1,6 @@
 //! Transposes by 16-byte accesses, which `ragged_tile` shares.
 
-use crate::abi::{Axis, Divisor, Fold, MAX_AXES, params};
+use crate::abi::{Axis, Divisor, Fold, MAX_AXES, TILE_AXES, params};
 
 /// Threads in a block of `vector_tile` and `ragged_tile`.
 pub const VECTOR_TILE_THREADS: u32 = 128;
@@ -27,7 +27,8 @@ params! {
     ///
     /// For `vector_tile`, both addresses and the strides of rows and batch on both sides are
     /// multiples of 16 bytes, a vector, and so are `rows` and `cols` elements. For `ragged_tile`,
-    /// they are multiples of an element.
+    /// they are multiples of an element, and where it does not fold (`ragged_tile_folds`), dynamic
+    /// shared memory has an index for each row and each column of a tile.
     pub struct VectorTileParams {
         /// Device address of the first source element.
         pub src: u64,
@@ -49,6 +50,14 @@ params! {
         pub src_rows: Fold,
         /// The columns of the source, in the destination.
         pub dst_rows: Fold,
+        /// For `ragged_tile` without folds: the axes that number rows and columns.
+        pub line_ranks: [u64; 2],
+        /// The rows of the source.
+        pub row_axes: [Axis; TILE_AXES],
+        /// The columns of the source, in the destination.
+        pub col_axes: [Axis; TILE_AXES],
+        /// The rows that begin and end the source, if it has no gaps.
+        pub end_rows: [u64; 2],
         /// For `ragged_tile`: the rows of micro-tiles of the halo, which a tile shares with the one
         /// above: `RAGGED_MARGIN`, or 0 if every row of the destination starts on a sector of 32
         /// bytes.

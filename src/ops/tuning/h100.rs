@@ -68,10 +68,18 @@ const SMALL: Small = Small {
 /// `benches/record/2026-11-23-h100/strategies.md` has the runs beside `elements`: from 4 bytes on,
 /// `elements` was up to 38 % faster with runs of 132 to 520 bytes, and as fast with long ones. Of 2
 /// bytes it was 19 % faster with runs of 130 bytes, and 11 % slower with 16380.
-const ROWS: Rows = Rows { shortest: [64, 528, 4096, 4096], long: 4096 };
+///
+/// Runs of 509 and 670 bytes had 0.70 and 0.74 of the copy, and 0.87 both in tiles
+/// (`benches/record/2026-11-25-h100/choices.md`).
+const ROWS: Rows = Rows { shortest: [64, 528, 4096, 4096], shortest_of_large: [1024, 1024, 4096, 4096], long: 4096 };
 
 const FIELDS: Fields = Fields {
     most: 64,
+    // By words, structs of 2 bytes to 41 floats were between 1 % slower and 10 % faster than by
+    // `packed_quads`, with blocks that are at most a quarter idle. Two cases with more idle were 18
+    // and 21 % slower: benches/record/2026-11-24-h100/choices.md.
+    few: 16,
+    few_idle_part: 4,
     // Two words of 4 bytes a thread.
     smallest_image: 2048,
     // Structs of 4 to 56 fields without idle bytes were 0 to 2 % faster than by tiles.
@@ -105,6 +113,10 @@ const PACKED: Packed = Packed {
     // 0.82 by tiles and 0.67 packed.
     short_run_of_8: 3 * TILES.run / 2,
     short_run_of_16: 4 * TILES.run,
+    // With sources of runs of 20 to 84 bytes, ragged tiles were 1.17 to 1.51 times as fast as
+    // `packed` where the destination's axis has 652 to 12791 bytes, and 0.57 times with 46:
+    // benches/record/2026-11-24-h100/choices.md.
+    long_stored: TILES.run,
     // Compared with equal runs and 128 threads, these weights and the costs below made six of 14
     // packed cases 1 to 8 % faster and none more than 2 % slower.
     weights: [[1, 1], [2, 1], [1, 2]],
@@ -118,20 +130,26 @@ const QUADS: Quads = Quads {
     smallest: 4 << 20,
     // A block of 40 KiB leaves room for four more on the multiprocessor.
     kept: 40 << 10,
-    // Like `tile`, `whole_axis` and `longest_together`, the best of a few values over the drawn
-    // permutes of seed 7.
+    // Like `whole_axis`, the best of a few values over the drawn permutes of seed 7.
     tile_of_kept: 16 << 10,
-    tile: 24 << 10,
+    // benches/record/2026-11-25-h100/choices.md has the tiles that these are the best of, and the
+    // cases behind the bounds below that name no record.
+    tile: [[24 << 10; 2], [12 << 10, 24 << 10], [12 << 10, 24 << 10], [16 << 10, 12 << 10], [16 << 10; 2]],
+    longer_stored: [2, 4, 4, 4, 1],
     whole_axis: TILES.run + 8,
     threads: 256,
     // With 4 and 8 lanes on a bank, tiles of bytes were 1.17 and 1.33 times as fast as `packed`:
-    // benches/record/2026-11-23-h100/alternatives.md.
-    ways: [[3, 4, 12, 4, 4], [8, 4, 12, 4, 4]],
-    longest_together: 2 * TILES.run,
+    // benches/record/2026-11-23-h100/alternatives.md. Of 8 and 16 bytes no more than 16 and 8 lanes
+    // load at once, so these take any number.
+    ways: [[8, 4, 16, 16, 8], [8, 8, 16, 16, 8]],
+    empty_part: 16,
+    longest_of_vectors: TILES.run / 2 - 1,
+    longest_together: [4 * TILES.run, 4 * TILES.run, 2 * TILES.run, 2 * TILES.run, 2 * TILES.run],
     // benches/record/2026-11-23-h200/random.md has u16 in runs of 6 bytes by `packed` at a third of
     // PyTorch's speed, and f32 in runs of 28 by `packed_quads` at a half; an H100 has f64 in runs
     // of 152 behind CuPy, and by `elements` such runs at a copy's speed.
     shortest_with_gaps: [0, 16, TILES.run, TILES.run, 0],
+    shortest_apart: 3 * TILES.run,
     shortest: 64,
     // The same record has bytes in runs of 82 to 189 bytes at 0.65 to 1.00 of the speed of
     // `packed`, and 2 bytes in runs of 372 at 1.31.
@@ -155,6 +173,11 @@ const TILES: Tiles = Tiles {
     narrow_part: 7,
     filled_part: 4,
     empty_part: 4,
+    // benches/record/2026-11-25-h100/choices.md has cases that full ragged tiles are better for.
+    long_tenths: [7, 6],
+    sparse_hundredths: 65,
+    long_row: 320,
+    narrow_run: 32,
 };
 
 const IN_PLACE: InPlace = InPlace {

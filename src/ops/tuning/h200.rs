@@ -15,12 +15,18 @@ const TARGET: Target = {
 
 pub(super) const H200: Measured = Measured { gpu: "an NVIDIA H200", target: TARGET, tuning: TUNING };
 
-/// `bench --tune` found these (benches/record/2026-11-23-h200/tune.md).
-const TUNING: Tuning = Tuning {
+/// `bench --tune` found the blocks of a copy and the tiles
+/// (benches/record/2026-11-23-h200/tune.md).
+const TUNING: Tuning = {
+    let mut tuning = rule::of(TARGET);
     // Copies of blocks of 1024 were slower, so that permutes were faster than they.
-    copy_block: 256,
-    tile_shapes: TILE_SHAPES,
-    ..rule::of(TARGET)
+    tuning.copy_block = 256;
+    tuning.tile_shapes = TILE_SHAPES;
+    // Elements of 16 bytes, 4 x 6967 x 581 by 2, 0, 1, fill 98 % of their tiles and reached 0.77 of
+    // the copy, behind cuBLAS, and by `packed_quads` other such arrays reached 0.91 and more
+    // (benches/record/2026-11-25-h200/random.md).
+    tuning.permutes.quads.empty_part = 256;
+    tuning
 };
 
 /// Ragged tiles of 4 and 8 bytes are 8 and 9 % faster with 8 micro-tiles a row than with 16.

@@ -46,6 +46,8 @@ pub(in crate::ops) struct Rows {
     /// Bytes of the shortest run that moves by shifted accesses rather than element by element, for
     /// elements of 1, 2, 4 and 8 bytes. The wider the elements, the fewer accesses a run takes.
     pub(in crate::ops) shortest: [usize; 4],
+    /// The same for large arrays without gaps, which tiles of several axes move by vectors too.
+    pub(in crate::ops) shortest_of_large: [usize; 4],
     /// Fewest bytes of a run whose stores start on lines of the L2 cache rather than on vectors.
     pub(in crate::ops) long: usize,
 }
@@ -55,6 +57,10 @@ pub(in crate::ops) struct Rows {
 pub(in crate::ops) struct Fields {
     /// Most fields of a struct. With more, tiles have enough columns.
     pub(in crate::ops) most: usize,
+    /// Most fields of a struct that words move faster than tiles of several axes do.
+    pub(in crate::ops) few: usize,
+    /// The part of such a field that blocks may leave idle.
+    pub(in crate::ops) few_idle_part: usize,
     /// Fewest bytes of an image of structs that are worth a block.
     pub(in crate::ops) smallest_image: usize,
     /// The part of the structs' bytes that blocks may leave idle where tiles could move them too.
@@ -98,6 +104,9 @@ pub(in crate::ops) struct Packed {
     pub(in crate::ops) short_run_of_8: usize,
     /// The same bound compared with whole tiles of 16-byte elements of large arrays.
     pub(in crate::ops) short_run_of_16: usize,
+    /// Bytes of the destination's nearest axis from which on ragged tiles are better for elements
+    /// of at most 4 bytes, however short the source's runs are.
+    pub(in crate::ops) long_stored: usize,
     /// Ratios of the runs of source and destination: a tile is grown with each, and the cheapest
     /// tile is used.
     pub(in crate::ops) weights: [[usize; 2]; 3],
@@ -120,8 +129,12 @@ pub(in crate::ops) struct Quads {
     pub(in crate::ops) kept: usize,
     /// Bytes of a tile of such matrices, if several fit.
     pub(in crate::ops) tile_of_kept: usize,
-    /// Bytes of other tiles.
-    pub(in crate::ops) tile: usize,
+    /// Bytes of other tiles, by the base-2 logarithm of the elements' width: of those that are one
+    /// run of a side, and of those that are several of both.
+    pub(in crate::ops) tile: [[usize; 2]; 5],
+    /// How many times as long the destination's runs of a tile are as the source's, by the base-2
+    /// logarithm of the elements' width.
+    pub(in crate::ops) longer_stored: [usize; 5],
     /// Most bytes of a side's nearest axis that other tiles take whole.
     pub(in crate::ops) whole_axis: usize,
     /// Most threads of a block.
@@ -129,11 +142,18 @@ pub(in crate::ops) struct Quads {
     /// Most lanes that may share a bank where they gather, by the base-2 logarithm of the elements'
     /// width: from matrices moved whole, and from other tiles.
     pub(in crate::ops) ways: [[usize; 5]; 2],
-    /// Most bytes that stay together on both sides.
-    pub(in crate::ops) longest_together: usize,
+    /// The part of their micro-tiles that may be empty in whole tiles of 16-byte elements which are
+    /// better than these.
+    pub(in crate::ops) empty_part: usize,
+    /// Most bytes that stay together on both sides in runs of whole vectors.
+    pub(in crate::ops) longest_of_vectors: usize,
+    /// Most bytes that stay together on both sides, by the base-2 logarithm of the elements' width.
+    pub(in crate::ops) longest_together: [usize; 5],
     /// Fewest bytes of a run of a source with gaps, of elements that keep their order, by the
     /// base-2 logarithm of the elements' width.
     pub(in crate::ops) shortest_with_gaps: [usize; 5],
+    /// Fewest bytes of a tile's run of a source with gaps, of elements that change their order.
+    pub(in crate::ops) shortest_apart: usize,
     /// Fewest bytes of a run of the source, compared with ragged tiles.
     pub(in crate::ops) shortest: usize,
     /// Fewest bytes of a run of the destination, compared with ragged tiles: of elements of 2, 8
@@ -166,6 +186,16 @@ pub(in crate::ops) struct Tiles {
     pub(in crate::ops) filled_part: usize,
     /// The part of their micro-tiles that may be empty in full tiles.
     pub(in crate::ops) empty_part: usize,
+    /// The tenths of their micro-tiles that narrow elements must fill in tiles of long runs of the
+    /// destination, if rows and columns have one axis each, and if one has several.
+    pub(in crate::ops) long_tenths: [usize; 2],
+    /// The hundredths of their micro-tiles that elements fill at least where ragged tiles are
+    /// better than tiles of several axes with short runs.
+    pub(in crate::ops) sparse_hundredths: usize,
+    /// Bytes that a run of the destination needs in full tiles of elements of 4 and 8 bytes.
+    pub(in crate::ops) long_row: usize,
+    /// Bytes that a run of the source needs in full tiles of long runs of the destination.
+    pub(in crate::ops) narrow_run: usize,
 }
 
 /// Constants of transposes in place.

@@ -39,10 +39,11 @@ fn limited(text: &str, seconds: u32, words: &[&str]) -> Run {
     Run { code: output.status.code(), stdout, stderr }
 }
 
-/// Launches the kernel `k` of a text; what is wrong with it must be said in one sentence.
+/// Launches the kernel `k` of a text; what is wrong with it must be said in one sentence. The time
+/// grows with the limit, and a quarter of the default one keeps the long form within minutes.
 #[track_caller]
 fn ended(text: &str, grid: &str, block: &str, options: &[&str]) -> String {
-    let (limit, seconds) = if is_long() { (DEFAULT_WORK, SECONDS) } else { (DEFAULT_WORK / 16, SECONDS / 15) };
+    let (limit, seconds) = if is_long() { (DEFAULT_WORK / 4, SECONDS / 4) } else { (DEFAULT_WORK / 16, SECONDS / 15) };
     let limit = limit.to_string();
     let launch = ["run-ptx", "--entry", "k", "--grid", grid, "--block", block, "--limit", &limit];
     let run = limited(text, seconds, &[&launch, options].concat());

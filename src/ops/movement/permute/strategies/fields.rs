@@ -131,17 +131,7 @@ impl Strategy for Fields {
     fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let Widened { canonical, index, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().fields);
-        let images = Images::of(canonical, constants.most)?;
-        let bytes = images.structs * images.fields * width;
-        at_least(bytes, constants.smallest_image, "bytes of an image", "most of a block would be idle")?;
-        // In two's complement a negative stride is a multiple of the same power of two.
-        let bits = batch(canonical, &images)
-            .fold(images.src_start | images.dst_start | images.pitch as usize, |bits, axis| {
-                bits | (axis.src | axis.dst) as usize
-            });
-        let start = power_of_two(bits.wrapping_mul(width) | task.align());
-        let off = "images or planes are not aligned to words";
-        at_least(start, width.max(WORD), "alignment of all images and planes in bytes", off)?;
+        let (images, start) = images(task)?;
         let vectors = if start >= VECTOR { Cut::vectors(width, &images, constants) } else { None };
         let is_whole = start >= VECTOR && (images.structs | images.fields).is_multiple_of(VECTOR / width);
         if is_whole {
@@ -160,6 +150,42 @@ impl Strategy for Fields {
         *launch = Some(Launch::Fields(step));
         Ok(reason(images.is_packed_src, vectors.is_some()))
     }
+}
+
+/// Returns the axes by their role, and the largest power of two of bytes that all images and planes
+/// start on.
+fn images(task: &Task<'_>) -> Result<(Images, usize), Decline> {
+    let (canonical, constants) = (&task.widened().canonical, &task.permutes().fields);
+    let (width, images) = (canonical.width, Images::of(canonical, constants.most)?);
+    let bytes = images.structs * images.fields * width;
+    at_least(bytes, constants.smallest_image, "bytes of an image", "most of a block would be idle")?;
+    // In two's complement a negative stride is a multiple of the same power of two.
+    let bits = batch(canonical, &images)
+        .fold(images.src_start | images.dst_start | images.pitch as usize, |bits, axis| {
+            bits | (axis.src | axis.dst) as usize
+        });
+    let start = power_of_two(bits.wrapping_mul(width) | task.align());
+    let off = "images or planes are not aligned to words";
+    at_least(start, width.max(WORD), "alignment of all images and planes in bytes", off)?;
+    Ok((images, start))
+}
+
+/// Whether words move structs of few fields, without much of a block idle.
+pub(super) fn are_few(task: &Task<'_>) -> bool {
+    let (width, constants) = (task.widened().canonical.width, &task.permutes().fields);
+    let is_filled = |images: &Images| {
+        let of_field = images.structs * width;
+        Cut::words(width, images).idle(of_field) <= of_field / constants.few_idle_part
+    };
+    let fits = |images: &Images| width < VECTOR && images.fields <= constants.few && is_filled(images);
+    images(task).is_ok_and(|(images, _)| fits(&images))
+}
+
+/// Whether this strategy takes structs of more fields than few.
+pub(super) fn takes_many(task: &Task<'_>) -> bool {
+    let few = task.permutes().fields.few;
+    let are_many = task.widened().canonical.width < VECTOR && images(task).is_ok_and(|(images, _)| images.fields > few);
+    are_many && Fields.consider(task, &mut None).is_ok()
 }
 
 /// Returns the axes that are neither structs nor fields.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::abi::ragged_tile_folds;
+use crate::abi::{TILE_AXES, ragged_tile_folds};
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
@@ -15,16 +15,21 @@ pub(super) const NONE: Walk = Walk { extent: 1, src: 0, dst: 0 };
 /// The axes of a transpose by their role.
 #[derive(Debug, Clone)]
 pub(super) struct Matrices {
-    /// Along the source's run: the first axis has stride 1, and the second continues it.
-    pub(super) cols: [Walk; 2],
+    /// Along the source's run: the first axis has stride 1, and each next continues it.
+    pub(super) cols: [Walk; TILE_AXES],
     /// Along the destination's run.
-    pub(super) rows: [Walk; 2],
+    pub(super) rows: [Walk; TILE_AXES],
     batch: [Walk; MAX_RANK],
     rank: usize,
     pub(super) src_start: usize,
     pub(super) dst_start: usize,
     /// The source's elements in its storage if they have no gaps, else empty.
     pub(super) span: Range<usize>,
+}
+
+/// Returns the axes of a run.
+pub(super) fn rank(run: &[Walk; TILE_AXES]) -> usize {
+    run.iter().take_while(|axis| axis.extent > 1).count()
 }
 
 /// Which sides of a tile continue into the next axis, whatever the length of the first.
@@ -41,7 +46,8 @@ impl Matrices {
     pub(super) fn new(canonical: &Canonical, [row, col]: [usize; 2], long: Long, tiles: &Tiles) -> Self {
         let axes = canonical.axes();
         let lanes = VECTOR / canonical.width;
-        let (mut cols, mut rows) = ([axes[col], NONE], [axes[row], NONE]);
+        let (mut cols, mut rows) = ([NONE; TILE_AXES], [NONE; TILE_AXES]);
+        (cols[0], rows[0]) = (axes[col], axes[row]);
         let (mut src_start, mut dst_start) = (canonical.src_start, canonical.dst_start);
         if cols[0].src < 0 {
             // The source runs forwards, so the destination may run backwards.
@@ -52,8 +58,8 @@ impl Matrices {
         }
         let (mut batch, mut rank) = ([NONE; MAX_RANK], 0);
         for (position, &axis) in axes.iter().enumerate() {
-            let bytes = |run: &[Walk; 2]| run[0].extent * canonical.width;
-            let short = |run: &[Walk; 2]| run[1] == NONE && bytes(run) < tiles.run;
+            let bytes = |run: &[Walk; TILE_AXES]| run[0].extent * canonical.width;
+            let short = |run: &[Walk; TILE_AXES]| run[1] == NONE && bytes(run) < tiles.run;
             // Rows that end within a sector share it with the next index of the outer axis. The
             // rows of a micro-tile have one index of that axis, or two if elements are wide.
             let shares = rows[1] == NONE && bytes(&rows) < tiles.folded_row && !bytes(&rows).is_multiple_of(SECTOR);
@@ -90,7 +96,57 @@ impl Matrices {
 
     /// Returns the numbers of columns and of rows.
     pub(super) fn extents(&self) -> [usize; 2] {
-        [&self.cols, &self.rows].map(|run| run[0].extent * run[1].extent)
+        [&self.cols, &self.rows].map(|run| run.iter().map(|axis| axis.extent).product())
+    }
+
+    /// Joins axes of the batch to the shorter side whose run they continue, and to the other side
+    /// if none does, until neither side's run goes on.
+    pub(super) fn join(&mut self) {
+        for run in [&mut self.cols, &mut self.rows] {
+            if run[1] != NONE {
+                self.batch[self.rank] = std::mem::replace(&mut run[1], NONE);
+                self.rank += 1;
+            }
+        }
+        self.batch[..self.rank].sort_unstable_by_key(|axis| axis.dst.unsigned_abs());
+        loop {
+            let [cols, rows] = self.extents();
+            let of_rows = self.next(&self.rows, |axis| axis.dst.unsigned_abs() == rows);
+            let of_cols = self.next(&self.cols, |axis| axis.src.unsigned_abs() == cols);
+            let (position, is_row) = match (of_rows, of_cols) {
+                (Some(position), None) => (position, true),
+                (Some(position), Some(_)) if rows <= cols => (position, true),
+                (_, Some(position)) => (position, false),
+                (None, None) => break,
+            };
+            let mut axis = self.batch[position];
+            self.batch.copy_within(position + 1..self.rank, position);
+            self.rank -= 1;
+            if (if is_row { axis.dst } else { axis.src }) < 0 {
+                let last = (axis.extent - 1) as isize;
+                self.src_start = self.src_start.wrapping_add_signed(last * axis.src);
+                self.dst_start = self.dst_start.wrapping_add_signed(last * axis.dst);
+                axis = Walk { extent: axis.extent, src: -axis.src, dst: -axis.dst };
+            }
+            let run = if is_row { &mut self.rows } else { &mut self.cols };
+            let end = rank(run);
+            run[end] = axis;
+        }
+    }
+
+    /// Returns the position in the batch of an axis that a run has room for.
+    fn next(&self, run: &[Walk; TILE_AXES], goes_on: impl Fn(&Walk) -> bool) -> Option<usize> {
+        self.batch().iter().position(goes_on).filter(|_| rank(run) < TILE_AXES)
+    }
+
+    /// Returns the numbers of the rows at the lowest and at the highest address of the source.
+    pub(super) fn end_rows(&self) -> [usize; 2] {
+        let (mut ends, mut above) = ([0; 2], 1);
+        for axis in &self.rows {
+            ends[usize::from(axis.src >= 0)] += (axis.extent - 1) * above;
+            above *= axis.extent;
+        }
+        ends
     }
 
     /// Returns the bitwise or of all offsets at which rows start, in elements: source, destination.

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use crate::abi::{Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
+use crate::abi::{Index, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
@@ -38,7 +38,11 @@ impl Strategy for Rows {
         // The run counts the elements before they are widened.
         let run = task.canonical.together() * task.canonical.width;
         let short = "no run that is contiguous on both sides is long enough to shift";
-        let shortest = constants.shortest[together.trailing_zeros() as usize];
+        let is_narrow = task.widened().index == Index::Narrow;
+        let is_large = is_narrow && task.bytes() >= task.permutes().quads.smallest;
+        let has_tiles = is_large && !task.canonical.src_span().is_empty();
+        let shortest = if has_tiles { constants.shortest_of_large } else { constants.shortest };
+        let shortest = shortest[together.trailing_zeros() as usize];
         at_least(run, shortest, "bytes of a run that is contiguous on both sides", short)?;
         let bytes = task.canonical.in_bytes();
         let outer = &bytes.axes()[1..];

@@ -5,16 +5,18 @@
 
 use std::fmt;
 
-use super::matrices::{Long, Matrices};
-use crate::abi::{Divisor, Family, Fold, RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams};
+use super::matrices::{Long, Matrices, rank};
+use crate::abi::{
+    Divisor, Family, Fold, Index, RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds,
+};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, at_least, found};
+use crate::ops::movement::permute::strategy::{Decline, at_least, at_most, found};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
 use crate::ops::tuning::{Kind, TileShape, Tiles};
-use crate::ops::units::{SECTOR, VECTOR};
+use crate::ops::units::{BANKS, SECTOR, VECTOR, WORD};
 
 /// Rows of micro-tiles that a tile shares with the one above if rows of the destination start
 /// between sectors.
@@ -58,6 +60,39 @@ impl Tiling {
         self.is_ragged && self.matrices.rows[1].src != 0 && self.matrices.cols[1].dst == 0
     }
 
+    /// Declines, for tiles of several axes, what these tiles move faster: long rows and columns
+    /// that fill them. Narrow elements are transposed in registers here, and elsewhere gathered one
+    /// by one.
+    pub(super) fn leaves_to_others(&self, task: &Task<'_>) -> Result<(), Decline> {
+        let (width, tiles) = (task.widened().canonical.width, &task.permutes().tiles);
+        let [cols, rows] = self.matrices.extents().map(|extent| extent * width);
+        let (filled, is_full) = (self.filled(width), self.filled(width) >= self.full(tiles));
+        let is_long = if self.has_tables(width) {
+            // Long runs of the destination have little halo, so less of the tiles has to be full.
+            // With short ones, bytes 101 x 103 x 107 x 109 by 2, 0, 3, 1 reached 0.44 in place of
+            // 0.82.
+            let is_joined = [&self.matrices.cols, &self.matrices.rows].map(rank).into_iter().max() > Some(1);
+            let fewest = tiles.long_tenths[usize::from(is_joined)] * self.cut.micro_tiles();
+            is_joined && cols.min(rows) >= tiles.run / 2 && is_full
+                || cols >= tiles.narrow_run && rows >= tiles.folded_row && 10 * filled >= fewest
+        } else {
+            width < VECTOR && cols >= tiles.narrow_run && rows >= tiles.long_row && is_full
+        };
+        let full = "long rows and columns fill ragged tiles";
+        at_most(usize::from(is_long), 0, "kinds of rows and columns that do", full)
+    }
+
+    /// Whether so much of the tiles is empty that tiles of several axes are faster even with short
+    /// runs.
+    pub(super) fn is_sparse(&self, width: usize, tiles: &Tiles) -> bool {
+        100 * self.filled(width) < tiles.sparse_hundredths * self.cut.micro_tiles()
+    }
+
+    /// Whether tables locate the rows and columns of a tile.
+    fn has_tables(&self, width: usize) -> bool {
+        self.is_ragged && !ragged_tile_folds(width as u32)
+    }
+
     /// Returns the rows of micro-tiles that a tile shares with the one above: none if every row of
     /// the destination starts on a sector.
     pub(super) fn halo(&self) -> usize {
@@ -73,7 +108,12 @@ impl Tiling {
 
     /// Returns the fewest filled micro-tiles for which the tiles count as full.
     pub(super) fn full(&self, tiles: &Tiles) -> usize {
-        self.cut.micro_tiles() - self.cut.micro_tiles() / tiles.empty_part
+        self.full_but(tiles.empty_part)
+    }
+
+    /// Returns the fewest filled micro-tiles of tiles of which at most this part is empty.
+    pub(super) fn full_but(&self, empty_part: usize) -> usize {
+        self.cut.micro_tiles() - self.cut.micro_tiles() / empty_part
     }
 
     /// Returns the launch with a family of kernels.
@@ -90,8 +130,18 @@ impl Tiling {
             cols: cols as u64,
             src_start: (matrices.span.start * width) as u64,
             src_end: (matrices.span.end * width) as u64,
-            src_rows: fold(divisor, matrices.rows.map(|axis| (axis.extent, axis.src))),
-            dst_rows: fold(divisor, matrices.cols.map(|axis| (axis.extent, axis.dst))),
+            src_rows: fold(
+                divisor,
+                matrices.rows.first_chunk().expect("rows have two axes").map(|axis| (axis.extent, axis.src)),
+            ),
+            dst_rows: fold(
+                divisor,
+                matrices.cols.first_chunk().expect("columns have two axes").map(|axis| (axis.extent, axis.dst)),
+            ),
+            line_ranks: [&matrices.rows, &matrices.cols].map(|run| rank(run) as u64),
+            row_axes: axes(&matrices.rows, divisor),
+            col_axes: axes(&matrices.cols, divisor),
+            end_rows: matrices.end_rows().map(|row| row as u64),
             margin: cut.halo as u64,
             across_log2: u64::from(cut.across_log2),
             tiles_across: divisor(cut.tiles_across as u64),
@@ -101,7 +151,10 @@ impl Tiling {
             axes: axes(matrices.batch(), divisor),
         };
         let blocks = (cut.tiles_across * cut.tiles_down * matrices.images()) as u64;
-        let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
+        let lines = if self.has_tables(width) { cut.lines(VECTOR / width) } else { 0 };
+        let entry_bytes = if *index == Index::Narrow { 4 } else { 8 };
+        let dynamic_shared = (lines * entry_bytes) as u32;
+        let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared };
         let entry = task.kernel(family, width, *index)?;
         Ok(Step { entry, shape, params })
     }
@@ -182,7 +235,10 @@ impl Cutter<'_> {
     /// Cuts tiles of rows that start or end between vectors or between the sectors that are
     /// written. If the plan may adapt, they take the shape that fills them best.
     #[inline]
-    fn ragged(&self, matrices: Matrices) -> Result<Tiling, Decline> {
+    fn ragged(&self, mut matrices: Matrices) -> Result<Tiling, Decline> {
+        if !ragged_tile_folds(self.shape.width() as u32) {
+            matrices.join();
+        }
         let (lanes, tiles) = (self.lanes(), self.tiles());
         let [_, starts] = matrices.starts();
         let on_sectors = starts.is_multiple_of(lanes * SECTOR / VECTOR) && self.task.dst_align.bytes() >= SECTOR as u64;
@@ -226,6 +282,13 @@ impl Cut {
         let early = (halo * lanes).saturating_sub(1);
         let (tiles_across, tiles_down) = (cols.div_ceil(lanes << across_log2), (rows + early).div_ceil(lanes * down));
         Self { across_log2, tiles_across, tiles_down, halo, own: down << across_log2 }
+    }
+
+    /// Returns the entries of the tables of rows and columns of a tile, with its halo, of `lanes`
+    /// elements a micro-tile: each 32 rows have one more.
+    fn lines(&self, lanes: usize) -> usize {
+        let rows = ((self.own >> self.across_log2) + self.halo) * lanes;
+        (lanes << self.across_log2) + rows + rows * WORD / BANKS
     }
 
     /// Returns the number of micro-tiles of all tiles, filled or not.

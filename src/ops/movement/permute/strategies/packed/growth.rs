@@ -19,7 +19,7 @@ use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::permute::strategy::{Decline, at_least};
 use crate::ops::movement::permute::task::power_of_two;
 use crate::ops::tuning;
-use crate::ops::units::{SECTOR, VECTOR, WORD};
+use crate::ops::units::{SECTOR, WORD};
 
 /// Fewest bytes of a run of the destination that ends before an axis that runs backwards.
 const SHORTEST: usize = 4 * SECTOR;
@@ -61,9 +61,19 @@ pub(super) struct Packing {
 }
 
 impl Packing {
-    /// Takes the axes in the directions in which the runs of both sides go forwards.
+    /// Takes the axes in the directions in which the runs of the source go forwards. Those of the
+    /// destination may go backwards.
     pub(super) fn new(canonical: &Canonical) -> Result<Self, Decline> {
         let mut packing = Self::with_gap(canonical, 1);
+        packing.turn();
+        packing.checked()
+    }
+
+    /// Takes the axes in the directions in which the runs of both sides go forwards, with runs that
+    /// end before axes that do not.
+    pub(super) fn forwards(canonical: &Canonical) -> Result<Self, Decline> {
+        let mut packing = Self::with_gap(canonical, 1);
+        packing.cut();
         packing.turn();
         packing.checked()
     }
@@ -85,9 +95,9 @@ impl Packing {
         Self { width, word, gap, longest, rank, axes, src_start, dst_start, taken, src, dst }
     }
 
-    /// Turns the axes of the source's run round that run backwards.
-    fn turn(&mut self) {
-        let Self { width, axes, src, dst, src_start, dst_start, .. } = self;
+    /// Ends one side's run before each axis of both that runs backwards.
+    fn cut(&mut self) {
+        let Self { width, axes, src, dst, .. } = self;
         // Such an axis is in the run of one side: the other run ends before it. The destination's
         // does if it is long enough then.
         let run = |inner: &[usize]| inner.iter().map(|&axis| axes[axis].extent).product::<usize>() * *width;
@@ -105,6 +115,11 @@ impl Packing {
                 }
             }
         }
+    }
+
+    /// Turns the axes of the source's run round that run backwards.
+    fn turn(&mut self) {
+        let Self { axes, src, src_start, dst_start, .. } = self;
         for &place in &src.axes[..src.contiguous] {
             let axis = &mut axes[place];
             if axis.src < 0 {
@@ -131,7 +146,7 @@ impl Packing {
         let most = constants.tile[usize::from(self.width >= 8)] / self.width;
         for weights in constants.weights {
             let mut packing = self.clone();
-            packing.grow(most, weights);
+            packing.grow([most; 2], weights, aligns, self.width);
             // Different weights often grow the same tile.
             if best.as_ref().is_some_and(|(best, _)| best.taken == packing.taken) {
                 continue;
@@ -168,17 +183,27 @@ impl Packing {
     }
 
     /// Takes more of the side with the shorter run, by these weights of the two sides, until a tile
-    /// has `most` elements.
-    pub(super) fn grow(&mut self, most: usize, [src_weight, dst_weight]: [usize; 2]) {
+    /// has the most elements: the first number as one run of a side that may go on, the second as
+    /// several runs of both. Parts of an axis are whole sectors of a side whose runs then start on
+    /// `grain` bytes.
+    pub(super) fn grow(
+        &mut self,
+        most: [usize; 2],
+        [src_weight, dst_weight]: [usize; 2],
+        aligns: [Align; 2],
+        grain: usize,
+    ) {
         let mut len = self.taken.iter().product::<usize>();
         loop {
             let frontiers = [&self.src, &self.dst].map(|order| self.frontier(order));
-            let ((run, axis), _) = match frontiers {
-                [Some(src), Some(dst)] if dst.0 * src_weight < src.0 * dst_weight => (dst, 1),
-                [Some(src), _] => (src, 0),
-                [None, Some(dst)] => (dst, 1),
+            let (run, axis) = match frontiers {
+                [Some(src), Some(dst)] if dst.0 * src_weight < src.0 * dst_weight => dst,
+                [Some(src), _] => src,
+                [None, Some(dst)] => dst,
                 [None, None] => break,
             };
+            let is_run = frontiers.into_iter().flatten().any(|(run, _)| run == len);
+            let most = most[usize::from(!is_run)];
             let (have, extent) = (self.taken[axis], self.axes[axis].extent);
             let first = self.src.axes[0] == axis || self.dst.axes[0] == axis;
             let room = extent.min(most / (len / have)).min(if first { self.longest } else { extent });
@@ -190,20 +215,23 @@ impl Packing {
         }
         let ends =
             [&self.src, &self.dst].map(|order| self.frontier(order).map(|(run, axis)| (axis, run / self.taken[axis])));
+        let whole = |inner: usize| SECTOR >> (inner * self.width).trailing_zeros().min(SECTOR.trailing_zeros());
+        let starts =
+            [0, 1].map(|side| self.starts(aligns, side, ends[side].map_or(0, |(axis, _)| self.position(side, axis))));
+        let gains = |side: usize| ends[side].filter(|_| starts[side] >= grain);
+        let wholes = [0, 1].map(|side| gains(side).map(|(axis, inner)| (axis, whole(inner))));
         for (axis, _) in ends.into_iter().flatten() {
             // Parts of an axis that ends both runs are multiples of both sides' sectors.
-            let ended = ends.into_iter().flatten().filter(|end| end.0 == axis);
-            self.even_out(axis, ended.fold(0, |bits, (_, inner)| bits | inner));
+            let whole = wholes.iter().flatten().filter(|end| end.0 == axis).map(|&(_, whole)| whole).max();
+            self.even_out(axis, whole.unwrap_or(1));
         }
     }
 
-    /// Makes the parts of an axis equal, and multiples of a sector if they are larger than one.
-    /// `inner` is the elements of a run at each index of the axis, or the bits of two such numbers.
-    fn even_out(&mut self, axis: usize, inner: usize) {
+    /// Makes the parts of an axis equal, and multiples of `whole` indices if they are larger.
+    fn even_out(&mut self, axis: usize, whole: usize) {
         let (extent, taken) = (self.axes[axis].extent, self.taken[axis]);
         let even = extent.div_ceil(extent.div_ceil(taken));
-        let sector = SECTOR >> (inner * self.width).trailing_zeros().min(SECTOR.trailing_zeros());
-        self.taken[axis] = if even > sector { even.next_multiple_of(sector).min(extent) } else { even };
+        self.taken[axis] = if even > whole { even.next_multiple_of(whole).min(extent) } else { even };
     }
 
     /// Returns the elements of the smallest block that is contiguous on both sides.
@@ -279,19 +307,37 @@ impl Packing {
     /// on.
     pub(super) fn grains(&self, [src_align, dst_align]: [Align; 2]) -> [usize; 2] {
         let src = self.grain(&self.src, self.src_start, src_align, |axis| axis.src);
-        [src, self.grain(&self.dst, self.dst_start, dst_align, |axis| axis.dst)]
+        [src, self.grain(&self.dst, self.dst_low(), dst_align, |axis| axis.dst)]
     }
 
-    /// Whether the runs of both sides start on vectors in every tile that takes whole sectors of
-    /// their nearest axes.
-    pub(super) fn starts_on_vectors(&self, [src_align, dst_align]: [Align; 2]) -> bool {
-        let is_on = |order: &Order, start: usize, align: Align, stride: fn(&Walk) -> isize| {
-            let others = order.axes[1..self.rank].iter();
-            let bits = others.fold(start, |bits, &axis| bits | stride(&self.axes[axis]) as usize);
-            power_of_two(bits.wrapping_mul(self.width) | align.bytes() as usize) >= VECTOR
-        };
-        is_on(&self.src, self.src_start, src_align, |axis| axis.src)
-            && is_on(&self.dst, self.dst_start, dst_align, |axis| axis.dst)
+    /// Returns the lowest address of the first run of the destination, in elements.
+    pub(super) fn dst_low(&self) -> usize {
+        let backwards = self.dst.axes[..self.dst.inner].iter().filter(|&&axis| self.axes[axis].dst < 0);
+        backwards.fold(self.dst_start, |low, &axis| {
+            low.wrapping_add_signed(self.axes[axis].dst * (self.taken[axis] - 1) as isize)
+        })
+    }
+
+    /// Returns the place of an axis in the order of the source (side 0) or of the destination (1).
+    fn position(&self, side: usize, axis: usize) -> usize {
+        let order = [&self.src, &self.dst][side];
+        order.axes[..self.rank].iter().position(|&other| other == axis).unwrap_or(0)
+    }
+
+    /// Returns the power of two of bytes that all runs of the source (side 0) or of the destination
+    /// (1) start on, if tiles take whole sectors of the axis at `place` of the side's order, and
+    /// all of those before it.
+    pub(super) fn starts(&self, aligns: [Align; 2], side: usize, place: usize) -> usize {
+        let (order, start) = [(&self.src, self.src_start), (&self.dst, self.dst_start)][side];
+        let stride = |axis: &Walk| [axis.src, axis.dst][side];
+        let (inside, others) = order.axes[..self.rank].split_at(self.rank.min(place + 1));
+        // A run starts at its lowest address: the last index of an axis that runs backwards.
+        let start =
+            inside.iter().map(|&axis| &self.axes[axis]).filter(|axis| stride(axis) < 0).fold(start, |low, axis| {
+                low.wrapping_add_signed(stride(axis).wrapping_mul((axis.extent - 1) as isize))
+            });
+        let bits = others.iter().fold(start, |bits, &axis| bits | stride(&self.axes[axis]) as usize);
+        power_of_two(bits.wrapping_mul(self.width) | aligns[side].bytes() as usize)
     }
 
     fn grain(&self, order: &Order, start: usize, align: Align, stride: fn(&Walk) -> isize) -> usize {

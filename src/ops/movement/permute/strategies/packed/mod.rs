@@ -47,7 +47,7 @@ impl Strategy for Packed {
             // With two axes, only the other side's run could extend a short one.
             at_least(canonical.axes().len(), 3, "axes", "no third axis makes a short run longer")?;
         }
-        let packing = Packing::new(canonical)?;
+        let packing = Packing::forwards(canonical)?;
         is_better(&packing, task)?;
         let aligns = [task.src_align, task.dst_align];
         let (packing, threads) = packing.grown(aligns, constants);
@@ -106,6 +106,10 @@ fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shor
     let Permutes { packed, tiles, .. } = task.permutes();
     let (bytes, width) = (task.bytes(), packing.width);
     let (filled, full) = (tiling.filled(width), tiling.full(tiles));
+    // Small arrays were tuned apart: the L2 cache joins what tiles of short axes store in parts.
+    if width < WORD || bytes > tiles.small {
+        tiling.leaves_to_others(task)?;
+    }
     let is_large = || at_least(bytes, tiles.small + 1, "bytes of a side", SMALL);
     let long = |most: usize| at_most(shortest, most - 1, "bytes of the shorter side's nearest axis", LONG);
     // Folded rows are long: 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 reaches 0.91 of the copy
@@ -114,7 +118,10 @@ fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shor
         at_most(filled, full.saturating_sub(1), "micro-tiles that elements fill", "tiles of folded rows are full")?;
     }
     if shortest < packed.short_run {
-        return Ok(());
+        let stored = packing.axes[packing.dst.axes[0]].extent * width;
+        let stored = if width <= WORD { stored } else { 0 };
+        let whole = "ragged tiles store long runs, and the L2 cache joins the short ones that they load";
+        return at_most(stored, packed.long_stored - 1, "bytes of the destination's nearest axis", whole);
     }
     match width {
         1 => {

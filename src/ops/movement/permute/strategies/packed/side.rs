@@ -121,16 +121,16 @@ impl Packing {
     }
 
     /// Returns axes of the tile in the form that kernels walk, and their number.
-    pub(super) fn digits(
+    pub(super) fn digits<const AXES: usize>(
         &self,
         axes: impl Iterator<Item = usize>,
         room: &Room,
         stride: fn(&Walk) -> isize,
-    ) -> Result<(u64, [Digit; PACKED_AXES]), Decline> {
-        let mut digits = [Digit { extent: 1, multiplier: 0, shift: 0, room: 0, stride: 0 }; PACKED_AXES];
+    ) -> Result<(u64, [Digit; AXES]), Decline> {
+        let mut digits = [Digit { extent: 1, multiplier: 0, shift: 0, room: 0, stride: 0 }; AXES];
         let mut rank = 0;
         for axis in axes {
-            at_most(rank + 1, PACKED_AXES, "axes of a tile along one side", "a table has no room for more axes")?;
+            at_most(rank + 1, AXES, "axes of a tile along one side", "a table has no room for more axes")?;
             let Divisor { value, multiplier, shift } = Divisor::narrow(self.taken[axis] as u64);
             digits[rank] = Digit {
                 extent: value as u32,
@@ -149,11 +149,11 @@ impl Packing {
         let (width, divisor) = (self.width, divisor(index));
         let parts = chunks.map(|axis| self.parts(axis));
         let batch = || (0..self.rank).filter(|&axis| self.taken[axis] == 1).map(|axis| &self.axes[axis]);
-        let [first, second, ..] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
+        let [first, second] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
         let span = canonical.src_span();
         let tiles = PackedTiles {
             src: (self.src_start * width) as u64,
-            dst: (self.dst_start * width) as u64,
+            dst: self.dst_low().wrapping_mul(width) as u64,
             src_start: (span.start * width) as u64,
             src_end: (span.end * width) as u64,
             chunks: [first, second],

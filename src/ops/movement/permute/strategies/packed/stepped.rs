@@ -14,7 +14,7 @@ use crate::ops::plan::Step;
 use crate::ops::tuning;
 use crate::ops::units::{SECTOR, VECTOR, WORD};
 
-/// Takes large arrays of which a sector of the source has several elements, not all of a vector.
+/// Takes large arrays whose nearest elements of the source lie at most a sector apart.
 pub(in crate::ops::movement::permute) struct PackedStepped;
 
 impl Strategy for PackedStepped {
@@ -32,11 +32,16 @@ impl Strategy for PackedStepped {
             "elements from one of the source to the next",
             "the source has runs that move by vectors",
         )?;
+        at_most(canonical.width, VECTOR / 2, "bytes of an element", "elements of 16 bytes are vectors")?;
         let apart = gap.unsigned_abs().saturating_mul(canonical.width);
-        at_most(apart, SECTOR - 1, "bytes from one element of the source to the next", "no sector has two elements")?;
+        let far = "elements of the source lie more than a sector apart";
+        at_most(apart, SECTOR, "bytes from one element of the source to the next", far)?;
         let constants = &task.permutes().quads;
         at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
         let packing = Packing::of_stepped(canonical, gap)?;
+        let same = packing.src.axes[..packing.rank] == packing.dst.axes[..packing.rank];
+        let in_order = "elements that keep their order move one by one at a copy's speed";
+        at_most(usize::from(same), 0, "sources whose axes are in the destination's order", in_order)?;
         let together = if packing.is_together() { canonical.width } else { 0 };
         at_most(
             together,
@@ -45,7 +50,7 @@ impl Strategy for PackedStepped {
             "they move one by one at a copy's speed",
         )?;
         // The tables of short runs may need as much shared memory as the tile.
-        let half = tuning::Quads { tile: constants.tile / 2, ..*constants };
+        let half = tuning::Quads { tile: constants.tile.map(|tile| tile.map(|bytes| bytes / 2)), ..*constants };
         let step = tiles(&packing, constants, task).or_else(|_| tiles(&packing, &half, task))?;
         *launch = Some(Launch::PackedQuads(step));
         Ok(
@@ -58,8 +63,9 @@ impl Strategy for PackedStepped {
 /// Returns the launch with tiles that these constants cut.
 fn tiles(packing: &Packing, constants: &tuning::Quads, task: &Task<'_>) -> Result<Step<PackedQuadsParams>, Decline> {
     let mut packing = Packing { word: packing.width, longest: usize::MAX, ..packing.clone() };
-    packing.grow_quads(constants);
-    let aligned = [true, packing.grains([task.src_align, task.dst_align])[1] >= VECTOR];
+    let aligns = [task.src_align, task.dst_align];
+    packing.grow_quads(constants, aligns);
+    let aligned = [true, packing.grains(aligns)[1] >= VECTOR];
     let room = packing.room(aligned[0], None, 0);
     let lanes = Lanes::of(&packing, &room);
     step(&packing, &room, aligned, &lanes, task)

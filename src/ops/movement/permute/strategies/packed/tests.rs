@@ -36,7 +36,7 @@ fn params(shape: &[usize], axes: &[usize], width: usize) -> PackedParams {
 fn grown(shape: &[usize], axes: &[usize], width: usize) -> Packing {
     let canonical = canonical(shape, axes, width);
     let task = task(&canonical);
-    let packing = Packing::new(&task.widened().canonical).ok().unwrap();
+    let packing = Packing::forwards(&task.widened().canonical).ok().unwrap();
     packing.grown(ALIGNS, &task.permutes().packed).0
 }
 
@@ -73,7 +73,7 @@ fn parts_of_an_axis_suit_the_sectors_of_both_runs() {
         [(&[39, 4, 321_840][..], 4, 4), (&[64, 16, 8192], 8, 16), (&[8, 128, 3392], 1, 128), (&[100, 8, 56_160], 4, 8)]
     {
         let mut packing = Packing::new(&canonical(shape, &[0, 2, 1], width)).ok().unwrap();
-        packing.grow(6 * inner * 255, [1, 1]);
+        packing.grow([6 * inner * 255; 2], [1, 1], ALIGNS, VECTOR);
         let axis = packing.src.axes[0];
         let (taken, extent) = (packing.taken[axis], packing.axes[axis].extent);
         assert!(packing.taken[packing.dst.axes[0]] == inner && taken < extent, "{shape:?}: {:?}", packing.taken);
