@@ -1,12 +1,23 @@
-//! Short and long forms of tests: `cargo test` runs the short ones, `WARPSTRIDE_LONG=1 cargo test`
-//! and `.ci/run` the long ones.
+//! What tests take from where they run: their short or long form, the tools that are installed, and
+//! how long they wait.
+//!
+//! `cargo test` runs the short forms, `WARPSTRIDE_LONG=1 cargo test` and `.ci/run` the long ones.
 //!
 //! Test binaries share this file, and with few features none uses all of it.
 
 #![allow(dead_code)]
 
+use std::time::{Duration, Instant};
+
 /// What a variable must be for long forms: `1`.
 pub(crate) const LONG: &str = "WARPSTRIDE_LONG";
+
+/// What a variable must be where every tool is installed, as in `.ci/run`: `required`.
+pub(crate) const TOOLS: &str = "WARPSTRIDE_TOOLS";
+
+/// How long a test waits for what must happen. A busy machine needs seconds for what takes
+/// milliseconds elsewhere, so only what never happens takes as long as this.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Whether tests run their long form.
 pub(crate) fn is_long() -> bool {
@@ -16,4 +27,25 @@ pub(crate) fn is_long() -> bool {
 /// How many of something: `short` of them, or `long`.
 pub(crate) fn short_or_long<T>(short: T, long: T) -> T {
     if is_long() { long } else { short }
+}
+
+/// Says that a tool is missing, and which script installs it. A test that finds no tool calls this
+/// and passes; it fails where every tool is required.
+#[track_caller]
+pub(crate) fn missing(tool: &str, script: &str) {
+    let line = format!("{tool} is not installed, and nothing is tested with it; {script} installs it");
+    let is_required = std::env::var_os(TOOLS).is_some_and(|value| value == "required");
+    assert!(!is_required, "{line}");
+    eprintln!("{line}");
+}
+
+/// Waits until a condition holds. `what` says what then is the case, and fails the test if it never
+/// is.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

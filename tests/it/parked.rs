@@ -12,6 +12,7 @@ use warpstride::driver::soft::Soft;
 use warpstride::driver::{Driver, Memory};
 
 use crate::hooked::Hooked;
+use crate::long::PATIENCE;
 
 #[test]
 fn memory_is_not_freed_where_the_wait_for_its_copy_panics() {
@@ -71,7 +72,7 @@ fn a_thread_waits_for_memory_that_another_looks_at() {
             drop(dropped_later);
             drops.send(()).unwrap();
         });
-        let dropped = dropped.recv_timeout(Duration::from_secs(20));
+        let dropped = dropped.recv_timeout(PATIENCE);
         let (gets, got) = mpsc::channel();
         let device = &device;
         // Both buffers together are the limit.

@@ -11,6 +11,7 @@ use warpstride::driver::trace::{Method, Trace};
 use warpstride::driver::{Driver, Streams};
 
 use crate::hooked::Hooked;
+use crate::long::PATIENCE;
 
 const MIB: u64 = 1 << 20;
 
@@ -100,7 +101,7 @@ fn producers_wait_together(stack: fn(HoldBack<Caching>) -> Box<dyn Allocate>) {
                 // SAFETY: as above.
                 freed.send(unsafe { held_back.free(small, lane) }).unwrap();
             });
-            let freed = frees.recv_timeout(Duration::from_secs(20));
+            let freed = frees.recv_timeout(PATIENCE);
             let early = grants.recv_timeout(Duration::from_millis(100));
             go_on.send(()).unwrap();
             freed.expect("a free waits for no producer").unwrap();
@@ -156,7 +157,7 @@ fn a_panic_of_the_driver_leaves_no_producer_waiting() {
     go_on.send(()).unwrap();
     drop(go_on);
     assert!(first.join().is_err(), "the first producer unwinds");
-    assert_eq!(grants.recv_timeout(Duration::from_secs(20)), Ok(true), "the second goes on");
+    assert_eq!(grants.recv_timeout(PATIENCE), Ok(true), "the second goes on");
     second.join().unwrap();
     // SAFETY: all blocks are freed.
     unsafe { held_back.close(&lane) }.unwrap();

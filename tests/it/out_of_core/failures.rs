@@ -3,14 +3,13 @@
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use warpstride::driver::trace::Method;
 use warpstride::out_of_core::{self, Options};
 use warpstride::{Device, Result};
 
 use super::{Files, budget, bytes, expected, read, traced};
-use crate::long::is_long;
+use crate::long::{PATIENCE, is_long};
 
 const SHAPE: [usize; 2] = [30, 50];
 const MEMORY: usize = 12 * 4 * 300;
@@ -19,7 +18,7 @@ const MEMORY: usize = 12 * 4 * 300;
 fn ended<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || drop(sender.send(work())));
-    ended.recv_timeout(Duration::from_secs(60)).expect("the run hangs or panics")
+    ended.recv_timeout(PATIENCE).expect("the run hangs or panics")
 }
 
 /// The number of calls that fail in one test; with the three tests, more than 200.
@@ -39,10 +38,15 @@ fn each_call_fails<R: Send + 'static>(
         check(left, true);
         (before, trace.calls().split_off(before))
     };
-    // Threads make the number of calls vary, so some are behind the last one.
+    // Threads ask whether work has landed as often as they have time to, so the number of calls
+    // varies, and some are behind a run's last one. Then the calls between are taken as well.
     let step = if is_long() { 1 } else { (calls.len() / (FAULTS + 10)).max(1) };
+    let each = (0..step).flat_map(|offset| (first + offset..first + calls.len()).step_by(step));
     let mut faults = 0;
-    for index in (first..first + calls.len()).step_by(step) {
+    for (turn, index) in each.enumerate() {
+        if turn >= calls.len().div_ceil(step) && faults >= FAULTS {
+            break;
+        }
         let (left, outcome, failed) = ended(move || {
             let (trace, device) = traced();
             trace.fail_nth(index);
