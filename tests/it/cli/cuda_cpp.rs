@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::warpstride;
+use crate::long::missing;
 use cases::{CASES, Case, Expected};
 
 /// A compiler, as options of `run-cu`, and the NVRTC that it takes.
@@ -33,8 +34,20 @@ impl Compiler {
     }
 }
 
-/// The folder into which `scripts/cuda-cpp` installs NVRTC, each version in an environment.
+/// The script that installs the compilers.
+const SCRIPT: &str = "scripts/cuda-cpp";
+
+/// The environments with NVRTC; says so where there is none.
 pub(super) fn environments() -> Vec<PathBuf> {
+    let folders = folders();
+    if folders.is_empty() {
+        missing("nvrtc", SCRIPT);
+    }
+    folders
+}
+
+/// The folders into which the script installs NVRTC, each version in an environment.
+fn folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cuda-cpp");
     let mut folders: Vec<PathBuf> =
         fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -58,7 +71,7 @@ fn libraries(folder: &Path) -> Vec<PathBuf> {
 
 /// The compilers that are installed; says which are missing, and what installs them.
 pub(crate) fn compilers() -> Vec<Compiler> {
-    let nvrtc = environments().iter().flat_map(|folder| libraries(&folder.join("lib"))).collect::<Vec<_>>();
+    let nvrtc = folders().iter().flat_map(|folder| libraries(&folder.join("lib"))).collect::<Vec<_>>();
     let mut found: Vec<Compiler> =
         nvrtc.into_iter().map(|library| Compiler { name: "nvrtc", nvrtc: Some(library) }).collect();
     let clang = (14..=30).map(|version| format!("clang-{version}")).chain(["clang".into()]).any(|program| {
@@ -67,7 +80,7 @@ pub(crate) fn compilers() -> Vec<Compiler> {
     found.extend(clang.then_some(Compiler { name: "clang", nvrtc: None }));
     for name in ["nvrtc", "clang"] {
         if !found.iter().any(|compiler| compiler.name == name) {
-            eprintln!("{name} is not installed, and no kernel goes through it; scripts/cuda-cpp installs it");
+            missing(name, SCRIPT);
         }
     }
     found

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use tempfile::TempDir;
 
 use super::warpstride;
+use crate::long::missing;
 
 /// A compiler.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,15 +49,19 @@ fn data() -> PathBuf {
 impl Compiler {
     /// Whether it is there; says so where it is not.
     fn is_installed(self) -> bool {
-        let (installed, with) = match self {
-            Python(name) => (environment().join(format!("installed-{name}")).exists(), "ptx-front-ends"),
-            Rustc => (environment().join("installed-rustc").exists(), "ptx-front-ends"),
-            Clang => (clang().is_some(), "cuda-cpp"),
+        let (name, script) = match self {
+            Python(name) => (name, "scripts/ptx-front-ends"),
+            Rustc => ("rustc", "scripts/ptx-front-ends"),
+            Clang => ("clang", "scripts/cuda-cpp"),
         };
-        if !installed {
-            eprintln!("{self:?} is not installed, and nothing goes through it; scripts/{with} installs it");
+        let is_there = match self {
+            Python(_) | Rustc => environment().join(format!("installed-{name}")).exists(),
+            Clang => clang().is_some(),
+        };
+        if !is_there {
+            missing(name, script);
         }
-        installed
+        is_there
     }
 }
 

@@ -434,7 +434,7 @@ fn chromium() -> Option<PathBuf> {
 #[test]
 fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
     let Some(chromium) = chromium() else {
-        eprintln!("not checked: there is no chromium, chromium-browser or google-chrome in PATH");
+        crate::long::missing("a browser (chromium, chromium-browser or google-chrome)", "scripts/browser");
         return;
     };
     for run in [timed(|_| 1.0), MEASURED.run.clone()] {
