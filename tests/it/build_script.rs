@@ -190,8 +190,6 @@ fn an_entry_takes_one_parameter() {
 /// A folder with a `rustc` that answers as told.
 #[cfg(unix)]
 fn fake(root: &Path, version: &str, with_source: bool) -> std::path::PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-
     let bin = root.join("bin");
     fs::create_dir_all(&bin).expect("a folder");
     let answer = format!(
@@ -199,8 +197,7 @@ fn fake(root: &Path, version: &str, with_source: bool) -> std::path::PathBuf {
         root.display()
     );
     for tool in ["rustc", "cargo"] {
-        fs::write(bin.join(tool), &answer).expect("a file");
-        fs::set_permissions(bin.join(tool), fs::Permissions::from_mode(0o755)).expect("its mode");
+        crate::executable::script(&bin.join(tool), &answer);
     }
     if with_source {
         let core = root.join("lib/rustlib/src/rust/library/core/src");

@@ -12,6 +12,8 @@ mod compile_fail;
 mod counters;
 #[cfg(feature = "interp")]
 mod examples;
+#[cfg(unix)]
+mod executable;
 #[cfg(feature = "interp")]
 mod explain;
 mod gpus;

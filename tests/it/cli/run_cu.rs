@@ -323,8 +323,6 @@ fn nvrtc_is_found_in_the_environment_at_hand() {
 #[test]
 #[cfg(unix)]
 fn a_clang_that_is_too_old_or_crashes_is_told() {
-    use std::os::unix::fs::PermissionsExt;
-
     if loader_knows_nvrtc() {
         return;
     }
@@ -336,8 +334,7 @@ fn a_clang_that_is_too_old_or_crashes_is_told() {
     let clang = |version: &str, does: &str| {
         let program = bin.join("clang");
         let script = format!("#!/bin/sh\nif [ \"$1\" = -dumpversion ]; then echo {version}; exit; fi\n{does}\n");
-        fs::write(&program, script).expect("writing");
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it may run");
+        crate::executable::script(&program, &script);
         let mut command = without_compilers(&folder.file(), &bin);
         command.args(["--quiet", "--compiler", "clang"]);
         ran(command)
