@@ -226,13 +226,27 @@ fn a_file_over_the_limit_of_the_shell() {
 #[cfg(unix)]
 fn an_interrupt_leaves_nothing_behind() {
     use std::os::unix::process::ExitStatusExt;
-    let folder = Folder::with_input(&npy("|u1", "(4096, 4096)", &[7; 1 << 24]));
+
+    use super::send;
+    use crate::long::wait_until;
+
+    // Some seconds of work, which the signal comes into.
+    let folder = Folder::with_input(&npy("|u1", "(8192, 8192)", &vec![7; 1 << 26]));
     let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
     let args = ["--device", "soft", "transpose", "--variant", "column_loop"].map(std::ffi::OsStr::new);
     let mut child = command(args.into_iter().chain([input.as_os_str(), output.as_os_str()])).spawn().expect("a child");
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    let sent = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
-    assert!(sent.expect("kill").success());
+    // The thread that takes signals is there before the work begins.
+    let tasks = format!("/proc/{}/task", child.id());
+    let is_watching = || {
+        let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
+        tasks.map(|task| task.path().join("comm")).any(|name| fs::read(name).is_ok_and(|name| name == b"signals\n"))
+    };
+    if cfg!(target_os = "linux") {
+        wait_until("it takes signals", is_watching);
+    } else {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    send("TERM", &child);
     // Of the signal, which a shell calls 143.
     assert_eq!(child.wait().expect("its end").signal(), Some(15));
     folder.is_untouched();
@@ -286,21 +300,23 @@ fn a_matrix_that_no_memory_holds() {
     warpstride(["--device", "soft", "compare", "--shape", shape]).failed(&["more bytes than an address can count"]);
     let shape = "2147483647,2147483647";
     warpstride(["--device", "soft", "compare", "--dtype", "u8", "--shape", shape]).failed(&["memory", "smaller"]);
-    // Each copy would fit, and Linux would promise them all.
+    // Each copy would fit, and Linux would promise them all. All of them are more than twice what
+    // is free now, should other programs end meanwhile.
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib =
         meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.strip_suffix("kB")?.trim().parse().ok());
     if let Some(kib) = kib {
         let kib: u64 = kib;
-        let shape = format!("{},1024", kib / 2);
+        let rows = kib / 4 * 3;
+        let shape = format!("{rows},1024");
         let folder = Folder::with_input(b"");
         warpstride(["--device", "soft", "compare", "--dtype", "u8", "--shape", &shape])
             .failed(&["memory", "MB", "smaller"]);
-        let header = npy("|u1", &format!("({}, 1024)", kib / 2), b"");
+        let header = npy("|u1", &format!("({rows}, 1024)"), b"");
         let file = fs::File::create(folder.path("in.npy")).expect("a file");
         std::io::Write::write_all(&mut &file, &header).expect("writing");
         // A sparse file.
-        file.set_len(header.len() as u64 + kib / 2 * 1024).expect("its length");
+        file.set_len(header.len() as u64 + rows * 1024).expect("its length");
         // Without a variant it would be streamed.
         let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
         let words = ["--device", "soft", "transpose", "--variant", "tiled"].map(std::ffi::OsStr::new);

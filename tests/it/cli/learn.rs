@@ -2,12 +2,11 @@
 //! to do harm.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -15,6 +14,7 @@ use tempfile::TempDir;
 use super::cuda_cpp::{compilers, environments};
 use super::{Run, command};
 use crate::lessons;
+use crate::long::PATIENCE;
 
 /// A folder with room for a learner's.
 struct Learner {
@@ -374,17 +374,17 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
 }
 
 /// Lines that a program prints, as they come.
-fn lines(child: &mut Child) -> Receiver<String> {
+fn lines(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
-    let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
-    thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let stream = BufReader::new(stream.expect("a pipe"));
+    thread::spawn(move || stream.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
     receiver
 }
 
 #[track_caller]
 fn until(lines: &Receiver<String>, part: &str) {
     loop {
-        let line = lines.recv_timeout(Duration::from_secs(60));
+        let line = lines.recv_timeout(PATIENCE);
         if line.unwrap_or_else(|error| panic!("no line with {part:?}: {error}")).contains(part) {
             return;
         }
@@ -399,8 +399,8 @@ fn watching_checks_at_each_change_and_ends_by_a_signal() {
     }
     let learner = Learner::new();
     let mut command = learner.command(&["--quiet", "learn", "watch"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
-    let printed = lines(&mut child);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (printed, said) = (lines(child.stdout.take()), lines(child.stderr.take()));
     until(&printed, "Lesson 0, ");
     until(&printed, "FELL SHORT");
     learner.write("00-index/task.cu", lessons::text("00-index", "task.cu") + "// once more\n");
@@ -408,9 +408,10 @@ fn watching_checks_at_each_change_and_ends_by_a_signal() {
     learner.solve("00-index");
     until(&printed, "Lesson 0 is solved");
     until(&printed, "Lesson 1, ");
+    // The lesson's files come before its first check, which says this.
+    until(&said, "type your prediction");
     // Not by Ctrl-C's signal, which the tests may have been started to ignore.
-    let sent = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status();
-    assert!(sent.expect("kill").success());
+    super::send("TERM", &child);
     let status = child.wait().expect("its end");
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
     let mut names: Vec<_> =
@@ -543,16 +544,13 @@ fn pipes_and_links_harm_nothing() {
 /// A `cargo` that says that it has made the program `task`.
 #[cfg(unix)]
 fn fake_cargo(learner: &Learner, task: &str) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-
     let folder = learner.folder.path().join("bin");
     fs::create_dir_all(&folder).expect("a folder");
     let program = folder.join("task");
     let line = json!({ "target": { "name": "task" }, "executable": program }).to_string();
     let cargo = format!("#!/bin/sh\necho \"$@\" > {}/words\ncat << 'END'\n{line}\nEND\n", folder.display());
     for (name, text) in [("cargo", cargo), ("task", format!("#!/bin/sh\n{task}\n"))] {
-        fs::write(folder.join(name), text).expect("writing");
-        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).expect("its mode");
+        crate::executable::script(&folder.join(name), &text);
     }
     folder
 }
@@ -584,7 +582,7 @@ fn programs_are_compiled_and_run() {
     let end = "solved\n\nLesson 15 is solved. solution.rs is beside your files now.\n";
     assert!(run.stdout.starts_with(end), "{}", run.stdout);
     let cargo = "#!/bin/sh\necho 'error: no matching package named `warpstride` found' >&2\nexit 101\n";
-    fs::write(learner.folder.path().join("bin/cargo"), cargo).expect("writing");
+    crate::executable::script(&learner.folder.path().join("bin/cargo"), cargo);
     let path = format!("{}:/usr/bin:/bin", learner.folder.path().join("bin").display());
     let output = learner.command(&["learn", "check", "15"]).env("PATH", path).output().expect("it starts");
     let said = String::from_utf8(output.stderr).expect("text");

@@ -49,6 +49,8 @@ mod usage;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Child;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
@@ -74,6 +76,14 @@ fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpstride"));
     command.args(args).stdin(Stdio::null());
     command
+}
+
+/// Sends a signal, by its name, to a program.
+#[cfg(unix)]
+#[track_caller]
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(sent.expect("kill starts").success(), "{signal} is not sent");
 }
 
 impl Run {

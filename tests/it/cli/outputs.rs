@@ -9,9 +9,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::{Folder, OLD, command, npy, warpstride};
+use super::{Folder, OLD, command, npy, send, warpstride};
+use crate::executable;
+use crate::long::wait_until;
 
 /// A matrix and its transpose.
 fn pair() -> [Vec<u8>; 2] {
@@ -195,7 +197,7 @@ fn who_may_not_give_a_file_away_is_told() {
     }
     // Where another user may read it.
     let binary = folder.path("warpstride");
-    fs::copy(env!("CARGO_BIN_EXE_warpstride"), &binary).expect("a copy");
+    executable::copy(env!("CARGO_BIN_EXE_warpstride").as_ref(), &binary);
     fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).expect("a mode");
     let output = folder.path("out.npy");
     let run = || {
@@ -316,11 +318,7 @@ impl Watched {
         let program = ["-c".into(), script.into(), "sh".into(), env!("CARGO_BIN_EXE_warpstride").into()];
         let words = [&program[..], &transpose(&self.folder, &self.folder.path("out.npy"))].concat();
         let child = self.command("sh", &words, "out.npy").spawn().expect("a child");
-        let begin = Instant::now();
-        while !self.log().ends_with('\n') {
-            assert!(begin.elapsed() < Duration::from_secs(60), "it has not come to write");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        wait_until("it writes", || self.log().ends_with('\n'));
         assert_eq!(self.temporary().len(), 1, "{:?}", self.folder.names());
         child
     }
@@ -332,11 +330,6 @@ impl Watched {
     fn temporary(&self) -> Vec<String> {
         self.folder.names().into_iter().filter(|name| name.starts_with(".warpstride-")).collect()
     }
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
-    assert!(sent.expect("kill").success());
 }
 
 #[test]
@@ -399,7 +392,7 @@ fn a_signal_removes_what_is_not_complete_and_ends_the_program() {
     ] {
         // Whoever runs the tests may ignore some, as nohup does.
         let mut child = watched.held("ulimit -c 0; exec env --default-signal \"$@\"");
-        signal(&child, name);
+        send(name, &child);
         assert_eq!(child.wait().expect("its end").signal(), Some(number));
         assert_eq!(watched.temporary(), [""; 0], "{name}");
         assert_eq!(fs::read(watched.folder.path("out.npy")).expect("the old one"), OLD);
@@ -415,7 +408,7 @@ fn a_signal_that_is_ignored_stays_so() {
         fs::write(watched.folder.path("out.npy"), OLD).expect("writing");
         let mut child = watched.held(script);
         for name in ignored {
-            signal(&child, name);
+            send(name, &child);
         }
         std::thread::sleep(Duration::from_millis(100));
         assert!(child.try_wait().expect("its state").is_none(), "{script}");
@@ -427,7 +420,7 @@ fn a_signal_that_is_ignored_stays_so() {
     }
     // The others still end it.
     let mut child = watched.held("trap '' HUP INT; exec \"$@\"");
-    signal(&child, "TERM");
+    send("TERM", &child);
     assert_eq!(child.wait().expect("its end").signal(), Some(15));
     assert_eq!(watched.temporary(), [""; 0]);
 }

@@ -125,7 +125,9 @@ fn a_disk_without_room_is_an_error_before_any_work() {
 #[cfg(unix)]
 fn a_program_that_is_killed_leaves_what_a_later_one_goes_on_with() {
     use std::os::unix::process::ExitStatusExt;
-    use std::time::{Duration, Instant};
+
+    use super::send;
+    use crate::long::wait_until;
 
     let folder = Folder::with_input(&npy("<f4", "(2048, 1536)", &bytes(12 << 20)));
     // Many small tiles, so that it takes some seconds.
@@ -135,14 +137,16 @@ fn a_program_that_is_killed_leaves_what_a_later_one_goes_on_with() {
     fs::remove_file(folder.path("new.npy")).expect("removing it");
     for (signal, number) in [("KILL", 9), ("TERM", 15)] {
         let mut child = command(words(&folder, &[&line, &["--resume"][..]].concat())).spawn().expect("a child");
-        let (start, journal) = (Instant::now(), folder.path("new.npy.incomplete.json"));
+        let journal = folder.path("new.npy.incomplete.json");
         // As soon as something is on the disk that is worth a journal.
         let before = fs::read(&journal).ok();
         let is_later = |text: &Vec<u8>| Some(text) != before.as_ref() && !text.ends_with(b"\"done\": 0\n}\n");
-        while !fs::read(&journal).is_ok_and(|text| is_later(&text)) {
-            assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().expect("it").is_none(), "{signal}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the journal grows", || {
+            assert!(child.try_wait().expect("its state").is_none(), "it ended before {signal}");
+            fs::read(&journal).is_ok_and(|text| is_later(&text))
+        });
+        // It must not come to its end before the signal.
+        send("STOP", &child);
         let refused = run(&folder, &line);
         assert_eq!(refused.code, Some(1));
         assert!(
@@ -150,8 +154,8 @@ fn a_program_that_is_killed_leaves_what_a_later_one_goes_on_with() {
             "{}",
             refused.stderr
         );
-        let sent = std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
-        assert!(sent.expect("kill").success());
+        send(signal, &child);
+        send("CONT", &child);
         assert_eq!(child.wait().expect("its end").signal(), Some(number));
         // KILL may leave the next journal.
         let names = folder.names().into_iter().filter(|name| !name.starts_with(".warpstride-"));
