@@ -1,8 +1,7 @@
 //! Files made to last for ever, or to take all memory: each is ended with one sentence, within the
-//! time and memory given here.
+//! memory given here, and within processor time that only what never ends takes.
 //!
-//! By default a launch may do a 16th of its usual work, and has a fifteenth of the time, of which
-//! some goes to the start of the program; `WARPSTRIDE_LONG=1` has all of both.
+//! By default a launch may do a 16th of its usual work; `WARPSTRIDE_LONG=1` lets it do a quarter.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,25 +11,23 @@ use serde_json::Value;
 use warpstride::interp::DEFAULT_WORK;
 
 use super::Run;
-use crate::long::is_long;
+use crate::long::{PATIENCE, is_long};
 
 /// KiB of address space: 1 GB.
 const MEMORY: u32 = 1_000_000;
-/// Seconds of both processors together: 30 of each.
-const SECONDS: u32 = 60;
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 const VPRINTF: &str = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n";
 
 /// Runs the program on a file with such text, on two threads and with no more time and memory than
 /// there may be.
-fn limited(text: &str, seconds: u32, words: &[&str]) -> Run {
+fn limited(text: &str, words: &[&str]) -> Run {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("hostile.ptx");
     fs::write(&file, text).expect("it can be written");
     let mut command = Command::new("bash");
     command.args(["-c", "ulimit -v $1 -t $2; shift 2; exec \"$@\"", "bash"]);
-    command.args([MEMORY.to_string(), seconds.to_string(), env!("CARGO_BIN_EXE_warpstride").to_owned()]);
+    command.args([MEMORY.to_string(), PATIENCE.as_secs().to_string(), env!("CARGO_BIN_EXE_warpstride").to_owned()]);
     let (word, options) = words.split_first().expect("a command");
     command.arg(word).arg(file).args(["--device", "soft", "--quiet"]).args(options).stdin(Stdio::null());
     // Stacks and arenas of threads are address space too.
@@ -41,12 +38,12 @@ fn limited(text: &str, seconds: u32, words: &[&str]) -> Run {
 
 /// Launches the kernel `k` of a text; what is wrong with it must be said in one sentence. The time
 /// grows with the limit, and a quarter of the default one keeps the long form within minutes.
+/// A launch whose work is not counted never ends, and is killed.
 #[track_caller]
 fn ended(text: &str, grid: &str, block: &str, options: &[&str]) -> String {
-    let (limit, seconds) = if is_long() { (DEFAULT_WORK / 4, SECONDS / 4) } else { (DEFAULT_WORK / 16, SECONDS / 15) };
-    let limit = limit.to_string();
+    let limit = (DEFAULT_WORK / if is_long() { 4 } else { 16 }).to_string();
     let launch = ["run-ptx", "--entry", "k", "--grid", grid, "--block", block, "--limit", &limit];
-    let run = limited(text, seconds, &[&launch, options].concat());
+    let run = limited(text, &[&launch, options].concat());
     assert_eq!(run.code, Some(1), "{}", &run.stderr[..run.stderr.len().min(2000)]);
     let sentence = run.stderr.lines().last().expect("a sentence").to_owned();
     assert!(sentence.starts_with("error: "), "{sentence}");
@@ -82,15 +79,17 @@ fn recursion_without_frames_ends_at_the_local_memory_of_a_thread() {
     assert!(said.contains("--limit"), "{said}");
 }
 
+/// A table for each branch or call would have 400 million targets, for which the memory has no
+/// room.
 #[test]
 fn tables_that_many_branches_and_calls_share_are_made_once() {
-    let count = 15_000;
+    let count = 20_000;
     let mut text = format!("{HEAD}.visible .entry k() {{ .reg .b32 %r; T: .branchtargets L0");
     (1..count).for_each(|i| write!(text, ",L{i}").expect("a string"));
     text.push(';');
     (0..count).for_each(|i| write!(text, "L{i}:brx.idx %r,T;").expect("a string"));
     text.push('}');
-    let run = limited(&text, 10, &["ptx-forms"]).succeeded();
+    let run = limited(&text, &["ptx-forms"]).succeeded();
     assert!(run.stdout.contains("supports 1 of 1 kernel,"), "{}", run.stdout);
     let mut text = HEAD.to_owned();
     (0..count).for_each(|i| write!(text, ".func f{i}(){{ret;}}").expect("a string"));
@@ -99,10 +98,12 @@ fn tables_that_many_branches_and_calls_share_are_made_once() {
     text.push(';');
     (0..count).for_each(|_| text += "call %rd,T;");
     text.push('}');
-    let run = limited(&text, 10, &["ptx-forms"]).succeeded();
+    let run = limited(&text, &["ptx-forms"]).succeeded();
     assert!(run.stdout.contains("supports 1 of 1 kernel,"), "{}", run.stdout);
 }
 
+/// All kernels at once are more than a table has room for, so a launch that lowered them would end
+/// with the sentence that `ptx-forms` ends with, or without memory.
 #[test]
 fn a_launch_lowers_its_own_kernel() {
     let count = 1000;
@@ -110,13 +111,10 @@ fn a_launch_lowers_its_own_kernel() {
     let body = "{ .reg .b32 %r<9>; add.u32 %r1, %r2, %r3; mul.lo.u32 %r4, %r1, %r2;";
     writeln!(text, ".func f0() {body} ret; }}").expect("a string");
     (1..count).for_each(|i| writeln!(text, ".func f{i}() {body} call f{}; ret; }}", i - 1).expect("a string"));
-    (0..count)
-        .for_each(|i| writeln!(text, ".visible .entry k{i}() {{ call f{}; ret; }}", count - 1).expect("a string"));
+    (0..4 * count).for_each(|i| writeln!(text, ".visible .entry k{i}() {{ call f999; ret; }}").expect("a string"));
     let launch = ["run-ptx", "--entry", "k500", "--grid", "1", "--block", "32"];
-    limited(&text, 2, &launch).succeeded();
-    // All of it at once is more than a table has room for.
-    (count..4 * count).for_each(|i| writeln!(text, ".visible .entry k{i}() {{ call f999; ret; }}").expect("a string"));
-    let run = limited(&text, SECONDS, &["ptx-forms"]);
+    limited(&text, &launch).succeeded();
+    let run = limited(&text, &["ptx-forms"]);
     assert!(run.code == Some(1) && run.stderr.contains("more than 1048576 instructions"), "{}", run.stderr);
 }
 
@@ -200,7 +198,6 @@ fn of_many_findings_the_first_are_told_and_the_others_counted() {
     body += "E:";
     let run = limited(
         &kernel("", &body),
-        SECONDS,
         &[
             "run-ptx",
             "--entry",
@@ -223,7 +220,6 @@ fn of_many_findings_the_first_are_told_and_the_others_counted() {
     assert!(run.stderr.contains(&format!("the checkers have found {total} faults")), "{}", run.stderr);
     let text = limited(
         &kernel("", &body),
-        SECONDS,
         &["run-ptx", "--entry", "k", "--grid", "1", "--block", "64", "--check", "all", "--arg", "u32[64]=uninit"],
     );
     assert!(
