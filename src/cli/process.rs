@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 /// The most bytes that a program's answer has.
 const MOST: u64 = 64 << 10;
 /// The time in which the last bytes of a program that has ended are read; a program that it started
-/// may hold its streams for longer.
-const LAST_BYTES: Duration = Duration::from_secs(1);
+/// may hold its streams for longer. A busy machine may let the thread that reads wait for seconds.
+const LAST_BYTES: Duration = Duration::from_secs(60);
+/// The time for an answer that takes milliseconds, but for seconds where the machine is busy.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// What a program printed, and how it ended.
 pub(super) struct Ended {
@@ -52,10 +54,10 @@ fn read(mut stream: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> 
     receiver
 }
 
-/// The standard output of a short program; `None` if it does not start, fails, or takes longer.
-pub(super) fn output(mut command: Command, limit: Duration) -> Option<String> {
+/// The standard output of a short program; `None` if it does not start, fails, or never ends.
+pub(super) fn output(mut command: Command) -> Option<String> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let status = wait(&mut child, limit)?;
+    let status = wait(&mut child, ANSWER)?;
     let mut text = String::new();
     // What the answers here need fits into a pipe, so that the program can end before it is read.
     child.stdout.take()?.take(MOST).read_to_string(&mut text).ok()?;

@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use super::super::process;
 
@@ -60,7 +59,7 @@ fn site_packages(prefix: &Path) -> Vec<PathBuf> {
 fn path_of_python() -> Vec<PathBuf> {
     let mut command = Command::new(if cfg!(windows) { "python" } else { "python3" });
     command.args(["-c", "import sys; print('\\n'.join(sys.path))"]).stdin(Stdio::null());
-    let text = process::output(command, Duration::from_secs(5)).unwrap_or_default();
+    let text = process::output(command).unwrap_or_default();
     // An empty line stands for the folder at hand, which is no folder of packages.
     text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
 }

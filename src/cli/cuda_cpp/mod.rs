@@ -28,8 +28,9 @@ use nvrtc::Nvrtc;
 
 pub(super) use child::compiled;
 
-/// The time after which a compilation counts as one that never ends.
-const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// The time after which a compilation counts as one that never ends. It takes a second, or a minute
+/// where the machine is busy.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// What is shown of a compiler's messages.
 const MAX_LOG_BYTES: usize = 64 << 10;
 
