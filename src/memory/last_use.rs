@@ -16,7 +16,7 @@ use super::home::Home;
 use super::joint::Part;
 use super::shared::Shared;
 use crate::error::Result;
-use crate::stream::{Event, Stream};
+use crate::stream::{Capturing, Event, Stream};
 use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The stream that last used an allocation.
@@ -161,22 +161,35 @@ impl Locked<'_> {
 /// Queues work on `stream` that uses allocations, after all their former uses.
 ///
 /// `queue` runs under the locks of the allocations, so another thread that uses one of them comes
-/// wholly before or after; else it could order itself after work that is not queued yet. The locks
-/// are taken in the order of their addresses, so two threads never wait for each other. Several
+/// wholly before or after; else it could order itself after work that is not queued yet. Several
 /// allocations may be the same.
 ///
 /// If the stream is being captured, nothing is ordered: the graph keeps the allocations, and its
 /// launches use them.
 pub(crate) fn queue_in_order<const N: usize, R>(
     stream: &Stream,
-    mut used: [&Shared<Allocation>; N],
+    used: [&Shared<Allocation>; N],
     queue: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
-    if let Some(_capturing) = stream.record_uses(&used) {
-        return queue();
+    let _held = hold(stream, used)?;
+    queue()
+}
+
+/// Makes `stream` the last to use allocations, after their former uses, and returns the locks that
+/// keep other uses of them out. They are taken in the order of the allocations' addresses, so two
+/// threads never wait for each other.
+///
+/// It does not depend on the work, so the compiler makes one for each number of allocations and not
+/// one for each operation.
+fn hold<'a, const N: usize>(
+    stream: &'a Stream,
+    mut used: [&'a Shared<Allocation>; N],
+) -> Result<(Option<Capturing<'a>>, [Option<Locked<'a>>; N])> {
+    let mut locks = [const { None }; N];
+    if let Some(capturing) = stream.record_uses(&used) {
+        return Ok((Some(capturing), locks));
     }
     used.sort_unstable_by_key(|memory| memory.place());
-    let mut locks = [const { None }; N];
     for (at, memory) in used.into_iter().enumerate() {
         // An allocation that is already locked is the same one.
         if at == 0 || !memory.is_same(used[at - 1]) {
@@ -187,7 +200,7 @@ pub(crate) fn queue_in_order<const N: usize, R>(
     for last in locks.iter_mut().flatten() {
         last.follow(stream, &mut waited)?;
     }
-    queue()
+    Ok((None, locks))
 }
 
 /// Makes `stream` wait for a former one, unless that is the stream in `waited`.

@@ -86,13 +86,30 @@ pub(super) fn queue<const N: usize>(
     stream: &Stream,
     launch: impl FnOnce(&Device, [u64; N], StreamHandle) -> Result<()>,
 ) -> Result<()> {
-    let memories = operands.map(|operand| operand.memory);
+    let memories = memories(operands);
+    let Some(device) = shared_device(&memories, stream)? else { return Ok(()) };
+    queue_in_order(stream, memories, || launch(device, addresses(memories), stream.handle()))
+}
+
+/// Returns the operands' memories. Like the next two functions it does not depend on the launch, so
+/// the compiler makes few of them.
+fn memories<const N: usize>(operands: [Operand<'_>; N]) -> [&Shared<Allocation>; N] {
+    operands.map(|operand| operand.memory)
+}
+
+/// Returns the addresses of memories.
+fn addresses<const N: usize>(memories: [&Shared<Allocation>; N]) -> [u64; N] {
+    memories.map(|memory| memory.address())
+}
+
+/// Returns the device of memories and stream, which must be one; `None` without memories.
+fn shared_device<'a>(memories: &[&'a Shared<Allocation>], stream: &Stream) -> Result<Option<&'a Device>> {
     for pair in memories.windows(2) {
         pair[1].device().context().check_same(pair[0].device().context(), "the buffers")?;
     }
-    let Some(last) = memories.last() else { return Ok(()) };
+    let Some(last) = memories.last() else { return Ok(None) };
     last.device().context().check_same(stream.context(), "the buffers and the stream")?;
-    queue_in_order(stream, memories, || launch(last.device(), memories.map(|memory| memory.address()), stream.handle()))
+    Ok(Some(last.device()))
 }
 
 /// Checks that the kernels support elements of `width` bytes.

@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::capture::Captured;
+pub(crate) use self::capture::Capturing;
 use crate::alloc::Lane;
 use crate::device::{Context, Device};
 use crate::driver::{EventHandle, StreamHandle};

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use half::{bf16, f16};
-use rayon::prelude::*;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
@@ -10,7 +9,7 @@ use warpstride::ops::{self, Affine, AffinePlan, Align, Plan, Target};
 use warpstride::roofline::record::{Group, Subject};
 
 use super::Measured;
-use super::conversion::{Bench, Small};
+use super::conversion::{Bench, Small, small_elements};
 use super::outcome::Outcome;
 use crate::cli::output::Output;
 use crate::cli::{array_bytes, ensure_room, permuted_layouts, reference};
@@ -104,8 +103,9 @@ impl Mapped<'_> {
     fn mapped<S: Small, D: Made>(&self, bench: &Bench<'_>, plan: &AffinePlan) -> Result<Outcome> {
         let Self { shape, axes, channels, .. } = *self;
         let len = shape.iter().product();
-        let bytes: Vec<u8> = reference::random::<u8>(len)?.into_par_iter().map(|byte| byte & 127).collect();
-        let elements: Vec<S> = bytes.par_iter().map(|&byte| S::small(byte)).collect();
+        let mut bytes = reference::random::<u8>(len)?;
+        bytes.iter_mut().for_each(|byte| *byte &= 127);
+        let elements = small_elements::<S>(&bytes);
         let bytes = reference::permuted(&bytes, shape, axes)?;
         let extents: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
         // The result's channels, and the elements of one channel that follow each other.

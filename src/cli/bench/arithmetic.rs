@@ -176,7 +176,7 @@ impl Arithmetic {
     fn is_right<T: Computed>(self, arrays: &Arrays<T>, old: &[T], a: &[T], b: &[T]) -> Result<bool> {
         let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
             let got = arrays.results.download_first(old.len())?;
-            Ok((0..old.len()).into_par_iter().all(|at| got[at] == expected(at)))
+            Ok(reference::all(old.len(), &|at| got[at] == expected(at)))
         };
         match self {
             Self::Fill => elements(&|_| T::nearest(SCALAR)),

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use anyhow::{Context, Result};
 use half::{bf16, f16};
-use rayon::prelude::*;
 use warpstride::device::Device;
 use warpstride::element::DType;
 use warpstride::error::{Error, counted};
@@ -18,7 +17,7 @@ use super::permute::copy;
 use super::{Measured, SMALL};
 use crate::cli::output::Output;
 use crate::cli::verify;
-use crate::cli::{array_bytes, ensure_room, require};
+use crate::cli::{array_bytes, ensure_room, reference, require};
 
 /// An operation along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -191,7 +190,7 @@ impl AlongAxis<'_> {
         let total = |result: usize, of: &dyn Fn(f64) -> f64| sum(0..n, &|place| of(number(result, place)));
         let most = |result: usize| (0..n).map(|place| number(result, place)).fold(f64::NEG_INFINITY, f64::max);
         let columns = self.results() / if self.along == Along::Softmax { n.max(1) } else { 1 };
-        let all = |is_right: &(dyn Fn(usize) -> bool + Sync)| Ok((0..columns).into_par_iter().all(is_right));
+        let all = |is_right: &(dyn Fn(usize) -> bool + Sync)| Ok(reference::all(columns, is_right));
         // Some roundings of 2^-24 or 2^-53.
         let some: f64 = 32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         match self.along {

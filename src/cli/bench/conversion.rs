@@ -208,7 +208,7 @@ impl<'a> Bench<'a> {
         let mut runs = ColdRuns::new(rotation, elements, len)?;
         let counters = counted_run(self.device, || runs.run(&mut launch))?;
         let got = runs.first()?;
-        let verified = (0..len).into_par_iter().all(|at| is_right(at, got[at]));
+        let verified = reference::all(len, &|at| is_right(at, got[at]));
         progress.step();
         progress.doing("timing");
         let mut timing = None;
@@ -252,7 +252,7 @@ fn normalized<T: Float>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(f
 
 fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
     let bytes = reference::random::<u8>(len)?;
-    let elements: Vec<S> = bytes.par_iter().map(|byte| S::small(byte & 127)).collect();
+    let elements = small_elements::<S>(&bytes);
     let (from, to) = ((Phase::ALIGNED, S::DTYPE), (Phase::ALIGNED, D::DTYPE));
     let kernel = CastPlan::new(from, to, len as u64, Target::of(bench.device))?.entry().unwrap_or("nothing");
     bench.outcome(
@@ -304,4 +304,9 @@ fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: 
             ops::gather_rows(source, indices, result, stream)
         }
     })
+}
+
+/// Returns an element of each byte's lower seven bits.
+pub(super) fn small_elements<S: Small>(bytes: &[u8]) -> Vec<S> {
+    bytes.par_iter().map(|byte| S::small(byte & 127)).collect()
 }

@@ -151,21 +151,32 @@ pub fn time_parts(
     parts: usize,
     mut launch: impl FnMut(usize) -> Result<()>,
 ) -> Result<Timing> {
+    timing(device, stream, samples, parts, &mut launch)
+}
+
+/// [`time_parts`], compiled once for all operations.
+fn timing(
+    device: &Device,
+    stream: &Stream,
+    samples: usize,
+    parts: usize,
+    launch: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<Timing> {
     check_has_times(device)?;
     let parts = parts.max(1);
     let mut back_off = BackOff::new(device.info().pci_bus_id.as_deref().unwrap_or_default(), DEADLINE);
     for _ in 0..WARM_UPS {
-        (0..parts).try_for_each(&mut launch)?;
+        (0..parts).try_for_each(&mut *launch)?;
     }
     stream.synchronize()?;
     let begin = Instant::now();
-    (0..parts).try_for_each(&mut launch)?;
+    (0..parts).try_for_each(&mut *launch)?;
     stream.synchronize()?;
     let fit = DEADLINE.as_secs_f64() / begin.elapsed().as_secs_f64().max(1e-9);
     let samples = samples.max(1).min((fit as usize).max(FEWEST));
     let (mut gate, mut discarded) = (GATES.0, 0);
     loop {
-        let (mut samples, gapless) = sample(gate, device, stream, samples, parts, &mut launch)?;
+        let (mut samples, gapless) = sample(gate, device, stream, samples, parts, launch)?;
         if !gapless && gate < GATES.1 && !back_off.is_over() {
             gate *= 2;
             continue;
@@ -202,7 +213,7 @@ fn sample(
     stream: &Stream,
     samples: usize,
     parts: usize,
-    launch: &mut impl FnMut(usize) -> Result<()>,
+    launch: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<(Vec<f64>, bool)> {
     let together = if parts == 1 { samples } else { 1 };
     device.reset_persisting_l2()?;
@@ -211,7 +222,7 @@ fn sample(
     let (mut times, mut gapless) = (vec![0.0; samples], true);
     for times in times.chunks_mut(together) {
         for part in 0..parts {
-            gapless &= queue_behind(gate, device, stream, &pairs, || launch(part))?;
+            gapless &= queue_behind(gate, device, stream, &pairs, &mut || launch(part))?;
             stream.synchronize()?;
             for (ms, (start, end)) in times.iter_mut().zip(&pairs) {
                 *ms += f64::from(end.elapsed_ms_since(start)?);
@@ -227,7 +238,7 @@ fn queue_behind(
     device: &Device,
     stream: &Stream,
     pairs: &[(Event, Event)],
-    mut launch: impl FnMut() -> Result<()>,
+    launch: &mut dyn FnMut() -> Result<()>,
 ) -> Result<bool> {
     let begin = Instant::now();
     ops::spin(device, gate, stream)?;
@@ -247,6 +258,11 @@ fn queue_behind(
 ///
 /// What `launch` and the driver failed with.
 pub fn launch_us(stream: &Stream, mut launch: impl FnMut() -> Result<()>) -> Result<f64> {
+    mean_launch_us(stream, &mut launch)
+}
+
+/// [`launch_us`], compiled once for all operations.
+fn mean_launch_us(stream: &Stream, launch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     for _ in 0..WARM_UPS {
         launch()?;
     }
