@@ -78,7 +78,8 @@ fn tiles_end_at_every_edge(setup: &Setup) {
         let lanes = lanes::<T>();
         let around = |edge: usize| [edge - lanes, edge - 1, edge, edge + 1, edge + lanes];
         let edges: Vec<usize> = [14, 16, 28, 32].into_iter().flat_map(|quads| around(quads * lanes)).collect();
-        for (at, &rows) in edges.iter().enumerate() {
+        // The short form takes every third edge, so each kind of edge.
+        for (at, &rows) in edges.iter().enumerate().step_by(short_or_long(3, 1)) {
             for cols in [edges[(at * 7 + 1) % edges.len()], edges[(at * 9 + 14) % edges.len()]] {
                 // Smaller ones may leave most of a tile empty, and go to `elements`.
                 if rows * cols >= 256 * lanes * lanes {
@@ -98,7 +99,7 @@ fn rows_start_on_every_element_of_a_quad(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = lanes::<T>();
         let (rows, cols) = if lanes == 16 { (128, 64) } else { (16 * lanes, 16 * lanes) };
-        for from in 0..lanes {
+        for from in (0..lanes).step_by(short_or_long(3, 1)) {
             for to in 0..lanes {
                 // Rows that all start alike, or each at another element of a vector.
                 let odd = (from + to) % 2;
