@@ -1,7 +1,8 @@
 //! What tests take from where they run: their short or long form, the tools that are installed, and
 //! how long they wait.
 //!
-//! `cargo test` runs the short forms, `WARPSTRIDE_LONG=1 cargo test` and `.ci/run` the long ones.
+//! `cargo test` and `.ci/run` run the short forms, `WARPSTRIDE_LONG=1 cargo test` and `.ci/full`
+//! run the long ones.
 //!
 //! Test binaries share this file, and with few features none uses all of it.
 
@@ -29,11 +30,11 @@ pub(crate) fn short_or_long<T>(short: T, long: T) -> T {
     if is_long() { long } else { short }
 }
 
-/// Says that a tool is missing, and which script installs it. A test that finds no tool calls this
-/// and passes; it fails where every tool is required.
+/// Says that a tool is missing, and what installs it. A test that finds no tool calls this and
+/// passes; it fails where every tool is required.
 #[track_caller]
-pub(crate) fn missing(tool: &str, script: &str) {
-    let line = format!("{tool} is not installed, and nothing is tested with it; {script} installs it");
+pub(crate) fn missing(tool: &str) {
+    let line = format!("{tool} is not installed, and nothing is tested with it; scripts/tools installs it");
     let is_required = std::env::var_os(TOOLS).is_some_and(|value| value == "required");
     assert!(!is_required, "{line}");
     eprintln!("{line}");

@@ -1,7 +1,7 @@
 """Cases of kernels that other compilers make: what `warpstride check` takes.
 
 A case is three files: the PTX, what the result should be by NumPy, and a .toml file that names both;
-inputs that are not 0, 1, 2 ... are files too. `scripts/ptx-front-ends` says how they are made anew.
+inputs that are not 0, 1, 2 ... are files too. `scripts/ptx-front-ends` makes them anew.
 """
 
 import json

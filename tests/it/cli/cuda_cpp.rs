@@ -1,5 +1,5 @@
 //! Kernels of CUDA C++ through every compiler that is installed, beside oracles of the host.
-//! `scripts/cuda-cpp` installs the compilers.
+//! `scripts/tools` installs the compilers.
 
 mod cases;
 
@@ -34,25 +34,19 @@ impl Compiler {
     }
 }
 
-/// The script that installs the compilers.
-const SCRIPT: &str = "scripts/cuda-cpp";
-
 /// The environments with NVRTC; says so where there is none.
 pub(super) fn environments() -> Vec<PathBuf> {
     let folders = folders();
     if folders.is_empty() {
-        missing("nvrtc", SCRIPT);
+        missing("nvrtc");
     }
     folders
 }
 
 /// The folders into which the script installs NVRTC, each version in an environment.
 fn folders() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cuda-cpp");
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    folders.sort();
-    folders
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
+    ["python", "python-cuda-12"].map(|name| tools.join(name)).into_iter().filter(|folder| folder.exists()).collect()
 }
 
 fn libraries(folder: &Path) -> Vec<PathBuf> {
@@ -80,7 +74,7 @@ pub(crate) fn compilers() -> Vec<Compiler> {
     found.extend(clang.then_some(Compiler { name: "clang", nvrtc: None }));
     for name in ["nvrtc", "clang"] {
         if !found.iter().any(|compiler| compiler.name == name) {
-            missing(name, SCRIPT);
+            missing(name);
         }
     }
     found

@@ -1,5 +1,5 @@
 //! PTX by other compilers: what they make of the page docs/getting-ptx.md, and of the kernels in
-//! tests/data/front_ends. `scripts/ptx-front-ends` installs them; the PTX that is committed is
+//! tests/data/front_ends. `scripts/tools` installs them; the PTX that is committed is
 //! checked without.
 
 use std::fs;
@@ -37,9 +37,19 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder into which `scripts/ptx-front-ends` installs.
+/// The folder into which `scripts/tools` installs.
+fn tools() -> PathBuf {
+    root().join("target/tools")
+}
+
+/// The virtual environment of Python's packages.
 fn environment() -> PathBuf {
-    root().join("target/ptx-front-ends")
+    tools().join("python")
+}
+
+/// The folder of the kernels' compiler, if it is installed.
+fn rustc() -> Option<String> {
+    fs::read_to_string(tools().join("rustc")).ok().map(|folder| folder.trim().to_owned())
 }
 
 fn data() -> PathBuf {
@@ -49,17 +59,13 @@ fn data() -> PathBuf {
 impl Compiler {
     /// Whether it is there; says so where it is not.
     fn is_installed(self) -> bool {
-        let (name, script) = match self {
-            Python(name) => (name, "scripts/ptx-front-ends"),
-            Rustc => ("rustc", "scripts/ptx-front-ends"),
-            Clang => ("clang", "scripts/cuda-cpp"),
-        };
-        let is_there = match self {
-            Python(_) | Rustc => environment().join(format!("installed-{name}")).exists(),
-            Clang => clang().is_some(),
+        let (name, is_there) = match self {
+            Python(name) => (name, environment().join("installed").exists()),
+            Rustc => ("rustc of the kernels", rustc().is_some()),
+            Clang => ("clang", clang().is_some()),
         };
         if !is_there {
-            missing(name, script);
+            missing(name);
         }
         is_there
     }
@@ -125,12 +131,13 @@ fn follow(compiler: Compiler, shared: &[Block], blocks: &[Block]) -> Result<(), 
 
 /// Runs commands of the page with the compiler first in `PATH`, on the software GPU.
 fn shell(compiler: Compiler, folder: &Path, commands: &str) -> Output {
-    let rustc = fs::read_to_string(environment().join("installed-rustc")).unwrap_or_default();
     let (programs, before) = match compiler {
         Python(_) => (environment().join("bin"), String::new()),
         Clang => (folder.to_owned(), format!("clang() {{ command {} \"$@\"; }}", clang().unwrap_or_default())),
         // Rust's own library is compiled once.
-        Rustc => (rustc.trim().into(), format!("mkdir -p {0:?}; ln -s {0:?} target", environment().join("rust"))),
+        Rustc => {
+            (rustc().unwrap_or_default().into(), format!("mkdir -p {0:?}; ln -s {0:?} target", tools().join("rust")))
+        }
     };
     let binary = env!("CARGO_BIN_EXE_warpstride");
     let script = format!(

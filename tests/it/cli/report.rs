@@ -434,7 +434,7 @@ fn chromium() -> Option<PathBuf> {
 #[test]
 fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
     let Some(chromium) = chromium() else {
-        crate::long::missing("a browser (chromium, chromium-browser or google-chrome)", "scripts/browser");
+        crate::long::missing("a browser (chromium, chromium-browser or google-chrome)");
         return;
     };
     for run in [timed(|_| 1.0), MEASURED.run.clone()] {
