@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const MOST: u64 = 64 << 10;
 /// The time in which the last bytes of a program that has ended are read; a program that it started
 /// may hold its streams for longer. A busy machine may let the thread that reads wait for seconds.
-const LAST_BYTES: Duration = Duration::from_secs(60);
+const LAST_BYTES: Duration = Duration::from_secs(10);
 /// The time for an answer that takes milliseconds, but for seconds where the machine is busy.
 const ANSWER: Duration = Duration::from_secs(60);
 

@@ -41,7 +41,7 @@ fn limited(text: &str, words: &[&str]) -> Run {
 /// A launch whose work is not counted never ends, and is killed.
 #[track_caller]
 fn ended(text: &str, grid: &str, block: &str, options: &[&str]) -> String {
-    let limit = (DEFAULT_WORK / if is_long() { 4 } else { 16 }).to_string();
+    let limit = (DEFAULT_WORK / if is_long() { 4 } else { 64 }).to_string();
     let launch = ["run-ptx", "--entry", "k", "--grid", grid, "--block", block, "--limit", &limit];
     let run = limited(text, &[&launch, options].concat());
     assert_eq!(run.code, Some(1), "{}", &run.stderr[..run.stderr.len().min(2000)]);
