@@ -1,8 +1,8 @@
 # The checks of this repository: a function a step, and `run_steps`, which runs steps by name. `.ci/run` and `.ci/full` source this
 # file.
 #
-# The steps need stable Rust, gcc and g++, Python 3 with venv and pip, Node.js, and the network for crates and for what
-# `scripts/tools` installs. On other systems than Debian they also need rustup, clang and a browser.
+# The steps need stable Rust by rustup, gcc and g++, Python 3.11 or newer with venv and pip, Node.js, and the network for crates and
+# for what `scripts/tools` installs. On other systems than Debian they also need clang and a browser.
 export CARGO_TERM_COLOR=never
 # A clean clone compiles everything once: what speeds up a second compilation only costs time.
 export CARGO_INCREMENTAL=0
@@ -29,6 +29,8 @@ step-format() {
 # Checks all that is compiled, with all features.
 step-clippy() {
   cargo clippy --locked --all-targets --all-features -- -D warnings
+  # The command line's unit tests, which Cargo.toml leaves out.
+  cargo clippy --locked --all-features --bin warpstride --profile test -- -D warnings
   cargo clippy --locked --manifest-path tests/timelines/Cargo.toml --target-dir target/packages -- -D warnings
 }
 
@@ -44,6 +46,7 @@ step-tests() {
 
 # Runs the examples. `tests` has compiled them, but for the one that needs a feature, which `clippy` checks and the long form runs.
 step-examples() {
+  compiled
   local example
   for example in examples/*.rs; do
     example=$(basename "$example" .rs)
@@ -55,14 +58,25 @@ step-examples() {
   done
 }
 
+# Compiles what `tests` compiles, for steps that run it by themselves.
+compiled() { cargo test --locked --no-run --quiet; }
+
 # Draws the lessons' pictures again, and runs the lessons in Rust; `tests` checks the others.
 step-lessons() {
+  compiled
   WARPSTRIDE=target/debug/warpstride scripts/lesson-pictures --check
   scripts/rust-lessons
 }
 
-# Compares `.npy` files with NumPy.
-step-numpy() { WARPSTRIDE=target/debug/warpstride scripts/numpy-oracle; }
+# Compares `.npy` files with NumPy; in the long form by the release binary.
+step-numpy() {
+  if is_long; then
+    scripts/numpy-oracle
+  else
+    compiled
+    WARPSTRIDE=target/debug/warpstride scripts/numpy-oracle
+  fi
+}
 
 # Builds the book, and checks its links and pictures.
 step-book() { scripts/book; }
@@ -141,10 +155,13 @@ step-release() {
 
 # run_steps STEP...: runs steps, and prints the seconds of each and their sum.
 run_steps() {
-  local step started report=
+  # The trap reads these after the function has ended.
+  step='' started=$SECONDS
+  report=
   for step; do
-    declare -F "step-$step" >/dev/null || { echo "ci: no step '$step'" >&2; return 2; }
+    declare -F "step-$step" >/dev/null || { echo "ci: no step '$step'; there are: ${steps[*]}" >&2; return 2; }
   done
+  trap 'echo "ci: $step failed after $((SECONDS - started)) s$report" >&2' EXIT
   for step; do
     echo "ci: $step ..."
     started=$SECONDS
@@ -152,5 +169,6 @@ run_steps() {
     report+=$(printf '\nci: %6d s  %s' $((SECONDS - started)) "$step")
     echo "ci: $step passed in $((SECONDS - started)) s"
   done
+  trap - EXIT
   printf '%s\nci: %6d s  in all\n' "$report" $SECONDS
 }

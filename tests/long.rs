@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 /// What a variable must be for long forms: `1`.
 pub(crate) const LONG: &str = "WARPSTRIDE_LONG";
 
-/// What a variable must be where every tool is installed, as in `.ci/run`: `required`.
+/// What a variable must be where every tool is installed, as in `.ci/run` and `.ci/full`:
+/// `required`.
 pub(crate) const TOOLS: &str = "WARPSTRIDE_TOOLS";
 
 /// How long a test waits for what must happen. A busy machine needs seconds for what takes
@@ -40,8 +41,7 @@ pub(crate) fn missing(tool: &str) {
     eprintln!("{line}");
 }
 
-/// Waits until a condition holds. `what` says what then is the case, and fails the test if it never
-/// is.
+/// Waits until a condition holds. `what` says what then is the case. The test fails if it never is.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();

@@ -118,7 +118,8 @@ pub(super) fn complement<T: Pod>(elements: &[T]) -> Result<Vec<T>> {
     Ok(wrong)
 }
 
-/// Whether `is_right` holds for each of `len` places. It is compiled once for all operations.
+/// Returns whether `is_right` holds for each of `len` places. The compiler makes it once for all
+/// operations.
 pub(super) fn all(len: usize, is_right: &(dyn Fn(usize) -> bool + Sync)) -> bool {
     (0..len).into_par_iter().all(is_right)
 }

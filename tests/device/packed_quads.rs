@@ -123,6 +123,7 @@ fn axes_that_run_backwards(setup: &Setup) {
 fn parts_of_larger_arrays_by_vectors(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let sides = [[33, 31], [5, 1031], [17, 1031]];
+        // The short form has the shortest rows and the tallest.
         for [rows, cols] in sides.into_iter().step_by(short_or_long(2, 1)) {
             let larger = Layout::row_major(&[images::<T>(rows * cols), rows + 2, cols + 6]).unwrap();
             let src = larger.slice(1, 1..rows + 1, 1).unwrap().slice(2, 3..cols + 3, 1).unwrap();

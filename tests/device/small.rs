@@ -102,6 +102,7 @@ fn small_matrices_start_anywhere_and_may_run_backwards(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let kernel = |whole: bool| if whole || size_of::<T>() == 16 { "small_tile" } else { "staggered" };
         let sides = [(257, 256), (33, 2049), (289, 255), (2049, 32), (300, 310)];
+        // The short form has one that is nearly square and one that is narrow.
         for (rows, cols) in sides.into_iter().take(short_or_long(2, 5)) {
             for (from, to) in [(0, 1), (1, 0), (3, 2)] {
                 let (src, dst) = (pitched(rows, cols, cols + 1, from), pitched(cols, rows, rows + 1, to).t());

@@ -99,6 +99,7 @@ fn rows_start_on_every_element_of_a_quad(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = lanes::<T>();
         let (rows, cols) = if lanes == 16 { (128, 64) } else { (16 * lanes, 16 * lanes) };
+        // The short form starts the source's rows on every third element.
         for from in (0..lanes).step_by(short_or_long(3, 1)) {
             for to in 0..lanes {
                 // Rows that all start alike, or each at another element of a vector.

@@ -154,7 +154,7 @@ pub fn time_parts(
     timing(device, stream, samples, parts, &mut launch)
 }
 
-/// [`time_parts`], compiled once for all operations.
+/// Does the work of [`time_parts`]. The compiler makes it once for all operations.
 fn timing(
     device: &Device,
     stream: &Stream,
@@ -261,7 +261,7 @@ pub fn launch_us(stream: &Stream, mut launch: impl FnMut() -> Result<()>) -> Res
     mean_launch_us(stream, &mut launch)
 }
 
-/// [`launch_us`], compiled once for all operations.
+/// Does the work of [`launch_us`]. The compiler makes it once for all operations.
 fn mean_launch_us(stream: &Stream, launch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     for _ in 0..WARM_UPS {
         launch()?;

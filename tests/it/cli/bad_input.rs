@@ -230,7 +230,7 @@ fn an_interrupt_leaves_nothing_behind() {
     use super::send;
     use crate::long::wait_until;
 
-    // Some seconds of work, which the signal comes into.
+    // The work takes some seconds, and the signal comes into it.
     let folder = Folder::with_input(&npy("|u1", "(8192, 8192)", &vec![7; 1 << 26]));
     let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
     let args = ["--device", "soft", "transpose", "--variant", "column_loop"].map(std::ffi::OsStr::new);
@@ -242,7 +242,10 @@ fn an_interrupt_leaves_nothing_behind() {
         tasks.map(|task| task.path().join("comm")).any(|name| fs::read(name).is_ok_and(|name| name == b"signals\n"))
     };
     if cfg!(target_os = "linux") {
-        wait_until("it takes signals", is_watching);
+        wait_until("it takes signals", || {
+            assert!(child.try_wait().expect("a child").is_none(), "the work ended before the signal");
+            is_watching()
+        });
     } else {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }

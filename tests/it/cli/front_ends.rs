@@ -60,6 +60,7 @@ impl Compiler {
     /// Whether it is there; says so where it is not.
     fn is_installed(self) -> bool {
         let (name, is_there) = match self {
+            Python("nvcc") if Command::new("g++").arg("--version").output().is_err() => ("g++, for nvcc,", false),
             Python(name) => (name, environment().join("installed").exists()),
             Rustc => ("rustc of the kernels", rustc().is_some()),
             Clang => ("clang", clang().is_some()),

@@ -1,7 +1,7 @@
 //! Files made to last for ever, or to take all memory: each is ended with one sentence, within the
 //! memory given here, and within processor time that only what never ends takes.
 //!
-//! By default a launch may do a 16th of its usual work; `WARPSTRIDE_LONG=1` lets it do a quarter.
+//! By default a launch may do a 64th of its usual work; `WARPSTRIDE_LONG=1` lets it do a quarter.
 
 use std::fmt::Write;
 use std::fs;

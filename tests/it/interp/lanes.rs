@@ -441,7 +441,7 @@ fn cell() -> impl Strategy<Value = u64> {
 proptest! {
     #[test]
     fn lanes_compute_what_one_alone_would(
-        // In a vector, because nested arrays of strategies overflow a test's stack.
+        // A vector holds them, because nested arrays of strategies overflow a test's stack.
         cells in prop::collection::vec(cell(), 5 * 32),
         mask in prop_oneof![any::<u32>(), Just(u32::MAX), Just(0)],
     ) {
