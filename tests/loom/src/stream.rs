@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
 use crate::error::Result;
@@ -79,7 +80,10 @@ impl Stream {
     }
 
     /// No stream is being captured.
-    pub(crate) fn record_uses(&self, _: &[&Shared<Allocation>]) -> Option<Infallible> {
+    pub(crate) fn record_uses(&self, _: &[&Shared<Allocation>]) -> Option<Capturing<'_>> {
         None
     }
 }
+
+/// A capture in progress, which no model has.
+pub(crate) type Capturing<'a> = PhantomData<(&'a Stream, Infallible)>;
