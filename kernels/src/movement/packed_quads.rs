@@ -58,15 +58,15 @@ struct Tile<'a> {
     start: Shared,
     /// The start of the destination's first run: its lowest address.
     dst: Global,
-    /// Where its first cell lies, before the offsets of tables.
+    /// The place of its first cell, before the offsets of tables.
     low: Shared,
 }
 
-/// Where an element of a run of the destination lies, and those after it.
+/// The place of an element of a run of the destination, and of those after it.
 struct Found {
     /// The start of its cell.
     start: Shared,
-    /// Where its cell would start for the elements of the next line to lie at the same offsets.
+    /// The start that its cell would have if the elements of the next line lay at the same offsets.
     next: Shared,
     /// Elements to the end of the line.
     left: u32,
@@ -330,7 +330,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Whether cells have several elements.
+    /// Says whether cells have several elements.
     #[inline(always)]
     fn has_cells<W: Grain>(&self) -> bool {
         W::BYTES < 8 && self.params.cell.value as u32 > 1

@@ -37,7 +37,7 @@ pub struct Taking {
 }
 
 impl Taking {
-    /// Whether a vector is taken.
+    /// Says whether a vector is taken.
     #[inline(always)]
     pub fn has(self, part: Part) -> bool {
         part.room != PAST && (part.from as u32).wrapping_add(self.lead) < self.count

@@ -34,7 +34,7 @@ impl Compiler {
     }
 }
 
-/// The environments with NVRTC; says so where there is none.
+/// Returns the environments with NVRTC. Where NVRTC is missing, the test says so.
 pub(super) fn environments() -> Vec<PathBuf> {
     let folders = folders();
     if folders.is_empty() {
