@@ -807,8 +807,10 @@ const fn first<const N: usize>(named: [&'static str; N]) -> Option<&'static str>
 /// operands.
 pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
     // Compares first letters first, because this runs for every instruction of a module.
-    let first = opcode.as_bytes().first();
-    let may = move |spelling: &str| spelling.starts_with('{') || spelling.as_bytes().first() == first;
+    let may = move |spelling: &str| {
+        let letters = spelling.bytes().take(4).take_while(|&letter| letter != b'{');
+        letters.zip(opcode.bytes()).all(|(letter, of)| letter == of)
+    };
     FORMS.iter().filter(move |form| may(form.spelling) && matches(form.spelling, opcode))
 }
 

@@ -128,8 +128,13 @@ impl Setup {
     /// Runs `body` on the driver under 64 seeds where it has one, else once; a failing seed is
     /// named.
     pub(crate) fn for_each_seed(&self, body: impl Fn(&Arc<dyn Driver>)) {
+        self.for_seeds(64, body);
+    }
+
+    /// Runs `body` under so many seeds.
+    pub(crate) fn for_seeds(&self, count: u64, body: impl Fn(&Arc<dyn Driver>)) {
         let Some(seeded) = self.seeded else { return body(&self.driver) };
-        for seed in 0..64 {
+        for seed in 0..count {
             let driver = seeded(seed);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&driver)));
             if let Err(panic) = outcome {

@@ -95,7 +95,10 @@ fn expected<T: Integer>(elements: &[T], [outer, n, inner]: [usize; 3]) -> Result
     let rest = (n > 0 || results == 0).then(|| {
         let least = |at| column(at).min().expect("an element");
         let greatest = |at| column(at).max().expect("an element");
-        let place = |at| column(at).position(|value| value == greatest(at)).expect("it is one") as u64;
+        let place = |at| {
+            let greatest = greatest(at);
+            column(at).position(|value| value == greatest).expect("it is one") as u64
+        };
         (
             (0..results).map(|at| T::of(least(at))).collect(),
             (0..results).map(|at| T::of(greatest(at))).collect(),

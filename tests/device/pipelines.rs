@@ -311,7 +311,7 @@ fn no_call_can_wait_between_batches(setup: &Setup) {
 
 fn memory_is_bounded_by_the_ring(setup: &Setup) {
     let device = setup.device();
-    let count = short_or_long(2_000, 100_000);
+    let count = short_or_long(400, 100_000);
     for mode in Mode::ALL {
         if mode != Mode::Streams && is_long() {
             continue;

@@ -80,7 +80,8 @@ fn small_tiles_end_at_every_edge(setup: &Setup) {
         // The fewest elements that exceed patches and, if narrow, are worth micro-tiles.
         let least = if size_of::<T>() < 4 { 1 << 20 } else { 1 << 18 } / 16;
         for cols in [31, 32, 33, 65].map(|quads: usize| quads * lanes) {
-            for extra in 0..5 {
+            // The short form has one row beyond a tile's edge, and four.
+            for extra in (0..5).step_by(short_or_long(3, 1)) {
                 let rows = (least / (cols / lanes) / lanes + 1 + extra) * lanes;
                 small::<T>(
                     device,

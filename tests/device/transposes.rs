@@ -53,8 +53,8 @@ fn random_shapes_at_every_width_by_every_variant(setup: &Setup) {
     }
     let device = device(setup);
     let mut random = Random::new(1);
-    // The short form has a quarter.
-    for _ in 0..short_or_long(64, 256) {
+    // The short form has an eighth.
+    for _ in 0..short_or_long(32, 256) {
         let shape = [random.extent(), random.extent()];
         at_every_width!(run(&device, shape, &mut random));
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{npy, warpstride};
+use crate::long::short_or_long;
 
 /// A kernel that does nothing, and a file of it.
 pub(super) const NOTHING: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n";
@@ -50,13 +51,15 @@ fn every_option_stands_before_within_and_behind_every_command() {
     let folder = folder();
     for (units, code) in commands(&folder) {
         for place in 0..=units.len() {
-            for (first, option) in [
+            let options = [
                 (None, &["--device", "soft"][..]),
                 (None, &["--device=soft"]),
                 (Some("--device=soft"), &["--json"]),
                 (Some("--device=soft"), &["--quiet"]),
                 (Some("--device=soft"), &["--stats"]),
-            ] {
+            ];
+            // The short form has every second option at a place.
+            for (first, option) in options.into_iter().skip(short_or_long(place % 2, 0)).step_by(short_or_long(2, 1)) {
                 let mut words: Vec<&str> = first.into_iter().collect();
                 words.extend(units[..place].iter().flatten().map(String::as_str));
                 words.extend(option);

@@ -129,7 +129,7 @@ fn a_program_that_is_killed_leaves_what_a_later_one_goes_on_with() {
     use super::send;
     use crate::long::wait_until;
 
-    let folder = Folder::with_input(&npy("<f4", "(2048, 1536)", &bytes(12 << 20)));
+    let folder = Folder::with_input(&npy("<f4", "(1024, 1536)", &bytes(6 << 20)));
     // Many small tiles, so that it takes some seconds.
     let line = ["transpose", "--device-memory", "12000"];
     run(&folder, &["transpose"]).succeeded();

@@ -183,7 +183,7 @@ fn mutated_kernels_run_or_are_refused() {
     let corpus = corpus();
     let texts: Vec<&str> = corpus.iter().map(String::as_str).collect();
     let words: Vec<&str> = texts.iter().flat_map(|text| tokens(text)).collect();
-    let count = short_or_long(2_000, 20_000);
+    let count = short_or_long(1_000, 20_000);
     let survives_mutated = |seed: u64| {
         let mut random = Random(SplitMix64(seed));
         let text = mutated(random.pick(&texts), &words, &mut random);
@@ -199,7 +199,7 @@ fn truncated_kernels_run_or_are_refused() {
     corpus().par_iter().enumerate().filter(|(_, text)| text.is_ascii()).for_each(|(number, text)| {
         // Over the corpus, cuts fall at every position in a line: steps are odd, and start
         // elsewhere in each kernel.
-        let step = short_or_long(text.len() / 24, 13).max(13) | 1;
+        let step = short_or_long(text.len() / 12, 13).max(13) | 1;
         for end in (number % step..text.len()).step_by(step) {
             survives(&text[..end], 1);
             survives(&format!("{}}}", &text[..end]), 1);

@@ -109,6 +109,25 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
+    /// Plans the same with the kernels for large arrays, as if there were enough elements to keep
+    /// all multiprocessors busy. So tests run on small arrays what needs megabytes otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`PermutePlan::new`].
+    #[doc(hidden)]
+    pub fn as_if_large(
+        src: &Layout,
+        src_align: Align,
+        dst: &Layout,
+        dst_align: Align,
+        width: usize,
+        target: Target,
+    ) -> Result<Self> {
+        check([src, dst], [src_align, dst_align], width)?;
+        Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::AsIfLarge))
+    }
+
     /// Plans checked work. The plan is large, so its parts are built in place.
     fn of([src, dst]: [&Layout; 2], width: usize, aligns: [Align; 2], target: Target, choice: Choice) -> Self {
         let canonical = Canonical::empty(width);

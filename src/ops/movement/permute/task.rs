@@ -36,6 +36,9 @@ pub(super) enum Choice {
     /// The kernels for large arrays, whatever the size, with this shape of a tile, or without
     /// tiles.
     Large(Option<TileShape>),
+    /// The kernels for large arrays, as if this one kept all multiprocessors busy, with the
+    /// target's tiles.
+    AsIfLarge,
 }
 
 /// The work in the widest elements that are contiguous on both sides.
@@ -78,7 +81,7 @@ impl<'a> Task<'a> {
     /// Returns the shape of a tile of elements of this width.
     pub(super) fn tile_shape(&self, width: usize) -> Option<TileShape> {
         match self.choice {
-            Choice::Any => self.tuning.tile_shape(width),
+            Choice::Any | Choice::AsIfLarge => self.tuning.tile_shape(width),
             Choice::Large(shape) => shape,
         }
     }
@@ -97,6 +100,12 @@ impl<'a> Task<'a> {
     /// Returns the bytes of one side's elements.
     pub(super) fn bytes(&self) -> usize {
         self.canonical.len() * self.canonical.width
+    }
+
+    /// Returns the bytes of one side that keep multiprocessors busy: those of its elements, or as
+    /// many as there may be where the plan is made as if the array were large.
+    pub(super) fn busy_bytes(&self) -> usize {
+        if self.choice == Choice::AsIfLarge { usize::MAX } else { self.bytes() }
     }
 
     /// Returns the lesser of the two alignments, in bytes.
