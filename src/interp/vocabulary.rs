@@ -8,6 +8,17 @@ pub(crate) const LANES: usize = 32;
 /// Every lane.
 pub(crate) const FULL: u32 = u32::MAX;
 
+/// Calls a function of the lane for all lanes. It is a loop, because a closure that `map` calls on
+/// an array stays a call for each lane where the compiler does not optimise across code units.
+#[inline(always)]
+pub(crate) fn each<T: Copy + Default>(value: impl Fn(usize) -> T) -> [T; LANES] {
+    let mut row = [T::default(); LANES];
+    for (lane, slot) in row.iter_mut().enumerate() {
+        *slot = value(lane);
+    }
+    row
+}
+
 /// The register file that a value lives in. 8-bit and 16-bit values live in 32-bit registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum File {

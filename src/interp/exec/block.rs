@@ -429,7 +429,13 @@ impl Launch<'_> {
                 PresetValue::Ctaid(_) => 0,
             }
         };
-        registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
+        let is_by_lane = matches!(preset.value, PresetValue::Tid(_) | PresetValue::Lane | PresetValue::LaneMask { .. });
+        if is_by_lane {
+            registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
+        } else {
+            let value = value(0);
+            registers.set_lanes(preset.file, preset.slot, |_| value);
+        }
     }
 
     /// The place of a thread, with names.

@@ -5,7 +5,6 @@
 //! the results back. If lanes call different functions through a pointer, the functions run one
 //! after the other.
 
-use super::lanes::each;
 use super::memory::{Action, Load, Store};
 use super::registers::Value;
 use super::runtime;
@@ -15,7 +14,7 @@ use crate::interp::code::{Call, FRAME_ALIGN, Function, Ins, Layout, MAX_LOCAL, N
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::space;
 use crate::interp::reason::Reason;
-use crate::interp::vocabulary::{File, LANES};
+use crate::interp::vocabulary::{File, LANES, each};
 
 /// Bytes of local memory that one unit of work allocates.
 const GROWN_BYTES: u64 = 32;

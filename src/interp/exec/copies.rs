@@ -6,7 +6,6 @@
 //! early as the issue, so racecheck sees the write twice. Counters have the read alone, as on an
 //! H100.
 
-use super::lanes::each;
 use super::memory::{self, Action, Addresses, Load, Store, active};
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
@@ -14,7 +13,7 @@ use crate::interp::code::{Access, Code, Ins};
 use crate::interp::isa::Op;
 use crate::interp::mem::Allocation;
 use crate::interp::reason::Reason;
-use crate::interp::vocabulary::{AccessKind, LANES};
+use crate::interp::vocabulary::{AccessKind, LANES, each};
 
 /// The most copies that a warp may have under way: those of 16 bytes fill 64 KiB.
 const MOST: usize = 128;

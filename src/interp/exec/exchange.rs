@@ -5,13 +5,12 @@
 //! H100. Lanes that have ended do not count. A value read from a lane that takes no part is 0, as
 //! on an H100; PTX leaves it undefined.
 
-use super::lanes::each;
 use super::memory::active;
 use super::registers::{Registers, Value};
 use super::warp::{Halt, Parked, Warp};
 use super::{Context, Flow, observe};
 use crate::interp::code::Ins;
-use crate::interp::vocabulary::{FULL, LANES};
+use crate::interp::vocabulary::{FULL, LANES, each};
 
 /// The values that lanes contribute.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,6 @@
 
 use super::registers::{Registers, Value};
 use crate::interp::code::Ins;
-use crate::interp::vocabulary::LANES;
 
 macro_rules! map {
     ($name:ident: $($source:ident $row:ident $index:literal)*) => {
@@ -41,14 +40,4 @@ pub(super) fn pred1(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn(
 pub(super) fn pred2(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn(u32, u32) -> u32) {
     let row = f(bool::read(registers, ins.s[0]), bool::read(registers, ins.s[1]));
     registers.write_pred(ins.d, row, mask);
-}
-
-/// Calls a function of the lane for all lanes.
-#[inline(always)]
-pub(super) fn each<T: Copy + Default>(value: impl Fn(usize) -> T) -> [T; LANES] {
-    let mut row = [T::default(); LANES];
-    for (lane, slot) in row.iter_mut().enumerate() {
-        *slot = value(lane);
-    }
-    row
 }

@@ -3,13 +3,12 @@
 //! Lane 8 * m + r has the address of row r of matrix m. Each lane receives 4 bytes of each matrix.
 //! The bytes of a matrix are those of a load of 4 bytes by 32 lanes, and cost the same.
 
-use super::lanes::each;
 use super::memory::{self, Action, Addresses, Load};
 use super::warp::Warp;
 use super::{Context, Flow, observe};
 use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::Cells;
-use crate::interp::vocabulary::{AccessKind, LANES};
+use crate::interp::vocabulary::{AccessKind, LANES, each};
 
 /// Rows of a matrix, and 16-bit elements of a row.
 const ROWS: usize = 8;

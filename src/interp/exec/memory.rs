@@ -6,7 +6,6 @@
 
 use std::sync::atomic::{self, Ordering};
 
-use super::lanes::each;
 use super::tally::Seen;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
@@ -14,7 +13,7 @@ use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::{Allocation, Snapshot, space};
 use crate::interp::reason::{BadAccess, Reason};
-use crate::interp::vocabulary::{AccessKind, FULL, LANES, Space};
+use crate::interp::vocabulary::{AccessKind, FULL, LANES, Space, each};
 
 /// The work of serving the lanes of one allocation, if the lanes of an instruction access several.
 pub(super) const SCATTERED_WORK: u64 = 24;

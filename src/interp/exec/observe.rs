@@ -2,7 +2,6 @@
 //! the checkers, if there are any.
 
 use super::Context;
-use super::lanes::each;
 use super::memory::{Addresses, Change};
 use super::tally::Sample;
 use super::warp::Warp;
@@ -14,7 +13,7 @@ use crate::interp::mem::{Allocation, Touched};
 use crate::interp::model::atomics::{self, Cost, Update};
 use crate::interp::model::banks::{self, Wavefronts};
 use crate::interp::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
-use crate::interp::vocabulary::{AccessKind, FULL, LANES};
+use crate::interp::vocabulary::{AccessKind, FULL, LANES, each};
 
 /// The work of marking bytes that lie side by side as touched; lanes elsewhere take a quarter each.
 const MARKING_WORK: u64 = 2;

@@ -5,9 +5,8 @@
 //! nothing else. A pattern therefore consists of the lanes' distances from the first lane, and for
 //! elements smaller than a word, of the first lane's offset in its word.
 
-use super::lanes::each;
 use crate::interp::model::banks::{Access, Wavefronts, wavefronts};
-use crate::interp::vocabulary::LANES;
+use crate::interp::vocabulary::{LANES, each};
 
 /// The number of instructions remembered; instructions with equal pcs modulo this number replace
 /// each other.

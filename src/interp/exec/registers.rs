@@ -2,7 +2,7 @@
 //! instruction is a loop over an array.
 
 use crate::interp::modifiers::Modifiers;
-use crate::interp::vocabulary::{FULL, File, HasKind, LANES};
+use crate::interp::vocabulary::{FULL, File, HasKind, LANES, each};
 
 /// A lane's bit in a mask, as data: a comparison with it vectorises on every machine.
 const BIT: [u32; LANES] = {
@@ -40,8 +40,8 @@ impl Registers {
         let slot = usize::from(slot);
         match file {
             File::Pred => self.pred[slot] = (0..LANES).fold(0, |row, lane| row | (value(lane) as u32 & 1) << lane),
-            File::B32 => self.b32[slot] = std::array::from_fn(|lane| value(lane) as u32),
-            File::B64 => self.b64[slot] = std::array::from_fn(value),
+            File::B32 => self.b32[slot] = each(|lane| value(lane) as u32),
+            File::B64 => self.b64[slot] = each(value),
         }
     }
 

@@ -8,6 +8,8 @@
 //! neighbour reads nothing. Source: NVIDIA's counters on an H100, which show all of this
 //! (`docs/counters.md`).
 
+use crate::interp::vocabulary::each;
+
 /// Whether lanes read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -30,7 +32,7 @@ pub(crate) struct Wavefronts {
 /// its aligned address.
 #[inline]
 pub(crate) fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> Wavefronts {
-    let words = addresses.map(|address| address / 4);
+    let words = each(|lane| addresses[lane] / 4);
     if bytes <= 4 {
         let taken = narrow_group(&words, mask);
         return Wavefronts { taken, ideal: u32::from(mask != 0) };
@@ -61,7 +63,7 @@ pub(crate) fn group_lanes(addresses: &[u32; 32], mask: u32, bytes: u32, access: 
     if bytes <= 4 {
         return 32;
     }
-    let words = addresses.map(|address| address / 4);
+    let words = each(|lane| addresses[lane] / 4);
     let paired = access == Access::Load && (pairs_agree(&words, mask, 1) || pairs_agree(&words, mask, 2));
     if paired { 256 / bytes } else { 128 / bytes }
 }
@@ -99,7 +101,7 @@ fn wide_group(words: &[u32; 32], mask: u32, words_each: u32) -> u32 {
         banks[(word % 32) as usize] += u32::from(previous != Some(word));
         previous = Some(word);
     }
-    banks.into_iter().max().unwrap_or(0)
+    banks.iter().fold(0, |most, &bank| most.max(bank))
 }
 
 /// Whether all active lanes read the same address as their active partner, whose number differs by

@@ -1,5 +1,7 @@
 //! Coalescing: the 32-byte sectors that one request to global memory touches.
 
+use crate::interp::vocabulary::each;
+
 /// Bytes of a sector, the unit in which the caches move data.
 pub(crate) const SECTOR_BYTES: u64 = 32;
 
@@ -7,8 +9,8 @@ pub(crate) const SECTOR_BYTES: u64 = 32;
 /// bytes (at most 32) at its address.
 #[inline]
 pub(crate) fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
-    let first = addresses.map(|address| address / SECTOR_BYTES);
-    let last = addresses.map(|address| (address + u64::from(bytes) - 1) / SECTOR_BYTES);
+    let first = each(|lane| addresses[lane] / SECTOR_BYTES);
+    let last = each(|lane| (addresses[lane] + u64::from(bytes) - 1) / SECTOR_BYTES);
     // Addresses are usually sorted. A sector is then new if it differs from the previous lane's.
     // This form has no branch, so it vectorises.
     let ascending = mask == u32::MAX

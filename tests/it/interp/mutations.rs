@@ -1,7 +1,7 @@
 //! Text that is almost PTX, or not at all: it is parsed, lowered and launched within limits, or
 //! refused, and nothing panics. All of it is drawn from fixed seeds; `fuzz/` continues from there.
-//! The short form has a tenth of the mutated and random texts. It cuts each kernel that is long
-//! enough at 24 places, instead of at every thirteenth.
+//! The short form has a twentieth of the mutated texts and a tenth of the random ones. It cuts each
+//! kernel that is long enough at 12 places, instead of at every thirteenth.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
