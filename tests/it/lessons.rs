@@ -215,25 +215,52 @@ mod checks {
         assert!(short > 0 || page.contains("`?`"), "{name}: {document:#}");
     }
 
+    /// The expectations of documents as a page shows them: the verdict, the expectation, and what
+    /// was found.
+    fn shown(documents: &[Value]) -> Vec<String> {
+        let files = documents.iter().filter_map(|document| document["files"].as_array()).flatten();
+        let rows = files.filter_map(|file| file["expectations"].as_array()).flatten();
+        rows.map(|row| {
+            let verdict = if row["held"] == true { "held" } else { "FELL SHORT" };
+            let words = |key: &str| row[key].as_str().expect("text").to_owned();
+            format!("{verdict} {} {} ", words("expectation"), words("found"))
+        })
+        .collect()
+    }
+
+    /// Asserts that the expectations that a page shows first are what the task or the solution
+    /// gives. Those behind them may be of a detour.
+    fn assert_is_right(name: &str, documents: &[Value]) {
+        let (shown, page) = (shown(documents), text(name, "README.md"));
+        let is_row = |line: &&str| line.starts_with("held ") || line.starts_with("FELL SHORT ");
+        for line in page.lines().skip_while(|line| !is_row(line)).take_while(is_row) {
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(shown.iter().any(|row| line.starts_with(row)), "{name}: `{line}` is not of {shown:#?}");
+        }
+    }
+
     #[test]
     fn tasks_fail_and_solutions_pass_through_every_compiler() {
         let compilers = compilers();
         let kernels: Vec<String> = names().into_iter().filter(|name| has(name, "task.cu")).collect();
         for (number, name) in kernels.iter().enumerate() {
-            let mut counters = Vec::new();
+            let (mut counters, mut documents) = (Vec::new(), Vec::new());
             // In the short form one compiler has the task and another the solution, in turn.
             let turned = |by| compilers.iter().cycle().skip(number + by).take(short_or_long(1, compilers.len()));
             for compiler in turned(0) {
                 let (code, document) = check(unpacked(name, false).path(), compiler);
                 assert_eq!(code, Some(1), "{name} as given, by {compiler:?}: {document:#}");
                 assert_is_on_page(name, &document);
+                documents.push(document);
             }
             for compiler in turned(1) {
                 let (code, document) = check(unpacked(name, true).path(), compiler);
                 assert_eq!(code, Some(0), "the solution of {name}, by {compiler:?}: {document:#}");
                 let files = document["files"].as_array().expect("a list").clone();
                 counters.push(files.iter().map(|file| file["counters"].clone()).collect::<Vec<_>>());
+                documents.push(document);
             }
+            assert_is_right(name, &documents);
             assert!(counters.windows(2).all(|pair| pair[0] == pair[1]), "{name}: compilers count differently");
         }
     }
