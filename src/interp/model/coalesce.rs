@@ -80,6 +80,7 @@ mod tests {
     #[test]
     fn ideal_are_as_few_as_the_bytes_need() {
         assert_eq!([1, 4, 8, 16].map(|bytes| ideal_sectors(32, 32, bytes)), [1, 4, 8, 16]);
+        assert_eq!(ideal_sectors(9, 9, 4), 2, "36 bytes need a second sector");
         assert_eq!(ideal_sectors(5, 32, 4), 4, "a shifted row");
         assert_eq!(ideal_sectors(1, 32, 4), 1, "a broadcast");
         assert_eq!(ideal_sectors(8, 8, 4), 1, "eight lanes in a sector each");
