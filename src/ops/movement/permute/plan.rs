@@ -109,23 +109,14 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
-    /// Plans the same with the kernels for large arrays, as if there were enough elements to keep
-    /// all multiprocessors busy. So tests run on small arrays what needs megabytes otherwise.
-    ///
-    /// # Errors
-    ///
-    /// As [`PermutePlan::new`].
+    /// Plans the work again with the kernels for large arrays, as if there were enough elements to
+    /// keep all multiprocessors busy. So tests run on small arrays what needs megabytes otherwise.
     #[doc(hidden)]
-    pub fn as_if_large(
-        src: &Layout,
-        src_align: Align,
-        dst: &Layout,
-        dst_align: Align,
-        width: usize,
-        target: Target,
-    ) -> Result<Self> {
-        check([src, dst], [src_align, dst_align], width)?;
-        Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::AsIfLarge))
+    #[must_use]
+    pub fn as_if_large(mut self) -> Self {
+        self.choice = Choice::AsIfLarge;
+        self.choose();
+        self
     }
 
     /// Plans checked work. The plan is large, so its parts are built in place.
