@@ -131,7 +131,7 @@ impl Setup {
         self.for_seeds(64, body);
     }
 
-    /// Runs `body` under so many seeds.
+    /// Runs `body` as [`for_each_seed`](Self::for_each_seed) does, under `count` seeds.
     pub(crate) fn for_seeds(&self, count: u64, body: impl Fn(&Arc<dyn Driver>)) {
         let Some(seeded) = self.seeded else { return body(&self.driver) };
         for seed in 0..count {

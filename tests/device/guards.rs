@@ -202,6 +202,7 @@ fn small_matrices_are_moved_without_their_neighbours(_: &Setup) {
 /// Columns of ragged tiles that are numbered along the rows.
 fn columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours(_: &Setup) {
     fn run<T: Sample>(guarded: &mut Guarded, rows: usize, cols: usize) {
+        // The short form has one matrix.
         let src = Layout::row_major(&[short_or_long(1, 2), rows, cols]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
         let dst = Layout::row_major(src.shape()).unwrap();
         let align = Align::of(size_of::<T>() as u64);

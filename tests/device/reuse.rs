@@ -203,6 +203,7 @@ impl<'a> Program<'a> {
 
 fn random_programs_find_their_values(setup: &Setup) {
     let programs = Cell::new(0);
+    // The short form has a quarter of the seeds.
     setup.for_seeds(short_or_long(16, 64), |driver| {
         programs.set(programs.get() + 1);
         let device = setup.open(driver.clone()).unwrap();
@@ -213,6 +214,7 @@ fn random_programs_find_their_values(setup: &Setup) {
 
 fn threads_with_random_programs_find_their_values(setup: &Setup) {
     let programs = Cell::new(0);
+    // The short form has a quarter of the seeds.
     setup.for_seeds(short_or_long(16, 64), |driver| {
         programs.set(programs.get() + 3);
         let device = setup.open(driver.clone()).unwrap();

@@ -160,6 +160,7 @@ fn runs_of_two_axes(setup: &Setup) {
 /// Elements of 4 bytes and more: no sector is written in two parts.
 fn rows_that_end_within_a_sector_go_on_along_the_next_axis(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
+        // The short form has a shorter axis in the last.
         for [rows, outer, batch, cols] in [[33, 5, 3, 133], [61, 7, 2, 67], [37, short_or_long(11, 41), 1, 300]] {
             let src = Layout::row_major(&[rows, outer, batch, cols]).unwrap().permuted_axes(&[3, 2, 1, 0]).unwrap();
             let dst = Layout::row_major(src.shape()).unwrap();
@@ -234,6 +235,7 @@ fn long_and_narrow_matrices(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = lanes::<T>();
         for short in [lanes.max(2), 2 * lanes, lanes + 1, 3 * lanes + 2] {
+            // The short form has a quarter of the length.
             for long in short_or_long([1024, 1027], [4096, 4099]) {
                 for shape in [[short, long], [long, short]] {
                     let (src, dst) = (Layout::row_major(&shape).unwrap(), Layout::column_major(&shape).unwrap());
@@ -264,6 +266,7 @@ fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
     let (device, mut random) = (device(setup), Random::new(38));
     run::<[f64; 2]>(&device, 1031, 1025, "ragged_tile", &mut random);
     run::<u32>(&device, 2056, 2052, "vector_tile", &mut random);
+    // The short form has each kernel at one width.
     if is_long() {
         run::<[f64; 2]>(&device, 1088, 1025, "vector_tile", &mut random);
         run::<u32>(&device, 2060, 2052, "ragged_tile", &mut random);
@@ -314,7 +317,8 @@ fn tiles_beyond_31_bits(setup: &Setup) {
 /// of larger arrays, whose other elements are not read, which the checkers would find.
 fn narrow_rows_and_columns_join_any_axes(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
-        let (mut joined, times) = (0, short_or_long(24, 400));
+        // The short form has a tenth.
+        let (mut joined, times) = (0, short_or_long(40, 400));
         for _ in 0..times {
             let rank = 3 + random.below(3);
             let mut shape: Vec<usize> = (0..rank).map(|_| 2 + random.below(6)).collect();
@@ -333,7 +337,7 @@ fn narrow_rows_and_columns_join_any_axes(setup: &Setup) {
             let dst = Layout::row_major(src.shape()).unwrap();
             joined += usize::from(family(check::<T>(device, src, dst, random)) == "ragged_tile");
         }
-        assert!(joined * 10 > times, "{}: {joined} of {times} arrays went by ragged tiles", T::DTYPE);
+        assert!(joined * 8 > times, "{}: {joined} of {times} arrays went by ragged tiles", T::DTYPE);
     }
     let (device, random) = (device(setup), &mut Random::new(91));
     run::<u8>(&device, random);

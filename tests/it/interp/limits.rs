@@ -148,6 +148,7 @@ fn racecheck_says_where_more_is_published_than_it_follows() {
     let memory = Memory::new(4 << 20);
     let place = memory.alloc(4 * 1024 * 513).expect("it fits");
     let launched = |blocks| run(kernel, &shape(blocks, 1024), &place.to_le_bytes(), &memory, &config);
+    // The long form has the largest grid that is followed, too.
     if is_long() {
         assert_eq!(launched(512).map(|report| report.findings), Ok(Vec::new()));
     }
