@@ -245,7 +245,8 @@ mod checks {
         let kernels: Vec<String> = names().into_iter().filter(|name| has(name, "task.cu")).collect();
         for (number, name) in kernels.iter().enumerate() {
             let (mut counters, mut documents) = (Vec::new(), Vec::new());
-            // In the short form one compiler has the task and another the solution, in turn.
+            // In the short form one compiler has the task and another the solution, in turn;
+            // `cuda_cpp` compares what compilers count.
             let turned = |by| compilers.iter().cycle().skip(number + by).take(short_or_long(1, compilers.len()));
             for compiler in turned(0) {
                 let (code, document) = check(unpacked(name, false).path(), compiler);
@@ -260,7 +261,9 @@ mod checks {
                 counters.push(files.iter().map(|file| file["counters"].clone()).collect::<Vec<_>>());
                 documents.push(document);
             }
-            assert_is_right(name, &documents);
+            if !compilers.is_empty() {
+                assert_is_right(name, &documents);
+            }
             assert!(counters.windows(2).all(|pair| pair[0] == pair[1]), "{name}: compilers count differently");
         }
     }
