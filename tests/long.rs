@@ -10,11 +10,11 @@
 
 use std::time::{Duration, Instant};
 
-/// What a variable must be for long forms: `1`.
+/// The variable runs the long forms where it is `1`.
 pub(crate) const LONG: &str = "WARPSTRIDE_LONG";
 
-/// What a variable must be where every tool is installed, as in `.ci/run` and `.ci/full`:
-/// `required`.
+/// The variable says that every tool is installed where it is `required`, as in `.ci/run` and
+/// `.ci/full`.
 pub(crate) const TOOLS: &str = "WARPSTRIDE_TOOLS";
 
 /// How long a test waits for what must happen. A busy machine needs seconds for what takes
