@@ -16,6 +16,7 @@ use warpstride::driver::{
 use warpstride::launch_shape::LaunchShape;
 
 type Replace = dyn Fn(&str) -> Option<String> + Send + Sync;
+type Reshape = dyn Fn(LaunchShape) -> LaunchShape + Send + Sync;
 
 pub(crate) struct Hooked {
     pub(crate) inner: Arc<dyn Driver>,
@@ -23,6 +24,8 @@ pub(crate) struct Hooked {
     pub(crate) info: DeviceInfo,
     /// Returns the PTX to load instead of another.
     pub(crate) ptx: Box<Replace>,
+    /// Returns the grid and the blocks to launch instead of others.
+    pub(crate) shape: Box<Reshape>,
     /// Runs before each wait for an event.
     pub(crate) before_wait: Box<dyn Fn() + Send + Sync>,
     /// Runs before each question whether an event has been passed.
@@ -40,6 +43,7 @@ impl Hooked {
             info: inner.info().clone(),
             inner,
             ptx: Box::new(|_| None),
+            shape: Box::new(|shape| shape),
             before_wait: Box::new(|| ()),
             before_query: Box::new(|| ()),
             forgets_wait: Box::new(|| false),
@@ -154,7 +158,8 @@ unsafe impl Streams for Hooked {
     }
 }
 
-// SAFETY: all calls are the inner driver's; only the text of a module may differ.
+// SAFETY: all calls are the inner driver's; only the text of a module and the shape of a launch may
+// differ.
 unsafe impl Modules for Hooked {
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         self.inner.module_load((self.ptx)(ptx).as_deref().unwrap_or(ptx))
@@ -164,7 +169,18 @@ unsafe impl Modules for Hooked {
         ---
         unsafe fn module_unload(module: ModuleHandle) -> Result<()>;
         unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
-        unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle) -> Result<()>;
+    }
+
+    unsafe fn launch(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        // SAFETY: the caller's promises are the inner driver's; a test that gives another shape
+        // gives one for which the kernel moves the same elements.
+        unsafe { self.inner.launch(function, &(self.shape)(*shape), params, stream) }
     }
 }
 

@@ -20,6 +20,7 @@ use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
 use crate::affine;
 use crate::backend::{Setup, cases, exact};
 use crate::matrices::{Random, Sample, at_every_width};
+use crate::permutes::OLDEST;
 use crate::program::{Program, assert_same};
 use crate::{arithmetic, axes, casts, debug_build, images, in_place, integers, naive, permutes, transposes};
 
@@ -116,11 +117,11 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
     ];
     if lanes == 1 {
-        // Short axes for packed; more than 16 MiB for ragged_tile, with vectors off sectors, and
-        // for packed and packed_quads, with short rows.
+        // Short axes for packed. As if large: full tiles off sectors for ragged_tile, and short rows
+        // for packed and packed_quads.
         sources.push(c_order(&[2, 3, 4, 5, 3, 4, 5]).permuted_axes(&[0, 5, 2, 6, 3, 1, 4]).unwrap());
-        sources.push(turned(1031, 513));
-        sources.push(c_order(&[2, 40, 41, 20, 16]).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
+        sources.push(turned(95, 93));
+        sources.push(c_order(&[2, 8, 9, 20, 16]).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
     }
     sources
 }
@@ -128,8 +129,10 @@ fn sources<T>() -> Vec<Layout> {
 /// Launches the entries that plans choose for small storages.
 fn narrow<T: Sample>(device: &Device, random: &mut Random) {
     for src in sources::<T>() {
-        permutes::check::<T>(device, src, c_order(src.shape()), random);
-        permutes::check::<T>(device, c_order(src.shape()), src, random);
+        for [from, to] in [[src, c_order(src.shape())], [c_order(src.shape()), src]] {
+            permutes::check::<T>(device, from, to, random);
+            permutes::check_as_if_large::<T>(device, from, to, random);
+        }
     }
     // packed_quads and, for every second column, packed_stepped
     for step in [1, 2] {
@@ -178,16 +181,16 @@ impl Far<'_> {
         // result.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream) }.unwrap();
         // The kernels for the number of elements between the storages run too, with hints to the
-        // cache and, if they differ, without.
+        // cache and without.
         let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
         let chosen = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
-        for target in [target, Target::new((7, 5))] {
+        let tuned = [target, OLDEST].map(|target| {
             let tiles = &TileShape::of(target);
-            let large = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
-            if large != chosen {
-                // SAFETY: as above; the same elements go to the same indices.
-                unsafe { large.launch_raw(self.device, src, dst, stream) }.unwrap();
-            }
+            PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap()
+        });
+        for large in tuned.into_iter().chain([chosen.as_if_large()]) {
+            // SAFETY: as above; the same elements go to the same indices.
+            unsafe { large.launch_raw(self.device, src, dst, stream) }.unwrap();
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn check<T: Sample>(
 }
 
 /// Every device that we support can run plans for this target.
-const OLDEST: Target = Target::new(abi::OLDEST);
+pub(crate) const OLDEST: Target = Target::new(abi::OLDEST);
 
 /// Checks as [`check`] does, and returns two entries: that for large arrays, and that for the
 /// array's size if it is another. The entry of the oldest device for large arrays runs too.

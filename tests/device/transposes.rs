@@ -1,11 +1,16 @@
 //! Every transpose kernel, from any layout to any layout, compared with the oracle.
 
+use std::sync::Arc;
+
 use warpstride::device::Device;
+use warpstride::driver::Driver;
+use warpstride::launch_shape::LaunchShape;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Plan, Variant};
 
-use crate::backend::{Setup, cases};
-use crate::long::short_or_long;
+use crate::backend::{Setup, cases, exact};
+use crate::hooked::Hooked;
+use crate::long::{is_long, short_or_long};
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::naive;
 use crate::permutes::device;
@@ -142,19 +147,29 @@ fn offsets_beyond_31_bits(setup: &Setup) {
 }
 
 /// 65 537 row tiles: the last two lie in the grid's second layer.
+/// 65 537 tiles: the last two lie in the grid's second layer. The short form launches five instead,
+/// in layers of three.
 fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
-    let device = device(setup);
-    let (rows, cols) = (65_536 * 32 + 8, 2);
-    let elements: Vec<u8> = Random::new(11).elements(rows * cols);
-    let source = device.upload(&elements).unwrap();
-    let mut result = device.zeros::<u8>(rows * cols).unwrap();
-    let (from, to) = (source.view(&[rows, cols]).unwrap(), result.view_mut(&[cols, rows]).unwrap());
-    let plan = ops::TransposePlan::new(from.layout(), to.layout(), 1, Variant::Padded).unwrap();
+    let sides = |tiles: usize| {
+        let [rows, cols] = [(tiles - 1) * 32 + 8, 2];
+        [[rows, cols], [cols, rows]].map(|shape| Layout::row_major(&shape).unwrap())
+    };
+    let [src, dst] = sides(65_537);
+    let plan = ops::TransposePlan::new(&src, &dst, 1, Variant::Padded).unwrap();
     assert_eq!(plan.shape().unwrap().grid, [1, 65_535, 2]);
-    ops::transpose_into(from, to, Some(Variant::Padded), device.default_stream()).unwrap();
-    let result = result.download().unwrap();
-    let agrees = elements.iter().enumerate().all(|(at, element)| result[at % cols * rows + at / cols] == *element);
-    assert!(agrees, "{plan}");
+    let (device, [src, dst]) = if is_long() { (device(setup), [src, dst]) } else { (in_layers(setup), sides(5)) };
+    check::<u8>(&device, src, dst, Some(Variant::Padded), &mut Random::new(11));
+}
+
+/// A device that launches grids of five blocks along y in two layers of three, as grids of more
+/// blocks than y has are launched.
+pub(crate) fn in_layers(setup: &Setup) -> Device {
+    let shape = |shape: LaunchShape| {
+        assert_eq!(shape.grid, [1, 5, 1]);
+        LaunchShape { grid: [1, 3, 2], ..shape }
+    };
+    let hooked = Hooked { shape: Box::new(shape), ..Hooked::new(Arc::clone(&setup.driver)) };
+    exact(&(Arc::new(hooked) as Arc<dyn Driver>))
 }
 
 /// The software GPU under test has too little memory, but its allocations lie far apart: two of

@@ -83,6 +83,9 @@ fn narrow_group(words: &[u32; 32], mask: u32) -> u32 {
 
 /// A group with `words_each` consecutive words for each lane.
 fn wide_group(words: &[u32; 32], mask: u32, words_each: u32) -> u32 {
+    if is_without_conflict(words, mask, words_each) {
+        return u32::from(mask != 0);
+    }
     let mut distinct = [0_u32; 128];
     let mut count = 0;
     for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
@@ -102,6 +105,24 @@ fn wide_group(words: &[u32; 32], mask: u32, words_each: u32) -> u32 {
         previous = Some(word);
     }
     banks.iter().fold(0, |most, &bank| most.max(bank))
+}
+
+/// Whether no bank has two different words, as in every well laid out access.
+fn is_without_conflict(words: &[u32; 32], mask: u32, words_each: u32) -> bool {
+    let (mut held, mut banks, mut rest) = ([0_u32; 32], 0_u32, mask);
+    while rest != 0 {
+        let first = words[rest.trailing_zeros() as usize];
+        for word in first..first + words_each {
+            let bank = word % 32;
+            if banks >> bank & 1 == 1 && held[bank as usize] != word {
+                return false;
+            }
+            banks |= 1 << bank;
+            held[bank as usize] = word;
+        }
+        rest &= rest - 1;
+    }
+    true
 }
 
 /// Whether all active lanes read the same address as their active partner, whose number differs by

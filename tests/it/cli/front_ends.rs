@@ -130,10 +130,17 @@ fn follow(compiler: Compiler, shared: &[Block], blocks: &[Block]) -> Result<(), 
     if result.ends_with(&expected) { Ok(()) } else { Err(format!("other values of y\n{told}")) }
 }
 
+/// What `pip install` does in the short form: it fails if a package is not installed. The long form
+/// runs pip, which looks at what the packages need, too.
+const PIP: &str = r#"pip() { python -c 'import importlib.metadata, re, sys
+assert sys.argv[1] == "install"
+for name in sys.argv[2:]: importlib.metadata.version(re.split(r"\W", name.replace("-", "_"))[0])' "$@"; }
+"#;
+
 /// Runs commands of the page with the compiler first in `PATH`, on the software GPU.
 fn shell(compiler: Compiler, folder: &Path, commands: &str) -> Output {
     let (programs, before) = match compiler {
-        Python(_) => (environment().join("bin"), String::new()),
+        Python(_) => (environment().join("bin"), short_or_long(PIP, "").to_owned()),
         Clang => (folder.to_owned(), format!("clang() {{ command {} \"$@\"; }}", clang().unwrap_or_default())),
         // Rust's own library is compiled once.
         Rustc => {

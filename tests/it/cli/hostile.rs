@@ -1,7 +1,7 @@
 //! Files made to last for ever, or to take all memory: each is ended with one sentence, within the
 //! memory given here, and within processor time that only what never ends takes.
 //!
-//! By default a launch may do a 64th of its usual work; `WARPSTRIDE_LONG=1` lets it do a quarter.
+//! By default a launch may do a 128th of its usual work; `WARPSTRIDE_LONG=1` lets it do a quarter.
 
 use std::fmt::Write;
 use std::fs;
@@ -41,7 +41,7 @@ fn limited(text: &str, words: &[&str]) -> Run {
 /// A launch whose work is not counted never ends, and is killed.
 #[track_caller]
 fn ended(text: &str, grid: &str, block: &str, options: &[&str]) -> String {
-    let limit = (DEFAULT_WORK / short_or_long(64, 4)).to_string();
+    let limit = (DEFAULT_WORK / short_or_long(128, 4)).to_string();
     let launch = ["run-ptx", "--entry", "k", "--grid", grid, "--block", block, "--limit", &limit];
     let run = limited(text, &[&launch, options].concat());
     assert_eq!(run.code, Some(1), "{}", &run.stderr[..run.stderr.len().min(2000)]);

@@ -40,7 +40,7 @@ fn suite(cache: &Path, args: &[&str]) -> Run {
 
 /// The same run as a GPU would have it: every case takes 1 ms, over and over, but for what `median`
 /// says.
-fn timed(median: impl Fn(&str) -> f64) -> Value {
+fn timed(median: &dyn Fn(&str) -> f64) -> Value {
     let mut run = MEASURED.run.clone();
     let shape = json!({ "steps": 1, "threads": 256 });
     let best = |gbps: f64| json!({ "gbps": gbps, "shape": shape });
@@ -198,8 +198,8 @@ fn a_run_is_kept_where_nobody_reads_it_and_printed_where_it_cannot_be_kept() {
 
 #[test]
 fn a_slower_case_is_named_and_ends_with_status_1() {
-    let now = Reports::of(&timed(|name| if name.starts_with("add f32") { 1.1 } else { 1.0 }));
-    fs::write(now.path("before.json"), timed(|_| 1.0).to_string()).expect("writing the run");
+    let now = Reports::of(&timed(&|name| if name.starts_with("add f32") { 1.1 } else { 1.0 }));
+    fs::write(now.path("before.json"), timed(&|_| 1.0).to_string()).expect("writing the run");
     let compare = |run: &str, before: &str| {
         warpstride(["report".as_ref(), now.path(run).as_os_str(), "--compare".as_ref(), now.path(before).as_os_str()])
     };
@@ -226,19 +226,19 @@ fn compared(now: &Value, before: &Value) -> Run {
 
 #[test]
 fn cases_that_are_wrong_or_gone_end_with_status_1() {
-    let mut now = timed(|_| 1.0);
+    let mut now = timed(&|_| 1.0);
     let cases = now["cases"].as_array_mut().expect("cases");
     cases.truncate(2);
     cases[0]["verified"] = false.into();
     cases[0]["ms"] = Value::Null;
-    let run = compared(&now, &timed(|_| 1.0));
+    let run = compared(&now, &timed(&|_| 1.0));
     assert_eq!(run.code, Some(1));
     let (wrong, gone) =
         (format!("1 of {CASES} cases gave wrong"), format!("{} of {CASES} cases are no longer", CASES - 2));
     assert!(run.stderr.contains(&wrong) && run.stderr.contains(&gone), "{}", run.stderr);
     // What is new is no regression.
-    compared(&timed(|_| 1.0), &{
-        let mut before = timed(|_| 1.0);
+    compared(&timed(&|_| 1.0), &{
+        let mut before = timed(&|_| 1.0);
         before["cases"].as_array_mut().expect("cases").truncate(2);
         before
     })
@@ -247,9 +247,9 @@ fn cases_that_are_wrong_or_gone_end_with_status_1() {
 
 #[test]
 fn runs_of_two_devices_are_not_compared() {
-    let mut before = timed(|_| 1.0);
+    let mut before = timed(&|_| 1.0);
     before["device"]["name"] = "Another GPU".into();
-    compared(&timed(|_| 1.1), &before).failed(&["Another GPU", "one kind of device"]);
+    compared(&timed(&|_| 1.1), &before).failed(&["Another GPU", "one kind of device"]);
     // Nor is anything measured first.
     let cache = tempfile::tempdir().expect("a temporary folder");
     let folder = cache.path().join("warpstride");
@@ -261,7 +261,7 @@ fn runs_of_two_devices_are_not_compared() {
 #[test]
 fn times_of_a_throttled_device_decide_nothing_and_are_marked() {
     let throttled = |every: bool| {
-        let mut run = timed(|_| 1.1);
+        let mut run = timed(&|_| 1.1);
         for (at, case) in run["cases"].as_array_mut().expect("cases").iter_mut().enumerate() {
             if every || at == 0 {
                 case["clocks"] = json!({ "sm_mhz": 1980, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": true });
@@ -271,11 +271,11 @@ fn times_of_a_throttled_device_decide_nothing_and_are_marked() {
         run
     };
     let (some, all) = (throttled(false), throttled(true));
-    let run = compared(&some, &timed(|_| 1.1)).succeeded();
+    let run = compared(&some, &timed(&|_| 1.1)).succeeded();
     for doubt in ["undecided (throttled)", "undecided (gaps)"] {
         assert_eq!(run.stdout.matches(doubt).count(), 1, "{}", run.stdout);
     }
-    let run = compared(&all, &timed(|_| 1.0));
+    let run = compared(&all, &timed(&|_| 1.0));
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("none of") && run.stderr.contains("throttled"), "{}", run.stderr);
     assert_eq!(run.stdout.matches("slower").count(), 1, "the word's meaning only: {}", run.stdout);
@@ -295,13 +295,13 @@ fn times_of_a_throttled_device_decide_nothing_and_are_marked() {
     let throttled: Vec<bool> =
         rows.records().map(|row| row.expect("a row")[column].parse().expect("true or false")).collect();
     assert_eq!((throttled.len(), throttled[0], throttled[1..].contains(&true)), (CASES, true, false));
-    let sound = Reports::of(&timed(|_| 1.0)).form("--html");
+    let sound = Reports::of(&timed(&|_| 1.0)).form("--html");
     assert!(!sound.contains("throttled:") && !sound.contains(">throttled</td>"), "{sound}");
 }
 
 #[test]
 fn nothing_above_nominal_is_printed_of_ceilings() {
-    let mut run = timed(|_| 1.0);
+    let mut run = timed(&|_| 1.0);
     run["peaks"]["read"]["gbps"] = 1223.0.into();
     let html = Reports::of(&run).form("--html");
     assert!(html.contains("1223.0") && html.contains("97.0 %") && !html.contains("122.3 %"), "{html}");
@@ -309,7 +309,7 @@ fn nothing_above_nominal_is_printed_of_ceilings() {
 
 #[test]
 fn ceilings_of_low_clocks_say_so() {
-    let mut run = timed(|_| 1.0);
+    let mut run = timed(&|_| 1.0);
     let said = |run: &Value| Reports::of(run).form("--markdown").contains("ceilings measured at low clocks");
     assert!(!said(&run));
     run["peaks"]["low_clocks"] = true.into();
@@ -318,9 +318,9 @@ fn ceilings_of_low_clocks_say_so() {
 
 #[test]
 fn an_output_is_neither_a_run_that_is_read_nor_another_output() {
-    let reports = Reports::of(&timed(|_| 1.0));
+    let reports = Reports::of(&timed(&|_| 1.0));
     let [run, before, out, charts] = ["run.json", "before.json", "out", "charts"].map(|name| reports.path(name));
-    let text = timed(|_| 1.0).to_string();
+    let text = timed(&|_| 1.0).to_string();
     fs::write(&before, &text).expect("writing the run");
     let report = |args: &[(&str, &Path)]| {
         let options = args.iter().flat_map(|(option, path)| [option.as_ref(), path.as_os_str()]);
@@ -341,7 +341,7 @@ fn an_output_is_neither_a_run_that_is_read_nor_another_output() {
 
 #[test]
 fn tables_have_a_row_a_case() {
-    let reports = Reports::of(&timed(|_| 1.0));
+    let reports = Reports::of(&timed(&|_| 1.0));
     let markdown = reports.form("--markdown");
     assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), CASES + 2 * 5, "{markdown}");
     assert!(!markdown.contains("<b>"), "{markdown}");
@@ -357,7 +357,7 @@ fn tables_have_a_row_a_case() {
 
 #[test]
 fn charts_are_well_formed_and_name_their_cases() {
-    let reports = Reports::of(&timed(|_| 1.0));
+    let reports = Reports::of(&timed(&|_| 1.0));
     let folder = reports.path("charts");
     warpstride(["report".as_ref(), reports.path("run.json").as_os_str(), "--svg".as_ref(), folder.as_os_str()])
         .succeeded();
@@ -382,7 +382,7 @@ fn charts_are_well_formed_and_name_their_cases() {
 
 #[test]
 fn a_page_stands_alone_and_escapes_what_it_shows() {
-    for (run, speed) in [(timed(|_| 1.0), true), (MEASURED.run.clone(), false)] {
+    for (run, speed) in [(timed(&|_| 1.0), true), (MEASURED.run.clone(), false)] {
         let mut run = run;
         run["cases"][0]["name"] = "<script>alert(1)</script>&\"'".into();
         let html = Reports::of(&run).form("--html");
@@ -415,7 +415,7 @@ fn what_is_no_run_is_refused() {
     let mut newer = MEASURED.run.clone();
     newer["schema"] = 3.into();
     warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 3", "anew"]);
-    let mut wrong = timed(|_| 1.0);
+    let mut wrong = timed(&|_| 1.0);
     wrong["cases"][0]["fraction_of_ceiling"] = (-1.0).into();
     let out = reports.path("out.html");
     let wrong = Reports::of(&wrong);
@@ -437,7 +437,7 @@ fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
         crate::long::missing("a browser (chromium, chromium-browser or google-chrome)");
         return;
     };
-    for run in [timed(|_| 1.0), MEASURED.run.clone()] {
+    for run in [timed(&|_| 1.0), MEASURED.run.clone()] {
         let reports = Reports::of(&run);
         reports.form("--html");
         let page = reports.path("page.html");

@@ -107,28 +107,31 @@ fn what_no_memory_holds_is_refused() {
     assert!(refusal(&blank).contains("the module has 16777217 bytes; at most 16 MiB"));
 }
 
-/// If any of this were quadratic, the test would take hours.
+fn repeated(count: usize, statement: impl Fn(usize) -> String) -> String {
+    (0..count).map(statement).collect()
+}
+
+/// If the work grew with the square of their number, the test would seem to hang.
 #[test]
-fn a_hundred_thousand_declarations_are_no_long_work() {
-    let count = 100_000;
-    let repeated = |statement: &dyn Fn(usize) -> String| (0..count).map(statement).collect::<String>();
+fn many_declarations_are_no_long_work() {
+    let count = short_or_long(30_000, 100_000);
     let bodies = [
-        repeated(&|i| format!(".reg .b32 a{i};")),
-        repeated(&|i| format!(".reg .b32 a{i}_<4>;")),
-        format!(".reg .b32 b{};", repeated(&|i| format!(", a{i}_<4>, c{i}"))),
-        repeated(&|i| format!(".local .b8 v{i}[1];")),
-        repeated(&|i| format!("L{i}: bra L{};", (i * 7919) % count)),
-        format!(".reg .pred p; {}", repeated(&|i| format!("L{i}: @p bra L{};", (i * 7919) % count))),
-        repeated(&|i| format!("{{ .reg .b32 r; L{i}: }}")),
+        repeated(count, |i| format!(".reg .b32 a{i};")),
+        repeated(count, |i| format!(".reg .b32 a{i}_<4>;")),
+        format!(".reg .b32 b{};", repeated(count, |i| format!(", a{i}_<4>, c{i}"))),
+        repeated(count, |i| format!(".local .b8 v{i}[1];")),
+        repeated(count, |i| format!("L{i}: bra L{};", (i * 7919) % count)),
+        format!(".reg .pred p; {}", repeated(count, |i| format!("L{i}: @p bra L{};", (i * 7919) % count))),
+        repeated(count, |i| format!("{{ .reg .b32 r; L{i}: }}")),
     ];
-    // The short form has every second one.
-    for body in bodies.into_iter().step_by(short_or_long(2, 1)) {
+    for body in bodies {
         let module = Module::parse(&module(&body)).unwrap_or_else(|error| panic!("{error}"));
         module.kernel("k").expect("it is there").supported().unwrap_or_else(|error| panic!("{error}"));
     }
     // Many registers live in many blocks, and many branches to places that nothing else reaches.
-    let live = repeated(&|i| format!("L{i}: add.u32 q, q, %r{}; @p bra L{};", i / 5, (i * 7919) % count));
-    let tangled = repeated(&|i| format!("@p bra C0; bra C{}; C{i}: bra C{};", count - 1, (i + 1).min(count - 1)));
+    let count = 100_000;
+    let live = repeated(count, |i| format!("L{i}: add.u32 q, q, %r{}; @p bra L{};", i / 5, (i * 7919) % count));
+    let tangled = repeated(count, |i| format!("@p bra C0; bra C{}; C{i}: bra C{};", count - 1, (i + 1).min(count - 1)));
     for body in [live, tangled] {
         let text = module(&format!(".reg .pred p; .reg .b32 q, %r<{count}>; {body}"));
         let refused = Module::parse(&text).expect("it parses").kernel("k").expect("it is there").supported();

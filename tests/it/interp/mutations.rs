@@ -1,7 +1,7 @@
 //! Text that is almost PTX, or not at all: it is parsed, lowered and launched within limits, or
 //! refused, and nothing panics. All of it is drawn from fixed seeds; `fuzz/` continues from there.
 //! The short form has a twentieth of the mutated texts and a tenth of the random ones. It cuts each
-//! kernel that is long enough at 12 places, instead of at every thirteenth.
+//! kernel that is long enough at 6 places, instead of at every thirteenth.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -199,7 +199,7 @@ fn truncated_kernels_run_or_are_refused() {
     corpus().par_iter().enumerate().filter(|(_, text)| text.is_ascii()).for_each(|(number, text)| {
         // Over the corpus, cuts fall at every position in a line: steps are odd, and start
         // elsewhere in each kernel.
-        let step = short_or_long(text.len() / 12, 13).max(13) | 1;
+        let step = short_or_long(text.len() / 6, 13).max(13) | 1;
         for end in (number % step..text.len()).step_by(step) {
             survives(&text[..end], 1);
             survives(&format!("{}}}", &text[..end]), 1);

@@ -109,8 +109,8 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
-    /// Plans the work again with the kernels for large arrays, as if there were enough elements to
-    /// keep all multiprocessors busy. So tests run on small arrays what needs megabytes otherwise.
+    /// Plans the work again with the kernels for large arrays, as if this one were large. So tests
+    /// run on small arrays what needs megabytes otherwise.
     #[doc(hidden)]
     #[must_use]
     pub fn as_if_large(mut self) -> Self {

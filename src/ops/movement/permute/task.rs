@@ -36,8 +36,7 @@ pub(super) enum Choice {
     /// The kernels for large arrays, whatever the size, with this shape of a tile, or without
     /// tiles.
     Large(Option<TileShape>),
-    /// The kernels for large arrays, as if this one kept all multiprocessors busy, with the
-    /// target's tiles.
+    /// The kernels for large arrays, as if this one were large, with the target's tiles.
     AsIfLarge,
 }
 
@@ -97,15 +96,11 @@ impl<'a> Task<'a> {
         &self.tuning.permutes
     }
 
-    /// Returns the bytes of one side's elements.
+    /// Returns the bytes of one side's elements, or as many as there may be where the plan is made
+    /// as if the array were large.
     pub(super) fn bytes(&self) -> usize {
-        self.canonical.len() * self.canonical.width
-    }
-
-    /// Returns the bytes of one side that keep multiprocessors busy: those of its elements, or as
-    /// many as there may be where the plan is made as if the array were large.
-    pub(super) fn busy_bytes(&self) -> usize {
-        if self.choice == Choice::AsIfLarge { usize::MAX } else { self.bytes() }
+        let bytes = self.canonical.len() * self.canonical.width;
+        if self.choice == Choice::AsIfLarge { usize::MAX } else { bytes }
     }
 
     /// Returns the lesser of the two alignments, in bytes.

@@ -39,7 +39,7 @@ impl Strategy for Rows {
         let run = task.canonical.together() * task.canonical.width;
         let short = "no run that is contiguous on both sides is long enough to shift";
         let is_narrow = task.widened().index == Index::Narrow;
-        let is_large = is_narrow && task.busy_bytes() >= task.permutes().quads.smallest;
+        let is_large = is_narrow && task.bytes() >= task.permutes().quads.smallest;
         let has_tiles = is_large && !task.canonical.src_span().is_empty();
         let shortest = if has_tiles { constants.shortest_of_large } else { constants.shortest };
         let shortest = shortest[together.trailing_zeros() as usize];

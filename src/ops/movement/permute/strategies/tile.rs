@@ -36,7 +36,7 @@ impl Tiling {
     /// Cuts tiles, or declines if they are not worth it. Tiles have the shape that is tuned for
     /// large matrices or, if the plan may adapt, the shape that fills them best.
     pub(in crate::ops::movement::permute) fn new(task: &Task<'_>) -> Result<Self, Decline> {
-        let Widened { canonical, len, .. } = task.widened();
+        let Widened { canonical, .. } = task.widened();
         let (width, axes) = (canonical.width, canonical.axes());
         let none = "the plan measures other tiles";
         let shape = found(task.tile_shape(width), "shapes of tiles for elements of this width", none)?;
@@ -46,7 +46,7 @@ impl Tiling {
         let col = axes.iter().position(|axis| axis.src.unsigned_abs() == 1);
         let col = found(col, "axes along which only the source is contiguous", apart)?;
         let cutter =
-            Cutter { task, shape: &shape, places: [row, col], small: len * width <= task.permutes().tiles.small };
+            Cutter { task, shape: &shape, places: [row, col], small: task.bytes() <= task.permutes().tiles.small };
         let plain = cutter.matrices(Long { rows: false, cols: false });
         if cutter.is_whole(&plain) { cutter.whole(plain) } else { cutter.ragged(plain) }
     }

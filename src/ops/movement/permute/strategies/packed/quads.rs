@@ -40,7 +40,7 @@ impl Strategy for PackedQuads {
     fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let Widened { canonical, .. } = task.widened();
         let constants = &task.permutes().quads;
-        at_least(task.busy_bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
+        at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
         let mut packing = Packing::new(canonical)?;
         let aligns = [task.src_align, task.dst_align];
         let starts_on_vectors = |side| packing.starts(aligns, side, 0) >= VECTOR;

@@ -37,7 +37,7 @@ impl Strategy for PackedStepped {
         let far = "elements of the source lie more than a sector apart";
         at_most(apart, SECTOR, "bytes from one element of the source to the next", far)?;
         let constants = &task.permutes().quads;
-        at_least(task.busy_bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
+        at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
         let packing = Packing::of_stepped(canonical, gap)?;
         let same = packing.src.axes[..packing.rank] == packing.dst.axes[..packing.rank];
         let in_order = "elements that keep their order move one by one at a copy's speed";
