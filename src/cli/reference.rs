@@ -12,13 +12,20 @@ use super::zeroed;
 const TILE: usize = 32;
 /// Elements at least that a host thread takes at a time.
 const GRAIN: usize = 4096;
+const MEGABYTE: usize = 1 << 20;
+
+/// Runs `work` on the numbered parts of `bytes`, each of `len` bytes but the last, on all threads, of
+/// which each takes at least `fewest` parts. The compiler makes this once for all elements, as it
+/// does the other functions of this file that take a `dyn Fn`.
+fn in_parts(bytes: &mut [u8], len: usize, fewest: usize, work: &(dyn Fn(usize, &mut [u8]) + Sync)) {
+    bytes.par_chunks_mut(len).with_min_len(fewest).enumerate().for_each(|(number, part)| work(number, part));
+}
 
 /// Bits of fixed sequences (xorshift64*, Vigna 2016), one a megabyte: the same elements on every
 /// run, and no two runs of them alike.
 pub(super) fn random<T: Pod>(len: usize) -> Result<Vec<T>> {
     let mut elements = zeroed::<T>(len)?;
-    let bytes = bytemuck::cast_slice_mut::<T, u8>(&mut elements);
-    bytes.par_chunks_mut(1 << 20).enumerate().for_each(|(number, part)| {
+    in_parts(bytemuck::cast_slice_mut(&mut elements), MEGABYTE, 1, &|number, part| {
         // Multiples of an odd number: none is 0, where a sequence would stay.
         let mut state = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for chunk in part.chunks_mut(8) {
@@ -58,17 +65,18 @@ pub(super) fn in_c_order<T: Pod + Send + Sync>(elements: &[T], view: &Layout) ->
     let row = inner.iter().map(|axis| axis.extent).product::<usize>();
     let rows = (GRAIN / row).max(TILE);
     let long = near.extent * row;
+    let (bytes, width) = (bytemuck::cast_slice_mut(&mut result), size_of::<T>());
     // Blocks of a few elements, which arrays of many short axes have, go together.
-    result.par_chunks_mut(long).with_min_len((GRAIN / long).max(1)).enumerate().for_each(|(index, block)| {
+    in_parts(bytes, long * width, (GRAIN / long).max(1), &|index, block| {
         let block_start = first + start(outer, index);
-        let part = |(index, part): (usize, &mut [T])| {
+        let part = |index: usize, part: &mut [u8]| {
             let begin = block_start + (index * rows) as isize * near.stride;
-            tiles(elements, [begin, near.stride], inner, part, row);
+            tiles(elements, [begin, near.stride], inner, bytemuck::cast_slice_mut(part), row);
         };
         if long <= rows * row {
-            part((0, block));
+            part(0, block);
         } else {
-            block.par_chunks_mut(rows * row).enumerate().for_each(part);
+            in_parts(block, rows * row * width, 1, &part);
         }
     });
     Ok(result)
@@ -114,14 +122,25 @@ fn tiles<T: Copy>(source: &[T], [first, stride]: [isize; 2], inner: &[Axis], row
 pub(super) fn complement<T: Pod>(elements: &[T]) -> Result<Vec<T>> {
     let mut wrong = zeroed::<T>(elements.len())?;
     let (bytes, right) = (bytemuck::cast_slice_mut::<T, u8>(&mut wrong), bytemuck::cast_slice::<T, u8>(elements));
-    bytes.par_iter_mut().with_min_len(GRAIN).zip(right).for_each(|(byte, right)| *byte = !right);
+    in_parts(bytes, MEGABYTE, 1, &|number, part| {
+        part.iter_mut().zip(&right[number * MEGABYTE..]).for_each(|(byte, right)| *byte = !right);
+    });
     Ok(wrong)
 }
 
-/// Returns whether `is_right` holds for each of `len` places. The compiler makes it once for all
-/// operations.
+/// Returns whether `is_right` holds for each of `len` places.
 pub(super) fn all(len: usize, is_right: &(dyn Fn(usize) -> bool + Sync)) -> bool {
     (0..len).into_par_iter().all(is_right)
+}
+
+/// Returns the sum of `len` terms, in any order.
+pub(super) fn sum(len: usize, term: &(dyn Fn(usize) -> f64 + Sync)) -> f64 {
+    (0..len).into_par_iter().map(term).sum()
+}
+
+/// Returns the first of `len` places, of which there is one at least, by this order.
+pub(super) fn first(len: usize, is_before: &(dyn Fn(usize, usize) -> bool + Sync)) -> usize {
+    (0..len).into_par_iter().reduce(|| 0, |best, next| if is_before(next, best) { next } else { best })
 }
 
 #[cfg(test)]

@@ -288,12 +288,18 @@ impl Layout {
 
     /// The position of an index in the storage; `None` if the index is outside the array.
     pub fn offset_of(&self, index: &[usize]) -> Option<usize> {
-        if index.len() != self.rank || index.iter().zip(self.shape()).any(|(at, extent)| at >= extent) {
+        if index.len() != self.rank {
             return None;
         }
-        // Invariants 3 and 4: no partial sum overflows and the last one is an offset in the
-        // storage.
-        let walk: isize = index.iter().zip(self.strides()).map(|(&at, stride)| at as isize * stride).sum();
+        let mut walk = 0;
+        for (axis, &at) in index.iter().enumerate() {
+            if at >= self.shape[axis] {
+                return None;
+            }
+            // Invariants 3 and 4: no partial sum overflows and the last one is an offset in the
+            // storage.
+            walk += at as isize * self.strides[axis];
+        }
         self.offset.checked_add_signed(walk)
     }
 

@@ -78,28 +78,17 @@ impl<'a> Operand<'a> {
     }
 }
 
+/// Launches a plan at the addresses of its operands' storages.
+///
+/// A `dyn Fn` makes the compiler build `queue` once for each number of operands.
+type Launch<'a, const N: usize> = dyn Fn(&Device, [u64; N], StreamHandle) -> Result<()> + 'a;
+
 /// Queues the launches of a plan on `stream` after all former uses of its operands, which must be
-/// on the stream's device. `launch` gets that device, the addresses of the operands' storages, and
-/// the stream.
-pub(super) fn queue<const N: usize>(
-    operands: [Operand<'_>; N],
-    stream: &Stream,
-    launch: impl FnOnce(&Device, [u64; N], StreamHandle) -> Result<()>,
-) -> Result<()> {
-    let memories = memories(operands);
+/// on the stream's device.
+pub(super) fn queue<const N: usize>(operands: [Operand<'_>; N], stream: &Stream, launch: &Launch<'_, N>) -> Result<()> {
+    let memories = operands.map(|operand| operand.memory);
     let Some(device) = shared_device(&memories, stream)? else { return Ok(()) };
-    queue_in_order(stream, memories, || launch(device, addresses(memories), stream.handle()))
-}
-
-/// Returns the operands' memories. Like the next two functions it does not depend on the launch, so
-/// the compiler makes few of them.
-fn memories<const N: usize>(operands: [Operand<'_>; N]) -> [&Shared<Allocation>; N] {
-    operands.map(|operand| operand.memory)
-}
-
-/// Returns the addresses of memories.
-fn addresses<const N: usize>(memories: [&Shared<Allocation>; N]) -> [u64; N] {
-    memories.map(|memory| memory.address())
+    queue_in_order(stream, memories, || launch(device, memories.map(|memory| memory.address()), stream.handle()))
 }
 
 /// Returns the device of memories and stream, which must be one; `None` without memories.

@@ -140,7 +140,7 @@ pub fn probe(
     }
     let launch = LaunchShape { grid: grid(bytes / block), block: [shape.threads, 1, 1], dynamic_shared: 0 };
     let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
-    queue(operands, stream, |device, [src, dst], stream| {
+    queue(operands, stream, &|device, [src, dst], stream| {
         // Arrays that were never written may hold any data. If it gives this value, one vector of
         // `dst` changes.
         let params = ProbeParams { src: src + starts[0], dst: dst + starts[1], never: 0x9e37_79b9 };
@@ -168,7 +168,7 @@ pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Resul
     }
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
     let (operands, bytes) = ([Operand::read("source", &src), Operand::written("destination", &dst)], src.len() as u64);
-    queue(operands, stream, |device, [from, to], stream| {
+    queue(operands, stream, &|device, [from, to], stream| {
         // SAFETY: both are live buffers with this number of bytes, and one is borrowed exclusively,
         // so they do not overlap. `queue` orders other work and requires one device.
         unsafe { device.driver().copy_d2d(to + starts[1], from + starts[0], bytes, stream) }

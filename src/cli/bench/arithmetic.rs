@@ -181,12 +181,12 @@ impl Arithmetic {
         match self {
             Self::Fill => elements(&|_| T::nearest(SCALAR)),
             Self::Elementwise(operation) => elements(&|at| T::compute(operation, old[at], a[at], b[at])),
-            Self::Reduction(Reduction::Min) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x < y)),
-            Self::Reduction(Reduction::Max) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x > y)),
+            Self::Reduction(Reduction::Min) => Ok(arrays.extreme.download()?[0] == extreme(a, &|x, y| x < y)),
+            Self::Reduction(Reduction::Max) => Ok(arrays.extreme.download()?[0] == extreme(a, &|x, y| x > y)),
             Self::Reduction(_) | Self::Dot => {
-                let ones = |at: usize| if self == Self::Dot { b[at].value() } else { 1.0 };
-                let terms = || (0..a.len()).into_par_iter().map(|at| a[at].value() * ones(at));
-                let (expected, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
+                let term = |at: usize| a[at].value() * if self == Self::Dot { b[at].value() } else { 1.0 };
+                let expected = reference::sum(a.len(), &term);
+                let size = reference::sum(a.len(), &|at| term(at).abs());
                 let got = T::sum_value(arrays.sum.download()?[0]);
                 // Some roundings of the terms' sum, each of 2^-24 or 2^-53.
                 let rounding = if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
@@ -235,9 +235,8 @@ impl OnArrays {
 }
 
 /// The element that comes before all others.
-fn extreme<T: HostNumber>(elements: &[T], before: impl Fn(f64, f64) -> bool + Sync) -> T {
-    let better = |best: T, next: T| if before(next.value(), best.value()) { next } else { best };
-    elements.par_iter().copied().reduce(|| elements[0], better)
+fn extreme<T: HostNumber>(elements: &[T], is_before: &(dyn Fn(f64, f64) -> bool + Sync)) -> T {
+    elements[reference::first(elements.len(), &|x, y| is_before(elements[x].value(), elements[y].value()))]
 }
 
 /// Numbers of a fixed sequence, another for each array.

@@ -104,7 +104,7 @@ impl FillPlan {
         let dst = dst.into();
         let to = Operand::written("destination", &dst);
         let start = self.dst.in_view(&to)?;
-        queue([to], stream, |device, [dst], stream| {
+        queue([to], stream, &|device, [dst], stream| {
             // SAFETY: the elements lie within a live buffer, which is borrowed exclusively; `queue`
             // orders other work.
             unsafe { self.place(device, value, dst + start, stream) }

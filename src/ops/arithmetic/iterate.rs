@@ -139,7 +139,7 @@ impl IteratePlan {
         check_shapes(src.layout(), dst.layout())?;
         let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
-        queue([from, to], stream, |device, [src, dst], stream| {
+        queue([from, to], stream, &|device, [src, dst], stream| {
             // SAFETY: the views have the planned number of contiguous elements, within live
             // buffers; the destination is borrowed exclusively, so the source does not overlap it;
             // `queue` orders other work.

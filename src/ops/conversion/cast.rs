@@ -64,10 +64,15 @@ pub fn cast_into<'a, S: Element, D: Element>(
     stream: &Stream,
 ) -> Result<()> {
     let (src, dst) = (src.into(), dst.into());
-    let starts = [phase(&Operand::read("source", &src))?, phase(&Operand::written("destination", &dst))?];
-    let (sides, len) = ([(starts[0], S::DTYPE), (starts[1], D::DTYPE)], dst.len() as u64);
-    check_shapes(src.layout(), dst.layout())?;
-    CastPlan::new(sides[0], sides[1], len, Target::of(dst.device()))?.launch(src, dst, stream)
+    queue_cast([Operand::read("source", &src), Operand::written("destination", &dst)], stream)
+}
+
+/// Plans and queues a cast. It does not depend on the types, so the compiler makes one, and not one
+/// for each pair of types.
+fn queue_cast([src, dst]: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
+    let (from, to) = ((phase(&src)?, src.dtype), (phase(&dst)?, dst.dtype));
+    check_shapes(src.layout, dst.layout)?;
+    CastPlan::new(from, to, dst.layout.len() as u64, Target::of(dst.device()))?.run([src, dst], stream)
 }
 
 /// Queues [`cast_into`] on `len` elements at two addresses, each with its type.
@@ -161,10 +166,13 @@ impl CastPlan {
         stream: &Stream,
     ) -> Result<()> {
         let (src, dst) = (src.into(), dst.into());
-        check_shapes(src.layout(), dst.layout())?;
-        let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
-        let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
-        queue([from, to], stream, |device, [src, dst], stream| {
+        self.run([Operand::read("source", &src), Operand::written("destination", &dst)], stream)
+    }
+
+    fn run(&self, [src, dst]: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
+        check_shapes(src.layout, dst.layout)?;
+        let starts = [self.src.in_view(&src)?, self.dst.in_view(&dst)?];
+        queue([src, dst], stream, &|device, [src, dst], stream| {
             // SAFETY: `in_view` saw that both views have the planned elements without gaps, and
             // their starts, within buffers that the views borrow. The destination is borrowed
             // exclusively; `queue` holds all to one device and orders other work.

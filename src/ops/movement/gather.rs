@@ -278,7 +278,7 @@ impl IndexedPlan {
         check_aligned(&[("source", starts[0], align), ("destination", starts[2], align)])?;
         let operands =
             [Operand::read("source", &src), Operand::read("indices", &indices), Operand::written("destination", &dst)];
-        queue(operands, stream, |device, [src, indices, dst], stream| {
+        queue(operands, stream, &|device, [src, indices, dst], stream| {
             let Some(step) = &self.step else { return Ok(()) };
             // SAFETY: the checks above found the planned numbers of rows, of bytes a row and of
             // indices in the views, all without gaps, and rows with the planned alignment. A view

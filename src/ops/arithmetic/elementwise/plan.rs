@@ -149,7 +149,7 @@ impl ElementwisePlan {
             a: self.operands.a.in_view(&a)?,
             b: self.operands.b.in_view(&b)?,
         };
-        queue([a, b, to], stream, |device, [a, b, dst], stream| {
+        queue([a, b, to], stream, &|device, [a, b, dst], stream| {
             let operands = Operands { dst: dst + starts.dst, a: a + starts.a, b: b + starts.b };
             // SAFETY: the views have the planned number of contiguous elements, within live
             // buffers; the destination is borrowed exclusively, so no source overlaps it; `queue`

@@ -133,7 +133,7 @@ impl DotPlan {
             Operand::written("destination", &dst),
         ];
         let starts = [self.operands[0].in_view(&a)?, self.operands[1].in_view(&b)?, first_byte(&to)?];
-        queue([a, b, room, to], stream, |device, [a, b, scratch, result], stream| {
+        queue([a, b, room, to], stream, &|device, [a, b, scratch, result], stream| {
             let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
             // SAFETY: `in_view` saw that both views have the planned elements without gaps, and
             // their starts; `dst` has one element, as checked above, and a `Scratch` has room for

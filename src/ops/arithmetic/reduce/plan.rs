@@ -109,7 +109,7 @@ impl ReductionPlan {
             [Operand::read("array", &a), Operand::written("scratch", &room), Operand::written("destination", &dst)];
         let starts = [self.a.in_view(&from)?, first_byte(&to)?];
         self.check_results(a.shape(), &to)?;
-        queue([from, room, to], stream, |device, [a, scratch, result], stream| {
+        queue([from, room, to], stream, &|device, [a, scratch, result], stream| {
             let operands = Reduced { a: a + starts[0], result: result + starts[1], scratch };
             // SAFETY: `in_view` has found the planned type, number and start of the array's
             // elements, `first_byte` that results have no gaps, and `check_results` that there is

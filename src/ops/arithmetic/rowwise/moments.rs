@@ -168,7 +168,7 @@ impl MeanVariancePlan {
         }
         let starts = [self.src.in_view(&from)?, first_byte(&means)?, first_byte(&variances)?];
         check_rows(self.rows, a.shape())?;
-        queue([from, means, variances], stream, |device, [src, mean, variance], stream| {
+        queue([from, means, variances], stream, &|device, [src, mean, variance], stream| {
             let results = [mean + starts[1], variance + starts[2]];
             // SAFETY: the views have the planned number of contiguous elements and two results a
             // row, within live buffers; written memory is borrowed exclusively; `queue` orders

@@ -132,7 +132,7 @@ impl SoftmaxPlan {
         let [from, to] = [Operand::read("source", &a), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         check_rows(self.rows, a.shape())?;
-        queue([from, to], stream, |device, [src, dst], stream| {
+        queue([from, to], stream, &|device, [src, dst], stream| {
             // SAFETY: the views have the planned number of contiguous elements, within live
             // buffers; the destination is borrowed exclusively; `queue` orders other work.
             unsafe { self.place(device, src + starts[0], dst + starts[1], stream) }

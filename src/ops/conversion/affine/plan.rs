@@ -146,15 +146,15 @@ impl AffinePlan {
                 let count = self.count.unwrap_or(0);
                 let [f, o] = [Operand::read("factors", &factors), Operand::read("offsets", &offsets)];
                 let starts = [channel_values(&f, count)?, channel_values(&o, count)?];
-                queue([from, f, o, to], stream, |device, [src, factors, offsets, dst], stream| {
+                queue([from, f, o, to], stream, &|device, [src, factors, offsets, dst], stream| {
                     let (factors, offsets) = (factors + starts[0], offsets + starts[1]);
                     launch(device, src, Affine::PerChannel { axis, factors, offsets }, dst, stream)
                 })
             }
-            Affine::Uniform { factor, offset } => queue([from, to], stream, |device, [src, dst], stream| {
+            Affine::Uniform { factor, offset } => queue([from, to], stream, &|device, [src, dst], stream| {
                 launch(device, src, Affine::Uniform { factor, offset }, dst, stream)
             }),
-            Affine::Normalized { axis, by } => queue([from, to], stream, |device, [src, dst], stream| {
+            Affine::Normalized { axis, by } => queue([from, to], stream, &|device, [src, dst], stream| {
                 launch(device, src, Affine::Normalized { axis, by }, dst, stream)
             }),
         }

@@ -194,7 +194,7 @@ impl InPlacePlan {
                 ),
             ));
         }
-        queue(operands, stream, |device, [matrix, scratch], stream| {
+        queue(operands, stream, &|device, [matrix, scratch], stream| {
             // SAFETY: the matrix has the planned layout, as `Operand::check` saw, which lies within
             // its buffer. The scratch has the bytes that the plan asks for and starts on a multiple
             // of the width, as checked above. Both are borrowed exclusively, so they share no byte.

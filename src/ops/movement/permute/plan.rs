@@ -176,7 +176,7 @@ impl PermutePlan {
     /// Queues the copy of the first operand to the second, which are known to match the plan and to
     /// share no element.
     pub(super) fn queue(&self, operands: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
-        queue(operands, stream, |device, operands, stream| {
+        queue(operands, stream, &|device, operands, stream| {
             let Some(work) = &self.work else { return Ok(()) };
             // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are
             // the operands' and lie within buffers that live until their drops, aligned as

@@ -96,7 +96,7 @@ impl TransposePlan {
         let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
         operands[0].check(&self.src, self.width)?;
         operands[1].check(&self.dst, self.width)?;
-        queue(operands, stream, |device, operands, stream| {
+        queue(operands, stream, &|device, operands, stream| {
             // SAFETY: the views have the planned layouts, as `Operand::check` saw, and a view's
             // layout lies within its buffer, which a view borrows. `dst` is borrowed exclusively,
             // so the two sides share no element. Both addresses are those of allocations, which are
