@@ -26,10 +26,22 @@ use crate::io::{Destination, DestinationKind, check_is_at, is_same_file};
 #[derive(Debug)]
 pub(super) struct Partial<'d> {
     destination: &'d Destination,
-    file: File,
+    file: Held,
     places: Places,
     journal: Journal,
     header: Vec<u8>,
+}
+
+/// A file that gives up its lock when it is dropped. To close it would not be enough: a child that
+/// another thread starts has it open, too, until it runs its own program.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        let _ = rustix::fs::flock(&self.0, rustix::fs::FlockOperation::Unlock);
+    }
 }
 
 /// What a result is to be.
@@ -129,7 +141,7 @@ impl<'d> Partial<'d> {
             io::ErrorKind::AlreadyExists => another_run(&places.data),
             _ => failed("write", &places.data, "check the permissions of its folder", &error),
         })?;
-        let partial = Self { destination, file, places, journal, header: plan.header.into() };
+        let partial = Self { destination, file: Held(file), places, journal, header: plan.header.into() };
         if let Err(error) = partial.prepare(bytes) {
             partial.remove();
             return Err(error);
@@ -139,10 +151,10 @@ impl<'d> Partial<'d> {
 
     /// Gives a new file its mark and its room.
     fn prepare(&self, bytes: u64) -> Result<()> {
-        lock(&self.file, &self.places.data)?;
+        lock(self.file(), &self.places.data)?;
         let marked = self.write_mark();
         marked.map_err(|error| failed("write", &self.places.data, "check the room on its disk", &error))?;
-        reserve(&self.file, &self.places.data, bytes)
+        reserve(self.file(), &self.places.data, bytes)
     }
 
     /// Removes the pair of a run that has done nothing yet, and leaves another run's.
@@ -164,9 +176,10 @@ impl<'d> Partial<'d> {
     ) -> Result<(Self, Tiling)> {
         let data = places.data.display();
         let cannot = |error: io::Error| failed("open", &places.data, "check its permissions", &error);
-        let file = open_file(OpenOptions::new().read(true).write(true), &places.data).map_err(cannot)?;
-        lock(&file, &places.data)?;
-        check_is_at(&file, &places.data)?;
+        let held = Held(open_file(OpenOptions::new().read(true).write(true), &places.data).map_err(cannot)?);
+        let mut file = &held.0;
+        lock(file, &places.data)?;
+        check_is_at(file, &places.data)?;
         // Not before: until then, another run may have written it.
         let Some(journal) = places.read_journal()? else { return Err(places.without_journal()) };
         if let Some(difference) = journal.identity.difference(&plan.identity) {
@@ -177,7 +190,7 @@ impl<'d> Partial<'d> {
         let mut mark = vec![0; plan.header.len()];
         // The run may have ended before the file had its room.
         let may_have_room = file.metadata().map_err(cannot)?.len() == bytes || journal.done == 0;
-        let is_ours = may_have_room && (&file).read_exact(&mut mark).is_ok() && mark == journal.mark(plan.header.len());
+        let is_ours = may_have_room && file.read_exact(&mut mark).is_ok() && mark == journal.mark(plan.header.len());
         if !is_ours {
             let sentence = format!("{data} is not the file that its journal describes; remove it to begin anew");
             return refused(ErrorKind::Io, sentence);
@@ -186,14 +199,14 @@ impl<'d> Partial<'d> {
         let Some(tiling) = tiling else { return Err(places.corrupted("its tiles are not those of this array")) };
         let tiling = choose(Some(tiling))?;
         if journal.done == 0 {
-            reserve(&file, &places.data, bytes)?;
+            reserve(file, &places.data, bytes)?;
         }
-        Ok((Self { destination, file, places, journal, header: plan.header.into() }, tiling))
+        Ok((Self { destination, file: held, places, journal, header: plan.header.into() }, tiling))
     }
 
     /// Returns the result's file.
     pub(super) fn file(&self) -> &File {
-        &self.file
+        &self.file.0
     }
 
     /// Returns the path of the file while it is not complete.
@@ -212,7 +225,7 @@ impl<'d> Partial<'d> {
     ///
     /// `Io`.
     pub(super) fn check_is_there(&self) -> Result<()> {
-        check_is_at(&self.file, &self.places.data)
+        check_is_at(self.file(), &self.places.data)
     }
 
     /// Sees on the disk what was written until now, and enters the first `done` tiles in the
@@ -222,7 +235,7 @@ impl<'d> Partial<'d> {
     ///
     /// `Io`.
     pub(super) fn record(&self, done: u64) -> Result<()> {
-        let synchronised = self.file.sync_data();
+        let synchronised = self.file().sync_data();
         synchronised.map_err(|error| failed("write", &self.places.data, "check its disk", &error))?;
         // The journal at this name may be another run's by now.
         self.check_is_there()?;
@@ -236,9 +249,9 @@ impl<'d> Partial<'d> {
     /// `Io`; the pair stays then.
     pub(super) fn complete(&self) -> Result<()> {
         self.check_is_there()?;
-        let written = write_all_at(&self.file, &self.header, 0);
+        let written = write_all_at(self.file(), &self.header, 0);
         let written = written.map_err(|error| failed("write", &self.places.data, "check its disk", &error));
-        if let Err(error) = written.and_then(|()| self.destination.take(&self.file, &self.places.data)) {
+        if let Err(error) = written.and_then(|()| self.destination.take(self.file(), &self.places.data)) {
             // Unless another run that had no lock has completed it.
             if self.check_is_there().is_ok() {
                 let _ = self.write_mark();
@@ -252,7 +265,7 @@ impl<'d> Partial<'d> {
 
     /// Writes the number of the run where the header is to be.
     fn write_mark(&self) -> io::Result<()> {
-        write_all_at(&self.file, &self.journal.mark(self.header.len()), 0)
+        write_all_at(self.file(), &self.journal.mark(self.header.len()), 0)
     }
 }
 
@@ -353,9 +366,10 @@ fn another_run(path: &Path) -> Error {
     Error::new(ErrorKind::Io, sentence)
 }
 
-/// Keeps other runs from the file until it is closed, on Linux and where its file system can.
-/// Without a lock two runs can go on with one file. Both write the same bytes to the same places
-/// and enter only tiles that they have written, so the result is right; one of the runs fails.
+/// Keeps other runs from the file while it is [`Held`], on Linux and where its file system
+/// can. Without a lock two runs can go on with one file. Both write the same bytes to the same
+/// places and enter only tiles that they have written, so the result is right; one of the runs
+/// fails.
 fn lock(file: &File, path: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     if let Err(rustix::io::Errno::WOULDBLOCK) =
@@ -394,4 +408,23 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn allocate(_: &File, _: u64) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// The copy is what a child has of the file until it runs its own program.
+    #[test]
+    fn a_file_that_is_dropped_is_free_though_a_child_has_it() {
+        let named = tempfile::NamedTempFile::new().expect("a file");
+        let held = Held(named.reopen().expect("it opens"));
+        lock(&held.0, named.path()).expect("nobody holds it");
+        let of_child = held.0.try_clone().expect("a copy");
+        let other = named.reopen().expect("it opens");
+        lock(&other, named.path()).expect_err("it is held");
+        drop(held);
+        lock(&other, named.path()).expect("it is free");
+        drop(of_child);
+    }
 }
