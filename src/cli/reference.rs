@@ -14,9 +14,9 @@ const TILE: usize = 32;
 const GRAIN: usize = 4096;
 const MEGABYTE: usize = 1 << 20;
 
-/// Runs `work` on the numbered parts of `bytes`, each of `len` bytes but the last, on all threads, of
-/// which each takes at least `fewest` parts. The compiler makes this once for all elements, as it
-/// does the other functions of this file that take a `dyn Fn`.
+/// Runs `work` on the numbered parts of `bytes`, each of `len` bytes but the last, on all threads.
+/// A thread takes at least `fewest` parts at a time. The compiler makes this once for all elements,
+/// as it does the other functions of this file that take a `dyn Fn`.
 fn in_parts(bytes: &mut [u8], len: usize, fewest: usize, work: &(dyn Fn(usize, &mut [u8]) + Sync)) {
     bytes.par_chunks_mut(len).with_min_len(fewest).enumerate().for_each(|(number, part)| work(number, part));
 }

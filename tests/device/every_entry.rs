@@ -117,8 +117,8 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
     ];
     if lanes == 1 {
-        // Short axes for packed. As if large: full tiles off sectors for ragged_tile, and short rows
-        // for packed and packed_quads.
+        // Short axes for packed; as if large, full tiles off sectors for ragged_tile, and short
+        // rows for packed and packed_quads.
         sources.push(c_order(&[2, 3, 4, 5, 3, 4, 5]).permuted_axes(&[0, 5, 2, 6, 3, 1, 4]).unwrap());
         sources.push(turned(95, 93));
         sources.push(c_order(&[2, 8, 9, 20, 16]).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
