@@ -50,9 +50,7 @@ impl Learner {
     }
 
     fn run(&self, words: &[&str]) -> Run {
-        let output = self.command(words).output().expect("the binary starts");
-        let text = |bytes| String::from_utf8(bytes).expect("text");
-        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Run::of(&mut self.command(words))
     }
 
     fn progress(&self) -> Value {
@@ -562,9 +560,7 @@ fn programs_are_compiled_and_run() {
     let check = |task: &str| {
         let path = format!("{}:/usr/bin:/bin", fake_cargo(&learner, task).display());
         let mut command = learner.command(&["learn", "check", "15"]);
-        let output = command.env("PATH", path).env("WARPSTRIDE_CRATE", ".").output().expect("it starts");
-        let text = |bytes| String::from_utf8(bytes).expect("text");
-        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Run::of(command.env("PATH", path).env("WARPSTRIDE_CRATE", "."))
     };
     let run = check("echo 300 calls; exit 1");
     assert_eq!((run.code, &*run.stdout), (Some(1), "300 calls\n"));

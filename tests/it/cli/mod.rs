@@ -64,12 +64,7 @@ struct Run {
 
 /// Runs `warpstride` with `args`.
 fn warpstride<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
-    let output = command(args).output().expect("the binary starts");
-    Run {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).expect("text on standard output"),
-        stderr: String::from_utf8(output.stderr).expect("text on standard error"),
-    }
+    Run::of(&mut command(args))
 }
 
 fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
@@ -87,6 +82,16 @@ fn send(signal: &str, child: &Child) {
 }
 
 impl Run {
+    /// Runs a command to its end.
+    fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("the binary starts");
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("text on standard output"),
+            stderr: String::from_utf8(output.stderr).expect("text on standard error"),
+        }
+    }
+
     /// It did what was asked.
     #[track_caller]
     fn succeeded(self) -> Self {

@@ -30,12 +30,7 @@ static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
 /// Runs the command line on the software GPU with a folder for caches.
 fn suite(cache: &Path, args: &[&str]) -> Run {
     let mut command = command([&["--device", "soft"], args].concat());
-    let output = command.env("XDG_CACHE_HOME", cache).env("HOME", cache).output().expect("the binary starts");
-    Run {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).expect("text"),
-        stderr: String::from_utf8(output.stderr).expect("text"),
-    }
+    Run::of(command.env("XDG_CACHE_HOME", cache).env("HOME", cache))
 }
 
 /// The same run as a GPU would have it: every case takes 1 ms, over and over, but for what `median`

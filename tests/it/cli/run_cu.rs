@@ -49,16 +49,7 @@ impl Folder {
     fn run(&self, compiler: &Compiler, options: &[&str]) -> Run {
         let mut command = compiler.command(&self.file());
         command.args(["--grid", "1", "--block", "32"]).args(options);
-        ran(command)
-    }
-}
-
-fn ran(mut command: Command) -> Run {
-    let output = command.output().expect("the binary starts");
-    Run {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).expect("text on standard output"),
-        stderr: String::from_utf8(output.stderr).expect("text on standard error"),
+        Run::of(&mut command)
     }
 }
 
@@ -75,7 +66,7 @@ fn without_compilers(file: &Path, path: &Path) -> Command {
 /// Whether the system's loader knows NVRTC, so that it is found without any variable.
 fn loader_knows_nvrtc() -> bool {
     let folder = Folder::with(FILL);
-    let known = ran(without_compilers(&folder.file(), Path::new("/nowhere"))).code == Some(0);
+    let known = Run::of(&mut without_compilers(&folder.file(), Path::new("/nowhere"))).code == Some(0);
     if known {
         eprintln!("the system's loader finds NVRTC, and what is said without a compiler is not checked");
     }
@@ -90,17 +81,17 @@ fn without_a_compiler_a_sentence_names_the_command_that_installs_one() {
     let folder = Folder::with(FILL);
     let mut any = without_compilers(&folder.file(), Path::new("/nowhere"));
     any.arg("--quiet");
-    ran(any).failed(&["no compiler of CUDA C++ was found; install one with `pip install nvidia-cuda-nvrtc`"]);
+    Run::of(&mut any).failed(&["no compiler of CUDA C++ was found; install one with `pip install nvidia-cuda-nvrtc`"]);
     for (name, part) in
         [("nvrtc", "`pip install nvidia-cuda-nvrtc`"), ("clang", "no clang 14 or later was found in PATH")]
     {
         let mut one = without_compilers(&folder.file(), Path::new("/nowhere"));
         one.args(["--compiler", name]);
-        ran(one).failed(&[part]);
+        Run::of(&mut one).failed(&[part]);
     }
     let mut named = without_compilers(&folder.file(), Path::new("/nowhere"));
     named.env("WARPSTRIDE_NVRTC", folder.file());
-    ran(named).failed(&["cannot load", "k.cu, which WARPSTRIDE_NVRTC names", "or unset the variable"]);
+    Run::of(&mut named).failed(&["cannot load", "k.cu, which WARPSTRIDE_NVRTC names", "or unset the variable"]);
 }
 
 #[test]
@@ -120,12 +111,13 @@ fn files_of_the_other_kind_are_told_apart() {
 fn what_is_no_source_is_refused_before_any_compiler() {
     let refused = |bytes: &[u8], part: &str| {
         let folder = Folder::with(bytes);
-        ran(without_compilers(&folder.file(), Path::new("/nowhere"))).failed(&["k.cu", part]);
+        Run::of(&mut without_compilers(&folder.file(), Path::new("/nowhere"))).failed(&["k.cu", part]);
     };
     refused(b"// \xff\n", "check the path, and that it is CUDA C++ as text");
     refused(b"__global__ void k() {}\0", "has a zero byte and is not CUDA C++");
     refused(&vec![b' '; (16 << 20) + 1], "has more than 16 MiB and is not CUDA C++");
-    ran(without_compilers(Path::new("/nowhere/k.cu"), Path::new("/nowhere"))).failed(&["cannot read /nowhere/k.cu"]);
+    Run::of(&mut without_compilers(Path::new("/nowhere/k.cu"), Path::new("/nowhere")))
+        .failed(&["cannot read /nowhere/k.cu"]);
 }
 
 #[test]
@@ -317,8 +309,8 @@ fn nvrtc_is_found_in_the_environment_at_hand() {
             command.arg("--json");
             command
         };
-        for command in [by_variable, by_python] {
-            let document = ran(command).succeeded().json();
+        for mut command in [by_variable, by_python] {
+            let document = Run::of(&mut command).succeeded().json();
             let path = document["compiler"]["path"].as_str().expect("a path").to_owned();
             assert!(Path::new(&path).starts_with(&environment), "{path}");
         }
@@ -342,7 +334,7 @@ fn a_clang_that_is_too_old_or_crashes_is_told() {
         crate::executable::script(&program, &script);
         let mut command = without_compilers(&folder.file(), &bin);
         command.args(["--quiet", "--compiler", "clang"]);
-        ran(command)
+        Run::of(&mut command)
     };
     clang("15.0.0", "kill -SEGV $$").lines(&["k.cu does not compile with clang 15.0.0:", "it ended with signal: 11"]);
     clang("15.0.0", "echo trouble >&2; exit 3").lines(&["k.cu does not compile with clang 15.0.0:", "trouble"]);

@@ -58,9 +58,7 @@ impl Folder {
         for variable in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
             run.env(variable, self.0.path());
         }
-        let output = run.output().expect("the binary starts");
-        let text = |bytes| String::from_utf8(bytes).expect("text");
-        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Run::of(&mut run)
     }
 
     fn timed(&self, entry: &str, block: &str, more: &[&str]) -> Run {

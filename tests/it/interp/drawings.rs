@@ -48,7 +48,7 @@ fn accessed(report: &Report) -> (&InstructionReport, &WarpAccess) {
 }
 
 #[track_caller]
-fn is_drawn_as(name: &str, instruction: &str, offset: impl Fn(u32) -> u32) {
+fn is_drawn_as(name: &str, instruction: &str, offset: fn(u32) -> u32) {
     let report = access(instruction, std::array::from_fn(|lane| offset(lane as u32)));
     let drawing = accessed(&report).1.draw();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/drawings").join(name).with_extension("txt");
