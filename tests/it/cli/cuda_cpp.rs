@@ -5,7 +5,7 @@ mod cases;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
@@ -71,16 +71,23 @@ pub(crate) fn compilers() -> Vec<Compiler> {
         LazyLock::new(|| folders().iter().flat_map(|folder| libraries(&folder.join("lib"))).collect());
     let mut found: Vec<Compiler> =
         NVRTC.iter().cloned().map(|library| Compiler { name: "nvrtc", nvrtc: Some(library) }).collect();
-    let clang = (14..=30).map(|version| format!("clang-{version}")).chain(["clang".into()]).any(|program| {
-        Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-    });
-    found.extend(clang.then_some(Compiler { name: "clang", nvrtc: None }));
+    found.extend(clang().map(|_| Compiler { name: "clang", nvrtc: None }));
     for name in ["nvrtc", "clang"] {
         if !found.iter().any(|compiler| compiler.name == name) {
             missing(name);
         }
     }
     found
+}
+
+/// The name of clang here, which has its version in it on Debian; `None` without one.
+pub(super) fn clang() -> Option<&'static str> {
+    // It takes a tenth of a second to start, and many tests ask.
+    static CLANG: LazyLock<Option<String>> = LazyLock::new(|| {
+        let mut names = ["clang".to_owned()].into_iter().chain((14..=30).map(|version| format!("clang-{version}")));
+        names.find(|name| Command::new(name).arg("--version").output().is_ok())
+    });
+    CLANG.as_deref()
 }
 
 fn source(name: &str) -> PathBuf {

@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use rayon::prelude::*;
 use tempfile::TempDir;
 
+use super::cuda_cpp::clang;
 use super::warpstride;
 use crate::long::{missing, short_or_long};
 
@@ -70,12 +71,6 @@ impl Compiler {
         }
         is_there
     }
-}
-
-/// The name of clang here; Debian's has its version in it.
-fn clang() -> Option<String> {
-    let names = std::iter::once("clang".to_owned()).chain((14..=30).map(|version| format!("clang-{version}")));
-    names.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok())
 }
 
 /// A block of code on the page.
