@@ -19,6 +19,7 @@ use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
 #[cfg(feature = "half")]
 use crate::affine;
 use crate::backend::{Setup, cases, exact};
+use crate::long::{is_long, short_or_long};
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::permutes::OLDEST;
 use crate::program::{Program, assert_same};
@@ -117,29 +118,33 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
     ];
     if lanes == 1 {
-        // Short axes for packed; as if large, full tiles off sectors for ragged_tile, and short
-        // rows for packed and packed_quads.
+        // Short axes for packed; full tiles off sectors for ragged_tile, and short rows for packed
+        // and packed_quads. Large arrays go by these, and in the short form small ones as if large.
         sources.push(c_order(&[2, 3, 4, 5, 3, 4, 5]).permuted_axes(&[0, 5, 2, 6, 3, 1, 4]).unwrap());
-        sources.push(turned(95, 93));
-        sources.push(c_order(&[2, 8, 9, 20, 16]).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
+        sources.push(short_or_long(turned(95, 93), turned(1031, 513)));
+        let short_rows = short_or_long([2, 8, 9, 20, 16], [2, 40, 41, 20, 16]);
+        sources.push(c_order(&short_rows).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
     }
     sources
 }
 
-/// Launches the entries that plans choose for small storages.
+/// Launches the entries that plans choose for storages of less than 2^31 elements.
 fn narrow<T: Sample>(device: &Device, random: &mut Random) {
     for src in sources::<T>() {
         for [from, to] in [[src, c_order(src.shape())], [c_order(src.shape()), src]] {
             permutes::check::<T>(device, from, to, random);
-            permutes::check_as_if_large::<T>(device, from, to, random);
+            if !is_long() {
+                permutes::check_as_if_large::<T>(device, from, to, random);
+            }
         }
     }
     // packed_quads and, for every second column, packed_stepped
     for step in [1, 2] {
-        let matrices = (256 << 10) / (33 * 31 * size_of::<T>()) + 1;
+        let matrices = short_or_long(256 << 10, 4 << 20) / (33 * 31 * size_of::<T>()) + 1;
         let columns = c_order(&[matrices, 33, 31 * step]).slice(2, .., step as isize).unwrap();
         let turned = columns.permuted_axes(&[0, 2, 1]).unwrap();
-        permutes::check_as_if_large::<T>(device, turned, c_order(turned.shape()), random);
+        let check = if is_long() { permutes::check::<T> } else { permutes::check_as_if_large::<T> };
+        check(device, turned, c_order(turned.shape()), random);
     }
     // copy, with a tail; rows, from and to addresses off vectors
     permutes::check::<T>(device, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]), random);
@@ -188,7 +193,8 @@ impl Far<'_> {
             let tiles = &TileShape::of(target);
             PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap()
         });
-        for large in tuned.into_iter().chain([chosen.as_if_large()]) {
+        let as_if_large = (!is_long()).then(|| chosen.as_if_large());
+        for large in tuned.into_iter().chain(as_if_large) {
             // SAFETY: as above; the same elements go to the same indices.
             unsafe { large.launch_raw(self.device, src, dst, stream) }.unwrap();
         }

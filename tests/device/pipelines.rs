@@ -311,6 +311,7 @@ fn no_call_can_wait_between_batches(setup: &Setup) {
 
 fn memory_is_bounded_by_the_ring(setup: &Setup) {
     let device = setup.device();
+    // The short form has fewer batches.
     let count = short_or_long(400, 100_000);
     for mode in Mode::ALL {
         if mode != Mode::Streams && is_long() {

@@ -80,9 +80,11 @@ fn small_tiles_end_at_every_edge(setup: &Setup) {
         // The fewest elements that exceed patches and, if narrow, are worth micro-tiles.
         let least = if size_of::<T>() < 4 { 1 << 20 } else { 1 << 18 } / 16;
         for cols in [31, 32, 33, 65].map(|quads: usize| quads * lanes) {
-            // The short form has one row beyond a tile's edge, and four.
-            for extra in (0..5).step_by(short_or_long(3, 1)) {
-                let rows = (least / (cols / lanes) / lanes + 1 + extra) * lanes;
+            let first = least / (cols / lanes) / lanes + 1;
+            // The short form has rows that fill their last tile, and rows that end within it.
+            let full = first.next_multiple_of(4);
+            for quads in short_or_long(vec![full, full + 2], (first..first + 5).collect()) {
+                let rows = quads * lanes;
                 small::<T>(
                     device,
                     pitched(rows, cols, cols, 0),

@@ -256,21 +256,26 @@ fn long_and_narrow_matrices(setup: &Setup) {
 /// If the result is larger than 16 MiB, two tiles' parts of one sector may not meet in the L2
 /// cache.
 fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
-    fn run<T: Sample>(device: &Device, rows: usize, cols: usize, kernel: &str, random: &mut Random) {
+    fn run<T: Sample>(device: &Device, [rows, cols]: [usize; 2], kernel: &str, launches: bool, random: &mut Random) {
         let (src, dst) = (Layout::row_major(&[rows, cols]).unwrap(), Layout::column_major(&[rows, cols]).unwrap());
-        tiles::<T>(device, src, dst, Some(kernel), random);
         // The same rows with gaps between them.
         let wide = Layout::row_major(&[rows, cols + lanes::<T>()]).unwrap().slice(1, ..cols, 1).unwrap();
-        tiles::<T>(device, wide, dst, Some(kernel), random);
+        for src in [src, wide] {
+            if launches {
+                tiles::<T>(device, src, dst, Some(kernel), random);
+            } else {
+                let align = Align::ALLOCATION;
+                let plan = PermutePlan::new(&src, align, &dst, align, size_of::<T>(), Target::of(device)).unwrap();
+                assert_eq!(family(plan.entry()), kernel, "{plan}");
+            }
+        }
     }
     let (device, mut random) = (device(setup), Random::new(38));
-    run::<[f64; 2]>(&device, 1031, 1025, "ragged_tile", &mut random);
-    run::<u32>(&device, 2056, 2052, "vector_tile", &mut random);
-    // The short form has each kernel at one width.
-    if is_long() {
-        run::<[f64; 2]>(&device, 1088, 1025, "vector_tile", &mut random);
-        run::<u32>(&device, 2060, 2052, "ragged_tile", &mut random);
-    }
+    run::<[f64; 2]>(&device, [1031, 1025], "ragged_tile", true, &mut random);
+    run::<u32>(&device, [2056, 2052], "vector_tile", true, &mut random);
+    // The short form plans the other kernel of each width, and does not launch it.
+    run::<[f64; 2]>(&device, [1088, 1025], "vector_tile", is_long(), &mut random);
+    run::<u32>(&device, [2060, 2052], "ragged_tile", is_long(), &mut random);
 }
 
 /// Two images, and two halves of one image's rows, more than 2^31 elements apart, as in

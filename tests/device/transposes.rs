@@ -146,7 +146,6 @@ fn offsets_beyond_31_bits(setup: &Setup) {
     }
 }
 
-/// 65 537 row tiles: the last two lie in the grid's second layer.
 /// 65 537 tiles: the last two lie in the grid's second layer. The short form launches five instead,
 /// in layers of three.
 fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {

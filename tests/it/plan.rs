@@ -338,6 +338,38 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
     }
 }
 
+/// Tests run small arrays as if they were large, so that must be how large ones run.
+#[test]
+fn a_large_array_is_planned_as_if_large() {
+    let mut kernels = std::collections::BTreeSet::new();
+    for (shape, axes) in [
+        (&[16_384, 16_384][..], &[1, 0][..]),
+        (&[16_381, 16_383], &[1, 0]),
+        (&[8_000_000, 33], &[1, 0]),
+        (&[3, 40_000_000], &[1, 0]),
+        (&[50_000_000, 3], &[1, 0]),
+        (&[200_000, 32, 32], &[0, 2, 1]),
+        (&[200_000, 33, 31], &[0, 2, 1]),
+        (&[3000, 95, 93, 9], &[0, 2, 1, 3]),
+        (&[64, 65, 66, 67, 12], &[4, 2, 0, 3, 1]),
+        (&[13, 11, 9, 12, 14, 300], &[4, 3, 5, 2, 1, 0]),
+        (&[300_000, 7, 99], &[1, 0, 2]),
+        (&[200_000_000], &[0]),
+    ] {
+        for width in WIDTHS {
+            let plan = permuted(shape, axes, width);
+            let case = format!("{shape:?} by {axes:?} of {width} bytes");
+            assert_eq!(plan.as_if_large().to_string(), plan.to_string(), "{case}");
+            kernels.extend(plan.entry().and_then(|entry| entry.split_once("_b")).map(|(family, _)| family));
+        }
+    }
+    for kernel in
+        ["vector_tile", "ragged_tile", "stacked_tile", "packed_quads", "deinterleave_quads", "elements", "copy"]
+    {
+        assert!(kernels.contains(kernel), "{kernel} is not among {kernels:?}");
+    }
+}
+
 #[test]
 fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
     let align = |bytes| Align::of(bytes);

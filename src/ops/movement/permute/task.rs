@@ -85,10 +85,14 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Whether small arrays may use their own kernels, and tiles may take another shape if most of
-    /// one would be empty.
-    pub(super) fn may_adapt(&self) -> bool {
+    /// Whether small arrays may use their own kernels.
+    pub(super) fn may_be_small(&self) -> bool {
         self.choice == Choice::Any
+    }
+
+    /// Whether tiles may take another shape if most of one would be empty.
+    pub(super) fn may_adapt(&self) -> bool {
+        !matches!(self.choice, Choice::Large(_))
     }
 
     /// Returns the constants of permutes.

@@ -22,7 +22,7 @@ pub(in crate::ops::movement::permute) struct Patch;
 /// Checks what all strategies for small arrays require.
 pub(super) fn is_small_allowed(task: &Task<'_>, widened: &Widened) -> Result<(), Decline> {
     let tuned = "the plan measures kernels for large arrays";
-    at_least(usize::from(task.may_adapt()), 1, "kernels for small arrays that the plan may use", tuned)?;
+    at_least(usize::from(task.may_be_small()), 1, "kernels for small arrays that the plan may use", tuned)?;
     let narrow = usize::from(widened.index == Index::Narrow);
     at_least(narrow, 1, "sides that 31-bit offsets reach", "an element is too far away for 31-bit offsets")
 }
