@@ -1,16 +1,17 @@
 //! Programs that must end in time.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The most bytes that a program's answer has.
 const MOST: u64 = 64 << 10;
-/// The time in which the last bytes of a program that has ended are read; a program that it started
-/// may hold its streams for longer. A busy machine may let the thread that reads wait for seconds.
+/// The time in which the last bytes of a program that has ended are read. A busy machine may let
+/// the thread that reads wait for seconds, and a child of the program may hold its streams longer.
 const LAST_BYTES: Duration = Duration::from_secs(10);
 /// The time for an answer that takes milliseconds, but for seconds where the machine is busy.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -31,27 +32,53 @@ pub(super) struct Ended {
 /// If it does not start.
 pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Result<Ended> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let streams = [child.stdout.take().map(|out| read(out, most)), child.stderr.take().map(|out| read(out, most))];
+    let stdout = child.stdout.take().map(|out| Reading::new(out, most));
+    let stderr = child.stderr.take().map(|out| Reading::new(out, most));
     let status = wait(&mut child, limit);
-    let text = |stream: Option<Receiver<Vec<u8>>>| {
-        let bytes = stream.and_then(|stream| stream.recv_timeout(LAST_BYTES).ok()).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let [stdout, stderr] = streams.map(text);
+    let [stdout, stderr] = [stdout, stderr].map(|reading| reading.map(Reading::text).unwrap_or_default());
     Ok(Ended { status, stdout, stderr })
 }
 
-/// Reads a stream on a thread, and what is beyond `most` bytes to no end, so that the program does
-/// not wait for its reader.
-fn read(mut stream: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = stream.by_ref().take(most).read_to_end(&mut bytes);
-        let _ = sender.send(bytes);
-        let _ = io::copy(&mut stream, &mut io::sink());
-    });
-    receiver
+/// A stream that a thread reads.
+struct Reading {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Closed at the end of the stream, or of the bytes that are kept.
+    end: Receiver<()>,
+}
+
+impl Reading {
+    /// Keeps the first `most` bytes of a stream, and reads the others too, so that the program does
+    /// not wait for its reader.
+    fn new(mut stream: impl Read + Send + 'static, most: u64) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let (at_end, end) = mpsc::channel();
+        let kept = Arc::clone(&bytes);
+        thread::spawn(move || {
+            let _ = io::copy(&mut stream.by_ref().take(most), &mut Kept(&kept));
+            drop(at_end);
+            let _ = io::copy(&mut stream, &mut io::sink());
+        });
+        Self { bytes, end }
+    }
+
+    /// Returns what has come when the stream ends, or when its last bytes have had their time.
+    fn text(self) -> String {
+        let _ = self.end.recv_timeout(LAST_BYTES);
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+/// Bytes that a thread writes and another one reads.
+struct Kept<'a>(&'a Mutex<Vec<u8>>);
+
+impl Write for Kept<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The standard output of a short program; `None` if it does not start, fails, or never ends.
