@@ -14,13 +14,13 @@ exec </dev/null
 
 is_long() { [[ ${WARPSTRIDE_LONG-} == 1 ]]; }
 
-# The packages beside the crate; all of them are compiled in target/packages.
-beside=(examples/candle examples/cust fuzz kernels tests/loom tests/public-api tests/timelines tests/wasm)
+# The packages beside the crate. Those that the steps compile for the host are compiled in target/packages.
+packages=(examples/candle examples/cust fuzz kernels tests/loom tests/public-api tests/timelines tests/wasm)
 
 step-format() {
   local package
   cargo fmt --check
-  for package in "${beside[@]}"; do
+  for package in "${packages[@]}"; do
     cargo fmt --check --manifest-path "$package/Cargo.toml"
   done
   rustfmt --check --edition 2024 lessons/*/*.rs
@@ -116,6 +116,7 @@ step-features() {
     cargo clippy --locked --all-targets --no-default-features --features "$feature" -- -D warnings
   done
   cargo clippy --locked --all-targets -- -D warnings
+  cargo clippy --locked --bin warpstride --profile test -- -D warnings
 }
 
 # Compares the committed PTX with its source and tests it with NVIDIA's assembler, unless it is the PTX that passed before.
