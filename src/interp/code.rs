@@ -125,6 +125,25 @@ pub(crate) enum PresetValue {
     LaneMask { below: bool, equal: bool, above: bool },
 }
 
+impl PresetValue {
+    /// Whether the lanes of a warp may have different values.
+    pub(crate) fn is_by_lane(self) -> bool {
+        match self {
+            Self::Tid(_) | Self::Lane | Self::LaneMask { .. } => true,
+            Self::Bits(_)
+            | Self::Param { .. }
+            | Self::DynamicShared
+            | Self::Variable { .. }
+            | Self::SharedBytes { .. }
+            | Self::Ntid(_)
+            | Self::Ctaid(_)
+            | Self::Nctaid(_)
+            | Self::Warp
+            | Self::Warps => false,
+        }
+    }
+}
+
 /// An instruction that accesses memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site {

@@ -806,7 +806,7 @@ const fn first<const N: usize>(named: [&'static str; N]) -> Option<&'static str>
 /// The forms with this spelling. There is usually one; `mov.b64` has several, told apart by their
 /// operands.
 pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
-    // Compares first letters first, because this runs for every instruction of a module.
+    // Compares the first four letters first, because this runs for every instruction of a module.
     let may = move |spelling: &str| {
         let letters = spelling.bytes().take(4).take_while(|&letter| letter != b'{');
         letters.zip(opcode.bytes()).all(|(letter, of)| letter == of)

@@ -429,8 +429,7 @@ impl Launch<'_> {
                 PresetValue::Ctaid(_) => 0,
             }
         };
-        let is_by_lane = matches!(preset.value, PresetValue::Tid(_) | PresetValue::Lane | PresetValue::LaneMask { .. });
-        if is_by_lane {
+        if preset.value.is_by_lane() {
             registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
         } else {
             let value = value(0);

@@ -107,7 +107,7 @@ fn wide_group(words: &[u32; 32], mask: u32, words_each: u32) -> u32 {
     banks.iter().fold(0, |most, &bank| most.max(bank))
 }
 
-/// Whether no bank has two different words, as in every well laid out access.
+/// Returns whether each bank has one word at most, as in every well laid out access.
 fn is_without_conflict(words: &[u32; 32], mask: u32, words_each: u32) -> bool {
     let (mut held, mut banks, mut rest) = ([0_u32; 32], 0_u32, mask);
     while rest != 0 {

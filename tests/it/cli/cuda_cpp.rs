@@ -82,9 +82,9 @@ pub(crate) fn compilers() -> Vec<Compiler> {
 
 /// The name of clang here, which has its version in it on Debian; `None` without one.
 pub(super) fn clang() -> Option<&'static str> {
-    // It takes a tenth of a second to start, and many tests ask.
+    // Many tests ask, and it starts slowly.
     static CLANG: LazyLock<Option<String>> = LazyLock::new(|| {
-        let mut names = ["clang".to_owned()].into_iter().chain((14..=30).map(|version| format!("clang-{version}")));
+        let mut names = (14..=30).map(|version| format!("clang-{version}")).chain(["clang".to_owned()]);
         names.find(|name| Command::new(name).arg("--version").output().is_ok())
     });
     CLANG.as_deref()

@@ -13,8 +13,10 @@ use warpstride::interp::DEFAULT_WORK;
 use super::Run;
 use crate::long::{PATIENCE, is_long, short_or_long};
 
-/// KiB of address space: 1 GB.
-const MEMORY: u32 = 1_000_000;
+/// KiB of address space: 1 GB, and a quarter of that in the short form, whose launches do less.
+fn memory() -> u32 {
+    short_or_long(250_000, 1_000_000)
+}
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 const VPRINTF: &str = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n";
@@ -27,7 +29,7 @@ fn limited(text: &str, words: &[&str]) -> Run {
     fs::write(&file, text).expect("it can be written");
     let mut command = Command::new("bash");
     command.args(["-c", "ulimit -v $1 -t $2; shift 2; exec \"$@\"", "bash"]);
-    command.args([MEMORY.to_string(), PATIENCE.as_secs().to_string(), env!("CARGO_BIN_EXE_warpstride").to_owned()]);
+    command.args([memory().to_string(), PATIENCE.as_secs().to_string(), env!("CARGO_BIN_EXE_warpstride").to_owned()]);
     let (word, options) = words.split_first().expect("a command");
     command.arg(word).arg(file).args(["--device", "soft", "--quiet"]).args(options).stdin(Stdio::null());
     // Stacks and arenas of threads are address space too.
@@ -239,6 +241,7 @@ fn variables_are_refused_before_any_takes_memory() {
     let said = ended(&kernel(&declared, "L: bra L;"), "1", "32", ONE);
     assert!(said.contains("of 40000000000 bytes and"), "{said}");
     // What is there and nobody touches takes nothing.
-    let said = ended(&kernel(".global .align 8 .b8 v[400000000];", "L: bra L;"), "1", "32", ONE);
+    let declared = format!(".global .align 8 .b8 v[{}];", short_or_long(100_000_000, 400_000_000));
+    let said = ended(&kernel(&declared, "L: bra L;"), "1", "32", ONE);
     assert!(said.contains("--limit"), "{said}");
 }

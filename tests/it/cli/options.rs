@@ -49,7 +49,7 @@ fn commands(folder: &TempDir) -> Vec<(Vec<Vec<String>>, i32)> {
 #[test]
 fn every_option_stands_before_within_and_behind_every_command() {
     let folder = folder();
-    for (units, code) in commands(&folder) {
+    for (number, (units, code)) in commands(&folder).into_iter().enumerate() {
         for place in 0..=units.len() {
             let options = [
                 (None, &["--device", "soft"][..]),
@@ -58,8 +58,9 @@ fn every_option_stands_before_within_and_behind_every_command() {
                 (Some("--device=soft"), &["--quiet"]),
                 (Some("--device=soft"), &["--stats"]),
             ];
-            // The short form has every second option at a place.
-            for (first, option) in options.into_iter().skip(short_or_long(place % 2, 0)).step_by(short_or_long(2, 1)) {
+            // The short form has every second option, and the next place has the others.
+            let skipped = short_or_long((number + place) % 2, 0);
+            for (first, option) in options.into_iter().skip(skipped).step_by(short_or_long(2, 1)) {
                 let mut words: Vec<&str> = first.into_iter().collect();
                 words.extend(units[..place].iter().flatten().map(String::as_str));
                 words.extend(option);
