@@ -35,7 +35,8 @@ pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Resul
     let stdout = child.stdout.take().map(|out| Reading::new(out, most));
     let stderr = child.stderr.take().map(|out| Reading::new(out, most));
     let status = wait(&mut child, limit);
-    let [stdout, stderr] = [stdout, stderr].map(|reading| reading.map(Reading::text).unwrap_or_default());
+    let [stdout, stderr] =
+        [stdout, stderr].map(|reading| reading.map_or_else(String::new, |reading| reading.text(LAST_BYTES)));
     Ok(Ended { status, stdout, stderr })
 }
 
@@ -61,9 +62,9 @@ impl Reading {
         Self { bytes, end }
     }
 
-    /// Returns what has come when the stream ends, or when its last bytes have had their time.
-    fn text(self) -> String {
-        let _ = self.end.recv_timeout(LAST_BYTES);
+    /// Returns the text that has come when the stream ends, or after this time.
+    fn text(self, last_bytes: Duration) -> String {
+        let _ = self.end.recv_timeout(last_bytes);
         String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
@@ -116,5 +117,28 @@ pub(super) fn bounded(program: &Path) -> Command {
         command
     } else {
         Command::new(program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_kept_though_its_stream_stays_open() {
+        let (stream, mut program) = io::pipe().unwrap();
+        program.write_all(b"text").unwrap();
+        let (reading, begin) = (Reading::new(stream, MOST), Instant::now());
+        while begin.elapsed() < 5 * ANSWER && reading.bytes.lock().unwrap().len() < 4 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(reading.text(Duration::ZERO), "text");
+        drop(program);
+    }
+
+    #[test]
+    fn text_ends_at_its_most_bytes() {
+        let reading = Reading::new(&b"text and more"[..], 4);
+        assert_eq!(reading.text(ANSWER), "text");
     }
 }
