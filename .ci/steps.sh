@@ -1,8 +1,8 @@
 # The checks of this repository: a function a step, and `run_steps`, which runs steps by name. `.ci/run` and `.ci/full` source this
 # file.
 #
-# The steps need stable Rust by rustup, gcc and g++, Python 3.11 or newer with venv and pip, Node.js, and the network for crates and
-# for what `scripts/tools` installs. On other systems than Debian they also need clang and a browser.
+# The steps need stable Rust by rustup, gcc, Python 3.11 or newer with venv and pip, Node.js, and the network for crates and
+# for what `scripts/tools` installs. On other systems than Debian they also need g++, clang and a browser.
 export CARGO_TERM_COLOR=never
 # A clean clone compiles everything once: what speeds up a second compilation only costs time.
 export CARGO_INCREMENTAL=0
