@@ -126,7 +126,7 @@ pub(crate) enum PresetValue {
 }
 
 impl PresetValue {
-    /// Whether the lanes of a warp may have different values.
+    /// Returns whether the lanes of a warp may have different values.
     pub(crate) fn is_by_lane(self) -> bool {
         match self {
             Self::Tid(_) | Self::Lane | Self::LaneMask { .. } => true,

@@ -160,8 +160,8 @@ fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
     check::<u8>(&device, src, dst, Some(Variant::Padded), &mut Random::new(11));
 }
 
-/// A device that launches grids of five blocks along y in two layers of three, as grids of more
-/// blocks than y has are launched.
+/// Returns a device that launches grids of five blocks along y in two layers of three, as plans do
+/// with more blocks than y has.
 pub(crate) fn in_layers(setup: &Setup) -> Device {
     let shape = |shape: LaunchShape| {
         assert_eq!(shape.grid, [1, 5, 1]);

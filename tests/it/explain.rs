@@ -7,11 +7,11 @@ use warpstride::element::Element;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, Explanation, Limit, PermutePlan, Plan, Quantity, Requested, Target, Walk};
 
-/// What a permute to C order, begun `start` elements into its source, is explained to ask for.
+/// Compares the requests of a permute to C order, which begins `start` elements into its source.
 struct Asked {
     kernel: &'static str,
     explained: Requested,
-    /// What it counts, where it runs.
+    /// The counters of the launch, if there was one.
     counted: Option<Counters>,
 }
 

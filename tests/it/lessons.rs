@@ -215,8 +215,8 @@ mod checks {
         assert!(short > 0 || page.contains("`?`"), "{name}: {document:#}");
     }
 
-    /// The expectations of documents as a page shows them: the verdict, the expectation, and what
-    /// was found.
+    /// Returns the expectations of documents as a page shows them: the verdict, the expectation,
+    /// and the value that was found.
     fn shown(documents: &[Value]) -> Vec<String> {
         let files = documents.iter().filter_map(|document| document["files"].as_array()).flatten();
         let rows = files.filter_map(|file| file["expectations"].as_array()).flatten();

@@ -80,7 +80,7 @@ pub(crate) fn compilers() -> Vec<Compiler> {
     found
 }
 
-/// The name of clang here, which has its version in it on Debian; `None` without one.
+/// Returns the name of clang here, which has its version in it on Debian; `None` without one.
 pub(super) fn clang() -> Option<&'static str> {
     // Many tests ask, and it starts slowly.
     static CLANG: LazyLock<Option<String>> = LazyLock::new(|| {

@@ -125,8 +125,8 @@ fn follow(compiler: Compiler, shared: &[Block], blocks: &[Block]) -> Result<(), 
     if result.ends_with(&expected) { Ok(()) } else { Err(format!("other values of y\n{told}")) }
 }
 
-/// What `pip install` does in the short form: it fails if a package is not installed. The long form
-/// runs pip, which looks at what the packages need, too.
+/// Replaces pip in the short form: `pip install` fails if a package is not installed. The long form
+/// runs pip itself, which checks what the packages need, too.
 const PIP: &str = r#"pip() { python -c 'import importlib.metadata, re, sys
 assert sys.argv[1] == "install"
 for name in sys.argv[2:]: importlib.metadata.version(re.split(r"\W", name.replace("-", "_"))[0])' "$@"; }

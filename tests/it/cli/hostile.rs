@@ -13,7 +13,8 @@ use warpstride::interp::DEFAULT_WORK;
 use super::Run;
 use crate::long::{PATIENCE, is_long, short_or_long};
 
-/// KiB of address space: 1 GB, and a quarter of that in the short form, whose launches do less.
+/// Returns the KiB of address space that a program has: 1 GB, and a quarter of that in the short
+/// form, whose launches do less.
 fn memory() -> u32 {
     short_or_long(250_000, 1_000_000)
 }

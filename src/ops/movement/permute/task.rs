@@ -85,12 +85,12 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Whether small arrays may use their own kernels.
+    /// Returns whether small arrays may use their own kernels.
     pub(super) fn may_be_small(&self) -> bool {
         self.choice == Choice::Any
     }
 
-    /// Whether tiles may take another shape if most of one would be empty.
+    /// Returns whether tiles may take another shape if most of one would be empty.
     pub(super) fn may_adapt(&self) -> bool {
         !matches!(self.choice, Choice::Large(_))
     }
@@ -100,8 +100,8 @@ impl<'a> Task<'a> {
         &self.tuning.permutes
     }
 
-    /// Returns the bytes of one side's elements, or as many as there may be where the plan is made
-    /// as if the array were large.
+    /// Returns the bytes of one side's elements. A plan that is made as if the array were large
+    /// takes it for the largest.
     pub(super) fn bytes(&self) -> usize {
         let bytes = self.canonical.len() * self.canonical.width;
         if self.choice == Choice::AsIfLarge { usize::MAX } else { bytes }
