@@ -148,13 +148,25 @@ mod logs {
                             logged.trim(0).unwrap();
                         }
                     }
+                    // One thread after the other takes what the one before has freed, whatever the
+                    // order of the turns was.
+                    for of_turn in STREAMS {
+                        all_run.wait();
+                        if of_turn == stream {
+                            // SAFETY: the lane is open.
+                            let block = unsafe { logged.alloc(&Request::new(1 << 10, &lane)) }.unwrap();
+                            // SAFETY: it was just given out, and nothing uses it.
+                            unsafe { logged.free(block, &lane) }.unwrap();
+                        }
+                    }
+                    all_run.wait();
                     // SAFETY: all blocks are freed.
                     unsafe { logged.close(&lane) }.unwrap();
                 });
             }
         });
         let text = place.0.lock().unwrap().clone();
-        assert_eq!(Log::read(text.as_slice()).unwrap().operations().len(), 8 * turns);
+        assert_eq!(Log::read(text.as_slice()).unwrap().operations().len(), 8 * (turns + 1));
         let mut threads_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let text = std::str::from_utf8(&text).unwrap();
         for line in text.lines().skip(1) {
