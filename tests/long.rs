@@ -17,16 +17,16 @@ pub(crate) const LONG: &str = "WARPSTRIDE_LONG";
 /// `.ci/full`.
 pub(crate) const TOOLS: &str = "WARPSTRIDE_TOOLS";
 
-/// How long a test waits for what must happen. A busy machine needs seconds for what takes
+/// The time that a test waits for what must happen. A busy machine needs seconds for what takes
 /// milliseconds elsewhere, so only what never happens takes as long as this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Whether tests run their long form.
+/// Returns whether tests run their long form.
 pub(crate) fn is_long() -> bool {
     std::env::var_os(LONG).is_some_and(|value| value == "1")
 }
 
-/// How many of something: `short` of them, or `long`.
+/// Returns `short` in the short form, and `long` in the long one.
 pub(crate) fn short_or_long<T>(short: T, long: T) -> T {
     if is_long() { long } else { short }
 }
@@ -41,7 +41,7 @@ pub(crate) fn missing(tool: &str) {
     eprintln!("{line}");
 }
 
-/// Waits until a condition holds. `what` says what then is the case. The test fails if it never is.
+/// Waits until a condition holds, or fails the test in time. `what` names the condition.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();

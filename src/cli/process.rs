@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,10 +13,12 @@ const MOST: u64 = 64 << 10;
 /// The time in which the last bytes of a program that has ended are read. A busy machine may let
 /// the thread that reads wait for seconds, and a child of the program may hold its streams longer.
 const LAST_BYTES: Duration = Duration::from_secs(10);
+/// The line that ends a text whose stream did not end in time.
+const OPEN: &str = "(the stream is still open, and more may follow)\n";
 /// The time for an answer that takes milliseconds, but for seconds where the machine is busy.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// What a program printed, and how it ended.
+/// The end of a program, with the text that it printed.
 pub(super) struct Ended {
     /// `None` if it took longer than the limit.
     pub(super) status: Option<ExitStatus>,
@@ -43,7 +45,7 @@ pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Resul
 /// A stream that a thread reads.
 struct Reading {
     bytes: Arc<Mutex<Vec<u8>>>,
-    /// Closed at the end of the stream, or of the bytes that are kept.
+    /// The thread closes this channel at the end of the stream, or of the bytes that are kept.
     end: Receiver<()>,
 }
 
@@ -62,10 +64,13 @@ impl Reading {
         Self { bytes, end }
     }
 
-    /// Returns the text that has come when the stream ends, or after this time.
+    /// Returns the text that has come when the stream ends, or after this time. In the latter case
+    /// the text ends with a line that says so.
     fn text(self, last_bytes: Duration) -> String {
-        let _ = self.end.recv_timeout(last_bytes);
-        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        let is_open = self.end.recv_timeout(last_bytes) == Err(RecvTimeoutError::Timeout);
+        let text = String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+        let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        if is_open { text + line_end + OPEN } else { text }
     }
 }
 
@@ -132,7 +137,7 @@ mod tests {
         while begin.elapsed() < 5 * ANSWER && reading.bytes.lock().unwrap().len() < 4 {
             thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(reading.text(Duration::ZERO), "text");
+        assert_eq!(reading.text(Duration::ZERO), format!("text\n{OPEN}"));
         drop(program);
     }
 

@@ -44,7 +44,7 @@ impl Drop for Held {
     }
 }
 
-/// What a result is to be.
+/// The result that a run is to write.
 #[derive(Debug)]
 pub(super) struct Plan<'p> {
     /// The input's path.
@@ -321,7 +321,7 @@ impl Places {
     }
 }
 
-/// Whether a regular file has a name.
+/// Returns whether a regular file has this name.
 ///
 /// # Errors
 ///

@@ -76,8 +76,8 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     assert!(forgotten.is_empty(), "no shape in this file is planned for {forgotten:?}: add one for each");
 }
 
-/// Whether the features support the types of an entry: without `half` there are no halves, which
-/// most affine maps use.
+/// Returns whether the features support the types of an entry: without `half` there are no halves,
+/// which most affine maps use.
 fn can_be(name: &str) -> bool {
     cfg!(feature = "half") || !name.starts_with("affine_")
 }

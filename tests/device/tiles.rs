@@ -45,7 +45,7 @@ fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&s
     assert!(expected || fields || packed || stacked, "{}: {src:?} to {dst:?} took {entry:?}, not {kernel:?}", T::DTYPE);
 }
 
-/// Whether the innermost axis has 2 to 64 indices, and another continues it.
+/// Returns whether the innermost axis has 2 to 64 indices, and another continues it.
 fn is_packed(layout: &Layout) -> bool {
     let axes = || layout.shape().iter().zip(layout.strides()).filter(|(extent, _)| **extent > 1);
     let inner = axes().find(|(_, stride)| stride.unsigned_abs() == 1).map_or(0, |(&extent, _)| extent);

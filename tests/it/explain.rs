@@ -7,7 +7,7 @@ use warpstride::element::Element;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, Explanation, Limit, PermutePlan, Plan, Quantity, Requested, Target, Walk};
 
-/// Compares the requests of a permute to C order, which begins `start` elements into its source.
+/// The requests of a permute to C order, as they are explained and as a launch counts them.
 struct Asked {
     kernel: &'static str,
     explained: Requested,
@@ -15,7 +15,8 @@ struct Asked {
     counted: Option<Counters>,
 }
 
-/// Explains a permute, and runs it if `runs` says so of what is explained.
+/// Explains a permute to C order, which begins `start` elements into its source, and runs it if
+/// `runs` says so of the explanation.
 fn both<T: Element>(zero: T, (shape, axes, start): (&[usize], &[usize], usize), runs: fn(&Requested) -> bool) -> Asked {
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");
     let packed = Layout::row_major(shape).expect("a shape").permuted_axes(axes).expect("a permutation");

@@ -148,8 +148,10 @@ mod logs {
                             logged.trim(0).unwrap();
                         }
                     }
-                    // One thread after the other takes what the one before has freed, whatever the
-                    // order of the turns was.
+                    // Behind the turns the allocator gives back all it kept. One thread after the
+                    // other takes what the one before has freed.
+                    all_run.wait();
+                    logged.trim(0).unwrap();
                     for of_turn in STREAMS {
                         all_run.wait();
                         if of_turn == stream {

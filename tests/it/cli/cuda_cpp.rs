@@ -80,12 +80,18 @@ pub(crate) fn compilers() -> Vec<Compiler> {
     found
 }
 
-/// Returns the name of clang here, which has its version in it on Debian; `None` without one.
+/// Returns the name of the clang that `run-cu` takes, which has its version in it on Debian; `None`
+/// without one.
 pub(super) fn clang() -> Option<&'static str> {
     // Many tests ask, and it starts slowly.
     static CLANG: LazyLock<Option<String>> = LazyLock::new(|| {
-        let mut names = (14..=30).map(|version| format!("clang-{version}")).chain(["clang".to_owned()]);
-        names.find(|name| Command::new(name).arg("--version").output().is_ok())
+        let versions = (14..=30).rev().map(|version| format!("clang-{version}"));
+        let is_new_enough = |name: &String| {
+            let output = Command::new(name).arg("-dumpversion").output().ok()?;
+            let version = String::from_utf8(output.stdout).ok()?;
+            Some(version.split('.').next()?.trim().parse::<u32>().ok()? >= 14)
+        };
+        ["clang".to_owned()].into_iter().chain(versions).find(|name| is_new_enough(name) == Some(true))
     });
     CLANG.as_deref()
 }

@@ -58,7 +58,7 @@ fn data() -> PathBuf {
 }
 
 impl Compiler {
-    /// Whether it is there; says so where it is not.
+    /// Returns whether the compiler is installed. A line says so if it is not.
     fn is_installed(self) -> bool {
         let (name, is_there) = match self {
             Python("nvcc") if Command::new("g++").arg("--version").output().is_err() => ("g++, for nvcc,", false),

@@ -107,8 +107,7 @@ fn stats_count_the_calls_to_the_driver() {
     assert!(failed["error"].is_object() && failed["stats"].is_array(), "{failed}");
 }
 
-/// What stands behind the name of a command or of an operation stands before it too, in the order
-/// that it had.
+/// Options behind the name of a command or of an operation may stand before it, in the same order.
 #[test]
 fn options_of_one_command_stand_before_its_name() {
     for (line, names) in [

@@ -154,6 +154,7 @@ fn is_killed_and_gone_on_with(rows: usize) -> bool {
         wait_until("the journal grows", || has_ended() || fs::read(&journal).is_ok_and(|text| is_later(&text)));
         if has_ended() {
             assert!(child.wait().expect("its end").success(), "it failed before {signal}");
+            assert!(fs::read(folder.path("new.npy")).expect("the result") == expected, "before {signal}");
             return false;
         }
         // It must not come to its end before the signal.
@@ -161,6 +162,7 @@ fn is_killed_and_gone_on_with(rows: usize) -> bool {
         if folder.path("new.npy").exists() {
             child.kill().expect("it can be killed");
             child.wait().expect("its end");
+            assert!(fs::read(folder.path("new.npy")).expect("the result") == expected, "before {signal}");
             return false;
         }
         let refused = run(&folder, &line);

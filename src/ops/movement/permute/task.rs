@@ -36,7 +36,8 @@ pub(super) enum Choice {
     /// The kernels for large arrays, whatever the size, with this shape of a tile, or without
     /// tiles.
     Large(Option<TileShape>),
-    /// The kernels for large arrays, as if this one were large, with the target's tiles.
+    /// The kernels for large arrays, as if this one were large, with the target's tiles, whose
+    /// shape may adapt to the array.
     AsIfLarge,
 }
 
@@ -127,7 +128,7 @@ impl<'a> Task<'a> {
     /// Returns the entry with hints to the L2 cache if the array is large enough or the plan is to
     /// measure kernels for large arrays.
     pub(super) fn hinted(&self, entry: EntryId) -> EntryId {
-        let bytes = if self.may_adapt() { self.bytes() as u64 } else { u64::MAX };
+        let bytes = if let Choice::Large(_) = self.choice { u64::MAX } else { self.bytes() as u64 };
         self.tuning.hinted(entry, bytes, self.target)
     }
 }
