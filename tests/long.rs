@@ -41,7 +41,8 @@ pub(crate) fn missing(tool: &str) {
     eprintln!("{line}");
 }
 
-/// Waits until a condition holds, or fails the test in time. `what` names the condition.
+/// Waits until a condition holds, and fails the test after [`PATIENCE`]. `what` names the
+/// condition.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();

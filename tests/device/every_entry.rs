@@ -119,7 +119,8 @@ fn sources<T>() -> Vec<Layout> {
     ];
     if lanes == 1 {
         // Short axes for packed; full tiles off sectors for ragged_tile, and short rows for packed
-        // and packed_quads. Large arrays go by these, and in the short form small ones as if large.
+        // and packed_quads. These kernels move large arrays, and in the short form small ones,
+        // whose plans are made as if they were large.
         sources.push(c_order(&[2, 3, 4, 5, 3, 4, 5]).permuted_axes(&[0, 5, 2, 6, 3, 1, 4]).unwrap());
         sources.push(short_or_long(turned(95, 93), turned(1031, 513)));
         let short_rows = short_or_long([2, 8, 9, 20, 16], [2, 40, 41, 20, 16]);

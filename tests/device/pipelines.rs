@@ -312,7 +312,7 @@ fn no_call_can_wait_between_batches(setup: &Setup) {
 fn memory_is_bounded_by_the_ring(setup: &Setup) {
     let device = setup.device();
     for mode in Mode::ALL {
-        // In the long form one mode has many batches.
+        // The long form has many batches in one mode.
         let count = if mode == Mode::Streams { short_or_long(400, 100_000) } else { 400 };
         let [warm, last] = figures(&device, mode, count, |device| {
             let memory = device.stats().memory;

@@ -148,8 +148,8 @@ mod logs {
                             logged.trim(0).unwrap();
                         }
                     }
-                    // Behind the turns the allocator gives back all it kept. One thread after the
-                    // other takes what the one before has freed.
+                    // After the turns the allocator gives back all that it kept. Then one thread
+                    // after the other takes the block that the thread before has freed.
                     all_run.wait();
                     logged.trim(0).unwrap();
                     for of_turn in STREAMS {
