@@ -16,7 +16,7 @@ use warpstride::driver::{
 use warpstride::launch_shape::LaunchShape;
 
 type Replace = dyn Fn(&str) -> Option<String> + Send + Sync;
-type Reshape = dyn Fn(LaunchShape) -> LaunchShape + Send + Sync;
+type Reshape = dyn Fn(LaunchShape, &[u8]) -> LaunchShape + Send + Sync;
 
 pub(crate) struct Hooked {
     pub(crate) inner: Arc<dyn Driver>,
@@ -24,7 +24,7 @@ pub(crate) struct Hooked {
     pub(crate) info: DeviceInfo,
     /// Returns the PTX to load instead of another.
     pub(crate) ptx: Box<Replace>,
-    /// Returns the grid and the blocks to launch instead of others.
+    /// Returns the grid and the blocks to launch instead of others; it sees the parameters, too.
     pub(crate) shape: Box<Reshape>,
     /// Runs before each wait for an event.
     pub(crate) before_wait: Box<dyn Fn() + Send + Sync>,
@@ -43,7 +43,7 @@ impl Hooked {
             info: inner.info().clone(),
             inner,
             ptx: Box::new(|_| None),
-            shape: Box::new(|shape| shape),
+            shape: Box::new(|shape, _| shape),
             before_wait: Box::new(|| ()),
             before_query: Box::new(|| ()),
             forgets_wait: Box::new(|| false),
@@ -180,7 +180,7 @@ unsafe impl Modules for Hooked {
     ) -> Result<()> {
         // SAFETY: the caller's promises are the inner driver's; a test that gives another shape
         // gives one for which the kernel moves the same elements.
-        unsafe { self.inner.launch(function, &(self.shape)(*shape), params, stream) }
+        unsafe { self.inner.launch(function, &(self.shape)(*shape, params), params, stream) }
     }
 }
 

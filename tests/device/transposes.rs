@@ -163,7 +163,7 @@ fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
 /// Returns a device that launches grids of five blocks along y in two layers of three, as plans do
 /// with more blocks than y has.
 pub(crate) fn in_layers(setup: &Setup) -> Device {
-    let shape = |shape: LaunchShape| {
+    let shape = |shape: LaunchShape, _: &[u8]| {
         assert_eq!(shape.grid, [1, 5, 1]);
         LaunchShape { grid: [1, 3, 2], ..shape }
     };

@@ -20,6 +20,10 @@ mod gpus;
 #[cfg(feature = "interp")]
 #[path = "../hooked.rs"]
 mod hooked;
+#[cfg(feature = "interp")]
+#[path = "../../benches/idle/mod.rs"]
+#[expect(dead_code, reason = "no test of this binary counts calls")]
+mod idle;
 mod in_place;
 #[cfg(feature = "interp")]
 mod interp;
@@ -40,6 +44,8 @@ mod parked;
 mod plan;
 mod plan_of_tiles;
 mod ptx;
+#[cfg(feature = "interp")]
+mod recorded_plans;
 mod semantics;
 #[cfg(feature = "interp")]
 mod tile_counters;
