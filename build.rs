@@ -4,8 +4,6 @@
 //! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a
 //! committed copy counts only while its manifest matches the sources, and the entries of either are
 //! checked against what the host passes. Either is a folder with a file a family.
-//!
-//! Lists the lessons for the command line, too.
 
 // The modules are shared with the crate and with its tests, which use more of them.
 #![allow(dead_code, unreachable_pub, unused_imports)]
@@ -14,8 +12,6 @@
 mod abi;
 #[path = "build/entries.rs"]
 mod entries;
-#[path = "build/lessons.rs"]
-mod lessons;
 #[path = "build/manifest.rs"]
 mod manifest;
 #[path = "build/toolchain.rs"]
@@ -35,16 +31,9 @@ const CHOICE: &str = "WARPSTRIDE_KERNELS";
 
 fn main() {
     // cargo prints this one sentence; a panic would bury it under a backtrace.
-    if let Err(message) = supply().and_then(|()| list_lessons()) {
+    if let Err(message) = supply() {
         println!("cargo::error={message}");
     }
-}
-
-/// Writes the list of lessons, which `warpstride learn` includes.
-fn list_lessons() -> Result<(), String> {
-    println!("cargo::rerun-if-changed=lessons");
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("lessons");
-    write(&PathBuf::from(variable("OUT_DIR")?).join("lessons.rs"), lessons::list(&root)?)
 }
 
 /// A folder of PTX that is good to use, a file a family, and where it came from.
@@ -83,7 +72,6 @@ fn supply() -> Result<(), String> {
     include(&supply.folder, &out)?;
     println!("cargo::rustc-env=WARPSTRIDE_PTX_PROVENANCE={}", supply.provenance);
     println!("cargo::rustc-env=WARPSTRIDE_PTX_TARGET={GPU}");
-    println!("cargo::rustc-env=WARPSTRIDE_OPT_LEVEL={}", variable("OPT_LEVEL")?);
     Ok(())
 }
 

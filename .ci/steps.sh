@@ -19,28 +19,25 @@ packages=(examples/candle examples/cust fuzz kernels tests/loom tests/public-api
 
 step-format() {
   local package
-  cargo fmt --check
+  cargo fmt --all --check
   for package in "${packages[@]}"; do
     cargo fmt --check --manifest-path "$package/Cargo.toml"
   done
-  rustfmt --check --edition 2024 lessons/*/*.rs
+  rustfmt --check --edition 2024 cli/lessons/*/*.rs
 }
 
 # Checks all that is compiled, with all features.
 step-clippy() {
   cargo clippy --locked --all-targets --all-features -- -D warnings
-  # The command line's unit tests, which Cargo.toml leaves out.
-  cargo clippy --locked --all-features --bin warpstride --profile test -- -D warnings
   cargo clippy --locked --manifest-path tests/timelines/Cargo.toml --target-dir target/packages -- -D warnings
 }
 
 # Installs the tools that the steps behind it use.
 step-tools() { scripts/tools; }
 
-# Runs README's command, which compiles the examples and all tests but those that few features or the command line alone have.
+# Runs README's command, which compiles the examples and all tests but those that few features have.
 step-tests() {
   cargo test --locked
-  cargo test --locked --bin warpstride
   if is_long; then cargo test --locked --all-features --lib; fi
 }
 
@@ -81,8 +78,11 @@ step-numpy() {
 # Builds the book, and checks its links and pictures.
 step-book() { scripts/book; }
 
-# Builds the docs as docs.rs does, with the feature that each item needs beside it.
-step-docs() { RUSTDOC=$PWD/scripts/docsrs-rustdoc RUSTDOCFLAGS="-D warnings --cfg docsrs" cargo doc --locked --no-deps --all-features; }
+# Builds the docs of the libraries as docs.rs does, with the feature that each item needs beside it.
+step-docs() {
+  RUSTDOC=$PWD/scripts/docsrs-rustdoc RUSTDOCFLAGS="-D warnings --cfg docsrs" \
+    cargo doc --locked --no-deps --all-features --package warpstride --package warpstride-interp
+}
 
 # Shows a change of the public items.
 step-api() { scripts/public-api --check; }
@@ -90,16 +90,18 @@ step-api() { scripts/public-api --check; }
 # Checks the dependencies against the oldest Rust that Cargo.toml promises; `clippy` checks the crate's own code.
 step-msrv() { scripts/msrv; }
 
-# Checks the published crate: the library, its lessons and its benches, in less than 3 MB.
+# Checks the published crates: their sources, the lessons and the benches, in less than 3 MB together.
 step-package() {
-  local list size
-  list=$(cargo package --list --allow-dirty |
-    grep -vE '^(src|build|lessons|benches/(idle|support))/|^(benches|examples)/[0-9a-z_]+\.rs$|^build\.rs$|^benches/cases\.json$|^[A-Z]|^\.cargo') &&
-    { echo "ci: the package has $list; add it to exclude in Cargo.toml" >&2; return 1; }
+  local package list size
+  for package in warpstride warpstride-interp warpstride-cli; do
+    list=$(cargo package --list --allow-dirty --package "$package" |
+      grep -vE '^(src|build|lessons|benches/(idle|support))/|^(benches|examples)/[0-9a-z_]+\.rs$|^build\.rs$|^[A-Z]|^\.cargo') &&
+      { echo "ci: $package has $list; add it to exclude in its Cargo.toml" >&2; return 1; }
+  done
   rm -rf target/package
-  cargo package --quiet --no-verify --allow-dirty --target-dir target/package
-  size=$(stat --format=%s target/package/package/*.crate)
-  echo "ci: the package has $size bytes"
+  cargo package --quiet --workspace --no-verify --allow-dirty --target-dir target/package
+  size=$(cat target/package/package/*.crate | wc --bytes)
+  echo "ci: the packages have $size bytes"
   ((size < 3000000))
 }
 
@@ -108,15 +110,17 @@ step-features() {
   local feature
   if ! is_long; then
     for feature in "" cuda interp,pipeline; do
-      cargo clippy --locked --lib --no-default-features --features "$feature" -- -D warnings
+      cargo clippy --locked --package warpstride --lib --no-default-features --features "$feature" -- -D warnings
     done
     return
   fi
-  for feature in "" criterion cuda cudarc interp interp,parallel cli export half io ndarray nvml pipeline serde; do
-    cargo clippy --locked --all-targets --no-default-features --features "$feature" -- -D warnings
+  for feature in "" criterion cuda cudarc interp interp,parallel half ndarray pipeline serde; do
+    cargo clippy --locked --package warpstride --all-targets --no-default-features --features "$feature" -- -D warnings
+  done
+  for feature in "" gpu gpu,serde; do
+    cargo clippy --locked --package warpstride-interp --all-targets --no-default-features --features "$feature" -- -D warnings
   done
   cargo clippy --locked --all-targets -- -D warnings
-  cargo clippy --locked --bin warpstride --profile test -- -D warnings
 }
 
 # Compares the committed PTX with its source and tests it with NVIDIA's assembler, unless it is the PTX that passed before.

@@ -1,4 +1,4 @@
-//! Measures permutes that users run (`benches/cases.json`).
+//! Measures permutes that users run (`cli/src/bench/cases.json`).
 //!
 //! On a CUDA device it measures device time, and GB/s read and written. It always measures
 //! planning, which needs no device. `scripts/compare-peers` measures the same cases beside peers.
@@ -30,7 +30,7 @@ struct Case {
 
 impl Case {
     fn all() -> Vec<Self> {
-        serde_json::from_str(include_str!("cases.json")).expect("cases")
+        serde_json::from_str(include_str!("../cli/src/bench/cases.json")).expect("cases")
     }
 
     fn subject(&self) -> Subject {

@@ -1,6 +1,10 @@
 //! Errors as data: a kind to match on, and a sentence for the reader.
 
-use std::fmt::{self, Write};
+use std::convert::Infallible;
+use std::fmt;
+
+#[doc(hidden)]
+pub use warpstride_interp::error::counted;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -97,62 +101,38 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A number of things, for a sentence: `1 byte`, `2 bytes`, `3 axes`. It is formatted on display
-/// and allocates nothing.
-#[doc(hidden)]
-pub fn counted<'t>(number: impl fmt::Display + 't, thing: &'t str) -> impl fmt::Display + 't {
-    Counted { number, thing }
-}
-
-struct Counted<'t, N> {
-    number: N,
-    thing: &'t str,
-}
-
-impl<N: fmt::Display> fmt::Display for Counted<'_, N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut number = Number { out: f, is_one: false, len: 0 };
-        write!(number, "{}", self.number)?;
-        let (is_one, thing) = (number.is_one && number.len == 1, self.thing);
-        match (thing.strip_suffix("is"), thing.strip_suffix("ex")) {
-            _ if is_one => write!(f, " {thing}"),
-            (Some(stem), _) => write!(f, " {stem}es"),
-            (_, Some(stem)) => write!(f, " {stem}ices"),
-            _ if thing.ends_with('s') || thing.ends_with("ch") => write!(f, " {thing}es"),
-            _ => write!(f, " {thing}s"),
-        }
+/// A conversion that cannot fail has no error.
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 
-/// Writes a number, and records whether it is 1.
-struct Number<'a, 'f> {
-    out: &'a mut fmt::Formatter<'f>,
-    is_one: bool,
-    len: usize,
+/// The software GPU's errors are ours, with the same sentence.
+impl From<warpstride_interp::Error> for Error {
+    fn from(error: warpstride_interp::Error) -> Self {
+        use warpstride_interp::ErrorKind as Of;
+
+        let kind = match error.kind() {
+            Of::OutOfMemory => ErrorKind::OutOfMemory,
+            Of::UnsupportedPtx => ErrorKind::UnsupportedPtx,
+            Of::KernelFault => ErrorKind::KernelFault,
+            _ => ErrorKind::InvalidArgument,
+        };
+        Self::new(kind, error.to_string())
+    }
 }
 
-impl Write for Number<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.is_one |= text == "1";
-        self.len += text.len();
-        self.out.write_str(text)
+#[cfg(feature = "interp")]
+impl From<crate::interp::Stop> for Error {
+    fn from(stop: crate::interp::Stop) -> Self {
+        warpstride_interp::Error::from(stop).into()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_thing_is_not_many() {
-        let counted = |number: i64, thing| counted(number, thing).to_string();
-        assert_eq!(counted(1, "byte"), "1 byte");
-        assert_eq!(counted(11, "byte"), "11 bytes");
-        assert_eq!(counted(-1, "byte"), "-1 bytes");
-        let things = ["byte", "axis", "index", "launch", "access", "time"].map(|thing| counted(2, thing));
-        assert_eq!(things, ["2 bytes", "2 axes", "2 indices", "2 launches", "2 accesses", "2 times"]);
-        assert_eq!(counted(0, "block"), "0 blocks");
-    }
 
     #[test]
     fn an_error_is_one_word() {

@@ -1,5 +1,5 @@
-//! Transposes, permutes and copies on NVIDIA GPUs at the speed of the memory, and a software GPU
-//! that runs the same PTX where there is no GPU.
+//! Transposes, permutes and copies on NVIDIA GPUs at the speed of the memory, and on a software
+//! GPU, which runs the same PTX where there is no GPU.
 //!
 //! ```
 //! # #[cfg(feature = "interp")] {
@@ -34,8 +34,8 @@
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | ownership, and which use waits for which |
 //! | files | `io` | NumPy's files, and outputs that replace others whole |
 //! | the seam | [`driver`] | one trait in four parts, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
-//! | the software GPU | `interp` | PTX: parsed, executed warp by warp, counted |
-//! | ground | [`error`], [`counters`], [`element`], [`launch_shape`], [`layout`] | numbers and text; no device |
+//! | ground | [`error`], [`element`], [`layout`] | numbers and text; no device |
+//! | below the crate | [`counters`], [`launch_shape`], `interp` | the package `warpstride-interp`: PTX, parsed, executed warp by warp, counted |
 //!
 //! # A phrase book
 //!
@@ -71,22 +71,18 @@ mod abi;
 #[cfg(not(docsrs))]
 #[doc(hidden)]
 pub mod abi;
-pub mod counters;
 pub mod element;
-pub mod launch_shape;
 pub mod layout;
 #[doc(hidden)]
 pub mod ptx;
 #[doc(hidden)]
 pub mod random;
 mod sync;
-#[cfg(feature = "interp")]
-pub mod interp;
 pub mod driver;
 pub mod alloc;
 pub mod device;
 pub mod stream;
-#[cfg(feature = "io")]
+#[cfg(feature = "pipeline")]
 pub mod io;
 pub mod memory;
 pub mod array;
@@ -110,6 +106,9 @@ pub use memory::{DeviceBuffer, PinnedBuffer};
 pub use ops::Plan;
 pub use stream::{Event, Graph, Stream, Updated};
 pub use view::{View, ViewMut};
+#[cfg(feature = "interp")]
+pub use warpstride_interp::{self as interp, assert_access};
+pub use warpstride_interp::{counters, launch_shape};
 
 /// The README's code is a test.
 #[cfg(doctest)]

@@ -1,5 +1,10 @@
 //! Records of what criterion measures in device time.
 
+// The command line is a program, whose modules no other package can import.
+#[allow(dead_code)]
+#[path = "../../cli/src/nvml.rs"]
+mod nvml;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +14,7 @@ use std::{env, fs, mem};
 use warpstride::device::Device;
 use warpstride::error::{Result, counted};
 use warpstride::roofline::criterion::DeviceTime;
-use warpstride::roofline::measure::Timing;
+use warpstride::roofline::measure::{self, Timing};
 use warpstride::roofline::record::{Record, Subject};
 use warpstride::roofline::run::Run;
 
@@ -20,6 +25,7 @@ static RECORDS: Mutex<BTreeMap<String, Record>> = Mutex::new(BTreeMap::new());
 /// of the last measurement of a subject, and prints a note where the device was throttled, once for
 /// each subject.
 pub(crate) fn time(device: &Device, subject: &Subject, runs: u64, run: impl FnMut() -> Result<()>) -> Duration {
+    measure::read_clocks_by(nvml::clocks);
     let name = subject.name();
     let timed = DeviceTime::new(device).runs(runs, run);
     let (time, timing) = timed.unwrap_or_else(|error| panic!("{name}: {error}"));

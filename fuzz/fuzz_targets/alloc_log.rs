@@ -7,10 +7,16 @@
 
 #![no_main]
 
+// The command line is a program, whose modules no other package can import.
+#[allow(dead_code)]
+#[path = "../../cli/src/replay/mod.rs"]
+mod replay;
+
 use libfuzzer_sys::fuzz_target;
 use warpstride::alloc::Caching;
-use warpstride::alloc::replay::{Log, replay};
 use warpstride::driver::StreamHandle;
+
+use replay::{Log, replay};
 
 fuzz_target!(|text: &[u8]| {
     let Ok(log) = Log::read(text) else { return };

@@ -8,8 +8,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warpstride::interp::Report;
-use warpstride::interp::expect::{Expectation, Verdicts};
+use warpstride_interp::Report;
+use warpstride_interp::expect::{Expectation, Verdicts};
 
 fuzz_target!(|text: &str| {
     let Ok(expectation) = text.parse::<Expectation>() else { return };

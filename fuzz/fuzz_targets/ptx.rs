@@ -3,15 +3,15 @@
 //!
 //! ```text
 //! cargo install cargo-fuzz
-//! mkdir -p fuzz/corpus/ptx && cp tests/data/*.ptx src/ptx/*.ptx fuzz/corpus/ptx
+//! mkdir -p fuzz/corpus/ptx && cp interp/tests/data/*.ptx src/ptx/*.ptx fuzz/corpus/ptx
 //! cargo +nightly fuzz run ptx -- -max_len=16384 -timeout=10 -rss_limit_mb=2048
 //! ```
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warpstride::interp::{Config, Memory, Module, run};
-use warpstride::launch_shape::LaunchShape;
+use warpstride_interp::launch_shape::LaunchShape;
+use warpstride_interp::{Config, Memory, Module, run};
 
 fuzz_target!(|text: &str| {
     let Ok(module) = Module::parse(text) else { return };

@@ -9,12 +9,10 @@ mod adaptors;
 mod allocate;
 mod caching;
 mod driver_memory;
-#[doc(hidden)]
-pub mod replay;
 mod upstream;
 
-#[cfg(feature = "export")]
-use adaptors::COLUMNS;
+#[doc(hidden)]
+pub use adaptors::COLUMNS;
 pub use adaptors::{HoldBack, Limit, Logged, Statistics};
 pub use allocate::{Allocate, Block, BlockState, BlockView, Figures, Lane, Request, SegmentView, Snapshot};
 pub use caching::Caching;

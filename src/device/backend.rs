@@ -61,16 +61,13 @@ impl fmt::Display for Backend {
     }
 }
 
-/// The optimisation level at which cargo compiled this crate.
-pub(super) const OPT_LEVEL: &str = env!("WARPSTRIDE_OPT_LEVEL");
-
-/// Returns a warning for the software GPU if the crate is not optimised, as in the dev build of a
-/// program that uses it.
+/// Returns a warning for the software GPU if its crate is not optimised, as in the dev build of a
+/// program.
 pub(super) fn slow(opt_level: &str) -> &'static str {
     match opt_level {
         "0" => {
-            "; warpstride is not optimised in this build, which makes it 20 to 60 times slower: put `opt-level = 3` under \
-             [profile.dev.package.warpstride] in your Cargo.toml"
+            "; warpstride-interp is not optimised in this build, which makes it 20 to 60 times slower: put `opt-level = 3` under \
+             [profile.dev.package.warpstride-interp] in your Cargo.toml"
         }
         _ => "",
     }
@@ -189,11 +186,14 @@ mod tests {
 
     #[test]
     fn a_build_without_optimisation_says_how_to_have_one() {
-        assert!(slow("0").contains("opt-level = 3") && slow("0").contains("[profile.dev.package.warpstride]"));
+        assert!(slow("0").contains("opt-level = 3") && slow("0").contains("[profile.dev.package.warpstride-interp]"));
         assert_eq!(["1", "2", "3", "s", "z"].map(slow), [""; 5]);
         // The optimisation level of this build.
         #[cfg(feature = "interp")]
-        assert_eq!(Device::open(Backend::Soft).unwrap().choice().contains("not optimised"), OPT_LEVEL == "0");
+        assert_eq!(
+            Device::open(Backend::Soft).unwrap().choice().contains("not optimised"),
+            warpstride_interp::OPT_LEVEL == "0"
+        );
     }
 
     #[test]

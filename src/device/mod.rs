@@ -29,7 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "cudarc")]
 use crate::stream::Owner;
 use crate::stream::{Event, Stream};
-use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
+use backend::{open_cuda, open_soft, slow};
 
 /// An open device. A clone is the same device. It closes when the last clone, stream, event and
 /// buffer of it is gone.
@@ -111,13 +111,13 @@ impl Device {
     pub fn open_with(backend: Backend, make: impl Fn(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>) -> Result<Self> {
         match backend {
             Backend::Cuda(ordinal) => Self::open_gpu(ordinal, make, "as asked"),
-            Backend::Soft => Self::over(open_soft()?, make, &format!("as asked{}", slow(OPT_LEVEL))),
+            Backend::Soft => Self::over(open_soft()?, make, &format!("as asked{}", slow(warpstride_interp::OPT_LEVEL))),
             Backend::Auto => Self::open_gpu(0, &make, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
                 // Text after a semicolon says what to do about an error. Here it has been done.
                 Ok(driver) => {
                     let no_gpu = no_gpu.to_string();
                     let why = no_gpu.split("; ").next().unwrap_or_default();
-                    Self::over(driver, make, &format!("{why}{}", slow(OPT_LEVEL)))
+                    Self::over(driver, make, &format!("{why}{}", slow(warpstride_interp::OPT_LEVEL)))
                 }
                 Err(no_soft) => {
                     Err(Error::new(ErrorKind::Unavailable, format!("no device can be opened: {no_gpu}; {no_soft}")))

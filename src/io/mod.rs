@@ -1,6 +1,6 @@
 //! Files: NumPy's arrays, and outputs that are replaced whole or not at all.
 //!
-//! Feature `io`: [`npy`] needs no other crate; [`Destination`] takes `tempfile` and `same-file`,
+//! [`npy`] needs no other crate; [`Destination`] takes `tempfile` and `same-file`,
 //! which know more file systems than we do. Errors are of the kind `Io` unless an item says
 //! otherwise, and name the path.
 

@@ -1,6 +1,5 @@
 //! Axes in another order, as numbers or by names.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
@@ -211,13 +210,6 @@ impl From<&Vec<usize>> for Axes {
     #[inline]
     fn from(order: &Vec<usize>) -> Self {
         Self::from(&order[..])
-    }
-}
-
-/// An order of axes that cannot be wrong yet has no error.
-impl From<Infallible> for Error {
-    fn from(never: Infallible) -> Self {
-        match never {}
     }
 }
 

@@ -11,25 +11,14 @@
 //! their exporters are not part of this interface.
 
 // Hidden modules are those of the command line's bench.
-#[doc(hidden)]
-pub mod compare;
 #[cfg(feature = "criterion")]
 pub mod criterion;
-#[doc(hidden)]
-#[cfg(feature = "export")]
-pub mod export;
 pub mod measure;
 pub mod model;
 pub mod peak;
-#[doc(hidden)]
-pub mod pipelines;
 #[doc(hidden)]
 pub mod random_permutes;
 #[doc(hidden)]
 pub mod record;
 #[doc(hidden)]
 pub mod run;
-#[doc(hidden)]
-pub mod table;
-#[doc(hidden)]
-pub mod transfers;

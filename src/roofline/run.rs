@@ -4,9 +4,7 @@ use std::fmt;
 
 use super::measure::Clocks;
 use super::peak::Peaks;
-use super::pipelines::Pipelines;
 use super::record::{Group, Record, SCHEMA};
-use super::transfers::Transfers;
 use crate::device::{Device, TuningFile};
 use crate::driver::{DeviceInfo, DriverKind};
 use crate::ops::Target;
@@ -40,12 +38,6 @@ pub struct Run {
     /// What was measured.
     #[cfg_attr(feature = "serde", serde(alias = "rows"))]
     pub cases: Vec<Record>,
-    /// The copies between host and device; `None` where nobody measured them.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    pub transfers: Option<Transfers>,
-    /// The runs of a pipeline; `None` where nobody measured them.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    pub pipeline: Option<Pipelines>,
 }
 
 /// A [policy](crate::ops::Policy) as documents describe it.
@@ -141,16 +133,12 @@ impl Run {
             peaks,
             ceilings_date,
             cases,
-            transfers: None,
-            pipeline: None,
         }
     }
 
     /// Whether anything was timed.
     pub fn has_times(&self) -> bool {
         self.cases.iter().any(|case| case.ms.is_some())
-            || self.transfers.iter().flat_map(|transfers| &transfers.copies).any(|copy| copy.ms.is_some())
-            || self.pipeline.iter().flat_map(|all| &all.runs).any(|run| run.seconds.is_some())
     }
 
     /// The records of a group.
@@ -165,9 +153,7 @@ impl Run {
 
     /// The names of the cases whose results were wrong.
     pub fn wrong(&self) -> Vec<String> {
-        let cases = self.cases.iter().filter(|case| case.verified == Some(false)).map(|case| case.name.clone());
-        let copies = self.transfers.iter().flat_map(Transfers::wrong);
-        cases.chain(copies).chain(self.pipeline.iter().flat_map(Pipelines::wrong)).collect()
+        self.cases.iter().filter(|case| case.verified == Some(false)).map(|case| case.name.clone()).collect()
     }
 
     /// A line that says where, when and with which versions it ran.

@@ -1,7 +1,7 @@
 //! Random programs: every backend gives the results of the software GPU without a driver, bit for
 //! bit. On a GPU this tests that PTX means the same there as here.
 
-#[path = "../programs/mod.rs"]
+#[path = "../../interp/tests/programs/mod.rs"]
 mod programs;
 
 use std::sync::Mutex;

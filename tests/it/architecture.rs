@@ -1,13 +1,13 @@
-//! The shape of the crate as a test: who may import whom, and where `unsafe` may stand.
+//! The shape of the packages as a test, as far as Cargo does not enforce it: which module may
+//! import which, and where `unsafe` may stand.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Modules from the bottom up; a module imports from its own level and below.
+/// Modules of the library from the bottom up; a module imports from its own level and below.
 const LEVELS: &[&[&str]] = &[
-    &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx", "random", "sync"],
-    &["interp"],
+    &["error", "abi", "element", "layout", "ptx", "random", "sync"],
     &["driver"],
     &["alloc"],
     &["device", "stream", "io", "memory"],
@@ -18,27 +18,18 @@ const LEVELS: &[&[&str]] = &[
     &["pipeline"],
     &["out_of_core"],
     &["roofline"],
-    &["cli", "main"],
 ];
 
 /// What must stay ignorant of the rest, and all that it may know.
-const NARROW: &[(&str, &[&str])] = &[
-    ("error", &[]),
-    ("abi", &[]),
-    ("layout", &["error"]),
-    ("launch_shape", &[]),
-    ("interp", &["error", "counters", "launch_shape"]),
-    ("io", &["element", "error"]),
-];
+const NARROW: &[(&str, &[&str])] =
+    &[("error", &[]), ("abi", &[]), ("layout", &["error"]), ("io", &["element", "error"])];
 
-/// What may not know the kernels: their names, parameters and table.
-const KNOW_NO_KERNELS: &[&str] = &["cli", "interp", "main"];
-
-/// Rooms that have levels of their own, from the bottom up: a module of the room imports from its
-/// own level and below.
-const ROOMS: &[(&str, &[&[&str]])] = &[
+/// Rooms of a package that have levels of their own, from the bottom up: a module of the room
+/// imports from its own level and below.
+const ROOMS: &[(&str, &str, &[&[&str]])] = &[
     (
-        "interp",
+        "interp/src",
+        "gpu",
         &[
             &["clock", "vocabulary"],
             &["mem", "model", "modifiers"],
@@ -55,6 +46,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "src",
         "ops",
         &[
             &["target", "units"],
@@ -70,41 +62,52 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
 
 /// Files that may hold `unsafe`, with what for. Anything else is safe Rust.
 const UNSAFE: &[&str] = &[
-    "abi/parts.rs",            // the promise that parameters have no padding
-    "element.rs",              // the promise that a type is plain bytes
-    "driver/",                 // the seam itself, and what lies behind it
-    "alloc/",                  // blocks of device memory, given back once
-    "interp/exec/dispatch.rs", // the one call that picks the vector width
-    "device/",                 // the safe side of the seam: modules, and parameters as bytes
-    "memory/",                 // the safe side of the seam: buffers
-    "stream/",                 // the safe side of the seam: streams and events
-    "transfer/",               // copies, and the host memory that they borrow or own
-    "ops/",                    // launches, and the raw entry points
-    "interop/",                // launches on memory of other crates
-    "cli/cuda_cpp/nvrtc.rs",   // calls of NVIDIA's compiler, a C library
-    "cli/run_ptx/gpu.rs",      // launches of foreign PTX, for which the user answers
-    "cli/signals.rs",          // whether a signal is ignored, which only the C library says
+    "src/abi/parts.rs",                // the promise that parameters have no padding
+    "src/element.rs",                  // the promise that a type is plain bytes
+    "src/driver/",                     // the seam itself, and what lies behind it
+    "src/alloc/",                      // blocks of device memory, given back once
+    "interp/src/gpu/exec/dispatch.rs", // the one call that picks the vector width
+    "src/device/",                     // the safe side of the seam: modules, and parameters as bytes
+    "src/memory/",                     // the safe side of the seam: buffers
+    "src/stream/",                     // the safe side of the seam: streams and events
+    "src/transfer/",                   // copies, and the host memory that they borrow or own
+    "src/ops/",                        // launches, and the raw entry points
+    "src/interop/",                    // launches on memory of other crates
+    "cli/src/cuda_cpp/nvrtc.rs",       // calls of NVIDIA's compiler, a C library
+    "cli/src/run_ptx/gpu.rs",          // launches of foreign PTX, for which the user answers
+    "cli/src/signals.rs",              // whether a signal is ignored, which only the C library says
+    "cli/src/replay/",                 // calls of an allocator
+    "cli/src/alloc/",                  // the same
 ];
 
 struct Source {
-    /// Path below `src/`.
+    /// The folder of the package's sources.
+    root: &'static str,
+    /// The path below it.
     path: String,
     module: String,
     /// The text without comments.
     code: String,
 }
 
+/// The folders of the packages' sources.
+const ROOTS: [&str; 3] = ["cli/src", "interp/src", "src"];
+
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    ROOTS.into_iter().flat_map(sources_of).collect()
+}
+
+fn sources_of(root: &'static str) -> Vec<Source> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
     let mut files = Vec::new();
-    collect(&root, &mut files);
-    assert!(files.len() > 10, "only {} files under {}", files.len(), root.display());
+    collect(&folder, &mut files);
+    assert!(files.len() > 10, "only {} files under {root}", files.len());
     let read = |file: PathBuf| {
-        let path = file.strip_prefix(&root).expect("it was found there").to_str().expect("plain names").to_owned();
+        let path = file.strip_prefix(&folder).expect("it was found there").to_str().expect("plain names").to_owned();
         let module = path.split('/').next().expect("a name").trim_end_matches(".rs").to_owned();
         let text = fs::read_to_string(&file).expect("readable");
         let code = text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
-        Source { path, module, code }
+        Source { root, path, module, code }
     };
     files.into_iter().map(read).collect()
 }
@@ -141,7 +144,7 @@ fn imports(code: &str) -> Vec<String> {
 #[test]
 fn nothing_imports_upwards() {
     let mut wrong = Vec::new();
-    for source in sources().iter().filter(|source| source.module != "lib") {
+    for source in sources_of("src").iter().filter(|source| source.module != "lib") {
         let own = level(&source.module).unwrap_or_else(|| panic!("{} belongs to no level", source.path));
         for name in imports(&source.code) {
             // Names that are not modules are re-exports of the root: `Error`, `Result`.
@@ -194,8 +197,8 @@ fn imports_within(room: &str, path: &str, code: &str) -> Vec<String> {
 #[test]
 fn nothing_imports_upwards_within_a_room() {
     let mut wrong = Vec::new();
-    for &(room, levels) in ROOMS {
-        let all = sources();
+    for &(root, room, levels) in ROOMS {
+        let all = sources_of(root);
         let own_file = all.iter().find(|source| source.path == format!("{room}/mod.rs")).expect("a room has a file");
         let taken = taken_from(&own_file.code);
         let level = |name: &str| {
@@ -220,11 +223,10 @@ fn nothing_imports_upwards_within_a_room() {
 }
 
 #[test]
-fn neither_the_software_gpu_nor_the_command_line_knows_kernels() {
-    let knows = |source: &Source| imports(&source.code).iter().any(|name| name == "abi" || name == "kernel");
-    let all = sources();
-    let ignorant = all.iter().filter(|source| KNOW_NO_KERNELS.contains(&&*source.module));
-    let wrong: Vec<_> = ignorant.filter(|source| knows(source)).map(|source| &source.path).collect();
+fn the_command_line_knows_no_kernels() {
+    let knows =
+        |source: &Source| ["warpstride::abi", "warpstride::kernel"].iter().any(|name| source.code.contains(name));
+    let wrong: Vec<_> = sources_of("cli/src").into_iter().filter(knows).map(|source| source.path).collect();
     assert!(wrong.is_empty(), "plans name their kernels (Plan::entry), and these name them too: {wrong:?}");
 }
 
@@ -243,10 +245,11 @@ fn unsafe_stands_where_it_may() {
     let mut in_interp = 0;
     for source in sources() {
         let uses = source.code.matches("unsafe ").count();
-        if uses > 0 && !UNSAFE.iter().any(|allowed| source.path.starts_with(allowed)) {
-            wrong.push(source.path.clone());
+        let path = format!("{}/{}", source.root, source.path);
+        if uses > 0 && !UNSAFE.iter().any(|allowed| path.starts_with(allowed)) {
+            wrong.push(path);
         }
-        if source.module == "interp" {
+        if source.root == "interp/src" {
             in_interp += uses;
         }
     }
@@ -255,7 +258,7 @@ fn unsafe_stands_where_it_may() {
 }
 
 /// Files that may be longer than [`LONGEST`]: tables, which a reader looks up and does not read.
-const TABLES: &[&str] = &["src/interp/isa.rs"];
+const TABLES: &[&str] = &["interp/src/gpu/isa.rs"];
 
 /// Most lines of a file.
 const LONGEST: usize = 600;
@@ -264,7 +267,7 @@ const LONGEST: usize = 600;
 fn texts() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["benches", "build", "examples", "kernels/src", "src", "tests"] {
+    for folder in ["benches", "build", "cli", "examples", "interp", "kernels/src", "src", "tests"] {
         collect(&root.join(folder), &mut files);
     }
     let read = |file: PathBuf| {
@@ -331,13 +334,13 @@ fn no_kernel_is_chosen_by_a_part_of_its_name() {
     let of_any = parts.map(|part| format!("{part}\""));
     let (of_names, mut seen) = (of_names.collect::<Vec<_>>(), 0);
     // The software GPU knows no kernels, and the table makes their names.
-    for source in sources().iter().filter(|source| !["interp", "abi"].contains(&&*source.module)) {
+    for source in sources().iter().filter(|source| source.root != "interp/src" && source.module != "abi") {
         seen += 1;
         // Tests may look at names.
         let code = source.code.split("mod tests").next().unwrap_or_default();
         // A chain of calls may stand on several lines.
         let code = code.split_whitespace().collect::<String>();
-        let chooses = source.module == "ops" || source.path == "device/launch.rs";
+        let chooses = source.root == "src" && (source.module == "ops" || source.path == "device/launch.rs");
         let mut parts = of_names.iter().chain(of_any.iter().filter(|_| chooses));
         let found = parts.find(|part| code.contains(part.as_str()));
         assert!(found.is_none(), "{} has {found:?}", source.path);

@@ -12,8 +12,11 @@ use warpstride::roofline::random_permutes::{self, Sizes};
 /// The types that the scripts know.
 const KNOWN: [&str; 5] = ["u8", "u16", "f32", "f64", "c128"];
 
+/// The cases of `bench --all`.
+const LISTED: &str = "cli/src/bench/cases.json";
+
 fn cases(file: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = fs::read_to_string(&path).expect("readable");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -27,7 +30,7 @@ fn numbers(value: &Value) -> Vec<usize> {
 fn every_case_is_a_permute_with_a_name_of_its_own() {
     let mut names = HashSet::new();
     let mut dtypes = HashSet::new();
-    for case in cases("cases.json").into_iter().chain(cases("cases-more.json")) {
+    for case in cases(LISTED).into_iter().chain(cases("benches/cases-more.json")) {
         let layout = Layout::row_major(&numbers(&case["shape"])).expect("a shape");
         layout.permuted_axes(&numbers(&case["axes"])).unwrap_or_else(|error| panic!("{case}: {error}"));
         assert!(names.insert(case["name"].as_str().expect("a name").to_owned()), "{case}: another has its name");
@@ -38,8 +41,8 @@ fn every_case_is_a_permute_with_a_name_of_its_own() {
 
 #[test]
 fn only_the_other_cases_have_a_kind() {
-    assert!(cases("cases.json").iter().all(|case| case["kind"].is_null()));
-    assert!(cases("cases-more.json").iter().all(|case| case["kind"].is_string()));
+    assert!(cases(LISTED).iter().all(|case| case["kind"].is_null()));
+    assert!(cases("benches/cases-more.json").iter().all(|case| case["kind"].is_string()));
 }
 
 #[test]

@@ -5,8 +5,6 @@ mod alloc;
 mod architecture;
 mod build_script;
 mod cases;
-#[cfg(feature = "cli")]
-mod cli;
 mod compile_fail;
 #[cfg(feature = "interp")]
 mod counters;
@@ -26,15 +24,10 @@ mod hooked;
 mod idle;
 mod in_place;
 #[cfg(feature = "interp")]
-mod interp;
-#[cfg(feature = "interp")]
 mod kept_plans;
 mod layout;
-mod lessons;
 #[path = "../long.rs"]
 mod long;
-#[cfg(feature = "interp")]
-mod lost_copies;
 #[cfg(feature = "serde")]
 mod model;
 #[cfg(all(feature = "interp", feature = "pipeline"))]
@@ -47,5 +40,7 @@ mod ptx;
 #[cfg(feature = "interp")]
 mod recorded_plans;
 mod semantics;
+#[cfg(feature = "interp")]
+mod software_gpu;
 #[cfg(feature = "interp")]
 mod tile_counters;

@@ -12,11 +12,11 @@ use crate::error::Result;
 use crate::sync::lock;
 
 /// The first line of a log, as RMM's logging adaptor writes it.
-pub(in crate::alloc) const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
+pub const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
 
 /// An allocator that writes a line for each allocation and free, in RMM's columns:
 /// `Thread,Time,Action,Pointer,Size,Stream`. The time is of the day in UTC, and the stream is the
-/// lane's number. [`replay`](crate::alloc::replay) reads such logs.
+/// lane's number. `warpstride alloc replay` reads such logs.
 ///
 /// The lines of one address have the order of its calls, whatever threads make them: a free is
 /// written before the call, and an allocation after it. Threads wait for each other's lines, but

@@ -7,9 +7,7 @@ mod statistics;
 
 pub use hold_back::HoldBack;
 pub use limit::Limit;
-#[cfg(feature = "export")]
-pub(super) use logged::COLUMNS;
-pub use logged::Logged;
+pub use logged::{COLUMNS, Logged};
 pub use statistics::Statistics;
 
 /// The methods of `Allocate` that an adaptor passes on.

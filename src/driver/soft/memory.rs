@@ -22,7 +22,7 @@ unsafe impl Memory for Soft {
 
     fn alloc(&self, bytes: u64) -> Result<u64> {
         let _state = self.working()?;
-        self.memory.alloc(bytes)
+        Ok(self.memory.alloc(bytes)?)
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
@@ -41,7 +41,7 @@ unsafe impl Memory for Soft {
         let allocated = self.memory.alloc(bytes).or_else(|error| {
             // CUDA's pool gives out memory again whose free is still queued. Here the free runs.
             self.drain(&mut state)?;
-            self.memory.alloc(bytes).map_err(|_| error)
+            self.memory.alloc(bytes).map_err(|_| Error::from(error))
         });
         state.pool.extend(allocated.as_ref().ok());
         allocated

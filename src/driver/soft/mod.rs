@@ -207,7 +207,7 @@ impl Soft {
 
     fn copy_box(&self, copy: &Copy3d) -> Result<()> {
         copy.rows().try_for_each(|row| match row {
-            [Place::Device(dst), Place::Device(src)] => self.memory.copy(dst, src, copy.width as u64),
+            [Place::Device(dst), Place::Device(src)] => Ok(self.memory.copy(dst, src, copy.width as u64)?),
             // SAFETY: the caller of `copy_3d` promised that each row of the source is valid, and
             // not written, until this has run.
             [Place::Device(dst), Place::Host(src)] => unsafe { self.upload(dst, src, copy.width) },
@@ -225,7 +225,7 @@ impl Soft {
     /// - `src` is valid for reads of `bytes` bytes, which no other code writes meanwhile.
     unsafe fn upload(&self, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise.
-        self.memory.write(dst, unsafe { std::slice::from_raw_parts(src, bytes) })
+        Ok(self.memory.write(dst, unsafe { std::slice::from_raw_parts(src, bytes) })?)
     }
 
     /// Copies to the host through a buffer: the target may be uninitialised, so no slice of it can

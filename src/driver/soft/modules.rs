@@ -27,7 +27,7 @@ unsafe impl Modules for Soft {
         let uses_memory = state.modules.get(&module.0).is_some_and(|loaded| loaded.module.variables().next().is_some());
         let drained = if uses_memory { self.drain(&mut state) } else { Ok(()) };
         let removed = state.modules.remove(&module.0);
-        let freed = removed.as_ref().map_or(Ok(()), |loaded| loaded.module.unload(&self.memory));
+        let freed = removed.as_ref().map_or(Ok(()), |loaded| Ok(loaded.module.unload(&self.memory)?));
         for function in removed.iter().flat_map(|loaded| loaded.functions.values()) {
             state.functions.remove(&function.0);
         }

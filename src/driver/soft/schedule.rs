@@ -19,10 +19,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::interp::clock;
 use crate::random::SplitMix64;
 
 /// Streams with queued work, records and waits.
@@ -54,13 +53,12 @@ enum Item<W> {
 pub(super) struct Mark {
     stream: u64,
     position: u64,
-    passed: OnceLock<Duration>,
+    passed: OnceLock<Instant>,
 }
 
 impl Mark {
-    /// Returns when the mark was passed, on the clock of [`clock::elapsed`]; `None` if it has not
-    /// been.
-    pub(super) fn passed(&self) -> Option<Duration> {
+    /// Returns when the mark was passed; `None` if it has not been.
+    pub(super) fn passed(&self) -> Option<Instant> {
         self.passed.get().copied()
     }
 }
@@ -221,7 +219,7 @@ impl<W> Schedule<W> {
         match item {
             Item::Work(work) => Some(work),
             Item::Record(mark) => {
-                mark.passed.get_or_init(clock::elapsed);
+                mark.passed.get_or_init(Instant::now);
                 None
             }
             Item::Wait(_) => None,

@@ -110,8 +110,8 @@ unsafe impl Streams for Soft {
             mark.passed().ok_or_else(|| fail("is not passed yet; wait for both events first"))
         };
         let (start, end) = (passed(start)?, passed(end)?);
-        let forward = end.saturating_sub(start).as_secs_f32();
-        let backward = start.saturating_sub(end).as_secs_f32();
+        let forward = end.saturating_duration_since(start).as_secs_f32();
+        let backward = start.saturating_duration_since(end).as_secs_f32();
         Ok((forward - backward) * 1000.0)
     }
 }

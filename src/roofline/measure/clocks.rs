@@ -1,10 +1,23 @@
-//! Reads the clocks of an NVIDIA GPU, which GPU it is, and its link, through NVML: its library
-//! comes with the driver and is loaded at run time. Where the library is missing, or without the
-//! feature `nvml`, nothing is known and nothing fails.
+//! The clocks of an NVIDIA GPU, as a program reads them.
+
+use std::sync::OnceLock;
 
 use super::throttle;
 use crate::device::Device;
-use crate::roofline::transfers::Link;
+
+/// Reads the clocks of the GPU at a PCI bus id; returns `None` if it cannot.
+pub type ReadClocks = fn(&str) -> Option<Clocks>;
+
+static READER: OnceLock<ReadClocks> = OnceLock::new();
+
+/// Sets the function that reads clocks for every measurement of this process. Without one,
+/// measurements know no clocks, and retake no samples of a throttled device. The first call counts.
+///
+/// The crate reads no clocks itself: NVIDIA's management library (NVML) has them, which a program
+/// binds with a crate such as `nvml-wrapper`, as the command line does.
+pub fn read_clocks_by(reader: ReadClocks) {
+    let _ = READER.set(reader);
+}
 
 /// A multiprocessor is throttled below this part of its highest clock: nvbench's rule.
 const THROTTLED_BELOW: f64 = 0.75;
@@ -28,10 +41,11 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// The device's clocks now; `None` where the device reports none.
+    /// Returns the device's clocks now; `None` if nothing reads them ([`read_clocks_by`]), or the
+    /// device reports none.
     pub fn of(device: &Device) -> Option<Self> {
         let gpu = device.info().pci_bus_id.as_deref()?;
-        Some(Self { held: throttle::are_held(gpu), ..read(gpu)? })
+        Some(Self { held: throttle::are_held(gpu), ..READER.get()?(gpu)? })
     }
 
     /// Whether heat or power hold the clocks down, or the multiprocessors' clock is below three
@@ -44,91 +58,6 @@ impl Clocks {
     pub fn are_throttled(&self) -> bool {
         self.slowed || (self.are_low() && !self.held)
     }
-}
-
-/// Tells a GPU from others of its kind, wherever it is plugged in, and one release of its driver
-/// from another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The GPU's UUID, as NVIDIA's tools name it: `GPU-` and 32 digits. A slice has the UUID of its
-    /// GPU.
-    pub uuid: String,
-    /// The driver's release, `580.159.04`; [`DeviceInfo`](crate::driver::DeviceInfo) has the
-    /// version of CUDA.
-    pub release: String,
-}
-
-impl Identity {
-    /// The device's identity; `None` where the device reports none.
-    pub fn of(device: &Device) -> Option<Self> {
-        identity(device.info().pci_bus_id.as_deref()?)
-    }
-}
-
-impl Link {
-    /// The device's link, as fast as device and system can make it: an idle device may report less.
-    /// `None` where the device reports none.
-    pub fn of(device: &Device) -> Option<Self> {
-        link(device.info().pci_bus_id.as_deref()?)
-    }
-}
-
-#[cfg(feature = "nvml")]
-fn link(pci_bus_id: &str) -> Option<Link> {
-    let device = nvml()?.device_by_pci_bus_id(pci_bus_id).ok()?;
-    Link::new(device.max_pcie_link_gen().ok()?, device.max_pcie_link_width().ok()?)
-}
-
-#[cfg(not(feature = "nvml"))]
-fn link(_pci_bus_id: &str) -> Option<Link> {
-    None
-}
-
-#[cfg(feature = "nvml")]
-fn nvml() -> Option<&'static nvml_wrapper::Nvml> {
-    use std::sync::OnceLock;
-
-    use nvml_wrapper::Nvml;
-
-    // Loading takes milliseconds, and a library that was not there will not come.
-    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
-    NVML.get_or_init(|| Nvml::init().ok()).as_ref()
-}
-
-#[cfg(feature = "nvml")]
-fn identity(pci_bus_id: &str) -> Option<Identity> {
-    let nvml = nvml()?;
-    let uuid = nvml.device_by_pci_bus_id(pci_bus_id).ok()?.uuid().ok()?;
-    Some(Identity { uuid, release: nvml.sys_driver_version().ok()? })
-}
-
-#[cfg(not(feature = "nvml"))]
-fn identity(_pci_bus_id: &str) -> Option<Identity> {
-    None
-}
-
-#[cfg(feature = "nvml")]
-fn read(pci_bus_id: &str) -> Option<Clocks> {
-    use nvml_wrapper::bitmasks::device::ThrottleReasons;
-    use nvml_wrapper::enum_wrappers::device::Clock;
-
-    let device = nvml()?.device_by_pci_bus_id(pci_bus_id).ok()?;
-    let slowdowns = ThrottleReasons::HW_SLOWDOWN
-        | ThrottleReasons::HW_THERMAL_SLOWDOWN
-        | ThrottleReasons::SW_THERMAL_SLOWDOWN
-        | ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN;
-    Some(Clocks {
-        sm_mhz: device.clock_info(Clock::SM).ok()?,
-        sm_max_mhz: device.max_clock_info(Clock::SM).ok()?,
-        memory_mhz: device.clock_info(Clock::Memory).ok()?,
-        slowed: device.current_throttle_reasons().is_ok_and(|reasons| reasons.intersects(slowdowns)),
-        held: false,
-    })
-}
-
-#[cfg(not(feature = "nvml"))]
-fn read(_pci_bus_id: &str) -> Option<Clocks> {
-    None
 }
 
 #[cfg(test)]

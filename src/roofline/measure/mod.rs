@@ -16,9 +16,7 @@ mod clocks;
 mod rotation;
 mod throttle;
 
-pub use clocks::Clocks;
-#[doc(hidden)]
-pub use clocks::Identity;
+pub use clocks::{Clocks, ReadClocks, read_clocks_by};
 pub(super) use rotation::cold_bytes;
 pub use rotation::{RotatingBuffer, Rotation};
 

@@ -5,6 +5,5 @@ mod conformance;
 mod hold_back;
 #[cfg(feature = "interp")]
 mod late;
-mod replay;
 
 use warpstride::random::SplitMix64 as Random;

@@ -1,9 +1,9 @@
 //! Launches a kernel on the software GPU where there is neither a system nor a second thread.
 //! `run.mjs` compares the results.
 
-use warpstride::error::Result;
-use warpstride::interp::{Args, Config, Memory, Module, run};
-use warpstride::launch_shape::LaunchShape;
+use warpstride_interp::error::Result;
+use warpstride_interp::launch_shape::LaunchShape;
+use warpstride_interp::{Args, Config, Memory, Module, run};
 
 const SQUARES: &str = "
     .version 7.0

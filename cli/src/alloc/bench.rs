@@ -1,0 +1,139 @@
+//! `warpstride alloc bench`: what a buffer's allocation and its drop cost.
+
+use std::thread;
+use std::time::Instant;
+
+use crate::replay::pair_without_cache;
+use crate::run::table::Table;
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::json;
+use warpstride::device::{Backend, Device};
+use warpstride::driver::DriverKind;
+use warpstride::error::counted;
+
+use crate::open;
+use crate::output::{self, Output};
+
+/// Bytes of the buffers.
+const SIZES: [u64; 5] = [512, 64 << 10, 1 << 20, 64 << 20, 1 << 30];
+/// The software GPU's memory is the host's.
+const MOST_SOFT: u64 = 1 << 20;
+/// Pairs of an allocation and a free for each figure on a GPU.
+const PAIRS: u32 = 1_000_000;
+/// The software GPU has no bars, and a debug build is slow.
+const PAIRS_SOFT: u32 = 10_000;
+/// Pairs of the driver's own, which are slower.
+const PAIRS_UNCACHED: u32 = 1000;
+const THREADS: [usize; 2] = [1, 8];
+
+/// Nanoseconds of a pair of one size; `null` for the software GPU's own memory, whose times mean
+/// nothing.
+#[derive(Serialize)]
+struct Pair {
+    bytes: u64,
+    cache_ns: f64,
+    pool_ns: Option<f64>,
+    driver_ns: Option<f64>,
+}
+
+/// Pairs a second of several threads, each on a stream of its own.
+#[derive(Serialize)]
+struct Threads {
+    threads: usize,
+    pairs_per_second: f64,
+}
+
+pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
+    let device = open(backend, output)?;
+    let is_soft = device.info().kind == DriverKind::Soft;
+    let most = if is_soft { MOST_SOFT } else { device.info().memory_bytes / 4 };
+    let each = if is_soft { PAIRS_SOFT } else { PAIRS };
+    let progress = output.progress(1);
+    let (mut pairs, mut synchronizing) = (Vec::new(), 0);
+    for bytes in SIZES.into_iter().filter(|&bytes| bytes <= most) {
+        progress.doing(counted(bytes, "byte").to_string());
+        let (cache_ns, calls) = cached(&device, bytes, each)?;
+        synchronizing += calls;
+        let uncached = |pool: bool| {
+            let measured = !is_soft && (!pool || device.driver().has_pool());
+            measured.then(|| pair_without_cache(device.driver(), pool, bytes, PAIRS_UNCACHED)).transpose()
+        };
+        pairs.push(Pair { bytes, cache_ns, pool_ns: uncached(true)?, driver_ns: uncached(false)? });
+    }
+    let mut threads = Vec::new();
+    for count in THREADS {
+        progress.doing(counted(count, "thread").to_string());
+        let (pairs_per_second, calls) = together(&device, count, each)?;
+        synchronizing += calls;
+        threads.push(Threads { threads: count, pairs_per_second });
+    }
+    drop(progress);
+    let scaling = threads[1].pairs_per_second / threads[0].pairs_per_second;
+    let document = json!({
+        "device": output::info_json(device.info()),
+        "pairs": each,
+        "uncached_pairs": PAIRS_UNCACHED,
+        "sizes": pairs,
+        "threads": threads,
+        "scaling": scaling,
+        "synchronizing_calls": synchronizing,
+    });
+    output.result(&text(&pairs, each, &threads, scaling, synchronizing), document)
+}
+
+/// Returns the nanoseconds of a pair that hits the cache, and the calls that can synchronise.
+fn cached(device: &Device, bytes: u64, pairs: u32) -> Result<(f64, u64)> {
+    let stream = device.stream()?;
+    drop(device.alloc_on::<u8>(bytes as usize, &stream)?);
+    let before = device.stats().can_synchronize;
+    let start = Instant::now();
+    for _ in 0..pairs {
+        drop(device.alloc_on::<u8>(bytes as usize, &stream)?);
+    }
+    let took = start.elapsed();
+    Ok((took.as_nanos() as f64 / f64::from(pairs), device.stats().can_synchronize - before))
+}
+
+/// Returns the pairs a second of `count` threads together, and the calls that can synchronise.
+fn together(device: &Device, count: usize, pairs: u32) -> Result<(f64, u64)> {
+    let mut streams = Vec::new();
+    for _ in 0..count {
+        let stream = device.stream()?;
+        drop(device.alloc_on::<u8>(4096, &stream)?);
+        streams.push(stream);
+    }
+    let before = device.stats().can_synchronize;
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let work = |stream| {
+            move || -> warpstride::Result<()> {
+                (0..pairs).try_for_each(|_| device.alloc_on::<u8>(4096, stream).map(drop))
+            }
+        };
+        let running: Vec<_> = streams.iter().map(|stream| scope.spawn(work(stream))).collect();
+        running.into_iter().try_for_each(|thread| thread.join().expect("an allocation does not panic"))
+    })?;
+    let took = start.elapsed();
+    let calls = device.stats().can_synchronize - before;
+    Ok((count as f64 * f64::from(pairs) / took.as_secs_f64(), calls))
+}
+
+fn text(pairs: &[Pair], each: u32, threads: &[Threads], scaling: f64, synchronizing: u64) -> String {
+    let ns = |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| format!("{ns:.1}"));
+    let row = |pair: &Pair| vec![pair.bytes.to_string(), ns(Some(pair.cache_ns)), ns(pair.pool_ns), ns(pair.driver_ns)];
+    let table = Table {
+        words: 0,
+        header: vec!["bytes", "cache, ns", "driver's pool, ns", "driver, ns"],
+        rows: pairs.iter().map(row).collect(),
+    };
+    let [cached, uncached] = [each, PAIRS_UNCACHED].map(|pairs| counted(pairs, "pair"));
+    let mut text = format!(
+        "An allocation and a free: the cache's figures are means of {cached}, the driver's of {uncached}.\n\n{table}\n"
+    );
+    for Threads { threads, pairs_per_second } in threads {
+        let threads = counted(threads, "thread");
+        text += &format!("{threads}, each on its own stream: {:.2} million pairs a second\n", pairs_per_second / 1e6);
+    }
+    text + &format!("scaling: {scaling:.2}; calls that can synchronise: {synchronizing}\n")
+}

@@ -1,0 +1,383 @@
+//! The arguments of `bench`.
+
+use std::num::NonZeroUsize;
+
+use clap::error::ErrorKind;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use warpstride::element::DType;
+use warpstride::error::counted;
+
+use super::Axes;
+use super::values::{Numbers, Part, Random, castable, images, mappable, number, plane, reducible, run_name, shape};
+
+/// Why a `bench` without an operation is wrong usage.
+pub(crate) const NO_OPERATION: &str =
+    "an operation is missing; name one, which `bench --list` lists, or --list, --all or --tune";
+
+#[derive(Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) operation: Option<Operation>,
+    /// List the operations and their arguments
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Find the best tiles and blocks for this GPU: time those that the kernels allow, and write
+    /// the best into the tuning file, which every device reads when it is opened
+    #[arg(long, conflicts_with_all = ["list", "all"])]
+    pub(crate) tune: bool,
+    /// Measure a fixed list of cases in one run: streams, permutes, every transpose kernel, axes
+    /// and conversions. The software GPU counts smaller cases. `report` draws the document of the
+    /// run
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) all: bool,
+    /// Keep the run under a name
+    #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
+    pub(crate) save: Option<String>,
+    /// Compare the run with a kept one, case by case: by times on a GPU, by counters on the
+    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
+    /// is gone
+    #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
+    pub(crate) compare: Option<String>,
+}
+
+impl Bench {
+    /// Whether there is one thing to do.
+    pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
+        let Self { operation, list, tune, all, save, compare } = self;
+        let conflict = |option: &str, other: &str| {
+            let conflict = format!("the argument '{option}' cannot be used with {other}; leave out one of them");
+            Err((ErrorKind::ArgumentConflict, conflict))
+        };
+        let given = [("--list", *list), ("--tune", *tune), ("--all", *all)].into_iter().find(|(_, given)| *given);
+        let kept = if save.is_some() { Some("--save") } else { compare.as_ref().map(|_| "--compare") };
+        match (operation, given, kept) {
+            (Some(_), Some((option, _)), _) => conflict(option, "an operation"),
+            (_, Some((option @ ("--list" | "--tune"), _)), Some(kept)) => conflict(kept, &format!("'{option}'")),
+            (None, None, _) => Err((ErrorKind::MissingSubcommand, NO_OPERATION.into())),
+            (Some(Operation::Permute(Permutes { cases: true, .. })), _, Some(kept)) => conflict(kept, "'--cases'"),
+            (Some(operation), ..) => {
+                operation.check_draw()?;
+                operation.axes().map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An operation as `--list` shows it.
+#[derive(Serialize)]
+pub(crate) struct Listed {
+    pub(crate) op: String,
+    pub(crate) arguments: String,
+    pub(crate) about: String,
+}
+
+/// The operations in the order of [`Operation`], which is their one list: with the arguments that
+/// they take beside `--samples`.
+pub(crate) fn operations() -> Vec<Listed> {
+    let bench = Operation::augment_subcommands(clap::Command::new("bench"));
+    let listed = |command: &clap::Command| Listed {
+        op: command.get_name().into(),
+        arguments: arguments(command),
+        about: command.get_about().map(ToString::to_string).unwrap_or_default(),
+    };
+    bench.get_subcommands().map(listed).collect()
+}
+
+/// The arguments of an operation, in brackets where they may be left out. Two alternatives stand in
+/// parentheses, and one of them is given.
+fn arguments(command: &clap::Command) -> String {
+    let excludes = |one, other: &clap::Arg| {
+        let of = |arg| command.get_arg_conflicts_with(arg).into_iter().map(clap::Arg::get_id);
+        of(one).any(|id| id == other.get_id()) || of(other).any(|id| id == one.get_id())
+    };
+    let all: Vec<_> = command.get_arguments().filter(|arg| arg.get_long() != Some("samples")).collect();
+    let (choice, rest): (Vec<_>, Vec<_>) = all.iter().partition(|arg| all.iter().any(|other| excludes(arg, other)));
+    let text = |arg: &&clap::Arg| {
+        let takes = arg.get_action().takes_values();
+        let value = arg.get_value_names().filter(|_| takes).unwrap_or_default().iter().map(|name| format!(" {name}"));
+        let text = format!("--{}{}", arg.get_long().unwrap_or_default(), value.collect::<String>());
+        let is_needed = arg.is_required_set() || choice.contains(arg) && arg.get_default_values().is_empty();
+        if is_needed { text } else { format!("[{text}]") }
+    };
+    let joined = |args: &[&clap::Arg]| args.iter().map(text).collect::<Vec<_>>().join(" ");
+    let Some(first) = choice.first() else { return joined(&rest) };
+    let (one, other): (Vec<_>, Vec<_>) = choice.iter().partition(|arg| !excludes(first, arg));
+    format!("({} | {}) {}", joined(&one), joined(&other), joined(&rest)).trim_end().into()
+}
+
+/// The operations. This is their one list: `--list`, the help and the run come from it.
+#[derive(Subcommand)]
+pub(crate) enum Operation {
+    /// Put the axes of an array in another order, into C order
+    Permute(Permutes),
+    /// Permute, scale, shift and convert: c = f * a + o
+    Affine(Affine),
+    /// Copy: c = a, the operation that others are held against
+    Copy(Elements),
+    /// Copy every Kth element of an array
+    StridedCopy(Strided),
+    /// Fill: c = s
+    Fill(Arithmetic),
+    /// Scale: c = s * a
+    Mul(Arithmetic),
+    /// Add: c = a + b
+    Add(Arithmetic),
+    /// c = a + s * b
+    Triad(Arithmetic),
+    /// c += a + s * b
+    Nstream(Arithmetic),
+    /// c += s * a
+    Axpy(Arithmetic),
+    /// Sum of all elements, or along an axis; halves are summed in single precision
+    Sum(Reduced),
+    /// Dot product of two arrays
+    Dot(Arithmetic),
+    /// Least element, or least elements along an axis
+    Min(Reduced),
+    /// Greatest element, or greatest elements along an axis
+    Max(Reduced),
+    /// Index of the greatest element, or indices along an axis; the first of equals wins
+    Argmax(Reduced),
+    /// Softmax along the last axis
+    Softmax(Rowwise),
+    /// Mean and variance along the last axis
+    MeanVariance(Rowwise),
+    /// Normalise images of bytes, pixel by pixel, into planes
+    Normalize(Images),
+    /// Convert elements to another type
+    Cast(Cast),
+    /// Gather rows by their indices: all rows of an array in another order
+    Gather(Rows),
+    /// Scatter rows by their indices
+    Scatter(Rows),
+}
+
+impl Operation {
+    /// Whether what it says about drawn permutes goes together. Clap would not ask for `--random`
+    /// beside `--shape`, which excludes it.
+    fn check_draw(&self) -> Result<(), (ErrorKind, String)> {
+        let Self::Permute(Permutes { random, part, cases, .. }) = self else { return Ok(()) };
+        match (random, part) {
+            (Some(Random { count, .. }), Some(part)) if part.of > *count => {
+                let cases = counted(*count, "case");
+                let wrong = format!(
+                    "{cases} cannot be cut into {} parts for --part; give as many parts as cases at most",
+                    part.of
+                );
+                Err((ErrorKind::ValueValidation, wrong))
+            }
+            (None, given) if given.is_some() || *cases => {
+                let option = if *cases { "--cases" } else { "--part" };
+                let missing = format!("{option} is about drawn permutes; draw them by --random <SEED,N>");
+                Err((ErrorKind::MissingRequiredArgument, missing))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The order of its axes, where it has one; fails where its values do not go together.
+    pub(crate) fn axes(&self) -> Result<Vec<usize>, String> {
+        match self {
+            Self::Permute(Permutes { shape: Some(shape), axes: Some(axes), .. }) => {
+                axes.of(shape).map_err(|wrong| wrong.to_string())
+            }
+            Self::Affine(affine) => affine.axes(),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// An array in C order and its axes in another, or drawn ones.
+#[derive(Args)]
+#[command(override_usage = "warpstride bench permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]\n       \
+                      warpstride bench permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]")]
+#[command(after_help = "Examples:\n  \
+                        warpstride bench permute --shape 64,1080,1920,3 --axes 'nhwc->nchw' --dtype u8\n  \
+                        warpstride bench permute --random 1,20\n  \
+                        warpstride bench permute --random 1,300 --part 2/3 --json\n  \
+                        warpstride bench permute --random 1,300 --cases > cases.json")]
+pub(crate) struct Permutes {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S", required_unless_present = "random")]
+    pub(crate) shape: Option<Numbers>,
+    /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
+    #[arg(long, value_name = "A", allow_hyphen_values = true, required_unless_present = "random")]
+    pub(crate) axes: Option<Axes>,
+    /// Its element type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(crate) dtype: DType,
+    /// Measure N drawn permutes of 64 MiB to 1 GiB instead, each beside a copy, and score them; a
+    /// seed draws the same ones everywhere. The software GPU counts others of at most 1 MiB
+    #[arg(long, value_name = "SEED,N", conflicts_with_all = ["shape", "axes", "dtype"])]
+    pub(crate) random: Option<Random>,
+    /// Only part I of K equal parts of the drawn permutes
+    #[arg(long, value_name = "I/K")]
+    pub(crate) part: Option<Part>,
+    /// Print the drawn permutes as a JSON list and measure none, without a device
+    #[arg(long, conflicts_with = "samples")]
+    pub(crate) cases: bool,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// Arrays of one axis.
+#[derive(Args)]
+pub(crate) struct Elements {
+    /// Number of elements
+    #[arg(long, value_name = "N")]
+    pub(crate) elements: usize,
+    /// Element type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(crate) dtype: DType,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// Arrays of one axis whose elements lie apart.
+#[derive(Args)]
+pub(crate) struct Strided {
+    #[command(flatten)]
+    pub(crate) elements: Elements,
+    /// Elements from one copied element to the next
+    #[arg(long, value_name = "K")]
+    pub(crate) step: NonZeroUsize,
+}
+
+/// Arrays of numbers that kernels compute with.
+#[derive(Args)]
+pub(crate) struct Arithmetic {
+    /// Number of elements
+    #[arg(long, value_name = "N")]
+    pub(crate) elements: usize,
+    /// Element type: f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
+    pub(crate) dtype: DType,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// Images that are normalised.
+#[derive(Args)]
+pub(crate) struct Images {
+    /// Images, rows, columns and channels
+    #[arg(long, value_name = "N,H,W,C", value_parser = images)]
+    pub(crate) shape: [usize; 4],
+    /// Element type of the planes: f16, bf16 or f32
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = plane)]
+    pub(crate) dtype: DType,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// An array of numbers that is reduced to one number, or along an axis.
+#[derive(Args)]
+pub(crate) struct Reduced {
+    /// Number of elements, which are reduced to one
+    #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
+    pub(crate) elements: Option<usize>,
+    /// Extents of the array, which is in C order
+    #[arg(long, value_name = "S", requires = "axis")]
+    pub(crate) shape: Option<Numbers>,
+    /// The axis to reduce, counted from 0
+    #[arg(long, value_name = "K", requires = "shape", conflicts_with = "elements")]
+    pub(crate) axis: Option<usize>,
+    /// Element type, which is not complex
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = reducible)]
+    pub(crate) dtype: DType,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// Elements that are converted.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Cast {
+    /// Number of elements
+    #[arg(long, value_name = "N")]
+    pub(crate) elements: usize,
+    /// Type of the elements before: u8, i32, f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = castable)]
+    pub(crate) from: DType,
+    /// Type of the elements after, one of the same types
+    #[arg(long, value_name = "TYPE", value_parser = castable)]
+    pub(crate) to: DType,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// Rows that are gathered or scattered.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Rows {
+    /// Number of rows, and of elements in each
+    #[arg(long, value_name = "R,W", value_parser = shape)]
+    pub(crate) shape: [usize; 2],
+    /// Element type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(crate) dtype: DType,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// An array whose rows lie along the last axis.
+#[derive(Args)]
+pub(crate) struct Rowwise {
+    /// Extents of the array, which is in C order
+    #[arg(long, value_name = "S")]
+    pub(crate) shape: Numbers,
+    /// Element type: f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
+    pub(crate) dtype: DType,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// An array in C order, its axes in another, and the types of both sides.
+#[derive(Args)]
+pub(crate) struct Affine {
+    /// Extents of the array, which is in C order
+    #[arg(long, value_name = "S")]
+    pub(crate) shape: Numbers,
+    /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub(crate) axes: Axes,
+    /// Element type of the array: u8, f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = mappable)]
+    pub(crate) from: DType,
+    /// Element type of the result: f16, bf16 or f32; f64 for an array of f64
+    #[arg(long, value_name = "TYPE", value_parser = number)]
+    pub(crate) to: DType,
+    /// The axis of the result, counted from 0, whose indices have factors and offsets of their own
+    #[arg(long, value_name = "AXIS")]
+    pub(crate) channels: Option<usize>,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+impl Affine {
+    /// The order of its axes; fails where its values do not go together.
+    fn axes(&self) -> Result<Vec<usize>, String> {
+        let Self { from, to, channels, .. } = *self;
+        let axes = self.axes.of(&self.shape).map_err(|wrong| wrong.to_string())?;
+        if (from == DType::F64) != (to == DType::F64) {
+            return Err(format!(
+                "elements of {from} are not mapped to {to}; doubles become doubles, and nothing else does"
+            ));
+        }
+        match channels.filter(|&axis| axis >= axes.len()) {
+            Some(axis) => Err(format!(
+                "the result has no axis {axis} for --channels; it has {}, counted from 0",
+                counted(axes.len(), "axis")
+            )),
+            None => Ok(axes),
+        }
+    }
+}
+
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Samples {
+    /// Timed runs on a GPU, whose median is reported
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) samples: u16,
+}

@@ -1,0 +1,405 @@
+//! What was typed.
+
+mod bench;
+mod learn;
+mod order;
+mod pipeline;
+mod run_ptx;
+mod values;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::{Error, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use warpstride::device::Backend;
+use warpstride::element::DType;
+use warpstride::ops::Variant;
+use warpstride::roofline::model::DeviceModel;
+
+use warpstride::interp::Checks;
+
+pub(super) use bench::{
+    Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Permutes, Reduced, Rows,
+    Rowwise, Samples, Strided, operations,
+};
+pub(super) use learn::{Learn, LearnCommand};
+pub(super) use pipeline::Pipeline;
+use run_ptx::extents;
+pub(super) use run_ptx::{Argument, By, Dump, Fill, Timed, Value};
+pub(super) use values::{Numbers, Part, Random};
+use values::{bytes, model, shape};
+pub(super) use warpstride::layout::Axes;
+
+/// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+impl Cli {
+    /// Whether one JSON document is wanted.
+    pub(super) fn json(&self) -> bool {
+        if let Command::RunPtx(RunPtx { launch, .. }) | Command::RunCu(RunCu { launch, .. }) = &self.command
+            && launch.report_json
+        {
+            return true;
+        }
+        self.global.json
+    }
+
+    /// What was typed, or why it is not a usage.
+    pub(super) fn typed() -> Result<Self, Error> {
+        let mut command = Self::command();
+        command.build();
+        let mut words = std::env::args_os();
+        let program = words.next();
+        let words = order::ordered(&command, words.collect());
+        let cli = Self::try_parse_from(program.into_iter().chain(words))?;
+        match cli.check() {
+            Ok(()) => Ok(cli),
+            Err((kind, wrong)) => Err(Self::command().error(kind, wrong)),
+        }
+    }
+
+    /// Whether values go together that are on one line.
+    fn check(&self) -> Result<(), (ErrorKind, String)> {
+        match &self.command {
+            Command::Explain(permuted) => {
+                let axes = permuted.axes.of(&permuted.shape);
+                axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong.to_string()))
+            }
+            Command::Bench(bench) => bench.check(),
+            Command::Pipeline(pipeline) => pipeline.check(),
+            Command::Learn(learn) => learn.check(self.json()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether the words of a command line ask for JSON, also where they are not a usage.
+pub(super) fn ask_for_json(words: impl Iterator<Item = OsString>) -> bool {
+    // A value, which neither takes, is no usage, and asks for it all the same.
+    let option = |word: &OsString| word.to_string_lossy().split('=').next().map(ToOwned::to_owned);
+    words
+        .take_while(|word| word != "--")
+        .any(|word| matches!(option(&word).as_deref(), Some("--json" | "--report-json")))
+}
+
+/// What every command takes.
+#[derive(Args)]
+pub(super) struct Global {
+    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
+    pub(super) device: Backend,
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print results and errors only, no notes and no progress
+    #[arg(long, global = true)]
+    pub(super) quiet: bool,
+    /// Print the calls to each device's driver by kind, those that can make the host wait, and the
+    /// memory: after the command on standard error, with --json in the document
+    #[arg(long, global = true)]
+    pub(super) stats: bool,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// List the devices, or the one that --device names, and why others are not there
+    Devices,
+    /// Transpose a matrix from one .npy file into another
+    Transpose(Transpose),
+    /// Put the axes of an array in another order, from one .npy file into another
+    Permute(Permute),
+    /// Run every transpose kernel on the same matrix, verify it, and show its memory accesses
+    Compare(Compare),
+    /// Print how a permute would be done, and why
+    Explain(Permuted),
+    /// Verify an operation on random numbers, and measure it on a GPU
+    Bench(Bench),
+    /// Show a run of `bench` or `compare`: tables, charts, a page, or its differences from another
+    /// run
+    Report(Report),
+    /// Measure the ceilings of this GPU's memory: nominal, and the best of simple kernels
+    Peaks,
+    /// Measure the allocator of buffers, or run a program's allocations again
+    #[command(subcommand)]
+    Alloc(Alloc),
+    /// Measure copies between host and device: ordinary, pinned, registered and write-combined
+    /// memory, in both directions, what page-locking costs, and frames there and back
+    Transfers(Transfers),
+    /// Send frames through the device and back: blocking, on one stream, on several, and as graphs,
+    /// beside the slower of link and compute
+    Pipeline(Pipeline),
+    /// Run a kernel of a PTX file, and show what it does to memory
+    ///
+    /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The
+    /// software GPU stops it there.
+    RunPtx(RunPtx),
+    /// Compile CUDA C++, run a kernel of it, and show what it does to memory
+    ///
+    /// NVRTC (`pip install nvidia-cuda-nvrtc`) or clang 14 or later compiles it. On a GPU nothing
+    /// keeps a kernel within its buffers: run only kernels that you trust. The software GPU stops
+    /// them there.
+    RunCu(RunCu),
+    /// Check a kernel's values and memory accesses on the software GPU, as files say; for tests
+    /// without a GPU
+    Check(Check),
+    /// Learn how GPUs move memory, by lessons that check themselves
+    ///
+    /// The lessons are in the program, and their files go into a folder of yours. An edited file is
+    /// never overwritten, and a missing one is put back.
+    Learn(Learn),
+    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it
+    /// lacks
+    PtxForms(PtxForms),
+    /// Print what lets a shell complete commands and options
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Args)]
+pub(super) struct Transpose {
+    /// The matrix: 2-D, C or Fortran order
+    #[arg(value_name = "IN.npy")]
+    pub(super) input: PathBuf,
+    /// Where its transpose goes, in C order; replaced only when everything has worked
+    #[arg(value_name = "OUT.npy")]
+    pub(super) output: PathBuf,
+    /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or
+    /// staggered
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["device_memory", "resume"])]
+    pub(super) variant: Option<Variant>,
+    #[command(flatten)]
+    pub(super) streamed: Streamed,
+}
+
+/// How an array goes through a device that has no room for it.
+#[derive(Args)]
+pub(super) struct Streamed {
+    /// Stream the array through at most this much device memory, which takes as much host memory;
+    /// an array that does not fit the device or the host is streamed without it, too
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) device_memory: Option<usize>,
+    /// Stream the array, and go on with the result of an interrupted run, OUT.npy.incomplete, if
+    /// there is one
+    #[arg(long)]
+    pub(super) resume: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Permute {
+    /// The array: any number of axes, C or Fortran order
+    #[arg(value_name = "IN.npy")]
+    pub(super) input: PathBuf,
+    /// Where the result goes, in C order; replaced only when everything has worked
+    #[arg(value_name = "OUT.npy")]
+    pub(super) output: PathBuf,
+    /// The axes of the input in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h
+    /// w'
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub(super) axes: Axes,
+    #[command(flatten)]
+    pub(super) streamed: Streamed,
+}
+
+#[derive(Args)]
+pub(super) struct Compare {
+    /// The matrix, instead of random bits
+    #[arg(value_name = "IN.npy", conflicts_with_all = ["shape", "dtype"])]
+    pub(super) input: Option<PathBuf>,
+    /// Rows and columns of random bits
+    #[arg(long, value_name = "R,C", default_value = "1024,1024", value_parser = shape)]
+    pub(super) shape: [usize; 2],
+    /// Their element type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(super) dtype: DType,
+    /// The kernels to run, instead of all: column_loop (and its graph), naive, tiled, padded,
+    /// staggered
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(super) variants: Vec<Variant>,
+    /// Predict times from the counters, by the model of a device: h100
+    #[arg(long, value_name = "DEVICE", value_parser = model)]
+    pub(super) model: Option<DeviceModel>,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Alloc {
+    /// Measure an allocation and a free of a buffer, beside the driver's own, on one thread and on
+    /// eight
+    Bench,
+    /// Run the allocations of a log again, on a GPU or without one, and show the memory they take
+    Replay(AllocReplay),
+}
+
+#[derive(Args)]
+pub(super) struct AllocReplay {
+    /// The log, with the columns Thread,Time,Action,Pointer,Size,Stream, as RMM writes them
+    #[arg(value_name = "LOG.csv", required_unless_present = "seed")]
+    pub(super) log: Option<PathBuf>,
+    /// Make a log instead, which is the same for the same seed: a million allocations and frees of
+    /// 512 B to 2 GiB on four streams, up to 20 GiB in use
+    #[arg(long, value_name = "SEED", conflicts_with = "log")]
+    pub(super) seed: Option<u64>,
+    /// Draw the bytes in use and the bytes reserved over the log
+    #[arg(long, value_name = "OUT.svg")]
+    pub(super) svg: Option<PathBuf>,
+    /// Write the log that was run, for other allocators
+    #[arg(long, value_name = "OUT.csv")]
+    pub(super) write: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(super) struct Transfers {
+    /// Bytes of the largest copies; 1073741824 on a GPU, and 1048576 on the software GPU
+    #[arg(long, value_name = "N", value_parser = bytes)]
+    pub(super) bytes: Option<usize>,
+}
+
+#[derive(Args)]
+pub(super) struct Report {
+    /// The document of `warpstride --json bench`, `compare`, `transfers` or `pipeline`
+    #[arg(value_name = "RUN.json")]
+    pub(super) run: PathBuf,
+    /// Write a page with everything, which needs no other file and no network
+    #[arg(long, value_name = "OUT.html")]
+    pub(super) html: Option<PathBuf>,
+    /// Write the tables as Markdown
+    #[arg(long, value_name = "OUT.md")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Write the cases as comma-separated values
+    #[arg(long, value_name = "OUT.csv")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write each chart into a folder, which is made where it is not there
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) svg: Option<PathBuf>,
+    /// Compare the run with an earlier one, case by case: by times on a GPU, by counters on the
+    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
+    /// is gone
+    #[arg(long, value_name = "BEFORE.json")]
+    pub(super) compare: Option<PathBuf>,
+}
+
+/// An array in C order, and its axes in another.
+#[derive(Args)]
+pub(super) struct Permuted {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S")]
+    pub(super) shape: Numbers,
+    /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub(super) axes: Axes,
+    /// Its element type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(super) dtype: DType,
+}
+
+#[derive(Args)]
+pub(super) struct Check {
+    /// What is run, and what is expected of it; the paths in it are relative to it
+    #[arg(value_name = "FILE.toml", required = true)]
+    pub(super) files: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(super) struct RunPtx {
+    /// The PTX
+    #[arg(value_name = "FILE.ptx")]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) launch: Launched,
+}
+
+#[derive(Args)]
+pub(super) struct RunCu {
+    /// The CUDA C++
+    #[arg(value_name = "FILE.cu")]
+    pub(super) file: PathBuf,
+    /// The compiler, instead of the first that is found: NVRTC by WARPSTRIDE_NVRTC, by the system's
+    /// loader and in Python's packages, then clang 14 or later
+    #[arg(long, value_name = "NAME")]
+    pub(super) compiler: Option<Compiler>,
+    #[command(flatten)]
+    pub(super) launch: Launched,
+}
+
+/// A compiler of CUDA C++.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Compiler {
+    /// NVIDIA's, as a library
+    Nvrtc,
+    /// LLVM's, as a program
+    Clang,
+}
+
+/// A launch of a user's kernel, and what is wanted of it.
+#[derive(Args, Default)]
+pub(super) struct Launched {
+    /// The kernel, by its name in PTX or in C++ (`transpose`, `ns::transpose<float>`); may be left
+    /// out where the file has one
+    #[arg(long, value_name = "NAME")]
+    pub(super) entry: Option<String>,
+    /// Blocks in x, y and z; what is left out is 1
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    pub(super) grid: [u32; 3],
+    /// Threads of a block in x, y and z; what is left out is 1
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    pub(super) block: [u32; 3],
+    /// Dynamic shared memory of a block
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub(super) shared: u32,
+    /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer
+    /// (f32[1024]=zeros, =iota, =random:SEED or =uninit) or the elements of a file (npy:FILE); a
+    /// struct is passed member by member
+    #[arg(long = "arg", value_name = "A")]
+    pub(super) arguments: Vec<Argument>,
+    /// What the software GPU looks for besides counting: memcheck, initcheck, racecheck, synccheck,
+    /// or all; a launch in which it finds something ends with status 1
+    #[arg(long = "check", value_name = "A,B")]
+    pub(super) checks: Option<Checks>,
+    /// The work after which the software GPU stops the launch, in simple instructions of a warp,
+    /// some 10 ns each; 1073741824 where it is left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) limit: Option<u64>,
+    /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given
+    /// several times
+    #[arg(long = "dump", value_name = "I=OUT.npy")]
+    pub(super) dumps: Vec<Dump>,
+    /// Show what each instruction that accesses memory did, and draw the worst accesses; with
+    /// --json, put all of it into the document. The software GPU counts: --device soft
+    #[arg(long)]
+    pub(super) report: bool,
+    /// Short for --report --json
+    #[arg(long)]
+    pub(super) report_json: bool,
+    /// What a row of the report is: a line of the source, the default where the PTX has lines
+    /// (nvcc -lineinfo), or an instruction; asks for the report
+    #[arg(long, value_name = "WHAT")]
+    pub(super) by: Option<By>,
+    /// Print the source with what each of its lines did to memory; with --json, put it into the
+    /// document. On the software GPU, as --report
+    #[arg(long)]
+    pub(super) annotate: bool,
+    /// Draw the worst access of each instruction into an image; on the software GPU, as --report
+    #[arg(long, value_name = "FILE.svg")]
+    pub(super) draw: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) timed: Timed,
+}
+
+#[derive(Args)]
+pub(super) struct PtxForms {
+    /// PTX whose kernels are looked through, instead of listing everything
+    #[arg(value_name = "FILE.ptx")]
+    pub(super) file: Option<PathBuf>,
+}

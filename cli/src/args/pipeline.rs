@@ -1,0 +1,131 @@
+//! What `pipeline` takes.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::pipeline;
+use clap::Args;
+use clap::error::ErrorKind;
+use warpstride::element::DType;
+use warpstride::pipeline::Mode;
+
+use super::values::Numbers;
+
+#[derive(Args)]
+pub(crate) struct Pipeline {
+    /// The number of random frames; 8192 on a GPU, and 100 on the software GPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub(crate) frames: Option<u64>,
+    /// A folder of images instead: .png, .jpg, .jpeg, and .npy of u8 elements with shape H,W,3 or
+    /// N,H,W,3
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["frames", "shape", "dtype"])]
+    pub(crate) input: Option<PathBuf>,
+    /// Where the results go, f32 elements with shape N,C,H,W; replaced only when everything has
+    /// worked. It takes one batch size and one mode
+    #[arg(long, value_name = "OUT.npy", conflicts_with = "reuse")]
+    pub(crate) output: Option<PathBuf>,
+    /// Frames of a batch; several sizes are a sweep. 1,8,64 on a GPU and 1,8,32 on the software
+    /// GPU; with --output the last of these
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = batch)]
+    pub(crate) batch: Vec<usize>,
+    /// How batches share the device: blocking, async, streams, graph, or all, which is a sweep; all
+    /// where it is left out, with --output streams
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Modes>,
+    /// Floating-point operations of the model for each byte that it reads or writes
+    #[arg(long, value_name = "F", default_value = "10", value_parser = steps)]
+    pub(crate) intensity: u32,
+    /// Write the stages of the last run's last batches, for Perfetto or chrome://tracing
+    #[arg(long, value_name = "OUT.json")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Channels, height and width of random frames; 3,224,224 on a GPU, and 3,32,32 on the software
+    /// GPU
+    #[arg(long, value_name = "C,H,W", value_parser = shape)]
+    pub(crate) shape: Option<[usize; 3]>,
+    /// Element type of random frames: u8, which lie as images do, or f32, which are planes already
+    #[arg(long, value_name = "TYPE", default_value = "u8", value_parser = dtype)]
+    pub(crate) dtype: DType,
+    /// Resize images to this height and width; else all have the size of the first
+    #[arg(long, value_name = "H,W", requires = "input", value_parser = super::shape)]
+    pub(crate) size: Option<[usize; 2]>,
+    /// Batches that are on their way at most
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = slots)]
+    pub(crate) slots: usize,
+    /// Send the frames that verify a case again and again, so that the host makes no others: for
+    /// measuring the link
+    #[arg(long)]
+    pub(crate) reuse: bool,
+}
+
+impl Pipeline {
+    /// Whether the options go together.
+    pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
+        let is_sweep = self.batch.len() > 1 || self.mode.as_ref().is_some_and(|modes| modes.len() > 1);
+        if self.output.is_some() && is_sweep {
+            let sentence = "--output takes the results of one run; give one batch size and one mode with it";
+            return Err((ErrorKind::ArgumentConflict, sentence.into()));
+        }
+        Ok(())
+    }
+}
+
+/// One mode or several, each once.
+#[derive(Debug, Clone)]
+pub(crate) struct Modes(Vec<Mode>);
+
+impl Deref for Modes {
+    type Target = [Mode];
+
+    fn deref(&self) -> &[Mode] {
+        &self.0
+    }
+}
+
+impl FromStr for Modes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self(Mode::ALL.into()));
+        }
+        let mode = |name: &str| {
+            let found = Mode::ALL.into_iter().find(|mode| mode.name() == name);
+            found.ok_or_else(|| format!("the modes are {}, and all", Mode::ALL.map(Mode::name).join(", ")))
+        };
+        let mut modes = text.split(',').map(mode).collect::<Result<Vec<_>, _>>()?;
+        modes.sort_by_key(|mode| Mode::ALL.iter().position(|known| known == mode));
+        modes.dedup();
+        Ok(Self(modes))
+    }
+}
+
+fn batch(text: &str) -> Result<usize, String> {
+    whole(text, 1 << 24, "frames")
+}
+
+fn slots(text: &str) -> Result<usize, String> {
+    whole(text, 256, "slots")
+}
+
+fn whole(text: &str, most: usize, what: &str) -> Result<usize, String> {
+    let number = text.trim().parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("give a whole number of {what} from 1 to {most}"))
+}
+
+/// The steps of a model of an intensity.
+fn steps(text: &str) -> Result<u32, String> {
+    let steps = text.parse().ok().and_then(pipeline::steps);
+    steps.ok_or_else(|| format!("give a number of operations a byte from 0 to {}, such as 10", u32::MAX / 4))
+}
+
+fn shape(text: &str) -> Result<[usize; 3], String> {
+    match text.parse::<Numbers>().as_deref() {
+        Ok(&[channels, height, width]) if channels.min(height).min(width) > 0 => Ok([channels, height, width]),
+        _ => Err("give channels, height and width as three whole numbers from 1, such as 3,224,224".into()),
+    }
+}
+
+fn dtype(text: &str) -> Result<DType, String> {
+    super::values::one_of(text, "frames are of", &[DType::U8, DType::F32])
+}

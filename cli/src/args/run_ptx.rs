@@ -1,0 +1,202 @@
+//! What `--arg`, `--dump`, `--grid` and `--block` of `run-ptx` mean.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Args;
+use half::{bf16, f16};
+use warpstride::element::DType;
+
+use super::values::{bytes, run_name};
+
+/// One `--arg`: what a kernel is given.
+#[derive(Debug, Clone)]
+pub(crate) struct Argument {
+    /// As it was typed.
+    text: String,
+    pub(crate) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    /// A number, and the bytes that it has in memory.
+    Scalar { dtype: DType, bytes: Vec<u8> },
+    /// The address of a buffer of `len` elements.
+    Buffer { dtype: DType, len: usize, fill: Fill },
+    /// The address of a buffer with the elements of a `.npy` file.
+    File(PathBuf),
+}
+
+/// What a buffer holds before the launch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fill {
+    Zeros,
+    /// 0, 1, 2 ...; integers wrap, floats round, complex numbers are real.
+    Iota,
+    /// By its seed: integers of any bits, floats in [0, 1).
+    Random(u64),
+    /// Nothing: what the device happens to give.
+    Uninit,
+}
+
+/// One `--dump`: an argument, counted from 0, and the file that its elements go to.
+#[derive(Debug, Clone)]
+pub(crate) struct Dump {
+    pub(crate) argument: usize,
+    pub(crate) path: PathBuf,
+}
+
+/// The time of a launch, and the runs that it is kept in.
+#[derive(Args, Default)]
+pub(crate) struct Timed {
+    /// Time the launch on a GPU, each time with a cold L2 cache, and show GB/s beside a copy and
+    /// this GPU's ceilings. The software GPU counts the bytes first, each once if it is loaded and
+    /// once if it is stored; --limit bounds that
+    #[arg(long, conflicts_with = "checks")]
+    pub(crate) time: bool,
+    /// The bytes that the launch reads and writes, half of them each, instead of those that the
+    /// software GPU counts
+    #[arg(long, value_name = "N", requires = "time", value_parser = bytes)]
+    pub(crate) bytes: Option<usize>,
+    /// Timed launches, whose median is reported; 20 where it is left out
+    #[arg(long, value_name = "N", requires = "time", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) samples: Option<u16>,
+    /// Keep the run under a name
+    #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
+    pub(crate) save: Option<String>,
+    /// Compare the run with a kept one of the same kernel and arguments: by times on a GPU, by
+    /// counters on the software GPU. The exit status is 1 where it is slower or has other counters
+    #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
+    pub(crate) compare: Option<String>,
+}
+
+/// What a row of a report is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum By {
+    /// A line of the source.
+    Line,
+    /// An instruction of the PTX.
+    Instruction,
+}
+
+impl Argument {
+    /// The file that it is read from.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match &self.value {
+            Value::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The same argument, where a file of it lies beside those of `folder`.
+    pub(crate) fn beside(mut self, folder: &Path) -> Self {
+        if let Value::File(path) = &mut self.value {
+            *path = folder.join(&*path);
+        }
+        self
+    }
+
+    /// Bytes of it that the kernel is given: of a buffer, those of its address.
+    pub(crate) fn size(&self) -> usize {
+        match &self.value {
+            Value::Scalar { bytes, .. } => bytes.len(),
+            Value::Buffer { .. } | Value::File(_) => size_of::<u64>(),
+        }
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Argument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = if let Some(file) = text.strip_prefix("npy:") {
+            Value::File(file.into())
+        } else if let Some((dtype, rest)) = text.split_once('[') {
+            buffer(element_type(dtype)?, rest)?
+        } else if let Some((dtype, number)) = text.split_once(':') {
+            let dtype = element_type(dtype)?;
+            Value::Scalar { dtype, bytes: scalar(dtype, number)? }
+        } else {
+            return Err("an argument is a number such as i32:7, a buffer such as f32[1024]=zeros, or npy:FILE".into());
+        };
+        Ok(Self { text: text.into(), value })
+    }
+}
+
+impl FromStr for Dump {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = "give an argument's number, from 0, and a file, such as 1=out.npy";
+        let (argument, path) = text.split_once('=').ok_or(wrong)?;
+        Ok(Self { argument: argument.parse().map_err(|_| wrong)?, path: path.into() })
+    }
+}
+
+/// Blocks or threads in x, y and z, of which the last are 1 unless given.
+pub(crate) fn extents(text: &str) -> Result<[u32; 3], String> {
+    let given = text.split(',').map(|extent| extent.trim().parse().ok().filter(|&extent| extent > 0));
+    match *given.collect::<Option<Vec<u32>>>().unwrap_or_default() {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err("give one to three whole numbers from 1, such as 4 or 16,16,1".into()),
+    }
+}
+
+fn element_type(name: &str) -> Result<DType, String> {
+    name.parse().map_err(|wrong: warpstride::Error| wrong.to_string())
+}
+
+/// `1024]=zeros`
+fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
+    let (len, fill) = text.split_once("]=").ok_or("write a buffer as f32[1024]=zeros")?;
+    let len: usize = len.parse().map_err(|_| {
+        format!("`{len}` does not count elements; give a whole number up to {}, as in f32[1024]=zeros", usize::MAX)
+    })?;
+    if len.checked_mul(dtype.width()).is_none_or(|bytes| bytes > isize::MAX as usize) {
+        return Err(format!("an array of {len} {dtype} has more bytes than an address can count; use a smaller one"));
+    }
+    let seed = fill.strip_prefix("random:").and_then(|seed| seed.parse().ok());
+    let fill = match (fill, seed) {
+        ("zeros", _) => Fill::Zeros,
+        ("iota", _) => Fill::Iota,
+        ("uninit", _) => Fill::Uninit,
+        (_, Some(seed)) => Fill::Random(seed),
+        _ => {
+            return Err(format!(
+                "`{fill}` does not say what a buffer holds; use zeros, iota, uninit or random:SEED with a whole number"
+            ));
+        }
+    };
+    Ok(Value::Buffer { dtype, len, fill })
+}
+
+fn scalar(dtype: DType, text: &str) -> Result<Vec<u8>, String> {
+    fn number<T: FromStr, B: AsRef<[u8]>>(text: &str, bytes: impl Fn(T) -> B) -> Option<Vec<u8>> {
+        text.parse().ok().map(|number| bytes(number).as_ref().to_vec())
+    }
+    let bytes = match dtype {
+        DType::U8 => number(text, u8::to_le_bytes),
+        DType::I8 => number(text, i8::to_le_bytes),
+        DType::U16 => number(text, u16::to_le_bytes),
+        DType::I16 => number(text, i16::to_le_bytes),
+        DType::F16 => number(text, f16::to_le_bytes),
+        DType::Bf16 => number(text, bf16::to_le_bytes),
+        DType::U32 => number(text, u32::to_le_bytes),
+        DType::I32 => number(text, i32::to_le_bytes),
+        DType::F32 => number(text, f32::to_le_bytes),
+        DType::U64 => number(text, u64::to_le_bytes),
+        DType::I64 => number(text, i64::to_le_bytes),
+        DType::F64 => number(text, f64::to_le_bytes),
+        DType::C64 | DType::C128 => return Err("complex numbers come in buffers only; pass two arguments".into()),
+    };
+    bytes.ok_or_else(|| format!("{dtype} does not have the value `{text}`; give a number that it has"))
+}

@@ -1,0 +1,143 @@
+//! Values of options.
+
+use std::ops::Deref;
+use std::str::FromStr;
+
+use warpstride::element::DType;
+use warpstride::roofline::model::DeviceModel;
+
+/// Whole numbers and commas; of no axes, nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Numbers(Vec<usize>);
+
+impl Deref for Numbers {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Ok(Self(Vec::new()));
+        }
+        let number = |text: &str| {
+            let text = text.trim();
+            let most = usize::MAX;
+            text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 to {most}; give them as 4,10,3"))
+        };
+        text.split(',').map(number).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// The seed of drawn cases, and their number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Random {
+    pub(crate) seed: u64,
+    pub(crate) count: usize,
+}
+
+impl FromStr for Random {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (seed, count) = text.split_once(',').unwrap_or((text, ""));
+        match (seed.trim().parse(), count.trim().parse()) {
+            (Ok(seed), Ok(count @ 1..=1000)) => Ok(Self { seed, count }),
+            _ => Err("give a seed and a number of cases from 1 to 1000 as two whole numbers, such as 1,20".into()),
+        }
+    }
+}
+
+/// One of some equal parts of a list, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, of) = text.split_once('/').unwrap_or((text, ""));
+        match (number.trim().parse(), of.trim().parse()) {
+            (Ok(number @ 1..), Ok(of)) if number <= of => Ok(Self { number, of }),
+            _ => Err("give the number of a part, from 1, and the number of parts, such as 2/3".into()),
+        }
+    }
+}
+
+pub(super) fn shape(text: &str) -> Result<[usize; 2], String> {
+    match text.parse::<Numbers>().as_deref() {
+        Ok(&[rows, cols]) => Ok([rows, cols]),
+        _ => Err("give rows and columns as two whole numbers, such as 1024,768".into()),
+    }
+}
+
+/// A number of bytes, at least 1.
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("give a whole number of bytes from 1".into()),
+        Ok(bytes) => Ok(bytes),
+    }
+}
+
+/// A name that a file can have anywhere.
+pub(super) fn run_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !text.is_empty() && text.len() <= 100 && text.chars().all(plain) {
+        return Ok(text.into());
+    }
+    Err("a run's name has 1 to 100 characters, each a letter, a digit, `-`, `_` or `.`".into())
+}
+
+pub(super) fn model(text: &str) -> Result<DeviceModel, String> {
+    DeviceModel::ALL.into_iter().find(|model| model.name == text).ok_or_else(|| {
+        let names = DeviceModel::ALL.map(|model| model.name).join(", ");
+        format!("the models are {names}")
+    })
+}
+
+pub(super) fn images(text: &str) -> Result<[usize; 4], String> {
+    match text.parse::<Numbers>().as_deref() {
+        Ok(&[n, h, w, c]) => Ok([n, h, w, c]),
+        _ => Err("give images, rows, columns and channels as four whole numbers, such as 64,1080,1920,3".into()),
+    }
+}
+
+/// A type that kernels compute with.
+pub(super) fn number(text: &str) -> Result<DType, String> {
+    one_of(text, "arithmetic is on", &[DType::F16, DType::Bf16, DType::F32, DType::F64])
+}
+
+/// A type that is reduced.
+pub(super) fn reducible(text: &str) -> Result<DType, String> {
+    let types: Vec<_> = DType::ALL.into_iter().filter(|dtype| !dtype.is_complex()).collect();
+    one_of(text, "reductions are of", &types)
+}
+
+/// A type that images become.
+pub(super) fn plane(text: &str) -> Result<DType, String> {
+    one_of(text, "images become planes of", &[DType::F16, DType::Bf16, DType::F32])
+}
+
+/// A type that permutes scale and convert.
+pub(super) fn mappable(text: &str) -> Result<DType, String> {
+    one_of(text, "affine maps read", &[DType::U8, DType::F16, DType::Bf16, DType::F32, DType::F64])
+}
+
+/// A type that casts are timed with.
+pub(super) fn castable(text: &str) -> Result<DType, String> {
+    let types = [DType::U8, DType::I32, DType::F16, DType::Bf16, DType::F32, DType::F64];
+    one_of(text, "casts are timed from and to", &types)
+}
+
+pub(super) fn one_of(text: &str, what: &str, types: &[DType]) -> Result<DType, String> {
+    let names = || types.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    text.parse().ok().filter(|dtype| types.contains(dtype)).ok_or_else(|| format!("{what} {}", names()))
+}

@@ -1,0 +1,312 @@
+//! Benches of what makes other numbers of elements, and of what moves rows by their indices.
+
+use anyhow::{Context, Result};
+use bytemuck::Pod;
+use half::{bf16, f16};
+use rayon::prelude::*;
+use warpstride::device::Device;
+use warpstride::element::{DType, Element, Float};
+use warpstride::layout::Layout;
+use warpstride::ops::{
+    self, AffinePlan, Align, CastPlan, Channels, Indexed, IndexedPlan, Normalization, PermutePlan, Phase, Plan, Target,
+};
+use warpstride::roofline::measure::Rotation;
+use warpstride::roofline::record::{Group, Subject};
+
+use super::Measured;
+use super::outcome::Outcome;
+use super::permute::copy;
+use crate::cold_runs::ColdRuns;
+use crate::output::Output;
+use crate::verify::{Launch, counted as counted_run};
+use crate::{array_bytes, by_width, ensure_room, reference, require};
+use warpstride::error::counted;
+
+/// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and
+/// one more of each.
+const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
+const DEVIATION: [f64; 4] = [0.229, 0.224, 0.225, 0.25];
+
+/// A number that casts are timed with.
+pub(super) trait Small: Element {
+    /// A number below 128, which all types have.
+    fn small(byte: u8) -> Self;
+}
+
+macro_rules! small {
+    ($($type:ty: |$byte:ident| $number:expr;)*) => {$(
+        impl Small for $type {
+            fn small($byte: u8) -> Self {
+                $number
+            }
+        }
+    )*};
+}
+
+small! {
+    u8: |byte| byte;
+    i32: |byte| byte.into();
+    f16: |byte| byte.into();
+    bf16: |byte| byte.into();
+    f32: |byte| byte.into();
+    f64: |byte| byte.into();
+}
+
+/// Evaluates an expression with a type by its name, one of those that casts are timed with.
+macro_rules! by_small {
+    ($dtype:expr, $type:ident => $body:expr) => {
+        match $dtype {
+            DType::U8 => by_small!(@ u8, $type, $body),
+            DType::I32 => by_small!(@ i32, $type, $body),
+            DType::F16 => by_small!(@ f16, $type, $body),
+            DType::Bf16 => by_small!(@ bf16, $type, $body),
+            DType::F32 => by_small!(@ f32, $type, $body),
+            _ => by_small!(@ f64, $type, $body),
+        }
+    };
+    (@ $small:ty, $type:ident, $body:expr) => {{
+        type $type = $small;
+        $body
+    }};
+}
+
+/// What is made of elements, and where they and rows of them go.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Conversion {
+    /// Images, rows, columns and channels, to normalised planes.
+    Normalize { shape: [usize; 4], to: DType },
+    /// Elements to another type.
+    Cast { shape: [usize; 1], from: DType, to: DType },
+    /// Rows by their indices, which are all rows in another order: taken, or put.
+    Rows { shape: [usize; 2], dtype: DType, is_put: bool },
+    /// Elements that lie `step` apart.
+    Strided { shape: [usize; 1], dtype: DType, step: usize },
+}
+
+impl Conversion {
+    fn shape(&self) -> &[usize] {
+        match self {
+            Self::Normalize { shape, .. } => shape,
+            Self::Cast { shape, .. } => shape,
+            Self::Rows { shape, .. } => shape,
+            Self::Strided { shape, .. } => shape,
+        }
+    }
+
+    pub(super) fn shape_mut(&mut self) -> &mut [usize] {
+        match self {
+            Self::Normalize { shape, .. } => shape,
+            Self::Cast { shape, .. } => shape,
+            Self::Rows { shape, .. } => shape,
+            Self::Strided { shape, .. } => shape,
+        }
+    }
+
+    /// The types of the source's elements and of the result's.
+    fn dtypes(&self) -> [DType; 2] {
+        match *self {
+            Self::Normalize { to, .. } => [DType::U8, to],
+            Self::Cast { from, to, .. } => [from, to],
+            Self::Rows { dtype, .. } | Self::Strided { dtype, .. } => [dtype; 2],
+        }
+    }
+
+    /// Bytes of the source and of the result.
+    fn sides(&self) -> Result<[usize; 2]> {
+        let [from, to] = self.dtypes().map(|dtype| array_bytes(self.shape(), dtype));
+        let step = if let Self::Strided { step, .. } = *self { step } else { 1 };
+        let from = from?.checked_mul(step).filter(|&bytes| bytes <= isize::MAX as usize);
+        Ok([from.context("the elements lie too far apart for an address; use fewer, or a smaller step")?, to?])
+    }
+}
+
+impl Measured for Conversion {
+    fn subject(&self) -> Result<Subject> {
+        let [read, written] = self.sides()?.map(|bytes| bytes as u64);
+        let [from, dtype] = self.dtypes();
+        let subject = |op, from, read| Subject {
+            from,
+            ..Subject::new(Group::Conversion, op, dtype, self.shape(), [read, written])
+        };
+        match *self {
+            Self::Normalize { shape: [.., channels], .. } => {
+                require!(
+                    (1..=MEAN.len()).contains(&channels),
+                    InvalidArgument,
+                    "images have 1 to 4 channels, and not {channels}; give --shape N,H,W,C"
+                );
+                Ok(subject("normalize", Some(from), read))
+            }
+            Self::Cast { .. } => Ok(subject("cast", Some(from), read)),
+            // The elements between are not asked for.
+            Self::Strided { step, .. } => Ok(Subject { step: Some(step), ..subject("strided-copy", None, written) }),
+            Self::Rows { shape: [count, _], is_put, .. } => {
+                require!(
+                    u32::try_from(count).is_ok(),
+                    InvalidArgument,
+                    "{count} are more than indices of u32 number; give fewer",
+                    count = counted(count, "row")
+                );
+                // The indices are read too.
+                Ok(subject(if is_put { "scatter" } else { "gather" }, None, read + 4 * count as u64))
+            }
+        }
+    }
+
+    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+        let bench = Bench::new(device, self.sides()?, samples, output)?;
+        if let Self::Rows { shape: [count, _], .. } = *self {
+            // Indices of both directions, and what they are drawn from.
+            ensure_room(count, 16, &[(device, 4)])?;
+        }
+        match *self {
+            Self::Normalize { shape, to: DType::F16 } => normalized(&bench, shape, f16::from_f32),
+            Self::Normalize { shape, to: DType::Bf16 } => normalized(&bench, shape, bf16::from_f32),
+            Self::Normalize { shape, .. } => normalized(&bench, shape, |value: f32| value),
+            Self::Cast { shape: [len], from, to } => {
+                by_small!(from, S => by_small!(to, D => casted::<S, D>(&bench, len)))
+            }
+            Self::Rows { shape, dtype, is_put } => by_width!(dtype, T => moved::<T>(&bench, shape, is_put)),
+            Self::Strided { shape: [len], dtype, step } => by_width!(dtype, T => strided::<T>(&bench, len, step)),
+        }
+    }
+}
+
+/// A device and how often to time on it.
+pub(super) struct Bench<'a> {
+    pub(super) device: &'a Device,
+    /// Bytes of a source and of a result.
+    bytes: [usize; 2],
+    pub(super) samples: usize,
+    output: &'a Output,
+}
+
+impl<'a> Bench<'a> {
+    /// Makes room for a source and a result of this number of bytes.
+    pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
+        let arrays = Rotation::new(device, &bytes).arrays(2);
+        let most = Rotation::padded(bytes[0].max(bytes[1]));
+        // On the host the source, the result and the expected one; on the device both sides of each
+        // set and the result again.
+        ensure_room(most, 3, &[(device, arrays.max(3))])?;
+        Ok(Self { device, bytes, samples, output })
+    }
+
+    /// Verifies and times what is made of `elements`.
+    pub(super) fn outcome<S: Element, D: Element>(
+        &self,
+        kernel: &'static str,
+        elements: &[S],
+        len: usize,
+        is_right: impl Fn(usize, D) -> bool + Sync,
+        mut launch: impl Launch<S, D>,
+    ) -> Result<Outcome> {
+        let progress = self.output.progress(2);
+        progress.doing("verifying");
+        let rotation = Rotation::new(self.device, &self.bytes);
+        let is_cold = rotation.is_cold();
+        let mut runs = ColdRuns::new(rotation, elements, len)?;
+        let counters = counted_run(self.device, || runs.run(&mut launch))?;
+        let got = runs.first()?;
+        let verified = reference::all(len, &|at| is_right(at, got[at]));
+        progress.step();
+        progress.doing("timing");
+        let mut timing = None;
+        if verified && is_cold {
+            let timed = runs.time(self.samples, launch)?;
+            drop(runs);
+            // The yardstick, on results: smaller than sources, they have more sets.
+            let rotation = Rotation::new(self.device, &[size_of_val(&*got); 2]);
+            let copied = ColdRuns::new(rotation, &got, len)?.time(self.samples, copy)?;
+            timing = Some((timed, copied.gbps(2 * size_of_val(&*got) as u64)));
+        }
+        Ok(Outcome { kernel: (len > 0).then_some(kernel), verified, counters, timing, launch_us: None })
+    }
+}
+
+/// Images to normalised planes.
+fn normalized<T: Float>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(f32) -> T) -> Result<Outcome> {
+    let [n, h, w, c] = shape;
+    let normalization = Normalization::new(1.0 / 255.0, &MEAN[..c], &DEVIATION[..c])?;
+    let bytes = reference::random::<u8>(n * h * w * c)?;
+    let pixels = h * w;
+    // What becomes of a byte, of each channel.
+    let table: Vec<T> = (0..c)
+        .flat_map(|channel| (0..=255).filter_map(move |byte| normalization.apply(channel, byte)))
+        .map(nearest)
+        .collect();
+    let is_right = |at: usize, found: T| {
+        let (image, channel, pixel) = (at / pixels / c, at / pixels % c, at % pixels);
+        found == table[256 * channel + usize::from(bytes[(image * pixels + pixel) * c + channel])]
+    };
+    let images = Layout::row_major(&shape)?.permuted_axes(&[0, 3, 1, 2])?;
+    let planes = Layout::row_major(&[n, c, h, w])?;
+    let align = Align::ALLOCATION;
+    let (from, to) = ((&images, align, DType::U8), (&planes, align, T::DTYPE));
+    let plan = AffinePlan::new(from, to, Channels::WithLaunch(1), Target::of(bench.device))?;
+    bench.outcome(plan.entry().unwrap_or("nothing"), &bytes, bytes.len(), is_right, |source, result| {
+        let stream = source.device().default_stream();
+        ops::normalize_into(source.split_axis(0, &shape)?, &normalization, result.split_axis(0, &[n, c, h, w])?, stream)
+    })
+}
+
+fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
+    let bytes = reference::random::<u8>(len)?;
+    let elements = small_elements::<S>(&bytes);
+    let (from, to) = ((Phase::ALIGNED, S::DTYPE), (Phase::ALIGNED, D::DTYPE));
+    let kernel = CastPlan::new(from, to, len as u64, Target::of(bench.device))?.entry().unwrap_or("nothing");
+    bench.outcome(
+        kernel,
+        &elements,
+        len,
+        |at, found: D| found == D::small(bytes[at] & 127),
+        |source, result| ops::cast_into(source, result, source.device().default_stream()),
+    )
+}
+
+fn strided<T: Element + Pod>(bench: &Bench<'_>, len: usize, step: usize) -> Result<Outcome> {
+    let elements = reference::random::<T>(len * step)?;
+    let (source, result) = (Layout::row_major(&[len * step])?.slice(0, .., step as isize)?, Layout::row_major(&[len])?);
+    let (align, target) = (Align::ALLOCATION, Target::of(bench.device));
+    let kernel = PermutePlan::new(&source, align, &result, align, size_of::<T>(), target)?.entry().unwrap_or("nothing");
+    // As bytes: a NaN equals itself here.
+    let is_right = |at: usize, found: T| bytemuck::bytes_of(&found) == bytemuck::bytes_of(&elements[at * step]);
+    bench.outcome(kernel, &elements, len, is_right, |source, result| copy(source.slice(0, .., step as isize)?, result))
+}
+
+fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: bool) -> Result<Outcome> {
+    let elements = reference::random::<T>(count * row)?;
+    let mut indices: Vec<u32> = (0..count as u32).collect();
+    // Fisher and Yates.
+    for (at, bits) in reference::random::<u64>(count)?.into_iter().enumerate() {
+        indices.swap(at, (bits % (at as u64 + 1)) as usize);
+    }
+    let mut from = indices.clone();
+    if is_put {
+        indices.iter().enumerate().for_each(|(at, &to)| from[to as usize] = at as u32);
+    }
+    let on_device = bench.device.upload(&indices)?;
+    // As bytes: a NaN equals itself here.
+    let is_right = |at: usize, found: T| {
+        let expected = elements[from[at / row] as usize * row + at % row];
+        bytemuck::bytes_of(&found) == bytemuck::bytes_of(&expected)
+    };
+    let (way, row_bytes) = (if is_put { Indexed::Scatter } else { Indexed::Gather }, (row * size_of::<T>()) as u64);
+    let plan = IndexedPlan::new(way, count as u64, count as u64, row_bytes, DType::U32, Align::ALLOCATION)?;
+    let kernel = plan.entry().unwrap_or("nothing");
+    bench.outcome(kernel, &elements, elements.len(), is_right, |source, result| {
+        let stream = source.device().default_stream();
+        let (source, result) = (source.split_axis(0, &[count, row])?, result.split_axis(0, &[count, row])?);
+        let indices = on_device.view(&[count])?;
+        if is_put {
+            ops::scatter_rows(source, indices, result, stream)
+        } else {
+            ops::gather_rows(source, indices, result, stream)
+        }
+    })
+}
+
+/// Returns an element of each byte's lower seven bits.
+pub(super) fn small_elements<S: Small>(bytes: &[u8]) -> Vec<S> {
+    bytes.par_iter().map(|byte| S::small(byte & 127)).collect()
+}

@@ -1,0 +1,492 @@
+//! `warpstride compare`: every transpose kernel on the same matrix, verified, timed and counted.
+
+use std::ops::Range;
+
+use crate::export::json;
+use crate::run::Run;
+use crate::run::table::{Table, VARIANT};
+use anyhow::{Context, Result, ensure};
+use bytemuck::Pod;
+use serde_json::json;
+use warpstride::counters::Counters;
+use warpstride::device::{Backend, Device};
+use warpstride::driver::DriverKind;
+use warpstride::element::{DType, Element};
+use warpstride::error::Error;
+use warpstride::io::npy;
+use warpstride::layout::Layout;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TransposePlan, Variant};
+use warpstride::roofline::measure::{Rotation, Timing, has_times};
+use warpstride::roofline::model::DeviceModel;
+use warpstride::roofline::peak::Peaks;
+use warpstride::roofline::record::{Group, Record, Subject};
+use warpstride::stream::Stream;
+use warpstride::view::{View, ViewMut};
+
+use super::cold_runs::ColdRuns;
+use super::output::Output;
+use super::transpose::matrix;
+use super::verify::verify;
+use super::{args, array_bytes, by_width, ensure_room, input, message, open, reference};
+
+/// Timed runs of a kernel; their median is reported.
+const SAMPLES: usize = 20;
+/// The same for `column_loop`, whose one run is a launch for every column, and for its graph.
+const SLOW_SAMPLES: usize = 5;
+/// Columns that `column_loop` is timed by at once, so that all their launches are queued before the
+/// first runs: a stream's queue holds about a thousand.
+const COLUMNS_AT_ONCE: usize = 256;
+/// Most columns of all the sets together that have a graph each. With more the graph is not timed:
+/// it would take seconds to make them, and gigabytes.
+const MAX_NODES: usize = 1 << 18;
+/// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of
+/// two cores.
+const MAX_COUNTED: usize = 1 << 25;
+
+pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
+    let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
+    if let Some(path) = &args.input {
+        let source = input::array(path)?;
+        matrix(&source)?;
+        let devices = Devices::open(backend, source.bytes(), source.dtype(), output)
+            .with_context(|| format!("cannot compare on {}", path.display()))?;
+        by_width!(source.dtype(), T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
+    } else {
+        let bytes = array_bytes(&args.shape, args.dtype)?;
+        let devices = Devices::open(backend, bytes, args.dtype, output)?;
+        by_width!(args.dtype, T => {
+            compare::<T>(&devices, Matrix::random(args.shape, args.dtype, bytes)?, &variants, args.model, output)
+        })
+    }
+}
+
+/// Every kernel on random bits, `size` rows and columns of f32.
+pub(super) fn of_squares(device: &Device, size: usize, output: &Output) -> Result<Vec<Row>> {
+    let bytes = array_bytes(&[size; 2], DType::F32)?;
+    let devices = Devices::of(device.clone(), bytes, DType::F32, output)?;
+    let matrix = Matrix::<u32>::random([size; 2], DType::F32, bytes)?;
+    Ok(ladder(&devices, &matrix, &Variant::ALL, output)?.0)
+}
+
+/// Where it is done.
+struct Devices {
+    named: Device,
+    /// The software GPU, where the named device does not count and the matrix is small enough to
+    /// count it there: the same launches of the same PTX count the same on both.
+    counting: Option<Device>,
+}
+
+impl Devices {
+    /// Opens what a matrix of `bytes` bytes needs, and makes sure that it fits.
+    fn open(backend: Backend, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
+        Self::of(open(backend, output)?, bytes, dtype, output)
+    }
+
+    /// The same on a device that is open.
+    fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
+        let rotation = Rotation::new(&named, &[bytes; 2]);
+        // The matrix, its transpose, and the elements that came back from a device; on each device
+        // a source, a result and the rotation's.
+        let (on_host, on_device) = (3, 2);
+        let (each, own) = (Rotation::padded(bytes), (&named, on_device + rotation.arrays(2)));
+        ensure_room(each, on_host, &[own])?;
+        let mut counting = None;
+        if has_times(&named) && bytes / dtype.width() <= MAX_COUNTED {
+            let opened = Device::open(Backend::Soft).map_err(anyhow::Error::from);
+            match opened.and_then(|soft| ensure_room(each, on_host, &[own, (&soft, on_device)]).map(|()| soft)) {
+                Ok(soft) => {
+                    output.watch(&soft);
+                    counting = Some(soft);
+                }
+                Err(error) => output.note(format!("nothing is counted: {}", message(&error))),
+            }
+        }
+        Ok(Self { named, counting })
+    }
+}
+
+/// What is transposed.
+struct Matrix<T> {
+    rows: usize,
+    cols: usize,
+    dtype: DType,
+    /// Whether the elements of a column, not of a row, lie beside each other.
+    fortran: bool,
+    elements: Vec<T>,
+}
+
+impl<T: Pod + Send + Sync> Matrix<T> {
+    fn read(source: npy::Reader) -> Result<Self> {
+        let ([rows, cols], dtype, fortran) = (matrix(&source)?, source.dtype(), source.is_fortran());
+        Ok(Self { rows, cols, dtype, fortran, elements: input::elements(source)? })
+    }
+
+    /// Random bits.
+    fn random([rows, cols]: [usize; 2], dtype: DType, bytes: usize) -> Result<Self> {
+        let elements = reference::random(bytes / size_of::<T>())?;
+        Ok(Self { rows, cols, dtype, fortran: false, elements })
+    }
+
+    /// The transpose in C order, by the CPU. Of Fortran order it lies in memory as the matrix does.
+    fn transposed(&self) -> Result<Vec<T>> {
+        let axes = if self.fortran { [0, 1] } else { [1, 0] };
+        reference::permuted(&self.elements, &[self.rows, self.cols], &axes)
+    }
+}
+
+/// What one row of the table runs.
+#[derive(Clone, Copy)]
+enum Kernel {
+    /// Moves as many bytes and nothing else: what a transpose is measured against.
+    Copy,
+    Transpose(Variant),
+    /// The launches of `column_loop`, captured once.
+    ColumnLoopGraph,
+}
+
+impl Kernel {
+    /// The rows of these variants, below the copy's. A graph follows the loop that it captures.
+    fn all(variants: &[Variant]) -> Vec<Self> {
+        let rows = variants.iter().flat_map(|&variant| {
+            let graph = (variant == Variant::ColumnLoop).then_some(Self::ColumnLoopGraph);
+            [Self::Transpose(variant)].into_iter().chain(graph)
+        });
+        [Self::Copy].into_iter().chain(rows).collect()
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Copy => "copy".into(),
+            Self::Transpose(variant) => variant.to_string(),
+            Self::ColumnLoopGraph => format!("{}_graph", Variant::ColumnLoop),
+        }
+    }
+
+    /// Its entry, and how often that is launched; `None` in a graph, whose nodes no model knows.
+    fn launches(
+        self,
+        target: Target,
+        rows: usize,
+        cols: usize,
+        width: usize,
+    ) -> Result<(Option<&'static str>, Option<u64>)> {
+        let (source, result) = (Layout::row_major(&[rows, cols])?, Layout::row_major(&[cols, rows])?);
+        Ok(match self {
+            Self::Copy => {
+                let align = Align::ALLOCATION;
+                let entry = PermutePlan::new(&source, align, &source, align, width, target)?.entry();
+                (entry, Some(u64::from(entry.is_some())))
+            }
+            Self::Transpose(variant) => {
+                let plan = TransposePlan::new(&source, &result, width, variant)?;
+                (plan.entry(), Some(plan.launches()))
+            }
+            Self::ColumnLoopGraph => (TransposePlan::new(&source, &result, width, Variant::ColumnLoop)?.entry(), None),
+        })
+    }
+
+    /// How often it is timed, and the columns of the parts that it is timed in, at least one.
+    fn samples(self, cols: usize) -> (usize, Vec<Range<usize>>) {
+        let (samples, at_once) = match self {
+            Self::Transpose(Variant::ColumnLoop) => (SLOW_SAMPLES, COLUMNS_AT_ONCE),
+            Self::ColumnLoopGraph => (SLOW_SAMPLES, cols.max(1)),
+            _ => (SAMPLES, cols.max(1)),
+        };
+        (samples, (0..cols.max(1)).step_by(at_once).map(|first| first..cols.min(first + at_once)).collect())
+    }
+}
+
+/// One row of the table.
+pub(super) struct Row {
+    pub(super) variant: String,
+    /// The kernel's entry; `None` where there is nothing to launch.
+    pub(super) entry: Option<&'static str>,
+    /// `None` in a graph.
+    pub(super) launches: Option<u64>,
+    /// On the named device.
+    pub(super) verified: bool,
+    /// Timed runs that are wanted.
+    samples: usize,
+    pub(super) timing: Option<Timing>,
+    pub(super) counters: Option<Counters>,
+}
+
+impl Row {
+    /// Returns the GB/s for a matrix of `bytes` bytes.
+    pub(super) fn gbps(&self, bytes: u64) -> Option<f64> {
+        self.timing.as_ref().map(|timing| timing.gbps(2 * bytes))
+    }
+
+    /// The record of a matrix of this shape and type, beside a copy of `copy_gbps`, with the time
+    /// that `model` predicts.
+    pub(super) fn record(
+        self,
+        shape: [usize; 2],
+        dtype: DType,
+        copy_gbps: Option<f64>,
+        peaks: Option<&Peaks>,
+        model: Option<DeviceModel>,
+    ) -> Record {
+        let Self { variant, entry, launches, verified, samples, timing, counters } = self;
+        let bytes = (shape[0] * shape[1] * dtype.width()) as u64;
+        let predicted = model.zip(counters).zip(launches);
+        let predicted = predicted.map(|((model, counters), launches)| model.predict(&counters, bytes, bytes, launches));
+        let subject = Subject::new(Group::Transpose, "transpose", dtype, &shape, [bytes; 2]);
+        let subject = Subject { variant: Some(variant), ..subject };
+        let record = Record { samples, counters, predicted, ..Record::new(subject, entry, verified) };
+        match timing {
+            Some(timing) => record.timed(&timing, copy_gbps, peaks),
+            None => record,
+        }
+    }
+}
+
+/// A matrix on a device, with the buffers that its kernels work on.
+struct Bench<'a, T: Element> {
+    device: &'a Device,
+    matrix: &'a Matrix<T>,
+    transposed: &'a [T],
+    source: DeviceBuffer<T>,
+    /// Where time means anything.
+    cold: Option<ColdRuns<T>>,
+}
+
+fn compare<T: Element + Pod>(
+    devices: &Devices,
+    matrix: Matrix<T>,
+    variants: &[Variant],
+    model: Option<DeviceModel>,
+    output: &Output,
+) -> Result<()> {
+    let date = jiff::Timestamp::now().to_string();
+    let (rows, counted_on) = ladder(devices, &matrix, variants, output)?;
+    let model = model.or_else(|| DeviceModel::of(&devices.named.info().name));
+    let Matrix { rows: height, cols: width, dtype, .. } = matrix;
+    let bytes = size_of_val(matrix.elements.as_slice()) as u64;
+    let copy = rows.first().and_then(|copy| copy.gbps(bytes));
+    let records = rows.into_iter().map(|row| row.record([height, width], dtype, copy, None, model)).collect();
+    let run = Run::new(&devices.named, date, None, records);
+    let mut document = json::document(&run)?;
+    // The one document whose records are rows, which scripts rely on.
+    let rows = document.remove("cases");
+    document.extend([
+        ("shape".into(), json!([height, width])),
+        ("dtype".into(), json!(dtype.name())),
+        ("counted_on".into(), json!(counted_on)),
+        ("model".into(), json!(model.map(|model| model.name))),
+        ("rows".into(), json!(rows)),
+    ]);
+    let heading = format!("{height} x {width} {dtype} on {}", run.device.name);
+    output.result(&format!("{heading}\n{}", shown(&run, counted_on, model)), document.into())?;
+    let wrong: Vec<&str> = run
+        .cases
+        .iter()
+        .filter(|case| case.verified == Some(false))
+        .filter_map(|case| case.subject.variant.as_deref())
+        .collect();
+    ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
+    Ok(())
+}
+
+/// Runs the copy and every variant; whose counters the rows have, if any.
+fn ladder<T: Element + Pod>(
+    devices: &Devices,
+    matrix: &Matrix<T>,
+    variants: &[Variant],
+    output: &Output,
+) -> Result<(Vec<Row>, Option<DriverKind>)> {
+    let kernels = Kernel::all(variants);
+    let progress = output.progress(kernels.len() + 1);
+    progress.doing("preparing");
+    let transposed = matrix.transposed()?;
+    let mut bench = Bench::new(&devices.named, matrix, &transposed)?;
+    let mut counted = devices.counting.as_ref().and_then(|soft| {
+        Bench::new(soft, matrix, &transposed)
+            .inspect_err(|error| output.note(format!("nothing is counted: {}", message(error))))
+            .ok()
+    });
+    let counted_on = if counted.is_some() { devices.counting.as_ref() } else { Some(&devices.named) };
+    progress.step();
+    let mut rows = Vec::with_capacity(kernels.len());
+    for kernel in kernels {
+        progress.doing(kernel.name());
+        let mut row = bench.row(kernel)?;
+        if let Some(counted) = &mut counted {
+            row.counters = counted.count(kernel).unwrap_or_else(|error| {
+                output.note(format!("{} is not counted: {}", kernel.name(), message(&error)));
+                None
+            });
+        }
+        rows.push(row);
+        progress.step();
+    }
+    // A device that does not count leaves every row without.
+    let counted_on =
+        counted_on.filter(|_| rows.iter().any(|row| row.counters.is_some())).map(|device| device.info().kind);
+    Ok((rows, counted_on))
+}
+
+impl<'a, T: Element + Pod> Bench<'a, T> {
+    fn new(device: &'a Device, matrix: &'a Matrix<T>, transposed: &'a [T]) -> Result<Self> {
+        let source = device.upload(&matrix.elements)?;
+        let rotation = Rotation::new(device, &[size_of_val(&*matrix.elements); 2]);
+        let cold = rotation.is_cold().then(|| ColdRuns::new(rotation, &matrix.elements, matrix.elements.len()));
+        Ok(Self { device, matrix, transposed, source, cold: cold.transpose()? })
+    }
+
+    /// Verifies `kernel`, and where it is right measures it.
+    fn row(&mut self, kernel: Kernel) -> Result<Row> {
+        let (verified, counters) = self.run(kernel)?;
+        let matrix = self.matrix;
+        let (rows, cols) = (matrix.rows, matrix.cols);
+        let (samples, parts) = kernel.samples(cols);
+        let timing = match (kernel, self.cold.as_mut().filter(|_| verified)) {
+            (Kernel::ColumnLoopGraph, Some(cold)) => {
+                cold.time_graphs(samples, MAX_NODES / cols.max(1), |source, result, on| {
+                    queue(Kernel::Transpose(Variant::ColumnLoop), matrix, 0..cols, source, result, on)
+                })?
+            }
+            (_, Some(cold)) => Some(cold.time_parts(samples, &parts, |columns, source, result| {
+                launch(kernel, matrix, columns.clone(), source, result)
+            })?),
+            (_, None) => None,
+        };
+        let (entry, launches) = kernel.launches(Target::of(self.device), rows, cols, size_of::<T>())?;
+        Ok(Row { variant: kernel.name(), entry, launches, verified, samples, timing, counters })
+    }
+
+    /// What `kernel` counts, where its result is right.
+    fn count(&self, kernel: Kernel) -> Result<Option<Counters>> {
+        let (right, counters) = self.run(kernel)?;
+        ensure!(right, "{} moved elements to the wrong place; please report this as a bug", self.device.info().name);
+        Ok(counters)
+    }
+
+    /// Whether the result of `kernel` is right, and what it counted.
+    fn run(&self, kernel: Kernel) -> Result<(bool, Option<Counters>)> {
+        let expected = match kernel {
+            Kernel::Copy => self.matrix.elements.as_slice(),
+            Kernel::Transpose(_) | Kernel::ColumnLoopGraph => self.transposed,
+        };
+        let all = 0..self.matrix.cols;
+        verify(self.device, &self.source, expected, |source, result| {
+            launch(kernel, self.matrix, all.clone(), source, result)
+        })
+    }
+}
+
+/// Queues `kernel` on the default stream, as [`queue`] does.
+fn launch<T: Element>(
+    kernel: Kernel,
+    matrix: &Matrix<T>,
+    columns: Range<usize>,
+    source: View<'_, T>,
+    result: ViewMut<'_, T>,
+) -> Result<(), Error> {
+    let stream = source.device().default_stream();
+    queue(kernel, matrix, columns, source, result, stream)
+}
+
+/// Queues `kernel` for some columns of the matrix; a copy is always of all.
+fn queue<T: Element>(
+    kernel: Kernel,
+    matrix: &Matrix<T>,
+    columns: Range<usize>,
+    source: View<'_, T>,
+    result: ViewMut<'_, T>,
+    stream: &Stream,
+) -> Result<(), Error> {
+    let (rows, cols) = (matrix.rows, matrix.cols);
+    match kernel {
+        Kernel::Copy => ops::copy_into(source, result, stream),
+        Kernel::Transpose(variant) => {
+            let view = if matrix.fortran {
+                source.split_axis(0, &[cols, rows])?.t()
+            } else {
+                source.split_axis(0, &[rows, cols])?
+            };
+            let result = result.split_axis(0, &[cols, rows])?.slice(0, columns.clone(), 1)?;
+            ops::transpose_into(view.slice(1, columns, 1)?, result, Some(variant), stream)
+        }
+        Kernel::ColumnLoopGraph => {
+            let column_loop = Kernel::Transpose(Variant::ColumnLoop);
+            stream.capture(|s| queue(column_loop, matrix, columns, source, result, s))?.launch(stream)
+        }
+    }
+}
+
+/// The table and the meaning of its columns.
+fn shown(run: &Run, counted_on: Option<DriverKind>, model: Option<DeviceModel>) -> String {
+    let mut text = format!("{}\n", Table::of(VARIANT, &run.cases));
+    if let Some(model) = model {
+        text += &format!("predicted ms: by the model of {}, from the counters; nobody measured it.\n", model.name);
+    }
+    if !run.has_times() {
+        return text + COUNTED + "\n";
+    }
+    let gapped = run.cases.iter().filter(|case| case.gapless == Some(false));
+    let gapped = gapped.filter_map(|case| case.subject.variant.as_deref()).collect::<Vec<_>>();
+    text + &timed_footer(&gapped, counted_on) + "\n"
+}
+
+/// The meaning of the columns of a GPU's table: which kernels could not be queued before they ran,
+/// and which device counted.
+fn timed_footer(gapped: &[&str], counted_on: Option<DriverKind>) -> String {
+    let mut text =
+        format!("ms: median of {SAMPLES} runs (column_loop and its graph: {SLOW_SAMPLES}), each with a cold L2 cache.");
+    if !gapped.is_empty() {
+        text += &format!(" Gaps between launches included: {}.", gapped.join(", "));
+    }
+    text += "\nGB/s: 10^9 bytes read and written a second, as the matrix has them; of copy: against the copy kernel.\n";
+    text += match counted_on {
+        Some(DriverKind::Soft) => "Sectors and bank conflicts: the software GPU's, for the same launches.",
+        Some(_) => "Sectors and bank conflicts: the device's own.",
+        None => "Sectors and bank conflicts: not counted; the software GPU does it for up to 2^25 elements.",
+    };
+    text
+}
+
+/// Under the software GPU's table.
+const COUNTED: &str = "\
+verified: every element against a transpose by the CPU. sectors/ideal: 32-byte sectors that loads or stores touch, for
+each that would hold the bytes they ask for; 1.00x is best. bank conflicts: passes through shared memory beyond what the
+width needs.
+No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_that_are_timed_make_a_transpose() {
+        let (rows, cols) = (3, 2 * COLUMNS_AT_ONCE + 5);
+        let kernel = Kernel::Transpose(Variant::ColumnLoop);
+        let (_, parts) = kernel.samples(cols);
+        assert_eq!(parts, [0..256, 256..512, 512..517]);
+        assert_eq!(Kernel::Copy.samples(cols).1.len(), 1);
+        assert_eq!(kernel.samples(0).1.len(), 1);
+        let device = Device::open(Backend::Soft).unwrap();
+        for fortran in [false, true] {
+            let elements = (0..(rows * cols) as u32).collect();
+            let matrix = Matrix { rows, cols, dtype: DType::U32, fortran, elements };
+            let source = device.upload(&matrix.elements).unwrap();
+            let mut result = device.zeros::<u32>(rows * cols).unwrap();
+            for columns in parts.clone() {
+                let (source, result) = (source.view(&[rows * cols]), result.view_mut(&[rows * cols]));
+                launch(kernel, &matrix, columns, source.unwrap(), result.unwrap()).unwrap();
+            }
+            assert_eq!(result.download().unwrap(), matrix.transposed().unwrap(), "fortran: {fortran}");
+        }
+    }
+
+    #[test]
+    fn the_footer_claims_what_happened() {
+        let all = timed_footer(&[], Some(DriverKind::Soft));
+        assert!(all.contains("the software GPU's, for the same"), "{all}");
+        assert!(!all.contains("Gaps"), "{all}");
+        let less = timed_footer(&["column_loop", "naive"], None);
+        assert!(less.contains("Gaps between launches included: column_loop, naive."), "{less}");
+        assert!(less.contains("not counted"), "{less}");
+    }
+}

@@ -1,0 +1,62 @@
+//! This program, started once more to call NVRTC.
+
+use std::env;
+use std::ffi::{CString, OsString};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+
+use super::headers;
+use super::nvrtc::{Input, Nvrtc, Output, WORD};
+
+/// NVRTC descends into nested expressions; the stack of a program's first thread is small.
+const STACK_BYTES: usize = 256 << 20;
+
+/// The exit status where the library does not load.
+pub(super) const NOT_LOADED: u8 = 3;
+
+/// Compiles, if this process was started for it: PTX goes to standard output, messages to standard
+/// error. `None` in any other process.
+pub(crate) fn compiled() -> Option<ExitCode> {
+    let mut words = env::args_os().skip(1);
+    if words.next()? != WORD {
+        return None;
+    }
+    let words: Vec<OsString> = words.collect();
+    if let Some(Err(wrong)) = words.first().map(|library| Nvrtc::load(Path::new(library))) {
+        let _ = io::stderr().write_all(wrong.as_bytes());
+        return Some(ExitCode::from(NOT_LOADED));
+    }
+    let work = move || compile(&words).unwrap_or_else(|failure| (Err(failure), Vec::new()));
+    let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(work).ok()?;
+    let (ptx, log) = thread.join().ok()?;
+    // What cannot be written is missed by the process that reads it.
+    let _ = io::stderr().write_all(&log);
+    let _ = match &ptx {
+        Ok(ptx) => io::stdout().write_all(ptx),
+        Err(failure) if log.is_empty() => io::stderr().write_all(failure.as_bytes()),
+        Err(_) => Ok(()),
+    };
+    Some(if ptx.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+type Compiled = (Result<Vec<u8>, String>, Vec<u8>);
+
+/// `words` are the library, the source's name, the file that holds it, and NVRTC's options.
+fn compile(words: &[OsString]) -> Result<Compiled, String> {
+    let [library, name, source, options @ ..] = words else { return Err("words are missing".into()) };
+    let string = |text: &str| CString::new(text).map_err(|error| error.to_string());
+    let source = fs::read_to_string(source).map_err(|error| error.to_string())?;
+    let headers = headers::for_nvrtc().map(|(name, text)| Ok((string(name)?, string(text)?)));
+    let headers = headers.collect::<Result<Vec<_>, String>>()?;
+    let options = options.iter().map(|option| string(&option.to_string_lossy())).collect::<Result<Vec<_>, _>>()?;
+    // A name that begins with `-` would be an option.
+    let name = Path::new(name).display().to_string();
+    let name = if name.starts_with('-') { format!("./{name}") } else { name };
+    let (source, name) = (string(&source)?, string(&name)?);
+    let input = Input { source: &source, name: &name, headers: &headers, options: &options };
+    let Output { ptx, log } = Nvrtc::load(Path::new(library))?.compile(&input);
+    Ok((ptx, log))
+}

@@ -1,0 +1,99 @@
+//! `warpstride explain`: the plan of a permute, and why it is that.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use warpstride::counters::GlobalCounters;
+use warpstride::device::{Backend, Device};
+use warpstride::error::counted;
+use warpstride::ops::Requested;
+use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
+
+use super::output::{self, Output};
+use super::{args, open, permuted_layouts, policy};
+
+pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
+    let args::Permuted { shape, axes, dtype } = args;
+    let axes = &*axes.of(shape)?;
+    let shape = &**shape;
+    let [source, result] = permuted_layouts(shape, axes)?;
+    let device = open(backend, output)?;
+    let align = Align::ALLOCATION;
+    let plan = PermutePlan::new(&source, align, &result, align, dtype.width(), Target::of(&device))?;
+    let explanation = plan.explain();
+    let (major, minor) = device.info().compute_capability;
+    let requested = requested(&plan);
+    let policy = policy::of(device.info(), device.tuning_file(), output);
+    let text = format!(
+        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{}policy: {}\n",
+        requested.text, policy.text
+    );
+    output.result(&text, json(args, axes, &device, &explanation, [requested.json, policy.json]))
+}
+
+/// What the kernel asks for, where there is a software GPU to count it.
+struct Counted {
+    text: String,
+    json: Value,
+}
+
+fn requested(plan: &PermutePlan) -> Counted {
+    match plan.requested() {
+        Ok(Requested { load, store, exact }) => {
+            let side = |GlobalCounters { sectors, requests, .. }: GlobalCounters| {
+                format!("{} in {}", counted(sectors, "sector"), counted(requests, "request"))
+            };
+            let about = if exact { "" } else { "about " };
+            Counted {
+                text: format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store)),
+                json: json!({ "load": load, "store": store, "exact": exact }),
+            }
+        }
+        Err(error) => {
+            Counted { text: format!("asks for what was not counted: {}\n", super::typed(error)), json: Value::Null }
+        }
+    }
+}
+
+fn json(
+    args: &args::Permuted,
+    order: &[usize],
+    device: &Device,
+    explanation: &Explanation,
+    [requested, policy]: [Value; 2],
+) -> Value {
+    let Explanation { entry, shape, reason, read, written, walk, verdicts, .. } = explanation;
+    let (width, planned) = walk.as_ref().map_or((0, &[][..]), |walk| (walk.width, &walk.axes));
+    let sectors = |of: fn(&Walk) -> u64| walk.as_ref().map(of);
+    // No overflow: every element lies within isize::MAX bytes.
+    let bytes = |stride: isize| stride * width as isize;
+    let planned = planned.iter().map(|axis| {
+        json!({
+            "extent": axis.extent,
+            "source_stride": axis.source_stride,
+            "source_stride_bytes": bytes(axis.source_stride),
+            "destination_stride": axis.destination_stride,
+            "destination_stride_bytes": bytes(axis.destination_stride),
+        })
+    });
+    let strategies = verdicts
+        .iter()
+        .map(|verdict| json!({ "name": verdict.strategy, "takes": verdict.takes, "reason": verdict.why() }));
+    json!({
+        "device": output::info_json(device.info()),
+        "op": "permute",
+        "dtype": args.dtype.name(),
+        "shape": *args.shape,
+        "axes": order,
+        "planned_axes": planned.collect::<Vec<_>>(),
+        "kernel": entry,
+        "reason": reason,
+        "grid": shape.map(|shape| shape.grid),
+        "block": shape.map(|shape| shape.block),
+        "dynamic_shared": shape.map(|shape| shape.dynamic_shared),
+        "read": { "bytes": read, "sectors": sectors(|walk| walk.read_sectors) },
+        "written": { "bytes": written, "sectors": sectors(|walk| walk.written_sectors) },
+        "strategies": strategies.collect::<Vec<_>>(),
+        "requested": requested,
+        "policy": policy,
+    })
+}

@@ -1,0 +1,17 @@
+//! Draws a run in one format a file: text for a terminal, JSON, Markdown, CSV, SVG charts, and an
+//! HTML page.
+//!
+//! There is no common trait: JSON is also read, and SVG is several files.
+
+pub(crate) mod chrome;
+pub(crate) mod csv;
+pub(crate) mod html;
+pub(crate) mod json;
+pub(crate) mod markdown;
+mod pipelines;
+pub(crate) mod svg;
+pub(crate) mod text;
+
+/// Stands where times would stand of a GPU.
+pub(crate) const NO_TIMES: &str =
+    "No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";

@@ -1,0 +1,225 @@
+//! Charts of pipelines: frames a second over the batch size, and timelines.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::svg::{COPY, Chart, GREY, OCHRE, PURPLE, READ, SIZE, WRITE, failed, legend, line};
+use crate::run::pipelines::{PipelineRun, Pipelines, Stage, lanes};
+use warpstride::error::{Result, counted};
+
+/// The modes with the files and the colours of their charts.
+const MODES: [(&str, &str, RGBColor); 4] = [
+    ("blocking", "pipeline-blocking", WRITE),
+    ("async", "pipeline-async", OCHRE),
+    ("streams", "pipeline-streams", READ),
+    ("graph", "pipeline-graph", COPY),
+];
+/// The names of stages with their colours; others are grey.
+const STAGES: [(&str, RGBColor); 7] = [
+    ("random_generation", OCHRE),
+    ("image_decoding", OCHRE),
+    ("cpu_to_gpu", READ),
+    ("normalization", COPY),
+    ("model", PURPLE),
+    ("work", PURPLE),
+    ("gpu_to_cpu", WRITE),
+];
+/// Pixels of a row of a timeline, and of what is around the rows.
+const ROW: u32 = 34;
+const FRAME: u32 = 100;
+/// Most rows of a timeline.
+const MOST_ROWS: usize = 64;
+
+/// Draws the rates by batch size, and of each mode the timeline with the largest batch.
+pub(super) fn charts(all: &Pipelines) -> Result<Vec<Chart>> {
+    let mut charts = Vec::new();
+    if all.runs.iter().any(|run| run.frames_per_second.is_some()) {
+        charts.push(Chart {
+            name: "pipeline",
+            title: "Frames a second by the frames of a batch".into(),
+            svg: rates(all)?,
+        });
+    }
+    for (mode, name, _) in MODES {
+        let shown =
+            all.runs.iter().filter(|run| run.mode == mode && run.timeline.is_some()).max_by_key(|run| run.batch);
+        let stages = shown.and_then(|run| run.timeline.as_ref()).filter(|stages| !stages.is_empty());
+        if let (Some(run), Some(stages)) = (shown, stages) {
+            let title = format!("Timeline of mode {mode}, batches of {}", run.batch);
+            charts.push(Chart { name, title, svg: timeline(run, stages)? });
+        }
+    }
+    Ok(charts)
+}
+
+/// Fails on numbers that fit on no axis.
+fn check(values: impl IntoIterator<Item = f64>, what: &str) -> Result<()> {
+    let wrong = values.into_iter().find(|value| !(0.0..1e15).contains(value));
+    wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is not {what}"))))
+}
+
+/// A line for each mode, and the bound.
+fn rates(all: &Pipelines) -> Result<String> {
+    let rate = |run: &PipelineRun| Some((run.batch as f64, run.frames_per_second?));
+    let bound = |run: &PipelineRun| Some((run.batch as f64, run.bound?.frames_per_second()));
+    let points = || all.runs.iter().filter_map(rate).chain(all.runs.iter().filter_map(bound));
+    check(points().flat_map(|(batch, rate)| [batch, rate]), "a number of frames")?;
+    let first = points().map(|point| point.0).fold(f64::MAX, f64::min).max(1.0);
+    let last = points().map(|point| point.0).fold(2.0 * first, f64::max);
+    let most = points().map(|point| point.1).fold(1.0, f64::max);
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(84)
+        // With room for the legend above the lines.
+        .build_cartesian_2d((first..last).log_scale().base(2.0), 0.0..1.4 * most)
+        .map_err(failed)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_label_formatter(&|frames| format!("{frames:.0}")).y_label_formatter(&|rate| format!("{rate:.0}"));
+    mesh.x_desc("frames of a batch").y_desc("frames/s").light_line_style(WHITE).draw().map_err(failed)?;
+    let sorted = |mut points: Vec<(f64, f64)>| {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points.dedup_by(|a, b| a.0 == b.0);
+        points
+    };
+    for (mode, _, colour) in MODES {
+        let points = sorted(all.runs.iter().filter(|run| run.mode == mode).filter_map(rate).collect());
+        if !points.is_empty() {
+            line(&mut chart, points, colour.stroke_width(2), 3, mode)?;
+        }
+    }
+    let bounds = sorted(all.runs.iter().filter_map(bound).collect());
+    if !bounds.is_empty() {
+        line(&mut chart, bounds, GREY.stroke_width(1), 0, "bound: the slower of link and compute")?;
+    }
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
+    Ok(svg)
+}
+
+fn colour(stage: &str) -> RGBColor {
+    STAGES.iter().find(|(name, _)| *name == stage).map_or(GREY, |(_, colour)| *colour)
+}
+
+/// A row for each lane, and a rectangle for each stage.
+fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
+    check(stages.iter().flat_map(|stage| [stage.start_us, stage.end_us]), "a time of a stage in us")?;
+    let lanes = lanes(stages);
+    if lanes.len() > MOST_ROWS {
+        return Err(failed(format!("a timeline has {}, and {MOST_ROWS} are the most", counted(lanes.len(), "row"))));
+    }
+    let end = stages.iter().map(|stage| stage.end_us).fold(1e-3, f64::max) / 1e3;
+    let (rows, height) = (lanes.len() as f64, lanes.len() as u32 * ROW + FRAME);
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
+        area.fill(&WHITE).map_err(failed)?;
+        let mut chart = ChartBuilder::on(&area)
+            .margin(14)
+            .margin_left(100)
+            .x_label_area_size(44)
+            .build_cartesian_2d(0.0..end, 0.0..rows)
+            .map_err(failed)?;
+        let digits = if end < 1.0 { 3 } else { usize::from(end < 20.0) };
+        let label = |ms: &f64| format!("{ms:.digits$} ms");
+        let mut mesh = chart.configure_mesh();
+        mesh.disable_y_mesh().x_label_formatter(&label).light_line_style(WHITE).draw().map_err(failed)?;
+        let text = |pos| ("sans-serif", 13).into_font().color(&BLACK).pos(pos);
+        for (lane, row) in lanes.iter().zip((1..=lanes.len()).rev()) {
+            let row = row as f64;
+            let rectangle = |&(stage, [start, end]): &(&Stage, [f64; 2])| {
+                // Neighbours differ, so that one sees where a batch ends.
+                let strength = if stage.batch % 2 == 0 { 0.85 } else { 0.55 };
+                let style = colour(&stage.name).mix(strength).filled();
+                Rectangle::new([(start / 1e3, row - 0.12), (end / 1e3, row - 0.88)], style)
+            };
+            chart.draw_series(lane.stages.iter().map(rectangle)).map_err(failed)?;
+            let (left, y) = chart.backend_coord(&(0.0, row - 0.5));
+            let name = if lane.number == 0 { lane.track.into() } else { format!("{} {}", lane.track, lane.number + 1) };
+            area.draw(&Text::new(name, (left - 8, y), text(Pos::new(HPos::Right, VPos::Center)))).map_err(failed)?;
+        }
+        // The names below the rows, in their colours.
+        let mut x = 100;
+        for (name, colour) in STAGES.iter().filter(|(name, _)| stages.iter().any(|stage| stage.name == *name)) {
+            let y = height as i32 - 18;
+            area.draw(&Rectangle::new([(x, y - 6), (x + 12, y + 6)], colour.mix(0.85).filled())).map_err(failed)?;
+            area.draw(&Text::new(*name, (x + 17, y), text(Pos::new(HPos::Left, VPos::Center)))).map_err(failed)?;
+            x += 40 + 8 * name.len() as i32;
+        }
+        area.present().map_err(failed)?;
+    }
+    Ok(described(&svg, &words(run, stages)))
+}
+
+/// The timeline in words, for readers who do not see it.
+fn words(run: &PipelineRun, stages: &[Stage]) -> String {
+    let batches: std::collections::BTreeSet<_> = stages.iter().map(|stage| stage.batch).collect();
+    let percent = |part: Option<f64>| part.map_or("an unknown part".into(), |part| format!("{:.0} %", 100.0 * part));
+    format!(
+        "{} batches of {} frames in mode {}: at least two of uploads, work and downloads run in {} of the time, and the device \
+         has nothing to do in {}.",
+        batches.len(),
+        run.batch,
+        run.mode,
+        percent(run.overlap),
+        percent(run.idle)
+    )
+}
+
+/// The image with a text alternative.
+fn described(svg: &str, words: &str) -> String {
+    let words = words.replace('&', "&amp;").replace('<', "&lt;");
+    match svg.split_once('>') {
+        Some((open, rest)) => format!("{open} role=\"img\"><desc>{words}</desc>{rest}"),
+        None => svg.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeline_is_xml_with_its_words() {
+        let stage = |name: &str, track: &str, start_us, end_us| Stage {
+            name: name.into(),
+            track: track.into(),
+            batch: 0,
+            start_us,
+            end_us,
+        };
+        let stages = [
+            stage("random_generation", "source", 0.0, 10.0),
+            stage("cpu_to_gpu", "upload", 10.0, 20.0),
+            stage("a < b", "work", 20.0, 25.0),
+        ];
+        let run = PipelineRun {
+            mode: "a < b".into(),
+            batch: 4,
+            slots: 6,
+            frames: 4,
+            verified: true,
+            waits_per_batch: None,
+            host_bytes: 0,
+            seconds: None,
+            frames_per_second: None,
+            bound: None,
+            fraction_of_bound: None,
+            source_frames_per_second: None,
+            sink_frames_per_second: None,
+            overlap: Some(0.5),
+            idle: None,
+            timeline: None,
+        };
+        let svg = timeline(&run, &stages).unwrap();
+        let parsed = roxmltree::Document::parse(&svg).unwrap();
+        let words = parsed.root_element().first_element_child().and_then(|first| first.text()).unwrap();
+        assert!(words.contains("50 % of the time") && words.contains("a < b"), "{words}");
+        assert!(svg.contains("upload") && svg.contains("random_generation"));
+        assert!(timeline(&run, &[stage("work", "work", -1.0, 1.0)]).is_err());
+    }
+}

@@ -1,0 +1,301 @@
+//! A run as charts in SVG, each an image by itself. `plotters` draws them; its text needs no fonts
+//! here.
+
+use plotters::coord::ranged1d::Ranged;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::pipelines;
+use crate::run::Run;
+use crate::run::transfers::{Direction, HostSide, Transfer, Transfers};
+use warpstride::error::{Error, ErrorKind, Result, counted};
+use warpstride::roofline::peak::{Peaks, Warm};
+use warpstride::roofline::record::{Group, Record};
+
+/// Pixels of a chart.
+pub(super) const SIZE: (u32, u32) = (920, 460);
+/// Pixels of a bar with the space below it, and of the frame around all bars.
+const BAR: u32 = 24;
+const FRAME: u32 = 90;
+/// Most bars of a chart.
+const MOST_BARS: usize = 500;
+
+pub(super) const READ: RGBColor = RGBColor(31, 119, 180);
+pub(super) const WRITE: RGBColor = RGBColor(214, 90, 49);
+pub(super) const COPY: RGBColor = RGBColor(46, 139, 87);
+pub(super) const GREY: RGBColor = RGBColor(110, 118, 130);
+pub(super) const PURPLE: RGBColor = RGBColor(128, 72, 160);
+pub(super) const OCHRE: RGBColor = RGBColor(200, 150, 20);
+
+/// A chart and the name of its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chart {
+    /// `roofline`, for example.
+    pub(crate) name: &'static str,
+    /// The caption.
+    pub(crate) title: String,
+    /// The image.
+    pub(crate) svg: String,
+}
+
+/// Draws every chart that the run has figures for.
+///
+/// # Errors
+///
+/// `InvalidArgument` where a number of the run cannot be drawn.
+pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
+    let mut charts = Vec::new();
+    let mut chart = |name, title: &str, svg| charts.push(Chart { name, title: title.into(), svg });
+    if let Some(peaks) = run.peaks.as_ref().filter(|_| run.has_times()) {
+        chart("roofline", "Speed by the part of the bytes that is written", roofline(run, peaks)?);
+        chart("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?);
+    }
+    for (group, name, sectors) in [
+        (Group::Stream, "streams", "streams-sectors"),
+        (Group::Permute, "permutes", "permutes-sectors"),
+        (Group::Transpose, "transposes", "transposes-sectors"),
+        (Group::Axis, "axes", "axes-sectors"),
+        (Group::Conversion, "conversions", "conversions-sectors"),
+        (Group::Kernel, "kernels", "kernels-sectors"),
+    ] {
+        let speeds: Vec<Bar> = run.group(group).filter_map(Bar::speed).collect();
+        if !speeds.is_empty() {
+            chart(name, &format!("{}, % of the ceiling of their bytes", group.title()), bars(&speeds, "% of ceiling")?);
+        }
+        let counted: Vec<Bar> = run.group(group).filter_map(Bar::sectors).collect();
+        if !counted.is_empty() {
+            let title = format!("{}, sectors moved for each that the bytes fill", group.title());
+            chart(sectors, &title, bars(&counted, "sectors moved for each needed")?);
+        }
+    }
+    if let Some(transfers) = run.transfers.as_ref().filter(|all| all.copies.iter().any(|copy| copy.gbps.is_some())) {
+        chart("transfers", "Speed of copies between host and device by their bytes", self::transfers(transfers)?);
+    }
+    charts.extend(run.pipeline.iter().map(pipelines::charts).collect::<Result<Vec<_>>>()?.into_iter().flatten());
+    Ok(charts)
+}
+
+/// Says that a chart cannot be drawn.
+pub(super) fn failed(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::InvalidArgument, format!("a chart of this run cannot be drawn: {error}; is the file whole?"))
+}
+
+/// Fails on numbers that fit on no axis.
+fn check(values: impl IntoIterator<Item = f64>) -> Result<()> {
+    let wrong = values.into_iter().find(|value| !(0.0..1e12).contains(value));
+    wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is not a bandwidth in GB/s"))))
+}
+
+/// A chart in the making.
+pub(super) type Context<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+
+/// Adds a line and its entry in the legend.
+pub(super) fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
+    chart: &mut Context<'_, '_, X, Y>,
+    points: impl IntoIterator<Item = (f64, f64)>,
+    style: ShapeStyle,
+    points_of: u32,
+    label: &str,
+) -> Result<()> {
+    chart
+        .draw_series(LineSeries::new(points, style).point_size(points_of))
+        .map_err(failed)?
+        .label(label)
+        .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+    Ok(())
+}
+
+/// Puts the legend into a corner.
+pub(super) fn legend<'a, 'b: 'a, X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
+    chart: &mut Context<'a, 'b, X, Y>,
+    corner: SeriesLabelPosition,
+) -> Result<()> {
+    let labels = &mut chart.configure_series_labels();
+    labels.position(corner).background_style(WHITE.mix(0.8)).border_style(GREY).draw().map_err(failed)
+}
+
+/// The ceiling over the part of the bytes that is written, from reading alone to writing alone, and
+/// where the operations are.
+fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
+    let ceilings = peaks.ceilings();
+    let timed = run.cases.iter().filter_map(|case| Some((&case.subject, case.gbps?)));
+    let points: Vec<(f64, f64, Group)> =
+        timed.map(|(subject, gbps)| (subject.written as f64 / subject.bytes as f64, gbps, subject.group)).collect();
+    check([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
+    check(points.iter().flat_map(|&(part, gbps, _)| [part, gbps]))?;
+    let most = points.iter().map(|point| point.1).chain(peaks.nominal).fold(ceilings.write, f64::max);
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(-0.04..1.04, 0.0..1.1 * most)
+        .map_err(failed)?;
+    let mode = |part: &f64| match (part * 100.0).round() as i64 {
+        0 => "read only".into(),
+        50 => "copy".into(),
+        100 => "write only".into(),
+        percent => format!("{percent} %"),
+    };
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(12).x_label_formatter(&mode).y_label_formatter(&|gbps| format!("{gbps:.0}"));
+    mesh.x_desc("part of the bytes that is written").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
+    // Bytes in parts of 1000, which the ceiling of a mix is counted in.
+    let roof = (0..=100).map(|percent| (percent as f64 / 100.0, ceilings.of(1000 - 10 * percent, 10 * percent)));
+    line(&mut chart, roof, COPY.stroke_width(2), 0, "ceiling of the mix, measured")?;
+    if let Some(nominal) = peaks.nominal {
+        line(&mut chart, [(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1), 0, "nominal")?;
+    }
+    for (group, colour) in Group::ALL.into_iter().zip([READ, WRITE, GREY, PURPLE, OCHRE, BLACK]) {
+        let of_group = points.iter().filter(|point| point.2 == group);
+        let dot = colour.mix(0.6).filled();
+        let series = chart.draw_series(of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, dot)));
+        series.map_err(failed)?.label(group.title()).legend(move |(x, y)| Circle::new((x + 9, y), 4, dot));
+    }
+    legend(&mut chart, SeriesLabelPosition::LowerLeft)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
+    Ok(svg)
+}
+
+/// The speed of arrays moved over and over, by their size, with the L2 cache's own.
+fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
+    const MIB: f64 = (1_u64 << 20) as f64;
+    let sizes = &peaks.sizes;
+    check(sizes.iter().flat_map(|warm| [warm.read, warm.write, warm.copy]))?;
+    let [first, last] = [sizes.first(), sizes.last()].map(|warm| warm.map_or(1.0, |warm| warm.bytes as f64 / MIB));
+    let most = sizes.iter().flat_map(|warm| [warm.read, warm.write, warm.copy]).fold(1.0, f64::max);
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d((first.max(0.01)..last.max(first + 1.0)).log_scale().base(2.0), 0.0..1.1 * most)
+        .map_err(failed)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_label_formatter(&|mib| format!("{mib:.0}")).y_label_formatter(&|gbps| format!("{gbps:.0}"));
+    mesh.x_desc("MiB").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
+    let mut speeds = |name, colour: RGBColor, speed: fn(&Warm) -> f64| {
+        let points = sizes.iter().map(|warm| (warm.bytes as f64 / MIB, speed(warm)));
+        line(&mut chart, points, colour.stroke_width(2), 3, name)
+    };
+    speeds("read", READ, |warm| warm.read)?;
+    speeds("write", WRITE, |warm| warm.write)?;
+    speeds("copy", COPY, |warm| warm.copy)?;
+    let cache = run.device.l2_bytes as f64 / MIB;
+    if (first..last).contains(&cache) {
+        line(&mut chart, [(cache, 0.0), (cache, 1.1 * most)], GREY.stroke_width(1), 0, "L2 cache")?;
+    }
+    legend(&mut chart, SeriesLabelPosition::LowerRight)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
+    Ok(svg)
+}
+
+/// The speed of copies between host and device by their bytes: a line for each kind of memory and
+/// direction, and the link.
+fn transfers(transfers: &Transfers) -> Result<String> {
+    const MIB: f64 = (1_u64 << 20) as f64;
+    let timed: Vec<(&Transfer, f64)> = transfers.copies.iter().filter_map(|copy| Some((copy, copy.gbps?))).collect();
+    check(timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)))?;
+    let sizes = || timed.iter().map(|(copy, _)| copy.bytes as f64 / MIB);
+    let (first, last) = (sizes().fold(f64::MAX, f64::min).max(1e-4), sizes().fold(1e-3, f64::max));
+    let most = timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)).fold(1.0, f64::max);
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d((first..last.max(2.0 * first)).log_scale().base(2.0), 0.0..1.1 * most)
+        .map_err(failed)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_label_formatter(&|mib| format!("{mib}")).y_label_formatter(&|gbps| format!("{gbps:.0}"));
+    mesh.x_desc("MiB in each direction").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
+    let kinds = [
+        (HostSide::Pinned, COPY),
+        (HostSide::Registered, PURPLE),
+        (HostSide::WriteCombined, OCHRE),
+        (HostSide::Pageable, READ),
+        (HostSide::PageableByDriver, WRITE),
+    ];
+    for (memory, colour) in kinds {
+        for (direction, width) in [(Direction::H2d, 2), (Direction::D2h, 1), (Direction::Both, 3)] {
+            let of_kind = timed.iter().filter(|(copy, _)| copy.memory == memory && copy.direction == direction);
+            let points: Vec<(f64, f64)> = of_kind.map(|(copy, gbps)| (copy.bytes as f64 / MIB, *gbps)).collect();
+            if !points.is_empty() {
+                let label = format!("{} {}", memory.name(), direction.name());
+                line(&mut chart, points, colour.stroke_width(width), 3, &label)?;
+            }
+        }
+    }
+    if let Some(link) = transfers.link {
+        line(&mut chart, [(first, link.gbps), (last, link.gbps)], GREY.stroke_width(1), 0, "link, one direction")?;
+    }
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
+    Ok(svg)
+}
+
+/// A bar of a chart.
+struct Bar {
+    name: String,
+    value: f64,
+}
+
+impl Bar {
+    fn speed(case: &Record) -> Option<Self> {
+        let value = 100.0 * case.fraction_of_ceiling?;
+        Some(Self { name: case.name.clone(), value })
+    }
+
+    fn sectors(case: &Record) -> Option<Self> {
+        let counters = case.counters.as_ref().filter(|_| case.subject.bytes > 0)?;
+        let sectors = (counters.global_load.sectors + counters.global_store.sectors) as f64;
+        Some(Self { name: case.name.clone(), value: sectors / (case.subject.bytes as f64 / 32.0) })
+    }
+}
+
+/// Bars from left to right, one below the other, each with its name before it and its value behind
+/// it.
+fn bars(bars: &[Bar], unit: &str) -> Result<String> {
+    check(bars.iter().map(|bar| bar.value))?;
+    if bars.len() > MOST_BARS {
+        return Err(failed(format!("it has {}, and {MOST_BARS} bars are the most", counted(bars.len(), "case"))));
+    }
+    let most = bars.iter().map(|bar| bar.value).fold(1e-9, f64::max);
+    let (count, height) = (bars.len() as f64, bars.len() as u32 * BAR + FRAME);
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
+        area.fill(&WHITE).map_err(failed)?;
+        let mut chart = ChartBuilder::on(&area)
+            .margin(14)
+            .margin_left(330)
+            .margin_right(60)
+            .x_label_area_size(44)
+            .build_cartesian_2d(0.0..most, 0.0..count)
+            .map_err(failed)?;
+        chart.configure_mesh().disable_y_mesh().x_desc(unit).light_line_style(WHITE).draw().map_err(failed)?;
+        let text = |pos| ("sans-serif", 13).into_font().color(&BLACK).pos(pos);
+        for (bar, top) in bars.iter().zip((1..=bars.len()).rev()) {
+            let top = top as f64;
+            let rectangle = Rectangle::new([(0.0, top - 0.15), (bar.value, top - 0.85)], READ.mix(0.75).filled());
+            chart.draw_series([rectangle]).map_err(failed)?;
+            let (x, y) = chart.backend_coord(&(bar.value, top - 0.5));
+            let left = chart.backend_coord(&(0.0, top - 0.5)).0;
+            let name = Text::new(bar.name.clone(), (left - 8, y), text(Pos::new(HPos::Right, VPos::Center)));
+            area.draw(&name).map_err(failed)?;
+            let value = Text::new(format!("{:.1}", bar.value), (x + 6, y), text(Pos::new(HPos::Left, VPos::Center)));
+            area.draw(&value).map_err(failed)?;
+        }
+        area.present().map_err(failed)?;
+    }
+    Ok(svg)
+}

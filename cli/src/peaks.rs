@@ -1,0 +1,221 @@
+//! `warpstride peaks`: the ceilings of a device, measured, and kept for what is held against them.
+
+use std::path::PathBuf;
+
+use crate::run::table::{Table, number};
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use warpstride::device::{Backend, Device};
+use warpstride::driver::DeviceInfo;
+use warpstride::ptx::PROVENANCE;
+use warpstride::roofline::measure::has_times;
+
+use crate::nvml::{self, Identity};
+use warpstride::roofline::peak::{Best, Peaks};
+
+use super::output::{self, Output};
+use super::{input, message, open, require, runs};
+
+/// Bytes of ceilings as they are kept, of which there are some thousand.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
+/// Ceilings as they are kept.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// When they were measured, as RFC 3339.
+    pub(super) date: String,
+    with: With,
+    pub(super) peaks: Peaks,
+}
+
+/// What ceilings are measured with: with another they may be others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct With {
+    /// The version of this crate.
+    version: String,
+    /// Where the kernels came from, with the hash of their sources.
+    ptx: String,
+    /// The driver's release; the version of CUDA where nobody tells that.
+    driver: String,
+}
+
+/// Which GPU it is, and what its ceilings are measured with.
+struct Place {
+    file: String,
+    with: With,
+}
+
+impl Place {
+    fn of(device: &Device) -> Self {
+        Self::new(device.info(), nvml::identity(device))
+    }
+
+    fn new(info: &DeviceInfo, identity: Option<Identity>) -> Self {
+        let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+        // What another GPU has the least: the number of a device depends on which others a process
+        // sees, and so does its place in a virtual machine. The slices of a GPU differ in their
+        // names.
+        let (gpu, driver) = match identity {
+            Some(Identity { uuid, release }) => (uuid, release),
+            None => (info.pci_bus_id.clone().unwrap_or_else(|| info.ordinal.to_string()), info.driver_version.clone()),
+        };
+        let file = format!("peaks-{}-{}.json", plain(&info.name), plain(&gpu));
+        Self { file, with: With { version: env!("CARGO_PKG_VERSION").into(), ptx: PROVENANCE.into(), driver } }
+    }
+
+    /// Where they are kept; `None` where the system has no folder for such.
+    fn path(&self) -> Option<PathBuf> {
+        Some(dirs::cache_dir()?.join("warpstride").join(&self.file))
+    }
+
+    /// The ceilings of a file's text; `None` where they were measured with something else, or it
+    /// was cut short.
+    fn read(&self, text: &[u8]) -> Option<Kept> {
+        serde_json::from_slice::<Kept>(text).ok().filter(|kept| kept.with == self.with)
+    }
+
+    fn keep(&self, kept: &Kept) -> Result<()> {
+        ensure!(!kept.peaks.low_clocks, "the device's clocks were low while they were measured");
+        let file = self.path().context("the system names no folder for caches")?;
+        runs::cache(&file, kept)
+    }
+}
+
+pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
+    let device = open(backend, output)?;
+    require!(
+        has_times(&device),
+        Unavailable,
+        "the software GPU has no ceilings: it knows nothing of the time a GPU takes; run this on an NVIDIA GPU"
+    );
+    let kept = measured(&device, output)?;
+    output.result(&text(device.info(), &kept), document(device.info(), &kept))
+}
+
+/// The ceilings of a GPU: those that were kept, or else measured now and kept.
+pub(super) fn known(device: &Device, output: &Output) -> Result<Kept> {
+    let place = Place::of(device);
+    match place
+        .path()
+        .and_then(|file| input::read(&file, MAX_KEPT_BYTES, "a record of ceilings").ok())
+        .and_then(|text| place.read(&text))
+    {
+        Some(kept) => Ok(kept),
+        None => measured(device, output),
+    }
+}
+
+/// Measures the ceilings, which takes some seconds, and keeps them.
+pub(super) fn measured(device: &Device, output: &Output) -> Result<Kept> {
+    let place = Place::of(device);
+    let progress = output.progress(1);
+    let peaks = Peaks::measure(device, |what| progress.doing(format!("ceilings: {what}")))?;
+    drop(progress);
+    let kept = Kept { date: jiff::Timestamp::now().to_string(), with: place.with.clone(), peaks };
+    if let Err(error) = place.keep(&kept) {
+        output.note(format!("the ceilings are not kept for the next time: {}", message(&error)));
+    }
+    Ok(kept)
+}
+
+fn text(info: &DeviceInfo, kept: &Kept) -> String {
+    let peaks = &kept.peaks;
+    let part = |gbps: f64| number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
+    let mut table = Table::new(&["ceiling", "GB/s", "of nominal", "launched as"]);
+    let nominal = number(peaks.nominal, 1, "");
+    table.add_row(["nominal", &nominal, "", "by the device's attributes"]);
+    for (name, best) in [("read", &peaks.read), ("write", &peaks.write), ("copy", &peaks.copy)] {
+        let Best { gbps, shape } = best;
+        table.add_row([name, &format!("{gbps:.1}"), &part(*gbps), &shape.to_string()]);
+    }
+    table.add_row(["memcpy", &format!("{:.1}", peaks.memcpy), &part(peaks.memcpy), "by the driver"]);
+    let mut sizes = Table::new(&["touched over and over", "read GB/s", "write GB/s", "copy GB/s"]);
+    for warm in &peaks.sizes {
+        let size = format!("{} MiB", warm.bytes >> 20);
+        let [read, write, copy] = [warm.read, warm.write, warm.copy].map(|gbps| format!("{gbps:.0}"));
+        sizes.add_row([size, read, write, copy]);
+    }
+    let low = if peaks.low_clocks { "The device's clocks were low during the measurement.\n" } else { "" };
+    format!(
+        "{}, driver {}, {}\n{table}\n{sizes}\nThe arrays have {} MiB each. Sizes that fit in the L2 cache of {:.0} MB show its \
+         speed; the smallest show launch overhead.\n{low}",
+        info.name,
+        kept.with.driver,
+        kept.date,
+        peaks.bytes >> 20,
+        info.l2_bytes as f64 / 1e6,
+    )
+}
+
+fn document(info: &DeviceInfo, kept: &Kept) -> Value {
+    json!({
+        "device": output::info_json(info),
+        "driver": kept.with.driver,
+        "date": kept.date,
+        "peaks": kept.peaks,
+        "l2_copy_gbps": kept.peaks.l2_copy(info.l2_bytes),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use warpstride::device::Device;
+
+    use super::*;
+
+    fn gpu() -> DeviceInfo {
+        let soft = Device::open(Backend::Soft).expect("the software GPU is always there");
+        let pci_bus_id = Some("00000000:01:00.0".into());
+        DeviceInfo { name: "A GPU".into(), driver_version: "13.0".into(), pci_bus_id, ..soft.info().clone() }
+    }
+
+    fn identity(uuid: &str, release: &str) -> Option<Identity> {
+        Some(Identity { uuid: uuid.into(), release: release.into() })
+    }
+
+    fn kept(with: &With, low_clocks: bool) -> Kept {
+        let best = json!({ "gbps": 1.0, "shape": { "steps": 1, "threads": 128 } });
+        let peaks = json!({
+            "nominal": null, "bytes": 1, "read": best, "write": best, "copy": best, "memcpy": 1.0, "sizes": [],
+            "low_clocks": low_clocks,
+        });
+        Kept { date: "today".into(), with: with.clone(), peaks: serde_json::from_value(peaks).expect("ceilings") }
+    }
+
+    #[test]
+    fn ceilings_are_of_one_gpu_and_of_what_they_were_measured_with() {
+        let place = Place::new(&gpu(), identity("GPU-1", "580.159.04"));
+        let text = |with: &With| serde_json::to_vec(&kept(with, false)).expect("text");
+        assert_eq!(place.read(&text(&place.with)).expect("the same").date, "today");
+        let With { version, ptx, driver } = place.with.clone();
+        for other in [
+            With { version: "0.0.9".into(), ..place.with.clone() },
+            With { ptx: format!("{ptx}0"), ..place.with.clone() },
+            Place::new(&gpu(), identity("GPU-1", "580.95.05")).with,
+            Place::new(&gpu(), None).with,
+        ] {
+            assert!(place.read(&text(&other)).is_none(), "{other:?} for {version}, {ptx}, {driver}");
+        }
+        assert!(place.read(b"{\"date\": \"today\", \"version\": \"0.1.0\"").is_none());
+        // Wherever it is plugged in.
+        let moved = DeviceInfo { ordinal: 1, pci_bus_id: None, ..gpu() };
+        assert_eq!(Place::new(&moved, identity("GPU-1", "580.159.04")).file, place.file);
+        let slice = DeviceInfo { name: "A GPU MIG 1g.10gb".into(), ..gpu() };
+        for other in [
+            Place::new(&gpu(), identity("GPU-2", "580.159.04")),
+            Place::new(&slice, identity("GPU-1", "580.159.04")),
+            Place::new(&gpu(), None),
+            Place::new(&moved, None),
+        ] {
+            assert_ne!(other.file, place.file);
+        }
+    }
+
+    #[test]
+    fn ceilings_of_low_clocks_are_not_kept() {
+        let place = Place::new(&gpu(), None);
+        let error = place.keep(&kept(&place.with, true)).unwrap_err();
+        assert!(error.to_string().contains("clocks were low"), "{error}");
+    }
+}

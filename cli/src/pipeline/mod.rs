@@ -1,0 +1,336 @@
+//! `warpstride pipeline`: frames through the device and back.
+
+mod bound;
+mod measure;
+mod workload;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::{fs, io, thread};
+
+use crate::export::{chrome, json, text};
+use crate::run::Run;
+use crate::run::pipelines::{Bound, PipelineRun, Pipelines};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use warpstride::device::{Backend, Device};
+use warpstride::element::DType;
+use warpstride::error::{Error, ErrorKind, counted};
+use warpstride::io::{Destination, npy};
+use warpstride::pipeline::frames::{Images, Pixel, Synthetic};
+use warpstride::pipeline::{Mode, Timeline};
+use warpstride::roofline::measure::has_times;
+
+use measure::{Case, Job, Sink};
+use workload::Workload;
+pub(crate) use workload::steps;
+
+use super::output::{Output, Progress};
+use super::{args, array_bytes, destination, ensure_room, open, refuse, require};
+
+/// Frames, their shape and the batch sizes, on a GPU and on the software GPU.
+const FRAMES: u64 = 8192;
+const FRAMES_SOFT: u64 = 100;
+const SHAPE: [usize; 3] = [3, 224, 224];
+const SHAPE_SOFT: [usize; 3] = [3, 32, 32];
+const BATCHES: [usize; 3] = [1, 8, 64];
+const BATCHES_SOFT: [usize; 3] = [1, 8, 32];
+
+/// The seed of random frames.
+const SEED: u64 = 17;
+
+/// Most threads that make frames.
+const MOST_THREADS: usize = 8;
+
+/// Skipped files that a note names.
+const NAMED: usize = 3;
+
+pub(super) fn run(args: &args::Pipeline, backend: Backend, output: &Output) -> Result<()> {
+    let targets = Targets::checked(args, output)?;
+    let images = args.input.as_ref().map(|folder| Images::open(folder, args.size)).transpose()?;
+    if let (Some(folder), Some(images)) = (&args.input, &images) {
+        targets.spare(folder, images)?;
+    }
+    let device = open(backend, output)?;
+    let sweep = Sweep { args, device: &device, output, targets: &targets };
+    let date = jiff::Timestamp::now().to_string();
+    let pipelines = match (&images, args.dtype) {
+        (Some(images), _) => sweep.of_images(images)?,
+        (None, DType::F32) => sweep.of_random::<f32>()?,
+        (None, _) => sweep.of_random::<u8>()?,
+    };
+    let run = Run { pipeline: Some(pipelines), ..Run::new(&device, date, None, Vec::new()) };
+    let wrong = run.wrong();
+    output.result(&text::run(&run), Value::Object(json::document(&run)?))?;
+    require!(wrong.is_empty(), Driver, "{} gave wrong results; please report this as a bug", wrong.join(", "));
+    Ok(())
+}
+
+/// The files that are written.
+struct Targets {
+    output: Option<Destination>,
+    trace: Option<Destination>,
+}
+
+impl Targets {
+    fn checked(args: &args::Pipeline, output: &Output) -> Result<Self> {
+        let checked = |path: &Option<_>| {
+            let path: Option<&PathBuf> = path.as_ref();
+            path.map(|path| destination::checked(path, &[], output)).transpose()
+        };
+        let all = Self { output: checked(&args.output)?, trace: checked(&args.trace)? };
+        if let (Some(one), Some(other)) = (&all.output, &all.trace) {
+            require!(one != other, InvalidArgument, "--output and --trace are one file; name another for one");
+        }
+        Ok(all)
+    }
+
+    /// Makes sure that no image is replaced, under this name or another one.
+    fn spare(&self, folder: &Path, images: &Images) -> Result<()> {
+        let targets = [&self.output, &self.trace].into_iter().flatten();
+        let targets: Vec<_> = targets.map(Destination::path).filter(|path| path.is_file()).collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let listed = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+        let mut sources: Vec<PathBuf> =
+            listed.with_context(|| format!("cannot list {}; try again", folder.display()))?;
+        // They are sorted.
+        sources.retain(|path| images.skipped().binary_search(path).is_err());
+        targets.into_iter().try_for_each(|path| destination::spared(path, &sources))
+    }
+}
+
+/// The runs that were asked for.
+struct Sweep<'a> {
+    args: &'a args::Pipeline,
+    device: &'a Device,
+    output: &'a Output,
+    targets: &'a Targets,
+}
+
+/// A case of the sweep, with the frames that its progress counts.
+struct Turn<'a> {
+    case: Case,
+    bound: Option<Bound>,
+    progress: &'a Progress,
+}
+
+impl Sweep<'_> {
+    fn of_images(&self, images: &Images) -> Result<Pipelines> {
+        let skipped = images.skipped();
+        if !skipped.is_empty() {
+            let names = skipped.iter().take(NAMED).map(|path| path.display().to_string()).collect::<Vec<_>>();
+            let more = if skipped.len() > NAMED { ", ..." } else { "" };
+            self.output.note(format!("skipped {}: {}{more}", counted(skipped.len(), "other file"), names.join(", ")));
+        }
+        let [height, width, channels] = images.shape();
+        let elements = images.elements();
+        let fill = |first: u64, batch: &mut [u8]| {
+            (first..).zip(batch.chunks_mut(elements)).try_for_each(|(number, frame)| images.fill(number, frame))
+        };
+        self.all(&Job {
+            device: self.device,
+            workload: self.workload([channels, height, width], false),
+            frames: images.frames(),
+            source: &fill,
+            source_name: "image_decoding",
+            threads: self.threads(),
+            reuses: self.args.reuse,
+        })
+    }
+
+    fn of_random<T: Pixel>(&self) -> Result<Pipelines> {
+        let default = if has_times(self.device) { (FRAMES, SHAPE) } else { (FRAMES_SOFT, SHAPE_SOFT) };
+        if !has_times(self.device) && self.args.shape.is_none() {
+            let [channels, height, width] = default.1;
+            self.output.note(format!(
+                "frames of {channels} x {height} x {width}, small because this is the software GPU; --shape C,H,W takes others"
+            ));
+        }
+        let shape = self.args.shape.unwrap_or(default.1);
+        // Before the product of the extents is taken.
+        array_bytes(&shape, DType::F32)?;
+        let frames = Synthetic { seed: SEED, elements: shape.iter().product() };
+        let fill = |first: u64, batch: &mut [T]| {
+            frames.fill(first, batch);
+            Ok(())
+        };
+        self.all(&Job {
+            device: self.device,
+            workload: self.workload(shape, T::DTYPE == DType::F32),
+            frames: self.args.frames.unwrap_or(default.0),
+            source: &fill,
+            source_name: "random_generation",
+            threads: self.threads(),
+            reuses: self.args.reuse,
+        })
+    }
+
+    fn workload(&self, shape: [usize; 3], is_planar: bool) -> Workload {
+        Workload { shape, is_planar, steps: self.args.intensity }
+    }
+
+    /// Most of the host's threads: one queues, and one takes results.
+    fn threads(&self) -> usize {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        threads.saturating_sub(2).clamp(1, MOST_THREADS.min(self.args.slots))
+    }
+
+    fn modes(&self) -> &[Mode] {
+        match &self.args.mode {
+            Some(modes) => modes,
+            None if self.args.output.is_some() => &[Mode::Streams],
+            None => &Mode::ALL,
+        }
+    }
+
+    fn batches(&self) -> Vec<usize> {
+        let default = if has_times(self.device) { BATCHES } else { BATCHES_SOFT };
+        match &self.args.batch[..] {
+            [] if self.args.output.is_some() => default[2..].into(),
+            [] => default.into(),
+            given => given.into(),
+        }
+    }
+
+    /// Runs every mode at every batch size.
+    fn all<T: Pixel>(&self, job: &Job<'_, T>) -> Result<Pipelines> {
+        let Job { workload, device, .. } = job;
+        let (elements, slots) = (workload.elements(), self.args.slots);
+        let batches = self.batches();
+        for &batch in &batches {
+            let [channels, height, width] = workload.shape;
+            let bytes = array_bytes(&[batch, channels, height, width], DType::F32)? / 4;
+            let Some(bytes) = bytes.checked_mul(4 + size_of::<T>()) else {
+                refuse!(Layout, "a batch of {batch} frames has more bytes than an address can count; use smaller ones")
+            };
+            let held = measure::batches_held(slots);
+            ensure_room(bytes, held, &[(device, held)])?;
+        }
+        let cases = (batches.len() * self.modes().len()) as u64;
+        let progress = self.output.progress_with_rate(job.frames.saturating_mul(cases));
+        let (mut runs, mut last) = (Vec::new(), Timeline::default());
+        for &batch in &batches {
+            // Page-locked memory of the size before is of no use for this one.
+            device.trim_pinned(0)?;
+            progress.doing(format!("link and compute, batches of {batch}"));
+            let bound = measure::bound_of::<T>(device, *workload, batch)?;
+            for &mode in self.modes() {
+                progress.doing(format!("{mode}, batches of {batch}"));
+                let turn = Turn { case: Case { mode, batch, slots }, bound, progress: &progress };
+                let (run, timeline) = self.one(job, &turn)?;
+                last = timeline.unwrap_or(last);
+                runs.push(run);
+            }
+        }
+        drop(progress);
+        self.trace(&runs, &last)?;
+        Ok(Pipelines {
+            source: self.source().into(),
+            threads: job.threads,
+            shape: workload.shape,
+            dtype: T::DTYPE,
+            input_bytes: (elements * size_of::<T>()) as u64,
+            output_bytes: (elements * size_of::<f32>()) as u64,
+            steps: workload.steps,
+            intensity: workload.intensity(),
+            runs,
+        })
+    }
+
+    fn source(&self) -> &'static str {
+        match &self.args.input {
+            _ if self.args.reuse => "reused",
+            Some(_) => "images",
+            None => "random",
+        }
+    }
+
+    /// Measures one case and then, where it is wanted, the stages of some batches in another run.
+    fn measured<T: Pixel>(
+        &self,
+        job: &Job<'_, T>,
+        turn: &Turn<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(PipelineRun, Option<Timeline>), Error> {
+        let mut run = measure::measure(job, turn.case, turn.bound, sink)?;
+        if !run.verified || !(has_times(self.device) || self.targets.trace.is_some()) {
+            return Ok((run, None));
+        }
+        let timeline = measure::timeline(job, turn.case)?;
+        if has_times(self.device) {
+            run.overlap = Some(timeline.overlap());
+            run.idle = Some(timeline.idle());
+            run.timeline = Some(measure::stages(&timeline));
+        }
+        Ok((run, Some(timeline)))
+    }
+
+    /// Runs one case, and writes its results where they are wanted once all of its runs have
+    /// worked.
+    fn one<T: Pixel>(&self, job: &Job<'_, T>, turn: &Turn<'_>) -> Result<(PipelineRun, Option<Timeline>)> {
+        let elements = job.workload.elements();
+        let advance = |results: &[f32]| turn.progress.advance((results.len() / elements) as u64);
+        let Some(target) = &self.targets.output else {
+            let mut sink = |_, results: &[f32]| {
+                advance(results);
+                Ok(())
+            };
+            return Ok(self.measured(job, turn, &mut sink)?);
+        };
+        let [channels, height, width] = job.workload.shape;
+        let Ok(frames) = usize::try_from(job.frames) else {
+            refuse!(Layout, "{} frames are more than an array has; use fewer", job.frames)
+        };
+        let shape = [frames, channels, height, width];
+        array_bytes(&shape, DType::F32)?;
+        // What stops the run, which `replace` would put into a sentence about the file.
+        let mut stopped = None;
+        let mut measured = None;
+        let replaced = target.replace(|file| {
+            file.write_all(&npy::header_bytes("<f4", &shape))?;
+            let mut failed = None;
+            let mut sink = |_, results: &[f32]| {
+                advance(results);
+                file.write_all(bytemuck::cast_slice(results)).map_err(|error| {
+                    let known = Error::new(ErrorKind::Io, error.to_string());
+                    failed = Some(error);
+                    known
+                })
+            };
+            let run = self.measured(job, turn, &mut sink);
+            match (failed, run) {
+                (Some(error), _) => Err(error),
+                (None, Ok(run)) if run.0.verified => {
+                    measured = Some(run);
+                    Ok(())
+                }
+                (None, other) => {
+                    stopped = Some(other);
+                    Err(io::Error::other("the run stopped"))
+                }
+            }
+        });
+        if let Some(stopped) = stopped {
+            return Ok(stopped?);
+        }
+        replaced.map_err(super::Refusal::of_file)?;
+        self.output.note(format!("{}: {frames} x {channels} x {height} x {width} f32", target.path().display()));
+        match measured {
+            Some(run) => Ok(run),
+            None => refuse!(Io, "{} was not written; try again", target.path().display()),
+        }
+    }
+
+    /// Writes the stages of the last run.
+    fn trace(&self, runs: &[PipelineRun], timeline: &Timeline) -> Result<()> {
+        let (Some(target), Some(run)) = (&self.targets.trace, runs.last()) else { return Ok(()) };
+        let trace = chrome::trace(&run.name(), &measure::stages(timeline)).to_string();
+        destination::replace(target, |file| file.write_all(trace.as_bytes()))?;
+        let note =
+            if has_times(self.device) { "" } else { "; its times are the software GPU's and say nothing about a GPU" };
+        self.output.note(format!("{}: the stages of {}{note}", target.path().display(), run.name()));
+        Ok(())
+    }
+}

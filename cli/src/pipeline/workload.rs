@@ -1,0 +1,173 @@
+//! The work of a pipeline on the device, and the same on a CPU.
+
+use std::marker::PhantomData;
+
+use warpstride::array::DeviceArray;
+use warpstride::device::Device;
+use warpstride::error::Result;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Affine, Normalization};
+use warpstride::pipeline::Work;
+use warpstride::pipeline::frames::Pixel;
+use warpstride::stream::Stream;
+
+/// Means and deviations of red, green and blue in ImageNet, as torchvision has them. Frames of more
+/// channels take them in turn.
+const MEAN: [f64; 3] = [0.485, 0.456, 0.406];
+const DEVIATION: [f64; 3] = [0.229, 0.224, 0.225];
+
+/// Factor and offset of the model's steps: values stay near 1, and each step changes them.
+const FACTOR: f32 = 0.999;
+const OFFSET: f32 = 0.001;
+
+/// Frames, and what the device does with them: it normalises each channel, and takes each element
+/// through a model of some steps. Results are planes of `f32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Workload {
+    /// Channels, height and width of a frame.
+    pub(crate) shape: [usize; 3],
+    /// Whether frames are planes (C, H, W) before they go to the device, too; else they are rows of
+    /// pixels (H, W, C).
+    pub(crate) is_planar: bool,
+    /// The steps of the model.
+    pub(crate) steps: u32,
+}
+
+/// Returns the steps of a model with a number of floating-point operations for each byte that it
+/// reads or writes; `None` if they are too many.
+pub(crate) fn steps(intensity: f64) -> Option<u32> {
+    // Two operations a step, and eight bytes an element.
+    let steps = (4.0 * intensity).round();
+    (0.0..=f64::from(u32::MAX)).contains(&steps).then_some(steps as u32)
+}
+
+impl Workload {
+    /// Returns the number of elements of a frame.
+    pub(crate) fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Returns floating-point operations for each byte that the model reads or writes.
+    pub(crate) fn intensity(&self) -> f64 {
+        f64::from(self.steps) / 4.0
+    }
+
+    /// Returns factor and offset of a channel.
+    fn values<I: Pixel>(channel: usize) -> [f32; 2] {
+        let (mean, deviation) = (MEAN[channel % 3], DEVIATION[channel % 3]);
+        [(I::SCALE / deviation) as f32, (-mean / deviation) as f32]
+    }
+
+    /// Returns an element of a frame's result by a CPU, which has the same bits.
+    pub(crate) fn expected<I: Pixel>(&self, frame: &[I], element: usize) -> f32 {
+        let [channels, height, width] = self.shape;
+        let (channel, pixel) = (element / (height * width), element % (height * width));
+        let source = frame[if self.is_planar { element } else { pixel * channels + channel }];
+        let [factor, offset] = Self::values::<I>(channel);
+        let normalised = source.single().mul_add(factor, offset);
+        (0..self.steps).fold(normalised, |x, _| x.mul_add(FACTOR, OFFSET))
+    }
+}
+
+/// The work with its memory on the device, which is one batch large: the stream of the work takes
+/// one batch after the other.
+pub(super) struct Stages<I: Pixel> {
+    workload: Workload,
+    /// For the kernel for images of bytes, where frames are such images.
+    images: Option<Normalization>,
+    /// Factors and offsets of the channels, for other frames.
+    values: [DeviceArray<f32>; 2],
+    planes: DeviceBuffer<f32>,
+    of: PhantomData<I>,
+}
+
+impl<I: Pixel> Stages<I> {
+    pub(super) fn new(device: &Device, workload: Workload, batch: usize) -> Result<Self> {
+        let channels = workload.shape[0];
+        let is_image = size_of::<I>() == 1 && !workload.is_planar && channels <= MEAN.len();
+        let images = Normalization::new(I::SCALE, &MEAN[..channels.min(3)], &DEVIATION[..channels.min(3)])?;
+        let values: Vec<_> = (0..channels).map(Workload::values::<I>).collect();
+        let [factors, offsets] = [0, 1].map(|at| values.iter().map(|value| value[at]).collect::<Vec<_>>());
+        Ok(Self {
+            workload,
+            images: is_image.then_some(images),
+            values: [device.array(&[channels], &factors)?, device.array(&[channels], &offsets)?],
+            planes: device.zeros(batch * workload.elements())?,
+            of: PhantomData,
+        })
+    }
+
+    /// Queues the work of a batch of a pipeline.
+    pub(super) fn queue(&mut self, work: &mut Work<'_, I, f32>, frames: usize) -> Result<()> {
+        work.range("normalization", |work| self.normalize(work.input, frames, work.stream()))?;
+        work.range("model", |work| {
+            let stream = work.stream().clone();
+            self.model(work.output, frames, &stream)
+        })?;
+        work.keep(frames * self.workload.elements());
+        Ok(())
+    }
+
+    /// Queues the work alone.
+    pub(super) fn queue_on(
+        &mut self,
+        input: &DeviceBuffer<I>,
+        output: &mut DeviceBuffer<f32>,
+        frames: usize,
+        stream: &Stream,
+    ) -> Result<()> {
+        self.normalize(input, frames, stream)?;
+        self.model(output, frames, stream)
+    }
+
+    fn normalize(&mut self, input: &DeviceBuffer<I>, frames: usize, stream: &Stream) -> Result<()> {
+        let [channels, height, width] = self.workload.shape;
+        let elements = frames * self.workload.elements();
+        let planes = [frames, channels, height, width];
+        let input = input.view(&[input.len()])?.slice(0, 0..elements, 1)?;
+        let frames = if self.workload.is_planar {
+            input.split_axis(0, &planes)?
+        } else {
+            input.split_axis(0, &[frames, height, width, channels])?.permuted_axes(&[0, 3, 1, 2])?
+        };
+        let room = self.planes.len();
+        let planes = self.planes.view_mut(&[room])?.slice(0, 0..elements, 1)?.split_axis(0, &planes)?;
+        let [factors, offsets] = &self.values;
+        let in_memory = Affine::PerChannel { axis: 1, factors: factors.view(), offsets: offsets.view() };
+        let map = self.images.map_or(in_memory, |by| Affine::Normalized { axis: 1, by });
+        ops::affine_into(frames, map, planes, stream)
+    }
+
+    fn model(&self, output: &mut DeviceBuffer<f32>, frames: usize, stream: &Stream) -> Result<()> {
+        let elements = frames * self.workload.elements();
+        let from = self.planes.view(&[self.planes.len()])?.slice(0, 0..elements, 1)?;
+        let room = output.len();
+        let to = output.view_mut(&[room])?.slice(0, 0..elements, 1)?;
+        ops::iterate_into(FACTOR, OFFSET, self.workload.steps, from, to, stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_follow_from_operations_a_byte() {
+        assert_eq!([0.0, 0.25, 10.0, 1e9].map(steps), [Some(0), Some(1), Some(40), Some(4_000_000_000)]);
+        assert_eq!([-1.0, 1e12, f64::NAN, f64::INFINITY].map(steps), [None; 4]);
+    }
+
+    #[test]
+    fn a_cpu_takes_the_channels_where_they_lie() {
+        let workload = Workload { shape: [2, 1, 2], is_planar: false, steps: 0 };
+        let frame = [0_u8, 255, 255, 0];
+        let low = (-MEAN[0] / DEVIATION[0]) as f32;
+        assert_eq!(workload.expected(&frame, 0), low);
+        assert!((workload.expected(&frame, 1) - ((1.0 - MEAN[0]) / DEVIATION[0]) as f32).abs() < 1e-5);
+        let planar = Workload { is_planar: true, ..workload };
+        assert_eq!(planar.expected(&[0.0_f32; 4], 1), low);
+        let steps = Workload { steps: 2, ..workload };
+        let x = low.mul_add(FACTOR, OFFSET).mul_add(FACTOR, OFFSET);
+        assert_eq!(steps.expected(&frame, 0), x);
+    }
+}

@@ -1,0 +1,252 @@
+//! Compares two runs, case by case: by times on a GPU, by counters on the software GPU.
+//!
+//! Times differ only where the middle halves of the samples, from p25 to p75, do not overlap *and*
+//! the medians are more than [`THRESHOLD`] apart. The first alone would call every drift of a quiet
+//! machine a change; the second alone would call noise one. Times with gaps of the host in them, or
+//! of a throttled device, decide nothing. Counters are exact: a single sector is a difference.
+
+use crate::run::Run;
+use warpstride::counters::{Counters, GlobalCounters, SharedCounters};
+use warpstride::error::{Error, ErrorKind, Result};
+use warpstride::roofline::record::{Milliseconds, Record};
+use warpstride::roofline::run::Machine;
+
+/// The part by which medians must differ. Two whole benches on one H100, one after the other,
+/// agreed within it in every case above 64 MiB without gaps of the host, most within 0.8 %.
+pub(crate) const THRESHOLD: f64 = 0.02;
+
+/// How a case of the second run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    /// It takes less time than it did.
+    Faster,
+    /// It takes more.
+    Slower,
+    /// Its times do not differ, or its counters are equal.
+    Same,
+    /// It has no times, and its counters differ.
+    Different,
+    /// Its result is wrong in the second run.
+    Wrong,
+    /// The second run lacks it.
+    Gone,
+    /// It cannot be compared: it is new, a run has neither times nor counters of it, there is a
+    /// [doubt](Record::doubt) about the times, or the clocks were set low in one run alone.
+    Undecided,
+}
+
+impl Verdict {
+    /// Its name in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Same => "same",
+            Self::Different => "different",
+            Self::Wrong => "wrong",
+            Self::Gone => "gone",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// The verdict on the times of one case before and now.
+    fn of_times([before, now]: [(&Record, Milliseconds); 2]) -> Self {
+        // Times of a GPU whose clocks are set low say nothing about one that runs free.
+        let are_held = |record: &Record| record.clocks.is_some_and(|clocks| clocks.held);
+        if before.0.doubt().or(now.0.doubt()).is_some() || are_held(before.0) != are_held(now.0) {
+            return Self::Undecided;
+        }
+        let (before, now) = (before.1, now.1);
+        let change = now.median / before.median - 1.0;
+        if now.p75 < before.p25 && change < -THRESHOLD {
+            Self::Faster
+        } else if now.p25 > before.p75 && change > THRESHOLD {
+            Self::Slower
+        } else {
+            Self::Same
+        }
+    }
+}
+
+/// One case of two runs.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub(crate) struct Change {
+    /// The case.
+    pub(crate) name: String,
+    /// Its median in milliseconds in the first run; `None` where that has no times of it.
+    pub(crate) before_ms: Option<f64>,
+    /// In the second.
+    pub(crate) now_ms: Option<f64>,
+    /// How it did.
+    pub(crate) verdict: Verdict,
+    /// The [doubt](Record::doubt) that leaves it undecided.
+    pub(crate) doubt: Option<&'static str>,
+    /// The counters and bytes that differ, of a case that has no times: `global_store.sectors 128,
+    /// was 1024`.
+    pub(crate) difference: Option<String>,
+}
+
+impl Change {
+    fn of(before: Option<&Record>, now: Option<&Record>) -> Option<Self> {
+        let name = now.or(before)?.name.clone();
+        let records = [before, now];
+        let times = records.map(|record| record.and_then(|record| Some((record, record.ms?))));
+        let counters = records.map(|record| record.and_then(|record| record.counters));
+        let doubt = records.iter().flatten().find_map(|record| record.doubt());
+        let mut difference = None;
+        let verdict = match (now, times, counters) {
+            (None, ..) => Verdict::Gone,
+            (Some(now), ..) if now.verified == Some(false) => Verdict::Wrong,
+            (_, [Some(before), Some(now)], _) => Verdict::of_times([before, now]),
+            (Some(now), [None, None], [Some(_), Some(_)]) => {
+                difference = before.and_then(|before| difference_of(before, now));
+                if difference.is_some() { Verdict::Different } else { Verdict::Same }
+            }
+            _ => Verdict::Undecided,
+        };
+        let [before_ms, now_ms] = times.map(|times| times.map(|(_, ms)| ms.median));
+        let doubt = doubt.filter(|_| verdict == Verdict::Undecided);
+        Some(Self { name, before_ms, now_ms, verdict, doubt, difference })
+    }
+}
+
+/// The counters and bytes that differ, each with both values; `None` where none does.
+fn difference_of(before: &Record, now: &Record) -> Option<String> {
+    let all = |record: &Record| {
+        let bytes = [("read", record.subject.read), ("written", record.subject.written)];
+        let bytes = bytes.map(|(name, bytes)| (name.to_owned(), bytes));
+        record.counters.as_ref().into_iter().flat_map(figures).chain(bytes).collect::<Vec<_>>()
+    };
+    let differences: Vec<String> = all(before)
+        .into_iter()
+        .zip(all(now))
+        .filter(|((_, before), (_, now))| before != now)
+        .map(|((name, before), (_, now))| format!("{name} {now}, was {before}"))
+        .collect();
+    (!differences.is_empty()).then(|| differences.join("; "))
+}
+
+/// Every counter by its name in JSON.
+fn figures(counters: &Counters) -> impl Iterator<Item = (String, u64)> {
+    let Counters {
+        global_load,
+        global_store,
+        shared_load,
+        shared_store,
+        global_atomic,
+        global_reduction,
+        shared_atomic,
+        // Documents of earlier versions lack it.
+        ideal: _,
+    } = *counters;
+    let of_global = |(space, counted): (&'static str, GlobalCounters)| {
+        let GlobalCounters { instructions, requests, sectors } = counted;
+        [("instructions", instructions), ("requests", requests), ("sectors", sectors)].map(|figure| (space, figure))
+    };
+    let of_shared = |(space, counted): (&'static str, SharedCounters)| {
+        let SharedCounters { instructions, wavefronts, bank_conflicts } = counted;
+        let figures = [("instructions", instructions), ("wavefronts", wavefronts), ("bank_conflicts", bank_conflicts)];
+        figures.map(|figure| (space, figure))
+    };
+    let global = [
+        ("global_load", global_load),
+        ("global_store", global_store),
+        ("global_atomic", global_atomic),
+        ("global_reduction", global_reduction),
+    ];
+    let shared = [("shared_load", shared_load), ("shared_store", shared_store), ("shared_atomic", shared_atomic)];
+    let all = global.into_iter().flat_map(of_global).chain(shared.into_iter().flat_map(of_shared));
+    all.map(|(space, (name, figure))| (format!("{space}.{name}"), figure))
+}
+
+/// Makes sure that two runs ran on one kind of device.
+///
+/// # Errors
+///
+/// `InvalidArgument` where they are not.
+pub(crate) fn check_devices(before: &Machine, now: &Machine) -> Result<()> {
+    if (&before.kind, &before.name) == (&now.kind, &now.name) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "a run on {} cannot be compared with one on {}, which is another GPU; compare runs of one kind of device",
+            now.name, before.name
+        ),
+    ))
+}
+
+/// Compares two runs: the cases of `now` in their order, then those that only `before` has.
+///
+/// # Errors
+///
+/// As [`check_devices`].
+pub(crate) fn changes(before: &Run, now: &Run) -> Result<Vec<Change>> {
+    check_devices(&before.device, &now.device)?;
+    let of = |run: &'_ Run, name: &str| run.cases.iter().position(|case| case.name == name);
+    let both = now.cases.iter().map(|case| (of(before, &case.name).map(|at| &before.cases[at]), Some(case)));
+    let gone = before.cases.iter().filter(|case| of(now, &case.name).is_none()).map(|case| (Some(case), None));
+    Ok(both.chain(gone).filter_map(|(before, now)| Change::of(before, now)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpstride::element::DType;
+    use warpstride::roofline::measure::Clocks;
+    use warpstride::roofline::record::{Group, Subject};
+
+    fn times(median: f64, spread: f64) -> Record {
+        let at = |part: f64| median * (1.0 + part * spread);
+        let subject = Subject::new(Group::Stream, "copy", DType::F32, &[32], [128; 2]);
+        Record {
+            ms: Some(Milliseconds { median, p10: at(-0.8), p25: at(-0.5), p75: at(0.5), p90: at(0.8) }),
+            gapless: Some(true),
+            ..Record::new(subject, None, true)
+        }
+    }
+
+    fn verdict(before: &Record, now: &Record) -> Verdict {
+        Change::of(Some(before), Some(now)).expect("a case").verdict
+    }
+
+    #[test]
+    fn a_change_is_beyond_the_noise_and_beyond_the_threshold() {
+        let of = |now| verdict(&times(1.0, 0.01), &now);
+        assert_eq!(of(times(1.05, 0.01)), Verdict::Slower);
+        assert_eq!(of(times(0.95, 0.01)), Verdict::Faster);
+        // Apart, but by no more than two runs are.
+        assert_eq!(of(times(1.015, 0.001)), Verdict::Same);
+        // Far apart, but so are the samples.
+        assert_eq!(of(times(1.05, 0.2)), Verdict::Same);
+        assert_eq!(of(Record { gapless: Some(false), ..times(2.0, 0.01) }), Verdict::Undecided);
+        let hot = Clocks { sm_mhz: 1980, sm_max_mhz: 1980, memory_mhz: 2619, slowed: true, held: false };
+        let hot = Record { clocks: Some(hot), ..times(2.0, 0.01) };
+        assert_eq!((of(hot.clone()), hot.doubt()), (Verdict::Undecided, Some("throttled")));
+        assert_eq!(verdict(&hot, &times(1.0, 0.01)), Verdict::Undecided);
+        let set = Clocks { sm_mhz: 1200, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false, held: true };
+        let set = Record { clocks: Some(set), ..times(2.0, 0.01) };
+        assert_eq!(of(set.clone()), Verdict::Undecided);
+        assert_eq!(verdict(&set, &Record { clocks: set.clocks, ..times(1.0, 0.01) }), Verdict::Faster);
+    }
+
+    #[test]
+    fn counters_are_compared_exactly_where_nothing_is_timed() {
+        let counted = |sectors| {
+            let global_store = GlobalCounters { instructions: 4, requests: 4, sectors };
+            let counters = Some(Counters { global_store, ..Counters::default() });
+            Record { counters, ms: None, gapless: None, ..times(1.0, 0.0) }
+        };
+        assert_eq!(verdict(&counted(16), &counted(16)), Verdict::Same);
+        let change = Change::of(Some(&counted(16)), Some(&counted(17))).expect("a case");
+        assert_eq!(change.verdict, Verdict::Different);
+        assert_eq!(change.difference.as_deref(), Some("global_store.sectors 17, was 16"));
+        assert_eq!(verdict(&Record { counters: None, ..counted(16) }, &counted(16)), Verdict::Undecided);
+        let mut fewer = counted(16);
+        fewer.subject.read += 64;
+        let change = Change::of(Some(&fewer), Some(&counted(16))).expect("a case");
+        assert!(change.difference.is_some_and(|difference| difference.starts_with("read ")));
+    }
+}

@@ -1,0 +1,270 @@
+//! Measurements of copies between host and device: every kind of host memory, direction and size,
+//! held against the link between the two.
+
+use super::table::{Table, number};
+use warpstride::error::counted;
+use warpstride::roofline::record::Milliseconds;
+
+/// The PCI Express link of a device.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Link {
+    /// Its generation, from 1.
+    pub(crate) generation: u32,
+    /// Its lanes.
+    pub(crate) lanes: u32,
+    /// GB/s of one direction, before the protocol takes its part.
+    pub(crate) gbps: f64,
+}
+
+impl Link {
+    /// Returns the link of a generation and a number of lanes; `None` for a generation that nobody
+    /// has specified.
+    pub(crate) fn new(generation: u32, lanes: u32) -> Option<Self> {
+        // Transfers of one bit on one lane in 10^9 a second, and the bits of payload of those on
+        // the line: PCI Express Base Specification, revision 6.0.
+        let (rate, payload) = match generation {
+            1 => (2.5, 8.0 / 10.0),
+            2 => (5.0, 8.0 / 10.0),
+            3 => (8.0, 128.0 / 130.0),
+            4 => (16.0, 128.0 / 130.0),
+            5 => (32.0, 128.0 / 130.0),
+            6 => (64.0, 242.0 / 256.0),
+            _ => return None,
+        };
+        Some(Self { generation, lanes, gbps: rate * payload / 8.0 * f64::from(lanes) })
+    }
+}
+
+/// A kind of host memory, and the way that bytes take from it or to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum HostSide {
+    /// Ordinary memory, as `upload` and `download` copy it.
+    Pageable,
+    /// Ordinary memory that nothing has used since the system gave it, as `download` takes it.
+    FreshPageable,
+    /// Ordinary memory, which the driver copies by itself.
+    PageableByDriver,
+    /// Page-locked memory from a device.
+    Pinned,
+    /// Ordinary memory that was page-locked where it lies.
+    Registered,
+    /// Page-locked memory that the host's caches pass by.
+    WriteCombined,
+}
+
+impl HostSide {
+    /// Its name in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pageable => "pageable",
+            Self::FreshPageable => "pageable, fresh",
+            Self::PageableByDriver => "pageable, by the driver",
+            Self::Pinned => "pinned",
+            Self::Registered => "registered",
+            Self::WriteCombined => "write-combined",
+        }
+    }
+}
+
+/// The direction of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Direction {
+    /// From the host to the device.
+    H2d,
+    /// From the device to the host.
+    D2h,
+    /// Both at once, on two streams; the bytes are those of both.
+    Both,
+}
+
+impl Direction {
+    /// Its name in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::H2d => "H2D",
+            Self::D2h => "D2H",
+            Self::Both => "both ways",
+        }
+    }
+}
+
+/// The measurement of one copy.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Transfer {
+    /// The host's memory.
+    pub(crate) memory: HostSide,
+    /// The direction.
+    pub(crate) direction: Direction,
+    /// Bytes in each direction.
+    pub(crate) bytes: u64,
+    /// Whether every byte arrived; a copy that lost one is not timed.
+    pub(crate) verified: bool,
+    /// Milliseconds by the host's clock, from the call until the bytes have arrived; `None` on the
+    /// software GPU.
+    pub(crate) ms: Option<Milliseconds>,
+    /// 10^9 bytes a second at the median.
+    pub(crate) gbps: Option<f64>,
+    /// The same by events around the copy alone, behind a kernel that holds the stream, as
+    /// nvbandwidth measures; `None` for ordinary memory, which the host copies too.
+    pub(crate) gbps_by_events: Option<f64>,
+}
+
+/// What it costs to make host memory page-locked.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Pinning {
+    /// [`HostSide::Pinned`], which also allocates, or [`HostSide::Registered`].
+    pub(crate) memory: HostSide,
+    /// The bytes.
+    pub(crate) bytes: u64,
+    /// Milliseconds to make it so; `None` on the software GPU, as the other times.
+    pub(crate) ms: Option<f64>,
+    /// Milliseconds to give it back.
+    pub(crate) release_ms: Option<f64>,
+    /// Copies to the device after which that time is won back against ordinary memory; `None` if
+    /// never.
+    pub(crate) break_even: Option<u64>,
+}
+
+/// Frames to the device and back, the first story of the crate.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct RoundTrip {
+    /// The way that the frames take.
+    pub(crate) way: String,
+    /// Frames of a batch.
+    pub(crate) frames: usize,
+    /// Bytes of a batch in each direction.
+    pub(crate) bytes: u64,
+    /// Whether every byte came back.
+    pub(crate) verified: bool,
+    /// Milliseconds of a batch there and back; `None` on the software GPU.
+    pub(crate) ms: Option<f64>,
+    /// 10^9 bytes a second, of both directions.
+    pub(crate) gbps: Option<f64>,
+}
+
+/// The copies between a host and a device, measured together.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Transfers {
+    /// The link; `None` where the system does not say.
+    pub(crate) link: Option<Link>,
+    /// Threads of the host that may copy.
+    pub(crate) threads: usize,
+    /// The copies.
+    pub(crate) copies: Vec<Transfer>,
+    /// The cost of page-locked memory.
+    pub(crate) pinning: Vec<Pinning>,
+    /// The frames.
+    pub(crate) frames: Vec<RoundTrip>,
+}
+
+impl Transfers {
+    /// Returns the part of the link that a copy reaches.
+    pub(crate) fn fraction_of_link(&self, copy: &Transfer) -> Option<f64> {
+        let directions = if copy.direction == Direction::Both { 2.0 } else { 1.0 };
+        Some(copy.gbps? / (directions * self.link?.gbps))
+    }
+
+    /// The copies whose bytes were wrong.
+    pub(crate) fn wrong(&self) -> Vec<String> {
+        let copies =
+            self.copies.iter().filter(|copy| !copy.verified).map(|copy| {
+                format!("{} {} of {}", copy.memory.name(), copy.direction.name(), counted(copy.bytes, "byte"))
+            });
+        copies.chain(self.frames.iter().filter(|trip| !trip.verified).map(|trip| trip.way.clone())).collect()
+    }
+
+    /// The copies as a table.
+    pub(crate) fn table(&self) -> Table {
+        let header = ["host memory", "direction", "bytes", "verified", "ms", "GB/s", "of link", "GB/s by events"];
+        let mut table = Table { words: 2, ..Table::new(&header) };
+        for copy in &self.copies {
+            table.add_row([
+                copy.memory.name().into(),
+                copy.direction.name().into(),
+                copy.bytes.to_string(),
+                if copy.verified { "yes".into() } else { "NO".into() },
+                number(copy.ms.map(|ms| ms.median), 4, ""),
+                number(copy.gbps, 2, ""),
+                number(self.fraction_of_link(copy).map(|part| 100.0 * part), 1, " %"),
+                number(copy.gbps_by_events, 2, ""),
+            ]);
+        }
+        table
+    }
+
+    /// The cost of page-locked memory as a table.
+    pub(crate) fn pinning_table(&self) -> Table {
+        let mut table = Table::new(&["page-locked by", "bytes", "ms", "ms to give back", "copies until it pays"]);
+        for cost in &self.pinning {
+            table.add_row([
+                if cost.memory == HostSide::Registered { "registering".into() } else { "allocating".into() },
+                cost.bytes.to_string(),
+                number(cost.ms, 3, ""),
+                number(cost.release_ms, 3, ""),
+                cost.break_even.map_or("-".into(), |copies| copies.to_string()),
+            ]);
+        }
+        table
+    }
+
+    /// The frames as a table.
+    pub(crate) fn frames_table(&self) -> Table {
+        let mut table = Table::new(&["frames there and back", "frames", "bytes", "verified", "ms", "GB/s"]);
+        for trip in &self.frames {
+            table.add_row([
+                trip.way.clone(),
+                trip.frames.to_string(),
+                trip.bytes.to_string(),
+                if trip.verified { "yes".into() } else { "NO".into() },
+                number(trip.ms, 2, ""),
+                number(trip.gbps, 2, ""),
+            ]);
+        }
+        table
+    }
+
+    /// A line about the link.
+    pub(crate) fn link_line(&self) -> String {
+        match self.link {
+            Some(Link { generation, lanes, gbps }) => {
+                format!("The link is PCIe {generation} x{lanes}: {gbps:.1} GB/s in each direction before the protocol.")
+            }
+            None => "The system does not say which link the device has.".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_have_the_rates_of_their_generations() {
+        let gbps = |generation, lanes| Link::new(generation, lanes).unwrap().gbps;
+        assert_eq!((gbps(1, 16), gbps(2, 8)), (4.0, 4.0));
+        assert!((gbps(3, 16) - 15.75).abs() < 0.01 && (gbps(5, 16) - 63.02).abs() < 0.01);
+        assert!((gbps(6, 16) - 121.0).abs() < 0.01);
+        assert_eq!((Link::new(0, 16), Link::new(7, 16)), (None, None));
+    }
+
+    #[test]
+    fn both_ways_are_held_against_both_directions() {
+        let transfers = Transfers { link: Link::new(5, 16), ..Transfers::default() };
+        let copy = Transfer {
+            memory: HostSide::Pinned,
+            direction: Direction::Both,
+            bytes: 1,
+            verified: true,
+            ms: None,
+            gbps: Some(63.0),
+            gbps_by_events: None,
+        };
+        let part = transfers.fraction_of_link(&copy).unwrap();
+        assert!((part - 0.5).abs() < 0.01, "{part}");
+        let one_way = Transfer { direction: Direction::H2d, ..copy.clone() };
+        assert!((transfers.fraction_of_link(&one_way).unwrap() - 1.0).abs() < 0.01);
+        assert_eq!(transfers.fraction_of_link(&Transfer { gbps: None, ..copy }), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! What a buffer holds before the launch.
+
+use anyhow::Result;
+use half::{bf16, f16};
+use warpstride::element::DType;
+use warpstride::io::npy;
+use warpstride::random::SplitMix64;
+
+use super::super::args::{Argument, Fill, Value};
+use super::super::{input, require, zeroed};
+
+/// The buffer that an argument asks for.
+pub(crate) struct Buffer {
+    /// Its size.
+    pub(crate) bytes: usize,
+    pub(crate) dtype: DType,
+    /// The element type as NumPy spells it.
+    pub(crate) descr: String,
+    /// Extents in elements.
+    pub(crate) shape: Vec<usize>,
+    contents: Contents,
+}
+
+enum Contents {
+    Made(DType, Fill),
+    Read(Box<npy::Reader>),
+}
+
+impl Buffer {
+    /// None for a number. A file is opened and its header checked; its elements are read later.
+    pub(crate) fn of(argument: &Argument) -> Result<Option<Self>> {
+        match &argument.value {
+            Value::Scalar { .. } => Ok(None),
+            &Value::Buffer { dtype, len, fill } => Ok(Some(Self {
+                bytes: len * dtype.width(),
+                dtype,
+                descr: numpy_name(dtype),
+                shape: vec![len],
+                contents: Contents::Made(dtype, fill),
+            })),
+            Value::File(path) => {
+                let (source, path) = (input::array(path)?, path.display());
+                require!(
+                    !source.is_fortran(),
+                    InvalidArgument,
+                    "{path} is in Fortran order; save it in C order, with numpy.ascontiguousarray"
+                );
+                let descr = source.descr().to_owned();
+                require!(
+                    !descr.starts_with('>'),
+                    InvalidArgument,
+                    "{path} has big-endian elements; save them as a GPU reads them, with astype"
+                );
+                let (bytes, dtype, shape) = (source.bytes(), source.dtype(), source.shape().to_vec());
+                Ok(Some(Self { bytes, dtype, descr, shape, contents: Contents::Read(Box::new(source)) }))
+            }
+        }
+    }
+
+    /// Makes or reads the elements, and hands their bytes to whoever takes them to the device; a
+    /// buffer that is to stay as the device gives it has none.
+    pub(crate) fn hand_to<E>(self, place: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<()>
+    where
+        anyhow::Error: From<E>,
+    {
+        match self.contents {
+            Contents::Made(_, Fill::Uninit) => Ok(()),
+            Contents::Made(dtype, fill) => {
+                let mut bytes = zeroed(self.bytes)?;
+                write(fill, dtype, &mut bytes);
+                Ok(place(&bytes)?)
+            }
+            Contents::Read(source) => Ok(place(&input::elements::<u8>(*source)?)?),
+        }
+    }
+}
+
+/// NumPy has no `bf16`: a file holds its bits.
+fn numpy_name(dtype: DType) -> String {
+    let letter = match dtype {
+        DType::U8 | DType::U16 | DType::Bf16 | DType::U32 | DType::U64 => 'u',
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => 'i',
+        DType::F16 | DType::F32 | DType::F64 => 'f',
+        DType::C64 | DType::C128 => 'c',
+    };
+    let order = if dtype.width() == 1 { '|' } else { '<' };
+    format!("{order}{letter}{}", dtype.width())
+}
+
+/// Writes the elements into `bytes`, which are zero.
+fn write(fill: Fill, dtype: DType, bytes: &mut [u8]) {
+    let complex = matches!(dtype, DType::C64 | DType::C128);
+    let parts = if complex { 2 } else { 1 };
+    let width = dtype.width() / parts;
+    let put = |bytes: &mut [u8], bits: u64| bytes.copy_from_slice(&bits.to_le_bytes()[..width]);
+    match fill {
+        Fill::Zeros | Fill::Uninit => {}
+        Fill::Iota => {
+            let elements = bytes.chunks_exact_mut(dtype.width()).zip(0..);
+            elements.for_each(|(element, i)| put(&mut element[..width], whole(dtype, i)));
+        }
+        Fill::Random(seed) => {
+            let numbers = bytes.chunks_exact_mut(width).zip(0..);
+            numbers.for_each(|(number, i)| put(number, unit(dtype, SplitMix64::at(seed, i))));
+        }
+    }
+}
+
+/// The bits of the whole number `i`.
+fn whole(dtype: DType, i: u64) -> u64 {
+    match dtype {
+        DType::F16 => f16::from_f64(i as f64).to_bits().into(),
+        DType::Bf16 => bf16::from_f64(i as f64).to_bits().into(),
+        DType::F32 | DType::C64 => (i as f32).to_bits().into(),
+        DType::F64 | DType::C128 => (i as f64).to_bits(),
+        _ => i,
+    }
+}
+
+/// The bits of a number made of random ones: a float in [0, 1) of as many digits as its type has,
+/// or any integer.
+fn unit(dtype: DType, random: u64) -> u64 {
+    let fraction = |digits: u32| (random >> (64 - digits)) as f64 / (1_u64 << digits) as f64;
+    match dtype {
+        DType::F16 => f16::from_f64(fraction(11)).to_bits().into(),
+        DType::Bf16 => bf16::from_f64(fraction(8)).to_bits().into(),
+        DType::F32 | DType::C64 => (fraction(24) as f32).to_bits().into(),
+        DType::F64 | DType::C128 => fraction(53).to_bits(),
+        _ => random,
+    }
+}

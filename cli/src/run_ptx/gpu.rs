@@ -1,0 +1,193 @@
+//! A launch on a GPU.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use warpstride::device::Device;
+use warpstride::driver::{Driver, FunctionHandle, ModuleHandle};
+use warpstride::error::Error;
+use warpstride::memory::DeviceBuffer;
+use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
+
+use super::buffer::Buffer;
+use super::report::Outcome;
+use super::{Launch, ensure_room, parameters};
+
+/// A kernel in its loaded module, until it is dropped.
+struct Loaded<'a> {
+    launch: &'a Launch<'a>,
+    device: &'a Device,
+    module: ModuleHandle,
+    function: FunctionHandle,
+}
+
+impl<'a> Loaded<'a> {
+    fn new(launch: &'a Launch<'a>, device: &'a Device) -> Result<Self> {
+        let driver = device.driver();
+        let module = driver.module_load(launch.text)?;
+        // SAFETY: the module is live.
+        let function =
+            unsafe { driver.function(module, launch.kernel.name()) }.inspect_err(|_| unload(driver, module))?;
+        Ok(Self { launch, device, module, function })
+    }
+
+    /// Queues a launch with these addresses of buffers on the default stream.
+    ///
+    /// What foreign PTX does is for whoever runs it to answer, as with any program: nothing could
+    /// check which addresses it makes.
+    ///
+    /// # Safety
+    ///
+    /// - The buffers live, and nothing else uses them, until the stream is synchronised. So does
+    ///   this module.
+    unsafe fn queue(&self, address: impl Fn(usize) -> u64) -> Result<(), Error> {
+        let params = parameters(self.launch.kernel, self.launch.arguments, address)?;
+        let stream = self.device.default_stream();
+        // SAFETY: module and stream are live, and `params` is laid out as the entry declares. Its
+        // addresses are those of buffers for which the caller answers; that the kernel stays within
+        // them is what its user answers for.
+        unsafe { self.device.driver().launch(self.function, &self.launch.shape, &params, stream.handle()) }
+    }
+}
+
+impl Drop for Loaded<'_> {
+    fn drop(&mut self) {
+        unload(self.device.driver(), self.module);
+    }
+}
+
+/// Unloads a module whose functions nobody uses any more.
+fn unload(driver: &Arc<dyn Driver>, module: ModuleHandle) {
+    // A failure has nobody to tell that could act upon it: the process ends soon.
+    // SAFETY: the module is live, and its functions are known to its owner only, which ends.
+    let _ = unsafe { driver.module_unload(module) };
+}
+
+impl Launch<'_> {
+    /// Runs it on an NVIDIA GPU.
+    pub(super) fn on_gpu(&self, buffers: Vec<Option<Buffer>>, device: &Device) -> Result<Outcome> {
+        let mut places = Vec::with_capacity(buffers.len());
+        for buffer in buffers {
+            places.push(place(device, buffer)?);
+        }
+        let seconds = self.seconds(device, &places)?;
+        let mut dumped = Vec::with_capacity(self.dumps.len());
+        for &argument in &self.dumps {
+            dumped.push(places[argument].as_ref().map_or(Ok(Vec::new()), DeviceBuffer::download)?);
+        }
+        Ok(Outcome { seconds, report: None, stopped: None, dumped })
+    }
+
+    /// Launches with these buffers as arguments and waits; returns the seconds that it took by the
+    /// GPU's clock.
+    fn seconds(&self, device: &Device, places: &[Option<DeviceBuffer<u8>>]) -> Result<f64> {
+        let loaded = Loaded::new(self, device)?;
+        let stream = device.default_stream();
+        let (start, end) = (device.event()?, device.event()?);
+        stream.record(&start)?;
+        // SAFETY: the buffers are borrowed, and nothing else uses them, until the stream is
+        // synchronised below.
+        unsafe { loaded.queue(|position| places[position].as_ref().map_or(0, DeviceBuffer::address)) }?;
+        stream.record(&end)?;
+        stream.synchronize()?;
+        Ok(f64::from(end.elapsed_ms_since(&start)?) / 1000.0)
+    }
+
+    /// Device times of it, each on a set of its buffers that a launch which touches `touched` bytes
+    /// of them does not find in the L2 cache.
+    pub(super) fn timing(
+        &self,
+        device: &Device,
+        buffers: Vec<Option<Buffer>>,
+        touched: u64,
+        samples: usize,
+    ) -> Result<Timing> {
+        let mut rotation = Rotation::new(device, &[usize::try_from(touched).unwrap_or(usize::MAX)]);
+        let set = buffers.iter().flatten().map(|buffer| Rotation::padded(buffer.bytes));
+        ensure_room(set.fold(0, usize::saturating_add), 1, &[(device, rotation.arrays(1))])?;
+        let mut places = Vec::with_capacity(buffers.len());
+        for buffer in buffers {
+            places.push(rotate(&rotation, buffer)?);
+        }
+        let loaded = Loaded::new(self, device)?;
+        let timing = measure::time(device, device.default_stream(), samples, || {
+            let set = rotation.advance();
+            // SAFETY: the buffers are used by these launches alone, one after the other, and live
+            // until the stream is synchronised below.
+            unsafe { loaded.queue(|position| places[position].as_ref().map_or(0, |place| place.address(set))) }
+        });
+        // Also where a launch failed, and those before it run.
+        device.default_stream().synchronize().and(timing).map_err(Into::into)
+    }
+}
+
+/// An argument's buffer on the device.
+fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<u8>>> {
+    let Some(buffer) = buffer else { return Ok(None) };
+    // First of all, since it knows what there is room for.
+    let mut place = device.alloc::<u8>(buffer.bytes)?;
+    buffer.hand_to(|contents| place.upload_from(contents))?;
+    Ok(Some(place))
+}
+
+/// An argument's buffer in each set of a rotation.
+fn rotate(rotation: &Rotation, buffer: Option<Buffer>) -> Result<Option<RotatingBuffer<u8>>> {
+    let Some(buffer) = buffer.filter(|buffer| buffer.bytes > 0) else { return Ok(None) };
+    let (mut place, bytes) = (None, buffer.bytes);
+    buffer.hand_to(|contents| {
+        place = Some(rotation.upload(contents)?);
+        Ok::<_, Error>(())
+    })?;
+    Ok(Some(match place {
+        Some(place) => place,
+        None => rotation.zeros(bytes)?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use warpstride::device::Backend;
+    use warpstride::interp::{Checks, Module};
+    use warpstride::launch_shape::LaunchShape;
+
+    use super::*;
+    use crate::args::Argument;
+
+    const PTX: &str = "
+        .version 7.0
+        .target sm_80
+        .address_size 64
+        .visible .entry add(.param .u64 cells, .param .u64 none, .param .u32 n) {
+            .reg .b32 %r<5>; .reg .b64 %rd<3>;
+            ld.param.u64 %rd1, [cells]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;
+            mad.wide.u32 %rd2, %r2, 4, %rd1;
+            ld.global.u32 %r3, [%rd2]; add.s32 %r4, %r3, %r1; st.global.u32 [%rd2], %r4;
+            ret;
+        }";
+
+    /// The driver of the software GPU stands for a GPU's: both ways must give the same bytes.
+    #[test]
+    fn through_a_driver_it_does_what_it_does_without() {
+        let module = Module::parse(PTX).unwrap();
+        let arguments: Vec<Argument> =
+            ["u32[40]=iota", "f32[0]=zeros", "u32:5"].iter().map(|text| text.parse().unwrap()).collect();
+        let launch = Launch {
+            text: PTX,
+            kernel: module.kernel("add").unwrap(),
+            shape: LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 },
+            arguments: &arguments,
+            dumps: vec![0, 1],
+            checks: Checks::NONE,
+            limit: warpstride::interp::DEFAULT_WORK,
+            footprint: false,
+        };
+        let buffers = || arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>().unwrap();
+        let device = Device::open(Backend::Soft).unwrap();
+        let through = launch.on_gpu(buffers(), &device).unwrap();
+        let without = launch.on_soft(buffers(), 1 << 20).unwrap();
+        assert_eq!(through.dumped, without.dumped);
+        let cells: Vec<u8> = (0..40).flat_map(|i: u32| (if i < 32 { i + 5 } else { i }).to_le_bytes()).collect();
+        assert_eq!(through.dumped, [cells, Vec::new()]);
+        assert!(through.report.is_none() && without.report.is_some_and(|report| report.thread_instructions == 8 * 32));
+    }
+}

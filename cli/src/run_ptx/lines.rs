@@ -1,0 +1,165 @@
+//! What each line of the source did: tables and documents.
+
+use std::path::Path;
+
+use crate::run::table::{Table, times};
+use serde_json::{Value, json};
+use warpstride::counters::{Counters, over_ideal};
+use warpstride::interp::{LineReport, Report};
+
+use super::instructions::{self, end};
+use super::source::shown;
+
+/// Characters of a place in another file than the kernel's; of longer ones the end is shown.
+const ELSEWHERE: usize = 18;
+
+/// A figure of a line: its heading, and the figure, if the line has it.
+pub(super) struct Column {
+    pub(super) heading: &'static str,
+    pub(super) cell: fn(&LineReport) -> Option<String>,
+}
+
+const EXECUTIONS: Column = Column { heading: "executions", cell: |line| Some(line.executions.to_string()) };
+const LANES: Column = Column { heading: "lanes", cell: |line| Some(format!("{:.2}", line.active_lanes()?)) };
+const REQUESTS: Column =
+    Column { heading: "requests", cell: |line| is_global(line).then(|| line.counters.global().requests.to_string()) };
+const CONFLICTS: Column =
+    Column { heading: "conflicts", cell: |line| is_shared(line).then(|| line.counters.bank_conflicts().to_string()) };
+// Where one line does both, their sum tells little.
+const LOADS: Column = Column {
+    heading: "loads",
+    cell: |line| {
+        let counters = both_ways(line)?;
+        over_ideal(counters.global_load.sectors, counters.ideal.global_load).map(times)
+    },
+};
+const STORES: Column = Column {
+    heading: "stores",
+    cell: |line| {
+        let counters = both_ways(line)?;
+        over_ideal(counters.global_store.sectors, counters.ideal.global_store).map(times)
+    },
+};
+
+/// The columns of a table.
+const IN_TABLE: [Column; 10] = [
+    EXECUTIONS,
+    LANES,
+    REQUESTS,
+    Column { heading: "sectors", cell: |line| is_global(line).then(|| line.counters.global().sectors.to_string()) },
+    Column { heading: "/ideal", cell: |line| sectors_over_ideal(line).map(times) },
+    LOADS,
+    STORES,
+    Column {
+        heading: "wavefronts",
+        cell: |line| is_shared(line).then(|| line.counters.shared().wavefronts.to_string()),
+    },
+    Column { heading: "/ideal", cell: |line| wavefronts_over_ideal(line).map(times) },
+    CONFLICTS,
+];
+
+/// The columns beside the source, which needs the room.
+const BESIDE_SOURCE: [Column; 8] = [
+    EXECUTIONS,
+    LANES,
+    REQUESTS,
+    Column { heading: "sectors", cell: |line| sectors_over_ideal(line).map(times) },
+    LOADS,
+    STORES,
+    Column { heading: "wavefronts", cell: |line| wavefronts_over_ideal(line).map(times) },
+    CONFLICTS,
+];
+
+fn is_global(line: &LineReport) -> bool {
+    line.counters.global().requests > 0
+}
+
+fn is_shared(line: &LineReport) -> bool {
+    line.counters.shared().wavefronts > 0
+}
+
+fn both_ways(line: &LineReport) -> Option<&Counters> {
+    let counters = &line.counters;
+    (counters.global_load.requests > 0 && counters.global_store.requests > 0).then_some(counters)
+}
+
+fn sectors_over_ideal(line: &LineReport) -> Option<f64> {
+    over_ideal(line.counters.global().sectors, line.counters.ideal.sectors())
+}
+
+fn wavefronts_over_ideal(line: &LineReport) -> Option<f64> {
+    over_ideal(line.counters.shared().wavefronts, line.counters.ideal.wavefronts())
+}
+
+/// The columns beside the source that any of the lines has.
+pub(super) fn beside_source<'l>(lines: impl Iterator<Item = &'l LineReport> + Clone) -> Vec<Column> {
+    used(BESIDE_SOURCE.into(), lines)
+}
+
+fn used<'l>(columns: Vec<Column>, lines: impl Iterator<Item = &'l LineReport> + Clone) -> Vec<Column> {
+    columns.into_iter().filter(|column| lines.clone().any(|line| (column.cell)(line).is_some())).collect()
+}
+
+/// The part of the launch's sectors, or of its wavefronts if that is more, that a line takes beyond
+/// the ideal.
+pub(super) fn heat(line: &LineReport, launch: &Counters) -> f64 {
+    let part = |taken: u64, ideal: u64, all: u64| taken.saturating_sub(ideal) as f64 / all.max(1) as f64;
+    let Counters { ideal, .. } = line.counters;
+    let (global, shared) = (line.counters.global(), line.counters.shared());
+    part(global.sectors, ideal.sectors(), launch.global().sectors).max(part(
+        shared.wavefronts,
+        ideal.wavefronts(),
+        launch.shared().wavefronts,
+    ))
+}
+
+/// The lines of a launch, with those of the kernel's own file first.
+pub(super) fn sorted(report: &Report, main: Option<&str>) -> Vec<LineReport> {
+    let mut lines = report.lines();
+    lines.sort_by_key(|line| Some(line.file.as_str()) != main);
+    lines
+}
+
+/// The table, and what a report has besides; `main` is the kernel's own file.
+pub(super) fn text(report: &Report, main: &str) -> String {
+    let lines = sorted(report, Some(main));
+    let rest: Vec<_> = report.instructions.iter().filter(|instruction| instruction.source_line().is_none()).collect();
+    let mut text = String::new();
+    if !lines.is_empty() {
+        text += &format!("\nLine by line, {}\n{}\n", shown(main), table(&lines, main));
+        text += "/ideal: against the sectors or wavefronts that lanes x bytes fill, or those taken if they are fewer\n";
+    }
+    if !rest.is_empty() && !lines.is_empty() {
+        text += "\nInstructions without a line\n";
+    }
+    text + &instructions::tables(&rest) + &instructions::footer(report)
+}
+
+fn table(lines: &[LineReport], main: &str) -> Table {
+    let columns = used(IN_TABLE.into(), lines.iter());
+    let folder = Path::new(main).parent();
+    let header: Vec<&'static str> = ["line"].into_iter().chain(columns.iter().map(|column| column.heading)).collect();
+    let mut table = Table::new(&header);
+    for line in lines {
+        let place = if line.file == main {
+            line.line.to_string()
+        } else {
+            // Beside the kernel's own file, or somewhere else.
+            let file = folder.and_then(|folder| Path::new(&line.file).strip_prefix(folder).ok()?.to_str());
+            end(&format!("{}:{}", shown(file.unwrap_or(&line.file)), line.line), ELSEWHERE)
+        };
+        let cells = columns.iter().map(|column| (column.cell)(line).unwrap_or("-".into()));
+        table.add_row([place].into_iter().chain(cells));
+    }
+    table
+}
+
+/// What the document holds of a line.
+pub(super) fn json(line: &LineReport, launch: &Counters) -> Value {
+    let mut value = json!(line);
+    value["active_lanes"] = json!(line.active_lanes());
+    value["sectors_over_ideal"] = json!(sectors_over_ideal(line));
+    value["wavefronts_over_ideal"] = json!(wavefronts_over_ideal(line));
+    value["heat"] = json!(heat(line, launch));
+    value
+}

@@ -1,0 +1,309 @@
+//! `warpstride run-ptx FILE.ptx`: a user's kernel, with the same arguments and results on a
+//! GPU and on the software GPU.
+
+mod annotate;
+pub(super) mod arguments;
+pub(super) mod buffer;
+mod gpu;
+mod instructions;
+mod lines;
+pub(super) mod report;
+mod soft;
+mod source;
+mod time;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use warpstride::device::{Backend, Device};
+use warpstride::driver::{DeviceInfo, DriverKind};
+use warpstride::error::{Error, counted};
+use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module, Stop};
+use warpstride::io::{Destination, npy};
+use warpstride::launch_shape::LaunchShape;
+
+use super::args::{Argument, Dump, Value as Passed};
+use super::cuda_cpp::Taken;
+use super::output::Output;
+use super::{args, destination, ensure_room, failure, kernel_names, open, ptx_file, refuse, require};
+use buffer::Buffer;
+use report::Outcome;
+use time::Time;
+
+/// What is to be run, once it is known to go together.
+pub(super) struct Launch<'a> {
+    pub(super) text: &'a str,
+    pub(super) kernel: &'a Kernel,
+    pub(super) shape: LaunchShape,
+    pub(super) arguments: &'a [Argument],
+    /// The arguments whose buffers are wanted back.
+    pub(super) dumps: Vec<usize>,
+    /// What the software GPU looks for.
+    pub(super) checks: Checks,
+    /// The work after which it stops the launch.
+    pub(super) limit: u64,
+    /// Whether it counts the bytes that the launch must move.
+    pub(super) footprint: bool,
+}
+
+impl Launch<'_> {
+    /// The arguments' buffers, whose contents are not made yet.
+    fn buffers(&self) -> Result<Vec<Option<Buffer>>> {
+        self.arguments.iter().map(Buffer::of).collect()
+    }
+}
+
+/// Where results go.
+struct Targets {
+    /// For each dump the file, and its elements' type and shape.
+    dumps: Vec<(Destination, String, Vec<usize>)>,
+    drawing: Option<Destination>,
+}
+
+impl Targets {
+    fn write(self, outcome: &Outcome) -> Result<()> {
+        for ((target, descr, shape), bytes) in self.dumps.into_iter().zip(&outcome.dumped) {
+            destination::replace(&target, |file| npy::write(file, &descr, &shape, bytes))?;
+        }
+        if let (Some(target), Some(report)) = (self.drawing, &outcome.report) {
+            destination::replace(&target, |file| file.write_all(report.to_svg().as_bytes()))?;
+        }
+        Ok(())
+    }
+}
+
+/// What holds the kernels, and where it comes from.
+pub(super) struct Program<'a> {
+    /// The file that the user named.
+    pub(super) file: &'a Path,
+    pub(super) ptx: &'a str,
+    /// The compiler, where the file is CUDA C++.
+    pub(super) compiler: Option<&'a Taken>,
+}
+
+pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
+    require!(
+        !ptx_file::is_cuda_cpp(&args.file),
+        InvalidArgument,
+        "{} is CUDA C++; run it with run-cu, which compiles it",
+        args.file.display()
+    );
+    let ptx = ptx_file::read(&args.file)?;
+    let program = Program { file: &args.file, ptx: &ptx, compiler: None };
+    launch(&program, &args.launch, || open(backend, output), output)
+}
+
+/// Runs a kernel of a program on the device that `open` gives, once all else is known to be right.
+pub(super) fn launch(
+    program: &Program,
+    args: &args::Launched,
+    open: impl FnOnce() -> Result<Device>,
+    output: &Output,
+) -> Result<()> {
+    let file = program.file.display();
+    let module = Module::parse(program.ptx).with_context(|| format!("cannot parse {file}"))?;
+    let kernel = kernel_names::find(&module, args.entry.as_deref(), &file)?;
+    let name = kernel_names::short(kernel.name());
+    // Before any work: whether they go together, whatever the addresses.
+    parameters(kernel, &args.arguments, |_| 0)?;
+    arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
+    report::note(args, kernel).iter().for_each(|note| output.note(note));
+    let time = Time::asked(program, args, kernel)?;
+    let launch = Launch {
+        text: program.ptx,
+        kernel,
+        shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: args.shared },
+        arguments: &args.arguments,
+        dumps: args.dumps.iter().map(|dump| dump.argument).collect(),
+        checks: args.checks.unwrap_or_default(),
+        limit: args.limit.unwrap_or(DEFAULT_WORK),
+        footprint: time.as_ref().is_some_and(Time::counts),
+    };
+    let buffers = launch.buffers()?;
+    let targets = targets(program.file, args, &buffers, output)?;
+
+    let device = open()?;
+    ensure_counted(args, device.info())?;
+    ensure_soft_options(args, device.info().kind)?;
+    time.as_ref().map_or(Ok(()), |time| time.check_device(&device))?;
+    // On the host, contents that are made or read, and later those that are dumped.
+    let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
+    ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{name}`"))?;
+    let progress = output.progress(1);
+    progress.doing(&*name);
+    let counted = time.as_ref().map_or(Ok(None), |time| time.count(&launch, &device))?;
+    let mut outcome = match device.info().kind {
+        DriverKind::Soft => launch.on_soft(buffers, device.info().memory_bytes)?,
+        DriverKind::Cuda => launch.on_gpu(buffers, &device)?,
+    };
+    if let Some(stop) = outcome.stopped.take() {
+        drop(progress);
+        let document = report::stopped_json(program, args, kernel, &device, &stop);
+        return stopped(stop, document, output);
+    }
+    let counted = counted.as_ref().or(outcome.report.as_ref());
+    let measured = time.as_ref().map(|time| time.measure(&launch, counted, &device)).transpose()?;
+    targets.write(&outcome)?;
+    drop(progress);
+    let (text, document) = (
+        report::text(program, args, kernel, &device, &outcome),
+        report::json(program, args, kernel, &device, &outcome),
+    );
+    if let (Some(time), Some(measured)) = (time, measured) {
+        let title = report::title(args, kernel, &device);
+        return time.finish(measured, [&title, &text], document, &device, output);
+    }
+    output.result(&text, document)?;
+    ensure_nothing_found(&name, &outcome)
+}
+
+/// Prints what the checkers found before a launch stopped, and fails with the reason of the stop.
+fn stopped(stop: Stop, mut document: Value, output: &Output) -> Result<()> {
+    let found = report::findings_text(&stop.findings, stop.more_findings);
+    let is_clean = stop.findings.is_empty();
+    let error = Error::from(stop).into();
+    if !is_clean {
+        document["error"] = failure(&error);
+        output.result(&found, document)?;
+    }
+    Err(error)
+}
+
+/// Fails where the checkers found something.
+fn ensure_nothing_found(name: &str, outcome: &Outcome) -> Result<()> {
+    let report = outcome.report.as_ref();
+    let findings = report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
+    require!(
+        findings == 0,
+        KernelFault,
+        "the checkers have found {} in `{name}`; what is printed above says where",
+        counted(findings, "fault")
+    );
+    Ok(())
+}
+
+/// Refuses options that a GPU cannot honour.
+fn ensure_soft_options(args: &args::Launched, kind: DriverKind) -> Result<()> {
+    require!(
+        args.checks.is_none() || kind == DriverKind::Soft,
+        InvalidArgument,
+        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
+         same names"
+    );
+    require!(
+        args.limit.is_none() || kind == DriverKind::Soft || args.timed.time && args.timed.bytes.is_none(),
+        InvalidArgument,
+        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
+    );
+    Ok(())
+}
+
+/// The parameter bytes, given the address of each argument that is a buffer.
+pub(super) fn parameters(
+    kernel: &Kernel,
+    arguments: &[Argument],
+    address: impl Fn(usize) -> u64,
+) -> Result<Vec<u8>, Error> {
+    let mut params = Args::new(kernel);
+    for (position, argument) in arguments.iter().enumerate() {
+        params = match &argument.value {
+            Passed::Scalar { bytes, .. } => params.bytes(bytes),
+            Passed::Buffer { .. } | Passed::File(_) => params.value(address(position)),
+        }
+        .map_err(|error| error.while_doing(format_args!("--arg {argument}")))?;
+    }
+    Ok(params.finish()?)
+}
+
+/// Fails where what a GPU does not count is asked of one.
+fn ensure_counted(args: &args::Launched, device: &DeviceInfo) -> Result<()> {
+    let options = [
+        ("--report", args.report),
+        ("--report-json", args.report_json),
+        ("--by", args.by.is_some()),
+        ("--annotate", args.annotate),
+        ("--draw", args.draw.is_some()),
+    ];
+    match options.into_iter().find(|(_, asked)| *asked && device.kind == DriverKind::Cuda) {
+        Some((option, _)) => {
+            let name = &device.name;
+            refuse!(
+                InvalidArgument,
+                "{option} shows what is counted, and nothing is counted on {name}; add --device soft"
+            )
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks, before any work, where results go.
+fn targets(source: &Path, args: &args::Launched, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
+    let mut dumps: Vec<(Destination, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
+    for Dump { argument, path } in &args.dumps {
+        let Some(buffer) = buffers.get(*argument) else {
+            let count = counted(buffers.len(), "argument");
+            refuse!(
+                InvalidArgument,
+                "--dump {argument}: the launch has {count}, counted from 0; name another one, or pass more"
+            )
+        };
+        let Some(buffer) = buffer else {
+            let number = &args.arguments[*argument];
+            refuse!(InvalidArgument, "--dump {argument}: {number} is a number and stays as it is; dump a buffer")
+        };
+        let target = target(source, args, path, &dumps, output)?;
+        dumps.push((target, buffer.descr.clone(), buffer.shape.clone()));
+    }
+    let drawing = args.draw.as_ref().map(|path| target(source, args, path, &dumps, output)).transpose()?;
+    Ok(Targets { dumps, drawing })
+}
+
+/// The file in the making, if it is none of the inputs and none of the outputs before.
+fn target(
+    source: &Path,
+    args: &args::Launched,
+    path: &Path,
+    before: &[(Destination, String, Vec<usize>)],
+    output: &Output,
+) -> Result<Destination> {
+    let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([source]).collect();
+    let target = destination::checked(path, &inputs, output)?;
+    require!(
+        before.iter().all(|(earlier, ..)| *earlier != target),
+        InvalidArgument,
+        "{} is named twice; give each output a file of its own",
+        path.display()
+    );
+    Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn what_a_gpu_does_not_count_is_not_asked_of_one() {
+        let soft = Device::open(Backend::Soft).unwrap().info().clone();
+        let gpu = DeviceInfo { kind: DriverKind::Cuda, name: "NVIDIA H100".into(), ..soft.clone() };
+        let asked = |options: &[&str], device: &DeviceInfo| {
+            let words = ["warpstride", "run-ptx", "k.ptx", "--entry", "k", "--grid", "1", "--block", "1"];
+            let cli = Cli::try_parse_from(words.iter().chain(options)).unwrap();
+            let Command::RunPtx(args) = cli.command else { panic!("another command") };
+            ensure_counted(&args.launch, device).map_err(|error| error.to_string())
+        };
+        for options in [&["--report"][..], &["--report-json"], &["--by", "line"], &["--annotate"], &["--draw", "k.svg"]]
+        {
+            let refused = asked(options, &gpu).unwrap_err();
+            assert!(
+                refused.starts_with(options[0]) && refused.ends_with("NVIDIA H100; add --device soft"),
+                "{refused}"
+            );
+            assert_eq!(asked(options, &soft), Ok(()));
+        }
+        assert_eq!(asked(&["--json"], &gpu), Ok(()));
+    }
+}

@@ -1,0 +1,198 @@
+//! What is printed of a launch.
+
+use std::path::Path;
+
+use crate::run::table::{Table, times};
+use serde_json::{Value, json};
+use warpstride::counters::over_ideal;
+use warpstride::device::Device;
+use warpstride::error::counted;
+use warpstride::interp::{Finding, Kernel, Report, Stop};
+
+use super::super::args::By;
+use super::super::{args, kernel_names, output};
+use super::{Program, annotate, instructions, lines};
+
+/// What a launch left behind.
+pub(crate) struct Outcome {
+    /// By the GPU's clock, or the host's for the software GPU.
+    pub(crate) seconds: f64,
+    /// What the software GPU counted and found.
+    pub(crate) report: Option<Report>,
+    /// Why it stopped before the end.
+    pub(crate) stopped: Option<Stop>,
+    /// The bytes of each buffer that was asked for.
+    pub(crate) dumped: Vec<Vec<u8>>,
+}
+
+/// Whether more is asked for than the launch's counters.
+fn is_detailed(args: &args::Launched) -> bool {
+    args.report || args.report_json || args.by.is_some()
+}
+
+/// Where relative names of sources begin: the folder of the program's file.
+fn folder<'p>(program: &Program<'p>) -> &'p Path {
+    program.file.parent().unwrap_or(Path::new(""))
+}
+
+/// What is said where a report by line is asked for, and the PTX has no lines.
+fn no_lines(kernel: &Kernel) -> String {
+    format!(
+        "`{}` has no lines of a source in this PTX; compile with -lineinfo (nvcc, NVRTC) or -gline-tables-only (clang)",
+        kernel_names::short(kernel.name())
+    )
+}
+
+/// A note before the launch, if the report will be another one than that asked for.
+pub(super) fn note(args: &args::Launched, kernel: &Kernel) -> Option<String> {
+    let is_missing = args.by == Some(By::Line) && kernel.source_file().is_none();
+    is_missing.then(|| format!("note: {}; the report is by instruction", no_lines(kernel)))
+}
+
+pub(crate) fn json(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    outcome: &Outcome,
+) -> Value {
+    let report = outcome.report.as_ref();
+    let mut document = launch_json(program, args, kernel, device);
+    document["counters"] = json!(report.map(|report| report.counters));
+    document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
+    document["findings"] = json!(report.map(|report| &report.findings));
+    document["findings_total"] = json!(report.map(|report| report.findings.len() as u64 + report.more_findings));
+    document["seconds"] = json!(outcome.seconds);
+    if let Some(report) = report.filter(|_| is_detailed(args) || args.annotate) {
+        document["instructions"] = report.instructions.iter().map(instructions::json).collect();
+        let lines = lines::sorted(report, kernel.source_file());
+        document["lines"] = lines.iter().map(|line| lines::json(line, &report.counters)).collect();
+        document["nsight_metrics"] = instructions::metrics_json();
+    }
+    if let Some(report) = report.filter(|_| args.annotate) {
+        document["sources"] = match kernel.source_file() {
+            Some(main) => annotate::json(report, main, folder(program)),
+            None => json!([]),
+        };
+    }
+    document
+}
+
+/// Describes a launch that stopped, with its findings up to there.
+pub(crate) fn stopped_json(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    stop: &Stop,
+) -> Value {
+    let mut document = launch_json(program, args, kernel, device);
+    document["findings"] = json!(stop.findings);
+    document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
+    document
+}
+
+/// What was launched where.
+fn launch_json(program: &Program, args: &args::Launched, kernel: &Kernel, device: &Device) -> Value {
+    // Not every path is text.
+    let file = program.file.display().to_string();
+    let mut document = match program.compiler {
+        None => json!({ "ptx": file }),
+        Some(compiler) => json!({ "ptx": null, "source": file, "compiler": compiler.json() }),
+    };
+    document["device"] = output::info_json(device.info());
+    document["kernel"] = kernel_names::short(kernel.name()).into();
+    document["entry"] = kernel.name().into();
+    document["grid"] = json!(args.grid);
+    document["block"] = json!(args.block);
+    document["shared_bytes"] = json!(args.shared);
+    document
+}
+
+/// A paragraph each, and how many there are besides.
+pub(crate) fn findings_text(findings: &[Finding], more: u64) -> String {
+    let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    let told = kernel_names::readable(&told);
+    if more > 0 { format!("{told}and {more} more\n") } else { told }
+}
+
+/// The kernel, the device and the launch.
+pub(super) fn title(args: &args::Launched, kernel: &Kernel, device: &Device) -> String {
+    let ([gx, gy, gz], [bx, by, bz]) = (args.grid, args.block);
+    let (kernel, device) = (kernel_names::short(kernel.name()), &device.info().name);
+    format!("{kernel} on {device}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
+}
+
+pub(super) fn text(
+    program: &Program,
+    args: &args::Launched,
+    kernel: &Kernel,
+    device: &Device,
+    outcome: &Outcome,
+) -> String {
+    let (title, seconds) = (title(args, kernel, device), outcome.seconds);
+    let Some(report) = &outcome.report else {
+        return format!(
+            "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",
+            1e3 * seconds
+        );
+    };
+    let threads = counted(report.thread_instructions, "thread instruction");
+    let found = findings_text(&report.findings, report.more_findings);
+    format!(
+        "{title}\n{}\n{threads} in {seconds:.3} s of this host, which is no time of a GPU\n\
+         {}{found}",
+        totals(report),
+        details(program, args, kernel, report)
+    )
+}
+
+/// The launch's counters.
+fn totals(report: &Report) -> Table {
+    let header = ["", "instructions", "requests", "sectors", "wavefronts", "over ideal", "bank conflicts"];
+    let mut table = Table::new(&header);
+    let multiple = |taken, ideal| over_ideal(taken, ideal).map_or("-".into(), times);
+    let ideal = &report.ideal;
+    let accesses = [
+        ("global load", report.global_load, ideal.global_load),
+        ("global store", report.global_store, ideal.global_store),
+    ];
+    let updates = [
+        ("global atomic", report.global_atomic, ideal.global_atomic),
+        ("global reduction", report.global_reduction, ideal.global_reduction),
+    ];
+    let updates = updates.into_iter().filter(|(_, count, _)| count.instructions > 0);
+    for (access, count, ideal) in accesses.into_iter().chain(updates) {
+        let figures = [count.instructions, count.requests, count.sectors].map(|figure| figure.to_string());
+        let [instructions, requests, sectors] = &figures;
+        table.add_row([access, instructions, requests, sectors, "-", &multiple(count.sectors, ideal), "-"]);
+    }
+    let accesses = [
+        ("shared load", report.shared_load, ideal.shared_load),
+        ("shared store", report.shared_store, ideal.shared_store),
+    ];
+    let updates = Some(("shared atomic", report.shared_atomic, ideal.shared_atomic));
+    let updates = updates.filter(|(_, count, _)| count.instructions > 0);
+    for (access, count, ideal) in accesses.into_iter().chain(updates) {
+        let figures = [count.instructions, count.wavefronts, count.bank_conflicts].map(|figure| figure.to_string());
+        let [instructions, wavefronts, conflicts] = &figures;
+        table.add_row([access, instructions, "-", "-", wavefronts, &multiple(count.wavefronts, ideal), conflicts]);
+    }
+    table
+}
+
+/// The report, by lines where the PTX has them and nothing else was asked for, and the source.
+fn details(program: &Program, args: &args::Launched, kernel: &Kernel, report: &Report) -> String {
+    let main = kernel.source_file();
+    let details = match main.filter(|_| args.by != Some(By::Instruction)) {
+        _ if !is_detailed(args) => String::new(),
+        Some(main) => lines::text(report, main),
+        None => instructions::text(report),
+    };
+    let source = match main {
+        _ if !args.annotate => String::new(),
+        Some(main) => annotate::text(report, main, folder(program)),
+        None => format!("\nNo source is shown: {}.\n", no_lines(kernel)),
+    };
+    details + &source
+}

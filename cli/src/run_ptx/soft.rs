@@ -1,0 +1,67 @@
+//! A launch on the software GPU: without a driver between, so that its report is at hand.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use anyhow::Result;
+use warpstride::error::Error;
+use warpstride::interp::{self, Memory};
+
+use super::super::zeroed;
+use super::buffer::Buffer;
+use super::report::Outcome;
+use super::{Launch, parameters};
+
+impl Launch<'_> {
+    /// Runs it in memory of at most `limit` bytes.
+    pub(crate) fn on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
+        let outcome = self.silently_on_soft(buffers, limit)?;
+        let Outcome { report, stopped, .. } = &outcome;
+        let printed = report.as_ref().map(|report| &report.printed).or(stopped.as_ref().map(|stop| &stop.printed));
+        // What the kernel printed is a note; a closed standard error has no reader.
+        let _ = io::stderr().write_all(printed.map_or(&[], String::as_bytes));
+        Ok(outcome)
+    }
+
+    /// The same, without what the kernel prints.
+    pub(super) fn silently_on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
+        // What cannot run is told of before buffers are made.
+        let anywhere = parameters(self.kernel, self.arguments, |_| 0)?;
+        interp::check_launch(self.kernel, &self.shape, &anywhere).map_err(|stop| Error::from(*stop))?;
+        let memory = Memory::new(limit);
+        let mut places = Vec::with_capacity(buffers.len());
+        for buffer in buffers {
+            places.push(place(&memory, buffer)?);
+        }
+        let params = parameters(self.kernel, self.arguments, |position| places[position].0)?;
+        let begin = Instant::now();
+        let (checks, work_limit, footprint) = (self.checks, self.limit, self.footprint);
+        let config = interp::Config { checks, work_limit, footprint, ..interp::Config::default() };
+        let (report, stopped) = match interp::run(self.kernel, &self.shape, &params, &memory, &config) {
+            Ok(report) => (Some(report), None),
+            // What the checkers found before is shown too.
+            Err(stop) => (None, Some(*stop)),
+        };
+        let seconds = begin.elapsed().as_secs_f64();
+        let mut dumped = Vec::with_capacity(self.dumps.len());
+        for &argument in &self.dumps {
+            let (address, bytes) = places[argument];
+            let mut contents = zeroed(bytes)?;
+            if bytes > 0 {
+                memory.read(address, &mut contents)?;
+            }
+            dumped.push(contents);
+        }
+        Ok(Outcome { seconds, report, stopped, dumped })
+    }
+}
+
+/// Address and bytes of an argument's buffer; the address of none is 0.
+fn place(memory: &Memory, buffer: Option<Buffer>) -> Result<(u64, usize)> {
+    let Some(buffer) = buffer.filter(|buffer| buffer.bytes > 0) else { return Ok((0, 0)) };
+    let bytes = buffer.bytes;
+    // First of all, since it knows what there is room for.
+    let address = memory.alloc(bytes as u64)?;
+    buffer.hand_to(|contents| memory.write(address, contents))?;
+    Ok((address, bytes))
+}

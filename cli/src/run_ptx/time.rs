@@ -1,0 +1,262 @@
+//! The time of a launch: GB/s by the bytes that it must move, as a run that is kept and compared.
+
+use crate::export::{self, json, text};
+use crate::run::Run;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use warpstride::counters::Counters;
+use warpstride::device::Device;
+use warpstride::driver::DriverKind;
+use warpstride::error::{Error, counted};
+use warpstride::interp::stop::Reason;
+use warpstride::interp::{Footprint, Kernel, Report, Stop};
+use warpstride::roofline::measure::{Rotation, Timing, has_times};
+use warpstride::roofline::record::{KernelLaunch, Record, Subject};
+
+use super::super::cold_runs::ColdRuns;
+use super::super::runs::Kept;
+use super::super::{args, bench, kernel_names, output::Output, peaks, reference};
+use super::{Launch, Program, ensure_room, require};
+
+/// Timed launches, unless another number was asked for.
+const SAMPLES: u16 = 20;
+/// The most bytes of a side of the copy that a launch is held against.
+const LARGEST_COPY: u64 = 1 << 30;
+
+/// What `--time` asks for.
+pub(super) struct Time<'a> {
+    args: &'a args::Timed,
+    kept: Kept<'a>,
+    date: String,
+    /// The file of the kernel, unless a compiler made the PTX.
+    ptx: Option<String>,
+    kernel: String,
+    launch: KernelLaunch,
+}
+
+/// What was found of a launch.
+pub(super) struct Measured {
+    /// Bytes read and written.
+    bytes: [u64; 2],
+    counters: Option<Counters>,
+    /// On a GPU: the times, and GB/s of a copy of the same number of bytes.
+    timing: Option<(Timing, Option<f64>)>,
+}
+
+impl<'a> Time<'a> {
+    /// Reads the run that is compared with, before any work; `None` where no time is asked for.
+    pub(super) fn asked(program: &Program, args: &'a args::Launched, kernel: &Kernel) -> Result<Option<Self>> {
+        let timed = &args.timed;
+        if !timed.time {
+            return Ok(None);
+        }
+        let arguments = args.arguments.iter().map(ToString::to_string).collect();
+        let launch = KernelLaunch { grid: args.grid, block: args.block, shared_bytes: args.shared, arguments };
+        let mut time = Self {
+            args: timed,
+            kept: Kept::new(timed.save.as_deref(), timed.compare.as_deref())?,
+            date: jiff::Timestamp::now().to_string(),
+            ptx: program.compiler.is_none().then(|| program.file.display().to_string()),
+            kernel: kernel_names::short(kernel.name()),
+            launch,
+        };
+        time.kept.narrow_to(&time.subject([0; 2]).name())?;
+        Ok(Some(time))
+    }
+
+    /// Makes sure that a run on this device can be compared.
+    pub(super) fn check_device(&self, device: &Device) -> Result<()> {
+        self.kept.check_device(device)
+    }
+
+    /// Whether the software GPU counts the bytes.
+    pub(super) fn counts(&self) -> bool {
+        self.args.bytes.is_none()
+    }
+
+    /// Counts the bytes of a launch that is for a GPU; `None` where they were given.
+    pub(super) fn count(&self, launch: &Launch, device: &Device) -> Result<Option<Report>> {
+        let is_needed = device.info().kind == DriverKind::Cuda && self.counts();
+        is_needed.then(|| self.counted(launch)).transpose()
+    }
+
+    /// What the software GPU counts of a launch.
+    fn counted(&self, launch: &Launch) -> Result<Report> {
+        let buffers = launch.buffers()?;
+        // On the host, contents that are made or read, those of the software GPU, and two bits for
+        // each byte.
+        let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
+        let asks = || {
+            let kernel = &self.kernel;
+            format!("the software GPU cannot count the bytes that `{kernel}` touches; pass them with --bytes")
+        };
+        ensure_room(bytes, 3, &[]).with_context(asks)?;
+        let outcome = launch.silently_on_soft(buffers, u64::MAX).with_context(asks)?;
+        match (outcome.stopped, outcome.report) {
+            // The kernel goes wrong on a GPU too.
+            (Some(stop), _) if !is_beyond_soft(&stop) => Err(Error::from(stop).into()),
+            (Some(stop), _) => Err(Error::from(stop)).with_context(asks),
+            (None, report) => report.with_context(asks),
+        }
+    }
+
+    /// Times the launch where that means something; `report` is what the software GPU counted.
+    pub(super) fn measure(&self, launch: &Launch, report: Option<&Report>, device: &Device) -> Result<Measured> {
+        let bytes = match self.args.bytes {
+            Some(bytes) => [bytes.div_ceil(2), bytes / 2].map(|bytes| bytes as u64),
+            None => {
+                let Footprint { read, written } = report.and_then(|report| report.footprint).unwrap_or_default();
+                [read, written]
+            }
+        };
+        let counters = report.map(|report| report.counters);
+        if !has_times(device) {
+            return Ok(Measured { bytes, counters, timing: None });
+        }
+        let all = bytes[0].saturating_add(bytes[1]);
+        require!(
+            all > 0,
+            InvalidArgument,
+            "`{}` touches no global memory, so it has no bandwidth; pass --bytes with the bytes to divide by its time",
+            self.kernel
+        );
+        let buffers = launch.buffers()?;
+        let there_are = buffers.iter().flatten().map(|buffer| buffer.bytes as u64).fold(0, u64::saturating_add);
+        let timing = launch.timing(device, buffers, all.min(there_are), self.samples())?;
+        let copy = self.copy_gbps(device, (all / 2).min(LARGEST_COPY))?;
+        Ok(Measured { bytes, counters, timing: Some((timing, copy)) })
+    }
+
+    /// GB/s of a copy of an array of `bytes` bytes.
+    fn copy_gbps(&self, device: &Device, bytes: u64) -> Result<Option<f64>> {
+        let Some(len) = usize::try_from(bytes).ok().filter(|&len| len > 0) else { return Ok(None) };
+        let rotation = Rotation::new(device, &[len; 2]);
+        ensure_room(Rotation::padded(len), 1, &[(device, rotation.arrays(2))])?;
+        let mut runs = ColdRuns::new(rotation, &reference::random::<u8>(len)?, len)?;
+        Ok(Some(runs.time(self.samples(), bench::copy)?.gbps(2 * bytes)))
+    }
+
+    /// Prints the times below the title of the launch, or where there are none the bytes below what
+    /// was counted; keeps and compares the run.
+    pub(super) fn finish(
+        self,
+        measured: Measured,
+        [title, below]: [&str; 2],
+        document: Value,
+        device: &Device,
+        output: &Output,
+    ) -> Result<()> {
+        let Measured { bytes: bytes @ [read, written], counters, timing } = measured;
+        let ceilings = timing.as_ref().map(|_| peaks::known(device, output)).transpose()?;
+        let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
+        let record = Record::new(self.subject(bytes), Some(&self.kernel), None);
+        let record = Record { samples: self.samples(), counters, ..record };
+        let record = match timing {
+            Some((timing, copy)) => record.timed(&timing, copy, ceilings.as_ref().map(|(peaks, _)| peaks)),
+            None => record,
+        };
+        let mut run = Run::new(device, self.date.clone(), ceilings, vec![record]);
+        (run.records.ptx, run.records.policy) = (self.ptx.clone(), None);
+        let moved = self.moved(read, written);
+        let shown = match run.has_times() {
+            true => format!("{title}\n{moved}{}", text::figures(&run, &run.cases[0])),
+            false => format!("{below}{moved}{}\n", export::NO_TIMES),
+        };
+        let mut members = json::document_of_one(&run)?;
+        if let Value::Object(launch) = document {
+            for (member, value) in launch {
+                if !value.is_null() || !members.contains_key(&member) {
+                    members.insert(member, value);
+                }
+            }
+        }
+        self.kept.finish(&run, shown, members, output)
+    }
+
+    /// A line that says which bytes are divided by the time.
+    fn moved(&self, read: u64, written: u64) -> String {
+        match self.args.bytes {
+            Some(bytes) => format!("{} read and written, as --bytes says\n", counted(bytes, "byte")),
+            None => {
+                let read = counted(read, "byte");
+                format!("{read} read and {written} written, each counted once, by the software GPU\n")
+            }
+        }
+    }
+
+    fn subject(&self, bytes: [u64; 2]) -> Subject {
+        Subject::of_kernel(&self.kernel, self.launch.clone(), bytes)
+    }
+
+    fn samples(&self) -> usize {
+        usize::from(self.args.samples.unwrap_or(SAMPLES))
+    }
+}
+
+/// Whether a launch stopped for a reason that the software GPU alone has.
+fn is_beyond_soft(stop: &Stop) -> bool {
+    use Reason::{GridLimit, Launch, LaunchLimit, TooManyCopies, Unsupported, WorkLimit};
+    matches!(
+        stop.reason,
+        GridLimit { .. } | Launch(_) | LaunchLimit { .. } | TooManyCopies { .. } | Unsupported(_) | WorkLimit(_)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+    use warpstride::interp::{Checks, Module};
+    use warpstride::launch_shape::LaunchShape;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+    use crate::message;
+
+    const PTX: &str = "
+        .version 7.0 .target sm_80 .address_size 64
+        .visible .entry fill(.param .u64 cells) {
+            .reg .b32 %r; .reg .b64 %rd<3>;
+            ld.param.u64 %rd1, [cells]; mov.u32 %r, %tid.x; mad.wide.u32 %rd2, %r, 4, %rd1; st.global.u32 [%rd2], %r;
+        }
+        .visible .entry endless(.param .u64 cells) { again: bra again; }";
+
+    /// What is counted for a GPU, of a block of 32 threads.
+    fn counted(entry: &str, argument: &str) -> Result<Report, String> {
+        let words = ["warpstride", "run-ptx", "k.ptx", "--grid", "1", "--block", "32", "--time", "--arg", argument];
+        let Command::RunPtx(args) = Cli::try_parse_from(words).unwrap().command else { panic!("another command") };
+        let (module, args) = (Module::parse(PTX).unwrap(), args.launch);
+        let kernel = module.kernel(entry).unwrap();
+        let program = Program { file: Path::new("k.ptx"), ptx: PTX, compiler: None };
+        let launch = Launch {
+            text: PTX,
+            kernel,
+            shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: 0 },
+            arguments: &args.arguments,
+            dumps: Vec::new(),
+            checks: Checks::NONE,
+            limit: 1000,
+            footprint: true,
+        };
+        let time = Time::asked(&program, &args, kernel).unwrap().expect("a time is asked for");
+        time.counted(&launch).map_err(|error| message(&error))
+    }
+
+    #[test]
+    fn bytes_are_counted_or_asked_for() {
+        let footprint = counted("fill", "u32[32]=uninit").unwrap().footprint;
+        assert_eq!(footprint, Some(Footprint { read: 0, written: 128 }));
+        let error = counted("endless", "u32[32]=uninit").unwrap_err();
+        assert!(
+            error.starts_with(
+                "the software GPU cannot count the bytes that `endless` touches; pass them with --bytes: "
+            ),
+            "{error}"
+        );
+        assert!(error.contains("`--limit`"), "{error}");
+        // What goes wrong there goes wrong on a GPU.
+        let error = counted("fill", "u32[31]=uninit").unwrap_err();
+        assert!(error.contains("0 bytes past the end") && !error.contains("--bytes"), "{error}");
+    }
+}

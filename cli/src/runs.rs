@@ -1,0 +1,178 @@
+//! Runs as files: read, written, kept by name, and compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::export::{json, text};
+use crate::run::Run;
+use crate::run::compare::{self, Change, Verdict};
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use warpstride::device::Device;
+use warpstride::error::counted;
+use warpstride::roofline::run::Machine;
+
+use super::output::Output;
+use super::{Refusal, destination, failure, input, require};
+
+/// Bytes of a run's document, far more than the some hundred thousand of `bench --all`.
+const MAX_RUN_BYTES: usize = 16 << 20;
+
+/// Reads a run.
+pub(super) fn read(path: &Path) -> Result<Run> {
+    let text = input::read(path, MAX_RUN_BYTES, "a run")?;
+    let refused = |error: warpstride::Error| {
+        Refusal::of_file(warpstride::Error::new(error.kind(), format!("{} {error}", path.display())))
+    };
+    Ok(json::read(&text).map_err(refused)?)
+}
+
+/// Writes a file of the cache and the folders that it lies in: whole or not at all, also where two
+/// programs measure at once.
+pub(super) fn cache(file: &Path, contents: &impl Serialize) -> Result<()> {
+    let folder = file.parent().context("the cache has no folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let text = serde_json::to_vec_pretty(contents)?;
+    destination::replace(&destination::at(file)?, |file| file.write_all(&text))
+}
+
+/// The file of the run that is kept under a name, beside the ceilings.
+fn file(name: &str) -> Result<PathBuf> {
+    let folder = dirs::cache_dir().context("the system names no folder for caches, where runs are kept")?;
+    Ok(folder.join("warpstride").join(format!("run-{name}.json")))
+}
+
+/// The run that is kept under a name.
+pub(super) fn kept(name: &str) -> Result<Run> {
+    let file = file(name)?;
+    require!(
+        file.exists(),
+        InvalidArgument,
+        "no run is kept as {name}; measure one with this command and `--save {name}`"
+    );
+    read(&file)
+}
+
+/// How a run that was just measured is kept, and the run that it is compared with.
+pub(super) struct Kept<'a> {
+    save: Option<&'a str>,
+    before: Option<Run>,
+}
+
+impl<'a> Kept<'a> {
+    /// Reads the run that is kept under `compare`: before minutes are spent.
+    pub(super) fn new(save: Option<&'a str>, compare: Option<&str>) -> Result<Self> {
+        Ok(Self { save, before: compare.map(kept).transpose()? })
+    }
+
+    /// Makes sure that runs on this device can be compared with it.
+    pub(super) fn check_device(&self, device: &Device) -> Result<()> {
+        let now = Machine::of(device);
+        Ok(self.before.as_ref().map_or(Ok(()), |before| compare::check_devices(&before.device, &now))?)
+    }
+
+    /// Leaves only the case `name` to compare with: the run may be of other cases too.
+    pub(super) fn narrow_to(&mut self, name: &str) -> Result<()> {
+        let Some(before) = &mut self.before else { return Ok(()) };
+        before.records.cases.retain(|case| case.name == name);
+        require!(
+            !before.cases.is_empty(),
+            InvalidArgument,
+            "the kept run has no case `{name}` to compare with; save one with --save, or name another run"
+        );
+        Ok(())
+    }
+
+    /// Keeps a run if it is right, since nothing is compared with a wrong one, and prints it: also
+    /// where it could not be kept. Fails where a result is wrong, and where a case is worse than
+    /// before.
+    pub(super) fn finish(
+        &self,
+        run: &Run,
+        mut shown: String,
+        mut document: Map<String, Value>,
+        output: &Output,
+    ) -> Result<()> {
+        let wrong = run.wrong();
+        let saved = match self.save.filter(|_| wrong.is_empty()) {
+            Some(name) => save(name, run).map(|file| output.note(format!("kept as {name}: {}", file.display()))),
+            None => Ok(()),
+        };
+        let changes = self.before.as_ref().map(|before| compare::changes(before, run)).transpose()?;
+        if let Some(changes) = &changes {
+            shown += &text::changes(changes);
+            document.insert("changes".into(), json!(changes));
+        }
+        if let Err(error) = &saved {
+            document.insert("error".into(), failure(error));
+        }
+        output.result(&shown, document.into())?;
+        ensure!(wrong.is_empty(), "{} gave wrong elements; please report this as a bug", wrong.join(", "));
+        saved?;
+        ensure_none_worse(changes.as_deref().unwrap_or(&[]))
+    }
+}
+
+/// Keeps a run under a name, in place of the run that was kept under it before; returns the file.
+fn save(name: &str, run: &Run) -> Result<PathBuf> {
+    let file = file(name)?;
+    cache(&file, run)?;
+    Ok(file)
+}
+
+/// Fails where a case is worse than it was, or where nothing could be compared.
+pub(super) fn ensure_none_worse(changes: &[Change]) -> Result<()> {
+    let worse = [
+        (Verdict::Slower, "are slower than they were"),
+        (Verdict::Different, "have other counters than they had"),
+        (Verdict::Wrong, "gave wrong elements"),
+        (Verdict::Gone, "are no longer there"),
+    ];
+    let of = |verdict| changes.iter().filter(move |change| change.verdict == verdict);
+    let said: Vec<String> = worse
+        .into_iter()
+        .filter(|&(verdict, _)| of(verdict).next().is_some())
+        .map(|(verdict, how)| {
+            let names: Vec<String> = of(verdict).map(named).collect();
+            format!("{} of {} {how}: {}", names.len(), counted(changes.len(), "case"), names.join(", "))
+        })
+        .collect();
+    ensure!(said.is_empty(), "{}", said.join("; "));
+    ensure!(
+        changes.is_empty() || of(Verdict::Undecided).count() < changes.len(),
+        "none of {} could be compared; measure both runs on a GPU that is not throttled",
+        counted(changes.len(), "case")
+    );
+    Ok(())
+}
+
+/// A case by its name, with the counters that differ.
+fn named(change: &Change) -> String {
+    match &change.difference {
+        Some(difference) => format!("{} ({difference})", change.name),
+        None => change.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpstride::device::Backend;
+    use warpstride::element::DType;
+    use warpstride::roofline::record::{Group, Record, Subject};
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_run_is_not_kept() {
+        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+        let output = Output::new(false, true, false);
+        let subject = Subject::new(Group::Stream, "copy", DType::F32, &[64], [256; 2]);
+        let run = Run::new(&device, String::new(), None, vec![Record::new(subject, None, false)]);
+        let name = format!("wrong-{}", std::process::id());
+        let kept_as = Kept { save: Some(&name), before: None };
+        let error = kept_as.finish(&run, String::new(), Map::new(), &output).unwrap_err();
+        assert!(error.to_string().contains("copy f32 64 gave wrong elements"), "{error}");
+        assert!(kept(&name).is_err(), "{name} is kept");
+    }
+}

@@ -1,0 +1,177 @@
+//! The command line, run as a program: one binary, one module a subject.
+
+mod alloc;
+mod bad_input;
+mod bench;
+mod check;
+mod compare;
+mod cuda_cpp;
+#[cfg(unix)]
+#[path = "../../../tests/it/executable.rs"]
+mod executable;
+mod failures;
+#[cfg(unix)]
+mod front_ends;
+#[cfg(target_os = "linux")]
+mod hostile;
+mod learn;
+mod lessons;
+#[path = "../../../tests/long.rs"]
+mod long;
+mod npy_headers;
+#[cfg(target_os = "linux")]
+mod nvtx;
+mod options;
+#[cfg(unix)]
+mod outputs;
+mod permute;
+mod pipeline;
+mod ptx_forms;
+mod run_cu;
+mod run_ptx;
+mod run_ptx_lines;
+mod run_ptx_time;
+mod report;
+mod streamed;
+mod transfers;
+mod transpose;
+mod tuning_file;
+mod usage;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Child;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Returns the folder of the repository.
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in it")
+}
+
+/// What a run left behind.
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs `warpstride` with `args`.
+fn warpstride<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
+    Run::of(&mut command(args))
+}
+
+fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpstride"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+/// Sends a signal, by its name, to a program.
+#[cfg(unix)]
+#[track_caller]
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(sent.expect("kill starts").success(), "{signal} is not sent");
+}
+
+impl Run {
+    /// Runs a command to its end.
+    fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("the binary starts");
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("text on standard output"),
+            stderr: String::from_utf8(output.stderr).expect("text on standard error"),
+        }
+    }
+
+    /// It did what was asked.
+    #[track_caller]
+    fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "standard error: {}", self.stderr);
+        self
+    }
+
+    /// It failed with one sentence that holds all of `parts`, and printed nothing else.
+    #[track_caller]
+    fn failed(self, parts: &[&str]) {
+        assert_eq!(self.code, Some(1), "standard error: {}", self.stderr);
+        assert_eq!(self.stdout, "");
+        let sentence = self.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("no sentence: {:?}", self.stderr));
+        assert_eq!(sentence.trim_end().lines().count(), 1, "not one sentence: {sentence:?}");
+        for part in parts {
+            assert!(sentence.contains(part), "{part:?} is not in {sentence:?}");
+        }
+    }
+
+    #[track_caller]
+    fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+}
+
+/// A folder with an input and an output that was there before.
+struct Folder {
+    folder: TempDir,
+}
+
+const OLD: &[u8] = b"what was there before";
+
+impl Folder {
+    fn with_input(bytes: &[u8]) -> Self {
+        let folder = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        fs::write(folder.path("in.npy"), bytes).expect("writing the input");
+        fs::write(folder.path("out.npy"), OLD).expect("writing the old output");
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn transpose(&self) -> Run {
+        self.transpose_to(&self.path("out.npy"))
+    }
+
+    fn transpose_to(&self, output: &Path) -> Run {
+        let input = self.path("in.npy");
+        warpstride(["--device".as_ref(), "soft".as_ref(), "transpose".as_ref(), input.as_os_str(), output.as_os_str()])
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).expect("listing the folder");
+        let mut names = entries
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name of ours"))
+            .collect::<Vec<_>>();
+        names.sort();
+        names
+    }
+
+    /// The output is the old one, and nothing lies beside it that was not there before.
+    #[track_caller]
+    fn is_untouched(&self) {
+        assert_eq!(fs::read(self.path("out.npy")).expect("reading the old output"), OLD);
+        assert_eq!(self.names(), ["in.npy", "out.npy"]);
+    }
+}
+
+/// A `.npy` file of version 1 with this header dictionary.
+fn npy_with_header(dictionary: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{dictionary}\n");
+    let length = u16::try_from(header.len()).expect("a short header").to_le_bytes();
+    [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes(), data].concat()
+}
+
+/// A `.npy` file in C order.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    npy_with_header(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"), data)
+}
+
+/// A case of `tests/data/npy`, written by NumPy.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/npy").join(name)
+}

@@ -1,0 +1,130 @@
+//! Errors as data: a kind to match on, and a sentence for the reader.
+
+use std::fmt::{self, Write};
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The kind of an error, for code that handles it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument that no launch could accept: a length, a name, an expectation.
+    InvalidArgument,
+    /// Memory is used up.
+    OutOfMemory,
+    /// PTX that does not parse, or an instruction that the software GPU does not support.
+    UnsupportedPtx,
+    /// A kernel stopped: an access out of bounds or misaligned, or a limit reached.
+    KernelFault,
+}
+
+/// An error: its [`ErrorKind`] and one sentence that names the operands and what to do next.
+///
+/// ```
+/// use warpstride_interp::{ErrorKind, Module};
+///
+/// let error = Module::parse(".entry k() {").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::UnsupportedPtx);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    // Boxed so that `Result<(), Error>` stays two words on the launch path.
+    inner: Box<Inner>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    context: String,
+}
+
+impl Error {
+    /// An error of `kind`; `context` names the operands and what to do next.
+    pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
+        Self { inner: Box::new(Inner { kind, context: context.into() }) }
+    }
+
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.inner.kind
+    }
+
+    /// Puts `what`, the action that failed, in front of the error's sentence.
+    #[must_use]
+    pub fn while_doing(mut self, what: impl fmt::Display) -> Self {
+        self.inner.context = format!("{what}: {}", self.inner.context);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.context)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A number of things, for a sentence: `1 byte`, `2 bytes`, `3 axes`. It is formatted on display
+/// and allocates nothing.
+#[doc(hidden)]
+pub fn counted<'t>(number: impl fmt::Display + 't, thing: &'t str) -> impl fmt::Display + 't {
+    Counted { number, thing }
+}
+
+struct Counted<'t, N> {
+    number: N,
+    thing: &'t str,
+}
+
+impl<N: fmt::Display> fmt::Display for Counted<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut number = Number { out: f, is_one: false, len: 0 };
+        write!(number, "{}", self.number)?;
+        let (is_one, thing) = (number.is_one && number.len == 1, self.thing);
+        match (thing.strip_suffix("is"), thing.strip_suffix("ex")) {
+            _ if is_one => write!(f, " {thing}"),
+            (Some(stem), _) => write!(f, " {stem}es"),
+            (_, Some(stem)) => write!(f, " {stem}ices"),
+            _ if thing.ends_with('s') || thing.ends_with("ch") => write!(f, " {thing}es"),
+            _ => write!(f, " {thing}s"),
+        }
+    }
+}
+
+/// Writes a number, and records whether it is 1.
+struct Number<'a, 'f> {
+    out: &'a mut fmt::Formatter<'f>,
+    is_one: bool,
+    len: usize,
+}
+
+impl Write for Number<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.is_one |= text == "1";
+        self.len += text.len();
+        self.out.write_str(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_not_many() {
+        let counted = |number: i64, thing| counted(number, thing).to_string();
+        assert_eq!(counted(1, "byte"), "1 byte");
+        assert_eq!(counted(11, "byte"), "11 bytes");
+        assert_eq!(counted(-1, "byte"), "-1 bytes");
+        let things = ["byte", "axis", "index", "launch", "access", "time"].map(|thing| counted(2, thing));
+        assert_eq!(things, ["2 bytes", "2 axes", "2 indices", "2 launches", "2 accesses", "2 times"]);
+        assert_eq!(counted(0, "block"), "0 blocks");
+    }
+
+    #[test]
+    fn an_error_is_one_word() {
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+}

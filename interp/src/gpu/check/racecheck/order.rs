@@ -1,0 +1,363 @@
+//! The order of a block's threads among each other, and after those of other blocks.
+
+use std::rc::Rc;
+
+use super::clocks::Known;
+use super::entry::Entry;
+use crate::gpu::vocabulary::{FULL, LANES};
+use publish::{Lane, Moved};
+pub(super) use publish::{Messages, Strong};
+
+mod publish;
+
+/// Barriers of a block.
+const BARRIERS: usize = 16;
+
+/// The threads of the running block, and their knowledge.
+#[derive(Debug)]
+pub(super) struct Order {
+    block: u32,
+    warps: Vec<Warp>,
+    /// The blocks that have begun and not ended.
+    running: Blocks,
+    /// The knowledge of a thread at its beginning.
+    nothing: Rc<Known>,
+    /// The blocks in which some thread has published something to other blocks.
+    publishing: Blocks,
+    /// The last two pieces of knowledge that were joined, and the result: lanes of a warp mostly
+    /// join the same ones.
+    joined: Option<[Rc<Known>; 3]>,
+    /// The last knowledge that one block published and another converted, with the result: the
+    /// lanes of a warp mostly see the same.
+    moved: Option<Moved>,
+    /// Whether a clock has reached its maximum.
+    exhausted: bool,
+    /// Whether threads published more than racecheck can keep.
+    overfull: bool,
+    /// The work of joining knowledge since the last call of `take_work`.
+    work: u64,
+}
+
+/// A set of blocks, a bit each.
+#[derive(Debug, Default)]
+struct Blocks(Vec<u64>);
+
+impl Blocks {
+    #[inline]
+    fn contains(&self, block: u32) -> bool {
+        self.0.get(block as usize / 64).is_some_and(|word| word >> (block % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, block: u32) {
+        let word = block as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (block % 64);
+    }
+
+    fn remove(&mut self, block: u32) {
+        if let Some(word) = self.0.get_mut(block as usize / 64) {
+            *word &= !(1 << (block % 64));
+        }
+    }
+}
+
+/// A block's number, and its threads.
+#[derive(Debug)]
+pub(super) struct Threads {
+    block: u32,
+    warps: Vec<Warp>,
+}
+
+/// A warp of the block.
+#[derive(Debug)]
+struct Warp {
+    /// Counts the events that matter to other threads: it separates the accesses before an event
+    /// from those after it.
+    clock: u32,
+    /// The common knowledge of all its lanes.
+    known: Rc<Known>,
+    /// The knowledge of each lane, once they differ.
+    apart: Option<Box<[Rc<Known>; LANES]>>,
+    /// What its lanes have prepared by fences and strong reads.
+    lanes: Option<Box<[Lane; LANES]>>,
+    /// For each barrier, the knowledge of the lanes that arrived there without waiting.
+    arrived: [Option<Rc<Known>>; BARRIERS],
+}
+
+/// The view of a thread that is about to make an access: it tells which earlier accesses come
+/// before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Now<'a> {
+    order: &'a Order,
+    known: &'a Known,
+    warp: u32,
+    lane: usize,
+}
+
+impl Now<'_> {
+    /// The threads of an entry without this one.
+    fn others(self, entry: Entry) -> u32 {
+        let own = entry.warp() == self.warp && entry.block() == self.order.block;
+        if own { entry.lanes & !(1 << self.lane) } else { entry.lanes }
+    }
+
+    /// Whether the accesses of these lanes of the entry's warp come before.
+    #[inline]
+    fn knows(self, entry: Entry, lanes: u32) -> bool {
+        let (warp, clock) = (entry.warp() as usize, entry.clock);
+        if entry.block() == self.order.block {
+            return lanes == 0 || self.known.holds(warp, lanes, clock);
+        }
+        self.order.has_published(entry.block()) && self.known.holds_of(entry.block(), warp, lanes, clock)
+    }
+
+    /// Whether all accesses of an entry come before this thread's access.
+    #[inline]
+    pub(super) fn follows(self, entry: Entry) -> bool {
+        self.knows(entry, self.others(entry))
+    }
+
+    /// Whether the access of at least one thread of the entry does.
+    pub(super) fn follows_some(self, entry: Entry) -> bool {
+        let (others, warp, clock) = (self.others(entry), entry.warp() as usize, entry.clock);
+        others != entry.lanes
+            || match entry.block() == self.order.block {
+                true => self.known.holds_any(warp, others, clock),
+                false => self.known.holds_any_of(entry.block(), warp, others, clock),
+            }
+    }
+
+    /// The first thread of an entry whose access does not come before.
+    pub(super) fn stranger(self, entry: Entry) -> u32 {
+        let others = self.others(entry);
+        let unknown = |lane: &u32| others >> lane & 1 == 1 && !self.knows(entry, 1 << lane);
+        (0..LANES as u32).find(unknown).unwrap_or(entry.lanes.trailing_zeros())
+    }
+
+    /// Whether an entry is a read of a block that has ended and published nothing. Nothing will
+    /// ever come after such a read, except accesses that have seen its write.
+    pub(super) fn is_forever(self, entry: Entry) -> bool {
+        !entry.writes() && !self.order.running.contains(entry.block()) && !self.order.has_published(entry.block())
+    }
+
+    pub(super) fn is_of_another_block(self, entry: Entry) -> bool {
+        entry.block() != self.order.block
+    }
+
+    /// Whether an entry is a plain read of a block that has yet to end.
+    pub(super) fn is_plain_read_of_running(self, entry: Entry) -> bool {
+        !entry.writes() && !entry.is_strong() && self.order.running.contains(entry.block())
+    }
+}
+
+impl Order {
+    pub(super) fn new(warps: usize) -> Self {
+        let nothing = Rc::new(Known::nothing(warps));
+        let warps = (0..warps).map(|_| Warp::new(&nothing)).collect();
+        let (running, publishing) = (Blocks::default(), Blocks::default());
+        Self {
+            block: 0,
+            warps,
+            running,
+            nothing,
+            publishing,
+            joined: None,
+            moved: None,
+            exhausted: false,
+            overfull: false,
+            work: 0,
+        }
+    }
+
+    /// Makes the threads of a block that will run beside the others.
+    pub(super) fn another(&self) -> Threads {
+        Threads { block: 0, warps: self.warps.iter().map(|_| Warp::new(&self.nothing)).collect() }
+    }
+
+    /// Switches to the threads of another block.
+    pub(super) fn swap(&mut self, other: &mut Threads) {
+        std::mem::swap(&mut self.block, &mut other.block);
+        std::mem::swap(&mut self.warps, &mut other.warps);
+    }
+
+    pub(super) fn begin(&mut self, block: u32) {
+        self.block = block;
+        self.running.insert(block);
+        self.joined = None;
+        for warp in &mut self.warps {
+            (warp.clock, warp.known, warp.apart, warp.lanes) = (0, self.nothing.clone(), None, None);
+            warp.arrived.fill(None);
+        }
+    }
+
+    /// Notes that the block has ended.
+    pub(super) fn end(&mut self) {
+        self.running.remove(self.block);
+    }
+
+    pub(super) fn block(&self) -> u32 {
+        self.block
+    }
+
+    pub(super) fn clock(&self, warp: u32) -> u32 {
+        self.warps[warp as usize].clock
+    }
+
+    /// Returns the work of joining knowledge since the last call.
+    pub(super) fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.work)
+    }
+
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    pub(super) fn now(&self, warp: u32, lane: usize) -> Now<'_> {
+        Now { order: self, known: self.warps[warp as usize].known(lane), warp, lane }
+    }
+
+    fn has_published(&self, block: u32) -> bool {
+        self.publishing.contains(block)
+    }
+
+    /// Separates the warp's later accesses from its earlier ones.
+    pub(super) fn tick(&mut self, warp: u32) {
+        let clock = &mut self.warps[warp as usize].clock;
+        *clock = clock.saturating_add(1);
+        self.exhausted |= *clock == u32::MAX;
+    }
+
+    /// Notes that warps have passed a barrier together; those in `ended` had ended before.
+    pub(super) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
+        let mut joined = Known::clone(&self.warps[passed[0] as usize].known);
+        for &warp in passed.iter().chain(ended) {
+            let Warp { clock, known, apart, .. } = &self.warps[warp as usize];
+            match apart {
+                Some(apart) => self.work += apart.iter().map(|known| joined.join(known)).sum::<u64>(),
+                None => self.work += joined.join(known),
+            }
+            joined.raise(warp as usize, FULL, clock.saturating_add(1));
+        }
+        for warp in &mut self.warps {
+            if let Some(arrived) = warp.arrived[barrier as usize].take() {
+                self.work += joined.join(&arrived);
+            }
+        }
+        let joined = Rc::new(joined);
+        for &warp in passed {
+            let state = &mut self.warps[warp as usize];
+            (state.known, state.apart) = (joined.clone(), None);
+            self.tick(warp);
+        }
+    }
+
+    /// Notes that lanes of a warp have arrived at a barrier without waiting.
+    pub(super) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
+        let mut known = self.together(warp, lanes);
+        let arrived = &mut self.warps[warp as usize].arrived[barrier as usize];
+        if let Some(before) = arrived {
+            self.work += known.join(before);
+        }
+        *arrived = Some(Rc::new(known));
+        self.tick(warp);
+    }
+
+    /// Notes that lanes of a warp have waited for each other. `all`: no other lane of it is left.
+    pub(super) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
+        let known = Rc::new(self.together(warp, lanes));
+        let state = &mut self.warps[warp as usize];
+        if all {
+            (state.known, state.apart) = (known, None);
+        } else {
+            active(lanes).for_each(|lane| state.learn(lane, known.clone()));
+        }
+        self.tick(warp);
+    }
+
+    /// The joint knowledge of lanes of a warp, including their own accesses.
+    fn together(&mut self, warp: u32, lanes: u32) -> Known {
+        let state = &self.warps[warp as usize];
+        let mut known = Known::clone(state.known(lanes.trailing_zeros() as usize % LANES));
+        if state.apart.is_some() {
+            self.work += active(lanes).map(|lane| known.join(state.known(lane))).sum::<u64>();
+        }
+        known.raise(warp as usize, lanes, state.clock.saturating_add(1));
+        known
+    }
+}
+
+impl Warp {
+    fn new(nothing: &Rc<Known>) -> Self {
+        let arrived = std::array::from_fn(|_| None);
+        Self { clock: 0, known: nothing.clone(), apart: None, lanes: None, arrived }
+    }
+
+    #[inline]
+    fn known(&self, lane: usize) -> &Rc<Known> {
+        self.apart.as_ref().map_or(&self.known, |apart| &apart[lane])
+    }
+
+    fn learn(&mut self, lane: usize, known: Rc<Known>) {
+        let all = &self.known;
+        self.apart.get_or_insert_with(|| Box::new(std::array::from_fn(|_| all.clone())))[lane] = known;
+    }
+
+    fn lane(&mut self, lane: usize) -> &mut Lane {
+        &mut self.lanes.get_or_insert_with(|| Box::new(std::array::from_fn(|_| Lane::default())))[lane]
+    }
+}
+
+/// The lanes of a mask.
+fn active(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Deed;
+    use super::*;
+    use crate::gpu::modifiers::Sync;
+
+    fn entry(warp: u32, lane: usize, clock: u32) -> Entry {
+        Entry::new(0, warp, lane, Deed::new(0, true, Sync::default(), 4), clock)
+    }
+
+    #[test]
+    fn barriers_of_some_warps_order_those_and_whom_they_followed() {
+        let mut order = Order::new(3);
+        order.begin(0);
+        let follows = |order: &Order, later: u32, earlier: Entry| order.now(later, 5).follows(earlier);
+        order.barrier(1, &[0, 1], &[]);
+        assert!(follows(&order, 1, entry(0, 5, 0)) && follows(&order, 0, entry(1, 7, 0)));
+        assert!(!follows(&order, 2, entry(0, 5, 0)), "it was not there");
+        assert!(!follows(&order, 1, entry(0, 5, 1)), "what came after the barrier");
+        order.barrier(2, &[1, 2], &[]);
+        assert!(follows(&order, 2, entry(0, 5, 0)), "by way of warp 1");
+        assert!(!follows(&order, 2, entry(0, 5, 1)) && !follows(&order, 0, entry(2, 5, 0)));
+        order.begin(0);
+        assert!(!follows(&order, 1, entry(0, 5, 0)));
+    }
+
+    #[test]
+    fn lanes_follow_those_whom_they_waited_for() {
+        let mut order = Order::new(1);
+        order.begin(0);
+        order.warp_barrier(0, 0b11, false);
+        assert!(order.now(0, 1).follows(entry(0, 0, 0)) && !order.now(0, 2).follows(entry(0, 0, 0)));
+        assert!(!order.now(0, 1).follows(entry(0, 2, 0)) && order.now(0, 2).follows(entry(0, 2, 9)), "itself");
+        assert_eq!(order.now(0, 1).stranger(entry(0, 0, 0).and(entry(0, 2, 0))), 2);
+    }
+
+    #[test]
+    fn a_clock_that_comes_to_its_end_is_told_of() {
+        let mut order = Order::new(1);
+        order.begin(0);
+        order.warps[0].clock = u32::MAX - 2;
+        order.tick(0);
+        assert!(!order.is_exhausted());
+        order.tick(0);
+        assert!(order.is_exhausted());
+    }
+}

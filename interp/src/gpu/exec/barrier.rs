@@ -1,0 +1,123 @@
+//! Barriers of a block: 16 of them. Each waits for all threads of the block, or for a number of
+//! them in whole warps.
+//!
+//! A warp that arrives marks its lanes and continues. A warp that waits contributes its lanes'
+//! predicates, if the barrier is a reduction, and stops; `block` checks which warps are there.
+
+use super::registers::Value;
+use super::warp::{Halt, Warp};
+use super::{Context, Fault, Flow, observe};
+use crate::gpu::code::Ins;
+use crate::gpu::reason::Reason;
+use crate::gpu::vocabulary::LANES;
+
+/// The number of barriers of a block.
+pub(super) const BARRIERS: usize = 16;
+
+/// A barrier that a warp waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) barrier: u32,
+    /// The number of threads that it waits for; 0 means all.
+    pub(super) threads: u32,
+    pub(super) vote: Vote,
+}
+
+/// The result that threads get from the predicates of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vote {
+    /// `.sync`: no result.
+    Nothing,
+    /// `.red.popc`: the number of threads whose predicate holds.
+    Count,
+    /// `.red.and`
+    All,
+    /// `.red.or`
+    Any,
+}
+
+impl Vote {
+    /// Computes the result from each warp's active lanes and the lanes whose predicate holds.
+    pub(super) fn result(self, warps: impl Iterator<Item = (u32, u32)>) -> u32 {
+        let (lanes, votes) = warps
+            .fold((0, 0), |sums, (lanes, votes)| (sums.0 + lanes.count_ones(), sums.1 + (votes & lanes).count_ones()));
+        match self {
+            Vote::Nothing => 0,
+            Vote::Count => votes,
+            Vote::All => u32::from(votes == lanes),
+            Vote::Any => u32::from(votes != 0),
+        }
+    }
+}
+
+macro_rules! waiting {
+    ($($name:ident $vote:ident $aligned:literal;)*) => {$(
+        pub(super) fn $name(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            if $aligned && let Some(checker) = &mut cx.checker {
+                checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
+            }
+            wait(warp, ins, mask, Vote::$vote, $aligned)
+        }
+    )*};
+}
+
+// The warp waits once all of its lanes do: wherever they are, or for an aligned barrier at this
+// instruction.
+waiting! {
+    sync Nothing false;
+    sync_aligned Nothing true;
+    count Count false;
+    count_aligned Count true;
+    all All false;
+    all_aligned All true;
+    any Any false;
+    any_aligned Any true;
+}
+
+fn wait(warp: &mut Warp, ins: &Ins, mask: u32, vote: Vote, aligned: bool) -> Flow {
+    let (barrier, threads) = match named(warp, ins, mask) {
+        Ok(named) => named,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    if vote != Vote::Nothing {
+        warp.votes |= bool::read(&warp.registers, ins.s[2]) & mask;
+        warp.results.push((ins.d, mask));
+    }
+    let wait = Wait { barrier, threads, vote };
+    if mask != warp.live {
+        return warp.park(mask, Halt::Block { wait, aligned }, None);
+    }
+    warp.wait = Some(wait);
+    Flow::Yield
+}
+
+/// `bar.arrive`: the lanes arrive and do not wait.
+pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    match named(warp, ins, mask) {
+        Ok((barrier, _)) => {
+            warp.arrived[barrier as usize] |= mask;
+            if let Some(checker) = &mut cx.checker {
+                observe::warp_barriers(checker, cx.warp, warp);
+                checker.arrive(barrier, cx.warp, mask);
+            }
+        }
+        Err(fault) => return Flow::Stop(fault),
+    }
+    Flow::Next
+}
+
+/// The barrier and its number of threads, which must be the same in all lanes.
+fn named(warp: &Warp, ins: &Ins, mask: u32) -> Result<(u32, u32), Box<Fault>> {
+    let lane = mask.trailing_zeros();
+    let [numbers, counts] = [ins.s[0], ins.s[1]].map(|slot| u32::read(&warp.registers, slot));
+    let (barrier, threads) = (numbers[lane as usize], counts[lane as usize]);
+    let differs = |other: usize| mask >> other & 1 == 1 && (numbers[other], counts[other]) != (barrier, threads);
+    if let Some(other) = (0..LANES).find(|&other| differs(other)) {
+        let (lanes, barriers) = ([lane, other as u32], [barrier, numbers[other]]);
+        return Err(Fault::new(lane, Reason::MixedBarrier { lanes, barriers }));
+    }
+    if barrier >= BARRIERS as u32 || threads % LANES as u32 != 0 {
+        return Err(Fault::new(lane, Reason::BadBarrier { barrier, threads }));
+    }
+    Ok((barrier, threads))
+}

@@ -1,0 +1,102 @@
+//! Instructions that control a warp, and instructions that read its state.
+
+use std::sync::atomic::{self, Ordering};
+
+use super::registers::Value;
+use super::warp::Warp;
+use super::{Context, Fault, Flow, observe};
+use crate::gpu::clock;
+use crate::gpu::code::Ins;
+use crate::gpu::reason::Reason;
+use crate::gpu::vocabulary::LANES;
+
+/// Sends the lanes of `taken` to the target and the others to the next instruction.
+#[inline(always)]
+pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -> Flow {
+    if taken == warp.mask {
+        warp.pc = ins.imm as u32;
+    } else {
+        let meet = cx.code.reconvergence[warp.pc as usize - 1];
+        warp.diverge(taken, ins.imm as u32, meet);
+    }
+    Flow::Next
+}
+
+/// `brx.idx`: sends each lane to the target that its index selects.
+pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    let targets = &cx.code.tables[ins.imm as usize];
+    let indices = u32::read(&warp.registers, ins.s[0]);
+    let mut groups = vec![(warp.pc, warp.mask & !mask)];
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        let index = indices[lane];
+        let Some(&target) = targets.get(index as usize) else {
+            let reason = Reason::BranchIndex { index, targets: targets.len() as u32 };
+            return Flow::Stop(Fault::new(lane as u32, reason));
+        };
+        match groups.iter_mut().find(|(pc, _)| *pc == target) {
+            Some((_, lanes)) => *lanes |= 1 << lane,
+            None => groups.push((target, 1 << lane)),
+        }
+    }
+    groups.retain(|&(_, lanes)| lanes != 0);
+    let meet = cx.code.reconvergence[warp.pc as usize - 1];
+    match groups[..] {
+        [(pc, _)] => warp.pc = pc,
+        _ => warp.scatter(&groups, meet),
+    }
+    Flow::Next
+}
+
+#[inline(always)]
+pub(super) fn exit(_: &mut Context, warp: &mut Warp, _: &Ins, lanes: u32) -> Flow {
+    warp.exit(lanes)
+}
+
+pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
+    Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::Trap))
+}
+
+/// Orders the accesses of this host thread's blocks to global memory for the blocks of other
+/// threads.
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    atomic::fence(Ordering::SeqCst);
+    observe::fence(cx, warp, ins, mask);
+    warp.poll()
+}
+
+/// `nanosleep`: a sleeping warp waits for others.
+pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
+    warp.poll()
+}
+
+/// Instructions without effect here: cache hints, and the control of overlapping launches.
+pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
+    Flow::Next
+}
+
+/// `%clock`: the warp's instruction count stands for cycles.
+pub(super) fn clock(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write32(ins.d, &[warp.issued as u32; LANES], mask);
+    Flow::Next
+}
+
+pub(super) fn clock64(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write64(ins.d, &[warp.issued; LANES], mask);
+    Flow::Next
+}
+
+/// The host's time in nanoseconds.
+pub(super) fn global_timer(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write64(ins.d, &[nanoseconds(warp); LANES], mask);
+    Flow::Next
+}
+
+pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write32(ins.d, &[nanoseconds(warp) as u32; LANES], mask);
+    Flow::Next
+}
+
+fn nanoseconds(warp: &Warp) -> u64 {
+    // Without a clock time passes as on `%clock`, so that who waits for it gets there.
+    clock::since_1970().map_or(warp.issued, |time| time.as_nanos() as u64)
+}

@@ -1,0 +1,189 @@
+//! Copies from global to shared memory that a warp does not wait for: `cp.async`.
+//!
+//! A copy reads when it is issued, and writes as late as the hardware may: where its lane waits for
+//! it. A kernel that reads the tile without a wait therefore reads what was there before, and
+//! initcheck finds it. A copy that no lane waits for does not write. The hardware may also write as
+//! early as the issue, so racecheck sees the write twice. Counters have the read alone, as on an
+//! H100.
+
+use super::memory::{self, Action, Addresses, Load, Store, active};
+use super::warp::Warp;
+use super::{Context, Fault, Flow, observe};
+use crate::gpu::code::{Access, Code, Ins};
+use crate::gpu::isa::Op;
+use crate::gpu::mem::Allocation;
+use crate::gpu::reason::Reason;
+use crate::gpu::vocabulary::{AccessKind, LANES, each};
+
+/// The most copies that a warp may have under way: those of 16 bytes fill 64 KiB.
+const MOST: usize = 128;
+
+/// The copies of a warp that have not written yet.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    pending: Vec<Copy>,
+    /// The number of groups that each lane has committed.
+    groups: [u32; LANES],
+}
+
+/// What an instruction copies for some lanes.
+#[derive(Debug)]
+struct Copy {
+    ins: Ins,
+    /// The pc after it.
+    pc: u32,
+    /// Lanes whose copy has not written yet.
+    mask: u32,
+    /// The group of each lane, by its number.
+    groups: [u32; LANES],
+    /// Offsets in shared memory, which are in bounds.
+    places: [u32; LANES],
+    /// The words, one after the other.
+    rows: Box<[[u32; LANES]]>,
+}
+
+/// The most bytes that the copies of a warp take on the host while they are under way.
+pub(super) fn most_bytes(code: &Code) -> u64 {
+    let copies = code.instructions.iter().filter(|ins| ins.op == Op::CopyWrite);
+    let words = copies.map(|ins| usize::from(ins.access.count)).max();
+    words.map_or(0, |words| (MOST * (size_of::<Copy>() + words * size_of::<[u32; LANES]>())) as u64)
+}
+
+impl Copies {
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
+        self.groups = [0; LANES];
+    }
+}
+
+/// Reads the words into registers side by side, the first of which is `ins.s[0]`. A lane reads only
+/// the bytes that `ins.s[1]` has for it, and zeros for the rest. A lane without bytes has no
+/// source, so its address may be any.
+pub(super) fn read(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let (first, words, all) = (ins.s[0], u16::from(ins.access.count), ins.access.bytes());
+    let sizes = warp.registers.b32[usize::from(ins.s[1])].map(|size| size.min(all));
+    for word in 0..words {
+        warp.registers.write32(first + word, &[0; LANES], mask);
+    }
+    let whole = Ins { s: std::array::from_fn(|word| first + (word as u16).min(words - 1)), ..*ins };
+    let readers = lanes(mask, |lane| sizes[lane] != 0);
+    match readers {
+        0 => Flow::Next,
+        _ if readers == lanes(mask, |lane| sizes[lane] == all) => load(cx, warp, &whole, readers),
+        _ => read_parts(cx, warp, &whole, readers, &sizes),
+    }
+}
+
+/// Reads some bytes for each lane. The address is that of the whole copy, so it has its alignment.
+fn read_parts(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, sizes: &[u32; LANES]) -> Flow {
+    let (global, align) = (cx.global, ins.access.bytes());
+    let mut addresses = memory::addresses(warp, ins, mask);
+    let wrong = |lane: usize| memory::bad_global(global, AccessKind::Load, addresses[lane], sizes[lane], align);
+    let mut rest = match memory::permitted(cx, warp, ins, mask, wrong) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    memory::lend(&mut addresses, rest);
+    observe::global_parts(cx, warp, ins, rest, &addresses, sizes);
+    let base = |lane: usize| global.find(addresses[lane]).map(Allocation::base);
+    while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
+        warp.work += memory::SCATTERED_WORK;
+        let size = sizes[rest.trailing_zeros() as usize];
+        let same = lanes(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base()));
+        let part = Ins { access: Access { width: 1, count: size as u8, ..ins.access }, ..*ins };
+        let mut offsets = each(|lane| allocation.place(addresses[lane]));
+        memory::lend(&mut offsets, same);
+        observe::touched(cx, warp, &part, same, allocation, &addresses);
+        observe::check_global(cx, warp, &part, same, allocation, &offsets);
+        read_bytes(warp, ins, same, size, allocation, &offsets);
+        rest &= !same;
+    }
+    Flow::Next
+}
+
+/// Reads `size` bytes: words, and then single bytes.
+fn read_bytes(warp: &mut Warp, ins: &Ins, mask: u32, size: u32, cells: &Allocation, offsets: &Addresses) {
+    for word in 0..size.div_ceil(4) {
+        let row = &mut warp.registers.b32[usize::from(ins.s[word as usize])];
+        let at = |lane: usize| offsets[lane] + u64::from(4 * word);
+        let byte = |lane: usize, index: u32| u32::from(cells.load8(at(lane) + u64::from(index))) << (8 * index);
+        match size - 4 * word {
+            left @ 1..4 => active(mask, |lane| row[lane] = (0..left).fold(0, |bits, index| bits | byte(lane, index))),
+            _ => active(mask, |lane| row[lane] = cells.load32(at(lane))),
+        }
+    }
+}
+
+fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    memory::global(cx, warp, ins, mask, memory::addresses(warp, ins, mask), Load)
+}
+
+/// Takes up the copy of the words that were read, for a later write.
+pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let mut places = memory::addresses(warp, ins, mask);
+    let mask = match memory::within_shared(cx, warp, ins, mask, &mut places, AccessKind::Store) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    if warp.copies.pending.len() == MOST {
+        return Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
+    }
+    observe::check_issue(cx, warp, ins, mask, &places);
+    let slots = &ins.s[..usize::from(ins.access.count)];
+    let rows = slots.iter().map(|&slot| warp.registers.b32[usize::from(slot)]).collect();
+    let (groups, places) = (warp.copies.groups, places.map(|place| place as u32));
+    warp.copies.pending.push(Copy { ins: *ins, pc: warp.pc, mask, groups, places, rows });
+    Flow::Next
+}
+
+/// `cp.async.commit_group`
+pub(super) fn commit(_: &mut Context, warp: &mut Warp, _: &Ins, mask: u32) -> Flow {
+    active(mask, |lane| warp.copies.groups[lane] = warp.copies.groups[lane].wrapping_add(1));
+    Flow::Next
+}
+
+/// `cp.async.wait_group`: the lanes wait for all their groups but the latest `ins.imm`.
+pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    let (groups, left) = (warp.copies.groups, ins.imm as u32);
+    write(cx, warp, |copy| lanes(copy.mask & mask, |lane| groups[lane].wrapping_sub(copy.groups[lane]) > left))
+}
+
+/// `cp.async.wait_all`: the lanes wait for all their copies, in a group or not.
+pub(super) fn wait_all(cx: &mut Context, warp: &mut Warp, _: &Ins, mask: u32) -> Flow {
+    write(cx, warp, |copy| copy.mask & mask)
+}
+
+/// Writes what each copy has for the lanes that `due` names.
+fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(&Copy) -> u32) -> Flow {
+    let pc = warp.pc;
+    let mut pending = std::mem::take(&mut warp.copies.pending);
+    for copy in &mut pending {
+        let lanes = due(copy);
+        if lanes == 0 {
+            continue;
+        }
+        copy.mask &= !lanes;
+        warp.work += u64::from(copy.ins.work);
+        // No instruction but the copy uses these registers. The access belongs to the copy.
+        for (slot, row) in copy.ins.s.iter().zip(&copy.rows) {
+            warp.registers.write32(*slot, row, lanes);
+        }
+        warp.pc = copy.pc;
+        let mut places = copy.places.map(u64::from);
+        memory::lend(&mut places, lanes);
+        observe::check_shared(cx, warp, &copy.ins, lanes, &places);
+        Store.act(cx.shared, warp, &copy.ins, lanes, &places);
+    }
+    pending.retain(|copy| copy.mask != 0);
+    (warp.copies.pending, warp.pc) = (pending, pc);
+    Flow::Next
+}
+
+/// The lanes of `mask` for which `holds`.
+fn lanes(mask: u32, holds: impl Fn(usize) -> bool) -> u32 {
+    (0..LANES).filter(|&lane| mask >> lane & 1 == 1 && holds(lane)).fold(0, |lanes, lane| lanes | 1 << lane)
+}

@@ -1,0 +1,241 @@
+//! Checks whether a launch is possible, and runs its blocks on the host's threads.
+
+use super::block::Launch;
+use super::dispatch::Engine;
+use super::threads;
+use super::turns::{Blocks, Part};
+use crate::error::counted;
+use crate::gpu::check::{Check, MAX_RACECHECK_BLOCKS};
+use crate::gpu::code::Code;
+use crate::gpu::config::Config;
+use crate::gpu::mem::Memory;
+use crate::gpu::module::Kernel;
+use crate::gpu::parse::ast::Bounds;
+use crate::gpu::reason::Reason;
+use crate::gpu::report::{Footprint, Report};
+use crate::gpu::stop::Stop;
+use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
+
+/// The largest extent of a block in z.
+const MAX_BLOCK_Z: u32 = 64;
+/// Bytes that all begun blocks together may take on the host, unless a single one takes more.
+const BLOCKS_BYTES: u64 = 768 << 20;
+/// Why a launch whose footprint is counted cannot begin.
+const NO_FOOTPRINT: &str =
+    "the host has no memory to record the bytes that it touches, a quarter of its buffers' bytes; use smaller buffers";
+
+/// Runs a kernel; see [`crate::gpu::run`].
+pub(crate) fn run(
+    kernel: &Kernel,
+    shape: &LaunchShape,
+    params: &[u8],
+    memory: &Memory,
+    config: &Config,
+) -> Result<Report, Box<Stop>> {
+    run_on(Engine::detect(), kernel, shape, params, memory, config)
+}
+
+fn run_on(
+    engine: Engine,
+    kernel: &Kernel,
+    shape: &LaunchShape,
+    params: &[u8],
+    memory: &Memory,
+    config: &Config,
+) -> Result<Report, Box<Stop>> {
+    let code = check(kernel, shape, params)?;
+    let refuse = |error: crate::error::Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
+    let variables = kernel.inner.source.variables.addresses(memory).map_err(refuse)?;
+    let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
+    let touched = match config.footprint {
+        true => Some(global.untouched().ok_or_else(|| refusal(kernel.name(), Reason::Launch(NO_FOOTPRINT.into())))?),
+        false => None,
+    };
+    let launch = Launch {
+        kernel: &kernel.inner,
+        code,
+        shape,
+        params,
+        global: &global,
+        variables: &variables,
+        engine,
+        limit: config.work_limit,
+        checks: config.checks,
+        touched: touched.as_ref(),
+    };
+    let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+    if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
+        let context = format!(
+            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller grid, or leave \
+             racecheck out"
+        );
+        return Err(refusal(kernel.name(), Reason::Launch(context)));
+    }
+    // Checkers see one block at a time, in order; see `check`.
+    let threads = if config.checks.is_empty() { config.threads } else { 1 };
+    let report = run_blocks(&launch, Part { blocks, taken: blocks.min(config.most_blocks) }, threads)?;
+    let footprint = touched.map(|touched| touched.counts()).map(|[read, written]| Footprint { read, written });
+    Ok(Report { footprint, ..report })
+}
+
+fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {
+    // Every warp executes at least one instruction.
+    let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(part.taken);
+    if least > launch.limit {
+        let reason = Reason::GridLimit { limit: launch.limit, grid: launch.shape.grid, least };
+        return Err(refusal(&launch.kernel.name, reason));
+    }
+    let fit = (BLOCKS_BYTES / launch.checked_bytes().max(1)).max(1);
+    let workers = workers(part.taken, threads, fit);
+    let blocks = Blocks::new(launch, part, fit / workers);
+    threads::on_each(workers, || blocks.work());
+    blocks.into_report()
+}
+
+/// The kernel's code, if this launch of it is possible; see [`crate::gpu::check_launch`].
+pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
+    let refuse = |reason| refusal(kernel.name(), reason);
+    let code = kernel.inner.code().as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
+    possible(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
+    Ok(code)
+}
+
+/// The number of host threads that work on a launch. It is at most the number requested, the number
+/// available, the number of blocks, and the number of blocks that fit into the host's memory at
+/// once.
+fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
+    let there_are = threads::there_are();
+    let threads = if threads == 0 { there_are } else { threads.min(there_are) };
+    blocks.min(threads as u64).min(fit).max(1)
+}
+
+/// A stop that belongs to no instruction, because the launch did not begin or exceeded its limit.
+pub(super) fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
+    let (findings, printed) = (Vec::new(), String::new());
+    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings, more_findings: 0, printed })
+}
+
+/// Refuses a launch that a CUDA driver would refuse.
+fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) -> Result<(), String> {
+    let LaunchShape { grid, block, dynamic_shared } = *shape;
+    let most = [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ];
+    if grid.iter().zip(most).any(|(&extent, most)| extent == 0 || extent > most) {
+        return Err(format!(
+            "a grid of {grid:?} blocks; x may be 1 to {MAX_GRID_X}, y and z 1 to {MAX_GRID_YZ}: use another shape"
+        ));
+    }
+    let most = u64::from(MAX_BLOCK_THREADS);
+    let extents = block.map(u64::from);
+    let possible = extents.iter().all(|extent| (1..=most).contains(extent));
+    if !possible || extents.iter().product::<u64>() > most {
+        return Err(format!("a block of {block:?} threads; there may be 1 to {most} in all: use another shape"));
+    }
+    if block[2] > MAX_BLOCK_Z {
+        return Err(format!("a block of {block:?} threads; z may be 1 to {MAX_BLOCK_Z}: use another shape"));
+    }
+    check_bounds(&kernel.inner.bounds, extents)?;
+    if params.len() != kernel.param_bytes() {
+        return Err(format!(
+            "{} of parameters were given, but it takes {}: pass what the entry declares",
+            counted(params.len(), "byte"),
+            kernel.param_bytes()
+        ));
+    }
+    let shared = u64::from(code.dynamic_base()) + u64::from(dynamic_shared);
+    if shared > u64::from(MAX_SHARED_BYTES) {
+        return Err(format!(
+            "a block of it needs {shared} bytes of shared memory, {dynamic_shared} of them dynamic; there are \
+             {MAX_SHARED_BYTES}: use less"
+        ));
+    }
+    Ok(())
+}
+
+/// Checks a block's shape against the kernel's own requirements.
+fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
+    let threads = block.iter().product::<u64>();
+    if let Some(required) = bounds.required.filter(|required| *required != block) {
+        return Err(format!("a block of {block:?} threads; it requires {required:?}: use that shape"));
+    }
+    if let Some(most) = bounds.max_threads.filter(|&most| threads > most) {
+        return Err(format!(
+            "a block of {threads}; it was compiled for at most {most}: use a smaller block",
+            threads = counted(threads, "thread")
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{Checks, Module};
+
+    /// Integers, floats, partial warps and shared memory: the parts that the two copies of the
+    /// table compile differently.
+    const TEXT: &str = "
+        .version 7.0
+        .target sm_80
+        .address_size 64
+        .visible .entry k(.param .u64 cells) {
+            .reg .pred %p; .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<3>; .shared .align 4 .b8 tile[1024];
+            ld.param.u64 %rd1, [cells]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, %rd1;
+            ld.global.f32 %f1, [%rd2]; cvt.rn.f32.u32 %f2, %r1; fma.rn.f32 %f3, %f1, %f2, 0f3DCCCCCD;
+            setp.gt.f32 %p, %f3, 0f40000000; @%p div.rn.f32 %f3, %f1, %f3;
+            mul.lo.u32 %r2, %r1, 256; and.b32 %r2, %r2, 1020; mov.u32 %r3, tile; add.u32 %r2, %r2, %r3;
+            @!%p st.shared.f32 [%r2], %f3; bar.sync 0; @!%p ld.shared.f32 %f3, [%r2];
+            st.global.f32 [%rd2], %f3;
+        }";
+
+    /// The number of host threads that would work on 1000 blocks of 1024 threads with this body, if
+    /// `threads` are requested.
+    fn workers_of(body: &str, threads: usize) -> u64 {
+        let module =
+            Module::parse(&format!(".version 7.0 .target sm_80 .address_size 64 .entry k() {{ {body} }}")).unwrap();
+        let kernel = module.kernel("k").unwrap();
+        let memory = Memory::new(1);
+        let launch = Launch {
+            kernel: &kernel.inner,
+            code: kernel.inner.code().as_ref().unwrap(),
+            shape: &LaunchShape { grid: [1000, 1, 1], block: [1024, 1, 1], dynamic_shared: 0 },
+            params: &[],
+            global: &memory.snapshot(),
+            variables: &[],
+            engine: Engine::BASELINE,
+            limit: 100,
+            checks: Checks::NONE,
+            touched: None,
+        };
+        workers(1000, threads, BLOCKS_BYTES / launch.checked_bytes())
+    }
+
+    #[test]
+    fn workers_are_as_many_as_there_are_threads_and_fit() {
+        let there_are = threads::there_are() as u64;
+        assert_eq!(workers_of("", 0), there_are);
+        assert_eq!(workers_of("", 1_000_000), there_are);
+        assert_eq!(workers_of("", 1), 1);
+        let large = ".local .b8 depot[131072]; .reg .b64 %r; mov.u64 %r, depot;";
+        assert_eq!(workers_of(large, 0), there_are.min(5), "128 MiB and a little each");
+    }
+
+    #[test]
+    fn every_processor_gets_the_same_results_and_counters() {
+        let module = Module::parse(TEXT).unwrap();
+        let kernel = module.kernel("k").unwrap();
+        let results = [Engine::BASELINE, Engine::detect()].map(|engine| {
+            let memory = Memory::new(1 << 20);
+            let address = memory.alloc(800).unwrap();
+            let cells: Vec<u8> = (0..200).flat_map(|i| (i as f32 / 37.0).to_le_bytes()).collect();
+            memory.write(address, &cells).unwrap();
+            let shape = LaunchShape { grid: [1, 1, 1], block: [200, 1, 1], dynamic_shared: 0 };
+            let params = address.to_le_bytes();
+            let report = run_on(engine, kernel, &shape, &params, &memory, &Config::default()).unwrap();
+            let mut out = vec![0; 800];
+            memory.read(address, &mut out).unwrap();
+            (report, out)
+        });
+        assert_eq!(results[0], results[1]);
+        assert!(results[0].0.shared_store.bank_conflicts > 0);
+    }
+}

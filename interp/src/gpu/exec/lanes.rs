@@ -1,0 +1,43 @@
+//! Applies functions of plain values to all lanes of a warp, in loops that the compiler turns into
+//! vector instructions.
+//!
+//! Every lane is computed, active or not, and only the results of active lanes are written. That is
+//! possible because the functions are total, and a loop without a condition vectorises.
+
+use super::registers::{Registers, Value};
+use crate::gpu::code::Ins;
+
+macro_rules! map {
+    ($name:ident: $($source:ident $row:ident $index:literal)*) => {
+        /// `d = f(sources)` in the lanes of `mask`.
+        #[inline(always)]
+        pub(super) fn $name<$($source: Value,)* R: Value, F: Fn($($source),*) -> R>(
+            registers: &mut Registers, ins: &Ins, mask: u32, f: F,
+        ) {
+            // Copies the sources, so that the compiler knows that writing the result does not
+            // change them.
+            $(let $row = $source::read(registers, ins.s[$index]);)*
+            let row = R::row(|lane| f($($source::lane(&$row, lane)),*));
+            R::write(registers, ins.d, &row, mask);
+        }
+    };
+}
+
+map!(map1: A a 0);
+map!(map2: A a 0 B b 1);
+map!(map3: A a 0 B b 1 C c 2);
+map!(map4: A a 0 B b 1 C c 2 D d 3);
+
+/// `d = f(a)` on whole predicates.
+#[inline(always)]
+pub(super) fn pred1(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn(u32) -> u32) {
+    let row = f(bool::read(registers, ins.s[0]));
+    registers.write_pred(ins.d, row, mask);
+}
+
+/// `d = f(a, b)` on whole predicates.
+#[inline(always)]
+pub(super) fn pred2(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn(u32, u32) -> u32) {
+    let row = f(bool::read(registers, ins.s[0]), bool::read(registers, ins.s[1]));
+    registers.write_pred(ins.d, row, mask);
+}

@@ -1,0 +1,105 @@
+//! `ldmatrix`: a warp loads one, two or four matrices of 8 rows of 16 bytes from shared memory.
+//!
+//! Lane 8 * m + r has the address of row r of matrix m. Each lane receives 4 bytes of each matrix.
+//! The bytes of a matrix are those of a load of 4 bytes by 32 lanes, and cost the same.
+
+use super::memory::{self, Action, Addresses, Load};
+use super::warp::Warp;
+use super::{Context, Flow, observe};
+use crate::gpu::code::{Access, Ins};
+use crate::gpu::mem::cells::Cells;
+use crate::gpu::vocabulary::{AccessKind, LANES, each};
+
+/// Rows of a matrix, and 16-bit elements of a row.
+const ROWS: usize = 8;
+
+/// Lane l receives elements 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4.
+pub(super) fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    each_matrix(
+        cx,
+        warp,
+        ins,
+        mask,
+        |lane| [lane / 4; 2],
+        |cx, warp, ins, rows| memory::shared(cx, warp, ins, mask, words(rows), Load),
+    )
+}
+
+/// Lane l receives element l / 4 of rows 2 * (l % 4) and 2 * (l % 4) + 1.
+pub(super) fn load_transposed(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    each_matrix(
+        cx,
+        warp,
+        ins,
+        mask,
+        |lane| [2 * (lane % 4), 2 * (lane % 4) + 1],
+        |cx, warp, ins, rows| memory::shared(cx, warp, ins, mask, words(rows), Columns { rows }),
+    )
+}
+
+/// The 4 bytes of the matrix that each lane touches.
+fn words(rows: &[u64; ROWS]) -> Addresses {
+    each(|lane| rows[lane / 4] + 4 * (lane % 4) as u64)
+}
+
+/// Calls `load` with each matrix's instruction and rows. A lane gets 0 where one of the rows that
+/// `of` names for it has no address: its lane does not take part, or memcheck forbids the access.
+fn each_matrix(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    of: impl Fn(usize) -> [usize; 2],
+    load: impl Fn(&mut Context, &mut Warp, &Ins, &[u64; ROWS]) -> Flow,
+) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    if let Some(checker) = &mut cx.checker {
+        checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
+    }
+    let count = usize::from(ins.access.count);
+    let named = mask & (u32::MAX >> (LANES - ROWS * count));
+    let mut rows = memory::addresses(warp, ins, named);
+    let whole = Ins { s: [ins.s[0]; 4], access: Access { width: 4, count: 4, ..ins.access }, ..*ins };
+    let permitted = match named {
+        0 => 0,
+        _ => match memory::within_shared(cx, warp, &whole, named, &mut rows, AccessKind::Load) {
+            Ok(permitted) => permitted,
+            Err(fault) => return Flow::Stop(fault),
+        },
+    };
+    for matrix in 0..count {
+        let single = Ins { s: [ins.s[matrix]; 4], access: Access { width: 4, count: 1, ..ins.access }, ..*ins };
+        let rows = std::array::from_fn(|row| rows[ROWS * matrix + row]);
+        if permitted != 0
+            && let Flow::Stop(fault) = load(cx, warp, &single, &rows)
+        {
+            return Flow::Stop(fault);
+        }
+        let lacks = |lane: usize| of(lane).into_iter().any(|row| permitted >> (ROWS * matrix + row) & 1 == 0);
+        let lacking = (0..LANES).filter(|&lane| lacks(lane)).fold(0, |lanes, lane| lanes | 1 << lane);
+        warp.registers.write32(ins.s[matrix], &[0; LANES], mask & lacking);
+    }
+    // Nsight Compute has an instruction of another name for it.
+    cx.tallies[ins.site as usize].shared.instructions -= if permitted == 0 { 0 } else { count as u64 };
+    Flow::Next
+}
+
+/// Loads columns of a matrix instead of rows.
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    rows: &'a [u64; ROWS],
+}
+
+impl Action for Columns<'_> {
+    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
+        AccessKind::Load
+    }
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, _: &Addresses) {
+        let element = |row: usize, column: usize| u32::from(cells.load16(self.rows[row] + 2 * column as u64));
+        let pair = |lane: usize| {
+            let (row, column) = (2 * (lane % 4), lane / 4);
+            element(row, column) | element(row + 1, column) << 16
+        };
+        warp.registers.write32(ins.s[0], &each(pair), mask);
+    }
+}

@@ -1,0 +1,574 @@
+//! Loads and stores: checks, counts and accesses the addresses of 32 lanes together.
+//!
+//! An inactive lane borrows the address of the active lane before it, so checks, sector counts and
+//! loads need no mask. A repeated address is in bounds if the first one was, touches no new sector,
+//! keeps ascending addresses ascending, and its loaded value is not written to a register.
+
+use std::sync::atomic::{self, Ordering};
+
+use super::tally::Seen;
+use super::warp::Warp;
+use super::{Context, Fault, Flow, observe};
+use crate::gpu::code::{Access, Ins};
+use crate::gpu::mem::cells::{Cells, Scratch};
+use crate::gpu::mem::{Allocation, Snapshot, space};
+use crate::gpu::reason::{BadAccess, Reason};
+use crate::gpu::vocabulary::{AccessKind, FULL, LANES, Space, each};
+
+/// The work of serving the lanes of one allocation, if the lanes of an instruction access several.
+pub(super) const SCATTERED_WORK: u64 = 24;
+
+pub(super) type Addresses = [u64; LANES];
+
+/// An action at addresses that have been checked and counted.
+pub(super) trait Action: Copy {
+    /// The kind of access, which depends on the instruction.
+    fn kind(self, cx: &Context, ins: &Ins) -> AccessKind;
+    /// Performs the action for the lanes of `mask`.
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses);
+}
+
+/// Loads from memory to registers.
+#[derive(Clone, Copy)]
+pub(super) struct Load;
+
+/// Stores registers to memory.
+#[derive(Clone, Copy)]
+pub(super) struct Store;
+
+macro_rules! instructions {
+    ($($load:ident $store:ident $space:ident;)*) => {$(
+        #[inline(always)]
+        pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
+            let flow = $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load);
+            if !ins.access.sync.is_strong() {
+                return flow;
+            }
+            look(warp, ins, mask);
+            after_poll(flow, warp)
+        }
+        #[inline(always)]
+        pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
+            $space(cx, warp, ins, mask, addresses(warp, ins, mask), Store)
+        }
+    )*};
+}
+
+instructions! {
+    load_generic store_generic generic;
+    load_global store_global global;
+    load_shared store_shared shared;
+    load_local store_local local;
+}
+
+/// Notes whether a load has seen a new value.
+fn look(warp: &mut Warp, ins: &Ins, mask: u32) {
+    let mut seen = Seen::NOTHING;
+    for &slot in &ins.s[..usize::from(ins.access.count)] {
+        let slot = usize::from(slot);
+        let registers = &warp.registers;
+        match ins.access.wide || ins.access.width == 8 {
+            true => active(mask, |lane| seen.add(registers.b64[slot][lane])),
+            false => active(mask, |lane| seen.add(u64::from(registers.b32[slot][lane]))),
+        }
+    }
+    if warp.has_news(ins, seen) {
+        warp.go_on();
+    }
+}
+
+/// Counts a load that bypasses the caches as a look at memory: it may be one of many that wait for
+/// a value.
+pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
+    if let Flow::Next = flow { warp.poll() } else { flow }
+}
+
+macro_rules! ordered {
+    ($($acquire:ident after $load:ident, $release:ident before $store:ident;)*) => {$(
+        pub(super) fn $acquire(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            let flow = $load(cx, warp, ins, mask);
+            atomic::fence(Ordering::Acquire);
+            flow
+        }
+        pub(super) fn $release(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            atomic::fence(Ordering::Release);
+            $store(cx, warp, ins, mask)
+        }
+    )*};
+}
+
+// A block's threads see each other's writes in program order, because one host thread runs them.
+// Blocks on other host threads do not.
+ordered! {
+    acquire_generic after load_generic, release_generic before store_generic;
+    acquire_global after load_global, release_global before store_global;
+}
+
+/// `atom` and `red`
+pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let addresses = addresses(warp, ins, mask);
+    match ins.access.space {
+        Some(Space::Global) => global(cx, warp, ins, mask, addresses, act),
+        Some(Space::Shared) => shared(cx, warp, ins, mask, addresses, act),
+        _ => generic(cx, warp, ins, mask, addresses, act),
+    }
+}
+
+/// `ld.param` with a computed address; parameters at known addresses are constants of the launch.
+pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    param(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
+}
+
+/// `ld.const`: the data lies in global memory, but a separate cache serves it, so it does not count
+/// as an access to global memory.
+pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let addresses = addresses(warp, ins, mask);
+    scattered(cx, warp, ins, mask, addresses, Load, false)
+}
+
+#[inline(always)]
+pub(super) fn addresses(warp: &Warp, ins: &Ins, mask: u32) -> Addresses {
+    let slot = usize::from(ins.d);
+    let mut addresses = if ins.access.wide_address {
+        let base = warp.registers.b64[slot];
+        each(|lane| base[lane].wrapping_add(i64::from(ins.imm) as u64))
+    } else {
+        let base = warp.registers.b32[slot];
+        each(|lane| u64::from(base[lane].wrapping_add(ins.imm as u32)))
+    };
+    lend(&mut addresses, mask);
+    addresses
+}
+
+/// Gives each inactive lane the address of the active lane before it, or of the first active lane.
+#[inline(always)]
+pub(super) fn lend(addresses: &mut Addresses, mask: u32) {
+    if mask == FULL {
+        return;
+    }
+    let mut last = addresses[mask.trailing_zeros() as usize % LANES];
+    for (lane, address) in addresses.iter_mut().enumerate() {
+        if mask >> lane & 1 == 1 {
+            last = *address;
+        } else {
+            *address = last;
+        }
+    }
+}
+
+/// Accesses an address without a state space, which is nearly always global.
+#[inline(always)]
+fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
+    let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
+    if space::is_beyond_windows(lowest) {
+        global(cx, warp, ins, mask, addresses, act)
+    } else {
+        windows(cx, warp, ins, mask, addresses, act)
+    }
+}
+
+/// Accesses generic addresses of which some lie in windows: each space's lanes separately, as the
+/// hardware does.
+fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
+    let mut rest = mask;
+    while rest != 0 {
+        let base = space::window(addresses[rest.trailing_zeros() as usize]);
+        let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && space::window(addresses[lane]) == base);
+        let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+        let mut within = each(|lane| addresses[lane].wrapping_sub(base));
+        lend(&mut within, lanes);
+        let flow = match base {
+            space::SHARED => shared(cx, warp, ins, lanes, within, act),
+            space::LOCAL => local(cx, warp, ins, lanes, within, act),
+            space::PARAM => param(cx, warp, ins, lanes, within, act),
+            _ => global(cx, warp, ins, lanes, within, act),
+        };
+        if let Flow::Stop(_) = flow {
+            return flow;
+        }
+        rest &= !lanes;
+    }
+    Flow::Next
+}
+
+#[inline(always)]
+pub(super) fn global<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    addresses: Addresses,
+    act: A,
+) -> Flow {
+    let reads = act.kind(cx, ins) == AccessKind::Load;
+    let fits = |live: &&Allocation| {
+        all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes()) && (reads || !live.is_constant())
+    };
+    let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
+        return scattered(cx, warp, ins, mask, addresses, act, true);
+    };
+    observe::global(cx, warp, ins, mask, &addresses);
+    observe::touched(cx, warp, ins, mask, allocation, &addresses);
+    let offsets = each(|lane| allocation.place(addresses[lane]));
+    observe::check_global(cx, warp, ins, mask, allocation, &offsets);
+    act.act(allocation, warp, ins, mask, &offsets);
+    Flow::Next
+}
+
+/// Whether `bytes` bytes at each address are aligned, and within `size` bytes from `base`.
+#[inline(always)]
+pub(super) fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
+    let bytes = u64::from(bytes);
+    let Some(last) = size.checked_sub(bytes) else { return false };
+    let wrong = |address: u64| {
+        let offset = address.wrapping_sub(base);
+        u64::from(offset > last) | offset & (bytes - 1)
+    };
+    addresses.iter().fold(0, |any, &address| any | wrong(address)) == 0
+}
+
+/// Accesses global memory for lanes in several allocations, or finds the fault.
+#[cold]
+fn scattered<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    mut addresses: Addresses,
+    act: A,
+    counted: bool,
+) -> Flow {
+    let (global, bytes, access) = (cx.global, ins.access.bytes(), act.kind(cx, ins));
+    let wrong = |lane: usize| bad_global(global, access, addresses[lane], bytes, bytes);
+    let mask = match permitted(cx, warp, ins, mask, wrong) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    lend(&mut addresses, mask);
+    if counted {
+        observe::global(cx, warp, ins, mask, &addresses);
+    }
+    let homes: [Option<&Allocation>; LANES] = std::array::from_fn(|lane| global.find(addresses[lane]));
+    let base = |lane: usize| homes[lane].map_or(0, Allocation::base);
+    let mut rest = mask;
+    while let Some(allocation) = (rest != 0).then(|| homes[rest.trailing_zeros() as usize]).flatten() {
+        warp.work += SCATTERED_WORK;
+        let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && base(lane) == allocation.base());
+        let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+        let mut offsets = each(|lane| allocation.place(addresses[lane]));
+        lend(&mut offsets, lanes);
+        if counted {
+            observe::touched(cx, warp, ins, lanes, allocation, &addresses);
+        }
+        observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
+        act.act(allocation, warp, ins, lanes, &offsets);
+        rest &= !lanes;
+    }
+    Flow::Next
+}
+
+/// Why an access to `bytes` bytes of global memory is not possible, if it is not. Its address is to
+/// be a multiple of `align`.
+pub(super) fn bad_global(
+    global: &Snapshot,
+    access: AccessKind,
+    address: u64,
+    bytes: u32,
+    align: u32,
+) -> Option<Reason> {
+    let allocation = global.find(address).filter(|live| live.offset(address, u64::from(bytes)).is_some());
+    let (inside, aligned) = (allocation.is_some(), address.is_multiple_of(u64::from(align)));
+    let read_only = access.writes() && allocation.is_some_and(|live| live.is_constant());
+    if inside && aligned && !read_only {
+        return None;
+    }
+    let nearest = global.nearest(address);
+    let bad = BadAccess { access, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
+    Some(match (inside, aligned) {
+        (false, _) => Reason::OutOfBounds(bad),
+        (true, false) => Reason::Misaligned(BadAccess { bytes: align, ..bad }),
+        (true, true) => Reason::ReadOnly(bad),
+    })
+}
+
+#[inline(always)]
+pub(super) fn shared<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    act: A,
+) -> Flow {
+    let memory = cx.shared;
+    match within_shared(cx, warp, ins, mask, &mut offsets, act.kind(cx, ins)) {
+        Ok(0) => return Flow::Next,
+        Ok(lanes) => mask = lanes,
+        Err(fault) => return Flow::Stop(fault),
+    }
+    observe::shared(cx, warp, ins, mask, &offsets, act.kind(cx, ins));
+    observe::check_shared(cx, warp, ins, mask, &offsets);
+    act.act(memory, warp, ins, mask, &offsets);
+    Flow::Next
+}
+
+/// Finds the lanes of `mask` whose access lies within the block's shared memory, and lends the
+/// other lanes their offsets.
+#[inline(always)]
+pub(super) fn within_shared(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    offsets: &mut Addresses,
+    access: AccessKind,
+) -> Result<u32, Box<Fault>> {
+    let (space_bytes, bytes) = (cx.shared.bytes(), ins.access.bytes());
+    if all_fit(offsets, 0, space_bytes, bytes) {
+        return Ok(mask);
+    }
+    let bad = BadAccess { access, space: Space::Shared, bytes, address: 0, nearest: None, space_bytes };
+    beyond(cx, warp, ins, mask, offsets, bad)
+}
+
+fn local<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    act: A,
+) -> Flow {
+    let (size, bytes) = (u64::from(warp.frame.end), ins.access.bytes());
+    if !all_fit(&offsets, 0, size, bytes) {
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Local,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: size,
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
+    }
+    observe::check_local(cx, warp, ins, mask, &offsets);
+    let places = each(|lane| lane as u64 * warp.stride + offsets[lane]);
+    let memory = std::mem::take(&mut warp.local);
+    act.act(&memory, warp, ins, mask, &places);
+    warp.local = memory;
+    Flow::Next
+}
+
+fn param<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    act: A,
+) -> Flow {
+    let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
+    if act.kind(cx, ins) != AccessKind::Load || !all_fit(&offsets, 0, memory.bytes(), bytes) {
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Param,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: memory.bytes(),
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
+    }
+    act.act(memory, warp, ins, mask, &offsets);
+    Flow::Next
+}
+
+/// Finds the lanes whose access lies within their space, and lends the other lanes their offsets.
+/// `bad` describes a fault except for its address.
+#[cold]
+fn beyond(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    offsets: &mut Addresses,
+    bad: BadAccess,
+) -> Result<u32, Box<Fault>> {
+    let wrong = |lane: usize| {
+        let (address, bytes) = (offsets[lane], u64::from(bad.bytes));
+        let inside = address.checked_add(bytes).is_some_and(|end| end <= bad.space_bytes);
+        let aligned = address.is_multiple_of(bytes);
+        let read_only = bad.space == Space::Param && bad.access.writes();
+        if inside && aligned && !read_only {
+            return None;
+        }
+        let bad = BadAccess { address, ..bad };
+        Some(if inside && !aligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+    };
+    let permitted = permitted(cx, warp, ins, mask, wrong)?;
+    if permitted != 0 {
+        lend(offsets, permitted);
+    }
+    Ok(permitted)
+}
+
+/// Finds the lanes of `mask` whose access is not `wrong`. A wrong access stops the launch; with
+/// memcheck it is a finding, and it reads 0.
+pub(super) fn permitted(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    wrong: impl Fn(usize) -> Option<Reason>,
+) -> Result<u32, Box<Fault>> {
+    let mut permitted = mask;
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        let Some(reason) = wrong(lane) else { continue };
+        let (index, pc) = (cx.warp, warp.pc - 1);
+        if !cx.checker.as_mut().is_some_and(|checker| checker.bad_access(index, lane as u32, pc, &reason)) {
+            return Err(Fault::new(lane as u32, reason));
+        }
+        permitted &= !(1 << lane);
+    }
+    let kind = cx.code.sites[ins.site as usize].kind;
+    if kind.reads() {
+        for element in 0..ins.access.count {
+            let slot = if kind.is_update() { ins.s[0] + u16::from(element) } else { ins.s[usize::from(element)] };
+            match ins.access.width == 8 || ins.access.wide {
+                true => warp.registers.write64(slot, &[0; LANES], mask & !permitted),
+                false => warp.registers.write32(slot, &[0; LANES], mask & !permitted),
+            }
+        }
+    }
+    Ok(permitted)
+}
+
+/// A store, before it happens.
+pub(super) struct Change<'a, C> {
+    pub(super) cells: &'a C,
+    pub(super) warp: &'a Warp,
+    pub(super) ins: &'a Ins,
+    pub(super) mask: u32,
+    pub(super) offsets: &'a Addresses,
+}
+
+impl<C: Cells> Change<'_, C> {
+    /// Whether a lane stores a value that differs from the one already there, after the lanes
+    /// before it have stored.
+    pub(super) fn by(&self, lane: usize) -> bool {
+        let Self { cells, warp, ins, mask, offsets } = *self;
+        let Access { width, count, wide, .. } = ins.access;
+        let before = (0..lane).rev().find(|&other| mask >> other & 1 == 1 && offsets[other] == offsets[lane]);
+        let unused = 64 - 8 * u32::from(width);
+        (0..usize::from(count)).any(|element| {
+            let slot = usize::from(ins.s[element]);
+            let stored = |lane: usize| match width == 8 || wide {
+                true => warp.registers.b64[slot][lane],
+                false => u64::from(warp.registers.b32[slot][lane]),
+            };
+            let offset = offsets[lane] + element as u64 * u64::from(width);
+            let there = || match width {
+                1 => u64::from(cells.load8(offset)),
+                2 => u64::from(cells.load16(offset)),
+                4 => u64::from(cells.load32(offset)),
+                _ => cells.load64(offset),
+            };
+            (stored(lane) ^ before.map_or_else(there, stored)) << unused != 0
+        })
+    }
+}
+
+impl Action for Load {
+    #[inline(always)]
+    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
+        AccessKind::Load
+    }
+    #[inline(always)]
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+        for element in 0..usize::from(ins.access.count) {
+            let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
+            load(cells, warp, ins.s[element], ins.access, mask, offset);
+        }
+    }
+}
+
+impl Action for Store {
+    #[inline(always)]
+    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
+        AccessKind::Store
+    }
+    #[inline(always)]
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+        for element in 0..usize::from(ins.access.count) {
+            let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
+            store(cells, warp, ins.s[element], ins.access, mask, offset);
+        }
+    }
+}
+
+#[inline(always)]
+fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u32, offset: impl Fn(usize) -> u64) {
+    let row = match (access.width, access.signed) {
+        (1, false) => each(|lane| u32::from(cells.load8(offset(lane)))),
+        (1, true) => each(|lane| cells.load8(offset(lane)) as i8 as u32),
+        (2, false) => each(|lane| u32::from(cells.load16(offset(lane)))),
+        (2, true) => each(|lane| cells.load16(offset(lane)) as i16 as u32),
+        (4, _) => each(|lane| cells.load32(offset(lane))),
+        _ if access.sync.is_strong() => {
+            return warp.registers.write64(slot, &each(|lane| cells.load64_whole(offset(lane))), mask);
+        }
+        _ => return warp.registers.write64(slot, &each(|lane| cells.load64(offset(lane))), mask),
+    };
+    match (access.wide, access.signed) {
+        (false, _) => warp.registers.write32(slot, &row, mask),
+        (true, false) => warp.registers.write64(slot, &each(|lane| u64::from(row[lane])), mask),
+        (true, true) => warp.registers.write64(slot, &each(|lane| row[lane] as i32 as u64), mask),
+    }
+}
+
+/// Stores lane by lane in order: if several lanes store to one place, the last one wins.
+#[inline(always)]
+fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32, offset: impl Fn(usize) -> u64) {
+    let slot = usize::from(slot);
+    if access.width == 8 {
+        let row = &warp.registers.b64[slot];
+        if access.sync.is_strong() {
+            return active(mask, |lane| cells.store64_whole(offset(lane), row[lane]));
+        }
+        return active(mask, |lane| cells.store64(offset(lane), row[lane]));
+    }
+    let row = if access.wide {
+        let row = &warp.registers.b64[slot];
+        each(|lane| row[lane] as u32)
+    } else {
+        warp.registers.b32[slot]
+    };
+    match access.width {
+        1 => active(mask, |lane| cells.store8(offset(lane), row[lane] as u8)),
+        2 => active(mask, |lane| cells.store16(offset(lane), row[lane] as u16)),
+        _ => active(mask, |lane| cells.store32(offset(lane), row[lane])),
+    }
+}
+
+#[inline(always)]
+pub(super) fn active(mask: u32, mut act: impl FnMut(usize)) {
+    for lane in 0..LANES {
+        if mask >> lane & 1 == 1 {
+            act(lane);
+        }
+    }
+}

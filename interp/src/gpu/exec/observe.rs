@@ -1,0 +1,261 @@
+//! Records each access before it happens: its cost in the memory system. Also passes the access to
+//! the checkers, if there are any.
+
+use super::Context;
+use super::memory::{Addresses, Change};
+use super::tally::Sample;
+use super::warp::Warp;
+use crate::counters::SharedCounters;
+use crate::gpu::check::{self, Checker};
+use crate::gpu::code::{self, Code, Ins};
+use crate::gpu::isa::Op;
+use crate::gpu::mem::{Allocation, Touched};
+use crate::gpu::model::atomics::{self, Cost, Update};
+use crate::gpu::model::banks::{self, Wavefronts};
+use crate::gpu::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
+use crate::gpu::vocabulary::{AccessKind, FULL, LANES, each};
+
+/// The work of marking bytes that lie side by side as touched; lanes elsewhere take a quarter each.
+const MARKING_WORK: u64 = 2;
+
+/// Records the execution of an instruction that accesses memory by the lanes of `mask`: once,
+/// whatever spaces its addresses lead to.
+#[inline(always)]
+pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
+    let executed = &mut warp.executed[ins.site as usize];
+    executed.times += 1;
+    executed.lanes += u64::from(mask.count_ones());
+    if let Some(checker) = &mut cx.checker {
+        warp.work += checker.access_work(mask.count_ones(), ins.access);
+    }
+}
+
+/// Records an access to global memory by the lanes of `mask`; the other lanes have a neighbour's
+/// address.
+#[inline(always)]
+pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
+    let bytes = ins.access.bytes();
+    let touched = match cx.code.sites[ins.site as usize].kind {
+        AccessKind::Atomic | AccessKind::Reduction => atomics::sectors(addresses, mask),
+        AccessKind::Load | AccessKind::Store => distinct_sectors(addresses, bytes),
+    };
+    request(cx, warp, ins, mask, addresses, [touched, ideal_sectors(touched, mask.count_ones(), bytes)]);
+}
+
+/// Records a load of `sizes` bytes from global memory by the lanes of `mask`, each within a sector;
+/// the other lanes have a neighbour's address.
+pub(super) fn global_parts(
+    cx: &mut Context,
+    warp: &Warp,
+    ins: &Ins,
+    mask: u32,
+    addresses: &Addresses,
+    sizes: &[u32; LANES],
+) {
+    let of_lanes = || (0..LANES).filter(|lane| mask >> lane & 1 == 1).map(|lane| sizes[lane]);
+    let touched = distinct_sectors(addresses, 1);
+    let ideal = ideal_sectors(touched, 1, of_lanes().sum());
+    // The drawing of the access has one size for all lanes.
+    let count = of_lanes().max().unwrap_or_default() as u8;
+    let largest = Ins { access: code::Access { width: 1, count, ..ins.access }, ..*ins };
+    request(cx, warp, &largest, mask, addresses, [touched, ideal]);
+}
+
+/// Counts a request that touches and would ideally touch these numbers of sectors.
+#[inline(always)]
+fn request(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses, [touched, ideal]: [u32; 2]) {
+    let tally = &mut cx.tallies[ins.site as usize];
+    // Nsight Compute has an instruction of another name for it.
+    tally.global.instructions += u64::from(ins.op != Op::CopyRead);
+    tally.global.requests += 1;
+    tally.global.sectors += u64::from(touched);
+    tally.ideal_sectors += u64::from(ideal);
+    tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, ins, mask, addresses));
+}
+
+/// Records the bytes of an allocation that the lanes of `mask` access, if they are counted.
+#[inline(always)]
+pub(super) fn touched(
+    cx: &Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    allocation: &Allocation,
+    addresses: &Addresses,
+) {
+    if let Some(touched) = cx.touched {
+        let kind = cx.code.sites[ins.site as usize].kind;
+        warp.work += mark(touched, [kind.reads(), kind.writes()], ins.access.bytes(), mask, allocation, addresses);
+    }
+}
+
+/// Marks bytes as touched, and returns the work of that.
+#[cold]
+#[inline(never)]
+fn mark(
+    touched: &Touched,
+    done: [bool; 2],
+    bytes: u32,
+    mask: u32,
+    allocation: &Allocation,
+    addresses: &Addresses,
+) -> u64 {
+    let bytes = u64::from(bytes);
+    let side_by_side = mask == FULL && (1..LANES).all(|lane| addresses[lane] == addresses[lane - 1] + bytes);
+    if side_by_side {
+        touched.mark(allocation, done, addresses[0], LANES as u64 * bytes);
+        return MARKING_WORK;
+    }
+    let lanes = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
+    lanes.for_each(|lane| touched.mark(allocation, done, addresses[lane], bytes));
+    MARKING_WORK + u64::from(mask.count_ones()) / 4
+}
+
+/// Records an access to shared memory by the lanes of `mask`.
+#[inline(always)]
+pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+    let access = match kind {
+        AccessKind::Load => banks::Access::Load,
+        AccessKind::Store => banks::Access::Store,
+        AccessKind::Atomic | AccessKind::Reduction => return shared_update(cx, warp, ins, mask, offsets),
+    };
+    let within = each(|lane| offsets[lane] as u32);
+    let bytes = ins.access.bytes();
+    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
+    let tally = &mut cx.tallies[ins.site as usize];
+    tally.shared.instructions += 1;
+    tally.shared.wavefronts += u64::from(passes.taken);
+    tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    tally.ideal_wavefronts += u64::from(banks::ideal_wavefronts(passes.taken, mask.count_ones(), bytes));
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
+    tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
+}
+
+/// Records an update of shared memory by the lanes of `mask`.
+fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let within = each(|lane| offsets[lane] as u32);
+    let update = cx.code.sites[ins.site as usize].update;
+    let bytes = ins.access.bytes();
+    let Cost { turns, updates, loads } = atomics::shared(&within, mask, bytes, update);
+    let tally = &mut cx.tallies[ins.site as usize];
+    let counted = |passes: Wavefronts, instructions: u32| SharedCounters {
+        instructions: u64::from(instructions),
+        wavefronts: u64::from(passes.taken),
+        bank_conflicts: u64::from(passes.taken - passes.ideal),
+    };
+    tally.shared += counted(updates, turns);
+    if update == Update::Loop {
+        tally.loop_loads += counted(loads, turns);
+    }
+    tally.ideal_wavefronts += u64::from(atomics::ideal_wavefronts(updates.taken, mask.count_ones(), bytes, update));
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
+    tally.worst_shared.note(updates.taken, updates.taken - updates.ideal, sample);
+}
+
+/// Copies the access, in case it is the worst one.
+#[inline(always)]
+fn sample(
+    block: u64,
+    index: u32,
+    warp: &Warp,
+    ins: &Ins,
+    lanes: u32,
+    addresses: &Addresses,
+) -> impl FnOnce() -> Sample {
+    move || Sample {
+        block,
+        warp: index,
+        execution: warp.executed[ins.site as usize].times,
+        bytes: ins.access.bytes(),
+        lanes,
+        addresses: *addresses,
+    }
+}
+
+/// Passes the checkers an access to an allocation, at these offsets.
+#[inline(always)]
+pub(super) fn check_global(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    allocation: &Allocation,
+    offsets: &Addresses,
+) {
+    let (code, global) = (cx.code, cx.global);
+    if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells: allocation, warp, ins, mask, offsets };
+        checker.global(&access, allocation, global.knows(allocation), |lane| change.by(lane));
+    }
+}
+
+/// Passes the checkers an access to shared memory.
+#[inline(always)]
+pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let (code, cells) = (cx.code, cx.shared);
+    if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells, warp, ins, mask, offsets };
+        checker.shared(&access, |lane| change.by(lane));
+    }
+}
+
+/// Passes the checkers a copy that may write from now on; `check_shared` gets its end.
+pub(super) fn check_issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let (code, cells) = (cx.code, cx.shared);
+    if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
+        warp.work += checker.access_work(mask.count_ones(), ins.access);
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells, warp, ins, mask, offsets };
+        checker.issue(&access, |lane| change.by(lane));
+    }
+}
+
+/// Passes the checkers an access to local memory, unless the kernel calls functions. Local memory
+/// is then a stack whose places change their meaning, and the checkers do not follow that.
+#[inline(always)]
+pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let code = cx.code;
+    if let Some(checker) = cx.checker.as_mut().filter(|_| code.calls.is_empty()) {
+        checker.local(&access(code, cx.warp, warp, ins, mask, offsets), code.local_stride());
+    }
+}
+
+/// Tells the checkers which lanes have waited for each other within the warp since the last call.
+#[inline]
+pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) {
+    for (lanes, all) in warp.synced.drain(..) {
+        checker.warp_barrier(index, lanes, all);
+    }
+}
+
+/// Passes the checkers a fence of the lanes of `mask`.
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
+    if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
+        checker.fence(cx.warp, mask, ins.access.sync);
+    }
+}
+
+fn access<'a>(code: &Code, index: u32, warp: &Warp, ins: &Ins, mask: u32, offsets: &'a Addresses) -> check::Access<'a> {
+    let (kind, bytes) = (code.sites[ins.site as usize].kind, ins.access.bytes());
+    let code::Access { width, sync, .. } = ins.access;
+    check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, width, kind, sync }
+}
+
+#[inline(always)]
+fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
+    let each_bytes = u64::from(bytes);
+    let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
+        side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
+    });
+    if side_by_side {
+        let end = addresses[LANES - 1] + each_bytes - 1;
+        return (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
+    }
+    sectors(addresses, FULL, bytes)
+}

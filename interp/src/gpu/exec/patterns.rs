@@ -1,0 +1,84 @@
+//! Remembers the cost of an access pattern, because a warp repeats its patterns from block to
+//! block.
+//!
+//! Shifting all addresses of a warp by the same number of words rotates the banks and changes
+//! nothing else. A pattern therefore consists of the lanes' distances from the first lane, and for
+//! elements smaller than a word, of the first lane's offset in its word.
+
+use crate::gpu::model::banks::{Access, Wavefronts, wavefronts};
+use crate::gpu::vocabulary::{LANES, each};
+
+/// The number of instructions remembered; instructions with equal pcs modulo this number replace
+/// each other.
+const REMEMBERED: usize = 32;
+
+/// The latest patterns of one warp.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    last: Vec<Pattern>,
+}
+
+#[derive(Debug, Clone)]
+struct Pattern {
+    /// Offsets from lane 0's.
+    relative: [u32; LANES],
+    /// Lane 0's offset in its word.
+    byte: u32,
+    /// Active lanes; 0 before the first access.
+    mask: u32,
+    /// The pc of the instruction.
+    pc: u32,
+    passes: Wavefronts,
+}
+
+impl Patterns {
+    /// An empty memory of patterns.
+    pub(super) fn new() -> Self {
+        let passes = Wavefronts { taken: 0, ideal: 0 };
+        Self { last: vec![Pattern { relative: [0; LANES], byte: 0, mask: 0, pc: 0, passes }; REMEMBERED] }
+    }
+
+    /// The wavefronts of the instruction at `pc`, which always has the same width and direction.
+    /// `mask` is not 0.
+    #[inline(always)]
+    pub(super) fn wavefronts(
+        &mut self,
+        pc: u32,
+        offsets: &[u32; LANES],
+        mask: u32,
+        bytes: u32,
+        access: Access,
+    ) -> Wavefronts {
+        let last = &mut self.last[pc as usize % REMEMBERED];
+        let relative = each(|lane| offsets[lane].wrapping_sub(offsets[0]));
+        let byte = offsets[0] % 4;
+        let differs = (0..LANES).fold(0, |differs, lane| differs | relative[lane] ^ last.relative[lane]);
+        if differs | (byte ^ last.byte) | (mask ^ last.mask) | (pc ^ last.pc) != 0 {
+            *last = Pattern { relative, byte, mask, pc, passes: wavefronts(offsets, mask, bytes, access) };
+        }
+        last.passes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_what_would_be_counted() {
+        let mut patterns = Patterns::new();
+        let masks = [u32::MAX, u32::MAX, 0xffff, u32::MAX, 1, 0xff0f, u32::MAX];
+        for (pc, bytes, access) in
+            [(7, 1, Access::Load), (39, 2, Access::Store), (71, 4, Access::Load), (8, 16, Access::Store)]
+        {
+            for step in 0..2000_u32 {
+                // A few strides, each for a while, with moving starts.
+                let (stride, start) = ([1, 33, 32, 0, 5][step as usize / 16 % 5], step * 7 % 64);
+                let offsets = each(|lane| (start + lane as u32 * stride) * bytes);
+                let mask = masks[step as usize / 8 % masks.len()];
+                let wanted = wavefronts(&offsets, mask, bytes, access);
+                assert_eq!(patterns.wavefronts(pc, &offsets, mask, bytes, access), wanted, "{step}: {bytes} bytes");
+            }
+        }
+    }
+}

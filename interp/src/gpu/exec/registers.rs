@@ -1,0 +1,170 @@
+//! A warp's registers. Each register holds the values of all 32 lanes side by side, so an
+//! instruction is a loop over an array.
+
+use crate::gpu::modifiers::Modifiers;
+use crate::gpu::vocabulary::{FULL, File, HasKind, LANES, each};
+
+/// A lane's bit in a mask, as data: a comparison with it vectorises on every machine.
+const BIT: [u32; LANES] = {
+    let mut bits = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
+/// The registers of one warp.
+#[derive(Debug, Default)]
+pub(crate) struct Registers {
+    pub(crate) pred: Vec<u32>,
+    pub(crate) b32: Vec<[u32; LANES]>,
+    pub(crate) b64: Vec<[u64; LANES]>,
+}
+
+impl Registers {
+    /// Zeroed registers, with a count for each file; `None` if the host has too little memory.
+    pub(crate) fn new([pred, b32, b64]: [usize; 3]) -> Option<Self> {
+        fn zeroed<T: Clone>(zero: T, count: usize) -> Option<Vec<T>> {
+            let mut row = Vec::new();
+            row.try_reserve_exact(count).ok()?;
+            row.resize(count, zero);
+            Some(row)
+        }
+        Some(Self { pred: zeroed(0, pred)?, b32: zeroed([0; LANES], b32)?, b64: zeroed([0; LANES], b64)? })
+    }
+
+    /// Sets a register from the low bits of `value(lane)`.
+    pub(crate) fn set_lanes(&mut self, file: File, slot: u16, value: impl Fn(usize) -> u64) {
+        let slot = usize::from(slot);
+        match file {
+            File::Pred => self.pred[slot] = (0..LANES).fold(0, |row, lane| row | (value(lane) as u32 & 1) << lane),
+            File::B32 => self.b32[slot] = each(|lane| value(lane) as u32),
+            File::B64 => self.b64[slot] = each(value),
+        }
+    }
+
+    /// Sets every lane to 0.
+    pub(crate) fn clear(&mut self, file: File, slot: u16) {
+        let slot = usize::from(slot);
+        match file {
+            File::Pred => self.pred[slot] = 0,
+            File::B32 => self.b32[slot] = [0; LANES],
+            File::B64 => self.b64[slot] = [0; LANES],
+        }
+    }
+
+    /// Writes a row of 32-bit values to the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn write32(&mut self, slot: u16, row: &[u32; LANES], mask: u32) {
+        let register = &mut self.b32[usize::from(slot)];
+        if mask == FULL {
+            *register = *row;
+        } else {
+            for lane in 0..LANES {
+                register[lane] = if mask & BIT[lane] != 0 { row[lane] } else { register[lane] };
+            }
+        }
+    }
+
+    /// Writes a row of 64-bit values to the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn write64(&mut self, slot: u16, row: &[u64; LANES], mask: u32) {
+        let register = &mut self.b64[usize::from(slot)];
+        if mask == FULL {
+            *register = *row;
+        } else {
+            for lane in 0..LANES {
+                register[lane] = if mask & BIT[lane] != 0 { row[lane] } else { register[lane] };
+            }
+        }
+    }
+
+    /// Writes one bit a lane to the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn write_pred(&mut self, slot: u16, row: u32, mask: u32) {
+        let register = &mut self.pred[usize::from(slot)];
+        *register = *register & !mask | row & mask;
+    }
+}
+
+/// A type that operands of instructions have.
+pub(crate) trait Value: HasKind {
+    /// The values of all lanes, in the form of a register.
+    type Row: Copy;
+    /// A register's values.
+    fn read(registers: &Registers, slot: u16) -> Self::Row;
+    /// One lane's value.
+    fn lane(row: &Self::Row, lane: usize) -> Self;
+    /// The row of `value(lane)`.
+    fn row(value: impl Fn(usize) -> Self) -> Self::Row;
+    /// Writes the lanes of `mask`.
+    fn write(registers: &mut Registers, slot: u16, row: &Self::Row, mask: u32);
+}
+
+macro_rules! value {
+    ($type:ty, $bits:ty, $file:ident, $write:ident, $from:expr, $into:expr) => {
+        impl Value for $type {
+            type Row = [$bits; LANES];
+            #[inline(always)]
+            fn read(registers: &Registers, slot: u16) -> Self::Row {
+                registers.$file[usize::from(slot)]
+            }
+            #[inline(always)]
+            fn lane(row: &Self::Row, lane: usize) -> Self {
+                $from(row[lane])
+            }
+            #[inline(always)]
+            fn row(value: impl Fn(usize) -> Self) -> Self::Row {
+                let mut row = [0; LANES];
+                for lane in 0..LANES {
+                    row[lane] = $into(value(lane));
+                }
+                row
+            }
+            #[inline(always)]
+            fn write(registers: &mut Registers, slot: u16, row: &Self::Row, mask: u32) {
+                registers.$write(slot, row, mask);
+            }
+        }
+    };
+}
+
+value!(u8, u32, b32, write32, |bits| bits as u8, u32::from);
+value!(u16, u32, b32, write32, |bits| bits as u16, u32::from);
+value!(u32, u32, b32, write32, |bits| bits, |value| value);
+value!(u64, u64, b64, write64, |bits| bits, |value| value);
+// A signed result narrower than its register is sign-extended, as PTX has it.
+value!(i8, u32, b32, write32, |bits| bits as i8, |value| value as u32);
+value!(i16, u32, b32, write32, |bits| bits as i16, |value| value as u32);
+value!(i32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
+value!(i64, u64, b64, write64, |bits| bits as i64, |value| value as u64);
+value!(f32, u32, b32, write32, f32::from_bits, f32::to_bits);
+value!(Modifiers, u32, b32, write32, Modifiers, |Modifiers(bits)| bits);
+value!(f64, u64, b64, write64, f64::from_bits, f64::to_bits);
+
+impl Value for bool {
+    type Row = u32;
+    #[inline(always)]
+    fn read(registers: &Registers, slot: u16) -> u32 {
+        registers.pred[usize::from(slot)]
+    }
+    #[inline(always)]
+    fn lane(row: &u32, lane: usize) -> bool {
+        row & BIT[lane] != 0
+    }
+    #[inline(always)]
+    fn row(value: impl Fn(usize) -> bool) -> u32 {
+        // Bits first, then their sum: two loops that vectorise.
+        let mut bits = [0; LANES];
+        for lane in 0..LANES {
+            bits[lane] = if value(lane) { BIT[lane] } else { 0 };
+        }
+        bits.iter().fold(0, |row, bit| row | bit)
+    }
+    #[inline(always)]
+    fn write(registers: &mut Registers, slot: u16, row: &u32, mask: u32) {
+        registers.write_pred(slot, *row, mask);
+    }
+}

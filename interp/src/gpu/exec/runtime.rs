@@ -1,0 +1,115 @@
+//! The CUDA runtime functions that compilers call: `vprintf` and `__assertfail`.
+
+use super::call::{give, passed};
+use super::printf::{Values, format};
+use super::tally::MAX_PRINTED;
+use super::warp::Warp;
+use super::{Context, Fault};
+use crate::gpu::code::Layout;
+use crate::gpu::mem::cells::Cells;
+use crate::gpu::mem::space;
+use crate::gpu::reason::{BadAccess, Reason};
+use crate::gpu::vocabulary::{AccessKind, LANES, Space};
+
+/// The number of bytes of a string that are read at most.
+const MAX_TEXT: u64 = 4096;
+/// The work of a lane's `printf`, besides one unit for each byte read or printed.
+const PRINT_WORK: u64 = 16;
+/// The return value of `vprintf` without a format.
+const NO_FORMAT: u32 = u32::MAX;
+
+/// Executes `vprintf(format, values)`, lane after lane.
+pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layout) -> Result<(), Box<Fault>> {
+    let [formats, values] = [0, 1].map(|index| passed(warp, layout, index));
+    let mut counts = [NO_FORMAT; LANES];
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1 && formats[*lane] != 0) {
+        let text = text(cx, warp, lane, formats[lane])?;
+        let mut out = std::mem::take(cx.printed);
+        let before = out.len();
+        let mut given = Given { cx, warp, lane, at: values[lane], read: text.len() };
+        let printed = format(&text, &mut given, &mut out);
+        warp.work += PRINT_WORK + (given.read + out.len() - before) as u64;
+        // One byte more than the limit is enough to report the rest as lost; a loop that prints
+        // must not fill the host's memory.
+        out.truncate(MAX_PRINTED + 1);
+        *cx.printed = out;
+        counts[lane] = printed?;
+    }
+    give(warp, layout, mask, |lane| counts[lane]);
+    Ok(())
+}
+
+/// `__assertfail(message, file, line, function, size of a character)`
+pub(super) fn assertion(cx: &Context, warp: &Warp, mask: u32, layout: &Layout) -> Box<Fault> {
+    let lane = mask.trailing_zeros();
+    let read = |index: usize| {
+        let text = text(cx, warp, lane as usize, passed(warp, layout, index)[lane as usize])?;
+        Ok::<_, Box<Fault>>(String::from_utf8_lossy(&text).into_owned())
+    };
+    let line = passed(warp, layout, 2)[lane as usize] as u32;
+    match (read(0), read(1), read(3)) {
+        (Ok(message), Ok(file), Ok(function)) => Fault::new(lane, Reason::Assertion { message, file, line, function }),
+        (Err(fault), ..) | (_, Err(fault), _) | (.., Err(fault)) => fault,
+    }
+}
+
+/// The arguments of a format: values side by side in the thread's memory, each aligned to its size.
+struct Given<'c, 'a> {
+    cx: &'c Context<'a>,
+    warp: &'c Warp,
+    lane: usize,
+    at: u64,
+    /// Bytes read so far.
+    read: usize,
+}
+
+impl Values for Given<'_, '_> {
+    type Error = Box<Fault>;
+
+    fn value(&mut self, bytes: u64) -> Result<u64, Box<Fault>> {
+        let at = self.at.checked_next_multiple_of(bytes).unwrap_or(u64::MAX);
+        self.at = at.saturating_add(bytes);
+        self.read += bytes as usize;
+        (0..bytes).try_fold(0, |value, index| {
+            let byte = byte(self.cx, self.warp, self.lane, at.saturating_add(index))?;
+            Ok(value | u64::from(byte) << (8 * index))
+        })
+    }
+
+    fn text(&mut self, address: u64) -> Result<Vec<u8>, Box<Fault>> {
+        let text = text(self.cx, self.warp, self.lane, address)?;
+        self.read += text.len();
+        Ok(text)
+    }
+}
+
+/// Reads a string up to its terminating zero.
+fn text(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<Vec<u8>, Box<Fault>> {
+    let bytes = (0..MAX_TEXT).map(|index| byte(cx, warp, lane, address.saturating_add(index)));
+    bytes.take_while(|byte| !matches!(byte, Ok(0))).collect()
+}
+
+/// Reads the byte at a generic address.
+fn byte(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<u8, Box<Fault>> {
+    let base = space::window(address);
+    let offset = address - base;
+    let (space, size) = match base {
+        space::SHARED => (Space::Shared, cx.shared.bytes()),
+        space::LOCAL => (Space::Local, u64::from(warp.frame.end)),
+        space::PARAM => (Space::Param, cx.params.bytes()),
+        _ => (Space::Global, 0),
+    };
+    let found = match space {
+        Space::Global => cx.global.find(address).and_then(|live| Some(live.load8(live.offset(address, 1)?))),
+        _ if offset >= size => None,
+        Space::Shared => Some(cx.shared.load8(offset)),
+        Space::Local => Some(warp.local.load8(lane as u64 * warp.stride + offset)),
+        Space::Param => Some(cx.params.load8(offset)),
+    };
+    found.ok_or_else(|| {
+        let nearest = (space == Space::Global).then(|| cx.global.nearest(address)).flatten();
+        let (access, address) = (AccessKind::Load, offset);
+        let bad = BadAccess { access, space, bytes: 1, address, nearest, space_bytes: size };
+        Fault::new(lane as u32, Reason::OutOfBounds(bad))
+    })
+}

@@ -1,0 +1,267 @@
+//! Expectations of the memory accesses of a launch: comparisons of its counters, as text.
+//!
+//! [`assert_access!`](crate::assert_access) holds a report to them in a test, and `warpstride
+//! check` in a shell. Both show one table, [`Verdicts`].
+//!
+//! ```
+//! use warpstride_interp::{Args, Config, Memory, Module, run};
+//! use warpstride_interp::launch_shape::LaunchShape;
+//!
+//! let text = "
+//!     .version 7.0
+//!     .target sm_80
+//!     .address_size 64
+//!     .visible .entry index(.param .u64 out) {
+//!         .reg .b32 %r<2>;
+//!         .reg .b64 %rd<3>;
+//!         ld.param.u64 %rd1, [out];
+//!         mov.u32 %r1, %tid.x;
+//!         mad.wide.u32 %rd2, %r1, 4, %rd1;
+//!         st.global.u32 [%rd2], %r1;
+//!         ret;
+//!     }";
+//! let module = Module::parse(text)?;
+//! let kernel = module.kernel("index").expect("it is there");
+//! let memory = Memory::new(1 << 20);
+//! let params = Args::new(kernel).value(memory.upload(&[0_u32; 64])?)?.finish()?;
+//! let shape = LaunchShape { grid: [1, 1, 1], block: [64, 1, 1], dynamic_shared: 0 };
+//! let report = run(kernel, &shape, &params, &memory, &Config::default()).map_err(|stop| *stop)?;
+//! warpstride_interp::assert_access!(report, "store.sectors <= ideal", "load.requests == 0");
+//! # Ok::<(), warpstride_interp::Error>(())
+//! ```
+//!
+//! # The grammar
+//!
+//! ```text
+//! expectation = counter comparison sum        store.sectors <= 1.0 * ideal
+//! counter     = name | worst_line ( name )    load.requests, worst_line(store.sectors)
+//! comparison  = == | != | < | <= | > | >=
+//! sum         = product { + product }         2 * ideal + 16
+//! product     = factor { * factor }
+//! factor      = number | ideal | counter      0, 1.25, ideal, load.requests
+//! ```
+//!
+//! A `?` in place of a number stands for a prediction that somebody is yet to type: an expectation
+//! with it is refused in a sentence that asks for the number.
+//!
+//! A number has digits, and may have a point: 18 digits at most. The comparison is exact, also for
+//! fractions: 115 is not greater than `1.15 * 100`.
+//!
+//! `ideal` is what the accesses of the counter on the left would take if the bytes of their lanes
+//! lay side by side, or what they took if that is less: the sum of
+//! [`InstructionReport::ideal_sectors`] for `sectors`, and of
+//! [`InstructionReport::ideal_wavefronts`] for `wavefronts`. The other counters have none. The
+//! loads of a loop that replaces an atomic add their wavefronts without the bank conflicts to the
+//! ideal of `shared_load`.
+//!
+//! | counters | of |
+//! |---|---|
+//! | `load.*`, `global_load.*` | loads from global memory |
+//! | `store.*`, `global_store.*` | stores to global memory |
+//! | `global_atomic.*` | atomics in global memory whose result is used |
+//! | `global_reduction.*` | those whose result is not used |
+//! | `shared.*` | `shared_load` and `shared_store` together |
+//! | `shared_load.*`, `shared_store.*` | loads from shared memory, and stores to it |
+//! | `shared_atomic.*` | atomics in shared memory |
+//! | `thread_instructions` | all instructions, counted once for every active lane |
+//! | `shared_bytes` | the shared memory of a block, static and dynamic |
+//! | `worst_line(C)` | the line of the source that wastes most by the counter C |
+//!
+//! In global memory `*` is `instructions`, `requests` or `sectors`, and in shared memory
+//! `instructions`, `wavefronts` or `bank_conflicts`: see [`crate::counters`].
+//!
+//! `worst_line(store.sectors)` is the number of the line that [`Report::lines`] shows with the most
+//! sectors beyond their ideal: of equal ones the first, and 0 where no line has any. It takes
+//! `sectors`, `wavefronts` and `bank_conflicts` of any accesses.
+//!
+//! [`InstructionReport::ideal_sectors`]: super::InstructionReport::ideal_sectors
+//! [`InstructionReport::ideal_wavefronts`]: super::InstructionReport::ideal_wavefronts
+
+mod counter;
+mod decimal;
+mod parse;
+mod table;
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use super::report::Report;
+use crate::error::{Error, ErrorKind, Result};
+use counter::{Counter, Totals};
+use decimal::Decimal;
+
+pub use table::{Verdict, Verdicts};
+
+/// The most bytes of an expectation.
+pub const MAX_EXPECTATION_BYTES: usize = 1000;
+
+/// A comparison of a counter with a formula. Its text form is in the [grammar](self).
+///
+/// ```
+/// use warpstride_interp::expect::Expectation;
+///
+/// let expectation: Expectation = "shared.bank_conflicts == 0".parse()?;
+/// assert_eq!(expectation.to_string(), "shared.bank_conflicts == 0");
+/// let error = "shared.conflicts == 0".parse::<Expectation>().unwrap_err();
+/// assert!(error.to_string().contains("use instructions, wavefronts or bank_conflicts"));
+/// # Ok::<(), warpstride_interp::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expectation {
+    /// As it was written, with single spaces.
+    text: String,
+    counter: Counter,
+    comparison: Comparison,
+    /// The sum on the right: products of factors.
+    sum: Vec<Vec<Factor>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Factor {
+    Number(Decimal),
+    Ideal,
+    Counter(Counter),
+}
+
+impl Comparison {
+    const ALL: [Self; 6] = [Self::Equal, Self::Unequal, Self::Less, Self::AtMost, Self::Greater, Self::AtLeast];
+
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::Unequal => "!=",
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::Greater => ">",
+            Self::AtLeast => ">=",
+        }
+    }
+
+    fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::Unequal => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::AtMost => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::AtLeast => order.is_ge(),
+        }
+    }
+}
+
+impl FromStr for Expectation {
+    type Err = Error;
+
+    /// # Errors
+    ///
+    /// `InvalidArgument` with the reason if the text is not in the [grammar](self), or has more
+    /// than [`MAX_EXPECTATION_BYTES`].
+    fn from_str(text: &str) -> Result<Self> {
+        parse::expectation(text)
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Expectation {
+    fn judge(&self, totals: &Totals) -> Result<Verdict> {
+        let (found, ideal) = (totals.value(self.counter)?, totals.ideal(self.counter));
+        let wanted = self.wanted(totals, ideal)?;
+        let wanted = wanted.and_then(|wanted| Some((wanted, Decimal::from(found).compare(wanted)?)));
+        let Some((wanted, order)) = wanted else {
+            return Err(invalid(format!(
+                "the right side of `{self}` has more digits than can be computed exactly; use smaller or shorter numbers"
+            )));
+        };
+        Ok(Verdict {
+            expectation: self.text.clone(),
+            found: found.to_string(),
+            wanted: format!("{} {wanted}", self.comparison.symbol()),
+            of_ideal: ideal.filter(|&ideal| ideal > 0).map(|ideal| found as f64 / ideal as f64),
+            held: self.comparison.holds(order),
+        })
+    }
+
+    /// The value of the right side; `None` where it has too many digits.
+    fn wanted(&self, totals: &Totals, ideal: Option<u64>) -> Result<Option<Decimal>> {
+        let value = |factor: &Factor| {
+            Ok(match *factor {
+                Factor::Number(number) => number,
+                // The parser refuses `ideal` where the counter has none.
+                Factor::Ideal => ideal.unwrap_or_default().into(),
+                Factor::Counter(counter) => totals.value(counter)?.into(),
+            })
+        };
+        let values = |factors: &Vec<Factor>| factors.iter().map(value).collect::<Result<Vec<_>>>();
+        let products = self.sum.iter().map(values).collect::<Result<Vec<_>>>()?;
+        let product = |factors: Vec<Decimal>| factors.into_iter().try_fold(Decimal::from(1), Decimal::times);
+        Ok(products.into_iter().try_fold(Decimal::from(0), |sum, factors| sum.plus(product(factors)?)))
+    }
+}
+
+impl Verdicts {
+    /// Holds a report to expectations.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the right side of one has more digits than can be computed exactly, or
+    /// if one asks for the worst line of PTX that has no lines of its source.
+    pub fn of(report: &Report, expectations: &[Expectation]) -> Result<Self> {
+        let totals = Totals::of(report);
+        let rows = expectations.iter().map(|expectation| expectation.judge(&totals)).collect::<Result<_>>()?;
+        Ok(Self { rows })
+    }
+}
+
+/// Holds a report to expectations in their text form. [`assert_access!`](crate::assert_access)
+/// panics where one of them does not hold.
+///
+/// # Errors
+///
+/// `InvalidArgument` if a text is not in the [grammar](self), and for the reasons of
+/// [`Verdicts::of`].
+pub fn judge<S: AsRef<str>>(report: &Report, expectations: &[S]) -> Result<Verdicts> {
+    let parsed: Vec<Expectation> = expectations.iter().map(|text| text.as_ref().parse()).collect::<Result<_>>()?;
+    Verdicts::of(report, &parsed)
+}
+
+/// Panics with a table unless the report of a launch on the software GPU holds every expectation.
+///
+/// The first operand is an [`interp::Report`](crate::gpu::Report), or a reference to one. The
+/// others are texts in the grammar of [`interp::expect`](crate::gpu::expect), which has an
+/// example. The table names each expectation, the figure found and the one wanted.
+///
+/// # Panics
+///
+/// If an expectation does not hold, or is not in the grammar.
+#[macro_export]
+macro_rules! assert_access {
+    ($report:expr, $($expectation:expr),+ $(,)?) => {
+        match $crate::expect::judge(&$report, &[$(::core::convert::AsRef::<str>::as_ref(&$expectation)),+]) {
+            ::core::result::Result::Ok(verdicts) if verdicts.all_held() => {}
+            ::core::result::Result::Ok(verdicts) => {
+                ::core::panic!("the memory accesses fell short of an expectation\n{verdicts}")
+            }
+            ::core::result::Result::Err(error) => ::core::panic!("{error}"),
+        }
+    };
+}
+
+fn invalid(context: String) -> Error {
+    Error::new(ErrorKind::InvalidArgument, context)
+}

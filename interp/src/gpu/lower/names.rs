@@ -1,0 +1,413 @@
+//! Resolves names in their scopes: registers, variables, labels, special registers. A declaration
+//! in braces ends with them, so each inlined copy of a piece of assembly has its own.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::Refusal;
+use super::variables::Symbols;
+use crate::gpu::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
+use crate::gpu::mem::space;
+use crate::gpu::parse::Ranges;
+use crate::gpu::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
+use crate::gpu::vocabulary::File;
+
+/// Bytes of static shared memory that PTX may declare. A block may have more, as dynamic shared
+/// memory.
+const MAX_STATIC_SHARED: u64 = 48 << 10;
+
+/// The meaning of a name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Binding {
+    /// A register.
+    Register(File, u16),
+    /// A variable's address within its space.
+    Address(PresetValue),
+    /// A parameter of the kernel, by its offset.
+    Param(u64),
+    /// An item in the frame of the function: its offset, and its bytes.
+    Frame(u32, u32),
+    /// The function of this number.
+    Function(u32),
+    /// An item that may be declared but not used.
+    Refused(&'static str),
+}
+
+pub(super) struct Names<'m, 't> {
+    pub(super) module: &'m Module<'t>,
+    pub(super) symbols: &'m Symbols<'t>,
+    /// The parameters of the kernel; functions that it calls do not see them.
+    params: &'m [Param],
+    /// The scopes; the first is the module's.
+    scopes: Vec<Scope<'m, 't>>,
+    /// Whether the code being lowered is a function that the kernel calls.
+    pub(super) in_function: bool,
+    /// The number of registers allocated so far in each file.
+    counts: [usize; 3],
+    /// A register in each file for results that are not used.
+    unread: [Option<u16>; 3],
+    constants: HashMap<(File, PresetValue), u16>,
+    presets: Vec<Preset>,
+    /// The registers of the presets.
+    filled: HashSet<(File, u16)>,
+    shared_bytes: u64,
+    dynamic_align: u64,
+    /// Bytes of the frame.
+    frame_bytes: u64,
+    carry: Option<u16>,
+}
+
+#[derive(Default)]
+struct Scope<'m, 't> {
+    names: HashMap<&'t str, Binding>,
+    /// Declared registers, and their types.
+    singles: HashMap<&'t str, &'t str>,
+    ranges: Ranges<'t, &'t str>,
+    labels: HashMap<&'t str, usize>,
+    prototypes: HashMap<&'t str, &'m Signature<'t>>,
+    tables: HashMap<&'t str, Table<'m, 't>>,
+}
+
+/// A list of targets, with its resolved meaning. It is resolved only once, because many
+/// instructions may share a long list.
+pub(super) struct Table<'m, 't> {
+    pub(super) names: &'m [&'t str],
+    /// The number of the code's table, if the targets are labels.
+    pub(super) branches: Option<Result<u32, Refusal>>,
+    /// The sorted function numbers and the first function, if the targets are functions.
+    pub(super) callees: Option<Result<Callees, Refusal>>,
+}
+
+/// The numbers of the functions that a table names, sorted, and that of the first.
+pub(super) type Callees = (Arc<[u32]>, u32);
+
+/// The file that holds registers of a type; `None` for an unsupported type.
+fn file_of(kind: &str) -> Option<File> {
+    match kind {
+        "pred" => Some(File::Pred),
+        "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16"
+        | "bf16x2" => Some(File::B32),
+        "b64" | "u64" | "s64" | "f64" => Some(File::B64),
+        _ => None,
+    }
+}
+
+impl<'m, 't> Names<'m, 't> {
+    pub(super) fn new(module: &'m Module<'t>, symbols: &'m Symbols<'t>, params: &'m [Param]) -> Self {
+        Self {
+            module,
+            symbols,
+            params,
+            scopes: vec![Scope::default()],
+            in_function: false,
+            counts: [0; 3],
+            unread: [None; 3],
+            constants: HashMap::new(),
+            presets: Vec::new(),
+            filled: HashSet::new(),
+            shared_bytes: 0,
+            dynamic_align: 1,
+            frame_bytes: 0,
+            carry: None,
+        }
+    }
+
+    /// Begins a function with this layout of its frame.
+    pub(super) fn enter(&mut self, layout: &Layout) {
+        self.in_function = true;
+        self.frame_bytes = u64::from(layout.bytes());
+    }
+
+    /// Opens the scope of these statements. Each label gets a number, the index of its place in
+    /// `places`.
+    pub(super) fn open(&mut self, statements: &'m [Statement<'t>], places: &mut Vec<Option<u32>>) {
+        let mut scope = Scope::default();
+        for statement in statements {
+            match statement {
+                Statement::Label(name) => {
+                    scope.labels.insert(name, places.len());
+                    places.push(None);
+                }
+                Statement::Prototype(name, signature) => drop(scope.prototypes.insert(name, signature)),
+                Statement::Targets(name, names) => {
+                    drop(scope.tables.insert(name, Table { names, branches: None, callees: None }));
+                }
+                _ => {}
+            }
+        }
+        self.scopes.push(scope);
+    }
+
+    pub(super) fn close(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// The number of the innermost label of that name.
+    pub(super) fn label(&self, name: &str) -> Option<usize> {
+        self.label_from(self.scopes.len(), name)
+    }
+
+    /// The same, seen from the innermost of the first `scopes` scopes.
+    pub(super) fn label_from(&self, scopes: usize, name: &str) -> Option<usize> {
+        self.scopes[..scopes].iter().rev().find_map(|scope| scope.labels.get(name).copied())
+    }
+
+    /// The innermost prototype of that name.
+    pub(super) fn prototype(&self, name: &str) -> Option<&'m Signature<'t>> {
+        self.scopes.iter().rev().find_map(|scope| scope.prototypes.get(name).copied())
+    }
+
+    /// The innermost list of targets of that name, and the number of scopes that see it.
+    pub(super) fn table(&mut self, name: &str) -> Option<(usize, &mut Table<'m, 't>)> {
+        let scopes = self.scopes.iter_mut().enumerate().rev();
+        scopes.into_iter().find_map(|(number, scope)| Some((number + 1, scope.tables.get_mut(name)?)))
+    }
+
+    /// Gives a name a meaning.
+    pub(super) fn bind(&mut self, name: &'t str, binding: Binding) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(name, binding);
+        }
+    }
+
+    /// Declares registers.
+    pub(super) fn registers(&mut self, kind: &'t str, names: &[RegisterName<'t>]) {
+        let Some(scope) = self.scopes.last_mut() else { return };
+        for name in names {
+            match name.count {
+                Some(count) => scope.ranges.insert(name.name, count, kind),
+                None => drop(scope.singles.insert(name.name, kind)),
+            }
+        }
+    }
+
+    /// The type that a register was declared with, without the dot.
+    pub(super) fn declared(&self, name: &str) -> Option<&'t str> {
+        let declared = |scope: &Scope<'m, 't>| scope.singles.get(name).or_else(|| scope.ranges.get(name)).copied();
+        self.scopes.iter().rev().find_map(declared)
+    }
+
+    /// Declares a variable of function scope.
+    pub(super) fn variable(&mut self, variable: &Variable<'t>) -> Result<(), Refusal> {
+        let binding = self.place(variable)?;
+        self.bind(variable.name, binding);
+        Ok(())
+    }
+
+    /// Reserves space in the frame.
+    pub(super) fn reserve(&mut self, bytes: u64, align: u64) -> Result<u32, Refusal> {
+        if self.in_function && align > FRAME_ALIGN {
+            return Err(format!("variables of functions aligned to more than {FRAME_ALIGN} bytes are not supported"));
+        }
+        let offset = self.frame_bytes.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+        self.frame_bytes = offset.saturating_add(bytes);
+        if self.frame_bytes > u64::from(MAX_LOCAL) {
+            let needed = self.frame_bytes;
+            return Err(format!("{needed} bytes of local memory; no GPU has more than {MAX_LOCAL} for a thread"));
+        }
+        Ok(offset as u32)
+    }
+
+    fn place(&mut self, variable: &Variable) -> Result<Binding, Refusal> {
+        Ok(match (variable.space, variable.bytes) {
+            (Space::Shared, Some(bytes)) => {
+                let offset = self.shared_bytes.checked_next_multiple_of(variable.align).unwrap_or(u64::MAX);
+                self.shared_bytes = offset.saturating_add(bytes);
+                Binding::Address(PresetValue::Bits(offset))
+            }
+            (Space::Shared, None) => {
+                self.dynamic_align = self.dynamic_align.max(variable.align);
+                Binding::Address(PresetValue::DynamicShared)
+            }
+            (Space::Local, Some(bytes)) => match self.reserve(bytes, variable.align)? {
+                offset if self.in_function => Binding::Frame(offset, bytes as u32),
+                offset => Binding::Address(PresetValue::Bits(u64::from(offset))),
+            },
+            (Space::Param, Some(bytes)) => Binding::Frame(self.reserve(bytes, variable.align)?, bytes as u32),
+            _ => Binding::Refused("is a kind of variable that the software GPU does not support"),
+        })
+    }
+
+    /// The meaning of `name` here. A register gets its number on first use.
+    pub(super) fn resolve(&mut self, name: &'t str) -> Result<Binding, Refusal> {
+        for index in (0..self.scopes.len()).rev() {
+            if let Some(binding) = self.scopes[index].names.get(name) {
+                return Ok(*binding);
+            }
+            let scope = &self.scopes[index];
+            if let Some(kind) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
+                let file = file_of(kind)
+                    .ok_or_else(|| format!("{name} is of a type that the software GPU does not support"))?;
+                let binding = Binding::Register(file, self.allocate(file)?);
+                self.scopes[index].names.insert(name, binding);
+                return Ok(binding);
+            }
+        }
+        if !self.in_function
+            && let Some(param) = self.params.iter().find(|param| param.name == name)
+        {
+            return Ok(Binding::Param(param.offset as u64));
+        }
+        let binding = self.of_module(name)?;
+        self.scopes[0].names.insert(name, binding);
+        Ok(binding)
+    }
+
+    fn of_module(&mut self, name: &str) -> Result<Binding, Refusal> {
+        if let Some(function) = self.symbols.function(name) {
+            return Ok(Binding::Function(function));
+        }
+        let index = self.symbols.variable(name).ok_or_else(|| format!("the name {name:?} is not declared"))?;
+        let variable = &self.module.variables[index];
+        if matches!(variable.space, Space::Global | Space::Const) {
+            let place = self.symbols.place(index).map_err(|why| format!("the variable {name:?} {why}"))?;
+            return Ok(Binding::Address(PresetValue::Variable { index: place as u32, offset: 0 }));
+        }
+        if variable.space != Space::Shared {
+            return Err(format!("{name} is a kind of variable that the software GPU does not support in a module"));
+        }
+        self.place(variable)
+    }
+
+    /// The value of an address, if it is known before the code runs.
+    pub(super) fn address(&mut self, binding: Binding, offset: i64) -> Option<PresetValue> {
+        match binding {
+            Binding::Address(PresetValue::Bits(base)) | Binding::Param(base) => {
+                Some(PresetValue::Bits(base.wrapping_add_signed(offset)))
+            }
+            Binding::Address(PresetValue::Variable { index, offset: known }) => {
+                Some(PresetValue::Variable { index, offset: known.wrapping_add(offset) })
+            }
+            Binding::Address(value) if offset == 0 => Some(value),
+            Binding::Function(number) if offset == 0 => Some(PresetValue::Bits(space::function_address(number))),
+            _ => None,
+        }
+    }
+
+    /// The register of that name, which must be of `file`.
+    pub(super) fn register(&mut self, name: &'t str, file: File) -> Result<u16, Refusal> {
+        match self.resolve(name)? {
+            Binding::Register(found, slot) if found == file => Ok(slot),
+            Binding::Register(..) => Err(format!("{name} is a register of another width than the instruction's")),
+            Binding::Refused(why) => Err(format!("{name} {why}")),
+            _ => Err(format!("{name} is not a register")),
+        }
+    }
+
+    /// Allocates a new register.
+    pub(super) fn allocate(&mut self, file: File) -> Result<u16, Refusal> {
+        let count = &mut self.counts[file as usize];
+        if *count >= usize::from(NEGATED) {
+            return Err(format!("kernels of more than {} registers are not supported", NEGATED));
+        }
+        *count += 1;
+        Ok((*count - 1) as u16)
+    }
+
+    /// The register for results that are not used.
+    pub(super) fn unread(&mut self, file: File) -> Result<u16, Refusal> {
+        if let Some(slot) = self.unread[file as usize] {
+            return Ok(slot);
+        }
+        let slot = self.allocate(file)?;
+        self.unread[file as usize] = Some(slot);
+        Ok(slot)
+    }
+
+    /// The register that holds a value from the start.
+    pub(super) fn constant(&mut self, file: File, value: PresetValue) -> Result<u16, Refusal> {
+        if let Some(&slot) = self.constants.get(&(file, value)) {
+            return Ok(slot);
+        }
+        let slot = self.allocate(file)?;
+        self.constants.insert((file, value), slot);
+        self.presets.push(Preset { file, slot, value });
+        self.filled.insert((file, slot));
+        Ok(slot)
+    }
+
+    /// The predicate that holds the carry of `add.cc`: one for the whole kernel.
+    pub(super) fn carry(&mut self) -> Result<u16, Refusal> {
+        let slot = self.carry.map_or_else(|| self.allocate(File::Pred), Ok)?;
+        Ok(*self.carry.insert(slot))
+    }
+
+    /// Bytes of the parameters.
+    pub(super) fn param_bytes(&self) -> usize {
+        self.params.last().map_or(0, |param| param.offset.saturating_add(param.size))
+    }
+
+    /// The number of registers of each file.
+    pub(super) fn counts(&self) -> [usize; 3] {
+        self.counts
+    }
+
+    /// The registers allocated since the counts were `before`, except for those that are filled
+    /// beforehand.
+    pub(super) fn registers_since(&self, before: [usize; 3]) -> Vec<(File, u16)> {
+        let files = [File::Pred, File::B32, File::B64].into_iter();
+        let all =
+            files.flat_map(|file| (before[file as usize]..self.counts[file as usize]).map(move |n| (file, n as u16)));
+        all.filter(|register| !self.filled.contains(register)).collect()
+    }
+
+    /// The registers that are filled beforehand, so far.
+    pub(super) fn filled(&self) -> &HashSet<(File, u16)> {
+        &self.filled
+    }
+
+    /// Takes the registers to fill, with their values.
+    pub(super) fn presets(&mut self) -> Vec<Preset> {
+        std::mem::take(&mut self.presets)
+    }
+
+    /// Bytes of static shared memory, and the alignment of dynamic shared memory.
+    pub(super) fn shared(&self) -> Result<(u32, u32), Refusal> {
+        let shared = self.shared_bytes;
+        if shared > MAX_STATIC_SHARED {
+            return Err(format!(
+                "{shared} bytes of static shared memory; there may be {MAX_STATIC_SHARED}, more as dynamic shared memory"
+            ));
+        }
+        Ok((shared as u32, self.dynamic_align as u32))
+    }
+
+    /// Bytes of the frame.
+    pub(super) fn frame_bytes(&self) -> u32 {
+        self.frame_bytes as u32
+    }
+}
+
+/// The value of a special register that stays constant while a block runs.
+pub(super) fn special(name: &str) -> Option<PresetValue> {
+    let mask = |below, equal, above| PresetValue::LaneMask { below, equal, above };
+    Some(match name {
+        "%laneid" => PresetValue::Lane,
+        "%warpid" => PresetValue::Warp,
+        "%nwarpid" => PresetValue::Warps,
+        "WARP_SZ" => PresetValue::Bits(32),
+        // The software GPU has one multiprocessor and one launch; each block is its own cluster.
+        "%smid" | "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => PresetValue::Bits(0),
+        "%nsmid" | "%cluster_nctarank" => PresetValue::Bits(1),
+        "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },
+        "%total_smem_size" => PresetValue::SharedBytes { fixed: true },
+        "%lanemask_lt" => mask(true, false, false),
+        "%lanemask_le" => mask(true, true, false),
+        "%lanemask_eq" => mask(false, true, false),
+        "%lanemask_ge" => mask(false, true, true),
+        "%lanemask_gt" => mask(false, false, true),
+        _ => {
+            let (register, axis) = name.split_once('.')?;
+            let axis = ["x", "y", "z"].iter().position(|known| *known == axis)? as u8;
+            match register {
+                "%tid" => PresetValue::Tid(axis),
+                "%ntid" => PresetValue::Ntid(axis),
+                "%ctaid" | "%clusterid" => PresetValue::Ctaid(axis),
+                "%nctaid" | "%nclusterid" => PresetValue::Nctaid(axis),
+                "%cluster_ctaid" => PresetValue::Bits(0),
+                "%cluster_nctaid" => PresetValue::Bits(1),
+                _ => return None,
+            }
+        }
+    })
+}

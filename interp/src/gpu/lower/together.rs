@@ -1,0 +1,149 @@
+//! Lowers the joint operations of threads: barriers, and operations of a warp.
+
+use super::operands::operand_count;
+use super::{Draft, Lowering, Refusal};
+use crate::gpu::isa::{Form, Op, Shape};
+use crate::gpu::parse::ast::Operand;
+use crate::gpu::vocabulary::{File, Kind};
+
+impl<'t> Lowering<'_, 't> {
+    /// Lowers a barrier's number, and the number of threads that it waits for.
+    pub(super) fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let mut draft = Draft::new(op);
+        let all = Operand::Integer(0);
+        let (barrier, threads) = match operands {
+            [barrier] => (barrier, &all),
+            [barrier, threads] => (barrier, threads),
+            _ => return Err("it has a different number of operands than the software GPU supports".to_owned()),
+        };
+        for (index, operand) in [barrier, threads].into_iter().enumerate() {
+            self.read(&mut draft, index, operand, Kind::B32)?;
+        }
+        Ok(draft)
+    }
+
+    /// `bar.red`: a result, a barrier, and a predicate.
+    pub(super) fn barrier_vote(&mut self, form: &Form, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+        let [result, barrier @ .., predicate] = operands else { return Err(operand_count()) };
+        let file = if form.shape == Shape::BarrierCount { File::B32 } else { File::Pred };
+        let mut draft = self.barrier(form.op, barrier)?;
+        draft.d = self.result(result, file)?;
+        draft.writes.push((file, draft.d));
+        let mut drafts = self.vote_source(&mut draft, 2, predicate)?;
+        drafts.push(draft);
+        Ok(drafts)
+    }
+
+    /// `bar.warp.sync`: the lanes that wait for each other.
+    pub(super) fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let [members] = operands else { return Err("it does not have exactly one operand".to_owned()) };
+        let mut draft = Draft::new(op);
+        self.read(&mut draft, 0, members, Kind::B32)?;
+        Ok(draft)
+    }
+
+    pub(super) fn active_mask(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let [result] = operands else { return Err(operand_count()) };
+        let d = self.result(result, File::B32)?;
+        Ok(Draft { d, writes: vec![(File::B32, d)], ..Draft::new(op) })
+    }
+
+    /// Lowers a hint: an address, and perhaps a number. It has no effect, but its operands must
+    /// exist.
+    pub(super) fn hint(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        match operands {
+            [Operand::Address { base, .. }] | [Operand::Address { base, .. }, Operand::Integer(_)] => {
+                base.map(|name| self.names.resolve(name)).transpose()?;
+                Ok(Draft::new(op))
+            }
+            _ => Err(operand_count()),
+        }
+    }
+
+    /// Lowers `shfl`, `vote`, `match`, `redux` and `elect`. Forms without `.sync` involve the lanes
+    /// that are active.
+    pub(super) fn exchange(
+        &mut self,
+        form: &Form,
+        kind: Kind,
+        opcode: &str,
+        operands: &[Operand<'t>],
+    ) -> Result<Vec<Draft>, Refusal> {
+        let [result, sources @ ..] = operands else { return Err(operand_count()) };
+        let mut draft = Draft::new(form.op);
+        self.exchanged(&mut draft, form, result)?;
+        let mut drafts = Vec::new();
+        let (sources, members) = match sources {
+            [sources @ .., members] if opcode.contains(".sync") => (sources, Some(members)),
+            sources => (sources, None),
+        };
+        match (form.shape, sources) {
+            (Shape::Elect(_), []) => {}
+            (Shape::Vote(_) | Shape::Reduce(_), [value]) if kind == Kind::Pred => {
+                drafts = self.vote_source(&mut draft, 0, value)?;
+            }
+            (Shape::Reduce(_), [value]) => self.read(&mut draft, 0, value, kind)?,
+            (Shape::Shuffle(_), [value, reach, bounds]) => {
+                for (place, operand) in [value, reach, bounds].into_iter().enumerate() {
+                    self.read(&mut draft, place, operand, Kind::B32)?;
+                }
+            }
+            _ => return Err(operand_count()),
+        }
+        match members {
+            Some(members) => self.read(&mut draft, 3, members, Kind::B32)?,
+            None => {
+                let here = self.names.allocate(File::B32)?;
+                drafts.push(Draft { d: here, writes: vec![(File::B32, here)], ..Draft::new(Op::ActiveMask) });
+                draft.s[3] = here;
+                draft.reads.push((File::B32, here));
+            }
+        }
+        drafts.push(draft);
+        Ok(drafts)
+    }
+
+    /// The destinations of a value and a predicate; a form may have only one of them.
+    fn exchanged(&mut self, draft: &mut Draft, form: &Form, result: &Operand<'t>) -> Result<(), Refusal> {
+        let nobody = Operand::Name("_", 0);
+        let pair;
+        let [value, bit] = match *result {
+            Operand::Pair(value, bit) if gives_two(form) => {
+                pair = [Operand::Name(value, 0), Operand::Name(bit, 0)];
+                [&pair[0], &pair[1]]
+            }
+            Operand::Pair(..) => return Err("it has one result".to_owned()),
+            _ if matches!(form.shape, Shape::Vote(_)) => [&nobody, result],
+            _ => [result, &nobody],
+        };
+        draft.d = self.result(value, File::B32)?;
+        let bit = self.result(bit, File::Pred)?;
+        draft.imm = i32::from(bit);
+        draft.writes.extend([(File::B32, draft.d), (File::Pred, bit)]);
+        Ok(())
+    }
+
+    fn read(&mut self, draft: &mut Draft, place: usize, operand: &Operand<'t>, kind: Kind) -> Result<(), Refusal> {
+        draft.s[place] = self.source(operand, kind)?;
+        draft.reads.push((kind.file(), draft.s[place]));
+        Ok(())
+    }
+
+    /// Lowers a predicate as a source; a negation takes a step of its own.
+    fn vote_source(&mut self, draft: &mut Draft, place: usize, operand: &Operand<'t>) -> Result<Vec<Draft>, Refusal> {
+        let Operand::Negated(name) = *operand else {
+            self.read(draft, place, operand, Kind::Pred)?;
+            return Ok(Vec::new());
+        };
+        let (plain, negated) = (self.names.register(name, File::Pred)?, self.names.allocate(File::Pred)?);
+        let (reads, writes) = (vec![(File::Pred, plain)], vec![(File::Pred, negated)]);
+        draft.s[place] = negated;
+        draft.reads.push((File::Pred, negated));
+        Ok(vec![Draft { d: negated, s: [plain, 0, 0, 0], reads, writes, ..Draft::new(Op::NotPred) }])
+    }
+}
+
+/// Whether a form returns both a value and a predicate.
+fn gives_two(form: &Form) -> bool {
+    matches!(form.shape, Shape::Shuffle(_) | Shape::Elect(_)) || matches!(form.op, Op::MatchAll32 | Op::MatchAll64)
+}

@@ -1,0 +1,139 @@
+//! Handles registers wider than an instruction's type, which PTX allows only for `cvt`, `ld` and
+//! `st`: see the PTX ISA's "Operand Size Exceeding Instruction-Type Size". An instruction uses the
+//! low bits of such a source. It extends a result to the register's width, with the sign if its
+//! type has one.
+
+use super::names::special;
+use super::operands::operand_count;
+use super::{Draft, Lowering, Refusal};
+use crate::gpu::isa::{Form, Op, Shape};
+use crate::gpu::parse::ast::Operand;
+use crate::gpu::vocabulary::{File, Kind};
+
+/// Class and bits of a type: `u32` is `("u", 32)`. `None` for packed types and predicates.
+fn parts(kind: &str) -> Option<(&str, u32)> {
+    let (class, bits) = kind.split_at_checked(1)?;
+    matches!(class, "b" | "u" | "s" | "f").then_some((class, bits.parse().ok()?))
+}
+
+/// Whether a register declared as `register` may hold a value of type `kind`, or an element of a
+/// vector of that type. If [`parts`] does not know one of the two types, only the register file
+/// matters, and that is checked elsewhere.
+fn holds(register: &str, kind: &str, is_element: bool) -> bool {
+    let (Some((class, bits)), Some((own, least))) = (parts(register), parts(kind)) else { return register != "pred" };
+    bits >= least
+        && match (class, own) {
+            ("b", _) | (_, "b") => true,
+            ("f", "f") => bits == least,
+            ("f", _) => false,
+            // The ISA has no such rule, but NVIDIA's assembler accepts it.
+            (_, "f") => is_element && bits == least,
+            _ => true,
+        }
+}
+
+/// The destination and source types of a `cvt` of one value.
+fn types(opcode: &str) -> Option<(&str, &str)> {
+    let mut parts = opcode.strip_prefix("cvt.")?.rsplit('.');
+    let (from, to) = (parts.next()?, parts.next()?);
+    (!opcode.starts_with("cvt.pack.")).then_some((to, from))
+}
+
+impl<'t> Lowering<'_, 't> {
+    /// Checks that a register may be loaded, stored or converted as that type. Operands other than
+    /// registers are refused elsewhere.
+    pub(super) fn check_type(&self, operand: &Operand, kind: &str, is_element: bool) -> Result<(), Refusal> {
+        let Operand::Name(name, 0) = *operand else { return Ok(()) };
+        match self.names.declared(name) {
+            Some(register) if !holds(register, kind, is_element) => {
+                Err(format!("{name} is a register of type .{register}, which does not hold one of type .{kind}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an operand is a 64-bit register although the instruction works on 32 bits or fewer.
+    fn is_wider(&self, operand: &Operand, file: File) -> bool {
+        let Operand::Name(name, 0) = *operand else { return false };
+        let declared = self.names.declared(name).and_then(parts);
+        file == File::B32 && special(name).is_none() && declared.is_some_and(|(_, bits)| bits == 64)
+    }
+
+    /// Lowers a `cvt`. A step before it takes the low half of a wider source, and a step after it
+    /// extends to a wider result.
+    pub(super) fn convert(
+        &mut self,
+        form: &Form,
+        opcode: &str,
+        operands: &[Operand<'t>],
+    ) -> Result<Option<Vec<Draft>>, Refusal> {
+        let (Some((to, from)), Shape::Pure { result, sources }) = (types(opcode), form.shape) else { return Ok(None) };
+        let [into, rest @ ..] = operands else { return Err(operand_count()) };
+        self.check_type(into, to, false)?;
+        for operand in rest {
+            self.check_type(operand, from, false)?;
+        }
+        let value = sources.iter().find(|kind| **kind != Kind::Modifiers).map_or(File::B64, |kind| kind.file());
+        let wide_source = rest.iter().any(|operand| self.is_wider(operand, value));
+        let wide_result = self.is_wider(into, result.file());
+        if rest.len() != 1 || !wide_source && !wide_result {
+            return Ok(None);
+        }
+        let mut draft = Draft::new(form.op);
+        draft.reads = if wide_source {
+            let (whole, low) = (self.source(&rest[0], Kind::B64)?, self.names.allocate(File::B32)?);
+            self.prelude.push(one_to_one(Op::Cvt32From64, (File::B32, low), (File::B64, whole)));
+            let of = |kind: &Kind| if *kind == Kind::Modifiers { self.modifiers(opcode) } else { Ok((File::B32, low)) };
+            sources.iter().map(of).collect::<Result<_, _>>()?
+        } else {
+            self.sources(opcode, sources, rest)?
+        };
+        for (place, (_, slot)) in draft.s.iter_mut().zip(&draft.reads) {
+            *place = *slot;
+        }
+        draft.d = if wide_result { self.names.allocate(File::B32)? } else { self.result(into, result.file())? };
+        let written = (result.file(), draft.d);
+        draft.writes.push(written);
+        let mut drafts = vec![draft];
+        if wide_result {
+            let extend = if to.starts_with('s') { Op::Cvt64FromS32 } else { Op::Cvt64FromU32 };
+            drafts.push(one_to_one(extend, (File::B64, self.result(into, File::B64)?), written));
+        }
+        Ok(Some(drafts))
+    }
+}
+
+fn one_to_one(op: Op, result: (File, u16), source: (File, u16)) -> Draft {
+    Draft { d: result.1, s: [source.1, 0, 0, 0], reads: vec![source], writes: vec![result], ..Draft::new(op) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REGISTERS: [&str; 13] =
+        ["pred", "b8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"];
+
+    /// The registers that ptxas 13.5 accepts for sm_90 as a source and as a result of `cvt` and
+    /// `ld`.
+    #[test]
+    fn a_register_holds_what_the_assembler_takes() {
+        for (kind, takes) in [
+            ("u8", "b8 b16 u16 s16 b32 u32 s32 b64 u64 s64"),
+            ("s16", "b16 u16 s16 b32 u32 s32 b64 u64 s64"),
+            ("u32", "b32 u32 s32 b64 u64 s64"),
+            ("s64", "b64 u64 s64"),
+            ("f32", "b32 f32 b64"),
+            ("f64", "b64 f64"),
+            ("b8", "b8 b16 u16 s16 b32 u32 s32 f32 b64 u64 s64 f64"),
+            ("b32", "b32 u32 s32 f32 b64 u64 s64 f64"),
+            ("b64", "b64 u64 s64 f64"),
+        ] {
+            let taken: Vec<&str> = REGISTERS.into_iter().filter(|register| holds(register, kind, false)).collect();
+            assert_eq!(taken.join(" "), takes, "{kind}");
+        }
+        let taken = |kind| REGISTERS.into_iter().filter(|register| holds(register, kind, true)).collect::<Vec<_>>();
+        assert_eq!(taken("f32").join(" "), "b32 u32 s32 f32 b64");
+        assert_eq!(taken("f64").join(" "), "b64 u64 s64 f64");
+    }
+}

@@ -1,0 +1,503 @@
+//! Global memory: allocations far apart in a 64-bit address space.
+//!
+//! Allocation `i` begins at `(i + 1) << 40`. A shift therefore finds the allocation of an address,
+//! an access past the end of one lands in a hole and never in another, and a small integer is never
+//! a valid address. A number is reused only after a million others, so a stale address is
+//! recognised.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::allocation::Allocation;
+use super::touched::Touched;
+use crate::error::{Error, ErrorKind, Result, counted};
+
+pub(super) const ADDRESS_BITS: u32 = 40;
+/// The most bytes of an address-only allocation: the distance to the next one.
+const MAX_HOLLOW_BYTES: u64 = 1 << ADDRESS_BITS;
+/// The number of allocations after which the numbers of freed ones are reused.
+const FRESH_NUMBERS: usize = 1 << 20;
+/// Bytes that copies and fills move at a time. A range may be as large as the host's memory, which
+/// leaves no space for a buffer of the same size.
+const CHUNK: u64 = 16 * 1024;
+
+/// Device memory of one software GPU. Any number of threads may use it.
+pub struct Memory {
+    limit: u64,
+    /// Whether the memory is address-only.
+    hollow: bool,
+    state: Mutex<State>,
+    /// The addresses of variables, by the number of their module.
+    modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
+}
+
+struct State {
+    // Shared with running launches. It is copied only if an allocation changes while one runs.
+    slots: Arc<Vec<Slot>>,
+    used: u64,
+    next_reuse: usize,
+    /// The number of launches whose writes were not followed.
+    unseen: u64,
+}
+
+#[derive(Clone)]
+enum Slot {
+    Live(Arc<Allocation>),
+    Freed { bytes: u64 },
+}
+
+/// The allocations at the time when a launch began.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    slots: Arc<Vec<Slot>>,
+    unseen: u64,
+}
+
+/// The allocation that an address was probably meant for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nearest {
+    /// First address of the allocation.
+    pub base: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Whether it has been freed.
+    pub freed: bool,
+}
+
+impl Memory {
+    /// Makes memory with room for `limit` bytes of allocations at a time.
+    pub fn new(limit: u64) -> Self {
+        let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
+        Self { limit, hollow: false, state: Mutex::new(state), modules: Mutex::default() }
+    }
+
+    /// Makes address-only memory, with almost nothing behind the addresses, and at most
+    /// [`MAX_HOLLOW_BYTES`] for each allocation. It serves to count the accesses of kernels whose
+    /// addresses do not depend on data. The host does not read or write it.
+    #[doc(hidden)]
+    pub fn hollow() -> Self {
+        Self { hollow: true, ..Self::new(u64::MAX) }
+    }
+
+    /// Bytes that may be allocated at a time.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes allocated now.
+    pub fn used(&self) -> u64 {
+        self.lock().used
+    }
+
+    /// Allocates `bytes` bytes, aligned to 256 bytes and filled with a poison pattern.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` beyond the limit, or if the host has too little memory; `InvalidArgument` for
+    /// 0 bytes.
+    pub fn alloc(&self, bytes: u64) -> Result<u64> {
+        self.allocate(bytes, Allocation::new)
+    }
+
+    /// Allocates a variable of a module: `bytes` zero bytes, read-only for kernels if it is
+    /// `constant`.
+    pub(crate) fn alloc_variable(&self, bytes: u64, constant: bool) -> Result<u64> {
+        self.allocate(bytes, if constant { Allocation::zeroed_constant } else { Allocation::zeroed })
+    }
+
+    fn allocate(&self, bytes: u64, make: fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
+        if bytes == 0 {
+            return Err(Error::new(ErrorKind::InvalidArgument, "0 bytes were requested; an allocation has at least 1"));
+        }
+        let mut state = self.lock();
+        let free = self.limit - state.used;
+        if bytes > free {
+            return Err(out_of_memory(bytes, free));
+        }
+        if self.hollow && bytes > MAX_HOLLOW_BYTES {
+            return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
+        }
+        let make = if self.hollow { Allocation::hollow } else { make };
+        let number = state.number();
+        let base = (number as u64 + 1) << ADDRESS_BITS;
+        let allocation = make(base, bytes, state.unseen).ok_or_else(|| out_of_memory(bytes, free))?;
+        let slot = Slot::Live(Arc::new(allocation));
+        let slots = Arc::make_mut(&mut state.slots);
+        if number == slots.len() {
+            slots.push(slot);
+        } else {
+            slots[number] = slot;
+        }
+        state.used += bytes;
+        Ok(base)
+    }
+
+    /// Frees the allocation that begins at `address`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if no live allocation begins there.
+    pub fn free(&self, address: u64) -> Result<()> {
+        let mut state = self.lock();
+        let Some(bytes) = find(&state.slots, address).filter(|live| live.base() == address).map(Allocation::bytes)
+        else {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("{address:#x} is not the address of a live allocation; free what `alloc` returned, once"),
+            ));
+        };
+        let number = number_of(address).expect("a live allocation has a number");
+        Arc::make_mut(&mut state.slots)[number] = Slot::Freed { bytes };
+        state.used -= bytes;
+        Ok(())
+    }
+
+    /// Copies `out.len()` bytes from `address` to the host.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if no single live allocation contains the bytes.
+    pub fn read(&self, address: u64, out: &mut [u8]) -> Result<()> {
+        let snapshot = self.snapshot();
+        let (allocation, offset) = snapshot.range(address, out.len() as u64, "read")?;
+        let (head, rest) = out.split_at_mut(head_bytes(offset, out.len()));
+        for (i, byte) in head.iter_mut().enumerate() {
+            *byte = allocation.load8(offset + i as u64);
+        }
+        let first = (offset + head.len() as u64) as usize / 4;
+        let mut chunks = rest.chunks_exact_mut(4);
+        let mut word = first;
+        for chunk in &mut chunks {
+            chunk.copy_from_slice(&allocation.words()[word].load(Relaxed).to_le_bytes());
+            word += 1;
+        }
+        for (i, byte) in chunks.into_remainder().iter_mut().enumerate() {
+            *byte = allocation.load8((word * 4 + i) as u64);
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes` from the host to `address`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if no single live allocation contains the bytes.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        let snapshot = self.snapshot();
+        let (allocation, offset) = snapshot.range(address, bytes.len() as u64, "write")?;
+        allocation.written().add(offset, bytes.len() as u64);
+        let (head, rest) = bytes.split_at(head_bytes(offset, bytes.len()));
+        for (i, &byte) in head.iter().enumerate() {
+            allocation.store8(offset + i as u64, byte);
+        }
+        let mut word = (offset + head.len() as u64) as usize / 4;
+        let (chunks, tail) = rest.as_chunks::<4>();
+        for &chunk in chunks {
+            allocation.words()[word].store(u32::from_le_bytes(chunk), Relaxed);
+            word += 1;
+        }
+        for (i, &byte) in tail.iter().enumerate() {
+            allocation.store8((word * 4 + i) as u64, byte);
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes` bytes from `src` to `dst`, as if through a buffer: the ranges may overlap.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if either range is not within one live allocation.
+    pub fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
+        // Checks both ranges first, so that nothing is written if a part cannot be.
+        self.snapshot().range(src, bytes, "copy from")?;
+        self.written(dst, bytes, "copy to")?;
+        let mut buffer = [0; CHUNK as usize];
+        let chunks = bytes.div_ceil(CHUNK);
+        for step in 0..chunks {
+            // A copy towards higher addresses starts at the end, so that no chunk is overwritten
+            // before it is read.
+            let start = CHUNK * if dst > src { chunks - 1 - step } else { step };
+            let chunk = &mut buffer[..CHUNK.min(bytes - start) as usize];
+            self.read(src + start, chunk)?;
+            self.write(dst + start, chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Sets `bytes` bytes at `address` to `value`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if no single live allocation contains the bytes.
+    pub fn fill(&self, address: u64, value: u8, bytes: u64) -> Result<()> {
+        self.written(address, bytes, "fill")?;
+        let chunk = [value; CHUNK as usize];
+        for start in (0..bytes).step_by(CHUNK as usize) {
+            self.write(address + start, &chunk[..CHUNK.min(bytes - start) as usize])?;
+        }
+        Ok(())
+    }
+
+    /// The current allocations.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let state = self.lock();
+        Snapshot { slots: Arc::clone(&state.slots), unseen: state.unseen }
+    }
+
+    /// The same for a launch; `followed` says whether its writes are followed.
+    pub(crate) fn snapshot_for_launch(&self, followed: bool) -> Snapshot {
+        self.lock().unseen += u64::from(!followed);
+        self.snapshot()
+    }
+
+    /// Marks a whole range as written, before it is written piece by piece.
+    fn written(&self, address: u64, bytes: u64, what: &str) -> Result<()> {
+        let snapshot = self.snapshot();
+        let (allocation, offset) = snapshot.range(address, bytes, what)?;
+        allocation.written().add(offset, bytes);
+        Ok(())
+    }
+
+    /// The addresses of a module's variables; `place` makes them if they are not here yet.
+    pub(crate) fn module(&self, id: u64, place: impl FnOnce() -> Result<Vec<u64>>) -> Result<Arc<[u64]>> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = modules.get(&id) {
+            return Ok(Arc::clone(known));
+        }
+        let addresses: Arc<[u64]> = place()?.into();
+        modules.insert(id, Arc::clone(&addresses));
+        Ok(addresses)
+    }
+
+    /// Removes the addresses of a module's variables and returns them; empty if there are none.
+    pub(crate) fn forget_module(&self, id: u64) -> Arc<[u64]> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_else(|| Arc::new([]))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every critical section leaves the state consistent, so a panic elsewhere does not spoil
+        // it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Touched {
+    /// Marks `bytes` bytes at an address in `allocation` as loaded, as stored, or as both.
+    #[inline]
+    pub(crate) fn mark(&self, allocation: &Allocation, done: [bool; 2], address: u64, bytes: u64) {
+        if let Some(number) = number_of(allocation.base()) {
+            self.add(number, done, address.wrapping_sub(allocation.base()), bytes);
+        }
+    }
+}
+
+impl State {
+    /// The number of the next allocation: a fresh one, or after many allocations that of one freed
+    /// long ago.
+    fn number(&mut self) -> usize {
+        let count = self.slots.len();
+        if count >= FRESH_NUMBERS {
+            let start = self.next_reuse;
+            let round = (0..count).map(|step| (start + step) % count);
+            if let Some(number) = round.into_iter().find(|&number| matches!(self.slots[number], Slot::Freed { .. })) {
+                self.next_reuse = number + 1;
+                return number;
+            }
+        }
+        count
+    }
+}
+
+impl Snapshot {
+    /// The live allocation whose number is in `address`. The address may still lie beyond its end.
+    #[inline]
+    pub(crate) fn find(&self, address: u64) -> Option<&Allocation> {
+        find(&self.slots, address)
+    }
+
+    /// The allocation, live or freed, that `address` was probably meant for: the one that contains
+    /// it, or else the closer of the previous one's end and the next one's beginning.
+    pub(crate) fn nearest(&self, address: u64) -> Option<Nearest> {
+        let last = self.slots.len().checked_sub(1)?;
+        let mut number = number_of(address).unwrap_or(0).min(last);
+        let bytes = match &self.slots[number] {
+            Slot::Live(live) => live.bytes(),
+            Slot::Freed { bytes } => *bytes,
+        };
+        let base_of = |number: usize| (number as u64 + 1) << ADDRESS_BITS;
+        let beyond = address.saturating_sub(base_of(number).saturating_add(bytes));
+        if number < last && base_of(number + 1).saturating_sub(address) < beyond {
+            number += 1;
+        }
+        let base = base_of(number);
+        Some(match &self.slots[number] {
+            Slot::Live(live) => Nearest { base, bytes: live.bytes(), freed: false },
+            Slot::Freed { bytes } => Nearest { base, bytes: *bytes, freed: true },
+        })
+    }
+
+    /// Whether all writes to an allocation are known: every launch since its creation was followed.
+    pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
+        allocation.born() == self.unseen
+    }
+
+    /// Makes a record of the bytes that a launch touches; `None` if the host has too little memory.
+    pub(crate) fn untouched(&self) -> Option<Touched> {
+        let bytes = |slot: &Slot| match slot {
+            Slot::Live(live) => live.bytes(),
+            Slot::Freed { .. } => 0,
+        };
+        Touched::none(self.slots.iter().map(bytes))
+    }
+
+    fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {
+        let inside = self.find(address).and_then(|live| live.offset(address, bytes).map(|offset| (live, offset)));
+        inside.ok_or_else(|| {
+            let nearest = self.nearest(address).map_or_else(String::new, |nearest| format!("; {nearest}"));
+            let context = format!(
+                "cannot {what} {bytes} at {address:#x}: not all in one live allocation{nearest}",
+                bytes = counted(bytes, "byte")
+            );
+            Error::new(ErrorKind::InvalidArgument, context)
+        })
+    }
+}
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.freed { "freed" } else { "live" };
+        write!(f, "the nearest allocation ({state}) has {} at {:#x}", counted(self.bytes, "byte"), self.base)
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("limit", &self.limit).field("used", &self.used()).finish_non_exhaustive()
+    }
+}
+
+fn number_of(address: u64) -> Option<usize> {
+    ((address >> ADDRESS_BITS) as usize).checked_sub(1)
+}
+
+fn find(slots: &[Slot], address: u64) -> Option<&Allocation> {
+    match slots.get(number_of(address)?)? {
+        Slot::Live(live) => Some(live),
+        Slot::Freed { .. } => None,
+    }
+}
+
+/// Bytes before the first whole word of a range.
+fn head_bytes(offset: u64, len: usize) -> usize {
+    ((4 - offset % 4) as usize % 4).min(len)
+}
+
+fn out_of_memory(bytes: u64, free: u64) -> Error {
+    let context = format!(
+        "the software GPU cannot allocate {bytes}: {free} are free; free buffers or use less",
+        bytes = counted(bytes, "byte")
+    );
+    Error::new(ErrorKind::OutOfMemory, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_at_every_offset_and_length() {
+        let memory = Memory::new(1 << 20);
+        let address = memory.alloc(64).unwrap();
+        for offset in 0..9_u64 {
+            for len in 0..20_usize {
+                memory.fill(address, 0, 64).unwrap();
+                let data: Vec<u8> = (1..=len as u8).collect();
+                memory.write(address + offset, &data).unwrap();
+                let mut all = [0; 64];
+                memory.read(address, &mut all).unwrap();
+                let mut expected = [0; 64];
+                expected[offset as usize..][..len].copy_from_slice(&data);
+                assert_eq!(all, expected, "offset {offset}, length {len}");
+                let mut back = vec![0; len];
+                memory.read(address + offset, &mut back).unwrap();
+                assert_eq!(back, data);
+            }
+        }
+    }
+
+    #[test]
+    fn narrow_stores_leave_their_neighbours() {
+        let memory = Memory::new(16);
+        let address = memory.alloc(8).unwrap();
+        memory.fill(address, 0xff, 8).unwrap();
+        let snapshot = memory.snapshot();
+        let allocation = snapshot.find(address).unwrap();
+        allocation.store8(1, 0x12);
+        allocation.store16(6, 0x3456);
+        assert_eq!(allocation.load64(0), 0x3456_ffff_ffff_12ff);
+        assert_eq!((allocation.load8(1), allocation.load16(6)), (0x12, 0x3456));
+    }
+
+    #[test]
+    fn copies_within_an_allocation_may_overlap() {
+        let memory = Memory::new(1 << 10);
+        let address = memory.alloc(10).unwrap();
+        memory.write(address, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
+        memory.copy(address + 1, address, 9).unwrap();
+        let mut out = [0; 10];
+        memory.read(address, &mut out).unwrap();
+        assert_eq!(out, [1, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn ranges_of_many_chunks_are_moved_whole() {
+        let memory = Memory::new(1 << 20);
+        let room = 3 * CHUNK as usize + 100;
+        let address = memory.alloc(room as u64).unwrap();
+        let data: Vec<u8> = (0..room).map(|i| (i * 31 + i / 251) as u8).collect();
+        let contents = || {
+            let mut out = vec![0; room];
+            memory.read(address, &mut out).unwrap();
+            out
+        };
+        for (from, to, bytes) in
+            [(0, 33, room - 33), (33, 0, room - 33), (0, room - 40, 40), (5, 6, 2 * CHUNK as usize)]
+        {
+            memory.write(address, &data).unwrap();
+            memory.copy(address + to as u64, address + from as u64, bytes as u64).unwrap();
+            let mut expected = data.clone();
+            expected.copy_within(from..from + bytes, to);
+            assert!(contents() == expected, "{bytes} bytes from {from} to {to}");
+        }
+        memory.fill(address + 1, 7, room as u64 - 2).unwrap();
+        assert_eq!((contents()[0], contents()[room - 1]), (0, *data.last().unwrap()));
+        assert!(contents()[1..room - 1].iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn misuse_is_an_error_that_names_the_nearest_allocation() {
+        let memory = Memory::new(100);
+        assert_eq!(memory.alloc(0).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        let address = memory.alloc(60).unwrap();
+        let error = memory.alloc(41).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        assert!(error.to_string().contains("41 bytes: 40 are free"), "{error}");
+        let error = memory.write(address + 58, &[0; 3]).unwrap_err();
+        assert!(error.to_string().contains("(live) has 60 bytes at 0x10000000000"), "{error}");
+        assert!(memory.free(address + 4).is_err());
+        memory.free(address).unwrap();
+        assert_eq!(memory.used(), 0);
+        let error = memory.read(address, &mut [0]).unwrap_err();
+        assert!(error.to_string().contains("(freed) has 60 bytes"), "{error}");
+        assert!(memory.free(address).is_err());
+        assert_ne!(memory.alloc(60).unwrap(), address);
+    }
+
+    #[test]
+    fn more_than_the_host_has_is_an_error() {
+        let memory = Memory::new(u64::MAX);
+        assert_eq!(memory.alloc(1 << 62).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    }
+}

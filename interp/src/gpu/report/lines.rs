@@ -1,0 +1,185 @@
+//! The report by source line: sums over the instructions that were compiled from one line.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{InstructionReport, Report};
+use crate::counters::Counters;
+
+/// The report of one line of the source: the sums over the instructions that were compiled from it
+/// and access memory, such as the copies that unrolling a loop makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct LineReport {
+    /// The file, as the PTX names it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The lines of the PTX that hold these instructions, in ascending order.
+    pub ptx_lines: Vec<u32>,
+    /// The number of times that a warp executed one of them with at least one active lane.
+    pub executions: u64,
+    /// Active lanes, summed over the executions.
+    pub thread_executions: u64,
+    /// The line's part of the launch's counters.
+    pub counters: Counters,
+}
+
+impl Report {
+    /// Sums the instructions by the line of the source that they were compiled from. Compilers note
+    /// these lines if they are asked to: `nvcc -lineinfo`, `clang -gline-tables-only`.
+    ///
+    /// Files follow each other as in the PTX, and the lines of a file in ascending order. A line
+    /// whose instructions no warp reached has a report of zeros. A line that accesses no memory has
+    /// none. Instructions without a line ([`InstructionReport::source_line`]) are left out.
+    pub fn lines(&self) -> Vec<LineReport> {
+        let (mut files, mut lines) = (HashMap::new(), BTreeMap::new());
+        for instruction in &self.instructions {
+            let Some((file, line)) = instruction.source_line() else { continue };
+            let next = files.len();
+            let number = *files.entry(file).or_insert(next);
+            lines.entry((number, line)).or_insert_with(|| LineReport::new(file, line)).add(instruction);
+        }
+        let mut lines: Vec<LineReport> = lines.into_values().collect();
+        for line in &mut lines {
+            // The instructions of a function come before or after those of its callers.
+            line.ptx_lines.sort_unstable();
+            line.ptx_lines.dedup();
+        }
+        lines
+    }
+}
+
+impl InstructionReport {
+    /// Returns the file and the line that it was compiled from: the two parts of
+    /// [`source`](Self::source). `None` if the PTX has no line for it, or line 0, which compilers
+    /// give to instructions that no line asked for.
+    pub fn source_line(&self) -> Option<(&str, u32)> {
+        let (file, line) = self.source.as_deref()?.rsplit_once(':')?;
+        Some((file, line.parse().ok().filter(|&line| line > 0)?))
+    }
+}
+
+impl LineReport {
+    fn new(file: &str, line: u32) -> Self {
+        let (file, counters) = (file.to_owned(), Counters::default());
+        Self { file, line, ptx_lines: Vec::new(), executions: 0, thread_executions: 0, counters }
+    }
+
+    fn add(&mut self, instruction: &InstructionReport) {
+        self.ptx_lines.push(instruction.line);
+        self.executions += instruction.executions;
+        self.thread_executions += instruction.thread_executions;
+        self.counters += instruction.counters();
+    }
+
+    /// The mean number of active lanes of an execution: 32 unless a branch, a guard or an
+    /// incomplete warp removed some. `None` if no warp reached the line.
+    pub fn active_lanes(&self) -> Option<f64> {
+        (self.executions > 0).then(|| self.thread_executions as f64 / self.executions as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{GlobalCounters, Ideal, SharedCounters};
+    use crate::gpu::vocabulary::AccessKind;
+
+    /// An instruction that two warps executed, 40 lanes in all, with 4 sectors where 2 would do.
+    fn instruction(line: u32, source: Option<&str>, kind: AccessKind) -> InstructionReport {
+        InstructionReport {
+            line,
+            instruction: "ld.global.f32 %f1, [%rd1]".into(),
+            source: source.map(Into::into),
+            kind,
+            executions: 2,
+            thread_executions: 40,
+            global: GlobalCounters { instructions: 2, requests: 2, sectors: 4 },
+            ideal_sectors: 2,
+            shared: SharedCounters::default(),
+            ideal_wavefronts: 0,
+            loop_loads: SharedCounters::default(),
+            worst_global: None,
+            worst_shared: None,
+        }
+    }
+
+    fn places(lines: &[LineReport]) -> Vec<(&str, u32)> {
+        lines.iter().map(|line| (line.file.as_str(), line.line)).collect()
+    }
+
+    #[test]
+    fn copies_of_a_line_are_one_row() {
+        let unrolled = [30, 10, 20, 20].map(|line| instruction(line, Some("k.cu:7"), AccessKind::Load));
+        let store = instruction(25, Some("k.cu:7"), AccessKind::Store);
+        let report = Report { instructions: [&unrolled[..], &[store]].concat(), ..Report::default() };
+        let [line] = &report.lines()[..] else { panic!("{:?}", report.lines()) };
+        assert_eq!((line.file.as_str(), line.line, &line.ptx_lines[..]), ("k.cu", 7, &[10, 20, 25, 30][..]));
+        assert_eq!((line.executions, line.thread_executions, line.active_lanes()), (10, 200, Some(20.0)));
+        let global = |copies: u64| GlobalCounters { instructions: 2, requests: 2, sectors: 4 } * copies;
+        assert_eq!((line.counters.global_load, line.counters.global_store), (global(4), global(1)));
+        assert_eq!(line.counters.ideal, Ideal { global_load: 8, global_store: 2, ..Ideal::default() });
+    }
+
+    #[test]
+    fn lines_are_in_order_within_files_and_files_as_in_the_ptx() {
+        let sources = ["k.cu:12", "k.cu:3", "lib/a.cuh:5", "k.cu:100", "C:/a:b.cuh:2", "lib/a.cuh:4"];
+        let instructions = (1..).zip(sources).map(|(at, source)| instruction(at, Some(source), AccessKind::Load));
+        let report = Report { instructions: instructions.collect(), ..Report::default() };
+        let expected =
+            [("k.cu", 3), ("k.cu", 12), ("k.cu", 100), ("lib/a.cuh", 4), ("lib/a.cuh", 5), ("C:/a:b.cuh", 2)];
+        assert_eq!(places(&report.lines()), expected);
+    }
+
+    #[test]
+    fn what_has_no_line_has_no_row() {
+        let none = [None, Some("k.cu:0")].map(|source| instruction(1, source, AccessKind::Load));
+        assert_eq!(Report { instructions: none.into(), ..Report::default() }.lines(), []);
+        assert_eq!(Report::default().lines(), []);
+    }
+
+    #[test]
+    fn a_line_that_no_warp_reached_has_no_mean() {
+        let never = InstructionReport {
+            executions: 0,
+            thread_executions: 0,
+            global: GlobalCounters::default(),
+            ideal_sectors: 0,
+            ..instruction(4, Some("k.cu:9"), AccessKind::Reduction)
+        };
+        let report = Report { instructions: vec![never], ..Report::default() };
+        let [line] = &report.lines()[..] else { panic!("{:?}", report.lines()) };
+        assert_eq!((line.executions, line.active_lanes(), line.counters), (0, None, Counters::default()));
+    }
+
+    #[test]
+    fn every_kind_adds_to_its_own_counters() {
+        let shared = SharedCounters { instructions: 1, wavefronts: 5, bank_conflicts: 3 };
+        let of = |kind| InstructionReport {
+            shared,
+            ideal_wavefronts: 2,
+            loop_loads: SharedCounters { instructions: 4, wavefronts: 6, bank_conflicts: 2 },
+            ..instruction(1, None, kind)
+        };
+        let sum = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic, AccessKind::Reduction]
+            .map(|kind| of(kind).counters())
+            .into_iter()
+            .fold(Counters::default(), |sum, counters| sum + counters);
+        let one = GlobalCounters { instructions: 2, requests: 2, sectors: 4 };
+        assert_eq!([sum.global_load, sum.global_store, sum.global_atomic, sum.global_reduction], [one; 4]);
+        assert_eq!((sum.shared_store, sum.shared_atomic), (shared, shared + shared));
+        let loads = SharedCounters { instructions: 17, wavefronts: 29, bank_conflicts: 11 };
+        assert_eq!(sum.shared_load, loads, "with the loads of loops");
+        let ideal = Ideal {
+            global_load: 2,
+            global_store: 2,
+            shared_load: 2 + 4 * 4,
+            shared_store: 2,
+            global_atomic: 2,
+            global_reduction: 2,
+            shared_atomic: 4,
+        };
+        assert_eq!(sum.ideal, ideal);
+        assert_eq!((sum.ideal.sectors(), sum.ideal.wavefronts()), (8, 24));
+    }
+}

@@ -1,0 +1,56 @@
+//! The software GPU through its public interface: PTX in, memory, counters and stops out. One
+//! binary, one module a subject.
+
+mod barriers;
+mod check;
+mod copies;
+mod cuda;
+mod determinism;
+mod divergence;
+mod drawings;
+mod expect;
+mod faults;
+mod forms;
+mod functions;
+mod lanes;
+mod limits;
+#[path = "../../../tests/long.rs"]
+mod long;
+mod mutations;
+#[cfg(feature = "serde")]
+mod patterns;
+mod policies;
+mod probes;
+#[path = "../programs/mod.rs"]
+mod programs;
+mod progress;
+mod races;
+mod random;
+mod record;
+mod report;
+mod text;
+mod together;
+mod widths;
+
+use warpstride_interp::launch_shape::LaunchShape;
+use warpstride_interp::{Config, Memory, Module, Report, Stop, run};
+
+/// A grid of `blocks` blocks and `threads` threads in x.
+fn shape(blocks: u32, threads: u32) -> LaunchShape {
+    LaunchShape { grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_shared: 0 }
+}
+
+/// Runs the only kernel of `text`.
+fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Result<Report, Box<Stop>> {
+    let module = Module::parse(text).expect("it parses");
+    let kernel = module.kernels().next().expect("it has a kernel");
+    run(kernel, &shape, params, memory, &Config::default())
+}
+
+/// The results of `body` on 1, 2, 3 and 8 host threads, in a pool of 8 threads whatever the number
+/// of cores.
+fn on_threads<T: Send>(config: &Config, body: impl Fn(&Config) -> T + Sync) -> Vec<T> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().expect("threads");
+    let on = |threads| body(&Config { threads, ..config.clone() });
+    pool.install(|| [1, 2, 3, 8].into_iter().map(on).collect())
+}

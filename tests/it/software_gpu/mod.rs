@@ -1,0 +1,5 @@
+//! The software GPU with our own kernels, and behind the driver.
+
+mod check;
+mod determinism;
+mod kernels;
