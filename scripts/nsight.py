@@ -17,19 +17,19 @@ KINDS = {
     "shared_store": ("shared", "st"),
     "shared_atomic": ("shared", "atom"),
 }
-# Fields of a kind, with {0} for its space and {1} for its operation.
+# Fields of a kind, with its space and its operation.
 CACHED = {
-    "instructions": "smsp__sass_inst_executed_op_{0}_{1}.sum",
-    "requests": "l1tex__t_requests_pipe_lsu_mem_{0}_op_{1}.sum",
-    "sectors": "l1tex__t_sectors_pipe_lsu_mem_{0}_op_{1}.sum",
+    "instructions": "smsp__sass_inst_executed_op_{space}_{op}.sum",
+    "requests": "l1tex__t_requests_pipe_lsu_mem_{space}_op_{op}.sum",
+    "sectors": "l1tex__t_sectors_pipe_lsu_mem_{space}_op_{op}.sum",
 }
 BANKED = {
-    "instructions": "smsp__sass_inst_executed_op_{0}_{1}.sum",
-    "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_{0}_op_{1}.sum",
-    "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_{0}_op_{1}.sum",
+    "instructions": "smsp__sass_inst_executed_op_{space}_{op}.sum",
+    "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_{space}_op_{op}.sum",
+    "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_{space}_op_{op}.sum",
 }
 FIGURES = [
-    (kind, field, metric.format(space, operation))
+    (kind, field, metric.format(space=space, op=operation))
     for kind, (space, operation) in KINDS.items()
     for field, metric in (BANKED if space == "shared" else CACHED).items()
 ]

@@ -6,7 +6,7 @@
 //! of a throttled device, decide nothing. Counters are exact: a single sector is a difference.
 
 use crate::run::Run;
-use warpstride::counters::{Counters, GlobalCounters, SharedCounters};
+use warpstride::counters::table;
 use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::roofline::record::{Milliseconds, Record};
 use warpstride::roofline::run::Machine;
@@ -116,6 +116,8 @@ fn difference_of(before: &Record, now: &Record) -> Option<String> {
     let all = |record: &Record| {
         let bytes = [("read", record.subject.read), ("written", record.subject.written)];
         let bytes = bytes.map(|(name, bytes)| (name.to_owned(), bytes));
+        // Without the ideals, which documents of earlier versions lack.
+        let figures = |counted| table::counters().map(move |counter| (counter.name(), counter.of(counted)));
         record.counters.as_ref().into_iter().flat_map(figures).chain(bytes).collect::<Vec<_>>()
     };
     let differences: Vec<String> = all(before)
@@ -125,39 +127,6 @@ fn difference_of(before: &Record, now: &Record) -> Option<String> {
         .map(|((name, before), (_, now))| format!("{name} {now}, was {before}"))
         .collect();
     (!differences.is_empty()).then(|| differences.join("; "))
-}
-
-/// Every counter by its name in JSON.
-fn figures(counters: &Counters) -> impl Iterator<Item = (String, u64)> {
-    let Counters {
-        global_load,
-        global_store,
-        shared_load,
-        shared_store,
-        global_atomic,
-        global_reduction,
-        shared_atomic,
-        // Documents of earlier versions lack it.
-        ideal: _,
-    } = *counters;
-    let of_global = |(space, counted): (&'static str, GlobalCounters)| {
-        let GlobalCounters { instructions, requests, sectors } = counted;
-        [("instructions", instructions), ("requests", requests), ("sectors", sectors)].map(|figure| (space, figure))
-    };
-    let of_shared = |(space, counted): (&'static str, SharedCounters)| {
-        let SharedCounters { instructions, wavefronts, bank_conflicts } = counted;
-        let figures = [("instructions", instructions), ("wavefronts", wavefronts), ("bank_conflicts", bank_conflicts)];
-        figures.map(|figure| (space, figure))
-    };
-    let global = [
-        ("global_load", global_load),
-        ("global_store", global_store),
-        ("global_atomic", global_atomic),
-        ("global_reduction", global_reduction),
-    ];
-    let shared = [("shared_load", shared_load), ("shared_store", shared_store), ("shared_atomic", shared_atomic)];
-    let all = global.into_iter().flat_map(of_global).chain(shared.into_iter().flat_map(of_shared));
-    all.map(|(space, (name, figure))| (format!("{space}.{name}"), figure))
 }
 
 /// Makes sure that two runs ran on one kind of device.
@@ -194,6 +163,7 @@ pub(crate) fn changes(before: &Run, now: &Run) -> Result<Vec<Change>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpstride::counters::{Counters, GlobalCounters};
     use warpstride::element::DType;
     use warpstride::roofline::measure::Clocks;
     use warpstride::roofline::record::{Group, Subject};

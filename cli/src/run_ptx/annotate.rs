@@ -207,11 +207,11 @@ mod tests {
             kind: warpstride::interp::stop::AccessKind::Load,
             executions: 1,
             thread_executions: 32,
-            global: warpstride::counters::GlobalCounters { instructions: 1, requests: 1, sectors: 4 },
-            ideal_sectors: 4,
-            shared: Default::default(),
-            ideal_wavefronts: 0,
-            loop_loads: Default::default(),
+            counted: warpstride::counters::InstructionCounters {
+                global: warpstride::counters::GlobalCounters { instructions: 1, requests: 1, sectors: 4 },
+                ideal_sectors: 4,
+                ..Default::default()
+            },
             worst_global: None,
             worst_shared: None,
         });

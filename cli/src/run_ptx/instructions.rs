@@ -4,24 +4,29 @@
 use std::cmp::Reverse;
 
 use serde_json::{Value, json};
-use warpstride::counters::{SharedCounters, over_ideal};
+use warpstride::counters::{SharedCounters, over_ideal, table};
 use warpstride::interp::{InstructionReport, Report};
 
 use crate::run::table::{Table, times};
 use warpstride::error::counted;
 
 /// The columns' names in Nsight Compute, of loads.
-const METRICS: [(&str, &str); 9] = [
-    ("executions", "smsp__sass_inst_executed_op_global_ld.sum, smsp__sass_inst_executed_op_shared_ld.sum"),
-    ("lanes", "thread_inst_executed_true / inst_executed"),
-    ("requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
-    ("sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
-    ("ideal sectors", "memory_l2_theoretical_sectors_global_ideal"),
-    ("sectors/request", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"),
-    ("wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"),
-    ("ideal wavefronts", "memory_l1_wavefronts_shared_ideal"),
-    ("conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
-];
+fn metrics() -> [(&'static str, String); 9] {
+    let counter = |name| table::counter(name).expect("the table of counters has it");
+    let metric = |name| counter(name).metric();
+    let ideal = |name| counter(name).ideal_metric().expect("it has an ideal");
+    [
+        ("executions", format!("{}, {}", metric("global_load.instructions"), metric("shared_load.instructions"))),
+        ("lanes", "thread_inst_executed_true / inst_executed".into()),
+        ("requests", metric("global_load.requests")),
+        ("sectors", metric("global_load.sectors")),
+        ("ideal sectors", ideal("global_load.sectors")),
+        ("sectors/request", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio".into()),
+        ("wavefronts", metric("shared_load.wavefronts")),
+        ("ideal wavefronts", ideal("shared_load.wavefronts")),
+        ("conflicts", metric("shared_load.bank_conflicts")),
+    ]
+}
 
 /// Characters of a place in a source, of an instruction beside one, and of an instruction alone;
 /// longer ones are cut, so that tables have about 120 columns.
@@ -89,7 +94,7 @@ pub(super) fn footer(report: &Report) -> String {
         );
     }
     text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red where nobody reads their result):\n";
-    METRICS.iter().for_each(|(column, metric)| text += &format!("  {column:16}  {metric}\n"));
+    metrics().iter().for_each(|(column, metric)| text += &format!("  {column:16}  {metric}\n"));
     let worst_global = rows(is_global).min_by_key(|row| Reverse(row.global.sectors.saturating_sub(row.ideal_sectors)));
     let worst_shared = rows(is_shared).min_by_key(|row| Reverse(row.shared.bank_conflicts));
     for (title, worst) in [
@@ -114,7 +119,7 @@ pub(super) fn json(instruction: &InstructionReport) -> Value {
 }
 
 pub(super) fn metrics_json() -> Value {
-    METRICS.iter().map(|&(column, metric)| (column.replace([' ', '/'], "_"), Value::from(metric))).collect()
+    metrics().into_iter().map(|(column, metric)| (column.replace([' ', '/'], "_"), Value::from(metric))).collect()
 }
 
 fn is_global(row: &InstructionReport) -> bool {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::run::table::{Table, times};
 use serde_json::{Value, json};
-use warpstride::counters::over_ideal;
+use warpstride::counters::{self, over_ideal};
 use warpstride::device::Device;
 use warpstride::error::counted;
 use warpstride::interp::{Finding, Kernel, Report, Stop};
@@ -147,36 +147,25 @@ pub(super) fn text(
     )
 }
 
-/// The launch's counters.
+/// The launch's counters: those of loads and stores, and of other accesses where there are any.
 fn totals(report: &Report) -> Table {
+    const ALWAYS: [&str; 4] = ["global_load", "global_store", "shared_load", "shared_store"];
     let header = ["", "instructions", "requests", "sectors", "wavefronts", "over ideal", "bank conflicts"];
     let mut table = Table::new(&header);
-    let multiple = |taken, ideal| over_ideal(taken, ideal).map_or("-".into(), times);
-    let ideal = &report.ideal;
-    let accesses = [
-        ("global load", report.global_load, ideal.global_load),
-        ("global store", report.global_store, ideal.global_store),
-    ];
-    let updates = [
-        ("global atomic", report.global_atomic, ideal.global_atomic),
-        ("global reduction", report.global_reduction, ideal.global_reduction),
-    ];
-    let updates = updates.into_iter().filter(|(_, count, _)| count.instructions > 0);
-    for (access, count, ideal) in accesses.into_iter().chain(updates) {
-        let figures = [count.instructions, count.requests, count.sectors].map(|figure| figure.to_string());
-        let [instructions, requests, sectors] = &figures;
-        table.add_row([access, instructions, requests, sectors, "-", &multiple(count.sectors, ideal), "-"]);
-    }
-    let accesses = [
-        ("shared load", report.shared_load, ideal.shared_load),
-        ("shared store", report.shared_store, ideal.shared_store),
-    ];
-    let updates = Some(("shared atomic", report.shared_atomic, ideal.shared_atomic));
-    let updates = updates.filter(|(_, count, _)| count.instructions > 0);
-    for (access, count, ideal) in accesses.into_iter().chain(updates) {
-        let figures = [count.instructions, count.wavefronts, count.bank_conflicts].map(|figure| figure.to_string());
-        let [instructions, wavefronts, conflicts] = &figures;
-        table.add_row([access, instructions, "-", "-", wavefronts, &multiple(count.wavefronts, ideal), conflicts]);
+    for access in counters::table::accesses() {
+        let of = |name: &str| access.counter(name).map(|counter| counter.of(report));
+        let over_ideal = || {
+            let counter = access.counters().find(|counter| counter.ideal_metric().is_some())?;
+            over_ideal(counter.of(report), counter.least(report)?).map(times)
+        };
+        let cell = |heading: &&str| match *heading {
+            "over ideal" => over_ideal(),
+            heading => of(&heading.replace(' ', "_")).map(|figure| figure.to_string()),
+        };
+        if ALWAYS.contains(&access.name) || of("instructions") > Some(0) {
+            let cells = header[1..].iter().map(|heading| cell(heading).unwrap_or("-".into()));
+            table.add_row([access.name.replace('_', " ")].into_iter().chain(cells));
+        }
     }
     table
 }

@@ -119,6 +119,16 @@ impl AccessKind {
         }
     }
 
+    /// The operation, as Nsight Compute names it.
+    pub(crate) fn operation(self) -> &'static str {
+        match self {
+            AccessKind::Load => "ld",
+            AccessKind::Store => "st",
+            AccessKind::Atomic => "atom",
+            AccessKind::Reduction => "red",
+        }
+    }
+
     /// Whether it reads memory.
     pub(crate) fn reads(self) -> bool {
         self != AccessKind::Store

@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use proptest::prelude::*;
 use warpstride_interp::ErrorKind;
 use warpstride_interp::assert_access;
-use warpstride_interp::counters::{Counters, GlobalCounters, Ideal, SharedCounters};
+use warpstride_interp::counters::{Counters, GlobalCounters, SharedCounters};
 use warpstride_interp::expect::{Expectation, MAX_EXPECTATION_BYTES, Verdict, judge};
 use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::{Memory, Report};
@@ -25,7 +25,7 @@ fn numbered() -> Report {
         shared_load: shared(500),
         shared_store: shared(600),
         shared_atomic: shared(700),
-        ideal: Ideal::default(),
+        ..Counters::default()
     };
     Report { counters, thread_instructions: 800, shared_bytes: 900, ..Report::default() }
 }

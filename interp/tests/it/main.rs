@@ -4,6 +4,7 @@
 mod barriers;
 mod check;
 mod copies;
+mod counters;
 mod cuda;
 mod determinism;
 mod divergence;

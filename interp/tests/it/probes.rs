@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use warpstride_interp::Module;
-use warpstride_interp::counters::Counters;
+use warpstride_interp::counters::{Counters, table};
 
 use super::record;
 
@@ -11,24 +11,11 @@ const PTX: &str = include_str!("../data/probes.ptx");
 
 /// The counters that the record names; it leaves out those it did not measure.
 fn compare(expected: &Value, got: &Counters, case: &str) {
-    let got = [
-        ("global_load", vec![got.global_load.instructions, got.global_load.requests, got.global_load.sectors]),
-        ("global_store", vec![got.global_store.instructions, got.global_store.requests, got.global_store.sectors]),
-        ("shared_load", vec![got.shared_load.instructions, got.shared_load.wavefronts, got.shared_load.bank_conflicts]),
-        (
-            "shared_store",
-            vec![got.shared_store.instructions, got.shared_store.wavefronts, got.shared_store.bank_conflicts],
-        ),
-    ];
     for (kind, figures) in expected.as_object().expect("an object") {
-        let names = if kind.starts_with("global") {
-            ["instructions", "requests", "sectors"]
-        } else {
-            ["instructions", "wavefronts", "bank_conflicts"]
-        };
-        let wanted: Vec<u64> = names.iter().map(|name| figures[name].as_u64().expect("a number")).collect();
-        let (_, had) = got.iter().find(|(name, _)| name == kind).expect("a counter");
-        assert_eq!(*had, wanted, "{kind} of {case}");
+        let access = table::accesses().find(|access| access.name == kind).expect("a kind of access");
+        for counter in access.counters() {
+            assert_eq!(figures[counter.figure().name], counter.of(got), "{} of {case}", counter.name());
+        }
     }
 }
 

@@ -80,7 +80,7 @@ fn each_matrix(
         warp.registers.write32(ins.s[matrix], &[0; LANES], mask & lacking);
     }
     // Nsight Compute has an instruction of another name for it.
-    cx.tallies[ins.site as usize].shared.instructions -= if permitted == 0 { 0 } else { count as u64 };
+    cx.tallies[ins.site as usize].counted.shared.instructions -= if permitted == 0 { 0 } else { count as u64 };
     Flow::Next
 }
 

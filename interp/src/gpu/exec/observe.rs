@@ -66,10 +66,10 @@ pub(super) fn global_parts(
 fn request(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses, [touched, ideal]: [u32; 2]) {
     let tally = &mut cx.tallies[ins.site as usize];
     // Nsight Compute has an instruction of another name for it.
-    tally.global.instructions += u64::from(ins.op != Op::CopyRead);
-    tally.global.requests += 1;
-    tally.global.sectors += u64::from(touched);
-    tally.ideal_sectors += u64::from(ideal);
+    tally.counted.global.instructions += u64::from(ins.op != Op::CopyRead);
+    tally.counted.global.requests += 1;
+    tally.counted.global.sectors += u64::from(touched);
+    tally.counted.ideal_sectors += u64::from(ideal);
     tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, ins, mask, addresses));
 }
 
@@ -123,10 +123,10 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
     let bytes = ins.access.bytes();
     let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
     let tally = &mut cx.tallies[ins.site as usize];
-    tally.shared.instructions += 1;
-    tally.shared.wavefronts += u64::from(passes.taken);
-    tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
-    tally.ideal_wavefronts += u64::from(banks::ideal_wavefronts(passes.taken, mask.count_ones(), bytes));
+    tally.counted.shared.instructions += 1;
+    tally.counted.shared.wavefronts += u64::from(passes.taken);
+    tally.counted.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    tally.counted.ideal_wavefronts += u64::from(banks::ideal_wavefronts(passes.taken, mask.count_ones(), bytes));
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
     tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
 }
@@ -143,11 +143,12 @@ fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &
         wavefronts: u64::from(passes.taken),
         bank_conflicts: u64::from(passes.taken - passes.ideal),
     };
-    tally.shared += counted(updates, turns);
+    tally.counted.shared += counted(updates, turns);
     if update == Update::Loop {
-        tally.loop_loads += counted(loads, turns);
+        tally.counted.loop_loads += counted(loads, turns);
     }
-    tally.ideal_wavefronts += u64::from(atomics::ideal_wavefronts(updates.taken, mask.count_ones(), bytes, update));
+    tally.counted.ideal_wavefronts +=
+        u64::from(atomics::ideal_wavefronts(updates.taken, mask.count_ones(), bytes, update));
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
     tally.worst_shared.note(updates.taken, updates.taken - updates.ideal, sample);
 }

@@ -2,7 +2,7 @@
 
 use super::block::Launch;
 use super::memory::Addresses;
-use crate::counters::{Counters, GlobalCounters, SharedCounters};
+use crate::counters::{Counters, InstructionCounters};
 use crate::gpu::code::Site;
 use crate::gpu::isa::Op;
 use crate::gpu::report::{InstructionReport, Report, WarpAccess};
@@ -59,19 +59,8 @@ pub(crate) struct Tally {
     pub(crate) executions: u64,
     /// Active lanes, summed over the executions.
     pub(crate) lanes: u64,
-    /// Its accesses to global memory.
-    pub(crate) global: GlobalCounters,
-    /// The fewest sectors possible for these accesses, from
-    /// [`crate::gpu::model::coalesce::ideal_sectors`].
-    pub(crate) ideal_sectors: u64,
-    /// Its accesses to shared memory.
-    pub(crate) shared: SharedCounters,
-    /// The fewest wavefronts possible for these accesses, from
-    /// [`crate::gpu::model::banks::ideal_wavefronts`], or for atomics from
-    /// [`crate::gpu::model::atomics::ideal_wavefronts`].
-    pub(crate) ideal_wavefronts: u64,
-    /// The loads of the loop, if it is an atomic in shared memory that takes a loop.
-    pub(crate) loop_loads: SharedCounters,
+    /// Its counters.
+    pub(crate) counted: InstructionCounters,
     pub(super) worst_global: Worst,
     pub(super) worst_shared: Worst,
 }
@@ -155,11 +144,7 @@ impl Totals {
         for (tally, other) in self.tallies.iter_mut().zip(other.tallies) {
             tally.executions += other.executions;
             tally.lanes += other.lanes;
-            tally.global += other.global;
-            tally.ideal_sectors += other.ideal_sectors;
-            tally.shared += other.shared;
-            tally.loop_loads += other.loop_loads;
-            tally.ideal_wavefronts += other.ideal_wavefronts;
+            tally.counted += other.counted;
             tally.worst_global.merge(other.worst_global);
             tally.worst_shared.merge(other.worst_shared);
         }
@@ -218,11 +203,7 @@ fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport 
         kind: site.kind,
         executions: tally.executions,
         thread_executions: tally.lanes,
-        global: tally.global,
-        ideal_sectors: tally.ideal_sectors,
-        shared: tally.shared,
-        loop_loads: tally.loop_loads,
-        ideal_wavefronts: tally.ideal_wavefronts,
+        counted: tally.counted,
         worst_global: access(tally.worst_global, Space::Global),
         worst_shared: access(tally.worst_shared, Space::Shared),
     }

@@ -49,20 +49,16 @@
 //!
 //! `ideal` is what the accesses of the counter on the left would take if the bytes of their lanes
 //! lay side by side, or what they took if that is less: the sum of
-//! [`InstructionReport::ideal_sectors`] for `sectors`, and of
-//! [`InstructionReport::ideal_wavefronts`] for `wavefronts`. The other counters have none. The
+//! [`InstructionCounters::ideal_sectors`] for `sectors`, and of
+//! [`InstructionCounters::ideal_wavefronts`] for `wavefronts`. The other counters have none. The
 //! loads of a loop that replaces an atomic add their wavefronts without the bank conflicts to the
 //! ideal of `shared_load`.
 //!
 //! | counters | of |
 //! |---|---|
-//! | `load.*`, `global_load.*` | loads from global memory |
-//! | `store.*`, `global_store.*` | stores to global memory |
-//! | `global_atomic.*` | atomics in global memory whose result is used |
-//! | `global_reduction.*` | those whose result is not used |
+//! | `global_load.*`, `shared_store.*` and so on | a kind of access: a member of [`Counters`] |
+//! | `load.*`, `store.*` | `global_load` and `global_store` |
 //! | `shared.*` | `shared_load` and `shared_store` together |
-//! | `shared_load.*`, `shared_store.*` | loads from shared memory, and stores to it |
-//! | `shared_atomic.*` | atomics in shared memory |
 //! | `thread_instructions` | all instructions, counted once for every active lane |
 //! | `shared_bytes` | the shared memory of a block, static and dynamic |
 //! | `worst_line(C)` | the line of the source that wastes most by the counter C |
@@ -74,8 +70,9 @@
 //! sectors beyond their ideal: of equal ones the first, and 0 where no line has any. It takes
 //! `sectors`, `wavefronts` and `bank_conflicts` of any accesses.
 //!
-//! [`InstructionReport::ideal_sectors`]: super::InstructionReport::ideal_sectors
-//! [`InstructionReport::ideal_wavefronts`]: super::InstructionReport::ideal_wavefronts
+//! [`Counters`]: crate::counters::Counters
+//! [`InstructionCounters::ideal_sectors`]: crate::counters::InstructionCounters::ideal_sectors
+//! [`InstructionCounters::ideal_wavefronts`]: crate::counters::InstructionCounters::ideal_wavefronts
 
 mod counter;
 mod decimal;

@@ -12,7 +12,7 @@ pub use lines::LineReport;
 
 use super::check::Finding;
 use super::vocabulary::{AccessKind, Space};
-use crate::counters::{Counters, GlobalCounters, Ideal, SharedCounters};
+use crate::counters::{Counters, InstructionCounters};
 use crate::error::counted;
 
 /// The report of a launch. It dereferences to its counters: `report.shared_load.bank_conflicts`.
@@ -74,21 +74,9 @@ pub struct InstructionReport {
     pub executions: u64,
     /// Active lanes, summed over the executions.
     pub thread_executions: u64,
-    /// Its accesses to global memory. An instruction with generic addresses may access several
-    /// spaces.
-    pub global: GlobalCounters,
-    /// The fewest sectors possible for each of these accesses, summed: active lanes x bytes / 32,
-    /// rounded up, and never more than the sectors touched.
-    pub ideal_sectors: u64,
-    /// Its accesses to shared memory.
-    pub shared: SharedCounters,
-    /// The fewest wavefronts possible for each of these accesses, summed: active lanes x bytes /
-    /// 128, rounded up, and never more than the wavefronts taken. Atomics that the hardware does in
-    /// two passes need twice that.
-    pub ideal_wavefronts: u64,
-    /// The loads of the loop that replaces an atomic in shared memory if the hardware has no
-    /// instruction for it. The launch's loads include them.
-    pub loop_loads: SharedCounters,
+    /// Its counters, to which it dereferences: `instruction.global.sectors`.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub counted: InstructionCounters,
     /// The access to global memory that exceeds its ideal sectors by most; among equals, the first.
     pub worst_global: Option<WarpAccess>,
     /// The access to shared memory with the most bank conflicts; among equals, the first.
@@ -137,6 +125,14 @@ impl Deref for Report {
     }
 }
 
+impl Deref for InstructionReport {
+    type Target = InstructionCounters;
+
+    fn deref(&self) -> &InstructionCounters {
+        &self.counted
+    }
+}
+
 impl InstructionReport {
     /// The mean number of active lanes of an execution: 32 unless a branch, a guard or an
     /// incomplete warp removed some. `None` if the instruction never executed.
@@ -146,33 +142,8 @@ impl InstructionReport {
 
     /// Its accesses as a part of the launch's counters: those of all instructions add up to
     /// [`Report::counters`].
-    ///
-    /// An ideal loop of loads, as replaces some atomics in shared memory, has no bank conflicts.
     pub fn counters(&self) -> Counters {
-        let Self { global, shared, loop_loads, ideal_sectors: sectors, ideal_wavefronts: wavefronts, .. } = *self;
-        let none = Counters::default();
-        let mut counters = match self.kind {
-            AccessKind::Load => {
-                let ideal = Ideal { global_load: sectors, shared_load: wavefronts, ..Ideal::default() };
-                Counters { global_load: global, shared_load: shared, ideal, ..none }
-            }
-            AccessKind::Store => {
-                let ideal = Ideal { global_store: sectors, shared_store: wavefronts, ..Ideal::default() };
-                Counters { global_store: global, shared_store: shared, ideal, ..none }
-            }
-            AccessKind::Atomic => {
-                let ideal = Ideal { global_atomic: sectors, shared_atomic: wavefronts, ..Ideal::default() };
-                Counters { global_atomic: global, shared_atomic: shared, ideal, ..none }
-            }
-            // Shared memory has no reductions.
-            AccessKind::Reduction => {
-                let ideal = Ideal { global_reduction: sectors, shared_atomic: wavefronts, ..Ideal::default() };
-                Counters { global_reduction: global, shared_atomic: shared, ideal, ..none }
-            }
-        };
-        counters.shared_load += loop_loads;
-        counters.ideal.shared_load += loop_loads.wavefronts - loop_loads.bank_conflicts;
-        counters
+        self.counted.of_launch(self.kind.operation())
     }
 
     /// The title of a drawing: the line of the source where the PTX has that, the line of the PTX,
