@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::export::json;
 use crate::run::Run;
-use crate::run::table::{Table, VARIANT};
+use crate::run::columns::VARIANT;
+use crate::run::table::Table;
 use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
 use serde_json::json;

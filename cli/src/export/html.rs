@@ -5,8 +5,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::svg::{self, Chart};
 use crate::run::Run;
+use crate::run::columns::CASE;
 use crate::run::pipelines::WORDS;
-use crate::run::table::{CASE, Table, number};
+use crate::run::table::{Table, number};
 use warpstride::error::Result;
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;

@@ -1,7 +1,8 @@
 //! A run as Markdown.
 
 use crate::run::Run;
-use crate::run::table::{CASE, Table};
+use crate::run::columns::CASE;
+use crate::run::table::Table;
 
 /// The heading of the run, and a table for each group.
 pub(crate) fn markdown(run: &Run) -> String {

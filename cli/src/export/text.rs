@@ -6,9 +6,10 @@ use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
 use super::NO_TIMES;
 use crate::run::Run;
+use crate::run::columns::CASE;
 use crate::run::compare::{Change, THRESHOLD, Verdict};
 use crate::run::pipelines;
-use crate::run::table::{CASE, Table, number};
+use crate::run::table::{Table, number};
 use crate::run::transfers::Transfers;
 use warpstride::error::counted;
 use warpstride::roofline::record::{Milliseconds, Record};

@@ -1,5 +1,6 @@
 //! Runs, as the command line measures, compares and shows them.
 
+pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod pipelines;
 pub(crate) mod table;
