@@ -4,28 +4,22 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Names that stand for others in the repository: cargo leaves a folder with a `Cargo.toml` out of
-/// the package around it.
-const RENAMED: [(&str, &str); 1] = [("Cargo.toml.in", "Cargo.toml")];
-
-/// Returns the list as an expression of Rust, in the order of the lessons. A folder's name begins
-/// with the lesson's number; folders within it, hidden files and what cargo writes are no part of
-/// it.
+/// Returns the list as an expression of Rust. The file `order.txt` names the folders in the order of
+/// the lessons, a line each. Folders within them and hidden files are no part of a lesson. Programs
+/// share `Cargo.toml.in`, because cargo leaves a folder with a `Cargo.toml` out of the package
+/// around it.
 pub(crate) fn list(root: &Path) -> Result<String, String> {
+    let order = root.join("order.txt");
+    let order = fs::read_to_string(&order).map_err(|error| format!("cannot read {}: {error}", order.display()))?;
     let mut list = String::from("&[\n");
-    for name in names(root)? {
-        let folder = root.join(&name);
-        if !folder.is_dir() {
-            continue;
-        }
-        let number = name.get(..2).and_then(|number| number.parse::<usize>().ok());
-        let number = number.filter(|_| name.get(2..3) == Some("-"));
-        let number = number.ok_or_else(|| format!("{}: name a lesson as 02-sectors", folder.display()))?;
+    for (number, name) in order.lines().enumerate() {
+        let folder = root.join(name);
         let _ = writeln!(list, "Lesson {{ number: {number}, name: {name:?}, files: &[");
-        for file in names(&folder)?.into_iter().filter(|file| file != "Cargo.lock" && folder.join(file).is_file()) {
-            let known = RENAMED.iter().find(|(stored, _)| *stored == file).map_or(&*file, |(_, known)| known);
-            let path = folder.join(&file);
-            let _ = writeln!(list, "({known:?}, include_str!({:?})),", path.display().to_string());
+        let is_program = folder.join("task.rs").is_file();
+        let manifest = is_program.then(|| ("Cargo.toml".to_owned(), root.join("Cargo.toml.in")));
+        let own = names(&folder)?.into_iter().map(|file| (file.clone(), folder.join(file)));
+        for (file, path) in manifest.into_iter().chain(own.filter(|(_, path)| path.is_file())) {
+            let _ = writeln!(list, "({file:?}, include_str!({:?})),", path.display().to_string());
         }
         list += "] },\n";
     }

@@ -16,7 +16,7 @@ pub(crate) struct Learn {
 }
 
 /// Without one, the lessons are listed.
-#[derive(Subcommand, Clone, Copy, PartialEq, Eq)]
+#[derive(Subcommand, Clone, PartialEq, Eq)]
 pub(crate) enum LearnCommand {
     /// List the lessons, and those that are solved
     List,
@@ -24,30 +24,22 @@ pub(crate) enum LearnCommand {
     Next,
     /// Show a lesson's page
     Show {
-        /// The lesson, instead of the first that is not solved
-        #[arg(value_name = "N", value_parser = lesson)]
-        number: Option<usize>,
+        /// The lesson by its name or number, instead of the first that is not solved
+        lesson: Option<String>,
     },
     /// Check a lesson's files; the exit status is 0 where it is solved
     Check {
-        /// The lesson, instead of the first that is not solved
-        #[arg(value_name = "N", value_parser = lesson)]
-        number: Option<usize>,
+        /// The lesson by its name or number, instead of the first that is not solved
+        lesson: Option<String>,
     },
     /// Show a lesson's next hint, of three
     Hint {
-        /// The lesson, instead of the first that is not solved
-        #[arg(value_name = "N", value_parser = lesson)]
-        number: Option<usize>,
+        /// The lesson by its name or number, instead of the first that is not solved
+        lesson: Option<String>,
     },
     /// Check the first lesson that is not solved each time that one of its files changes, and then
     /// the next lesson, until all are solved or Ctrl-C ends it
     Watch,
-}
-
-fn lesson(text: &str) -> Result<usize, String> {
-    let numbers = super::super::learn::numbers();
-    text.parse().map_err(|_| format!("give a number from {} to {}", numbers.start(), numbers.end()))
 }
 
 impl Learn {

@@ -9,12 +9,12 @@ use warpstride::error::ErrorKind;
 
 use super::super::output::Output;
 use super::super::{Refusal, check, error_kind, failure, message, refuse, require};
-use super::answers::{self, Answers};
 use super::folder::{self, Folder};
-use super::lessons::{Kind, Lesson, QUIZ};
+use super::lessons::{Lesson, QUIZ};
 use super::predictions::{self, Predictions, TRIES};
 use super::program;
 use super::progress::{Progress, State};
+use super::quiz;
 
 /// Most bytes of a check's file.
 const MAX_CHECK_BYTES: usize = 1 << 20;
@@ -25,11 +25,11 @@ pub(super) struct Attempt {
     /// What is printed before the sentence.
     pub(super) text: String,
     /// What a document has of each file.
-    documents: Vec<Value>,
+    pub(super) documents: Vec<Value>,
     /// What fell short; `None` if nothing did.
     pub(super) wrong: Option<anyhow::Error>,
     /// The predictions or answers that were wrong.
-    tried: Vec<String>,
+    pub(super) tried: Vec<String>,
 }
 
 impl Attempt {
@@ -37,19 +37,14 @@ impl Attempt {
     pub(super) fn of(lesson: &Lesson, folder: &Folder, state: &State, from: &Source) -> Result<Self> {
         folder.unpack(lesson, from.output)?;
         let path = folder.lesson(lesson);
-        match lesson.kind() {
-            Kind::Kernel => Self::of_kernel(lesson, &path, state, from),
-            Kind::Quiz => {
-                let tells = |wrong: &[String]| state.tries_with(wrong) >= TRIES;
-                let answers = answers::check(lesson.text(QUIZ), &path.join(QUIZ), tells)?;
-                let Answers { text, document, wrong, tried } = answers;
-                Ok(Self { text, documents: vec![document], wrong, tried })
-            }
-            Kind::Program => {
-                let (text, document, wrong) = program::run(&path, from.output)?;
-                Ok(Self { text, documents: vec![document], wrong, tried: Vec::new() })
-            }
+        if lesson.has(QUIZ) {
+            return quiz::check(lesson, &path, |wrong| state.tries_with(wrong) >= TRIES);
         }
+        if lesson.has("task.rs") {
+            let (text, document, wrong) = program::run(&path, from.output)?;
+            return Ok(Self { text, documents: vec![document], wrong, tried: Vec::new() });
+        }
+        Self::of_kernel(lesson, &path, state, from)
     }
 
     fn of_kernel(lesson: &Lesson, path: &Path, state: &State, from: &Source) -> Result<Self> {
@@ -142,7 +137,7 @@ impl Attempt {
         }
         let is = if progress.of(lesson).solved { "does not pass now; it was solved before" } else { "is not solved" };
         let sentence =
-            format!("lesson {number} {is}: {}{shown}; `warpstride learn hint {number}` helps", message(&error));
+            format!("lesson {number} {is}: {}{shown}; `warpstride learn hint {}` helps", message(&error), lesson.name);
         Err(Refusal { kind: ErrorKind::KernelFault, sentence }.into())
     }
 
@@ -172,14 +167,14 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
             refuse!(InvalidArgument, "`{word}` in {path} is not a number; type a number in place of each `?`");
         }
         if let Some(key) = predictions::other_key(lesson.text(name), &text) {
-            let (path, number) = (path.display(), lesson.number);
+            let (path, number, name) = (path.display(), lesson.number, lesson.name);
             refuse!(
                 InvalidArgument,
                 "`{key}` of {path} is not what lesson {number} asks, which is to be changed at each `?` alone; move the \
-                 file away, and `warpstride learn check {number}` brings the lesson's back"
+                 file away, and `warpstride learn check {name}` brings the lesson's back"
             );
         }
-        open.extend(Predictions::of(&text).open().map(|open| format!("`{open}` in {}", path.display())));
+        open.extend(Predictions::of(&text).0.iter().map(|open| format!("`{open}` in {}", path.display())));
     }
     require!(
         open.is_empty(),

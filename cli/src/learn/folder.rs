@@ -118,7 +118,9 @@ impl Folder {
 /// Whether a folder has progress, or lessons. The crate's own lessons have hints beside them.
 fn is_learners(path: &Path) -> bool {
     let has = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
-    let is_lesson = |lesson: &Lesson| has(lesson.name) && !has(&format!("{}/hints.md", lesson.name));
+    let of = |lesson: &Lesson, file: &str| has(&format!("{}/{file}", lesson.name));
+    // Other folders have names such as `index`, too.
+    let is_lesson = |lesson: &Lesson| lesson.given().all(|(file, _)| of(lesson, file)) && !of(lesson, lessons::HINTS);
     has(PROGRESS) || lessons::all().iter().any(is_lesson)
 }
 

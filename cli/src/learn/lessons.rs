@@ -1,7 +1,6 @@
 //! The lessons, which lie in `lessons/` and are a part of the program.
 
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use anyhow::Result;
@@ -12,55 +11,50 @@ use super::super::refuse;
 /// A lesson. The files of its folder are texts.
 #[derive(Debug)]
 pub(super) struct Lesson {
+    /// Its place among the lessons, from 0.
     pub(super) number: usize,
-    /// The folder's name, such as `02-sectors`.
+    /// The folder's name, such as `sectors`.
     pub(super) name: &'static str,
     /// The files by their names, in order.
     files: &'static [(&'static str, &'static str)],
 }
 
-/// All lessons in order; `build/lessons.rs` lists the folders.
+/// All lessons in the order of `lessons/order.txt`; `build/lessons.rs` lists their files.
 static LESSONS: &[Lesson] = include!(concat!(env!("OUT_DIR"), "/lessons.rs"));
 
 /// The file of a lesson's questions.
 pub(super) const QUIZ: &str = "quiz.toml";
 
+/// The file of the answers to them, which a learner does not get.
+pub(super) const ANSWERS: &str = "answers.toml";
+
+/// The file of the hints, which come one by one.
+pub(super) const HINTS: &str = "hints.md";
+
 /// The file of a lesson's page.
 const PAGE: &str = "README.md";
-
-/// How a lesson is checked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// By files of `warpstride check`.
-    Kernel,
-    /// By questions whose answers the machine computes.
-    Quiz,
-    /// By a program in Rust.
-    Program,
-}
 
 pub(super) fn all() -> &'static [Lesson] {
     LESSONS
 }
 
-/// The first number of a lesson, and the last.
-pub(super) fn numbers() -> RangeInclusive<usize> {
-    let number = |lesson: Option<&Lesson>| lesson.map_or(0, |lesson| lesson.number);
-    number(all().first())..=number(all().last())
-}
-
-pub(super) fn numbered(number: usize) -> Result<&'static Lesson> {
-    match all().iter().find(|lesson| lesson.number == number) {
+/// Returns the lesson of a name, or of a number.
+pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
+    match all().iter().find(|lesson| lesson.name == typed || typed.parse() == Ok(lesson.number)) {
         Some(lesson) => Ok(lesson),
-        None => {
-            let numbers = numbers();
-            let (first, last) = (numbers.start(), numbers.end());
-            refuse!(InvalidArgument, "there is no lesson {number}; the lessons are {first} to {last}: see learn list")
-        }
+        None => refuse!(
+            InvalidArgument,
+            "there is no lesson {}; `warpstride learn list` shows the number and the name of each",
+            typed.escape_debug()
+        ),
     }
 }
 
 impl Lesson {
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.files.iter().any(|(file, _)| *file == name)
+    }
+
     /// The text of a file, as it is in the lesson's folder; empty where there is no such file.
     pub(super) fn text(&self, name: &str) -> &'static str {
         self.files.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
@@ -68,23 +62,13 @@ impl Lesson {
 
     /// The files that a learner begins with; the page is without its comments.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> {
-        let given = self.files.iter().filter(|(name, _)| !is_solution(name) && *name != "hints.md");
+        let given = self.files.iter().filter(|(name, _)| !is_solution(name) && ![HINTS, ANSWERS].contains(name));
         given.map(|&(name, text)| (name, if name == PAGE { self.page().into() } else { text.into() }))
     }
 
     /// The files of a solution.
     pub(super) fn solution(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> {
         self.files.iter().filter(|(name, _)| is_solution(name)).map(|&(name, text)| (name, text.into()))
-    }
-
-    pub(super) fn kind(&self) -> Kind {
-        if !self.text(QUIZ).is_empty() {
-            Kind::Quiz
-        } else if !self.text("task.rs").is_empty() {
-            Kind::Program
-        } else {
-            Kind::Kernel
-        }
     }
 
     /// The names of the files of `warpstride check`, in the order in which they run.
@@ -96,10 +80,9 @@ impl Lesson {
         names.into_iter()
     }
 
-    /// The title of the page, without the number.
+    /// The title of the page.
     pub(super) fn title(&self) -> &'static str {
-        let first = self.text(PAGE).lines().next().unwrap_or_default();
-        first.split_once(". ").map_or(first, |(_, title)| title)
+        self.text(PAGE).lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
     /// The page without its comments.
@@ -134,7 +117,7 @@ impl Lesson {
     /// The hints in order, without their numbers.
     pub(super) fn hints(&self) -> Vec<String> {
         let mut hints: Vec<String> = Vec::new();
-        for line in self.text("hints.md").lines() {
+        for line in self.text(HINTS).lines() {
             if let Some(hint) = line.strip_prefix(&format!("{}. ", hints.len() + 1)) {
                 hints.push(format!("{hint}\n"));
             } else if let Some(hint) = hints.last_mut() {

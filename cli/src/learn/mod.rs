@@ -1,6 +1,5 @@
 //! `warpstride learn`: lessons that check themselves, in a folder of the learner's.
 
-mod answers;
 mod attempt;
 mod folder;
 mod lessons;
@@ -11,7 +10,6 @@ mod quiz;
 mod watch;
 
 use std::fmt::Write;
-use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -28,41 +26,38 @@ use progress::Progress;
 pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Result<()> {
     let folder = Folder::at(args.folder.as_deref());
     let from = Source { backend, output };
-    let command = args.command.unwrap_or(LearnCommand::List);
-    let number = match command {
+    let command = args.command.as_ref().unwrap_or(&LearnCommand::List);
+    let named = match command {
         LearnCommand::List => return list(&folder, output),
         LearnCommand::Watch => return watch::run(&folder, &from),
         LearnCommand::Next => None,
-        LearnCommand::Show { number } | LearnCommand::Check { number } | LearnCommand::Hint { number } => number,
+        LearnCommand::Show { lesson } | LearnCommand::Check { lesson } | LearnCommand::Hint { lesson } => {
+            lesson.as_deref()
+        }
     };
     let progress = Progress::read(folder.progress())?;
     // In a wrong folder, the first lesson would come anew, and look like the learner's own.
     require!(
-        number.is_some() || command == LearnCommand::Next || folder.is_begun()?,
+        named.is_some() || *command == LearnCommand::Next || folder.is_begun()?,
         InvalidArgument,
         "there are no lessons in {folder}; `warpstride learn next` begins, or name your folder by --folder"
     );
-    let lesson = match number {
-        Some(number) => lessons::numbered(number)?,
+    let lesson = match named {
+        Some(named) => lessons::find(named)?,
         None => match progress.next() {
             Some(lesson) => lesson,
             None => return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null })),
         },
     };
     // The page says which lesson it is.
-    if number.is_none() && matches!(command, LearnCommand::Check { .. } | LearnCommand::Hint { .. }) {
+    if named.is_none() && matches!(command, LearnCommand::Check { .. } | LearnCommand::Hint { .. }) {
         output.note(format!("lesson {}, {}, is the first that is not solved", lesson.number, lesson.title()));
     }
     match command {
-        LearnCommand::Check { .. } => check(lesson, &folder, &progress, &from),
+        LearnCommand::Check { .. } => check(lesson, &folder, &progress, &from)?,
         LearnCommand::Hint { .. } => hint(lesson, &folder, progress, output),
         _ => show(lesson, &folder, &progress, output),
     }
-}
-
-/// The first number of a lesson, and the last.
-pub(super) fn numbers() -> RangeInclusive<usize> {
-    lessons::numbers()
 }
 
 fn list(folder: &Folder, output: &Output) -> Result<()> {
@@ -75,7 +70,7 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
     for lesson in lessons::all() {
         let state = progress.of(lesson);
         let mark = if state.solved { "solved" } else { "" };
-        let _ = writeln!(text, "{:>3}  {mark:6}  {}", lesson.number, lesson.title());
+        let _ = writeln!(text, "{:>3}  {mark:6}  {:15}  {}", lesson.number, lesson.name, lesson.title());
         let mut row = lesson.json();
         row["solved"] = state.solved.into();
         row["hints"] = state.hints.into();
@@ -97,9 +92,10 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
         format!("Type the page's commands in {}, which holds your lessons.\n", folder.display())
     });
     let text = format!(
-        "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {number}\n",
+        "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {}\n",
         shown.trim_end(),
-        path.display()
+        path.display(),
+        lesson.name
     );
     output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": page }))
 }
@@ -110,8 +106,12 @@ fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output)
     if progress.is_new() { progress.save() } else { Ok(()) }
 }
 
-fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -> Result<()> {
-    let attempt = Attempt::of(lesson, folder, &progress.of(lesson), from)?;
+/// Checks a lesson, and prints what came of it: `Ok(Err(_))` where the learner's files are wrong.
+fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -> Result<Result<()>> {
+    let attempt = match Attempt::of(lesson, folder, &progress.of(lesson), from) {
+        Ok(attempt) => attempt,
+        Err(error) => return Ok(Err(error)),
+    };
     let progress = match attempt.note(lesson, folder) {
         Ok(progress) => progress,
         // What was found is to be seen even where it cannot be noted.
@@ -129,7 +129,7 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
     if !text.is_empty() {
         from.output.result(&text, document)?;
     }
-    sentence.map(|_| ())
+    Ok(sentence.map(|_| ()))
 }
 
 fn hint(lesson: &Lesson, folder: &Folder, mut progress: Progress, output: &Output) -> Result<()> {

@@ -62,32 +62,18 @@ fn bare(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// The expectations of a lesson's check that have a `?`, as the texts before and behind it.
-pub(super) struct Predictions {
-    around: Vec<(String, String)>,
-}
+/// The expectations of a lesson's check that have a `?`, as a learner finds them.
+pub(super) struct Predictions(pub(super) Vec<String>);
 
 impl Predictions {
     /// Those of a file of `warpstride check`, as the lesson has it.
     pub(super) fn of(check: &str) -> Self {
-        let around = texts(check).into_iter().filter_map(|text| {
-            let (before, behind) = text.split_once('?')?;
-            Some((before.to_owned(), behind.to_owned()))
-        });
-        Self { around: around.collect() }
+        Self(texts(check).into_iter().filter(|text| text.contains('?')).collect())
     }
 
     fn are_wrong(&self, verdict: &Verdict) -> bool {
-        let expectation = bare(&verdict.expectation);
-        let has = |(before, behind): &(String, String)| {
-            expectation.starts_with(&bare(before)) && expectation.ends_with(&bare(behind))
-        };
-        !verdict.held && self.around.iter().any(has)
-    }
-
-    /// The expectations themselves, as a learner finds them.
-    pub(super) fn open(&self) -> impl Iterator<Item = String> {
-        self.around.iter().map(|(before, behind)| format!("{before}?{behind}"))
+        let typed = bare(&verdict.expectation);
+        !verdict.held && self.0.iter().any(|open| in_place(&bare(open), &typed).is_some())
     }
 
     /// The wrong ones, as the learner typed them.

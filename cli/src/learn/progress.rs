@@ -12,7 +12,8 @@ use super::super::{destination, refuse};
 use super::folder;
 use super::lessons::{self, Lesson};
 
-const SCHEMA: u64 = 1;
+/// In schema 1, the names of lessons began with their numbers.
+const SCHEMA: u64 = 2;
 /// Most bytes of the file.
 const MAX_BYTES: usize = 1 << 20;
 /// The most wrong answers of a lesson that it keeps, and the most characters of one.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::super::{message, signals};
-use super::attempt::{Attempt, Source};
+use super::attempt::Source;
 use super::folder::Folder;
 use super::lessons::Lesson;
 use super::progress::Progress;
@@ -30,44 +30,16 @@ pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
             folder.unpack(lesson, from.output)?;
             // A change during the check is one, too.
             let before = seen(lesson, &path);
-            if checked(lesson, folder, from)? {
-                break;
+            match super::check(lesson, folder, &Progress::read(folder.progress())?, from)? {
+                Ok(()) => break,
+                // A closed stream has no reader.
+                Err(error) => _ = writeln!(io::stderr(), "error: {}", message(&error)),
             }
             from.output.note(format!("watching {}; Ctrl-C ends", path.display()));
             wait(lesson, &path, &before);
         }
     }
     from.output.result("All lessons are solved.\n", Value::Null)
-}
-
-/// Whether a lesson is solved. What is wrong with the learner's files is printed, and no end.
-fn checked(lesson: &Lesson, folder: &Folder, from: &Source) -> Result<bool> {
-    let state = Progress::read(folder.progress())?.of(lesson);
-    let attempt = match Attempt::of(lesson, folder, &state, from) {
-        Ok(attempt) => attempt,
-        Err(error) => {
-            say(&error);
-            return Ok(false);
-        }
-    };
-    let progress = attempt.note(lesson, folder)?;
-    let text = attempt.text.clone();
-    match attempt.sentence(lesson, &progress) {
-        Ok(sentence) => {
-            from.output.result(&format!("{text}\n{sentence}\n"), Value::Null)?;
-            Ok(true)
-        }
-        Err(error) => {
-            from.output.result(&text, Value::Null)?;
-            say(&error);
-            Ok(false)
-        }
-    }
-}
-
-fn say(error: &anyhow::Error) {
-    // A closed stream has no reader.
-    let _ = writeln!(io::stderr(), "error: {}", message(error));
 }
 
 /// Waits until the files of a lesson are others than `before`, and then until an editor has written

@@ -57,6 +57,13 @@ impl Learner {
         serde_json::from_str(&self.read("progress.json")).expect("JSON")
     }
 
+    /// Notes lessons as solved, and no others.
+    fn has_solved(&self, names: impl Iterator<Item = String>) {
+        let solved: serde_json::Map<_, _> = names.map(|name| (name, json!({ "solved": true }))).collect();
+        fs::create_dir_all(self.path("")).expect("a folder");
+        self.write("progress.json", json!({ "schema": 2, "lessons": solved }).to_string());
+    }
+
     /// Puts the solution of a lesson in place of the task.
     fn solve(&self, name: &str) {
         for (file, text) in lessons::files(name) {
@@ -89,25 +96,25 @@ fn lessons_are_listed_and_nothing_is_written() {
 fn the_next_page_comes_with_its_files() {
     let learner = Learner::new();
     let run = learner.run(&["learn", "next"]).succeeded();
-    let page = &lessons::text("00-index", "README.md");
+    let page = &lessons::text("index", "README.md");
     assert!(run.stdout.starts_with(page.lines().next().expect("a title")), "{}", run.stdout);
-    assert!(run.stdout.contains("(picture: warpstride-lessons/00-index/picture.svg)\n") && !run.stdout.contains("!["));
-    assert!(learner.path("00-index/picture.svg").exists() && !learner.read("00-index/README.md").contains("<!--"));
-    assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check 0"));
+    assert!(run.stdout.contains("(picture: warpstride-lessons/index/picture.svg)\n") && !run.stdout.contains("!["));
+    assert!(learner.path("index/picture.svg").exists() && !learner.read("index/README.md").contains("<!--"));
+    assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check index"));
     let from = |folder: &str| {
         let output = learner.command(&["learn", "show", "2"]).current_dir(learner.path(folder)).output();
         String::from_utf8(output.expect("it starts").stdout).expect("text")
     };
     let place = |folder: &str| format!("\nType the page's commands in {folder}, which holds your lessons.\n");
-    assert!(run.stdout.contains(&place("warpstride-lessons")) && from("00-index").contains(&place("..")));
+    assert!(run.stdout.contains(&place("warpstride-lessons")) && from("index").contains(&place("..")));
     assert!(!from("").contains("Type the page's commands"), "the commands are typed where they belong");
-    assert_eq!(learner.read("00-index/task.cu"), lessons::text("00-index", "task.cu"));
-    assert!(!learner.path("00-index/solution.cu").exists() && !learner.path("01-requests").exists());
+    assert_eq!(learner.read("index/task.cu"), lessons::text("index", "task.cu"));
+    assert!(!learner.path("index/solution.cu").exists() && !learner.path("requests").exists());
     assert_eq!(learner.run(&["learn", "next"]).succeeded().stderr, "", "it was there");
     let document = learner.run(&["--json", "learn", "next"]).succeeded().json();
     assert_eq!(
         (&document["lesson"]["name"], &document["folder"]),
-        (&json!("00-index"), &json!("warpstride-lessons/00-index"))
+        (&json!("index"), &json!("warpstride-lessons/index"))
     );
 }
 
@@ -115,13 +122,13 @@ fn the_next_page_comes_with_its_files() {
 fn an_edited_file_stays_and_a_missing_one_comes_back() {
     let learner = Learner::new();
     learner.run(&["learn", "next"]).succeeded();
-    learner.write("00-index/task.cu", "mine");
-    learner.write("00-index/notes.txt", "mine too");
-    fs::remove_file(learner.path("00-index/check.toml")).expect("removing");
+    learner.write("index/task.cu", "mine");
+    learner.write("index/notes.txt", "mine too");
+    fs::remove_file(learner.path("index/check.toml")).expect("removing");
     let run = learner.run(&["learn", "next"]).succeeded();
-    assert!(run.stderr.contains("check.toml was missing in warpstride-lessons/00-index"), "{}", run.stderr);
-    assert_eq!((&*learner.read("00-index/task.cu"), &*learner.read("00-index/notes.txt")), ("mine", "mine too"));
-    assert_eq!(learner.read("00-index/check.toml"), lessons::text("00-index", "check.toml"));
+    assert!(run.stderr.contains("check.toml was missing in warpstride-lessons/index"), "{}", run.stderr);
+    assert_eq!((&*learner.read("index/task.cu"), &*learner.read("index/notes.txt")), ("mine", "mine too"));
+    assert_eq!(learner.read("index/check.toml"), lessons::text("index", "check.toml"));
 }
 
 #[test]
@@ -132,22 +139,22 @@ fn a_lesson_is_solved_by_its_solution() {
     let learner = Learner::new();
     let run = learner.run(&["--quiet", "learn", "check", "0"]);
     run.fell_short(&[
-        "warpstride-lessons/00-index/check.toml: number, 4 x 1 x 1 blocks",
+        "warpstride-lessons/index/check.toml: number, 4 x 1 x 1 blocks",
         "FELL SHORT  argument 0 is iota",
     ]);
-    assert!(run.stderr.lines().last().is_some_and(|line| line.ends_with("`warpstride learn hint 0` helps")));
-    learner.solve("00-index");
+    assert!(run.stderr.lines().last().is_some_and(|line| line.ends_with("`warpstride learn hint index` helps")));
+    learner.solve("index");
     let run = learner.run(&["learn", "check", "0"]).succeeded();
     let end = "\nLesson 0 is solved. solution.cu is beside your files now.\nNext: lesson 1, A warp is one request: ";
     assert!(run.stdout.contains(end), "{}", run.stdout);
-    assert_eq!(learner.progress()["lessons"]["00-index"]["solved"], json!(true));
-    assert_eq!(learner.read("00-index/solution.cu"), lessons::text("00-index", "solution.cu"));
+    assert_eq!(learner.progress()["lessons"]["index"]["solved"], json!(true));
+    assert_eq!(learner.read("index/solution.cu"), lessons::text("index", "solution.cu"));
     let document = learner.run(&["--json", "learn", "check", "0"]).succeeded().json();
     assert_eq!((&document["solved"], &document["files"][0]["held"]), (&json!(true), &json!(true)));
     // In the learner's folder, and in a lesson's folder; also without the progress.
     let full = learner.path("").canonicalize().expect("a path");
     for solved in ["1 of", "0 of"] {
-        for folder in ["", "00-index"] {
+        for folder in ["", "index"] {
             let output = learner.command(&["learn"]).current_dir(learner.path(folder)).output().expect("it starts");
             let text = String::from_utf8(output.stdout).expect("text");
             let place = format!("your folder is {}\n", full.display());
@@ -158,10 +165,10 @@ fn a_lesson_is_solved_by_its_solution() {
         renamed.expect("renaming");
     }
     // What was solved stays so.
-    learner.write("00-index/task.cu", lessons::text("00-index", "task.cu"));
+    learner.write("index/task.cu", lessons::text("index", "task.cu"));
     let run = learner.run(&["learn", "check", "0"]);
     assert!(run.code == Some(1) && run.stderr.contains("lesson 0 does not pass now; it was solved before"));
-    assert_eq!(learner.progress()["lessons"]["00-index"]["solved"], json!(true));
+    assert_eq!(learner.progress()["lessons"]["index"]["solved"], json!(true));
 }
 
 #[test]
@@ -171,7 +178,7 @@ fn a_task_that_does_not_compile_shows_the_compilers_lines() {
     }
     let learner = Learner::new();
     learner.run(&["learn", "next"]).succeeded();
-    learner.write("00-index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
+    learner.write("index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
     let run = learner.run(&["learn", "check", "0"]);
     assert_eq!((run.code, &*run.stdout), (Some(1), ""));
     assert!(run.stderr.contains("does not compile") && run.stderr.contains("task.cu"), "{}", run.stderr);
@@ -184,9 +191,9 @@ fn a_check_that_asks_less_than_the_lesson_is_refused() {
     }
     let learner = Learner::new();
     learner.run(&["--quiet", "learn", "show", "1"]).succeeded();
-    learner.solve("01-requests");
+    learner.solve("requests");
     let check = |old: &str, new: &str| {
-        let (name, text) = ("01-requests/check.toml", learner.read("01-requests/check.toml"));
+        let (name, text) = ("requests/check.toml", learner.read("requests/check.toml"));
         assert!(text.contains(old), "{text}");
         learner.write(name, text.replace(old, new));
         let run = learner.run(&["--quiet", "learn", "check", "1"]);
@@ -195,11 +202,11 @@ fn a_check_that_asks_less_than_the_lesson_is_refused() {
     };
     for new in [">=", "== 0 +", "!="] {
         check("requests ==", &format!("requests {new}")).failed(&[
-            "`expect` of warpstride-lessons/01-requests/check.toml is not what lesson 1 asks",
-            "`warpstride learn check 1` brings the lesson's back",
+            "`expect` of warpstride-lessons/requests/check.toml is not what lesson 1 asks",
+            "`warpstride learn check requests` brings the lesson's back",
         ]);
     }
-    let said = "`thirty` in warpstride-lessons/01-requests/check.toml is not a number; type a number in place of";
+    let said = "`thirty` in warpstride-lessons/requests/check.toml is not a number; type a number in place of";
     check(" 32", " thirty").failed(&[said]);
     check("expect = [", "expect = [\"0 == 0\", ").failed(&["`expect` of"]);
     check("checks = \"all\"", "").failed(&["`checks` of"]);
@@ -214,8 +221,8 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     }
     let learner = Learner::new();
     let run = learner.run(&["--quiet", "learn", "check", "1"]);
-    let all = "`load.requests == ?` in warpstride-lessons/01-requests/check.toml, `load.requests == ?` in \
-               warpstride-lessons/01-requests/check-2.toml, `load";
+    let all = "`load.requests == ?` in warpstride-lessons/requests/check.toml, `load.requests == ?` in \
+               warpstride-lessons/requests/check-2.toml, `load";
     run.failed(&["type your prediction, a number, in place of each `?`: ", all]);
     let tries = [
         ('?', '6', true, "the third wrong try"),
@@ -225,7 +232,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     ];
     for (old, new, hidden, ending) in tries {
         for check in ["check", "check-2", "check-3"] {
-            let name = format!("01-requests/{check}.toml");
+            let name = format!("requests/{check}.toml");
             let (old, new) = (format!("requests == {old}"), format!("requests == {new}"));
             learner.write(&name, learner.read(&name).replace(&old, &new));
         }
@@ -236,7 +243,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
         assert!(run.stderr.contains(ending), "{}", run.stderr);
     }
     // `check` itself hides nothing, and the document of a first try nothing tells.
-    let check = learner.path("01-requests/check.toml");
+    let check = learner.path("requests/check.toml");
     let run = learner.run(&["check", check.to_str().expect("text")]);
     run.fell_short(&["  32  "]);
     fs::remove_file(learner.path("progress.json")).expect("removing");
@@ -247,7 +254,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     assert!(!document["files"].as_array().expect("files").iter().any(has_found), "{document:#}");
     let found = &document["files"][0]["expectations"][1]["found"];
     assert_eq!(found, &json!("another number; the third try shows it"));
-    learner.solve("01-requests");
+    learner.solve("requests");
     let run = learner.run(&["learn", "check", "1"]).succeeded();
     assert!(run.stdout.contains("Lesson 1 is solved. solution-2.toml, "), "{}", run.stdout);
     assert!(run.stdout.contains("\nNext: lesson 0, "), "{}", run.stdout);
@@ -259,9 +266,9 @@ fn several_checks_of_a_process_take_one_compiler() {
     for environment in environments() {
         let learner = Learner::new();
         learner.run(&["learn", "show", "1"]).succeeded();
-        learner.solve("01-requests");
+        learner.solve("requests");
         let mut command = learner.command(&["--json", "check"]);
-        command.args(["check.toml", "check-2.toml", "check-3.toml"]).current_dir(learner.path("01-requests"));
+        command.args(["check.toml", "check-2.toml", "check-3.toml"]).current_dir(learner.path("requests"));
         command.env_remove("WARPSTRIDE_NVRTC").env_remove("CONDA_PREFIX").env("VIRTUAL_ENV", &environment);
         let output = command.output().expect("it starts");
         assert!(output.status.success(), "{environment:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -278,36 +285,32 @@ fn hints_come_one_by_one() {
     for number in 1..=3 {
         let run = learner.run(&["learn", "hint", "2"]).succeeded();
         assert!(run.stdout.starts_with(&format!("Hint {number} of 3 for lesson 2:\n\n")), "{}", run.stdout);
-        assert_eq!(learner.progress()["lessons"]["02-sectors"]["hints"], json!(number));
+        assert_eq!(learner.progress()["lessons"]["sectors"]["hints"], json!(number));
     }
     let run = learner.run(&["learn", "hint", "2"]).succeeded();
     assert!(run.stdout.starts_with("Lesson 2 has no other hints than these:\n\n1. ") && run.stdout.contains("\n3. "));
     let document = learner.run(&["--json", "learn", "hint", "0"]).succeeded().json();
     assert_eq!((&document["shown"], document["hints"].as_array().map(Vec::len)), (&json!(1), Some(1)));
-    let said = learner.run(&["learn", "check", "02-sectors"]);
-    assert!(said.code == Some(2) && said.stderr.contains("give a number from 0 to "), "{}", said.stderr);
-    let page = learner.run(&["learn", "show", "2"]).succeeded();
-    assert!(page.stdout.starts_with("# 2. ") && learner.path("02-sectors/task.cu").exists());
-    learner.run(&["learn", "hint", "99"]).failed(&["there is no lesson 99", "learn list"]);
+    let page = learner.run(&["learn", "show", "sectors"]).succeeded();
+    assert_eq!(page.stdout, learner.run(&["learn", "show", "2"]).succeeded().stdout);
+    assert!(page.stdout.starts_with("# Sectors\n") && learner.path("sectors/task.cu").exists());
+    for none in ["99", "02-sectors", "sector"] {
+        learner.run(&["learn", "hint", none]).failed(&[&format!("there is no lesson {none};"), "learn list"]);
+    }
 }
 
 #[test]
 fn commands_without_a_number_take_the_first_lesson_that_is_not_solved() {
     let learner = Learner::new();
-    let folders = lessons::names().into_iter().filter(|name| !name.starts_with("05"));
-    let solved: serde_json::Map<String, Value> = folders.map(|name| (name, json!({ "solved": true }))).collect();
-    fs::create_dir(learner.path("")).expect("a folder");
-    learner.write("progress.json", json!({ "schema": 1, "lessons": solved }).to_string());
+    learner.has_solved(lessons::names().into_iter().filter(|name| name != "views"));
     let said = "lesson 5, A transpose costs nothing, is the first that is not solved";
     let run = learner.run(&["learn", "check"]);
     assert!(run.code == Some(1) && run.stderr.contains(said) && run.stderr.contains("0 of 6"), "{}", run.stderr);
     let run = learner.run(&["learn", "hint"]).succeeded();
     assert!(run.stderr.contains(said) && run.stdout.starts_with("Hint 1 of 3 for lesson 5:"), "{}", run.stdout);
     let run = learner.run(&["learn", "show"]).succeeded();
-    assert!(!run.stderr.contains(said) && run.stdout.starts_with("# 5. "), "{}", run.stdout);
-    let all: serde_json::Map<String, Value> =
-        lessons::names().into_iter().map(|name| (name, json!({ "solved": true }))).collect();
-    learner.write("progress.json", json!({ "schema": 1, "lessons": all }).to_string());
+    assert!(!run.stderr.contains(said) && run.stdout.starts_with("# A transpose costs nothing\n"), "{}", run.stdout);
+    learner.has_solved(lessons::names().into_iter());
     for words in ["show", "check", "hint"] {
         assert_eq!(learner.run(&["learn", words]).succeeded().stdout, "All lessons are solved.\n");
         let document = learner.run(&["--json", "learn", words]).succeeded().json();
@@ -327,7 +330,10 @@ fn commands_without_a_number_begin_nothing_in_a_wrong_folder() {
     }
     learner.run(&["learn", "next"]).succeeded();
     fs::remove_file(learner.path("progress.json")).expect("removing");
-    assert!(learner.run(&["learn", "show"]).succeeded().stdout.starts_with("# 0. "), "the lessons are there");
+    assert!(
+        learner.run(&["learn", "show"]).succeeded().stdout.starts_with("# Thread, block, grid\n"),
+        "the lessons are there"
+    );
 }
 
 #[test]
@@ -336,39 +342,43 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
     let run = learner.run(&["learn", "check", "5"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stdout.contains("missing  1. ") && run.stderr.contains("0 of 6 answers are right"), "{}", run.stderr);
-    assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(0), "nothing was wrong");
-    let quiz = learner.read("05-views/quiz.toml");
-    learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", "\"one\"", 1));
+    assert_eq!(learner.progress()["lessons"]["views"]["tries"], json!(0), "nothing was wrong");
+    let quiz = learner.read("views/quiz.toml");
+    learner.write("views/quiz.toml", quiz.replacen("\"?\"", "\"one\"", 1));
     let run = learner.run(&["learn", "check", "5"]);
     assert!(run.stdout.contains("unread   1. ") && !run.stderr.contains("wrong try"), "{}{}", run.stdout, run.stderr);
-    assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(0), "nothing was wrong");
+    assert_eq!(learner.progress()["lessons"]["views"]["tries"], json!(0), "nothing was wrong");
     for (try_number, answer) in (1..).zip(["[6, 1]", "[9, 1]", "7"]) {
-        learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
+        learner.write("views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
         let run = learner.run(&["learn", "check", "5"]);
-        assert_eq!(run.stdout.contains("The answer is [1, 6]. "), try_number == 3, "{}", run.stdout);
+        let said = "WRONG    1. A matrix of 4 x 6 numbers lies in C order.";
+        assert!(run.stdout.contains(said) && run.stdout.contains("is not the answer to question 1. In C order "));
+        assert_eq!(run.stdout.contains("The answer is [1, 6].\n"), try_number == 3, "{}", run.stdout);
     }
     // Without quotes a word is not TOML, and two numbers are no list.
     for answer in ["Yes", "1, 6"] {
-        learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
-        let said = "question 1, line 6: type the answer between the quotes of `answer = ";
-        learner.run(&["learn", "check", "5"]).failed(&["05-views/quiz.toml", said]);
+        learner.write("views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
+        let said = ["cannot read line 5 of ", "views/quiz.toml; type each answer between the quotes of `answer = "];
+        learner.run(&["learn", "check", "5"]).failed(&said);
     }
-    learner.write("05-views/quiz.toml", quiz.replacen("\"?\"", "\"1, 6\"", 1));
+    learner.write("views/quiz.toml", quiz.replacen("\"?\"", "\"1, 6\"", 1));
     assert!(learner.run(&["learn", "check", "5"]).stdout.contains("right    1. "));
     let answers = ["[1, 6]", "20", "[60, 1, 15, 3]", "18", "\"no\"", "[0, 1]"];
     let solved = answers.iter().fold(quiz.clone(), |quiz, answer| quiz.replacen("\"?\"", answer, 1));
-    learner.write("05-views/quiz.toml", &solved);
+    learner.write("views/quiz.toml", &solved);
     let run = learner.run(&["learn", "check", "5"]).succeeded();
     assert!(run.stdout.contains("Lesson 5 is solved"), "{}", run.stdout);
-    // Another subject of a question changes nothing, and a question that is gone is missed.
-    learner.write("05-views/quiz.toml", solved.replace("views = [\"t\"]", "views = []"));
+    // Questions may stand in another order, and one that is gone is missed.
+    let (first, others) = solved.split_once("[[questions]]").expect("questions");
+    let (question, others) = others.split_once("[[questions]]").expect("questions");
+    learner.write("views/quiz.toml", format!("{first}[[questions]]{others}\n[[questions]]{question}"));
     learner.run(&["learn", "check", "5"]).succeeded();
-    learner.write("05-views/quiz.toml", solved.replacen("What are", "What could be", 1));
+    learner.write("views/quiz.toml", solved.replacen("What are", "What could be", 1));
     let run = learner.run(&["learn", "check", "5"]);
     assert!(run.code == Some(1) && run.stdout.contains("put it back"), "{}", run.stdout);
-    learner.write("05-views/quiz.toml", "[[questions]]\n");
+    learner.write("views/quiz.toml", "[[questions]]\n");
     let run = learner.run(&["learn", "check", "5"]);
-    run.failed(&["05-views/quiz.toml", "question 1, line 1"]);
+    run.failed(&["cannot read line 1 of ", "views/quiz.toml"]);
 }
 
 /// Lines that a program prints, as they come.
@@ -401,9 +411,9 @@ fn watching_checks_at_each_change_and_ends_by_a_signal() {
     let (printed, said) = (lines(child.stdout.take()), lines(child.stderr.take()));
     until(&printed, "Lesson 0, ");
     until(&printed, "FELL SHORT");
-    learner.write("00-index/task.cu", lessons::text("00-index", "task.cu") + "// once more\n");
+    learner.write("index/task.cu", lessons::text("index", "task.cu") + "// once more\n");
     until(&printed, "FELL SHORT");
-    learner.solve("00-index");
+    learner.solve("index");
     until(&printed, "Lesson 0 is solved");
     until(&printed, "Lesson 1, ");
     // The lesson's files come before its first check, which says this.
@@ -415,16 +425,13 @@ fn watching_checks_at_each_change_and_ends_by_a_signal() {
     let mut names: Vec<_> =
         fs::read_dir(learner.path("")).expect("readable").map(|e| e.expect("an entry").file_name()).collect();
     names.sort();
-    assert_eq!(names, ["00-index", "01-requests", "progress.json"], "nothing half-written is left");
+    assert_eq!(names, ["index", "progress.json", "requests"], "nothing half-written is left");
 }
 
 #[test]
 fn watching_ends_when_all_is_solved() {
     let learner = Learner::new();
-    learner.run(&["learn", "next"]).succeeded();
-    let solved: serde_json::Map<String, Value> =
-        lessons::names().into_iter().map(|name| (name, json!({ "solved": true }))).collect();
-    learner.write("progress.json", json!({ "schema": 1, "lessons": solved }).to_string());
+    learner.has_solved(lessons::names().into_iter());
     assert_eq!(learner.run(&["learn", "watch"]).succeeded().stdout, "All lessons are solved.\n");
     assert_eq!(learner.run(&["learn", "next"]).succeeded().stdout, "All lessons are solved.\n");
     assert_eq!(learner.run(&["--json", "learn", "watch"]).code, Some(2));
@@ -438,11 +445,11 @@ fn a_broken_progress_is_named_and_kept() {
         ("", "EOF"),
         ("{", "EOF"),
         ("[]", "expected an object with a schema and lessons"),
-        ("{\"schema\": 1}", "missing field"),
-        ("{\"schema\": 2, \"lessons\": {}}", "schema 2"),
-        ("{\"schema\": 1, \"lessons\": {\"00-index\": {\"solved\": 1}}}", "expected a boolean"),
-        ("{\"schema\": 1, \"lessons\": {\"00-index\": {\"tries\": -1}}}", "expected u64"),
-        ("{\"schema\": 1, \"lessons\": {}, \"more\": 0}", "unknown field"),
+        ("{\"schema\": 2}", "missing field"),
+        ("{\"schema\": 1, \"lessons\": {\"00-index\": {}}}", "schema 1, and this version reads 2"),
+        ("{\"schema\": 2, \"lessons\": {\"index\": {\"solved\": 1}}}", "expected a boolean"),
+        ("{\"schema\": 2, \"lessons\": {\"index\": {\"tries\": -1}}}", "expected u64"),
+        ("{\"schema\": 2, \"lessons\": {}, \"more\": 0}", "unknown field"),
     ] {
         learner.write("progress.json", text);
         for words in
@@ -455,15 +462,15 @@ fn a_broken_progress_is_named_and_kept() {
     learner.write("progress.json", vec![b' '; (1 << 20) + 1]);
     learner.run(&["learn"]).failed(&["progress.json", "more than 1 MiB"]);
     // Lessons of another version, and counts that cannot grow.
-    let most = json!({ "schema": 1, "lessons": { "77-later": { "solved": true }, "05-views": { "tries": u64::MAX } } });
+    let most = json!({ "schema": 2, "lessons": { "later": { "solved": true }, "views": { "tries": u64::MAX } } });
     learner.write("progress.json", most.to_string());
     learner.run(&["learn", "hint", "0"]).succeeded();
-    assert_eq!(learner.progress()["lessons"]["77-later"]["solved"], json!(true));
-    let quiz = lessons::text("05-views", "quiz.toml").replacen("\"?\"", "[9, 9]", 1);
+    assert_eq!(learner.progress()["lessons"]["later"]["solved"], json!(true));
+    let quiz = lessons::text("views", "quiz.toml").replacen("\"?\"", "[9, 9]", 1);
     learner.run(&["learn", "hint", "5"]).succeeded();
-    learner.write("05-views/quiz.toml", quiz);
+    learner.write("views/quiz.toml", quiz);
     assert_eq!(learner.run(&["learn", "check", "5"]).code, Some(1));
-    assert_eq!(learner.progress()["lessons"]["05-views"]["tries"], json!(u64::MAX));
+    assert_eq!(learner.progress()["lessons"]["views"]["tries"], json!(u64::MAX));
 }
 
 #[test]
@@ -477,26 +484,24 @@ fn a_folder_that_is_none_is_a_sentence() {
     }
     assert_eq!(fs::read(&file).expect("readable"), b"mine");
     learner.run(&["learn", "next"]).succeeded();
-    fs::remove_dir_all(learner.path("00-index")).expect("removing");
-    learner.write("00-index", "mine");
-    learner.run(&["learn", "check", "0"]).failed(&["00-index is not a folder"]);
-    fs::remove_file(learner.path("00-index")).expect("removing");
+    fs::remove_dir_all(learner.path("index")).expect("removing");
+    learner.write("index", "mine");
+    learner.run(&["learn", "check", "0"]).failed(&["index is not a folder"]);
+    fs::remove_file(learner.path("index")).expect("removing");
     // Folders in place of files.
     learner.run(&["learn", "next"]).succeeded();
-    for (name, number) in [("00-index/check.toml", "0"), ("05-views/quiz.toml", "5")] {
+    for (name, number) in [("index/check.toml", "0"), ("views/quiz.toml", "5")] {
         learner.run(&["learn", "hint", number]).succeeded();
         fs::remove_file(learner.path(name)).expect("removing");
         fs::create_dir(learner.path(name)).expect("a folder");
         learner.run(&["learn", "check", number]).failed(&[name, "not a regular file"]);
     }
     // Files that are larger than any check.
-    fs::remove_dir(learner.path("05-views/quiz.toml")).expect("removing");
-    fs::File::create(learner.path("05-views/quiz.toml")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+    fs::remove_dir(learner.path("views/quiz.toml")).expect("removing");
+    fs::File::create(learner.path("views/quiz.toml")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
     learner.run(&["learn", "check", "5"]).failed(&["quiz.toml", "more than 1 MiB"]);
-    fs::remove_dir(learner.path("00-index/check.toml")).expect("removing");
-    fs::File::create(learner.path("00-index/check.toml"))
-        .and_then(|file| file.set_len(1 << 40))
-        .expect("a sparse file");
+    fs::remove_dir(learner.path("index/check.toml")).expect("removing");
+    fs::File::create(learner.path("index/check.toml")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
     learner.run(&["learn", "check", "0"]).failed(&["check.toml", "more than 1 MiB"]);
 }
 
@@ -512,7 +517,7 @@ fn pipes_and_links_harm_nothing() {
     let learner = Learner::new();
     learner.run(&["learn", "next"]).succeeded();
     learner.run(&["learn", "hint", "5"]).succeeded();
-    for (name, number) in [("00-index/check.toml", "0"), ("05-views/quiz.toml", "5"), ("progress.json", "0")] {
+    for (name, number) in [("index/check.toml", "0"), ("views/quiz.toml", "5"), ("progress.json", "0")] {
         pipe(&learner.path(name));
         learner.run(&["learn", "check", number]).failed(&[name, "not a regular file"]);
     }
@@ -520,12 +525,12 @@ fn pipes_and_links_harm_nothing() {
     fs::create_dir(&elsewhere).expect("a folder");
     fs::remove_file(learner.path("progress.json")).expect("removing");
     // A lesson's folder that leads out of the learner's.
-    symlink(&elsewhere, learner.path("02-sectors")).expect("a link");
-    learner.run(&["learn", "check", "2"]).failed(&["02-sectors is a link"]);
+    symlink(&elsewhere, learner.path("sectors")).expect("a link");
+    learner.run(&["learn", "check", "2"]).failed(&["sectors is a link"]);
     assert_eq!(fs::read_dir(&elsewhere).expect("readable").count(), 0);
     // Links that lead nowhere, and in a circle.
-    fs::remove_file(learner.path("00-index/check.toml")).expect("removing");
-    symlink(elsewhere.join("none"), learner.path("00-index/check.toml")).expect("a link");
+    fs::remove_file(learner.path("index/check.toml")).expect("removing");
+    symlink(elsewhere.join("none"), learner.path("index/check.toml")).expect("a link");
     learner.run(&["learn", "check", "0"]).failed(&["check.toml", "check the path"]);
     assert_eq!(fs::read_dir(&elsewhere).expect("readable").count(), 0);
     symlink("progress.json", learner.path("progress.json")).expect("a link");
@@ -536,7 +541,7 @@ fn pipes_and_links_harm_nothing() {
     let link = learner.folder.path().join("link");
     symlink(&elsewhere, &link).expect("a link");
     learner.run(&["learn", "next", "--folder", link.to_str().expect("text")]).succeeded();
-    assert!(elsewhere.join("00-index/task.cu").exists() && elsewhere.join("progress.json").exists());
+    assert!(elsewhere.join("index/task.cu").exists() && elsewhere.join("progress.json").exists());
 }
 
 /// A `cargo` that says that it has made the program `task`.
@@ -564,13 +569,13 @@ fn programs_are_compiled_and_run() {
     };
     let run = check("echo 300 calls; exit 1");
     assert_eq!((run.code, &*run.stdout), (Some(1), "300 calls\n"));
-    assert!(run.stderr.contains("15-pinned/task.rs says what is left to do; `warpstride learn hint 15` helps"));
+    assert!(run.stderr.contains("pinned/task.rs says what is left to do; `warpstride learn hint pinned` helps"));
     let words = fs::read_to_string(learner.folder.path().join("bin/words")).expect("readable");
     assert!(
         words.starts_with("build --quiet --bin task ")
             && words.contains("--config patch.crates-io.warpstride.path=\"/")
     );
-    assert!(learner.read("15-pinned/Cargo.toml").contains("[workspace]"));
+    assert!(learner.read("pinned/Cargo.toml").contains("[workspace]"));
     assert!(check("kill -SEGV $$").stderr.contains("ended with signal"));
     // More than a pipe holds.
     assert!(check("head -c 3000000 /dev/zero | tr '\\0' x; exit 1").stdout.len() == 1 << 20);

@@ -8,11 +8,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons")
 }
 
-/// The folders, in order.
+/// The folders, in the order of the lessons.
 pub(crate) fn names() -> Vec<String> {
-    let mut names: Vec<String> = entries(&root());
-    names.retain(|name| root().join(name).is_dir());
-    names
+    let order = fs::read_to_string(root().join("order.txt")).expect("readable");
+    order.lines().map(str::to_owned).collect()
 }
 
 fn entries(folder: &Path) -> Vec<String> {
@@ -51,14 +50,16 @@ fn has(lesson: &str, file: &str) -> bool {
 
 #[test]
 fn every_lesson_has_its_files() {
-    let names = names();
-    for (number, name) in names.iter().enumerate() {
-        assert!(name.starts_with(&format!("{number:02}-")), "{name} is lesson {number} by its place");
+    let mut listed: Vec<String> =
+        names().into_iter().chain(["Cargo.toml.in", "order.txt"].map(str::to_owned)).collect();
+    listed.sort();
+    assert_eq!(listed, entries(&root()), "order.txt lists the folders");
+    for name in &names() {
         let mut known = vec!["README.md", "hints.md", "picture.svg"];
         known.extend(if has(name, "quiz.toml") {
-            &["quiz.toml"][..]
+            &["quiz.toml", "answers.toml"][..]
         } else if has(name, "task.rs") {
-            &["Cargo.toml.in", "task.rs", "solution.rs"][..]
+            &["task.rs", "solution.rs"][..]
         } else {
             &["task.cu", "check.toml", "solution.cu"]
         });
@@ -104,9 +105,9 @@ fn words(page: &str) -> usize {
 fn pages_have_their_parts_in_order() {
     let parts =
         ["> **Predict first.**", "## Run", "## Change", "## What Nsight calls it", "## On an H100", "## Elsewhere"];
-    for (number, name) in names().iter().enumerate() {
+    for name in &names() {
         let page = text(name, "README.md");
-        assert!(page.starts_with(&format!("# {number}. ")), "{name}");
+        assert!(page.starts_with("# "), "{name}");
         let count = words(&page);
         assert!((300..=500).contains(&count), "{name} has {count} words");
         let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
@@ -125,7 +126,7 @@ fn pages_have_their_parts_in_order() {
         // Measured times stand before or behind the metrics.
         let [.., change, _, measured, elsewhere] = places[..] else { panic!("six parts") };
         assert!(measured.is_none() || (change..elsewhere).contains(&measured), "{name}: times of an H100");
-        assert!(page.contains(&format!("warpstride learn check {number}")), "{name}: its command");
+        assert!(page.contains(&format!("warpstride learn check {name}\n")), "{name}: its command");
         // A picture is there, with the command that draws it, and its text says what it shows.
         assert_eq!(page.matches("\n<!-- picture: ").count(), 1, "{name} has one picture");
         assert_eq!(page.matches("![").count(), 1, "{name} has one picture");
