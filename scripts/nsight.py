@@ -38,6 +38,21 @@ FIGURES = [
 LOSSY = ("wavefronts", "bank_conflicts")
 
 
+def compared(soft, hard):
+    """Compares our counters with the hardware's; returns what differs and what the hardware lost, in words."""
+    differing, lost = [], []
+    for kind, field, metric in FIGURES:
+        # The software GPU does not count this kind.
+        if kind not in soft:
+            continue
+        ours, theirs = soft[kind][field], hard[metric]
+        if field in LOSSY and theirs > ours:
+            lost.append(f"{kind}.{field} {ours} + {theirs - ours} lost")
+        elif theirs != ours:
+            differing.append(f"{kind}.{field} soft {ours} HARDWARE {theirs}")
+    return differing, lost
+
+
 def profile(command, metrics, *options):
     """Runs `command` under `ncu`, and returns the name and the metrics, as integers, of each profiled launch."""
     ncu = ["ncu", "--csv", "--page", "raw", "--clock-control", "none", *options, "--metrics", ",".join(metrics)]
