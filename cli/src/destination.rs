@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use warpstride::io::{Destination, DestinationKind, Owner, is_same_file};
+use warpstride::io::{Destination, DestinationKind, is_same_file};
 
 use super::output::Output;
 use super::{Refusal, require, signals};
@@ -22,12 +22,6 @@ pub(super) fn checked(path: &Path, sources: &[&Path], output: &Output) -> Result
     spared(path, sources)?;
     if destination.kind() == DestinationKind::StandardOutput {
         output.leave_to(path)?;
-    }
-    if destination.check().map_err(Refusal::of_file)? == Owner::Changed {
-        output.note(format!(
-            "{} is replaced, and only root may give it to those who owned it: it will be yours",
-            destination.path().display()
-        ));
     }
     Ok(destination)
 }

@@ -2,54 +2,42 @@
 //! signal.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use warpstride::io::remove_unfinished_and;
 
 /// Has a signal that ends the program remove the files that are not complete, from the first call
 /// on.
 pub(super) fn watch() -> io::Result<()> {
-    static IS_WATCHED: Mutex<bool> = Mutex::new(false);
-    let mut is_watched = IS_WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-    if !*is_watched {
-        handle_signals()?;
-        *is_watched = true;
-    }
-    Ok(())
+    static WATCHED: OnceLock<io::Result<()>> = OnceLock::new();
+    let watched = WATCHED.get_or_init(handle_signals);
+    watched.as_ref().copied().map_err(|error| io::Error::new(error.kind(), error.to_string()))
 }
 
-/// Watches for the signals that end the program, but for those that its parent had it ignore, as
-/// `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes an error and no
-/// death.
+/// Watches for the signals that people and systems end programs with, but for those that its parent
+/// had it ignore, as `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes
+/// an error and no death.
 #[cfg(unix)]
 fn handle_signals() -> io::Result<()> {
+    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
-    use std::sync::{Arc, mpsc};
 
-    use signal_hook::consts::{
-        SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
-    };
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
     if !is_ignored(SIGXFSZ) {
         signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     }
-    let deadly = [SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU].into_iter();
-    let mut signals = Signals::new(deadly.filter(|&signal| !is_ignored(signal)))?;
-    let (started, has_started) = mpsc::channel();
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        let _ = started.send(());
         for signal in signals.forever() {
-            // Dies of the signal, as whoever waits for this program expects: 130 to a shell, or
-            // 143.
+            // Dies of the signal, as a parent expects: 130 to a shell, or 143.
             remove_unfinished_and(|| {
                 let _ = emulate_default_handler(signal);
             });
         }
     })?;
-    // The thread is there before the first file is.
-    let _ = has_started.recv();
     Ok(())
 }
 
@@ -67,15 +55,9 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// Watches for Ctrl-C, a closed window and the end of the session.
-#[cfg(windows)]
+#[cfg(not(unix))]
 fn handle_signals() -> io::Result<()> {
     /// As of a program that does not handle Ctrl-C: STATUS_CONTROL_C_EXIT.
     const INTERRUPTED: i32 = 0xc000_013a_u32 as i32;
     ctrlc::set_handler(|| remove_unfinished_and(|| std::process::exit(INTERRUPTED))).map_err(io::Error::other)
-}
-
-/// Elsewhere nothing tells in time.
-#[cfg(not(any(unix, windows)))]
-fn handle_signals() -> io::Result<()> {
-    Ok(())
 }

@@ -7,8 +7,7 @@
 pub mod npy;
 mod replace;
 
-#[cfg(feature = "pipeline")]
-pub(crate) use replace::check_is_at;
-pub use replace::{Destination, Owner, remove_unfinished_and};
+pub use replace::{Destination, remove_unfinished_and};
 #[doc(hidden)]
 pub use replace::{DestinationKind, is_same_file, write_standard_output};
+pub(crate) use replace::{check_is_at, put, replaced};

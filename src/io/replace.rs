@@ -1,6 +1,5 @@
 //! A file that is replaced whole or not at all, or a stream that a result goes into.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -8,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf, is_separator};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::TempPath;
+use same_file::Handle;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -20,17 +19,12 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-thread_local! {
-    /// Whether this thread holds the lock for [`remove_unfinished_and`], and so cannot wait for it.
-    static ENDS: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Removes the temporary file of every replacement that is under way, and calls `end` before
 /// another one can begin.
 ///
 /// A program calls this on a thread that receives the signals that end it, and exits in `end`; it
 /// is no signal handler, because it takes a lock. Where `end` returns, those replacements fail.
-/// `end` itself can replace no file: [`Destination::replace`] fails there.
+/// `end` must not replace a file: it would wait for itself.
 ///
 /// ```
 /// use warpstride::io::{Destination, remove_unfinished_and};
@@ -46,52 +40,11 @@ thread_local! {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn remove_unfinished_and(end: impl FnOnce()) {
-    /// Ends the end, also where it panics.
-    struct Ends;
-    impl Drop for Ends {
-        fn drop(&mut self) {
-            ENDS.set(false);
-        }
-    }
-
-    if ENDS.get() {
-        // Within `end`: the files are removed.
-        return end();
-    }
     let unfinished = unfinished();
-    ENDS.set(true);
-    let _ends = Ends;
     for path in &*unfinished {
         let _ = fs::remove_file(path);
     }
     end();
-}
-
-/// A temporary file, which the list of unfinished ones has until it is renamed or removed. It is
-/// removed where nobody renames it, also by a panic.
-struct Temporary {
-    file: File,
-    path: Option<TempPath>,
-}
-
-impl Temporary {
-    /// Gives the file its place.
-    fn persist(mut self, place: &Path) -> io::Result<()> {
-        let mut unfinished = unfinished();
-        let Some(path) = self.path.take() else { return Ok(()) };
-        unfinished.remove::<Path>(&path);
-        path.persist(place).map_err(|error| error.error)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let Some(path) = self.path.take() else { return };
-        let mut unfinished = unfinished();
-        unfinished.remove::<Path>(&path);
-        // Gone before the lock is.
-        drop(path);
-    }
 }
 
 /// Writes to standard output. A reader that closes it has read enough, which is not an error.
@@ -110,8 +63,8 @@ pub fn write_standard_output(write: impl FnOnce(&mut dyn Write) -> io::Result<()
 /// Where a result goes. Two are equal where they are one file.
 ///
 /// A file is written beside its place under a temporary name, synchronised and renamed, so that
-/// readers find the old file or the new one and never a part; it keeps the mode, the owner and the
-/// group of the file that it replaces, as far as the system allows.
+/// readers find the old file or the new one and never a part; it keeps the mode of the file that it
+/// replaces, and the owner and the group where the system lets it.
 ///
 /// ```
 /// use warpstride::io::Destination;
@@ -141,75 +94,63 @@ pub enum DestinationKind {
     StandardOutput,
 }
 
-/// Whether a new file keeps the owner and the group of the one that it replaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// The owner and the group of the old file; where there is none, those of any file that this
-    /// program makes.
-    Kept,
-    /// The user who runs this program: only root may give the file to the old one's owner and
-    /// group.
-    Changed,
-}
-
-fn refused<T>(kind: ErrorKind, sentence: String) -> Result<T> {
-    Err(Error::new(kind, sentence))
-}
-
 fn io_error(context: impl Display, error: io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("{context}: {error}"))
 }
 
 impl Destination {
-    /// What `path` names. Nothing is written yet.
+    /// Returns what `path` names, and makes sure that a file can be replaced: a program calls this
+    /// before long work, whose result it could not keep otherwise. Nothing is written yet.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if it is a folder, or stands for a file that is open here (`/dev/fd/3`)
-    /// and would be replaced under its writers; `Io` if it is a link that leads nowhere, or
-    /// cannot be looked at.
+    /// `InvalidArgument` if it is a folder, or a name of the system's for a file that is open here
+    /// (`/dev/fd/3`) and would be replaced under its writers; `Io` if it is a link that leads
+    /// nowhere, or cannot be looked at, or if the file or its folder may not be written.
     pub fn new(path: &Path) -> Result<Self> {
-        let (shown, unchecked) =
-            (path.display(), |error| io_error(format_args!("cannot write {}: check the path", path.display()), error));
-        let names_a_file = path.file_name().is_some()
-            && !path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| is_separator(byte.into()));
-        let path = match fs::symlink_metadata(path) {
-            Ok(_) => {
-                let there = fs::metadata(path).map_err(|error| {
-                    let advice = "it is a link that leads nowhere; remove it or name another output";
-                    io_error(format_args!("cannot write {shown}: {advice}"), error)
-                })?;
-                match stream(&there) {
-                    // Its many names are one.
-                    Some(kind @ DestinationKind::StandardOutput) => {
-                        return Ok(Self { path: "standard output".into(), kind });
-                    }
-                    Some(kind) => return Ok(Self { path: path.into(), kind }),
-                    None => {}
-                }
-                if !there.is_file() {
-                    let sentence = format!("cannot write {shown}: it is not a file or a pipe; name another output");
-                    return refused(ErrorKind::InvalidArgument, sentence);
-                }
-                if is_descriptor(path) {
-                    let sentence = format!(
-                        "cannot write {shown}: it stands for a file that is open, which would be replaced and lose what others write \
-                         to it; name that file, or redirect standard output to it and pass /dev/stdout"
-                    );
-                    return refused(ErrorKind::InvalidArgument, sentence);
-                }
-                // Through links, so that the file is replaced and not the link.
-                fs::canonicalize(path).map_err(unchecked)?
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_file => in_its_folder(path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.into(),
-            Err(error) => return Err(unchecked(error)),
+        let failed = |advice| move |error| io_error(format_args!("cannot write {}: {advice}", path.display()), error);
+        let refused = |kind, why| Err(Error::new(kind, format!("cannot write {}: {why}", path.display())));
+        let is_folder = path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| is_separator(byte.into()));
+        let there = match fs::symlink_metadata(path) {
+            Ok(_) => Some(
+                fs::metadata(path)
+                    .map_err(failed("it is a link that leads nowhere; remove it or name another output"))?,
+            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed("check the path")(error)),
         };
-        if !names_a_file {
-            let sentence = format!("cannot write {shown}: it names no file; name one in that folder");
-            return refused(ErrorKind::InvalidArgument, sentence);
+        match there.as_ref().and_then(stream) {
+            // Its many names are one.
+            Some(kind @ DestinationKind::StandardOutput) => return Ok(Self { path: "standard output".into(), kind }),
+            Some(kind) => return Ok(Self { path: path.into(), kind }),
+            None => {}
         }
-        Ok(Self { path, kind: DestinationKind::File })
+        let place = if let Some(there) = there {
+            if !there.is_file() {
+                return refused(ErrorKind::InvalidArgument, "it is not a file or a pipe; name another output");
+            }
+            // Through links, so that the file is replaced and not the link.
+            let place = fs::canonicalize(path).map_err(failed("check the path"))?;
+            if ["/dev", "/proc"].iter().any(|system| path.starts_with(system) && !place.starts_with(system)) {
+                let why = "it stands for a file that is open, which would be replaced and lose what others write to it; \
+                           name that file, or redirect standard output to it and pass /dev/stdout";
+                return refused(ErrorKind::InvalidArgument, why);
+            }
+            let opened = OpenOptions::new().write(true).open(&place);
+            let is_denied = opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+            if is_denied || there.permissions().readonly() {
+                return refused(ErrorKind::Io, "it is read-only; name another output or chmod it");
+            }
+            place
+        } else {
+            let Some(name) = path.file_name().filter(|_| !is_folder) else {
+                return refused(ErrorKind::InvalidArgument, "it names no file; name one in that folder");
+            };
+            fs::canonicalize(folder_of(path)).map_err(failed(NO_FOLDER))?.join(name)
+        };
+        // Whether a file can be made there is known only once one was.
+        tempfile::tempfile_in(folder_of(&place)).map_err(failed(NO_FOLDER))?;
+        Ok(Self { path: place, kind: DestinationKind::File })
     }
 
     /// How a result gets there.
@@ -223,48 +164,6 @@ impl Destination {
         &self.path
     }
 
-    /// Checks that the file may be replaced, by making a temporary file beside it and removing that
-    /// again, and gives the owner of the new file. A program calls this before long work, whose
-    /// result it could not keep otherwise. For a pipe or a device there is nothing to check, and
-    /// the owner is kept.
-    ///
-    /// # Errors
-    ///
-    /// `Io` if the file or its folder may not be written, or the folder lets only owners replace
-    /// a file.
-    pub fn check(&self) -> Result<Owner> {
-        if self.kind != DestinationKind::File {
-            return Ok(Owner::Kept);
-        }
-        let path = self.path.display();
-        let old = fs::metadata(&self.path).ok();
-        if let Some(old) = &old {
-            let writable = OpenOptions::new().write(true).open(&self.path);
-            let is_denied = writable.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
-            if is_denied || old.permissions().readonly() {
-                let sentence = format!("cannot write {path}: it is read-only; name another output or chmod it");
-                return refused(ErrorKind::Io, sentence);
-            }
-        }
-        // Whether a file can be made there is known only once one was. It goes again: the work may
-        // take long.
-        let temporary = self.temporary()?;
-        let is_as_before = old.as_ref().map_or(Ok(true), |old| take_over(&temporary.file, old));
-        let is_kept = old.is_some_and(|old| is_kept(&old, self.folder(), &temporary.file));
-        drop(temporary);
-        if is_kept {
-            let sentence = format!(
-                "cannot write {path}: it belongs to another user, and in its folder only owners may replace a file; name another \
-                 output"
-            );
-            return refused(ErrorKind::Io, sentence);
-        }
-        let is_as_before = is_as_before.map_err(|error| {
-            io_error(format_args!("cannot write {path}: check the permissions of its folder"), error)
-        })?;
-        Ok(if is_as_before { Owner::Kept } else { Owner::Changed })
-    }
-
     /// Writes what `write` writes: to a file that then takes its place, or into the stream.
     ///
     /// # Errors
@@ -272,98 +171,92 @@ impl Destination {
     /// `Io` if `write` or the system fails, or the program ends ([`remove_unfinished_and`]); the
     /// file is then what it was.
     pub fn replace(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let path = self.path.display();
-        let stream_failed = |error| failed(error, format_args!("into {path}"), "check what reads it");
         let into = |stream: &mut dyn Write| {
             let mut stream = BufWriter::new(stream);
             write(&mut stream).and_then(|()| stream.flush())
         };
-        match self.kind {
-            DestinationKind::StandardOutput => write_standard_output(into).map_err(stream_failed),
+        let written = match self.kind {
+            DestinationKind::StandardOutput => write_standard_output(into),
             DestinationKind::Stream => {
-                let opened = OpenOptions::new().write(true).open(&self.path);
-                opened.and_then(|mut stream| into(&mut stream)).map_err(stream_failed)
+                OpenOptions::new().write(true).open(&self.path).and_then(|mut stream| into(&mut stream))
             }
             DestinationKind::File => {
-                let temporary = self.temporary()?;
-                into(&mut &temporary.file)
-                    .and_then(|()| self.settle(&temporary.file))
-                    .map_err(|error| failed(error, path, "check the room on its disk"))?;
-                self.persist(temporary)
+                let fill = |mut file: &File| {
+                    into(&mut file).map_err(|error| failed(error, self.path.display(), NO_ROOM))?;
+                    self.settle(file)
+                };
+                return put(&self.path, self.is_private(), true, fill).map(drop);
             }
-        }
+        };
+        written.map_err(|error| failed(error, format_args!("into {}", self.path.display()), "check what reads it"))
+    }
+
+    /// Whether a new file is for its owner alone until it is complete: it replaces one, which may
+    /// be private. Else it has the permissions that any program gives a new file.
+    pub(crate) fn is_private(&self) -> bool {
+        self.path.exists()
     }
 
     /// Makes a complete file what the old one was, and sees it on the disk: a rename may get there
     /// before what it renames.
-    fn settle(&self, file: &File) -> io::Result<()> {
-        if let Ok(old) = fs::metadata(&self.path) {
-            take_over(file, &old)?;
-        }
-        file.sync_all()
+    pub(crate) fn settle(&self, file: &File) -> Result<()> {
+        let as_before = fs::metadata(&self.path).map_or(Ok(()), |old| take_over(file, &old));
+        as_before.and_then(|()| file.sync_all()).map_err(|error| failed(error, self.path.display(), NO_ROOM))
     }
 
-    /// Makes a file beside the destination, which [`remove_unfinished_and`] removes from now on.
-    fn temporary(&self) -> Result<Temporary> {
-        if ENDS.get() {
-            let path = self.path.display();
-            return refused(ErrorKind::Io, format!("cannot write {path}: the program ends; write it before"));
-        }
-        let mut unfinished = unfinished();
-        // Opened here, and so with the permissions that any program gives a new file. In place of
-        // an old one, which may be private, it is for its owner alone until it is complete and has
-        // the old one's.
-        let is_new = !self.path.exists();
-        let open = |path: &Path| options(is_new).write(true).create_new(true).open(path);
-        let temporary =
-            tempfile::Builder::new().prefix(".warpstride-").make_in(self.folder(), open).map_err(|error| {
-                let path = self.path.display();
-                io_error(format_args!("cannot write {path}: check that its folder exists and may be written"), error)
-            })?;
-        let (file, path) = temporary.into_parts();
-        unfinished.insert(path.to_path_buf());
-        Ok(Temporary { file, path: Some(path) })
-    }
-
-    fn persist(&self, temporary: Temporary) -> Result<()> {
-        temporary
-            .persist(&self.path)
-            .map_err(|error| failed(error, self.path.display(), "check the permissions of its folder"))?;
-        // The rename too.
-        self.sync_folder();
+    /// Gives a complete file beside the destination its place.
+    pub(crate) fn take(&self, path: &Path) -> Result<()> {
+        fs::rename(path, &self.path).map_err(|error| failed(error, self.path.display(), NO_RENAME))?;
+        sync_folder(&self.path);
         Ok(())
     }
+}
 
-    /// Makes a file beside the destination that outlives this program. Nothing may be there, not
-    /// even a link. As in [`Destination::replace`], the file has the permissions of a new one only
-    /// where it replaces none.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn make_beside(&self, path: &Path) -> io::Result<File> {
-        options(!self.path.exists()).read(true).write(true).create_new(true).open(path)
-    }
+const NO_FOLDER: &str = "check that its folder exists and may be written";
+const NO_RENAME: &str = "check the permissions of its folder";
+const NO_ROOM: &str = "check the room on its disk";
 
-    /// Gives a complete file beside the destination its place, as [`Destination::replace`]. Fails
-    /// if another file has taken the place beside the destination.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn take(&self, file: &File, path: &Path) -> Result<()> {
-        let cannot = |advice| move |error| failed(error, self.path.display(), advice);
-        self.settle(file).map_err(cannot("check the room on its disk"))?;
-        // Last, because a rename takes whatever has the name.
-        check_is_at(file, path)?;
-        fs::rename(path, &self.path).map_err(cannot("check the permissions of its folder"))?;
-        self.sync_folder();
-        Ok(())
+/// Has `fill` write a file beside `place`, which [`remove_unfinished_and`] removes meanwhile, and
+/// renames it. Nothing else may have the name then, not even a link, unless it `replaces` that.
+pub(crate) fn put(
+    place: &Path,
+    is_private: bool,
+    replaces: bool,
+    fill: impl FnOnce(&File) -> Result<()>,
+) -> Result<File> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    if !is_private {
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
+    #[cfg(not(unix))]
+    let _ = is_private;
+    let mut list = unfinished();
+    let temporary = builder
+        .prefix(".warpstride-")
+        .tempfile_in(folder_of(place))
+        .map_err(|error| failed(error, place.display(), NO_FOLDER))?;
+    list.insert(temporary.path().into());
+    drop(list);
+    let filled = fill(temporary.as_file());
+    let mut list = unfinished();
+    list.remove(temporary.path());
+    // It has its name, or is gone, before the lock is.
+    let file = filled.and_then(move |()| {
+        let named = if replaces { temporary.persist(place) } else { temporary.persist_noclobber(place) };
+        named.map_err(|unnamed| failed(unnamed.error, place.display(), NO_RENAME))
+    })?;
+    drop(list);
+    sync_folder(place);
+    Ok(file)
+}
 
-    /// Sees the names in the folder on the disk. A file system that cannot has its own ways.
-    pub(crate) fn sync_folder(&self) {
-        #[cfg(unix)]
-        let _ = File::open(self.folder()).and_then(|folder| folder.sync_all());
-    }
-
-    fn folder(&self) -> &Path {
-        folder_of(&self.path)
-    }
+/// Sees the name of a file on the disk. A file system that cannot has its own ways.
+fn sync_folder(path: &Path) {
+    #[cfg(unix)]
+    let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
+    #[cfg(not(unix))]
+    let _ = path;
 }
 
 /// The failure to write a file or into a stream, with the advice that the error itself gives, or
@@ -374,6 +267,7 @@ fn failed(error: io::Error, what: impl Display, otherwise: &str) -> Error {
         io::ErrorKind::ResourceBusy => "the system uses it, perhaps as a mount; name another output",
         io::ErrorKind::PermissionDenied => "check its permissions and those of its folder",
         io::ErrorKind::BrokenPipe => "its reader has closed it; check why",
+        io::ErrorKind::AlreadyExists => "another run writes it; wait for it, or name another output",
         _ => otherwise,
     };
     io_error(format_args!("cannot write {what}: {advice}"), error)
@@ -386,69 +280,34 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
 }
 
-/// Fails unless an open file still has a name.
-#[cfg(feature = "pipeline")]
+/// Fails unless an open file still has a name, which is no link to it.
 pub(crate) fn check_is_at(file: &File, path: &Path) -> Result<()> {
-    if has_name(file, path).unwrap_or(false) {
-        return Ok(());
-    }
-    let sentence =
-        format!("another program has removed, replaced or renamed {}, which this run wrote; try again", path.display());
-    refused(ErrorKind::Io, sentence)
-}
-
-/// Whether a name is that of an open file, and not of a link to it.
-#[cfg(all(feature = "pipeline", unix))]
-fn has_name(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-
-    let (own, there) = (file.metadata()?, fs::symlink_metadata(path)?);
-    Ok((own.dev(), own.ino()) == (there.dev(), there.ino()))
-}
-
-/// Whether a name is that of an open file, and not of a link to it.
-#[cfg(all(feature = "pipeline", not(unix)))]
-fn has_name(file: &File, path: &Path) -> io::Result<bool> {
-    use same_file::Handle;
-
-    Ok(fs::symlink_metadata(path)?.is_file() && Handle::from_file(file.try_clone()?)? == Handle::from_path(path)?)
-}
-
-/// Whether a path leads through the system's names of what is open here, such as `/dev/stderr`,
-/// `/dev/fd/3` or `/proc/self/fd/3`. The system knows what the path leads to, and so its links have
-/// an end.
-fn is_descriptor(path: &Path) -> bool {
-    let of_open_files = |folder: PathBuf| {
-        folder == Path::new("/dev/fd")
-            || (folder.starts_with("/proc") && folder.file_name().is_some_and(|name| name == "fd"))
+    let is_named = || {
+        let is_file = fs::symlink_metadata(path)?.is_file();
+        io::Result::Ok(is_file && Handle::from_file(file.try_clone()?)? == Handle::from_path(path)?)
     };
-    fs::canonicalize(folder_of(path)).is_ok_and(of_open_files)
-        || fs::read_link(path).is_ok_and(|link| is_descriptor(&folder_of(path).join(link)))
+    if is_named().unwrap_or(false) { Ok(()) } else { Err(replaced(path)) }
+}
+
+/// The error of a run whose file has lost its name.
+pub(crate) fn replaced(path: &Path) -> Error {
+    let path = path.display();
+    let sentence = format!("another program has removed, replaced or renamed {path}, which this run wrote; try again");
+    Error::new(ErrorKind::Io, sentence)
 }
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The path of a file that is not there yet, the same for every way to write it.
-fn in_its_folder(path: &Path) -> PathBuf {
-    match (fs::canonicalize(folder_of(path)), path.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        // Opening it will fail, and say so of the path as it was written.
-        _ => path.into(),
-    }
-}
-
 /// What is written into as it is: a pipe, a device of characters, and whatever standard output is.
 #[cfg(unix)]
 fn stream(there: &Metadata) -> Option<DestinationKind> {
     use std::io::IsTerminal;
-    use std::os::fd::AsFd;
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
     let kind = there.file_type();
-    let own = io::stdout().as_fd().try_clone_to_owned().and_then(|own| File::from(own).metadata());
-    let is_own = own.is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()));
+    let is_own = Handle::stdout().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()));
     // Nothing mixes in /dev/null.
     if is_own && (!kind.is_char_device() || io::stdout().is_terminal()) {
         return Some(DestinationKind::StandardOutput);
@@ -461,59 +320,21 @@ fn stream(_: &Metadata) -> Option<DestinationKind> {
     None
 }
 
-/// How a file is made: readable by whom any program lets read it, or by its owner alone.
-fn options(is_new: bool) -> OpenOptions {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    if !is_new {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    #[cfg(not(unix))]
-    let _ = is_new;
-    options
-}
-
-/// Whether a folder lets nobody but owners replace a file in it, and who made `own` is none of
-/// them.
+/// Gives a file the mode of the one that it replaces, and its owner and group where the system lets
+/// it.
 #[cfg(unix)]
-fn is_kept(old: &Metadata, folder: &Path, own: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    const STICKY: u32 = 0o1000;
-    let (Ok(folder), Ok(own)) = (fs::metadata(folder), own.metadata()) else { return false };
-    folder.mode() & STICKY != 0 && ![0, old.uid(), folder.uid()].contains(&own.uid())
-}
-
-#[cfg(not(unix))]
-fn is_kept(_: &Metadata, _: &Path, _: &File) -> bool {
-    false
-}
-
-/// Gives a file the owner, the group and the mode of the one that it replaces; whether the system
-/// let it have both.
-#[cfg(unix)]
-fn take_over(file: &File, old: &Metadata) -> io::Result<bool> {
+fn take_over(file: &File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
-    let new = file.metadata()?;
-    let owner = new.uid() == old.uid() || fchown(file, Some(old.uid()), None).is_ok();
-    let group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
-    let mut mode = old.mode() & 0o7777;
-    // What runs as its owner or its group is not to run as another.
-    if !owner {
-        mode &= !0o4000;
-    }
-    if !group {
-        mode &= !0o2000;
-    }
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
-    Ok(owner && group)
+    let _ = fchown(file, Some(old.uid()), None);
+    let _ = fchown(file, None, Some(old.gid()));
+    // Nothing that runs as its owner or its group is to run as another.
+    file.set_permissions(PermissionsExt::from_mode(old.mode() & 0o777))
 }
 
 #[cfg(not(unix))]
-fn take_over(file: &File, old: &Metadata) -> io::Result<bool> {
-    file.set_permissions(old.permissions())?;
-    Ok(true)
+fn take_over(file: &File, old: &Metadata) -> io::Result<()> {
+    file.set_permissions(old.permissions())
 }
 
 #[cfg(test)]
@@ -522,12 +343,8 @@ mod tests {
 
     use super::*;
 
-    /// Held by each test that writes: [`remove_unfinished_and`] removes the temporary files of all.
-    static ALONE: Mutex<()> = Mutex::new(());
-
     #[test]
     fn a_writer_that_panics_leaves_nothing_behind() {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let destination = Destination::new(&folder.path().join("result")).unwrap();
         let (mut temporary, mut was_listed) = (PathBuf::new(), false);
@@ -541,22 +358,5 @@ mod tests {
         let payload = outcome.unwrap_err();
         assert_eq!(payload.downcast_ref::<&str>(), Some(&"as a writer may"));
         assert!(was_listed && !temporary.exists() && !destination.path().exists());
-        // Another program may make a file of that name.
-        assert!(unfinished().iter().all(|path| path.file_name() != temporary.file_name()));
-    }
-
-    #[test]
-    fn what_ends_a_program_replaces_no_file() {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = tempfile::tempdir().unwrap();
-        let destination = Destination::new(&folder.path().join("result")).unwrap();
-        let mut outcome = Ok(());
-        remove_unfinished_and(|| {
-            remove_unfinished_and(|| outcome = destination.replace(|file| file.write_all(b"late")));
-        });
-        let error = outcome.unwrap_err();
-        assert!(error.kind() == ErrorKind::Io && error.to_string().contains("the program ends"), "{error}");
-        destination.replace(|file| file.write_all(b"after it")).unwrap();
-        assert_eq!(fs::read(destination.path()).unwrap(), b"after it");
     }
 }

@@ -11,7 +11,7 @@ use std::{fs, io};
 
 use bytemuck::Pod;
 
-use super::journal::{Identity, Stamp, path_text};
+use super::journal::{Identity, Stamp};
 use super::partial::{Partial, Plan};
 use super::run::Tiles;
 use super::storage::{Stored, failed};
@@ -102,7 +102,7 @@ impl Run<'_> {
             identity: self.identity()?,
             permute: permute.clone(),
             header: &header,
-            width: size_of::<T>(),
+            bytes: (header.len() + source.bytes()) as u64,
         };
         let (partial, tiling) = Partial::open(destination, plan, options.resume, |old| match old {
             Some(tiling) => fitting::<T>(tiling, device_memory),
@@ -119,17 +119,17 @@ impl Run<'_> {
             let context = format!("{error}; {kept} has what was done, and `Options::resume` goes on with it");
             Error::new(error.kind(), context)
         };
-        self.run::<T>(&tiles, &partial, header.len() as u64).map_err(goes_on)?;
+        self.run::<T>(&tiles, &partial).map_err(goes_on)?;
         self.check_input(partial.path())?;
         partial.complete().map_err(goes_on)?;
         tiles.summary::<T>(device_memory)
     }
 
     /// Runs the tiles that are not there, while another thread sees them on the disk.
-    fn run<T: Element + Pod>(&self, tiles: &Tiles<'_>, partial: &Partial<'_>, start: u64) -> Result<()> {
-        let (file, data) = self.source.data();
-        let source = Stored { file, path: self.source.path(), start: data };
-        let mut target = Stored { file: partial.file(), path: partial.path(), start };
+    fn run<T: Element + Pod>(&self, tiles: &Tiles<'_>, partial: &Partial<'_>) -> Result<()> {
+        let (file, start) = self.source.data();
+        let source = Stored { file, path: self.source.path(), start, end: start + self.source.bytes() as u64 };
+        let mut target = partial.stored();
         let (sender, written) = mpsc::channel();
         thread::scope(|threads| {
             let recorder = threads.spawn(move || recorded(partial, &written));
@@ -153,7 +153,7 @@ impl Run<'_> {
         let source = self.source;
         let input = fs::canonicalize(source.path()).map_err(|error| self.unreadable(&error))?;
         Ok(Identity {
-            input: path_text(&input),
+            input: input.to_string_lossy().into(),
             stamp: Stamp::of(source.opened()),
             descr: source.descr().into(),
             shape: source.shape().into(),

@@ -28,7 +28,6 @@ mod tiling;
 
 use std::fmt;
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::thread;
 
 use self::run::Tiles;
@@ -37,9 +36,10 @@ use crate::device::Device;
 use crate::driver::{DriverKind, available_memory};
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::io::Destination;
 
 pub use file::permute_file;
+#[doc(hidden)]
+pub use partial::unfinished;
 
 /// Slots of a run: each has a tile on its way. One tile is read, one copied to the device, one
 /// permuted or copied back, and one written, and the rest even out what takes longer at times.
@@ -199,12 +199,6 @@ pub fn host_copies<T: Element>(
 #[doc(hidden)]
 pub fn check_journal(bytes: &[u8]) -> Result<(), String> {
     journal::Journal::parse(bytes).map(drop)
-}
-
-/// Returns the name of the unfinished result beside a destination, if a file has it.
-#[doc(hidden)]
-pub fn unfinished(destination: &Destination) -> Option<PathBuf> {
-    partial::unfinished(destination.path())
 }
 
 impl Options<'_> {

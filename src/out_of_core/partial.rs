@@ -4,23 +4,23 @@
 //! `OUT.npy.incomplete.json` says how much of it is on the disk. Both outlive the program. Only a
 //! complete and synchronised file gets the name `OUT.npy`.
 //!
-//! Programs and people may remove, copy and make files of these names at any time. So the journal
-//! comes first, and the file is always a new one; the file has the number of its run in place of
-//! its header until it is complete; and a run looks at the name again before it renames what is
-//! there.
+//! Programs and people may remove, copy and make files of these names at any time. So the file is
+//! always a new one, which has its lock before it has its name; it has the number of its run in
+//! place of its header until it is complete; and a run looks at a name again before it renames or
+//! replaces what is there.
 
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::journal::{Identity, Journal, MOST_BYTES};
-use super::storage::{failed, write_all_at};
+use super::journal::{Identity, Journal, MOST_BYTES, is_mark};
+use super::storage::{Stored, failed, write_all_at};
 use super::tiling::{Permute, Tiling};
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::io::{Destination, DestinationKind, check_is_at, is_same_file};
+use crate::io::{Destination, DestinationKind, check_is_at, is_same_file, put, replaced};
 
 /// The result and its journal.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Partial<'d> {
     places: Places,
     journal: Journal,
     header: Vec<u8>,
+    /// Bytes of the whole file.
+    bytes: u64,
 }
 
 /// A file that gives up its lock when it is dropped. To close it would not be enough: a child that
@@ -53,19 +55,12 @@ pub(super) struct Plan<'p> {
     pub(super) permute: Permute,
     /// The header of the result's file.
     pub(super) header: &'p [u8],
-    /// Bytes of an element.
-    pub(super) width: usize,
-}
-
-impl Plan<'_> {
-    /// Returns the bytes of the result's file.
-    fn bytes(&self) -> u64 {
-        (self.header.len() + self.permute.len() * self.width) as u64
-    }
+    /// Bytes of the result's file.
+    pub(super) bytes: u64,
 }
 
 /// The names of the pair.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 struct Places {
     data: PathBuf,
     journal: PathBuf,
@@ -83,8 +78,8 @@ impl Places {
 }
 
 /// Returns the name of the unfinished result beside a destination, if a file has it.
-pub(super) fn unfinished(destination: &Path) -> Option<PathBuf> {
-    Some(Places::beside(destination).data).filter(|path| path.is_file())
+pub fn unfinished(destination: &Destination) -> Option<PathBuf> {
+    Some(Places::beside(destination.path()).data).filter(|path| path.is_file())
 }
 
 fn refused<T>(kind: ErrorKind, sentence: String) -> Result<T> {
@@ -121,50 +116,35 @@ impl<'d> Partial<'d> {
             );
             return refused(ErrorKind::InvalidArgument, sentence);
         }
-        match is_there(&places.data)? {
-            true if resume => Self::go_on(destination, places, plan, choose),
-            true => Err(places.not_resumed()),
-            false => Self::begin(destination, places, plan, choose(None)?),
+        if !is_there(&places.data)? {
+            Self::begin(destination, places, plan, choose(None)?)
+        } else if resume {
+            Self::go_on(destination, places, plan, choose)
+        } else {
+            let journal = places.read_journal()?;
+            let (data, sentence) = (places.data.display(), "is there from a run that was interrupted");
+            let sentence = format!("{data} {sentence}; pass `Options::resume` to go on with it, or remove it");
+            Err(journal.map_or_else(|| places.without_journal(), |_| Error::new(ErrorKind::InvalidArgument, sentence)))
         }
     }
 
     /// Makes the pair of a result of which nothing is there.
     fn begin(destination: &'d Destination, places: Places, plan: Plan<'_>, tiling: Tiling) -> Result<(Self, Tiling)> {
-        // A journal alone is left from a run that was complete, or had not made its file. Another
-        // file is refused.
-        places.read_journal()?;
-        let bytes = plan.bytes();
+        if places.read_journal()?.is_some() {
+            // A journal alone is left from a run that was complete.
+            let _ = fs::remove_file(&places.journal);
+        }
+        let bytes = plan.bytes;
         let journal = Journal::new(plan.identity, tiling.extents(), tiling.len() as u64);
-        // First, so that a file without a journal is never ours.
-        places.write_journal(&journal)?;
-        let file = destination.make_beside(&places.data).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => another_run(&places.data),
-            _ => failed("write", &places.data, "check the permissions of its folder", &error),
+        let file = put(&places.data, destination.is_private(), false, |file| {
+            lock(file, &places.data)?;
+            let marked = write_all_at(file, &journal.mark(plan.header.len()), 0);
+            marked.map_err(|error| failed("write", &places.data, "check the room on its disk", &error))?;
+            reserve(file, &places.data, bytes)
         })?;
-        let partial = Self { destination, file: Held(file), places, journal, header: plan.header.into() };
-        if let Err(error) = partial.prepare(bytes) {
-            partial.remove();
-            return Err(error);
-        }
+        let partial = Self { destination, file: Held(file), places, journal, header: plan.header.into(), bytes };
+        partial.write_journal(0).inspect_err(|_| drop(fs::remove_file(partial.path())))?;
         Ok((partial, tiling))
-    }
-
-    /// Gives a new file its mark and its room.
-    fn prepare(&self, bytes: u64) -> Result<()> {
-        lock(self.file(), &self.places.data)?;
-        let marked = self.write_mark();
-        marked.map_err(|error| failed("write", &self.places.data, "check the room on its disk", &error))?;
-        reserve(self.file(), &self.places.data, bytes)
-    }
-
-    /// Removes the pair of a run that has done nothing yet, and leaves another run's.
-    fn remove(&self) {
-        if self.check_is_there().is_ok() {
-            let _ = fs::remove_file(&self.places.data);
-        }
-        if matches!(self.places.read_journal(), Ok(Some(journal)) if journal.run == self.journal.run) {
-            let _ = fs::remove_file(&self.places.journal);
-        }
     }
 
     /// Opens the pair of an interrupted run.
@@ -176,22 +156,28 @@ impl<'d> Partial<'d> {
     ) -> Result<(Self, Tiling)> {
         let data = places.data.display();
         let cannot = |error: io::Error| failed("open", &places.data, "check its permissions", &error);
-        let held = Held(open_file(OpenOptions::new().read(true).write(true), &places.data).map_err(cannot)?);
-        let mut file = &held.0;
-        lock(file, &places.data)?;
-        check_is_at(file, &places.data)?;
+        let file = Held(open_file(OpenOptions::new().read(true).write(true), &places.data).map_err(cannot)?);
+        lock(&file.0, &places.data)?;
+        check_is_at(&file.0, &places.data)?;
+        let mut mark = vec![0; plan.header.len()];
+        let is_marked = (&file.0).read_exact(&mut mark).is_ok();
         // Not before: until then, another run may have written it.
-        let Some(journal) = places.read_journal()? else { return Err(places.without_journal()) };
+        let Some(journal) = places.read_journal()? else {
+            if !is_mark(&mark) {
+                return Err(places.without_journal());
+            }
+            // A run ended before it had written its journal, and so before any tile.
+            fs::remove_file(&places.data).map_err(cannot)?;
+            return Self::begin(destination, places, plan, choose(None)?);
+        };
         if let Some(difference) = journal.identity.difference(&plan.identity) {
             let sentence = format!("{data} is the result of another run: {difference}; remove it to begin anew");
             return refused(ErrorKind::InvalidArgument, sentence);
         }
-        let bytes = plan.bytes();
-        let mut mark = vec![0; plan.header.len()];
-        // The run may have ended before the file had its room.
-        let may_have_room = file.metadata().map_err(cannot)?.len() == bytes || journal.done == 0;
-        let is_ours = may_have_room && file.read_exact(&mut mark).is_ok() && mark == journal.mark(plan.header.len());
-        if !is_ours {
+        let bytes = plan.bytes;
+        // A run may have ended before the file had its room.
+        let may_have_room = file.0.metadata().map_err(cannot)?.len() == bytes || journal.done == 0;
+        if !may_have_room || !is_marked || mark != journal.mark(mark.len()) {
             let sentence = format!("{data} is not the file that its journal describes; remove it to begin anew");
             return refused(ErrorKind::Io, sentence);
         }
@@ -199,14 +185,15 @@ impl<'d> Partial<'d> {
         let Some(tiling) = tiling else { return Err(places.corrupted("its tiles are not those of this array")) };
         let tiling = choose(Some(tiling))?;
         if journal.done == 0 {
-            reserve(file, &places.data, bytes)?;
+            reserve(&file.0, &places.data, bytes)?;
         }
-        Ok((Self { destination, file: held, places, journal, header: plan.header.into() }, tiling))
+        Ok((Self { destination, file, places, journal, header: plan.header.into(), bytes }, tiling))
     }
 
-    /// Returns the result's file.
-    pub(super) fn file(&self) -> &File {
-        &self.file.0
+    /// Returns where the elements of the result lie.
+    pub(super) fn stored(&self) -> Stored<'_> {
+        let start = self.header.len() as u64;
+        Stored { file: &self.file.0, path: &self.places.data, start, end: self.bytes }
     }
 
     /// Returns the path of the file while it is not complete.
@@ -219,13 +206,14 @@ impl<'d> Partial<'d> {
         self.journal.done
     }
 
-    /// Fails if the file has lost its name, or another one has it.
+    /// Fails if the file has lost its name or a part of it, or another one has its name.
     ///
     /// # Errors
     ///
     /// `Io`.
     pub(super) fn check_is_there(&self) -> Result<()> {
-        check_is_at(self.file(), &self.places.data)
+        check_is_at(&self.file.0, &self.places.data)?;
+        self.stored().check_is_whole()
     }
 
     /// Sees on the disk what was written until now, and enters the first `done` tiles in the
@@ -235,11 +223,30 @@ impl<'d> Partial<'d> {
     ///
     /// `Io`.
     pub(super) fn record(&self, done: u64) -> Result<()> {
-        let synchronised = self.file().sync_data();
+        let synchronised = self.file.0.sync_data();
         synchronised.map_err(|error| failed("write", &self.places.data, "check its disk", &error))?;
         // The journal at this name may be another run's by now.
         self.check_is_there()?;
-        self.places.write_journal(&Journal { done, ..self.journal.clone() })
+        self.write_journal(done)
+    }
+
+    /// Replaces this run's journal, and nothing else that has the name.
+    fn write_journal(&self, done: u64) -> Result<()> {
+        let (path, is_there) = (&self.places.journal, self.has_journal()?);
+        let journal = Journal { done, ..self.journal.clone() };
+        let fill = |mut file: &File| {
+            let written = journal.bytes().and_then(|bytes| file.write_all(&bytes)).and_then(|()| file.sync_all());
+            written.map_err(|error| failed("write", path, "check the room on its disk", &error))
+        };
+        put(path, false, is_there, fill).map(drop)
+    }
+
+    /// Whether this run's journal is there. Fails if something else has its name.
+    fn has_journal(&self) -> Result<bool> {
+        match self.places.read_journal()? {
+            Some(journal) if journal.run != self.journal.run => Err(replaced(&self.places.journal)),
+            journal => Ok(journal.is_some()),
+        }
     }
 
     /// Gives the complete result its header and its place.
@@ -249,23 +256,22 @@ impl<'d> Partial<'d> {
     /// `Io`; the pair stays then.
     pub(super) fn complete(&self) -> Result<()> {
         self.check_is_there()?;
-        let written = write_all_at(self.file(), &self.header, 0);
-        let written = written.map_err(|error| failed("write", &self.places.data, "check its disk", &error));
-        if let Err(error) = written.and_then(|()| self.destination.take(self.file(), &self.places.data)) {
+        let written = write_all_at(&self.file.0, &self.header, 0);
+        let written = written.map_err(|error| failed("write", self.path(), "check its disk", &error));
+        // The look comes last, because a rename takes whatever has the name.
+        let settled = written.and_then(|()| self.destination.settle(&self.file.0)).and_then(|()| self.check_is_there());
+        if let Err(error) = settled.and_then(|()| self.destination.take(self.path())) {
             // Unless another run that had no lock has completed it.
-            if self.check_is_there().is_ok() {
-                let _ = self.write_mark();
+            if check_is_at(&self.file.0, self.path()).is_ok() {
+                let _ = write_all_at(&self.file.0, &self.journal.mark(self.header.len()), 0);
             }
             return Err(error);
         }
         // The result is there. The next run replaces a journal that stays.
-        let _ = fs::remove_file(&self.places.journal);
+        if self.has_journal().unwrap_or(false) {
+            let _ = fs::remove_file(&self.places.journal);
+        }
         Ok(())
-    }
-
-    /// Writes the number of the run where the header is to be.
-    fn write_mark(&self) -> io::Result<()> {
-        write_all_at(self.file(), &self.journal.mark(self.header.len()), 0)
     }
 }
 
@@ -284,10 +290,6 @@ impl Places {
         }
     }
 
-    fn write_journal(&self, journal: &Journal) -> Result<()> {
-        Destination::new(&self.journal)?.replace(|file| file.write_all(&journal.bytes()?))
-    }
-
     fn corrupted(&self, why: &str) -> Error {
         let sentence = format!(
             "{} is not the journal of an interrupted run: {why}; remove it and {} to begin anew",
@@ -303,21 +305,6 @@ impl Places {
             self.data.display()
         );
         Error::new(ErrorKind::InvalidArgument, sentence)
-    }
-
-    /// Returns the error of a run that is not to go on with the file that is there.
-    fn not_resumed(&self) -> Error {
-        match self.read_journal() {
-            Ok(Some(_)) => {
-                let sentence = format!(
-                    "{} is there from a run that was interrupted; pass `Options::resume` to go on with it, or remove it",
-                    self.data.display()
-                );
-                Error::new(ErrorKind::InvalidArgument, sentence)
-            }
-            Ok(None) => self.without_journal(),
-            Err(error) => error,
-        }
     }
 }
 
@@ -361,11 +348,6 @@ fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-fn another_run(path: &Path) -> Error {
-    let sentence = format!("another run writes {}; wait for it, or name another output", path.display());
-    Error::new(ErrorKind::Io, sentence)
-}
-
 /// Keeps other runs from the file while it is [`Held`], on Linux and where its file system
 /// can. Without a lock two runs can go on with one file. Both write the same bytes to the same
 /// places and enter only tiles that they have written, so the result is right; one of the runs
@@ -375,7 +357,8 @@ fn lock(file: &File, path: &Path) -> Result<()> {
     if let Err(rustix::io::Errno::WOULDBLOCK) =
         rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
     {
-        return Err(another_run(path));
+        let sentence = format!("another run writes {}; wait for it, or name another output", path.display());
+        return refused(ErrorKind::Io, sentence);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (file, path);

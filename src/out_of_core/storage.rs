@@ -107,11 +107,24 @@ pub(super) struct Stored<'f> {
     pub(super) path: &'f Path,
     /// The position of the first element.
     pub(super) start: u64,
+    /// The position behind the last element, where the file ends.
+    pub(super) end: u64,
 }
 
 impl Stored<'_> {
     fn position<T>(&self, element: usize) -> u64 {
         self.start + (element * size_of::<T>()) as u64
+    }
+
+    /// Fails unless the file still has its length.
+    pub(super) fn check_is_whole(&self) -> Result<()> {
+        let there = self.file.metadata().map_err(|error| failed("look at", self.path, "check its disk", &error))?;
+        if there.len() == self.end {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let context = format!("another program has cut {path} short, which this run writes; remove it and begin anew");
+        Err(Error::new(ErrorKind::Io, context))
     }
 }
 
@@ -132,10 +145,15 @@ impl<T: Element + Pod> Source<T> for Stored<'_> {
 impl<T: Element + Pod> Target<T> for Stored<'_> {
     fn write(&mut self, runs: &Runs, slot: &[T]) -> Result<()> {
         let this = &*self;
-        each(runs, size_of::<T>(), cut::<T, _>(runs, slot, <[T]>::split_at), |(at, piece)| {
+        let write = |(at, piece): (usize, &[T])| {
             write_all_at(this.file, bytemuck::cast_slice(piece), this.position::<T>(at))
                 .map_err(|error| failed("write", this.path, "check the room on its disk", &error))
-        })
+        };
+        let mut pieces = cut::<T, _>(runs, slot, <[T]>::split_at);
+        // This piece alone would give its old length to a file that was cut short. So it waits.
+        let last = pieces.pop_if(|(at, piece)| this.position::<T>(*at + piece.len()) == this.end);
+        each(runs, size_of::<T>(), pieces, write)?;
+        last.map_or(Ok(()), |last| this.check_is_whole().and_then(|()| write(last)))
     }
 }
 

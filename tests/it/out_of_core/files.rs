@@ -210,6 +210,72 @@ fn a_run_whose_file_was_removed_completes_no_other_one() {
     assert!(read(&files.path("out.npy")) == transposed());
 }
 
+/// Runs, and calls `change` once when some tiles are done. Returns the error.
+fn changed_once(files: &Files, change: impl Fn() + Sync) -> String {
+    let told = AtomicU64::new(0);
+    let progress = |bytes: u64| {
+        let before = told.fetch_add(bytes, Ordering::Relaxed);
+        if before < 5_000 && before + bytes >= 5_000 {
+            change();
+        }
+    };
+    let options = Options { progress: Some(&progress), ..budget(MEMORY) };
+    let error = files.permute(&device(), &[1, 0], options).expect_err("a change of the pair").to_string();
+    assert!(!files.path("out.npy").exists(), "{error}");
+    error
+}
+
+#[test]
+fn a_file_that_is_cut_short_is_no_result() {
+    for len in [0, 1000, 4 * 90 * 70] {
+        let files = files();
+        let error = changed_once(&files, || {
+            let file = fs::OpenOptions::new().write(true).open(files.path("out.npy.incomplete")).expect("the file");
+            file.set_len(len).expect("a shorter file");
+        });
+        assert!(error.contains("has cut") && !error.contains("resume"), "{error}");
+        // The journal may count no tile yet, and then all of them are done again.
+        match resume(&files, &device()) {
+            Ok(done) => assert!(done.resumed_tiles == 0 && read(&files.path("out.npy")) == transposed(), "{done:?}"),
+            Err(error) => assert!(error.to_string().contains("to begin anew"), "{error}"),
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_journal_follows_no_link_and_replaces_no_file_of_others() {
+    for is_link in [true, false] {
+        let files = files();
+        let (journal, precious) = (files.path("out.npy.incomplete.json"), files.path("precious"));
+        fs::write(&precious, b"precious").expect("room");
+        let error = changed_once(&files, || {
+            fs::remove_file(&journal).expect("the journal");
+            if is_link {
+                std::os::unix::fs::symlink(&precious, &journal).expect("a link");
+            } else {
+                fs::hard_link(&precious, &journal).expect("a link");
+            }
+        });
+        assert!(error.contains("out.npy.incomplete.json is "), "{error}");
+        assert_eq!(fs::symlink_metadata(&journal).expect("it stays").is_symlink(), is_link);
+        assert_eq!(fs::read(&precious).expect("the file"), b"precious");
+        assert_eq!(fs::read(&journal).expect("the file"), b"precious");
+    }
+}
+
+#[test]
+fn a_run_that_ended_before_it_had_a_journal_begins_anew() {
+    let (device, files) = (device(), files());
+    interrupt(&files, &device);
+    fs::remove_file(files.path("out.npy.incomplete.json")).expect("the journal");
+    let error = files.permute(&device, &[1, 0], budget(MEMORY)).expect_err("a file is there").to_string();
+    assert!(error.contains("no journal beside it"), "{error}");
+    assert_eq!(resume(&files, &device).expect("a result").resumed_tiles, 0);
+    assert!(read(&files.path("out.npy")) == transposed());
+    assert_eq!(files.names(), ["out.npy"]);
+}
+
 #[test]
 fn a_run_that_ended_before_it_had_room_goes_on() {
     let (device, files) = (device(), files());
