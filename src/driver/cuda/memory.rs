@@ -1,9 +1,10 @@
 //! Device memory, page-locked host memory, and copies.
 
+use std::fmt;
 use std::ptr::{self, NonNull};
 
 use super::Cuda;
-use super::api::{CUDA_MEMCPY3D, MemoryType};
+use super::api::{Api, CUDA_MEMCPY3D, MemoryType};
 use super::error::code;
 use super::graphs::Release;
 use crate::driver::memory::within_the_host;
@@ -92,56 +93,26 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that the source does not change until the
-        // copy has run.
-        let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
-        let StreamHandle(stream) = stream;
-        self.check(
-            code,
-            format_args!(
-                "cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes}, stream {stream:#x})",
-                bytes = counted(bytes, "byte")
-            ),
-        )
+        self.queue_bytes(bytes as u64, stream, format_args!("cuMemcpyHtoDAsync({dst:#x} from {src:p}"), |api| {
+            // SAFETY: the caller promises both ranges, and that the source does not change until
+            // the copy has run.
+            unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) }
+        })
     }
 
     unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that no other code uses the target until the
-        // copy has run.
-        let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
-        let StreamHandle(stream) = stream;
-        self.check(
-            code,
-            format_args!(
-                "cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes}, stream {stream:#x})",
-                bytes = counted(bytes, "byte")
-            ),
-        )
+        self.queue_bytes(bytes as u64, stream, format_args!("cuMemcpyDtoHAsync({dst:p} from {src:#x}"), |api| {
+            // SAFETY: the caller promises both ranges, and that no other code uses the target until
+            // the copy has run.
+            unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) }
+        })
     }
 
     unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let api = self.enter()?;
-        // SAFETY: the caller promises both ranges.
-        let code = unsafe { (api.cuMemcpyDtoDAsync_v2)(dst, src, bytes as usize, stream.raw()) };
-        let StreamHandle(stream) = stream;
-        self.check(
-            code,
-            format_args!(
-                "cuMemcpyDtoDAsync({dst:#x} from {src:#x}, {bytes}, stream {stream:#x})",
-                bytes = counted(bytes, "byte")
-            ),
-        )
+        self.queue_bytes(bytes, stream, format_args!("cuMemcpyDtoDAsync({dst:#x} from {src:#x}"), |api| {
+            // SAFETY: the caller promises both ranges.
+            unsafe { (api.cuMemcpyDtoDAsync_v2)(dst, src, bytes as usize, stream.raw()) }
+        })
     }
 
     unsafe fn copy_3d(&self, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
@@ -176,20 +147,10 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let api = self.enter()?;
-        // SAFETY: the caller promises the range.
-        let code = unsafe { (api.cuMemsetD8Async)(dst, value, bytes as usize, stream.raw()) };
-        let StreamHandle(stream) = stream;
-        self.check(
-            code,
-            format_args!(
-                "cuMemsetD8Async({dst:#x}, {value}, {bytes}, stream {stream:#x})",
-                bytes = counted(bytes, "byte")
-            ),
-        )
+        self.queue_bytes(bytes, stream, format_args!("cuMemsetD8Async({dst:#x}, {value}"), |api| {
+            // SAFETY: the caller promises the range.
+            unsafe { (api.cuMemsetD8Async)(dst, value, bytes as usize, stream.raw()) }
+        })
     }
 }
 
@@ -251,6 +212,24 @@ fn operands(place: Place) -> (MemoryType, u64, *mut u8) {
 }
 
 impl Cuda {
+    /// Queues a copy or fill of bytes by `work`, unless there are none. `call` is how the call
+    /// begins in an error, which adds the bytes and the stream.
+    fn queue_bytes(
+        &self,
+        bytes: u64,
+        stream: StreamHandle,
+        call: fmt::Arguments<'_>,
+        work: impl FnOnce(&Api) -> u32,
+    ) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let api = self.enter()?;
+        let code = work(&api);
+        let (bytes, StreamHandle(stream)) = (counted(bytes, "byte"), stream);
+        self.check(code, format_args!("{call}, {bytes}, stream {stream:#x})"))
+    }
+
     /// Queues a copy of a box by one call.
     ///
     /// # Safety
