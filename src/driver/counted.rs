@@ -11,21 +11,17 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::call::{Call, Method};
 use super::page_locked::{Origin, PageLocked};
-use super::stats::{METHODS, Method, Waits};
-use super::{
-    Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, Held, HostKind,
-    Memory, MemoryStats, ModuleHandle, Modules, Stats, StreamHandle, Streams,
-};
-use crate::counters::Counters;
+use super::stats::Waits;
+use super::{Copy3d, Driver, Held, HostKind, Layer, MemoryStats, Reply, Stats, StreamHandle};
 use crate::error::Result;
-use crate::launch_shape::LaunchShape;
 use crate::sync::lock;
 
 /// A driver that counts the calls to another, and cuts its copies.
 pub(crate) struct Counted {
     inner: Arc<dyn Driver>,
-    calls: [AtomicU64; METHODS.len()],
+    calls: [AtomicU64; Method::ALL.len()],
     can_synchronize: AtomicU64,
     device: Mutex<Ledger>,
     pool: Mutex<Ledger>,
@@ -65,7 +61,7 @@ impl Counted {
         Self {
             locked: PageLocked::of(inner.info().kind),
             inner,
-            calls: [const { AtomicU64::new(0) }; METHODS.len()],
+            calls: [const { AtomicU64::new(0) }; Method::ALL.len()],
             can_synchronize: AtomicU64::new(0),
             device: Mutex::default(),
             pool: Mutex::default(),
@@ -76,7 +72,8 @@ impl Counted {
 
     /// Returns the calls so far, and the memory that is held.
     pub(crate) fn stats(&self) -> Stats {
-        let calls = METHODS.iter().zip(&self.calls).map(|((name, _), calls)| (*name, calls.load(Ordering::Relaxed)));
+        let calls =
+            Method::ALL.iter().zip(&self.calls).map(|(method, calls)| (method.name(), calls.load(Ordering::Relaxed)));
         Stats {
             calls: calls.filter(|&(_, calls)| calls > 0).collect(),
             can_synchronize: self.can_synchronize.load(Ordering::Relaxed),
@@ -91,7 +88,7 @@ impl Counted {
 
     /// Counts a call, and returns the inner driver to make it.
     fn count(&self, method: Method) -> &dyn Driver {
-        self.count_call(method, METHODS[method as usize].1 == Waits::Yes)
+        self.count_call(method, method.waits() == Waits::Yes)
     }
 
     /// Counts a copy, which can synchronise unless the host's side is page-locked.
@@ -143,50 +140,22 @@ impl Drop for Counted {
     }
 }
 
-/// Methods that count the call and make it.
-macro_rules! forward {
-    ($(fn $safe:ident($($operand:ident: $type:ty),*) -> $result:ty = $counted:ident;)* ---
-     $(unsafe fn $name:ident($($given:ident: $of:ty),*) -> $gives:ty = $method:ident;)*) => {
-        $(fn $safe(&self, $($operand: $type),*) -> $result {
-            self.count(Method::$counted).$safe($($operand),*)
-        })*
-        $(unsafe fn $name(&self, $($given: $of),*) -> $gives {
-            let inner = self.count(Method::$method);
-            // SAFETY: the caller's promises are the inner driver's.
-            unsafe { inner.$name($($given),*) }
-        })*
-    };
-}
-
-// SAFETY: all parts belong to the inner driver.
-unsafe impl Driver for Counted {
-    fn info(&self) -> &DeviceInfo {
-        self.inner.info()
-    }
-
-    fn counters(&self) -> Option<Counters> {
-        self.inner.counters()
-    }
-
-    fn has_checkers(&self) -> bool {
-        self.inner.has_checkers()
-    }
-}
-
 // A block leaves its ledger before its release: after it, another thread may get the same address.
-// SAFETY: every call is the inner driver's, with the operands and promises of the caller.
-unsafe impl Memory for Counted {
-    forward! {
-        fn memory() -> Result<(u64, u64)> = Memory;
-        fn reset_persisting_l2() -> Result<()> = ResetPersistingL2;
-        fn pool_trim(keep: u64) -> Result<()> = PoolTrim;
-        ---
-        unsafe fn copy_d2d(dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> = CopyD2d;
-        unsafe fn fill(dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> = Fill;
+// SAFETY: `inner` is one field, which nothing changes. Every call is the inner driver's, with the
+// operands and promises of the caller, or is made in parts, which together are the caller's copy.
+unsafe impl Layer for Counted {
+    fn inner(&self) -> &dyn Driver {
+        self.inner.as_ref()
     }
 
-    fn has_pool(&self) -> bool {
-        self.inner.has_pool()
+    fn around<R: Reply>(
+        &self,
+        method: Method,
+        _: impl FnOnce() -> Call,
+        make: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.count(method);
+        make()
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64> {
@@ -277,50 +246,6 @@ unsafe impl Memory for Counted {
             // SAFETY: the caller's promises are the inner driver's, about a part of the copy.
             unsafe { inner.copy_3d(part, stream) }
         })
-    }
-}
-
-// SAFETY: every call is the inner driver's, with the operands and promises of the caller.
-unsafe impl Streams for Counted {
-    forward! {
-        fn stream_create() -> Result<StreamHandle> = StreamCreate;
-        fn event_create() -> Result<EventHandle> = EventCreate;
-        ---
-        unsafe fn stream_destroy(stream: StreamHandle) -> Result<()> = StreamDestroy;
-        unsafe fn stream_synchronize(stream: StreamHandle) -> Result<()> = StreamSynchronize;
-        unsafe fn event_destroy(event: EventHandle) -> Result<()> = EventDestroy;
-        unsafe fn event_record(event: EventHandle, stream: StreamHandle) -> Result<()> = EventRecord;
-        unsafe fn event_wait(event: EventHandle, stream: StreamHandle) -> Result<()> = EventWait;
-        unsafe fn event_query(event: EventHandle) -> Result<bool> = EventQuery;
-        unsafe fn event_synchronize(event: EventHandle) -> Result<()> = EventSynchronize;
-        unsafe fn event_elapsed_ms(start: EventHandle, end: EventHandle) -> Result<f32> = EventElapsedMs;
-    }
-}
-
-// SAFETY: every call is the inner driver's, with the operands and promises of the caller.
-unsafe impl Modules for Counted {
-    forward! {
-        fn module_load(ptx: &str) -> Result<ModuleHandle> = ModuleLoad;
-        ---
-        unsafe fn module_unload(module: ModuleHandle) -> Result<()> = ModuleUnload;
-        unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle> = Function;
-        unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle)
-            -> Result<()> = Launch;
-    }
-}
-
-// SAFETY: every call is the inner driver's, with the operands and promises of the caller.
-unsafe impl Graphs for Counted {
-    forward! {
-        ---
-        unsafe fn capture_begin(stream: StreamHandle) -> Result<()> = CaptureBegin;
-        unsafe fn capture_end(stream: StreamHandle) -> Result<GraphHandle> = CaptureEnd;
-        unsafe fn graph_nodes(graph: GraphHandle) -> Result<usize> = GraphNodes;
-        unsafe fn graph_destroy(graph: GraphHandle) -> Result<()> = GraphDestroy;
-        unsafe fn graph_instantiate(graph: GraphHandle) -> Result<GraphExecHandle> = GraphInstantiate;
-        unsafe fn graph_update(exec: GraphExecHandle, graph: GraphHandle) -> Result<bool> = GraphUpdate;
-        unsafe fn graph_launch(exec: GraphExecHandle, stream: StreamHandle) -> Result<()> = GraphLaunch;
-        unsafe fn graph_exec_destroy(exec: GraphExecHandle) -> Result<()> = GraphExecDestroy;
     }
 }
 

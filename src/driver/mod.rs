@@ -5,9 +5,9 @@
 //! Validation happens once, above this interface. Errors report what the caller could not foresee.
 //! Handles are numbers and addresses are `u64`, so views compute addresses without a call.
 //!
-//! Implementations: `cuda` (an NVIDIA GPU), `soft` (the software GPU), and `trace`, which wraps any
-//! of them, records calls and injects failures for this package's tests. One conformance suite
-//! (`tests/device`) runs on all of them. [`Device::driver`](crate::Device::driver) returns the
+//! Implementations: `cuda` (an NVIDIA GPU), `soft` (the software GPU), and layers over any of them
+//! (`layer`), such as `trace`, which records calls and injects failures for this package's tests.
+//! One conformance suite (`tests/device`) runs on all of them. [`Device::driver`](crate::Device::driver) returns the
 //! driver of an open device, and [`Device::with_driver`](crate::Device::with_driver) opens a device
 //! over your own driver.
 //!
@@ -54,10 +54,13 @@
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub mod cuda;
+mod call;
 mod counted;
 mod graphs;
 mod host_memory;
+mod layer;
 mod memory;
+mod methods;
 mod modules;
 #[cfg(feature = "pipeline")]
 pub(crate) mod nvtx;
@@ -74,6 +77,8 @@ pub use graphs::Graphs;
 pub(crate) use host_memory::PAGE;
 #[doc(hidden)]
 pub use host_memory::available_memory;
+#[doc(hidden)]
+pub use layer::{Layer, Reply};
 pub use memory::{Copy3d, HostKind, Memory, Pitched, Place};
 pub use modules::Modules;
 pub use stats::{Held, MemoryStats, Stats};

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::call::Method;
+use super::methods::methods;
+
 /// Whether a method can synchronise.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
@@ -14,16 +17,18 @@ pub(super) enum Waits {
     Pageable,
 }
 
-macro_rules! methods {
-    ($($method:ident = $name:literal $waits:ident: $why:literal;)*) => {
-        /// The methods of a driver that are counted.
-        #[derive(Clone, Copy)]
-        pub(super) enum Method {
-            $($method,)*
+macro_rules! stats {
+    ($($part:ident $questions:tt {$(
+        $method:ident = $name:ident: $($fn:ident)+ ($($operands:tt)*) -> $reply:ty, $waits:ident $why:literal;
+    )*})*) => {
+        impl Method {
+            /// Returns whether the method can synchronise.
+            pub(super) fn waits(self) -> Waits {
+                match self {
+                    $($(Self::$method => Waits::$waits,)*)*
+                }
+            }
         }
-
-        /// Their names, and whether they can synchronise, in the order of [`Method`].
-        pub(super) const METHODS: &[(&str, Waits)] = &[$(($name, Waits::$waits),)*];
 
         /// The number of calls to the driver of a device, and the memory that it has given out.
         ///
@@ -31,7 +36,7 @@ macro_rules! methods {
         ///
         /// | method | can synchronise | why |
         /// |---|---|---|
-        $(#[doc = concat!("| `", $name, "` | ", methods!(@ $waits), " | ", $why, " |")])*
+        $($(#[doc = concat!("| `", stringify!($name), "` | ", stats!(@ $waits), " | ", $why, " |")])*)*
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]
@@ -49,46 +54,7 @@ macro_rules! methods {
     (@ Pageable) => { "if the host's memory is pageable" };
 }
 
-methods! {
-    Memory = "memory" No: "it asks for the bytes that are free";
-    ResetPersistingL2 = "reset_persisting_l2" No: "it acts on the cache at once";
-    Alloc = "alloc" Yes: "CUDA's guide names allocations of device memory";
-    Free = "free" Yes: "it waits for all work of the context";
-    PoolAlloc = "pool_alloc" No: "it allocates in the order of a stream";
-    PoolFree = "pool_free" No: "it frees in the order of a stream";
-    PoolTrim = "pool_trim" Yes: "it unmaps memory";
-    AllocHost = "alloc_host" Yes: "CUDA's guide names allocations of page-locked memory";
-    FreeHost = "free_host" Yes: "it waits for all work of the context";
-    RegisterHost = "register_host" Yes: "it maps memory of the host for the device";
-    UnregisterHost = "unregister_host" Yes: "it waits for all work of the context";
-    CopyH2d = "copy_h2d" Pageable: "such a copy passes through memory of the driver";
-    CopyD2h = "copy_d2h" Pageable: "such a copy passes through memory of the driver";
-    CopyD2d = "copy_d2d" No: "it is queued";
-    Copy3d = "copy_3d" Pageable: "such a copy passes through memory of the driver";
-    Fill = "fill" No: "it is queued";
-    StreamCreate = "stream_create" No: "it makes a queue";
-    StreamDestroy = "stream_destroy" No: "queued work still runs";
-    StreamSynchronize = "stream_synchronize" Yes: "it is the wait for a stream";
-    EventCreate = "event_create" No: "it makes an event";
-    EventDestroy = "event_destroy" No: "waits that are queued still hold";
-    EventRecord = "event_record" No: "it is queued";
-    EventWait = "event_wait" No: "the stream waits, and the host does not";
-    EventQuery = "event_query" No: "it answers at once";
-    EventSynchronize = "event_synchronize" Yes: "it is the wait for an event";
-    EventElapsedMs = "event_elapsed_ms" No: "both events have been passed";
-    ModuleLoad = "module_load" Yes: "the driver compiles, and maps memory";
-    ModuleUnload = "module_unload" Yes: "it waits for all work of the context";
-    Function = "function" No: "it looks a name up";
-    Launch = "launch" No: "it is queued";
-    CaptureBegin = "capture_begin" No: "it takes effect on what is queued from then on";
-    CaptureEnd = "capture_end" Yes: "what was released during the capture waits for all work then";
-    GraphNodes = "graph_nodes" No: "it counts";
-    GraphDestroy = "graph_destroy" No: "captured work does not run";
-    GraphInstantiate = "graph_instantiate" Yes: "it may allocate memory on the device";
-    GraphUpdate = "graph_update" No: "launches that are queued keep their operands";
-    GraphLaunch = "graph_launch" No: "it is queued";
-    GraphExecDestroy = "graph_exec_destroy" No: "launches that are queued still run";
-}
+methods!(stats);
 
 /// Memory that a driver has given out, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

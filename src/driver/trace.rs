@@ -13,19 +13,11 @@
 //!   memory under a queued copy.
 //! - The end of a capture fails *after*: the capture has ended, and its graph is destroyed.
 
-mod call;
-mod graphs;
-mod memory;
-mod modules;
-mod streams;
-
-pub use call::{Address, Call, Method};
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{DeviceInfo, Driver, EventHandle, GraphExecHandle, GraphHandle, ModuleHandle, StreamHandle};
-use crate::counters::Counters;
+pub use super::call::{Address, Call, CopiedBox, Method};
+use super::{Driver, EventHandle, GraphExecHandle, GraphHandle, Layer, ModuleHandle, Reply, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::lock;
 
@@ -59,6 +51,41 @@ impl Live {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Enters what a call made or began. `reply` is the address or handle that it returned.
+    fn enter(&mut self, call: &Call, reply: u64) {
+        match *call {
+            Call::Alloc { bytes } => _ = self.allocations.insert(Address(reply), bytes),
+            Call::PoolAlloc { bytes, .. } => _ = self.pool_allocations.insert(Address(reply), bytes),
+            Call::AllocHost { bytes, .. } => _ = self.host_allocations.insert(Address(reply), bytes),
+            Call::RegisterHost { memory, bytes } => _ = self.registered.insert(memory, bytes),
+            Call::StreamCreate {} => _ = self.streams.insert(StreamHandle(reply)),
+            Call::EventCreate {} => _ = self.events.insert(EventHandle(reply)),
+            Call::ModuleLoad { .. } => _ = self.modules.insert(ModuleHandle(reply)),
+            Call::CaptureBegin { stream } => _ = self.captures.insert(stream),
+            Call::CaptureEnd { .. } => _ = self.graphs.insert(GraphHandle(reply)),
+            Call::GraphInstantiate { .. } => _ = self.execs.insert(GraphExecHandle(reply)),
+            _ => (),
+        }
+    }
+
+    /// Takes out what a call releases or ends; false if it does neither.
+    fn leave(&mut self, call: &Call) -> bool {
+        match call {
+            Call::Free { address } => _ = self.allocations.remove(address),
+            Call::PoolFree { address, .. } => _ = self.pool_allocations.remove(address),
+            Call::FreeHost { memory } => _ = self.host_allocations.remove(memory),
+            Call::UnregisterHost { memory } => _ = self.registered.remove(memory),
+            Call::StreamDestroy { stream } => _ = self.streams.remove(stream),
+            Call::EventDestroy { event } => _ = self.events.remove(event),
+            Call::ModuleUnload { module } => _ = self.modules.remove(module),
+            Call::CaptureEnd { stream } => _ = self.captures.remove(stream),
+            Call::GraphDestroy { graph } => _ = self.graphs.remove(graph),
+            Call::GraphExecDestroy { exec } => _ = self.execs.remove(exec),
+            _ => return false,
+        }
+        true
+    }
 }
 
 /// A driver that records the calls of another and makes some of them fail.
@@ -75,13 +102,6 @@ struct Books {
     fail_at: Option<usize>,
     fail_from: Option<usize>,
     fail_methods: BTreeSet<Method>,
-}
-
-/// Whether an injected failure comes before or after the real call.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fails {
-    Before,
-    After,
 }
 
 impl Trace {
@@ -128,33 +148,6 @@ impl Trace {
         // Every critical section leaves the books consistent.
         lock(&self.books)
     }
-
-    /// Records `call` and makes it with `real`.
-    fn call<T>(&self, call: Call, fails: Fails, real: impl FnOnce() -> Result<T>) -> Result<T> {
-        let injected = self.books().record(call);
-        // Outside of the lock, because the call may take long.
-        match (injected, fails) {
-            (None, _) => real(),
-            (Some(error), Fails::Before) => Err(error),
-            (Some(error), Fails::After) => real().and(Err(error)),
-        }
-    }
-
-    fn make<T>(&self, call: Call, real: impl FnOnce() -> Result<T>, enter: impl FnOnce(&mut Live, &T)) -> Result<T> {
-        let made = self.call(call, Fails::Before, real)?;
-        enter(&mut self.books().live, &made);
-        Ok(made)
-    }
-
-    fn queue<T>(&self, call: Call, real: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.call(call, Fails::Before, real)
-    }
-
-    fn release(&self, call: Call, real: impl FnOnce() -> Result<()>, enter: impl FnOnce(&mut Live)) -> Result<()> {
-        // Entered first: after the release, another thread may get the same address.
-        enter(&mut self.books().live);
-        self.call(call, Fails::After, real)
-    }
 }
 
 impl Books {
@@ -169,17 +162,48 @@ impl Books {
         error
     }
 }
-// SAFETY: all parts belong to one inner driver.
-unsafe impl Driver for Trace {
-    fn info(&self) -> &DeviceInfo {
-        self.inner.info()
+
+// SAFETY: `inner` is one field, which nothing changes. A call is the inner driver's or is not made,
+// and an injected failure of a release, of `stream_synchronize` or of `capture_end` comes after the
+// real call, so the inner driver's promises hold.
+unsafe impl Layer for Trace {
+    fn inner(&self) -> &dyn Driver {
+        self.inner.as_ref()
     }
 
-    fn counters(&self) -> Option<Counters> {
-        self.inner.counters()
+    fn around<R: Reply>(
+        &self,
+        method: Method,
+        call: impl FnOnce() -> Call,
+        make: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let call = call();
+        let (fails_after, injected) = {
+            let mut books = self.books();
+            // Taken out first: after the release, another thread may get the same address.
+            let ends = books.live.leave(&call);
+            (ends || method == Method::StreamSynchronize, books.record(call.clone()))
+        };
+        // Outside of the lock, because the call may take long.
+        let reply = match injected {
+            None => make()?,
+            Some(error) if fails_after => return make().and(Err(error)),
+            Some(error) => return Err(error),
+        };
+        self.books().live.enter(&call, reply.number());
+        Ok(reply)
     }
 
-    fn has_checkers(&self) -> bool {
-        self.inner.has_checkers()
+    unsafe fn capture_end(&self, stream: StreamHandle) -> Result<GraphHandle> {
+        let mut made = None;
+        // SAFETY: the caller's promise is the inner driver's.
+        let make = || unsafe { self.inner.capture_end(stream) }.inspect(|&graph| made = Some(graph));
+        let ended = self.around(Method::CaptureEnd, || Call::CaptureEnd { stream }, make);
+        if let (Err(_), Some(graph)) = (&ended, made) {
+            // The error is the injected one, which leaves no graph behind. SAFETY: the graph is
+            // new, and no other code knows it.
+            let _ = unsafe { self.inner.graph_destroy(graph) };
+        }
+        ended
     }
 }

@@ -142,7 +142,7 @@ fn traced(setup: &Setup) -> (Arc<Trace>, Device) {
 
 /// Returns the bytes of PTX of each module that was loaded.
 fn loaded(trace: &Trace) -> Vec<usize> {
-    let bytes = |call: &Call| if let Call::ModuleLoad { bytes } = call { Some(*bytes) } else { None };
+    let bytes = |call: &Call| if let Call::ModuleLoad { ptx } = call { Some(*ptx) } else { None };
     trace.calls().iter().filter_map(bytes).collect()
 }
 
