@@ -10,8 +10,7 @@
 /// Free = free: unsafe fn(address: u64 as Address) -> (), Yes "it waits for all work of the context";
 /// ```
 ///
-/// - `Free` names the method among all [`Method`](super::Method)s and recorded
-///   [`Call`](super::Call)s.
+/// - `Free` names the method in `call::Method`, and its recorded call in `call::Call`.
 /// - A record holds an operand as the method has it, or as the type behind `as`.
 /// - `()` is the reply, without the `Result` that holds it.
 /// - `Yes` says that the call can synchronise (`stats::Waits`), and the text says why.

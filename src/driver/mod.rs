@@ -7,9 +7,9 @@
 //!
 //! Implementations: `cuda` (an NVIDIA GPU), `soft` (the software GPU), and layers over any of them
 //! (`layer`), such as `trace`, which records calls and injects failures for this package's tests.
-//! One conformance suite (`tests/device`) runs on all of them. [`Device::driver`](crate::Device::driver) returns the
-//! driver of an open device, and [`Device::with_driver`](crate::Device::with_driver) opens a device
-//! over your own driver.
+//! One conformance suite (`tests/device`) runs on all of them.
+//! [`Device::driver`](crate::Device::driver) returns the driver of an open device, and
+//! [`Device::with_driver`](crate::Device::with_driver) opens a device over your own driver.
 //!
 //! This runs your own kernel on any device:
 //!
