@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::{fs, path::Path};
 
 use warpstride::driver::Driver;
-use warpstride::element::Element;
 use warpstride::layout::Layout;
 use warpstride::ops::{Align, PermutePlan, Plan, Target};
 use warpstride::random::SplitMix64;
@@ -19,6 +18,9 @@ use crate::hooked::Hooked;
 use crate::idle::Idle;
 
 const CASES: u64 = 2_000;
+
+/// The addresses of the source and of the destination.
+const ADDRESSES: [u64; 2] = [1 << 40, 1 << 41];
 
 /// Small extents, extents on both sides of a tile, and powers of two.
 const EXTENTS: [usize; 20] = [2, 3, 4, 5, 7, 8, 12, 16, 24, 31, 32, 33, 48, 64, 100, 127, 128, 256, 1000, 1917];
@@ -111,7 +113,7 @@ fn draw(place: u64) -> Case {
 }
 
 /// Plans the case and launches it on a driver that does nothing. Returns the line of the record.
-fn line<T: Element>(case: &Case) -> Result<String> {
+fn line(case: &Case) -> Result<String> {
     let (idle, _) = Idle::device();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut hooked = Hooked::new(idle as Arc<dyn Driver>);
@@ -127,9 +129,9 @@ fn line<T: Element>(case: &Case) -> Result<String> {
     if case.as_if_large {
         plan = plan.as_if_large();
     }
-    let source = device.alloc::<T>(case.src.storage_len())?;
-    let mut result = device.alloc::<T>(case.dst.storage_len())?;
-    plan.launch(source.view_with(case.src)?, result.view_mut_with(case.dst)?, device.default_stream())?;
+    let [src, dst] = ADDRESSES;
+    // SAFETY: the driver does nothing, so no kernel runs on these addresses.
+    unsafe { plan.launch_raw(&device, src, dst, device.default_stream().handle()) }?;
     let shape = plan.shape().expect("no case is empty");
     let params = seen.lock().expect("no test panics here");
     let ([x, y, z], [a, b, c]) = (shape.grid, shape.block);
@@ -146,17 +148,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 fn plans_are_those_of_the_record() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/plans.txt");
     let cases: Vec<Case> = (0..CASES).map(draw).collect();
-    let lines: Vec<String> = cases
-        .iter()
-        .map(|case| match case.width {
-            1 => line::<u8>(case),
-            2 => line::<u16>(case),
-            4 => line::<u32>(case),
-            8 => line::<u64>(case),
-            _ => line::<[f64; 2]>(case),
-        })
-        .map(|line| line.expect("a plan"))
-        .collect();
+    let lines: Vec<String> = cases.iter().map(|case| line(case).expect("a plan")).collect();
     if std::env::var_os("WARPSTRIDE_BLESS").is_some() {
         fs::write(&path, lines.join("\n") + "\n").expect("writing the record");
     }
