@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Returns the list as an expression of Rust. The file `order.txt` names the folders in the order of
-/// the lessons, a line each. Folders within them and hidden files are no part of a lesson. Programs
-/// share `Cargo.toml.in`, because cargo leaves a folder with a `Cargo.toml` out of the package
-/// around it.
+/// Returns the list as an expression of Rust. The file `order.txt` names the folders in the order
+/// of the lessons, a line each. Folders within them and hidden files do not belong to a lesson.
+/// Programs share `Cargo.toml.in`, because cargo leaves a folder with a `Cargo.toml` out of the
+/// package around it.
 pub(crate) fn list(root: &Path) -> Result<String, String> {
     let order = root.join("order.txt");
     let order = fs::read_to_string(&order).map_err(|error| format!("cannot read {}: {error}", order.display()))?;

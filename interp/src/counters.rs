@@ -1,7 +1,7 @@
 //! The memory counters of a launch, in the terms and under the rules of NVIDIA's Nsight Compute.
 //!
-//! The rows of `figures!` and `accesses!` are the one list of the counters: the structs, their sums,
-//! and the table by which reports, expectations and comparisons go come from them.
+//! The rows of `figures!` and `accesses!` are the one list of the counters. The structs, their sums
+//! and the table come from them. Reports, expectations and comparisons go by the table.
 
 #[doc(hidden)]
 pub mod table;
@@ -72,9 +72,9 @@ macro_rules! figures {
     };
 }
 
-/// The kinds of access, a row each: the name and the figures, the members of [`InstructionCounters`]
-/// that they add up, the accesses in words, and the operations that Nsight Compute counts there, of
-/// which metrics have the first. Documents have them in the order of the rows.
+/// Lists the kinds of access, a row each: the name and the figures, the members of
+/// [`InstructionCounters`] that they add up, the accesses in words, and the operations that Nsight
+/// Compute counts there. Metrics have the first of these. Documents have the kinds in this order.
 macro_rules! accesses {
     ($(
         $(#[$attr:meta])*

@@ -49,10 +49,9 @@
 //!
 //! `ideal` is what the accesses of the counter on the left would take if the bytes of their lanes
 //! lay side by side, or what they took if that is less: the sum of
-//! [`InstructionCounters::ideal_sectors`] for `sectors`, and of
-//! [`InstructionCounters::ideal_wavefronts`] for `wavefronts`. The other counters have none. The
-//! loads of a loop that replaces an atomic add their wavefronts without the bank conflicts to the
-//! ideal of `shared_load`.
+//! [`ideal_sectors`] for `sectors`, and of [`ideal_wavefronts`] for `wavefronts`. The other
+//! counters have none. The loads of a loop that replaces an atomic add their wavefronts without the
+//! bank conflicts to the ideal of `shared_load`.
 //!
 //! | counters | of |
 //! |---|---|
@@ -71,8 +70,8 @@
 //! `sectors`, `wavefronts` and `bank_conflicts` of any accesses.
 //!
 //! [`Counters`]: crate::counters::Counters
-//! [`InstructionCounters::ideal_sectors`]: crate::counters::InstructionCounters::ideal_sectors
-//! [`InstructionCounters::ideal_wavefronts`]: crate::counters::InstructionCounters::ideal_wavefronts
+//! [`ideal_sectors`]: crate::counters::InstructionCounters::ideal_sectors
+//! [`ideal_wavefronts`]: crate::counters::InstructionCounters::ideal_wavefronts
 
 mod counter;
 mod decimal;
