@@ -95,7 +95,7 @@ def mean(numbers):
 
 
 def speed(rows):
-    """Returns the figures of some cases. One that is wrong or failed counts as 0, as in src/cli/bench/score.rs."""
+    """Returns the figures of some cases. One that is wrong or failed counts as 0, as in the document of `bench permute --random`."""
     copies = [of_copy(row) for row in rows]
     peers = [held for held in map(of_best, rows) if held is not None]
     return {

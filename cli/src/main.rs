@@ -45,7 +45,6 @@ mod streamed;
 mod transfers;
 mod transpose;
 mod tune;
-mod verify;
 
 use std::fmt;
 use std::io::{self, Write};

@@ -133,6 +133,12 @@ pub(super) fn all(len: usize, is_right: &(dyn Fn(usize) -> bool + Sync)) -> bool
     (0..len).into_par_iter().all(is_right)
 }
 
+/// Says whether elements have equal bytes: a NaN equals itself here.
+pub(super) fn are_equal<T: Pod>(some: &[T], others: &[T]) -> bool {
+    let [some, others] = [some, others].map(bytemuck::cast_slice::<T, u8>);
+    some.par_chunks(MEGABYTE).eq(others.par_chunks(MEGABYTE))
+}
+
 /// Returns the sum of `len` terms, in any order.
 pub(super) fn sum(len: usize, term: &(dyn Fn(usize) -> f64 + Sync)) -> f64 {
     (0..len).into_par_iter().map(term).sum()

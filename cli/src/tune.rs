@@ -4,23 +4,22 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use bytemuck::Pod;
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device, Tuned, TuningFile};
 use warpstride::element::Element;
+use warpstride::error::counted;
 use warpstride::launch_shape::LaunchShape;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, FillPlan, PermutePlan, Phase, Plan, Target, TileShape};
-use warpstride::roofline::measure::{Rotation, has_times};
-use warpstride::view::{View, ViewMut};
+use warpstride::roofline::measure::{Rotation, Timing, has_times};
 
-use super::cold_runs::ColdRuns;
+use super::bench::measure::{OneToOne, measure};
+use super::cold_runs::{ColdRuns, Launch};
 use super::output::{self, Output};
-use super::verify::verify;
 use super::{by_width, destination, ensure_room, open, reference, refuse, require};
 use crate::run::table::{Table, number};
-use warpstride::error::counted;
 
 /// What arrays are filled with.
 const VALUE: u32 = 0x0123_4567;
@@ -157,11 +156,17 @@ fn before(file: &Path) -> Result<Vec<u8>> {
     }
 }
 
+/// Times a launch whose first elements are the expected ones; `None` where they are not.
+fn timed<T: Element + Pod>(runs: &mut ColdRuns<T>, expected: &[T], launch: impl Launch<T>) -> Result<Option<Timing>> {
+    runs.begin(expected)?;
+    let is_right = |found: &[T]| reference::are_equal(&found[..expected.len()], expected);
+    Ok(measure(&mut OneToOne { arrays: runs, kernel: None, launch, is_right }, SAMPLES, false)?.timing)
+}
+
 /// Times copies and fills in blocks of each number of threads.
 fn tuned_blocks(device: &Device, target: Target) -> Result<[Blocks; 2]> {
     let elements = reference::random::<u32>(BYTES / size_of::<u32>())?;
     let mut runs = ColdRuns::new(Rotation::new(device, &[BYTES; 2]), &elements, elements.len())?;
-    let source = device.upload(&elements)?;
     let filled = vec![VALUE; elements.len()];
     let across = TileShape::of(target).map(|tile| [tile.across(), tile.ragged_across()]);
     let mut copied = [0.0; BLOCKS.len()];
@@ -169,14 +174,14 @@ fn tuned_blocks(device: &Device, target: Target) -> Result<[Blocks; 2]> {
     for (place, block) in BLOCKS.into_iter().enumerate() {
         let target = Target::of_info(device.info(), Some(Tuned::new(across, block, block)?));
         let copy = copy_plan(elements.len(), target)?;
-        let launch =
-            |source: View<'_, u32>, result: ViewMut<'_, u32>| copy.launch(source, result, device.default_stream());
-        ensure!(verify(device, &source, &elements, launch)?.0, "{copy} copies wrongly; please report this as a bug");
-        copied[place] = runs.time(SAMPLES, launch)?.gbps(2 * BYTES as u64);
+        let timing =
+            timed(&mut runs, &elements, |source, result| copy.launch(source, result, device.default_stream()))?;
+        let timing = timing.with_context(|| format!("{copy} copies wrongly; please report this as a bug"))?;
+        copied[place] = timing.gbps(2 * BYTES as u64);
         let fill = fill_plan(elements.len(), target)?;
-        let launch = |_: View<'_, u32>, result: ViewMut<'_, u32>| fill.launch(VALUE, result, device.default_stream());
-        ensure!(verify(device, &source, &filled, launch)?.0, "{fill} fills wrongly; please report this as a bug");
-        fills[place] = runs.time(SAMPLES, launch)?.gbps(BYTES as u64);
+        let timing = timed(&mut runs, &filled, |_, result| fill.launch(VALUE, result, device.default_stream()))?;
+        let timing = timing.with_context(|| format!("{fill} fills wrongly; please report this as a bug"))?;
+        fills[place] = timing.gbps(BYTES as u64);
     }
     let now = |shape: Option<LaunchShape>| shape.map_or(0, |shape| shape.block[0]);
     Ok([
@@ -198,7 +203,6 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape) -> Result<Found> {
     let len = BYTES / size_of::<T>();
     let elements = reference::random::<T>(len)?;
     let mut runs = ColdRuns::new(Rotation::new(device, &[BYTES; 2]), &elements, len)?;
-    let source = device.upload(&elements)?;
     let mut kernels = Vec::new();
     for ragged in [false, true] {
         let mut ms = vec![0.0; tile.most_across(ragged) as usize + 1];
@@ -209,17 +213,21 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape) -> Result<Found> {
             bytes += 2 * size_of_val(&*expected);
             for (across, ms) in (0..).zip(&mut ms) {
                 let tiles = [tile.with_across(across, across)];
-                let launch =
-                    |source: View<'_, T>, result: ViewMut<'_, T>| transpose(source, result, [rows, cols], &tiles);
-                let (verified, _) = verify(device, &source, &expected, launch)?;
-                ensure!(
-                    verified,
-                    "tiles of {} a row move {rows} x {cols} elements of {} to the wrong place; please report \
-                     this as a bug",
-                    counted(1 << across, "square"),
-                    counted(tile.width(), "byte")
-                );
-                *ms += runs.time(SAMPLES, launch)?.median_ms();
+                let timing = timed(&mut runs, &expected, |source, result| {
+                    let stream = source.device().default_stream();
+                    let source = source.slice(0, ..rows * cols, 1)?.split_axis(0, &[rows, cols])?;
+                    let result = result.slice(0, ..rows * cols, 1)?.split_axis(0, &[cols, rows])?;
+                    ops::copy_into_tuned(source.t(), result, &tiles, stream)
+                })?;
+                let Some(timing) = timing else {
+                    bail!(
+                        "tiles of {} a row move {rows} x {cols} elements of {} to the wrong place; please report \
+                         this as a bug",
+                        counted(1 << across, "square"),
+                        counted(tile.width(), "byte")
+                    );
+                };
+                *ms += timing.median_ms();
             }
         }
         kernels.push(Kernel { ragged, gbps: ms.iter().map(|ms| bytes as f64 / (ms * 1e6)).collect() });
@@ -232,18 +240,6 @@ fn matrix(len: usize, aspect: i32, ragged: bool) -> [usize; 2] {
     let log2 = len.ilog2() as i32;
     let rows_log2 = (log2 + aspect) / 2;
     [rows_log2, log2 - rows_log2].map(|log2| (1 << log2) - usize::from(ragged))
-}
-
-fn transpose<T: Element>(
-    source: View<'_, T>,
-    result: ViewMut<'_, T>,
-    [rows, cols]: [usize; 2],
-    tiles: &[TileShape],
-) -> warpstride::Result<()> {
-    let stream = source.device().default_stream();
-    let source = source.slice(0, ..rows * cols, 1)?.split_axis(0, &[rows, cols])?;
-    let result = result.slice(0, ..rows * cols, 1)?.split_axis(0, &[cols, rows])?;
-    ops::copy_into_tuned(source.t(), result, tiles, stream)
 }
 
 fn text(device: &Device, found: &[Found], blocks: &[Blocks; 2], row: Tuned, file: &Path) -> String {

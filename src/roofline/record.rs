@@ -10,8 +10,8 @@ use super::peak::Peaks;
 use crate::counters::{Counters, over_ideal};
 use crate::element::DType;
 
-/// The version of every JSON document of this crate.
-pub const SCHEMA: u32 = 2;
+/// The version of every JSON document of this crate. Documents of version 2 are read, too.
+pub const SCHEMA: u32 = 3;
 
 /// The part of a report that an operation belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,6 +175,19 @@ impl Milliseconds {
     }
 }
 
+/// A drawn permute, as `bench permute --random` describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Drawn {
+    /// The sort of its shape.
+    pub kind: String,
+    /// The strategy that takes it.
+    pub strategy: String,
+    /// Bytes of the sectors that it reads and writes. `fraction_of_copy` is held against a copy of
+    /// them.
+    pub touched: u64,
+}
+
 /// The measurement of one operation.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -223,6 +236,9 @@ pub struct Record {
     pub counted_shape: Option<Vec<usize>>,
     /// The time that a model predicts from the counters.
     pub predicted: Option<Prediction>,
+    /// More about a drawn permute.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub drawn: Option<Drawn>,
 }
 
 impl Record {
@@ -249,6 +265,7 @@ impl Record {
             counters: None,
             counted_shape: None,
             predicted: None,
+            drawn: None,
         }
     }
 

@@ -35,8 +35,7 @@ pub struct Run {
     /// When the ceilings were measured, as RFC 3339.
     #[cfg_attr(feature = "serde", serde(default))]
     pub ceilings_date: Option<String>,
-    /// What was measured.
-    #[cfg_attr(feature = "serde", serde(alias = "rows"))]
+    /// The measurements.
     pub cases: Vec<Record>,
 }
 

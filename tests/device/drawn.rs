@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use warpstride::element::DType;
 use warpstride::layout::Layout;
-use warpstride::roofline::random_permutes::{Kind, Sizes, cases as draw};
+#[path = "../../cli/src/bench/drawn.rs"]
+#[expect(dead_code, reason = "these tests measure nothing")]
+mod permutes;
+
+use permutes::{Kind, Sizes, cases as draw};
 
 use crate::backend::{Setup, cases};
 use crate::long::short_or_long;

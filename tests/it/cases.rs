@@ -7,7 +7,12 @@ use std::path::Path;
 
 use serde_json::Value;
 use warpstride::layout::Layout;
-use warpstride::roofline::random_permutes::{self, Sizes};
+
+#[path = "../../cli/src/bench/drawn.rs"]
+#[expect(dead_code, reason = "these tests draw and measure nothing")]
+mod drawn;
+
+use drawn::Sizes;
 
 /// The types that the scripts know.
 const KNOWN: [&str; 5] = ["u8", "u16", "f32", "f64", "c128"];
@@ -47,7 +52,7 @@ fn only_the_other_cases_have_a_kind() {
 
 #[test]
 fn drawn_cases_have_types_that_the_scripts_know() {
-    let drawn = random_permutes::cases(1, 90, Sizes::TIMED);
+    let drawn = drawn::cases(1, 90, Sizes::TIMED);
     let dtypes: HashSet<_> = drawn.iter().map(|case| case.dtype.name()).collect();
     assert_eq!(dtypes, HashSet::from(KNOWN));
 }

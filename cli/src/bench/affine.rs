@@ -6,12 +6,13 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Affine, AffinePlan, Align, Plan, Target};
+use warpstride::roofline::measure::Rotation;
 use warpstride::roofline::record::{Group, Subject};
+use warpstride::view::{View, ViewMut};
 
-use super::Measured;
-use super::conversion::{Bench, Small, small_elements};
-use super::outcome::Outcome;
-use crate::output::Output;
+use super::conversion::{Small, rotation, small_elements};
+use super::measure::{Case, OneToOne, Work};
+use crate::cold_runs::ColdRuns;
 use crate::{array_bytes, ensure_room, permuted_layouts, reference};
 
 /// Which array, and what becomes of it.
@@ -52,7 +53,7 @@ fn values(channel: usize) -> (f32, f32) {
     (1.0 / (3.0 + (channel % 61) as f32), (channel % 13) as f32 / -7.0)
 }
 
-impl Measured for Mapped<'_> {
+impl Case for Mapped<'_> {
     fn subject(&self) -> Result<Subject> {
         let Self { from, to: dtype, shape, axes, channels } = *self;
         permuted_layouts(shape, axes)?;
@@ -64,16 +65,16 @@ impl Measured for Mapped<'_> {
         Ok(Subject { axes: Some(axes.into()), from: Some(from), channels, ..subject })
     }
 
-    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>> {
         let sides = [array_bytes(self.shape, self.from)?, array_bytes(self.shape, self.to)?];
         ensure_room(self.vector()?, 2, &[(device, 2)])?;
-        let (bench, plan) = (Bench::new(device, sides, samples, output)?, self.plan(device)?);
+        let rotation = rotation(device, sides)?;
         match self.from {
-            DType::U8 => self.of::<u8>(&bench, &plan),
-            DType::F16 => self.of::<f16>(&bench, &plan),
-            DType::Bf16 => self.of::<bf16>(&bench, &plan),
-            DType::F32 => self.of::<f32>(&bench, &plan),
-            _ => self.of::<f64>(&bench, &plan),
+            DType::U8 => self.of::<u8>(rotation),
+            DType::F16 => self.of::<f16>(rotation),
+            DType::Bf16 => self.of::<bf16>(rotation),
+            DType::F32 => self.of::<f32>(rotation),
+            _ => self.of::<f64>(rotation),
         }
     }
 }
@@ -85,52 +86,51 @@ impl Mapped<'_> {
         array_bytes(&[count, 2], DType::F32).map(|bytes| bytes / 2)
     }
 
-    fn of<S: Small>(&self, bench: &Bench<'_>, plan: &AffinePlan) -> Result<Outcome> {
+    fn of<S: Small>(&self, rotation: Rotation) -> Result<Box<dyn Work + '_>> {
         match self.to {
-            DType::F16 => self.mapped::<S, f16>(bench, plan),
-            DType::Bf16 => self.mapped::<S, bf16>(bench, plan),
-            DType::F32 => self.mapped::<S, f32>(bench, plan),
-            _ => self.mapped::<S, f64>(bench, plan),
+            DType::F16 => self.mapped::<S, f16>(rotation),
+            DType::Bf16 => self.mapped::<S, bf16>(rotation),
+            DType::F32 => self.mapped::<S, f32>(rotation),
+            _ => self.mapped::<S, f64>(rotation),
         }
     }
 
-    fn plan(&self, device: &Device) -> Result<AffinePlan> {
-        let [source, result]: [Layout; 2] = permuted_layouts(self.shape, self.axes)?;
-        let (align, target) = (Align::ALLOCATION, Target::of(device));
-        Ok(AffinePlan::new((&source, align, self.from), (&result, align, self.to), self.channels, target)?)
-    }
-
-    fn mapped<S: Small, D: Made>(&self, bench: &Bench<'_>, plan: &AffinePlan) -> Result<Outcome> {
+    fn mapped<S: Small, D: Made>(&self, rotation: Rotation) -> Result<Box<dyn Work + '_>> {
         let Self { shape, axes, channels, .. } = *self;
-        let len = shape.iter().product();
-        let mut bytes = reference::random::<u8>(len)?;
+        let device = rotation.device().clone();
+        let [from, to]: [Layout; 2] = permuted_layouts(shape, axes)?;
+        let align = Align::ALLOCATION;
+        let sides = ((&from, align, S::DTYPE), (&to, align, D::DTYPE));
+        let kernel = AffinePlan::new(sides.0, sides.1, channels, Target::of(&device))?.entry();
+        let mut bytes = reference::random::<u8>(from.len())?;
         bytes.iter_mut().for_each(|byte| *byte &= 127);
-        let elements = small_elements::<S>(&bytes);
+        let arrays = ColdRuns::new(rotation, &small_elements::<S>(&bytes), to.len())?;
         let bytes = reference::permuted(&bytes, shape, axes)?;
-        let extents: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
         // The result's channels, and the elements of one channel that follow each other.
         let (count, inner) =
-            channels.map_or((1, 1), |axis| (extents[axis], extents[axis + 1..].iter().product::<usize>()));
-        let is_right = |at: usize, found: D| {
-            let (factor, offset) = values(at / inner.max(1) % count.max(1));
-            found == D::made(bytes[at], factor, offset)
+            channels.map_or((1, 1), |axis| (to.shape()[axis], to.shape()[axis + 1..].iter().product::<usize>()));
+        let is_right = move |found: &[D]| {
+            reference::all(found.len(), &|at| {
+                let (factor, offset) = values(at / inner.max(1) % count.max(1));
+                found[at] == D::made(bytes[at], factor, offset)
+            })
         };
-        let all = (0..count).map(values);
-        let factors = bench.device.upload(&all.clone().map(|(factor, _)| factor).collect::<Vec<_>>())?;
-        let offsets = bench.device.upload(&all.map(|(_, offset)| offset).collect::<Vec<_>>())?;
-        let (factor, offset) = values(0);
-        let kernel = plan.entry().unwrap_or("nothing");
-        bench.outcome(kernel, &elements, len, is_right, |source, result| {
-            let stream = source.device().default_stream();
+        let (factors, offsets): (Vec<f32>, Vec<f32>) = (0..count).map(values).unzip();
+        let (factors, offsets) = (device.upload(&factors)?, device.upload(&offsets)?);
+        let launch = move |source: View<'_, S>, result: ViewMut<'_, D>| {
             let source = source.split_axis(0, shape)?.permuted_axes(axes)?;
             let result = result.split_axis(0, source.shape())?;
             let affine = match channels {
-                None => Affine::Uniform { factor: factor.into(), offset: offset.into() },
+                None => {
+                    let (factor, offset) = values(0);
+                    Affine::Uniform { factor: factor.into(), offset: offset.into() }
+                }
                 Some(axis) => {
                     Affine::PerChannel { axis, factors: factors.view(&[count])?, offsets: offsets.view(&[count])? }
                 }
             };
-            ops::affine_into(source, affine, result, stream)
-        })
+            ops::affine_into(source, affine, result, device.default_stream())
+        };
+        Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel, launch, is_right }))
     }
 }

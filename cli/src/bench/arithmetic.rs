@@ -1,4 +1,6 @@
-//! Benches of what computes with elements.
+//! Benches of operations that compute with elements.
+
+use std::ops::DerefMut;
 
 use anyhow::Result;
 use half::{bf16, f16};
@@ -8,17 +10,13 @@ use warpstride::element::{DType, Float, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{
-    self, DotPlan, Elementwise, ElementwisePlan, FillPlan, Operands as Starts, Phase, Plan, Reduction, ReductionPlan,
+    DotPlan, Elementwise, ElementwisePlan, FillPlan, Operands as Starts, Phase, Plan, Reduction, ReductionPlan,
     Scratch, Target,
 };
-use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
+use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use warpstride::roofline::record::{Group, Subject};
 
-use super::outcome::Outcome;
-use super::permute::copy;
-use super::{Measured, SMALL};
-use crate::output::Output;
-use crate::verify::counted;
+use super::measure::{Case, Work};
 use crate::{array_bytes, ensure_room, reference};
 
 /// What arrays are scaled by: no power of two, so that products are rounded.
@@ -149,17 +147,19 @@ impl Arithmetic {
         Subject::new(Group::Stream, self.name(), dtype, shape, [reads * bytes, writes * bytes])
     }
 
-    /// The kernel that does it, or the first of two. Allocations start on a vector.
-    fn kernel<T: Number>(self, len: usize, target: Target) -> Result<Option<&'static str>> {
+    /// Plans the operation. Allocations start on a vector.
+    fn plan<T: Number>(self, len: usize, target: Target) -> Result<Planned> {
         let (start, count) = (Phase::ALIGNED, len as u64);
         Ok(match self {
-            Self::Fill => FillPlan::new(T::DTYPE, count, start, target)?.entry(),
+            Self::Fill => Planned::Fill(FillPlan::new(T::DTYPE, count, start, target)?),
             Self::Elementwise(operation) => {
                 let starts = Starts { dst: start, a: start, b: start };
-                ElementwisePlan::new(operation, T::DTYPE, count, starts, target)?.entry()
+                Planned::Elementwise(ElementwisePlan::new(operation, T::DTYPE, count, starts, target)?)
             }
-            Self::Reduction(reduction) => ReductionPlan::new(reduction, T::DTYPE, &[len], None, start, target)?.entry(),
-            Self::Dot => DotPlan::new(T::DTYPE, count, [start; 2])?.entry(),
+            Self::Reduction(reduction) => {
+                Planned::Reduction(ReductionPlan::new(reduction, T::DTYPE, &[len], None, start, target)?)
+            }
+            Self::Dot => Planned::Dot(DotPlan::new(T::DTYPE, count, [start; 2])?),
         })
     }
 
@@ -171,29 +171,14 @@ impl Arithmetic {
             _ => Rotation::new(device, &[bytes; 2]),
         }
     }
+}
 
-    /// Whether the first set's arrays, or the value, are what the host computes.
-    fn is_right<T: Computed>(self, arrays: &Arrays<T>, old: &[T], a: &[T], b: &[T]) -> Result<bool> {
-        let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
-            let got = arrays.results.download_first(old.len())?;
-            Ok(reference::all(old.len(), &|at| got[at] == expected(at)))
-        };
-        match self {
-            Self::Fill => elements(&|_| T::nearest(SCALAR)),
-            Self::Elementwise(operation) => elements(&|at| T::compute(operation, old[at], a[at], b[at])),
-            Self::Reduction(Reduction::Min) => Ok(arrays.extreme.download()?[0] == extreme(a, &|x, y| x < y)),
-            Self::Reduction(Reduction::Max) => Ok(arrays.extreme.download()?[0] == extreme(a, &|x, y| x > y)),
-            Self::Reduction(_) | Self::Dot => {
-                let term = |at: usize| a[at].value() * if self == Self::Dot { b[at].value() } else { 1.0 };
-                let expected = reference::sum(a.len(), &term);
-                let size = reference::sum(a.len(), &|at| term(at).abs());
-                let got = T::sum_value(arrays.sum.download()?[0]);
-                // Some roundings of the terms' sum, each of 2^-24 or 2^-53.
-                let rounding = if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
-                Ok((got - expected).abs() <= 32.0 * rounding * size)
-            }
-        }
-    }
+/// The plan of an operation.
+enum Planned {
+    Fill(FillPlan),
+    Elementwise(ElementwisePlan),
+    Reduction(ReductionPlan),
+    Dot(DotPlan),
 }
 
 /// An operation on arrays of one axis.
@@ -203,39 +188,35 @@ pub(super) struct OnArrays {
     pub(super) dtype: DType,
 }
 
-impl Measured for OnArrays {
+impl Case for OnArrays {
     fn subject(&self) -> Result<Subject> {
         let Self { arithmetic, shape, dtype } = self;
         let bytes = array_bytes(shape, *dtype)? as u64;
         Ok(arithmetic.subject(shape, *dtype, bytes))
     }
 
-    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>> {
         let bytes = array_bytes(&self.shape, self.dtype)?;
         let rotation = self.arithmetic.rotation(device, bytes);
         ensure_operands(&rotation, bytes)?;
         match self.dtype {
-            DType::F16 => self.measure::<f16>(rotation, samples, output),
-            DType::Bf16 => self.measure::<bf16>(rotation, samples, output),
-            DType::F32 => self.measure::<f32>(rotation, samples, output),
-            _ => self.measure::<f64>(rotation, samples, output),
+            DType::F16 => self.work::<f16>(rotation),
+            DType::Bf16 => self.work::<bf16>(rotation),
+            DType::F32 => self.work::<f32>(rotation),
+            _ => self.work::<f64>(rotation),
         }
     }
 }
 
 impl OnArrays {
-    fn measure<T: Computed>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
-        let progress = output.progress(2);
-        progress.doing("preparing");
-        let mut operands = Operands::<T>::new(rotation, self.shape[0])?;
-        progress.step();
-        progress.doing("measuring");
-        operands.measure(self.arithmetic, samples)
+    fn work<T: Computed>(&self, rotation: Rotation) -> Result<Box<dyn Work>> {
+        let operands = Box::new(Operands::<T>::new(rotation, self.shape[0])?);
+        Ok(Box::new(OnOperands::new(operands, self.arithmetic)?))
     }
 }
 
-/// The element that comes before all others.
-fn extreme<T: HostNumber>(elements: &[T], is_before: &(dyn Fn(f64, f64) -> bool + Sync)) -> T {
+/// Returns the element that comes before all others.
+fn first<T: HostNumber>(elements: &[T], is_before: &(dyn Fn(f64, f64) -> bool + Sync)) -> T {
     elements[reference::first(elements.len(), &|x, y| is_before(elements[x].value(), elements[y].value()))]
 }
 
@@ -245,49 +226,16 @@ pub(super) fn numbers<T: HostNumber>(len: usize, array: usize) -> Result<Vec<T>>
     Ok(bits[array..].par_iter().map(|&bits| T::of_bits(bits)).collect())
 }
 
-/// Numbers on the host and on a device, for one operation or several in a row.
-pub(super) struct Operands<T: Number> {
-    /// The results before, and both operands.
-    host: [Vec<T>; 3],
-    arrays: Arrays<T>,
-}
-
-impl<T: Computed> Operands<T> {
-    pub(super) fn new(rotation: Rotation, len: usize) -> Result<Self> {
-        let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
-        let host = [old?, a?, b?];
-        let arrays = Arrays::new(rotation, host.each_ref().map(Vec::as_slice))?;
-        Ok(Self { host, arrays })
-    }
-
-    /// Verifies an operation, and where it is right and time means anything, times it.
-    pub(super) fn measure(&mut self, arithmetic: Arithmetic, samples: usize) -> Result<Outcome> {
-        let Self { host: [old, a, b], arrays } = self;
-        let device = arrays.rotation.device().clone();
-        arrays.restart(old)?;
-        let counters = counted(&device, || arrays.run(arithmetic))?;
-        let verified = arithmetic.is_right(arrays, old, a, b)?;
-        let (mut timing, mut launch_us) = (None, None);
-        if verified && arrays.rotation.is_cold() {
-            let copied = arrays.time(samples, |arrays| arrays.copy())?.gbps(2 * size_of_val(&**a) as u64);
-            timing = Some((arrays.time(samples, |arrays| arrays.run(arithmetic))?, copied));
-            if size_of_val(&**a) <= SMALL {
-                launch_us = Some(measure::launch_us(device.default_stream(), || arrays.run(arithmetic))?);
-            }
-        }
-        let kernel = arithmetic.kernel::<T>(a.len(), Target::of(&device))?;
-        Ok(Outcome { kernel, verified, counters, timing, launch_us })
-    }
-}
-
 /// Fails if there is no room for arrays of `bytes` bytes: three and the result on the host, and on
 /// the device four, or three a set if that is more.
 pub(super) fn ensure_operands(rotation: &Rotation, bytes: usize) -> Result<()> {
     ensure_room(Rotation::padded(bytes), 4, &[(rotation.device(), rotation.arrays(3).max(4))])
 }
 
-/// Operands and results of a rotation.
-struct Arrays<T: Number> {
+/// Numbers on the host and on a device, for one operation or several in a row.
+pub(super) struct Operands<T: Number> {
+    /// The results before, and both operands.
+    host: [Vec<T>; 3],
     rotation: Rotation,
     results: RotatingBuffer<T>,
     a: RotatingBuffer<T>,
@@ -297,47 +245,88 @@ struct Arrays<T: Number> {
     scratch: Scratch,
 }
 
-impl<T: Computed> Arrays<T> {
-    fn new(rotation: Rotation, host: [&[T]; 3]) -> Result<Self> {
-        let [results, a, b] = host.map(|elements| rotation.upload(elements));
+impl<T: Computed> Operands<T> {
+    pub(super) fn new(rotation: Rotation, len: usize) -> Result<Self> {
+        let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
+        let host = [old?, a?, b?];
+        let [results, a, b] = host.each_ref().map(|elements| rotation.upload(elements));
         let device = rotation.device();
         let (sum, extreme, scratch) = (device.alloc(1)?, device.alloc(1)?, Scratch::new(device)?);
-        Ok(Self { results: results?, a: a?, b: b?, sum, extreme, scratch, rotation })
+        Ok(Self { host, results: results?, a: a?, b: b?, sum, extreme, scratch, rotation })
+    }
+}
+
+/// A planned operation on operands, which it owns or borrows.
+pub(super) struct OnOperands<O> {
+    operands: O,
+    arithmetic: Arithmetic,
+    plan: Planned,
+}
+
+impl<T: Computed, O: DerefMut<Target = Operands<T>>> OnOperands<O> {
+    /// Plans the operation, and gives the first set's results their old values.
+    pub(super) fn new(mut operands: O, arithmetic: Arithmetic) -> Result<Self> {
+        let Operands { host: [old, ..], rotation, results, .. } = &mut *operands;
+        rotation.restart();
+        results.upload_first(old)?;
+        let plan = arithmetic.plan::<T>(old.len(), Target::of(rotation.device()))?;
+        Ok(Self { operands, arithmetic, plan })
+    }
+}
+
+impl<T: Computed, O: DerefMut<Target = Operands<T>>> Work for OnOperands<O> {
+    fn rotation(&mut self) -> &mut Rotation {
+        &mut self.operands.rotation
     }
 
-    /// Makes the first set the next, and its results `old` again.
-    fn restart(&mut self, old: &[T]) -> Result<()> {
-        self.rotation.restart();
-        Ok(self.results.upload_first(old)?)
-    }
-
-    fn run(&mut self, arithmetic: Arithmetic) -> Result<(), Error> {
-        let Self { rotation, results, a, b, sum, extreme, scratch } = self;
-        let (set, stream) = (rotation.advance(), rotation.device().default_stream());
-        let (a, b, to) = (a.view(set)?, b.view(set)?, results.view_mut(set)?);
-        let scalar = T::nearest(SCALAR);
-        match arithmetic {
-            Arithmetic::Fill => ops::fill_into(scalar, to, stream),
-            Arithmetic::Elementwise(Elementwise::Mul) => ops::mul_into(scalar, a, to, stream),
-            Arithmetic::Elementwise(Elementwise::Add) => ops::add_into(a, b, to, stream),
-            Arithmetic::Elementwise(Elementwise::Triad) => ops::triad_into(a, scalar, b, to, stream),
-            Arithmetic::Elementwise(Elementwise::NStream) => ops::nstream_into(a, scalar, b, to, stream),
-            Arithmetic::Elementwise(Elementwise::Axpy) => ops::axpy_into(scalar, a, to, stream),
-            Arithmetic::Reduction(Reduction::Sum) => ops::sum_into(a, None, scratch, sum.view_mut(&[1])?, stream),
-            Arithmetic::Reduction(Reduction::Min) => ops::min_into(a, None, scratch, extreme.view_mut(&[1])?, stream),
-            Arithmetic::Reduction(_) => ops::max_into(a, None, scratch, extreme.view_mut(&[1])?, stream),
-            Arithmetic::Dot => ops::dot_into(a, b, scratch, sum.view_mut(&[1])?, stream),
+    fn kernel(&self) -> Option<&'static str> {
+        match &self.plan {
+            Planned::Fill(plan) => plan.entry(),
+            Planned::Elementwise(plan) => plan.entry(),
+            Planned::Reduction(plan) => plan.entry(),
+            Planned::Dot(plan) => plan.entry(),
         }
     }
 
-    /// The yardstick, on the same arrays.
-    fn copy(&mut self) -> Result<(), Error> {
-        let set = self.rotation.advance();
-        copy(self.a.view(set)?, self.results.view_mut(set)?)
+    fn run(&mut self, set: usize, _: usize) -> Result<(), Error> {
+        let Operands { rotation, results, a, b, sum, extreme, scratch, .. } = &mut *self.operands;
+        let stream = rotation.device().default_stream();
+        let (a, b, to, scalar) = (a.view(set)?, b.view(set)?, results.view_mut(set)?, T::nearest(SCALAR));
+        match (&self.plan, self.arithmetic) {
+            (Planned::Fill(plan), _) => plan.launch(scalar, to, stream),
+            (Planned::Elementwise(plan), Arithmetic::Elementwise(operation)) => {
+                plan.launch(scalar.value(), &[a, b][..operation.sources()], to, stream)
+            }
+            (Planned::Elementwise(plan), _) => plan.launch(scalar.value(), &[a, b], to, stream),
+            (Planned::Reduction(plan), Arithmetic::Reduction(Reduction::Sum)) => {
+                plan.launch(a, scratch, sum.view_mut(&[])?, stream)
+            }
+            (Planned::Reduction(plan), _) => plan.launch(a, scratch, extreme.view_mut(&[])?, stream),
+            (Planned::Dot(plan), _) => plan.launch(a, b, scratch, sum.view_mut(&[])?, stream),
+        }
     }
 
-    fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
-        let device = self.rotation.device().clone();
-        Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
+    fn is_right(&mut self) -> Result<bool> {
+        let Operands { host: [old, a, b], results, sum, extreme, .. } = &*self.operands;
+        let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
+            let found = results.download_first(old.len())?;
+            Ok(reference::all(old.len(), &|at| found[at] == expected(at)))
+        };
+        match self.arithmetic {
+            Arithmetic::Fill => elements(&|_| T::nearest(SCALAR)),
+            Arithmetic::Elementwise(operation) => elements(&|at| T::compute(operation, old[at], a[at], b[at])),
+            Arithmetic::Reduction(Reduction::Min) => Ok(extreme.download()?[0] == first(a, &|x, y| x < y)),
+            Arithmetic::Reduction(Reduction::Max) => Ok(extreme.download()?[0] == first(a, &|x, y| x > y)),
+            Arithmetic::Reduction(_) | Arithmetic::Dot => {
+                let term =
+                    |at: usize| a[at].value() * if self.arithmetic == Arithmetic::Dot { b[at].value() } else { 1.0 };
+                let expected = reference::sum(a.len(), &term);
+                let size = reference::sum(a.len(), &|at| term(at).abs());
+                let found = T::sum_value(sum.download()?[0]);
+                // Some roundings of the terms' sum, each of 2^-24 or 2^-53.
+                let rounding = if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+                Ok((found - expected).abs() <= 32.0 * rounding * size)
+            }
+        }
     }
 }

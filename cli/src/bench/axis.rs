@@ -1,4 +1,4 @@
-//! Benches of reductions along one axis, and of what needs a whole row.
+//! Benches of reductions along one axis, and of operations that need a whole row.
 
 use std::ops::Range;
 
@@ -7,16 +7,12 @@ use half::{bf16, f16};
 use warpstride::device::Device;
 use warpstride::element::DType;
 use warpstride::error::{Error, counted};
-use warpstride::ops::{self, MeanVariancePlan, Phase, Plan, Reduction, ReductionPlan, Scratch, SoftmaxPlan, Target};
-use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
+use warpstride::ops::{MeanVariancePlan, Phase, Plan, Reduction, ReductionPlan, Scratch, SoftmaxPlan, Target};
+use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use warpstride::roofline::record::{Group, Subject};
 
 use super::arithmetic::{Computed, HostNumber, numbers};
-use super::outcome::Outcome;
-use super::permute::copy;
-use super::{Measured, SMALL};
-use crate::output::Output;
-use crate::verify;
+use super::measure::{Case, Work};
 use crate::{array_bytes, ensure_room, reference, require};
 
 /// An operation along an axis.
@@ -27,7 +23,7 @@ pub(super) enum Along {
     MeanVariance,
 }
 
-/// What is done along which axis of which array.
+/// An operation along an axis of an array.
 pub(super) struct AlongAxis<'a> {
     pub(super) along: Along,
     pub(super) shape: &'a [usize],
@@ -35,7 +31,7 @@ pub(super) struct AlongAxis<'a> {
     pub(super) dtype: DType,
 }
 
-impl Measured for AlongAxis<'_> {
+impl Case for AlongAxis<'_> {
     fn subject(&self) -> Result<Subject> {
         let Self { along, shape, axis, dtype } = self;
         let read = array_bytes(shape, *dtype)? as u64;
@@ -59,34 +55,34 @@ impl Measured for AlongAxis<'_> {
         Ok(Subject { axes, ..Subject::new(Group::Axis, self.name(), *dtype, shape, [read, written as u64]) })
     }
 
-    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>> {
         let Subject { read, written, .. } = self.subject()?;
         let [read, written] = [read as usize, written as usize];
-        // The host's array and its results; on the device an array, room for its copy and its
-        // results, each set.
+        // The host's array and its results; on the device an array, room for its results, and the
+        // sums, each set.
         let rotation = Rotation::new(device, &[read, written]);
         ensure_room(Rotation::padded(read.max(written)), 2, &[(device, rotation.arrays(3).max(4))])?;
         let Along::Reduction(reduction) = self.along else {
             return match self.dtype {
-                DType::F16 => self.rowwise::<f16>(rotation, samples, output),
-                DType::Bf16 => self.rowwise::<bf16>(rotation, samples, output),
-                DType::F32 => self.rowwise::<f32>(rotation, samples, output),
-                _ => self.rowwise::<f64>(rotation, samples, output),
+                DType::F16 => self.rowwise::<f16>(rotation),
+                DType::Bf16 => self.rowwise::<bf16>(rotation),
+                DType::F32 => self.rowwise::<f32>(rotation),
+                _ => self.rowwise::<f64>(rotation),
             };
         };
         match self.dtype {
-            DType::U8 => self.reduced::<u8>(reduction, rotation, samples, output),
-            DType::I8 => self.reduced::<i8>(reduction, rotation, samples, output),
-            DType::U16 => self.reduced::<u16>(reduction, rotation, samples, output),
-            DType::I16 => self.reduced::<i16>(reduction, rotation, samples, output),
-            DType::F16 => self.reduced::<f16>(reduction, rotation, samples, output),
-            DType::Bf16 => self.reduced::<bf16>(reduction, rotation, samples, output),
-            DType::U32 => self.reduced::<u32>(reduction, rotation, samples, output),
-            DType::I32 => self.reduced::<i32>(reduction, rotation, samples, output),
-            DType::F32 => self.reduced::<f32>(reduction, rotation, samples, output),
-            DType::U64 => self.reduced::<u64>(reduction, rotation, samples, output),
-            DType::I64 => self.reduced::<i64>(reduction, rotation, samples, output),
-            _ => self.reduced::<f64>(reduction, rotation, samples, output),
+            DType::U8 => self.reduced::<u8>(reduction, rotation),
+            DType::I8 => self.reduced::<i8>(reduction, rotation),
+            DType::U16 => self.reduced::<u16>(reduction, rotation),
+            DType::I16 => self.reduced::<i16>(reduction, rotation),
+            DType::F16 => self.reduced::<f16>(reduction, rotation),
+            DType::Bf16 => self.reduced::<bf16>(reduction, rotation),
+            DType::U32 => self.reduced::<u32>(reduction, rotation),
+            DType::I32 => self.reduced::<i32>(reduction, rotation),
+            DType::F32 => self.reduced::<f32>(reduction, rotation),
+            DType::U64 => self.reduced::<u64>(reduction, rotation),
+            DType::I64 => self.reduced::<i64>(reduction, rotation),
+            _ => self.reduced::<f64>(reduction, rotation),
         }
     }
 }
@@ -125,65 +121,64 @@ impl AlongAxis<'_> {
         }
     }
 
-    /// The kernel that does it, or the first of two. Allocations start on a vector.
-    fn kernel(&self, target: Target) -> Result<Option<&'static str>> {
-        let (dtype, start, [outer, n, _]) = (self.dtype, Phase::ALIGNED, self.extents().map(|extent| extent as u64));
-        Ok(match self.along {
-            Along::Reduction(reduction) => {
-                ReductionPlan::new(reduction, dtype, self.shape, Some(self.axis), start, target)?.entry()
+    /// Plans a reduction. Allocations start on a vector.
+    fn reduced<T: HostNumber>(&self, reduction: Reduction, rotation: Rotation) -> Result<Box<dyn Work + '_>> {
+        let (target, axis) = (Target::of(rotation.device()), self.axis);
+        let plan = ReductionPlan::new(reduction, self.dtype, self.shape, Some(axis), Phase::ALIGNED, target)?;
+        let shape = self.other_axes();
+        self.work::<T, _>(rotation, plan.entry(), move |arrays, set| {
+            let Arrays { rotation, a, like, sums, places, scratch, .. } = arrays;
+            let stream = rotation.device().default_stream();
+            let from = a.view(set)?.split_axis(0, self.shape)?;
+            match reduction {
+                Reduction::Sum => plan.launch(from, scratch, sums.view_mut(set)?.split_axis(0, &shape)?, stream),
+                Reduction::ArgMax => plan.launch(from, scratch, places.view_mut(set)?.split_axis(0, &shape)?, stream),
+                Reduction::Min | Reduction::Max => {
+                    plan.launch(from, scratch, like.view_mut(set)?.split_axis(0, &shape)?, stream)
+                }
             }
-            Along::Softmax => SoftmaxPlan::new(dtype, [outer, n], [start; 2], target)?.entry(),
-            Along::MeanVariance => MeanVariancePlan::new(dtype, [outer, n], start, target)?.entry(),
         })
     }
 
-    fn reduced<T: HostNumber>(
-        &self,
-        reduction: Reduction,
-        rotation: Rotation,
-        samples: usize,
-        output: &Output,
-    ) -> Result<Outcome> {
-        self.measure::<T>(rotation, samples, output, |runs| runs.reduce(self, reduction))
-    }
-
-    fn rowwise<T: Computed>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
-        self.measure::<T>(rotation, samples, output, |runs| runs.rowwise(self))
-    }
-
-    fn measure<T: HostNumber>(
-        &self,
-        rotation: Rotation,
-        samples: usize,
-        output: &Output,
-        run: impl Fn(&mut Runs<T>) -> Result<(), Error>,
-    ) -> Result<Outcome> {
-        let progress = output.progress(3);
-        progress.doing("preparing");
-        let elements = numbers::<T>(self.shape.iter().product(), 0)?;
-        let (device, is_cold) = (rotation.device().clone(), rotation.is_cold());
-        let mut runs = Runs::new(rotation, self, &elements)?;
-        progress.step();
-        progress.doing("verifying");
-        let counters = verify::counted(&device, || run(&mut runs))?;
-        let verified = self.is_right(&runs, &elements)?;
-        progress.step();
-        progress.doing("timing");
-        let (mut timing, mut launch_us) = (None, None);
-        if verified && is_cold {
-            let copied = runs.time(samples, Runs::copy)?.gbps(2 * size_of_val(&*elements) as u64);
-            timing = Some((runs.time(samples, &run)?, copied));
-            if size_of_val(&*elements) <= SMALL {
-                launch_us = Some(measure::launch_us(device.default_stream(), || run(&mut runs))?);
-            }
+    /// Plans softmax, or mean and variance.
+    fn rowwise<T: Computed>(&self, rotation: Rotation) -> Result<Box<dyn Work + '_>> {
+        let ([outer, n, _], start) = (self.extents().map(|extent| extent as u64), Phase::ALIGNED);
+        if self.along == Along::Softmax {
+            let plan = SoftmaxPlan::new(self.dtype, [outer, n], [start; 2], Target::of(rotation.device()))?;
+            return self.work::<T, _>(rotation, plan.entry(), move |arrays, set| {
+                let from = arrays.a.view(set)?.split_axis(0, self.shape)?;
+                let to = arrays.like.view_mut(set)?.split_axis(0, self.shape)?;
+                plan.launch(from, to, arrays.rotation.device().default_stream())
+            });
         }
-        let kernel = self.kernel(Target::of(&device))?;
-        Ok(Outcome { kernel, verified, counters, timing, launch_us })
+        let plan = MeanVariancePlan::new(self.dtype, [outer, n], start, Target::of(rotation.device()))?;
+        let shape = self.other_axes();
+        self.work::<T, _>(rotation, plan.entry(), move |arrays, set| {
+            let Arrays { rotation, a, sums, others, .. } = arrays;
+            let from = a.view(set)?.split_axis(0, self.shape)?;
+            let [means, variances] = [sums, others].map(|array| array.view_mut(set)?.split_axis(0, &shape));
+            plan.launch(from, means?, variances?, rotation.device().default_stream())
+        })
     }
 
-    /// Whether the first set's results are near the host's in double precision, or the same where
-    /// they are elements or places.
-    fn is_right<T: HostNumber>(&self, runs: &Runs<T>, elements: &[T]) -> Result<bool> {
+    fn work<'a, T, L>(
+        &'a self,
+        rotation: Rotation,
+        kernel: Option<&'static str>,
+        launch: L,
+    ) -> Result<Box<dyn Work + 'a>>
+    where
+        T: HostNumber,
+        L: FnMut(&mut Arrays<T>, usize) -> Result<(), Error> + 'a,
+    {
+        let elements = numbers::<T>(self.shape.iter().product(), 0)?;
+        let arrays = Arrays::new(rotation, self, &elements)?;
+        Ok(Box::new(OnArrays { along_axis: self, elements, arrays, kernel, launch }))
+    }
+
+    /// Says whether the first set's results are near the host's in double precision, or the same
+    /// where they are elements or places.
+    fn is_right<T: HostNumber>(&self, arrays: &Arrays<T>, elements: &[T]) -> Result<bool> {
         let [_, n, inner] = self.extents();
         let number =
             |result: usize, place: usize| elements[(result / inner * n + place) * inner + result % inner].value();
@@ -195,30 +190,30 @@ impl AlongAxis<'_> {
         let some: f64 = 32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         match self.along {
             Along::Reduction(Reduction::Sum) => {
-                let found = runs.sums.download_first(columns)?;
+                let found = arrays.sums.download_first(columns)?;
                 all(&|result| {
                     let (expected, size) = (total(result, &|value| value), total(result, &f64::abs));
                     (T::sum_value(found[result]) - expected).abs() <= some * size
                 })
             }
             Along::Reduction(Reduction::Min) => {
-                let found = runs.like.download_first(columns)?;
+                let found = arrays.like.download_first(columns)?;
                 let least = |result| (0..n).map(|place| number(result, place)).fold(f64::INFINITY, f64::min);
                 all(&|result| found[result].value() == least(result))
             }
             Along::Reduction(Reduction::Max) => {
-                let found = runs.like.download_first(columns)?;
+                let found = arrays.like.download_first(columns)?;
                 all(&|result| found[result].value() == most(result))
             }
             Along::Reduction(Reduction::ArgMax) => {
-                let found = runs.places.download_first(columns)?;
+                let found = arrays.places.download_first(columns)?;
                 all(&|result| {
                     let most = most(result);
                     (0..n).position(|place| number(result, place) == most) == Some(found[result] as usize)
                 })
             }
             Along::Softmax => {
-                let (found, (relative, least)) = (runs.like.download_first(columns * n)?, rounding(T::DTYPE));
+                let (found, (relative, least)) = (arrays.like.download_first(columns * n)?, rounding(T::DTYPE));
                 all(&|result| {
                     let most = most(result);
                     let all = total(result, &|value| (value - most).exp());
@@ -229,7 +224,7 @@ impl AlongAxis<'_> {
                 })
             }
             Along::MeanVariance => {
-                let (means, variances) = (runs.sums.download_first(columns)?, runs.others.download_first(columns)?);
+                let (means, variances) = (arrays.sums.download_first(columns)?, arrays.others.download_first(columns)?);
                 all(&|result| {
                     let mean = total(result, &|value| value) / n as f64;
                     let variance = total(result, &|value| (value - mean).powi(2)) / n as f64;
@@ -263,10 +258,10 @@ fn rounding(number: DType) -> (f64, f64) {
 }
 
 /// The arrays of a rotation, and their results.
-struct Runs<T: HostNumber> {
+struct Arrays<T: HostNumber> {
     rotation: Rotation,
     a: RotatingBuffer<T>,
-    /// Room for as many elements: of a softmax, of a copy, of least and greatest elements.
+    /// Results of the elements' type: of a softmax, least and greatest elements.
     like: RotatingBuffer<T>,
     sums: RotatingBuffer<T::Sum>,
     others: RotatingBuffer<T::Sum>,
@@ -274,68 +269,48 @@ struct Runs<T: HostNumber> {
     scratch: Scratch,
 }
 
-impl<T: HostNumber> Runs<T> {
+impl<T: HostNumber> Arrays<T> {
     fn new(rotation: Rotation, along_axis: &AlongAxis<'_>, elements: &[T]) -> Result<Self> {
+        use Reduction::{ArgMax, Max, Min, Sum};
+
         let results = along_axis.results();
         let is = |along: &[Along]| if along.contains(&along_axis.along) { results } else { 0 };
         Ok(Self {
             a: rotation.upload(elements)?,
-            // An axis without elements has results all the same.
-            like: rotation.zeros(elements.len().max(results))?,
-            sums: rotation.zeros(is(&[Along::Reduction(Reduction::Sum), Along::MeanVariance]))?,
+            like: rotation.zeros(is(&[Along::Reduction(Min), Along::Reduction(Max), Along::Softmax]))?,
+            sums: rotation.zeros(is(&[Along::Reduction(Sum), Along::MeanVariance]))?,
             others: rotation.zeros(is(&[Along::MeanVariance]))?,
-            places: rotation.zeros(is(&[Along::Reduction(Reduction::ArgMax)]))?,
+            places: rotation.zeros(is(&[Along::Reduction(ArgMax)]))?,
             scratch: Scratch::new(rotation.device())?,
             rotation,
         })
     }
-
-    fn reduce(&mut self, along_axis: &AlongAxis<'_>, reduction: Reduction) -> Result<(), Error> {
-        let Self { rotation, a, like, sums, places, scratch, .. } = self;
-        let (set, axis, stream) = (rotation.advance(), along_axis.axis, rotation.device().default_stream());
-        let from = a.view(set)?.split_axis(0, along_axis.shape)?;
-        let shape = along_axis.other_axes();
-        let extremes = like.view_mut(set)?.slice(0, ..along_axis.results(), 1)?.split_axis(0, &shape)?;
-        match reduction {
-            Reduction::Sum => ops::sum_into(from, axis, scratch, sums.view_mut(set)?.split_axis(0, &shape)?, stream),
-            Reduction::Min => ops::min_into(from, axis, scratch, extremes, stream),
-            Reduction::Max => ops::max_into(from, axis, scratch, extremes, stream),
-            Reduction::ArgMax => {
-                ops::argmax_into(from, axis, scratch, places.view_mut(set)?.split_axis(0, &shape)?, stream)
-            }
-        }
-    }
-
-    /// The yardstick, on the same arrays.
-    fn copy(&mut self) -> Result<(), Error> {
-        let set = self.rotation.advance();
-        let from = self.a.view(set)?;
-        let len = from.len();
-        copy(from, self.like.view_mut(set)?.slice(0, ..len, 1)?)
-    }
-
-    fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
-        let device = self.rotation.device().clone();
-        Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
-    }
 }
 
-impl<T: Computed> Runs<T> {
-    /// Softmax, or mean and variance.
-    fn rowwise(&mut self, along_axis: &AlongAxis<'_>) -> Result<(), Error> {
-        let Self { rotation, a, like, sums, others, .. } = self;
-        let (set, stream) = (rotation.advance(), rotation.device().default_stream());
-        let from = a.view(set)?.split_axis(0, along_axis.shape)?;
-        if along_axis.along == Along::Softmax {
-            return ops::softmax_into(from, like.view_mut(set)?.split_axis(0, along_axis.shape)?, stream);
-        }
-        let shape = along_axis.other_axes();
-        let [means, variances] = [sums, others];
-        ops::mean_variance_into(
-            from,
-            means.view_mut(set)?.split_axis(0, &shape)?,
-            variances.view_mut(set)?.split_axis(0, &shape)?,
-            stream,
-        )
+/// A planned operation along an axis of arrays.
+struct OnArrays<'a, T: HostNumber, L> {
+    along_axis: &'a AlongAxis<'a>,
+    elements: Vec<T>,
+    arrays: Arrays<T>,
+    kernel: Option<&'static str>,
+    /// Queues the launch on the arrays of a set.
+    launch: L,
+}
+
+impl<T: HostNumber, L: FnMut(&mut Arrays<T>, usize) -> Result<(), Error>> Work for OnArrays<'_, T, L> {
+    fn rotation(&mut self) -> &mut Rotation {
+        &mut self.arrays.rotation
+    }
+
+    fn kernel(&self) -> Option<&'static str> {
+        self.kernel
+    }
+
+    fn run(&mut self, set: usize, _: usize) -> Result<(), Error> {
+        (self.launch)(&mut self.arrays, set)
+    }
+
+    fn is_right(&mut self) -> Result<bool> {
+        self.along_axis.is_right(&self.arrays, &self.elements)
     }
 }

@@ -1,4 +1,4 @@
-//! Benches of what makes other numbers of elements, and of what moves rows by their indices.
+//! Benches of casts, normalised images, strided copies, and rows that move by their indices.
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
@@ -6,21 +6,18 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Float};
+use warpstride::error::counted;
 use warpstride::layout::Layout;
 use warpstride::ops::{
     self, AffinePlan, Align, CastPlan, Channels, Indexed, IndexedPlan, Normalization, PermutePlan, Phase, Plan, Target,
 };
 use warpstride::roofline::measure::Rotation;
 use warpstride::roofline::record::{Group, Subject};
+use warpstride::view::{View, ViewMut};
 
-use super::Measured;
-use super::outcome::Outcome;
-use super::permute::copy;
-use crate::cold_runs::ColdRuns;
-use crate::output::Output;
-use crate::verify::{Launch, counted as counted_run};
+use super::measure::{Case, OneToOne, Work};
+use crate::cold_runs::{ColdRuns, copy};
 use crate::{array_bytes, by_width, ensure_room, reference, require};
-use warpstride::error::counted;
 
 /// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and
 /// one more of each.
@@ -70,7 +67,7 @@ macro_rules! by_small {
     }};
 }
 
-/// What is made of elements, and where they and rows of them go.
+/// A cast, a normalisation, a gather or scatter of rows, or a strided copy.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Conversion {
     /// Images, rows, columns and channels, to normalised planes.
@@ -120,7 +117,7 @@ impl Conversion {
     }
 }
 
-impl Measured for Conversion {
+impl Case for Conversion {
     fn subject(&self) -> Result<Subject> {
         let [read, written] = self.sides()?.map(|bytes| bytes as u64);
         let [from, dtype] = self.dtypes();
@@ -153,157 +150,133 @@ impl Measured for Conversion {
         }
     }
 
-    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
-        let bench = Bench::new(device, self.sides()?, samples, output)?;
+    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>> {
+        let rotation = rotation(device, self.sides()?)?;
         if let Self::Rows { shape: [count, _], .. } = *self {
             // Indices of both directions, and what they are drawn from.
             ensure_room(count, 16, &[(device, 4)])?;
         }
         match *self {
-            Self::Normalize { shape, to: DType::F16 } => normalized(&bench, shape, f16::from_f32),
-            Self::Normalize { shape, to: DType::Bf16 } => normalized(&bench, shape, bf16::from_f32),
-            Self::Normalize { shape, .. } => normalized(&bench, shape, |value: f32| value),
+            Self::Normalize { shape, to: DType::F16 } => normalized(rotation, shape, f16::from_f32),
+            Self::Normalize { shape, to: DType::Bf16 } => normalized(rotation, shape, bf16::from_f32),
+            Self::Normalize { shape, .. } => normalized(rotation, shape, |value: f32| value),
             Self::Cast { shape: [len], from, to } => {
-                by_small!(from, S => by_small!(to, D => casted::<S, D>(&bench, len)))
+                by_small!(from, S => by_small!(to, D => casted::<S, D>(rotation, len)))
             }
-            Self::Rows { shape, dtype, is_put } => by_width!(dtype, T => moved::<T>(&bench, shape, is_put)),
-            Self::Strided { shape: [len], dtype, step } => by_width!(dtype, T => strided::<T>(&bench, len, step)),
+            Self::Rows { shape, dtype, is_put } => by_width!(dtype, T => moved::<T>(rotation, shape, is_put)),
+            Self::Strided { shape: [len], dtype, step } => by_width!(dtype, T => strided::<T>(rotation, len, step)),
         }
     }
 }
 
-/// A device and how often to time on it.
-pub(super) struct Bench<'a> {
-    pub(super) device: &'a Device,
-    /// Bytes of a source and of a result.
-    bytes: [usize; 2],
-    pub(super) samples: usize,
-    output: &'a Output,
+/// Returns the rotation of a source and a result of these bytes, for which there is room.
+pub(super) fn rotation(device: &Device, bytes: [usize; 2]) -> Result<Rotation> {
+    let rotation = Rotation::new(device, &bytes);
+    let most = Rotation::padded(bytes[0].max(bytes[1]));
+    // On the host the source, the result and the expected one; on the device both sides of each
+    // set.
+    ensure_room(most, 3, &[(device, rotation.arrays(2))])?;
+    Ok(rotation)
 }
 
-impl<'a> Bench<'a> {
-    /// Makes room for a source and a result of this number of bytes.
-    pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
-        let arrays = Rotation::new(device, &bytes).arrays(2);
-        let most = Rotation::padded(bytes[0].max(bytes[1]));
-        // On the host the source, the result and the expected one; on the device both sides of each
-        // set and the result again.
-        ensure_room(most, 3, &[(device, arrays.max(3))])?;
-        Ok(Self { device, bytes, samples, output })
-    }
-
-    /// Verifies and times what is made of `elements`.
-    pub(super) fn outcome<S: Element, D: Element>(
-        &self,
-        kernel: &'static str,
-        elements: &[S],
-        len: usize,
-        is_right: impl Fn(usize, D) -> bool + Sync,
-        mut launch: impl Launch<S, D>,
-    ) -> Result<Outcome> {
-        let progress = self.output.progress(2);
-        progress.doing("verifying");
-        let rotation = Rotation::new(self.device, &self.bytes);
-        let is_cold = rotation.is_cold();
-        let mut runs = ColdRuns::new(rotation, elements, len)?;
-        let counters = counted_run(self.device, || runs.run(&mut launch))?;
-        let got = runs.first()?;
-        let verified = reference::all(len, &|at| is_right(at, got[at]));
-        progress.step();
-        progress.doing("timing");
-        let mut timing = None;
-        if verified && is_cold {
-            let timed = runs.time(self.samples, launch)?;
-            drop(runs);
-            // The yardstick, on results: smaller than sources, they have more sets.
-            let rotation = Rotation::new(self.device, &[size_of_val(&*got); 2]);
-            let copied = ColdRuns::new(rotation, &got, len)?.time(self.samples, copy)?;
-            timing = Some((timed, copied.gbps(2 * size_of_val(&*got) as u64)));
-        }
-        Ok(Outcome { kernel: (len > 0).then_some(kernel), verified, counters, timing, launch_us: None })
-    }
-}
-
-/// Images to normalised planes.
-fn normalized<T: Float>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(f32) -> T) -> Result<Outcome> {
+/// Normalises images to planes.
+fn normalized<'a, T: Float>(
+    rotation: Rotation,
+    shape: [usize; 4],
+    nearest: impl Fn(f32) -> T,
+) -> Result<Box<dyn Work + 'a>> {
     let [n, h, w, c] = shape;
     let normalization = Normalization::new(1.0 / 255.0, &MEAN[..c], &DEVIATION[..c])?;
     let bytes = reference::random::<u8>(n * h * w * c)?;
     let pixels = h * w;
     // What becomes of a byte, of each channel.
     let table: Vec<T> = (0..c)
-        .flat_map(|channel| (0..=255).filter_map(move |byte| normalization.apply(channel, byte)))
+        .flat_map(|channel| {
+            let normalization = &normalization;
+            (0..=255).filter_map(move |byte| normalization.apply(channel, byte))
+        })
         .map(nearest)
         .collect();
-    let is_right = |at: usize, found: T| {
-        let (image, channel, pixel) = (at / pixels / c, at / pixels % c, at % pixels);
-        found == table[256 * channel + usize::from(bytes[(image * pixels + pixel) * c + channel])]
-    };
     let images = Layout::row_major(&shape)?.permuted_axes(&[0, 3, 1, 2])?;
     let planes = Layout::row_major(&[n, c, h, w])?;
     let align = Align::ALLOCATION;
     let (from, to) = ((&images, align, DType::U8), (&planes, align, T::DTYPE));
-    let plan = AffinePlan::new(from, to, Channels::WithLaunch(1), Target::of(bench.device))?;
-    bench.outcome(plan.entry().unwrap_or("nothing"), &bytes, bytes.len(), is_right, |source, result| {
+    let kernel = AffinePlan::new(from, to, Channels::WithLaunch(1), Target::of(rotation.device()))?.entry();
+    let arrays = ColdRuns::new(rotation, &bytes, bytes.len())?;
+    let launch = move |source: View<'_, u8>, result: ViewMut<'_, T>| {
         let stream = source.device().default_stream();
         ops::normalize_into(source.split_axis(0, &shape)?, &normalization, result.split_axis(0, &[n, c, h, w])?, stream)
-    })
+    };
+    let is_right = move |found: &[T]| {
+        reference::all(found.len(), &|at| {
+            let (image, channel, pixel) = (at / pixels / c, at / pixels % c, at % pixels);
+            found[at] == table[256 * channel + usize::from(bytes[(image * pixels + pixel) * c + channel])]
+        })
+    };
+    Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel, launch, is_right }))
 }
 
-fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
+fn casted<'a, S: Small, D: Small>(rotation: Rotation, len: usize) -> Result<Box<dyn Work + 'a>> {
     let bytes = reference::random::<u8>(len)?;
-    let elements = small_elements::<S>(&bytes);
     let (from, to) = ((Phase::ALIGNED, S::DTYPE), (Phase::ALIGNED, D::DTYPE));
-    let kernel = CastPlan::new(from, to, len as u64, Target::of(bench.device))?.entry().unwrap_or("nothing");
-    bench.outcome(
-        kernel,
-        &elements,
-        len,
-        |at, found: D| found == D::small(bytes[at] & 127),
-        |source, result| ops::cast_into(source, result, source.device().default_stream()),
-    )
+    let plan = CastPlan::new(from, to, len as u64, Target::of(rotation.device()))?;
+    let arrays = ColdRuns::new(rotation, &small_elements::<S>(&bytes), len)?;
+    let launch = move |source: View<'_, S>, result: ViewMut<'_, D>| {
+        let stream = source.device().default_stream();
+        plan.launch(source, result, stream)
+    };
+    let is_right = move |found: &[D]| reference::all(len, &|at| found[at] == D::small(bytes[at] & 127));
+    Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel: plan.entry(), launch, is_right }))
 }
 
-fn strided<T: Element + Pod>(bench: &Bench<'_>, len: usize, step: usize) -> Result<Outcome> {
+fn strided<'a, T: Element + Pod>(rotation: Rotation, len: usize, step: usize) -> Result<Box<dyn Work + 'a>> {
     let elements = reference::random::<T>(len * step)?;
     let (source, result) = (Layout::row_major(&[len * step])?.slice(0, .., step as isize)?, Layout::row_major(&[len])?);
-    let (align, target) = (Align::ALLOCATION, Target::of(bench.device));
-    let kernel = PermutePlan::new(&source, align, &result, align, size_of::<T>(), target)?.entry().unwrap_or("nothing");
-    // As bytes: a NaN equals itself here.
-    let is_right = |at: usize, found: T| bytemuck::bytes_of(&found) == bytemuck::bytes_of(&elements[at * step]);
-    bench.outcome(kernel, &elements, len, is_right, |source, result| copy(source.slice(0, .., step as isize)?, result))
+    let (align, target) = (Align::ALLOCATION, Target::of(rotation.device()));
+    let kernel = PermutePlan::new(&source, align, &result, align, size_of::<T>(), target)?.entry();
+    let arrays = ColdRuns::new(rotation, &elements, len)?;
+    let launch = move |source: View<'_, T>, result: ViewMut<'_, T>| copy(source.slice(0, .., step as isize)?, result);
+    let is_right = move |found: &[T]| {
+        reference::all(len, &|at| bytemuck::bytes_of(&found[at]) == bytemuck::bytes_of(&elements[at * step]))
+    };
+    Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel, launch, is_right }))
 }
 
-fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: bool) -> Result<Outcome> {
+fn moved<'a, T: Element + Pod>(
+    rotation: Rotation,
+    [count, row]: [usize; 2],
+    is_put: bool,
+) -> Result<Box<dyn Work + 'a>> {
     let elements = reference::random::<T>(count * row)?;
     let mut indices: Vec<u32> = (0..count as u32).collect();
     // Fisher and Yates.
     for (at, bits) in reference::random::<u64>(count)?.into_iter().enumerate() {
         indices.swap(at, (bits % (at as u64 + 1)) as usize);
     }
-    let mut from = indices.clone();
+    let on_device = rotation.device().upload(&indices)?;
+    // The row of the source that each row of the result comes from.
+    let mut from = indices;
     if is_put {
-        indices.iter().enumerate().for_each(|(at, &to)| from[to as usize] = at as u32);
+        for (at, to) in from.clone().into_iter().enumerate() {
+            from[to as usize] = at as u32;
+        }
     }
-    let on_device = bench.device.upload(&indices)?;
-    // As bytes: a NaN equals itself here.
-    let is_right = |at: usize, found: T| {
-        let expected = elements[from[at / row] as usize * row + at % row];
-        bytemuck::bytes_of(&found) == bytemuck::bytes_of(&expected)
-    };
     let (way, row_bytes) = (if is_put { Indexed::Scatter } else { Indexed::Gather }, (row * size_of::<T>()) as u64);
     let plan = IndexedPlan::new(way, count as u64, count as u64, row_bytes, DType::U32, Align::ALLOCATION)?;
-    let kernel = plan.entry().unwrap_or("nothing");
-    bench.outcome(kernel, &elements, elements.len(), is_right, |source, result| {
+    let kernel = plan.entry();
+    let arrays = ColdRuns::new(rotation, &elements, elements.len())?;
+    let launch = move |source: View<'_, T>, result: ViewMut<'_, T>| {
         let stream = source.device().default_stream();
         let (source, result) = (source.split_axis(0, &[count, row])?, result.split_axis(0, &[count, row])?);
-        let indices = on_device.view(&[count])?;
-        if is_put {
-            ops::scatter_rows(source, indices, result, stream)
-        } else {
-            ops::gather_rows(source, indices, result, stream)
-        }
-    })
+        plan.launch(source, on_device.view(&[count])?, result, stream)
+    };
+    let is_right = move |found: &[T]| {
+        reference::all(found.len(), &|at| {
+            let expected = elements[from[at / row] as usize * row + at % row];
+            bytemuck::bytes_of(&found[at]) == bytemuck::bytes_of(&expected)
+        })
+    };
+    Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel, launch, is_right }))
 }
 
 /// Returns an element of each byte's lower seven bits.

@@ -4,11 +4,11 @@
 mod affine;
 mod arithmetic;
 mod conversion;
+mod drawn;
 mod axis;
-mod outcome;
+pub(super) mod measure;
 mod permute;
 mod random;
-mod score;
 mod suite;
 
 use std::slice;
@@ -17,11 +17,11 @@ use crate::export::{json, text};
 use crate::run::Run;
 use anyhow::Result;
 use serde_json::json;
-use warpstride::device::{Backend, Device};
+use warpstride::device::Backend;
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
 use warpstride::ops::{Elementwise, Reduction};
-use warpstride::roofline::record::Subject;
+use warpstride::roofline::measure::has_times;
 
 use super::output::Output;
 use super::runs::Kept;
@@ -30,13 +30,8 @@ use affine::Mapped;
 use arithmetic::{Arithmetic, OnArrays};
 use axis::{Along, AlongAxis};
 use conversion::Conversion;
-use outcome::Outcome;
+use measure::{Bench, Case};
 use permute::Moved;
-pub(super) use permute::copy;
-
-/// The most bytes of an array whose launch takes a large part of the time. `bench` times the launch
-/// of such an array too.
-const SMALL: usize = 1 << 20;
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
     let Some(operation) = &args.operation else {
@@ -47,48 +42,31 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         };
     };
     if let args::Operation::Permute(args::Permutes { random: Some(random), part, cases, samples, .. }) = operation {
-        let drawn = random::Drawn { random: *random, part: *part };
+        let drawn = random::List { random: *random, part: *part };
         return if *cases { drawn.print(output) } else { drawn.run(args, samples.samples.into(), backend, output) };
     }
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
-    let (measured, args::Samples { samples }) = measured(operation, &axes);
-    let (subject, samples) = (measured.subject()?, usize::from(samples));
+    let (case, args::Samples { samples }) = case_of(operation, &axes);
+    let (subject, samples) = (case.subject()?, usize::from(samples));
     let mut kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
     kept.narrow_to(&subject.name())?;
     let device = open(backend, output)?;
     kept.check_device(&device)?;
     let date = jiff::Timestamp::now().to_string();
-    let outcome = measured.outcome(&device, samples, output)?;
-    let ceilings = if outcome.timing.is_some() { Some(peaks::known(&device, output)?) } else { None };
+    let ceilings = if has_times(&device) { Some(peaks::known(&device, output)?) } else { None };
     let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
-    let record = outcome.record(subject, samples, ceilings.as_ref().map(|(peaks, _)| peaks));
+    let bench = Bench::new(&device, samples, ceilings.as_ref().map(|(peaks, _)| peaks), output);
+    let record = bench.record(&*case)?;
     let shown = record.clone();
     let run = Run::new(&device, date, ceilings, vec![record]);
     kept.finish(&run, text::record(&run, &shown), json::document_of_one(&run)?, output)
 }
 
-/// An operation on arrays of a shape, which is measured alone, or in its turn with `--all`.
-trait Measured {
-    /// The operation and its bytes. It fails before any device is opened.
-    ///
-    /// # Errors
-    ///
-    /// Where there is no such operation, or no such array.
-    fn subject(&self) -> Result<Subject>;
-
-    /// Verifies it, and times it where time means something.
-    ///
-    /// # Errors
-    ///
-    /// Where there is no room, or the device fails.
-    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome>;
-}
-
 /// The operation that was typed, and how often it is timed.
-fn measured<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn Measured + 'a>, args::Samples) {
+fn case_of<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn Case + 'a>, args::Samples) {
     use args::Operation;
 
-    let on_arrays = |arithmetic, numbers: &args::Arithmetic| -> (Box<dyn Measured + 'a>, args::Samples) {
+    let on_arrays = |arithmetic, numbers: &args::Arithmetic| -> (Box<dyn Case + 'a>, args::Samples) {
         let args::Arithmetic { elements, dtype, samples } = *numbers;
         (Box::new(OnArrays { arithmetic, shape: [elements], dtype }), samples)
     };
@@ -131,32 +109,32 @@ fn measured<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn M
     }
 }
 
-fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Measured + '_>, args::Samples) {
+fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Case + '_>, args::Samples) {
     let args::Rows { shape, dtype, samples } = *rows;
     (Box::new(Conversion::Rows { shape, dtype, is_put }), samples)
 }
 
 /// A reduction along an axis, or over all elements. The index of the greatest element is found
 /// along the only axis, and integers are reduced along it.
-fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Box<dyn Measured + '_>, args::Samples) {
+fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Box<dyn Case + '_>, args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
     let dtype = *dtype;
     let along_axis = |shape| AlongAxis { along: Along::Reduction(reduction), shape, axis: axis.unwrap_or(0), dtype };
-    let measured: Box<dyn Measured + '_> = match (elements, shape) {
+    let case: Box<dyn Case + '_> = match (elements, shape) {
         (&Some(elements), _) if reduction != Reduction::ArgMax && is_float(dtype) => {
             Box::new(OnArrays { arithmetic: Arithmetic::Reduction(reduction), shape: [elements], dtype })
         }
         (Some(elements), _) => Box::new(along_axis(slice::from_ref(elements))),
         (None, shape) => Box::new(along_axis(shape.as_deref().unwrap_or(&[]))),
     };
-    (measured, *samples)
+    (case, *samples)
 }
 
 fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
 }
 
-fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Measured + '_>, args::Samples) {
+fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Case + '_>, args::Samples) {
     let args::Rowwise { shape, dtype, samples } = rows;
     (Box::new(AlongAxis { along, shape, axis: shape.len().saturating_sub(1), dtype: *dtype }), *samples)
 }

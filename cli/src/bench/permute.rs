@@ -1,24 +1,20 @@
-//! Benches of what moves elements and leaves them as they are.
+//! Benches that move elements and leave them as they are.
 
 use anyhow::Result;
 use bytemuck::Pod;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element};
-use warpstride::error::Error;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 use warpstride::roofline::measure::Rotation;
 use warpstride::roofline::record::{Group, Subject};
 use warpstride::view::{View, ViewMut};
 
-use super::outcome::Outcome;
-use super::{Measured, SMALL};
+use super::measure::{Case, OneToOne, Work};
 use crate::cold_runs::ColdRuns;
-use crate::output::Output;
-use crate::verify::{Launch, verify};
 use crate::{array_bytes, by_width, ensure_room, permuted_layouts, reference};
 
-/// Which array, and where its elements go.
+/// A copy or a permute of an array.
 pub(super) struct Moved<'a> {
     pub(super) op: &'static str,
     pub(super) dtype: DType,
@@ -27,7 +23,7 @@ pub(super) struct Moved<'a> {
     pub(super) axes: Option<&'a [usize]>,
 }
 
-impl Measured for Moved<'_> {
+impl Case for Moved<'_> {
     fn subject(&self) -> Result<Subject> {
         let Self { op, dtype, shape, axes } = *self;
         if let Some(axes) = axes {
@@ -38,68 +34,39 @@ impl Measured for Moved<'_> {
         Ok(Subject { axes: axes.map(Into::into), ..Subject::new(group, op, dtype, shape, [bytes; 2]) })
     }
 
-    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>> {
         let bytes = array_bytes(self.shape, self.dtype)?;
         let rotation = Rotation::new(device, &[bytes; 2]);
         // The array, the expected one and the one that came back; on the device a source and a
         // result, or those of the rotation.
         ensure_room(Rotation::padded(bytes), 3, &[(device, rotation.arrays(2))])?;
-        by_width!(self.dtype, T => self.measure::<T>(rotation, samples, output))
+        by_width!(self.dtype, T => self.work::<T>(rotation))
     }
 }
 
 impl Moved<'_> {
-    fn measure<T: Element + Pod>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
-        let device = &rotation.device().clone();
-        let progress = output.progress(3);
-        progress.doing("preparing");
-        let elements = reference::random::<T>(self.shape.iter().product())?;
+    fn work<T: Element + Pod>(&self, rotation: Rotation) -> Result<Box<dyn Work + '_>> {
+        let [from, to] = match self.axes {
+            Some(axes) => permuted_layouts(self.shape, axes)?,
+            None => [Layout::row_major(self.shape)?; 2],
+        };
+        let elements = reference::random::<T>(from.len())?;
         let expected = match self.axes {
             Some(axes) => reference::permuted(&elements, self.shape, axes)?,
             None => elements.clone(),
         };
-        progress.step();
-        progress.doing("verifying");
-        let source = device.upload(&elements)?;
-        let (verified, counters) = verify(device, &source, &expected, self.launch())?;
-        drop((source, expected));
-        progress.step();
-        progress.doing("timing");
-        let (mut timing, mut launch_us) = (None, None);
-        if verified && rotation.is_cold() {
-            let bytes = size_of_val(&*elements);
-            let mut runs = ColdRuns::new(rotation, &elements, elements.len())?;
-            let copy = runs.time(samples, copy)?.gbps(2 * bytes as u64);
-            timing = Some((runs.time(samples, self.launch())?, copy));
-            if bytes <= SMALL {
-                launch_us = Some(runs.launch_us(self.launch())?);
-            }
-        }
-        Ok(Outcome { kernel: self.kernel(device)?, verified, counters, timing, launch_us })
-    }
-
-    /// The kernel that moves them.
-    fn kernel(&self, device: &Device) -> Result<Option<&'static str>> {
-        let [source, result] = match self.axes {
-            Some(axes) => permuted_layouts(self.shape, axes)?,
-            None => [Layout::row_major(self.shape)?; 2],
-        };
-        let align = Align::ALLOCATION;
-        Ok(PermutePlan::new(&source, align, &result, align, self.dtype.width(), Target::of(device))?.entry())
-    }
-
-    fn launch<T: Element>(&self) -> impl Launch<T> {
-        |source: View<'_, T>, result: ViewMut<'_, T>| {
-            let Some(axes) = self.axes else { return copy(source, result) };
+        let (align, target) = (Align::ALLOCATION, Target::of(rotation.device()));
+        // Sets begin at other places, and each has a plan of its own, with the same kernel.
+        let kernel = PermutePlan::new(&from, align, &to, align, self.dtype.width(), target)?.entry();
+        let mut arrays = ColdRuns::new(rotation, &elements, expected.len())?;
+        arrays.begin(&expected)?;
+        let launch = move |source: View<'_, T>, result: ViewMut<'_, T>| {
             let stream = source.device().default_stream();
-            let source = source.split_axis(0, self.shape)?.permuted_axes(axes)?;
-            let result = result.split_axis(0, source.shape())?;
-            ops::copy_into(source, result, stream)
-        }
+            let source = source.split_axis(0, self.shape)?;
+            let source = self.axes.map_or(Ok(source), |axes| source.permuted_axes(axes))?;
+            ops::copy_into(source, result.split_axis(0, to.shape())?, stream)
+        };
+        let is_right = move |found: &[T]| reference::are_equal(found, &expected);
+        Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel, launch, is_right }))
     }
-}
-
-/// The yardstick.
-pub(crate) fn copy<T: Element>(source: View<'_, T>, result: ViewMut<'_, T>) -> Result<(), Error> {
-    ops::copy_into(source, result, source.device().default_stream())
 }

@@ -1,40 +1,37 @@
-//! Measures drawn permutes, each beside a copy: `warpstride bench permute --random SEED,N`.
+//! `warpstride bench permute --random SEED,N`: drawn permutes, each beside a copy.
 
 use crate::export::{json, text};
-use crate::run::Run;
+use crate::run::{Run, Score};
 use anyhow::Result;
 use bytemuck::Pod;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
+use warpstride::error::counted;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 use warpstride::roofline::measure::{Rotation, has_times};
-use warpstride::roofline::peak::Peaks;
-use warpstride::roofline::random_permutes::{Case, Sizes, cases};
-use warpstride::roofline::record::{Group, Record, Subject};
+use warpstride::roofline::record::{Drawn, Group, Record, Subject};
 use warpstride::view::{View, ViewMut};
 
-use super::outcome::Outcome;
-use super::permute::copy;
-use super::score::{Score, Scored};
+use super::drawn::{Case, Sizes, cases};
+use super::measure::{self, Bench, OneToOne, Work};
 use crate::cold_runs::ColdRuns;
 use crate::output::Output;
 use crate::runs::Kept;
-use crate::verify::counted;
 use crate::{args, by_width, ensure_room, open, peaks, reference};
 
 /// Bytes of a sector, the least that memory delivers.
 const SECTOR: u64 = 32;
 
 /// The permutes of a seed, or a part of them.
-pub(super) struct Drawn {
+pub(super) struct List {
     pub(super) random: args::Random,
     pub(super) part: Option<args::Part>,
 }
 
-impl Drawn {
+impl List {
     fn cases(&self, sizes: Sizes) -> Vec<Case> {
         let args::Random { seed, count } = self.random;
         let args::Part { number, of } = self.part.unwrap_or(args::Part { number: 1, of: 1 });
@@ -46,7 +43,8 @@ impl Drawn {
     /// Prints those that a GPU measures, as the files of `cases.json`'s form.
     pub(super) fn print(&self, output: &Output) -> Result<()> {
         let cases = self.cases(Sizes::TIMED);
-        let lines = cases.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
+        let cases: Vec<Value> = cases.iter().map(listed).collect();
+        let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
         output.result(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
     }
 
@@ -59,30 +57,44 @@ impl Drawn {
         let ceilings = if timed { Some(peaks::known(&device, output)?) } else { None };
         let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
         let cases = self.cases(if timed { Sizes::TIMED } else { Sizes::COUNTED });
-        let bench = Bench::new(&device, &cases, samples, ceilings.as_ref().map(|(peaks, _)| peaks))?;
+        let bits = bits(&cases)?;
+        // The bar is of all cases, and none has its own.
+        let quiet = Output::new(false, true, false);
+        let bench = Bench::new(&device, samples, ceilings.as_ref().map(|(peaks, _)| peaks), &quiet);
         let progress = output.progress_with_rate(cases.len() as u64);
-        let (mut records, mut scored) = (Vec::new(), Vec::new());
+        let mut records = Vec::new();
         for case in &cases {
             progress.doing(&case.name);
-            let (record, strategy, touched) = bench.record(case)?;
-            let fraction = record.fraction_of_copy;
-            scored.push(Scored { name: case.name.clone(), kind: case.kind, strategy, touched, fraction });
-            records.push(record);
+            let drawn = DrawnCase::new(case, &bits, &device)?;
+            let record = held(bench.record(&drawn)?, drawn.touched);
+            let DrawnCase { strategy, touched, .. } = drawn;
+            let drawn = Drawn { kind: case.kind.name().into(), strategy: strategy.into(), touched };
+            records.push(Record { drawn: Some(drawn), ..record });
             progress.step();
         }
         drop(progress);
-        let run = Run::new(&device, date, ceilings, records);
-        let (mut shown, mut document) = (text::run(&run), json::document(&run)?);
-        if let Some(Value::Array(cases)) = document.get_mut("cases") {
-            for (case, Scored { kind, strategy, touched, .. }) in cases.iter_mut().zip(&scored) {
-                (case["kind"], case["strategy"], case["touched"]) = (json!(kind), json!(strategy), json!(touched));
-            }
+        let mut run = Run::new(&device, date, ceilings, records);
+        let score = if timed { Score::of(&run.cases) } else { Score::default() };
+        let mut shown = text::run(&run);
+        if let Score { score: Some(score), lowest: Some(lowest) } = score {
+            let cases = counted(run.cases.len(), "case");
+            shown += &format!(
+                "score: {score:.3} of the copy's speed, the geometric mean of {cases}; the lowest has {lowest:.3}\n"
+            );
         }
-        let score = Score::of(&scored).filter(|_| timed);
-        shown += &score.as_ref().map_or(String::new(), ToString::to_string);
-        Score::add_to(score.as_ref(), &mut document);
-        kept.finish(&run, shown, document, output)
+        run.score = Some(score);
+        kept.finish(&run, shown, json::document(&run)?, output)
     }
+}
+
+/// Describes a case as `cases.json` does, with its kind and its steps.
+fn listed(case: &Case) -> Value {
+    let Case { name, kind, dtype, shape, axes, steps } = case;
+    let mut listed = json!({ "name": name, "kind": kind.name(), "dtype": dtype.name(), "shape": shape, "axes": axes });
+    if let Some(steps) = steps {
+        listed["steps"] = json!(steps);
+    }
+    listed
 }
 
 /// Holds a record against a copy of the bytes that its case touches: elements that lie apart come
@@ -93,31 +105,33 @@ fn held(record: Record, touched: u64) -> Record {
     Record { fraction_of_copy: record.fraction_of_copy.map(|fraction| fraction * more), ..record }
 }
 
-/// What all cases share.
-struct Bench<'a> {
-    device: &'a Device,
-    samples: usize,
-    peaks: Option<&'a Peaks>,
-    /// The elements of the longest array, of which the others take the first. No byte is 0: what a
-    /// kernel leaves out is seen in a result that was filled with zeros.
-    bits: Vec<u64>,
+/// Draws the elements of the longest array, of which the others take the first. No byte is 0: an
+/// element that a kernel leaves out is seen in a result that was filled with zeros.
+fn bits(cases: &[Case]) -> Result<Vec<u64>> {
+    let longest = cases.iter().map(|case| case.storage_len() * case.dtype.width()).max().unwrap_or(0);
+    // A whole number of the widest elements.
+    let mut bits = reference::random::<u64>(longest.next_multiple_of(DType::C128.width()) / size_of::<u64>())?;
+    let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut bits);
+    bytes.par_chunks_mut(1 << 20).for_each(|part| part.iter_mut().for_each(|byte| *byte = (*byte).max(1)));
+    Ok(bits)
 }
 
-impl<'a> Bench<'a> {
-    fn new(device: &'a Device, cases: &[Case], samples: usize, peaks: Option<&'a Peaks>) -> Result<Self> {
-        let longest = cases.iter().map(|case| case.storage_len() * case.dtype.width()).max().unwrap_or(0);
-        // A whole number of the widest elements.
-        let mut bits = reference::random::<u64>(longest.next_multiple_of(DType::C128.width()) / size_of::<u64>())?;
-        let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut bits);
-        bytes.par_chunks_mut(1 << 20).for_each(|part| part.iter_mut().for_each(|byte| *byte = (*byte).max(1)));
-        Ok(Self { device, samples, peaks, bits })
-    }
+/// A drawn permute and its plan.
+struct DrawnCase<'a> {
+    case: &'a Case,
+    bits: &'a [u64],
+    source: Layout,
+    kernel: Option<&'static str>,
+    /// The strategy that takes it.
+    strategy: &'static str,
+    /// Bytes of the sectors that it reads and writes.
+    touched: u64,
+}
 
-    /// Verifies and times a case: its record, the strategy that took it, and the bytes of the
-    /// sectors that it touches.
-    fn record(&self, case: &Case) -> Result<(Record, &'static str, u64)> {
+impl<'a> DrawnCase<'a> {
+    fn new(case: &'a Case, bits: &'a [u64], device: &Device) -> Result<Self> {
         let source = case.source()?;
-        let (align, width, target) = (Align::ALLOCATION, case.dtype.width(), Target::of(self.device));
+        let (align, width, target) = (Align::ALLOCATION, case.dtype.width(), Target::of(device));
         let plan = PermutePlan::new(&source, align, &Layout::row_major(source.shape())?, align, width, target)?;
         let explanation = plan.explain();
         let strategy = explanation.verdicts.iter().find(|verdict| verdict.takes).map_or("none", |first| first.strategy);
@@ -126,41 +140,39 @@ impl<'a> Bench<'a> {
             Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * SECTOR),
             _ => bytes,
         };
-        let touched = read + bytes;
-        let subject = Subject::new(Group::Permute, "permute", case.dtype, &case.shape, [bytes; 2]);
-        let subject = Subject { axes: Some(case.axes.clone()), steps: case.steps.clone(), ..subject };
-        let mut outcome = by_width!(case.dtype, T => self.outcome::<T>(case, &source))?;
-        outcome.kernel = plan.entry();
-        Ok((held(outcome.record(subject, self.samples, self.peaks), touched), strategy, touched))
+        Ok(Self { case, bits, source, kernel: plan.entry(), strategy, touched: read + bytes })
     }
 
-    fn outcome<T: Element + Pod + Send + Sync>(&self, case: &Case, source: &Layout) -> Result<Outcome> {
-        let device = self.device;
-        let (len, elements) = (case.len(), &bytemuck::cast_slice::<u64, T>(&self.bits)[..case.storage_len()]);
+    fn work<T: Element + Pod + Send + Sync>(&self, device: &Device) -> Result<Box<dyn Work + '_>> {
+        let (case, len) = (self.case, self.case.len());
+        let elements = &bytemuck::cast_slice::<u64, T>(self.bits)[..case.storage_len()];
         let bytes = [size_of_val(elements), len * size_of::<T>()];
         let rotation = Rotation::new(device, &bytes);
         // The expected elements and those that came back; the sources and results of the rotation.
         ensure_room(Rotation::padded(bytes[0]), 2, &[(device, rotation.arrays(2))])?;
-        let is_cold = rotation.is_cold();
-        let mut runs = ColdRuns::new(rotation, elements, len)?;
-        let mut launch = |array: View<'_, T>, result: ViewMut<'_, T>| {
+        let arrays = ColdRuns::new(rotation, elements, len)?;
+        let launch = move |array: View<'_, T>, result: ViewMut<'_, T>| {
             let stream = array.device().default_stream();
             let source = case.source_of(array)?;
             let result = result.split_axis(0, source.shape())?;
             ops::copy_into(source, result, stream)
         };
-        // The first run writes to the zeros of the first set.
-        let counters = counted(device, || runs.run(&mut launch))?;
-        let (result, expected) = (runs.first()?, reference::in_c_order(elements, source)?);
-        let [result, expected] = [&result, &expected].map(|elements| bytemuck::cast_slice::<T, u8>(elements));
-        let verified = result.par_chunks(1 << 20).eq(expected.par_chunks(1 << 20));
-        let mut timing = None;
-        if verified && is_cold {
-            let copy = runs.time(self.samples, |array, result| copy(array.slice(0, ..result.len(), 1)?, result))?;
-            let copy = copy.gbps(2 * bytes[1] as u64);
-            timing = Some((runs.time(self.samples, launch)?, copy));
-        }
-        Ok(Outcome { kernel: None, verified, counters, timing, launch_us: None })
+        let expected = reference::in_c_order(elements, &self.source)?;
+        let is_right = move |found: &[T]| reference::are_equal(found, &expected);
+        Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel: self.kernel, launch, is_right }))
+    }
+}
+
+impl measure::Case for DrawnCase<'_> {
+    fn subject(&self) -> Result<Subject> {
+        let Case { dtype, shape, axes, steps, .. } = self.case;
+        let bytes = (self.case.len() * dtype.width()) as u64;
+        let subject = Subject::new(Group::Permute, "permute", *dtype, shape, [bytes; 2]);
+        Ok(Subject { axes: Some(axes.clone()), steps: steps.clone(), ..subject })
+    }
+
+    fn prepare<'w>(&'w self, device: &Device) -> Result<Box<dyn Work + 'w>> {
+        by_width!(self.case.dtype, T => self.work::<T>(device))
     }
 }
 

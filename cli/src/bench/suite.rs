@@ -6,21 +6,20 @@ use anyhow::Result;
 use half::{bf16, f16};
 use serde::Deserialize;
 use warpstride::counters::Counters;
-use warpstride::device::{Backend, Device};
+use warpstride::device::Backend;
 use warpstride::element::DType;
 use warpstride::ops::{Elementwise, Reduction};
 use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::roofline::model::DeviceModel;
-use warpstride::roofline::peak::Peaks;
-use warpstride::roofline::record::{Record, Subject};
+use warpstride::roofline::record::Record;
 
 use super::affine::Mapped;
-use super::arithmetic::{self, Arithmetic, Computed, Operands};
+use super::arithmetic::{self, Arithmetic, Computed, OnOperands, Operands};
 use super::axis::{Along, AlongAxis};
 use super::conversion::Conversion;
-use super::outcome::Outcome;
+use super::measure::{Bench, Case};
 use super::permute::Moved;
-use super::{Measured, shrink};
+use super::shrink;
 use crate::output::Output;
 use crate::runs::Kept;
 use crate::{args, compare as ladder, open, peaks};
@@ -103,8 +102,8 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     // Measured in this run: kept ceilings may come from another day.
     let ceilings = if timed { Some(peaks::measured(&device, output)?) } else { None };
     let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
-    let mut suite =
-        Suite { device: &device, timed, peaks: ceilings.as_ref().map(|(peaks, _)| peaks), cases: Vec::new(), output };
+    let bench = Bench::new(&device, SAMPLES, ceilings.as_ref().map(|(peaks, _)| peaks), output);
+    let mut suite = Suite { bench, timed, cases: Vec::new() };
     suite.all()?;
     let cases = suite.cases;
     let run = Run::new(&device, date, ceilings, cases);
@@ -113,11 +112,9 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
 
 /// The cases in the making.
 struct Suite<'a> {
-    device: &'a Device,
+    bench: Bench<'a>,
     timed: bool,
-    peaks: Option<&'a Peaks>,
     cases: Vec<Record>,
-    output: &'a Output,
 }
 
 impl Suite<'_> {
@@ -168,56 +165,49 @@ impl Suite<'_> {
 
     fn streams<T: Computed>(&mut self, dtype: DType) -> Result<()> {
         // As those that the ceilings were measured with.
-        let bytes = self.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
+        let bytes = self.bench.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
-        // For all of them, those that touch one array alone too.
-        let rotation = Rotation::new(self.device, &[bytes]);
-        arithmetic::ensure_operands(&rotation, bytes)?;
         self.measured(&Moved { op: "copy", dtype, shape: &shape, axes: None })?;
-        let progress = self.output.progress(ARITHMETIC.len());
-        progress.doing("preparing");
+        // For all of them, those that touch one array alone too.
+        let rotation = Rotation::new(self.bench.device, &[bytes]);
+        arithmetic::ensure_operands(&rotation, bytes)?;
         let mut operands = Operands::<T>::new(rotation, shape[0])?;
         for arithmetic in ARITHMETIC {
-            progress.doing(format!("{} {dtype}", arithmetic.name()));
-            let outcome = operands.measure(arithmetic, SAMPLES)?;
-            self.add(arithmetic.subject(&shape, dtype, bytes as u64), outcome);
-            progress.step();
+            let subject = arithmetic.subject(&shape, dtype, bytes as u64);
+            let record = self.bench.record_of(subject, || Ok(Box::new(OnOperands::new(&mut operands, arithmetic)?)))?;
+            self.cases.push(record);
         }
         Ok(())
     }
 
-    fn measured(&mut self, measured: &dyn Measured) -> Result<()> {
-        let outcome = measured.outcome(self.device, SAMPLES, self.output)?;
-        self.add(measured.subject()?, outcome);
+    fn measured(&mut self, case: &dyn Case) -> Result<()> {
+        self.cases.push(self.bench.record(case)?);
         Ok(())
-    }
-
-    fn add(&mut self, subject: Subject, outcome: Outcome) {
-        self.cases.push(outcome.record(subject, SAMPLES, self.peaks));
     }
 
     /// Every kernel on square matrices. Of one too large to be counted, the counters are those of a
     /// smaller one, multiplied: the rows of both begin at the same places of their sectors, and
     /// both are whole tiles, so the launches differ in length alone.
     fn transposes(&mut self) -> Result<()> {
-        let model = DeviceModel::of(&self.device.info().name);
+        let model = DeviceModel::of(&self.bench.device.info().name);
         let mut counted: Option<(usize, Vec<Option<Counters>>)> = None;
         for &size in self.of(MATRICES) {
-            let rows = ladder::of_squares(self.device, size, self.output)?;
-            let scaled = counted.as_ref().filter(|_| rows.iter().all(|row| row.counters.is_none()));
+            let rows = ladder::of_squares(self.bench.device, size, self.bench.output)?;
+            let scaled = counted.as_ref().filter(|_| rows.iter().all(|row| row.counters().is_none()));
             let scaled = scaled.map(|(smaller, all)| {
                 let times = (size / smaller).pow(2) as u64;
                 let counters = all.iter().map(|counters| counters.map(|counters| counters * times)).collect::<Vec<_>>();
                 (*smaller, counters)
             });
-            let own = rows.iter().map(|row| row.counters).collect();
+            let own = rows.iter().map(|row| row.counters()).collect();
             let copy = rows.first().and_then(|copy| copy.gbps((size * size * size_of::<f32>()) as u64));
             for (at, mut row) in rows.into_iter().enumerate() {
                 if let Some((_, counters)) = &scaled {
-                    row.counters = counters[at];
+                    row.set_counters(counters[at]);
                 }
                 let counted_shape = scaled.as_ref().map(|(smaller, _)| vec![*smaller; 2]);
-                self.cases.push(Record { counted_shape, ..row.record([size; 2], DType::F32, copy, self.peaks, model) });
+                self.cases
+                    .push(Record { counted_shape, ..row.record([size; 2], DType::F32, copy, self.bench.peaks, model) });
             }
             if scaled.is_none() {
                 counted = Some((size, own));

@@ -6,11 +6,14 @@ use crate::run::Run;
 use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::roofline::record::SCHEMA;
 
+/// The oldest schema that is read.
+const OLDEST: u64 = 2;
+
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("this run has no JSON: {error}"))
 }
 
-/// The document of a run: its members, and its records as `cases`.
+/// Returns the document of a run: its members, and its records as `cases`.
 ///
 /// # Errors
 ///
@@ -22,27 +25,21 @@ pub(crate) fn document(run: &Run) -> Result<Map<String, Value>> {
     }
 }
 
-/// The document of a run of one operation: the members of its record stand beside those of the run.
-/// [`read`] takes it too.
+/// Returns the document of a run of one operation. The members of its record also stand beside
+/// those of the run, where scripts find them.
 ///
 /// # Errors
 ///
 /// As [`document`].
 pub(crate) fn document_of_one(run: &Run) -> Result<Map<String, Value>> {
     let mut document = document(run)?;
-    if let Some(Value::Array(cases)) = document.remove("cases") {
-        document.extend(
-            cases
-                .into_iter()
-                .filter_map(|case| if let Value::Object(case) = case { Some(case) } else { None })
-                .flatten(),
-        );
+    if let Some(Value::Object(case)) = document["cases"].get(0).cloned() {
+        document.extend(case);
     }
     Ok(document)
 }
 
-/// Reads a run from a document of this crate's command line: of `bench --all`, of a single
-/// operation, or of `compare`.
+/// Reads a run from a document of this crate's command line: of `bench`, or of `compare`.
 ///
 /// # Errors
 ///
@@ -51,13 +48,19 @@ pub(crate) fn read(text: &[u8]) -> Result<Run> {
     let refused = |why: String| Error::new(ErrorKind::Io, why);
     let is_none = |why: serde_json::Error| refused(format!("does not hold a run of `warpstride --json bench`: {why}"));
     let mut document: Value = serde_json::from_slice(text).map_err(is_none)?;
-    if let Some(schema) = document.get("schema").and_then(Value::as_u64).filter(|&schema| schema != u64::from(SCHEMA)) {
-        return Err(refused(format!("has schema {schema}, and this version reads {SCHEMA}; measure it anew")));
+    let schema = document.get("schema").and_then(Value::as_u64);
+    if let Some(schema) = schema.filter(|schema| !(OLDEST..=SCHEMA.into()).contains(schema)) {
+        return Err(refused(format!(
+            "has schema {schema}, and this version reads {OLDEST} to {SCHEMA}; measure it anew"
+        )));
     }
-    let is_one = document.get("op").is_some() && document.get("cases").or(document.get("rows")).is_none();
-    if is_one {
-        let record = document.clone();
-        document["cases"] = Value::Array(vec![record]);
+    // Schema 2 has no `cases` in the documents of `compare` and of one operation.
+    if document.get("cases").is_none() {
+        if let Some(rows) = document.get("rows").cloned() {
+            document["cases"] = rows;
+        } else if document.get("op").is_some() {
+            document["cases"] = Value::Array(vec![document.clone()]);
+        }
     }
     serde_json::from_value(document).map_err(is_none)
 }

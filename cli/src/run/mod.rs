@@ -29,6 +29,28 @@ pub(crate) struct Run {
     /// The runs of a pipeline; `None` if none were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pipeline: Option<Pipelines>,
+    /// The score of drawn permutes; `None` if the run has none. It is not read from documents.
+    #[serde(flatten, skip_deserializing)]
+    pub(crate) score: Option<Score>,
+}
+
+/// How near drawn permutes come to a copy. Both are `None` where nothing was timed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Score {
+    /// The geometric mean of their `fraction_of_copy`. A case that was not timed, because it was
+    /// wrong, counts as 0: otherwise a kernel could raise the score by a wrong result.
+    pub(crate) score: Option<f64>,
+    /// The least of them.
+    pub(crate) lowest: Option<f64>,
+}
+
+impl Score {
+    /// Scores records, of which there is one at least.
+    pub(crate) fn of(records: &[Record]) -> Self {
+        let fractions = || records.iter().map(|record| record.fraction_of_copy.unwrap_or(0.0));
+        let mean = (fractions().map(f64::ln).sum::<f64>() / records.len() as f64).exp();
+        Self { score: Some(mean), lowest: Some(fractions().fold(f64::INFINITY, f64::min)) }
+    }
 }
 
 impl Deref for Run {
@@ -42,7 +64,7 @@ impl Deref for Run {
 impl Run {
     /// Makes a run of records alone, as [`run::Run::new`] does.
     pub(crate) fn new(device: &Device, date: String, ceilings: Option<(Peaks, String)>, cases: Vec<Record>) -> Self {
-        Self { records: run::Run::new(device, date, ceilings, cases), transfers: None, pipeline: None }
+        Self { records: run::Run::new(device, date, ceilings, cases), transfers: None, pipeline: None, score: None }
     }
 
     /// Returns whether anything was timed.
@@ -56,5 +78,24 @@ impl Run {
     pub(crate) fn wrong(&self) -> Vec<String> {
         let copies = self.transfers.iter().flat_map(Transfers::wrong);
         self.records.wrong().into_iter().chain(copies).chain(self.pipeline.iter().flat_map(Pipelines::wrong)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpstride::element::DType;
+    use warpstride::roofline::record::{Group, Subject};
+
+    #[test]
+    fn a_case_that_was_not_timed_counts_as_0() {
+        let case = |fraction_of_copy| {
+            let subject = Subject::new(Group::Permute, "permute", DType::F32, &[1], [4; 2]);
+            Record { fraction_of_copy, ..Record::new(subject, None, fraction_of_copy.is_some()) }
+        };
+        let Score { score, lowest } = Score::of(&[case(Some(0.9)), case(Some(0.5)), case(Some(0.4))]);
+        assert!((score.expect("a mean") - 0.18_f64.cbrt()).abs() < 1e-12);
+        assert_eq!(lowest, Some(0.4));
+        assert_eq!(Score::of(&[case(Some(0.9)), case(None)]), Score { score: Some(0.0), lowest: Some(0.0) });
     }
 }

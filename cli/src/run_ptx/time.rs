@@ -10,12 +10,11 @@ use warpstride::driver::DriverKind;
 use warpstride::error::{Error, counted};
 use warpstride::interp::stop::Reason;
 use warpstride::interp::{Footprint, Kernel, Report, Stop};
-use warpstride::roofline::measure::{Rotation, Timing, has_times};
+use warpstride::roofline::measure::{Timing, has_times};
 use warpstride::roofline::record::{KernelLaunch, Record, Subject};
 
-use super::super::cold_runs::ColdRuns;
 use super::super::runs::Kept;
-use super::super::{args, bench, kernel_names, output::Output, peaks, reference};
+use super::super::{args, bench, kernel_names, output::Output, peaks};
 use super::{Launch, Program, ensure_room, require};
 
 /// Timed launches, unless another number was asked for.
@@ -130,10 +129,7 @@ impl<'a> Time<'a> {
     /// GB/s of a copy of an array of `bytes` bytes.
     fn copy_gbps(&self, device: &Device, bytes: u64) -> Result<Option<f64>> {
         let Some(len) = usize::try_from(bytes).ok().filter(|&len| len > 0) else { return Ok(None) };
-        let rotation = Rotation::new(device, &[len; 2]);
-        ensure_room(Rotation::padded(len), 1, &[(device, rotation.arrays(2))])?;
-        let mut runs = ColdRuns::new(rotation, &reference::random::<u8>(len)?, len)?;
-        Ok(Some(runs.time(self.samples(), bench::copy)?.gbps(2 * bytes)))
+        Ok(Some(bench::measure::copy_gbps(device, len, self.samples())?))
     }
 
     /// Prints the times below the title of the launch, or where there are none the bytes below what

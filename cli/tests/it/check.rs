@@ -117,7 +117,7 @@ fn the_document_has_all_of_it() {
     let run = warpstride(["--json".into(), "check".into(), example("naive.toml"), example("transpose.toml")]);
     assert_eq!(run.code, Some(1));
     let document = run.json();
-    assert_eq!((&document["schema"], &document["held"]), (&json!(2), &json!(false)));
+    assert_eq!((&document["schema"], &document["held"]), (&json!(3), &json!(false)));
     let [naive, transpose] = &document["files"].as_array().expect("a list")[..] else { panic!("{document}") };
     assert_eq!((&naive["held"], &transpose["held"]), (&json!(false), &json!(true)));
     assert_eq!(naive["kernel"], "transpose_naive");

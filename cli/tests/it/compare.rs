@@ -13,14 +13,14 @@ fn compare(args: &[&str]) -> Value {
 }
 
 fn row<'a>(document: &'a Value, variant: &str) -> &'a Value {
-    let rows = document["rows"].as_array().expect("rows");
+    let rows = document["cases"].as_array().expect("records");
     rows.iter().find(|row| row["variant"] == variant).unwrap_or_else(|| panic!("no {variant} in {document}"))
 }
 
 /// The variants of a document, all of them verified.
 #[track_caller]
 fn verified(document: &Value) -> Vec<&str> {
-    let rows = document["rows"].as_array().expect("rows");
+    let rows = document["cases"].as_array().expect("records");
     for row in rows {
         assert_eq!(row["verified"], true, "{row}");
     }
@@ -30,7 +30,7 @@ fn verified(document: &Value) -> Vec<&str> {
 #[test]
 fn the_document_has_every_member_that_scripts_rely_on() {
     let document = compare(&["--shape", "64,96"]);
-    assert_eq!(document["schema"], 2);
+    assert_eq!(document["schema"], 3);
     assert!(document["ptx"].is_string());
     assert_eq!(document["device"]["kind"], "soft");
     assert!(document["device"]["name"].is_string());
@@ -38,7 +38,7 @@ fn the_document_has_every_member_that_scripts_rely_on() {
     assert_eq!(document["dtype"], "f32");
     assert_eq!(document["counted_on"], "soft");
     assert_eq!(verified(&document), ALL);
-    for row in document["rows"].as_array().expect("rows") {
+    for row in document["cases"].as_array().expect("records") {
         for member in ["ms", "gbps", "fraction_of_copy", "gapless", "cold"] {
             assert_eq!(row.get(member), Some(&Value::Null), "{member} of {row}");
         }
@@ -160,7 +160,7 @@ fn times_are_predicted_where_a_model_is_named_and_labelled_as_such() {
     let run = warpstride(["--device", "soft", "compare", "--shape", "64,64", "--model", "h100"]).succeeded();
     assert!(run.stdout.contains("predicted ms: by the model of h100") && run.stdout.contains("nobody measured it"));
     assert_eq!(row(&document, "column_loop_graph")["predicted"], Value::Null, "no model knows a graph's nodes");
-    assert_eq!(compare(&["--shape", "64,64"])["rows"][0]["predicted"], Value::Null);
+    assert_eq!(compare(&["--shape", "64,64"])["cases"][0]["predicted"], Value::Null);
     assert_eq!(warpstride(["compare", "--model", "gtx1080"]).code, Some(2));
 }
 

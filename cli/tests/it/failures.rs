@@ -38,7 +38,7 @@ fn fails(words: &[&str], code: i32, kind: &str) {
         assert_eq!(members, ["schema", "error"], "{line:?}");
         assert_eq!(
             (&document["schema"], &document["error"]["kind"]),
-            (&2.into(), &kind.into()),
+            (&3.into(), &kind.into()),
             "{line:?}: {document}"
         );
         let message = document["error"]["message"].as_str().expect("a message");

@@ -68,7 +68,7 @@ fn every_option_stands_before_within_and_behind_every_command() {
                 let run = warpstride(&words);
                 assert_eq!(run.code, Some(code), "{words:?}: {}", run.stderr);
                 if option[0] == "--json" {
-                    assert_eq!(run.json()["schema"], 2, "{words:?}");
+                    assert_eq!(run.json()["schema"], 3, "{words:?}");
                     assert_eq!(run.json().get("error").is_some(), code != 0, "{words:?}");
                 }
             }

@@ -208,7 +208,7 @@ fn document(options: &str) -> Value {
 #[test]
 fn a_document_has_every_mode_and_batch_size_without_times() {
     let document = document("--frames 90 --batch 1,4 --shape 3,4,4 --intensity 2");
-    assert_eq!((&document["schema"], &document["device"]["kind"]), (&2.into(), &"soft".into()));
+    assert_eq!((&document["schema"], &document["device"]["kind"]), (&3.into(), &"soft".into()));
     let all = &document["pipeline"];
     let head = ["source", "shape", "dtype", "input_bytes", "output_bytes", "steps", "intensity"];
     let head = head.map(|member| all[member].clone());

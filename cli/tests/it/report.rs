@@ -89,7 +89,7 @@ impl Reports {
 #[test]
 fn a_run_has_every_case_and_no_speed_of_the_software_gpu() {
     let run = &MEASURED.run;
-    assert_eq!(run["schema"], 2);
+    assert_eq!(run["schema"], 3);
     for member in ["ptx", "date", "version"] {
         assert!(run[member].is_string(), "{member}");
     }
@@ -157,7 +157,7 @@ fn documents_of_single_commands_are_reported() {
         &["compare", "--shape", "64,64"],
     ] {
         let document = warpstride([&["--device", "soft", "--json"], words].concat()).succeeded().json();
-        let first = if words[0] == "compare" { &document["rows"][0] } else { &document };
+        let first = &document["cases"][0];
         let name = first["name"].as_str().expect("a name");
         let reports = Reports::of(&document);
         for form in ["--html", "--markdown", "--csv"] {
@@ -165,6 +165,16 @@ fn documents_of_single_commands_are_reported() {
             assert!(text.contains(name), "{name} is not in {text}");
         }
         compared(&document, &document).succeeded();
+        // Scripts also find the records where documents of schema 2 have them, and those have them
+        // nowhere else.
+        match words[0] {
+            "compare" => assert_eq!(document["rows"], document["cases"]),
+            _ => assert!(first.as_object().expect("a record").iter().all(|(name, value)| document[name] == *value)),
+        }
+        let mut older = document.clone();
+        older["schema"] = 2.into();
+        older.as_object_mut().expect("a document").remove("cases");
+        compared(&older, &document).succeeded();
     }
 }
 
@@ -408,8 +418,8 @@ fn what_is_no_run_is_refused() {
     let path = reports.path("run.json");
     warpstride(["report".as_ref(), path.as_os_str()]).failed(&["run.json", "does not hold a run of"]);
     let mut newer = MEASURED.run.clone();
-    newer["schema"] = 3.into();
-    warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 3", "anew"]);
+    newer["schema"] = 4.into();
+    warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 4", "anew"]);
     let mut wrong = timed(&|_| 1.0);
     wrong["cases"][0]["fraction_of_ceiling"] = (-1.0).into();
     let out = reports.path("out.html");

@@ -220,7 +220,7 @@ fn the_document_holds_the_launch() {
     let run =
         folder.run("twice", "2,1", &["f32[128]=zeros", "f32[128]=iota", "u32:128"], &["--json", "--shared", "16"]);
     let document = run.succeeded().json();
-    assert_eq!(document["schema"], 2);
+    assert_eq!(document["schema"], 3);
     assert_eq!(document["kernel"], "twice");
     assert_eq!(
         (&document["grid"], &document["block"], &document["shared_bytes"]),
@@ -382,7 +382,7 @@ fn the_document_holds_the_instructions_where_they_are_asked_for() {
     let reported = document(&["--report-json"]);
     assert_eq!(reported, document(&["--json", "--report"]));
     assert!(document(&["--json"]).get("instructions").is_none());
-    assert_eq!((&reported["schema"], &reported["counters"]["global_load"]["sectors"]), (&json!(2), &json!(13)));
+    assert_eq!((&reported["schema"], &reported["counters"]["global_load"]["sectors"]), (&json!(3), &json!(13)));
     let [load, store] = &reported["instructions"].as_array().expect("an array")[..] else { panic!("{reported}") };
     assert_eq!(store["kind"], "store");
     assert_eq!((&load["line"], &load["source"]), (&json!(13), &Value::Null));

@@ -135,7 +135,7 @@ fn a_run_with_times_is_drawn_beside_the_ceilings() {
         "ms": { "median": 1.0, "p10": 0.9, "p25": 0.95, "p75": 1.05, "p90": 1.1 }, "gbps": 700.0, "copy_gbps": 800.0,
         "fraction_of_copy": 0.875, "fraction_of_ceiling": 0.75, "fraction_of_nominal": 0.7, "gapless": true, "discarded": 0,
     });
-    document.as_object_mut().expect("a document").extend(times.as_object().expect("members").clone());
+    document["cases"][0].as_object_mut().expect("a record").extend(times.as_object().expect("members").clone());
     let file = folder.write(&document);
     let text = report(&file, &[]).succeeded().stdout;
     for part in ["1.0000", "700.0", "87.5 %", "75.0 %"] {

@@ -14,7 +14,7 @@ fn measured(args: &[&str]) -> Value {
 #[test]
 fn every_kind_of_memory_is_copied_in_every_direction_and_size() {
     let document = measured(&["--bytes", "100001"]);
-    assert_eq!((&document["schema"], &document["device"]["kind"]), (&2.into(), &"soft".into()));
+    assert_eq!((&document["schema"], &document["device"]["kind"]), (&3.into(), &"soft".into()));
     let all = &document["transfers"];
     assert_eq!(all["link"], Value::Null);
     let copies = all["copies"].as_array().expect("a list");

@@ -53,7 +53,7 @@ fn json_names_what_was_done() {
     let args = ["--json".as_ref(), "--device".as_ref(), "soft".as_ref(), "transpose".as_ref()];
     let run = warpstride(args.into_iter().chain([input.as_os_str(), output.as_os_str()])).succeeded();
     let document = run.json();
-    assert_eq!(document["schema"], 2);
+    assert_eq!(document["schema"], 3);
     assert_eq!(document["device"]["kind"], "soft");
     assert_eq!(document["dtype"], "f32");
     assert_eq!(document["shape"], serde_json::json!([2, 3]));

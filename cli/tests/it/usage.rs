@@ -71,7 +71,7 @@ fn devices_are_listed_with_the_kernels_origin() {
     assert!(run.stdout.contains("PTX"), "{}", run.stdout);
 
     let document = warpstride(["devices", "--json"]).succeeded().json();
-    assert_eq!(document["schema"], 2);
+    assert_eq!(document["schema"], 3);
     assert!(document["ptx"].as_str().is_some_and(|origin| !origin.is_empty()));
     let soft = document["devices"].as_array().and_then(|all| all.iter().find(|device| device["kind"] == "soft"));
     assert!(soft.is_some_and(|soft| soft["memory_bytes"].as_u64() > Some(0)), "{document}");

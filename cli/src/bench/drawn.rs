@@ -6,16 +6,15 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::layout::Layout;
-use crate::random::SplitMix64;
-use crate::view::View;
+use warpstride::element::{DType, Element};
+use warpstride::error::Result;
+use warpstride::layout::Layout;
+use warpstride::random::SplitMix64;
+use warpstride::view::View;
 
 /// The sort of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Extents that are powers of two or multiples of 8 or 32.
     Round,
     /// Odd extents.
@@ -38,7 +37,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Round,
         Self::Odd,
         Self::Prime,
@@ -51,7 +50,7 @@ impl Kind {
     ];
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Round => "round",
             Self::Odd => "odd",
@@ -71,18 +70,18 @@ const TYPES: [DType; 5] = [DType::U8, DType::U16, DType::F32, DType::F64, DType:
 
 /// The bytes that an array of a case has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Bytes at least, 1 KiB or more.
-    pub least: usize,
+    pub(crate) least: usize,
     /// Bytes at most, 16 times `least` or more.
-    pub most: usize,
+    pub(crate) most: usize,
 }
 
 impl Sizes {
     /// Arrays that are timed.
-    pub const TIMED: Self = Self { least: 64 << 20, most: 1 << 30 };
+    pub(crate) const TIMED: Self = Self { least: 64 << 20, most: 1 << 30 };
     /// Arrays that the software GPU counts.
-    pub const COUNTED: Self = Self { least: 64 << 10, most: 1 << 20 };
+    pub(crate) const COUNTED: Self = Self { least: 64 << 10, most: 1 << 20 };
 
     fn hold(self, bytes: usize) -> bool {
         (self.least..=self.most).contains(&bytes)
@@ -91,22 +90,20 @@ impl Sizes {
 
 /// A permute: a view of an array in C order, whose axes go into another order, and into C order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Case {
+pub(crate) struct Case {
     /// Its type, shape, axes and steps; no other case of a list has this name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its sort.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Type of the elements.
-    pub dtype: DType,
+    pub(crate) dtype: DType,
     /// Extents of the view.
-    pub shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// The axes of the view in the order of the result.
-    pub axes: Vec<usize>,
+    pub(crate) axes: Vec<usize>,
     /// Along each axis, the step from index to index of the array, whose extent is that of the view
     /// times the step. A negative one starts at the last index. `None` where all are 1.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub steps: Option<Vec<isize>>,
+    pub(crate) steps: Option<Vec<isize>>,
 }
 
 impl Case {
@@ -122,8 +119,7 @@ impl Case {
     }
 
     /// Elements of the view.
-    #[expect(clippy::len_without_is_empty, reason = "no case is empty")]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
@@ -138,12 +134,12 @@ impl Case {
     }
 
     /// Elements of the array that the view is of.
-    pub fn storage_len(&self) -> usize {
+    pub(crate) fn storage_len(&self) -> usize {
         self.storage().iter().product()
     }
 
     /// Whether the view leaves out elements.
-    pub fn leaves_out(&self) -> bool {
+    pub(crate) fn leaves_out(&self) -> bool {
         self.storage_len() > self.len()
     }
 
@@ -153,7 +149,7 @@ impl Case {
     ///
     /// `Layout` or `InvalidArgument` where the members do not go together; those of
     /// [`cases`] do.
-    pub fn source(&self) -> Result<Layout> {
+    pub(crate) fn source(&self) -> Result<Layout> {
         let whole = Layout::row_major(&self.storage())?;
         let mut steps = self.each_step().into_iter().enumerate();
         let view = steps.try_fold(whole, |view, (axis, step)| view.slice(axis, .., step))?;
@@ -165,7 +161,7 @@ impl Case {
     /// # Errors
     ///
     /// As [`source`](Self::source), and `Layout` where `array` has another length.
-    pub fn source_of<'a, T: Element>(&self, array: View<'a, T>) -> Result<View<'a, T>> {
+    pub(crate) fn source_of<'a, T: Element>(&self, array: View<'a, T>) -> Result<View<'a, T>> {
         let whole = array.split_axis(0, &self.storage())?;
         let mut steps = self.each_step().into_iter().enumerate();
         let view = steps.try_fold(whole, |view, (axis, step)| view.slice(axis, .., step))?;
@@ -187,7 +183,7 @@ impl Case {
 ///
 /// If `sizes` has less than 1 KiB, or its most is not 16 times its least: no case of some kinds has
 /// such a size, and this would look for one without end.
-pub fn cases(seed: u64, count: usize, sizes: Sizes) -> Vec<Case> {
+pub(crate) fn cases(seed: u64, count: usize, sizes: Sizes) -> Vec<Case> {
     let Sizes { least, most } = sizes;
     assert!(least >= 1 << 10 && most / 16 >= least, "cases cannot be drawn in sizes from {least} to {most}");
     let (mut names, mut kinds) = (HashSet::new(), Kind::ALL);

@@ -1,0 +1,224 @@
+//! The one loop of all benches: copy, prepare, run and count, verify, time, record.
+
+use std::cell::RefCell;
+use std::ops::DerefMut;
+
+use anyhow::Result;
+use warpstride::counters::Counters;
+use warpstride::device::Device;
+use warpstride::element::Element;
+use warpstride::error::Error;
+use warpstride::roofline::measure::{self, Rotation, Timing, has_times};
+use warpstride::roofline::peak::Peaks;
+use warpstride::roofline::record::{Record, Subject};
+use warpstride::view::{View, ViewMut};
+
+use crate::cold_runs::{ColdRuns, copy};
+use crate::output::Output;
+use crate::{array_bytes, ensure_room, reference};
+
+/// The most bytes of an array whose launch takes a large part of the time. `bench` times the launch
+/// of such an array too.
+const SMALL: usize = 1 << 20;
+
+/// An operation on arrays of a shape.
+pub(crate) trait Case {
+    /// Describes the operation and its bytes. It fails before any device is opened.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such operation, or no such array.
+    fn subject(&self) -> Result<Subject>;
+
+    /// Plans the operation and puts its operands on the device.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no room, or the device fails.
+    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>>;
+}
+
+/// A planned operation, whose operands lie in the sets of a rotation.
+pub(crate) trait Work {
+    /// Returns the rotation.
+    fn rotation(&mut self) -> &mut Rotation;
+
+    /// Names the kernel of the plan, or the first of several.
+    fn kernel(&self) -> Option<&'static str>;
+
+    /// Queues one part of a run on the arrays of `set`.
+    fn run(&mut self, set: usize, part: usize) -> Result<(), Error>;
+
+    /// Says whether the first set's results are those of the CPU.
+    fn is_right(&mut self) -> Result<bool>;
+
+    /// Counts the parts, each of fewer launches than a stream's queue holds; at least one.
+    fn parts(&self) -> usize {
+        1
+    }
+
+    /// Says whether the work may be timed where the device has times.
+    fn is_timed(&self) -> bool {
+        true
+    }
+}
+
+/// What the loop finds out about work.
+pub(crate) struct Outcome {
+    pub(crate) kernel: Option<&'static str>,
+    pub(crate) verified: bool,
+    pub(crate) counters: Option<Counters>,
+    pub(crate) timing: Option<Timing>,
+    /// Microseconds from launch to launch.
+    pub(crate) launch_us: Option<f64>,
+}
+
+impl Outcome {
+    /// Returns the record, beside a copy of `copy_gbps`.
+    pub(crate) fn record(
+        self,
+        subject: Subject,
+        samples: usize,
+        copy_gbps: Option<f64>,
+        peaks: Option<&Peaks>,
+    ) -> Record {
+        let Self { kernel, verified, counters, timing, launch_us } = self;
+        let record = Record { samples, counters, launch_us, ..Record::new(subject, kernel, verified) };
+        match timing {
+            Some(timing) => record.timed(&timing, copy_gbps, peaks),
+            None => record,
+        }
+    }
+}
+
+/// Runs work once and returns its counters, on a device that counts.
+pub(crate) fn count(work: &mut dyn Work) -> Result<Option<Counters>> {
+    let device = work.rotation().device().clone();
+    let before = device.counters()?;
+    run(work)?;
+    Ok(device.counters()?.zip(before).map(|(after, before)| after - before))
+}
+
+/// Verifies work, and times `samples` runs where it is right and time means something. Of `small`
+/// work the launch is timed, too.
+pub(crate) fn measure(work: &mut dyn Work, samples: usize, small: bool) -> Result<Outcome> {
+    let counters = count(work)?;
+    let verified = work.is_right()?;
+    let (mut timing, mut launch_us) = (None, None);
+    if verified && work.is_timed() && work.rotation().is_cold() {
+        let device = work.rotation().device().clone();
+        let stream = device.default_stream();
+        let mut set = 0;
+        timing = Some(measure::time_parts(&device, stream, samples, work.parts(), |part| {
+            if part == 0 {
+                set = work.rotation().advance();
+            }
+            work.run(set, part)
+        })?);
+        launch_us = small.then(|| measure::launch_us(stream, || run(work))).transpose()?;
+    }
+    Ok(Outcome { kernel: work.kernel(), verified, counters, timing, launch_us })
+}
+
+/// Queues all parts of a run on the next set.
+fn run(work: &mut dyn Work) -> Result<(), Error> {
+    let set = work.rotation().advance();
+    (0..work.parts()).try_for_each(|part| work.run(set, part))
+}
+
+/// A device, and how cases are measured on it.
+pub(crate) struct Bench<'a> {
+    pub(crate) device: &'a Device,
+    pub(crate) samples: usize,
+    pub(crate) peaks: Option<&'a Peaks>,
+    pub(crate) output: &'a Output,
+    /// GB/s of copies of arrays of a number of bytes.
+    copies: RefCell<Vec<(usize, f64)>>,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(device: &'a Device, samples: usize, peaks: Option<&'a Peaks>, output: &'a Output) -> Self {
+        Self { device, samples, peaks, output, copies: RefCell::default() }
+    }
+
+    /// Measures a case.
+    pub(crate) fn record(&self, case: &dyn Case) -> Result<Record> {
+        self.record_of(case.subject()?, || case.prepare(self.device))
+    }
+
+    /// Measures the work that `prepare` makes.
+    pub(crate) fn record_of<'w>(
+        &self,
+        subject: Subject,
+        prepare: impl FnOnce() -> Result<Box<dyn Work + 'w>>,
+    ) -> Result<Record> {
+        let progress = self.output.progress(2);
+        progress.doing("preparing");
+        let bytes = subject.dtype.map_or(Ok(0), |dtype| array_bytes(&subject.shape, dtype))?;
+        let copy = self.copy_gbps(bytes)?;
+        let mut work = prepare()?;
+        progress.step();
+        progress.doing(format!("measuring {}", subject.op));
+        let outcome = measure(&mut *work, self.samples, bytes <= SMALL)?;
+        Ok(outcome.record(subject, self.samples, copy, self.peaks))
+    }
+
+    /// Returns the GB/s of a copy of an array of `bytes` bytes, which is measured once in a run;
+    /// `None` where time means nothing.
+    pub(crate) fn copy_gbps(&self, bytes: usize) -> Result<Option<f64>> {
+        if bytes == 0 || !has_times(self.device) {
+            return Ok(None);
+        }
+        if let Some(&(_, gbps)) = self.copies.borrow().iter().find(|(len, _)| *len == bytes) {
+            return Ok(Some(gbps));
+        }
+        let gbps = copy_gbps(self.device, bytes, self.samples)?;
+        self.copies.borrow_mut().push((bytes, gbps));
+        Ok(Some(gbps))
+    }
+}
+
+/// Measures the GB/s of a copy of `bytes` random bytes, on a device that has times.
+pub(crate) fn copy_gbps(device: &Device, bytes: usize, samples: usize) -> Result<f64> {
+    let rotation = Rotation::new(device, &[bytes; 2]);
+    ensure_room(Rotation::padded(bytes), 1, &[(device, rotation.arrays(2))])?;
+    let mut runs = ColdRuns::new(rotation, &reference::random::<u8>(bytes)?, bytes)?;
+    Ok(runs.time(samples, copy)?.gbps(2 * bytes as u64))
+}
+
+/// Work that makes the elements of one array from those of another. It owns or borrows the arrays.
+pub(crate) struct OneToOne<A, L, R> {
+    pub(crate) arrays: A,
+    pub(crate) kernel: Option<&'static str>,
+    /// Queues the launch on arrays of one axis, which it splits into its own shape.
+    pub(crate) launch: L,
+    /// Says whether the elements are right.
+    pub(crate) is_right: R,
+}
+
+impl<S, D, A, L, R> Work for OneToOne<A, L, R>
+where
+    S: Element,
+    D: Element,
+    A: DerefMut<Target = ColdRuns<S, D>>,
+    L: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>,
+    R: Fn(&[D]) -> bool,
+{
+    fn rotation(&mut self) -> &mut Rotation {
+        &mut self.arrays.rotation
+    }
+
+    fn kernel(&self) -> Option<&'static str> {
+        self.kernel
+    }
+
+    fn run(&mut self, set: usize, _: usize) -> Result<(), Error> {
+        let ColdRuns { sources, results, .. } = &mut *self.arrays;
+        (self.launch)(sources.view(set)?, results.view_mut(set)?)
+    }
+
+    fn is_right(&mut self) -> Result<bool> {
+        let results = &self.arrays.results;
+        Ok((self.is_right)(&results.download_first(results.len())?))
+    }
+}
