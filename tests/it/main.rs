@@ -5,6 +5,7 @@ mod alloc;
 mod architecture;
 mod build_script;
 mod cases;
+mod changes;
 mod compile_fail;
 #[cfg(feature = "interp")]
 mod counters;
