@@ -20,6 +20,18 @@
 //! # Ok::<(), warpstride::Error>(())
 //! ```
 //!
+//! # The way of an array
+//!
+//! ```text
+//!  host memory -- transfer --> array -- view: strides --> ops: plan -- abi: entry, parameters --+
+//!                                                                                              |
+//!   NVIDIA's driver <---+                                                                      v
+//!                       +-- driver <-- stream, memory: order of uses <-- device: launch <------+
+//!  the software GPU <---+
+//! ```
+//!
+//! `pipeline` and `out_of_core` send many arrays this way at once, and [`roofline`] measures them.
+//!
 //! # The layers
 //!
 //! Each layer rests on those below it and knows nothing of those above.

@@ -1,5 +1,12 @@
 //! The command line: `args` has what was typed, each command has a file, `output` prints for all of
 //! them, and `export` writes runs in each format. This file has what the commands share.
+//!
+//! ```text
+//!  words -- args --+-- bench, compare, transfers, pipeline --> run -- export --> output
+//!                  +-- run-ptx, run-cu, check --> the software GPU --> report --> output
+//!                  +-- transpose, permute: input --> the library --> destination
+//!                  +-- learn: lessons --> check, or cargo --> progress
+//! ```
 
 mod alloc;
 mod args;

@@ -1,13 +1,20 @@
 //! The software GPU: runs PTX on the host and counts what the hardware counts.
 //!
+//! ```text
+//!  PTX -- parse --> tree -- lower, by isa --> code -- exec, on mem --> values, or a Stop
+//!                                                       |
+//!                                          each access  +-- model --> counters --+--> Report -- expect
+//!                                                       +-- check --> findings --+
+//! ```
+//!
 //! `parse` turns text into a tree. `lower` turns the tree into flat code over numbered registers,
 //! with the help of the instruction table (`isa`). `exec` runs that code in warps of 32 lanes on
 //! memory (`mem`). A model of the memory system (`model`) counts the accesses, and optional
 //! checkers (`check`) watch them. A [`Report`] lists the counters of a launch, of each instruction
 //! and of each line of the source ([`Report::lines`]), and draws single accesses
-//! ([`WarpAccess::draw`]). A failed launch returns its
-//! reason as data ([`Stop`]). `vocabulary` holds the few words that these parts share. All of
-//! them are in `gpu`. This crate knows no CUDA and no driver.
+//! ([`WarpAccess::draw`]). A failed launch returns its reason as data ([`Stop`]). `vocabulary`
+//! holds the few words that these parts share. All of them are in `gpu`. This crate knows no CUDA
+//! and no driver.
 //!
 //! ```
 //! use warpstride_interp::{Args, Config, Memory, Module, run};
