@@ -27,7 +27,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 use warpstride::driver::DriverKind;
-use warpstride::io::{Destination, npy};
+use warpstride::io::{ArrayFile, Destination, npy};
 use warpstride::out_of_core::{self, Options};
 use warpstride::random::SplitMix64;
 use warpstride::{Backend, Device};

@@ -27,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warpstride::io::{Destination, npy};
+use warpstride::io::{ArrayFile, Destination, npy};
 use warpstride::out_of_core::{self, Options};
 use warpstride::{Backend, Device};
 

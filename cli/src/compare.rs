@@ -14,7 +14,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
-use warpstride::io::npy;
+use warpstride::io::ArrayFile;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TransposePlan, Variant};
 use warpstride::roofline::measure::{Rotation, has_times};
@@ -47,7 +47,7 @@ pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Re
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
     if let Some(path) = &args.input {
         let source = input::array(path)?;
-        matrix(&source)?;
+        matrix(&*source)?;
         let devices = Devices::open(backend, source.bytes(), source.dtype(), output)
             .with_context(|| format!("cannot compare on {}", path.display()))?;
         by_width!(source.dtype(), T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
@@ -122,8 +122,8 @@ impl<T: Element + Pod> Matrix<T> {
         ColdRuns::new(rotation, &self.elements, self.elements.len())
     }
 
-    fn read(source: npy::Reader) -> Result<Self> {
-        let ([rows, cols], dtype, fortran) = (matrix(&source)?, source.dtype(), source.is_fortran());
+    fn read(source: Box<dyn ArrayFile>) -> Result<Self> {
+        let ([rows, cols], dtype, fortran) = (matrix(&*source)?, source.dtype(), source.is_fortran());
         Ok(Self { rows, cols, dtype, fortran, elements: input::elements(source)? })
     }
 

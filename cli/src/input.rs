@@ -7,17 +7,17 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
-use warpstride::io::npy;
+use warpstride::io::{self, ArrayFile};
 
 use super::{Refusal, require, zeroed};
 
 /// Opens an array.
-pub(super) fn array(path: &Path) -> Result<npy::Reader> {
-    npy::Reader::open(path).map_err(|error| Refusal::of_file(error).into())
+pub(super) fn array(path: &Path) -> Result<Box<dyn ArrayFile>> {
+    io::open_array(path).map_err(|error| Refusal::of_file(error).into())
 }
 
-/// The elements of an array as values of a type as wide as the file's.
-pub(super) fn elements<T: Pod>(mut array: npy::Reader) -> Result<Vec<T>> {
+/// Returns the elements of an array as values of a type as wide as the file's.
+pub(super) fn elements<T: Pod>(mut array: Box<dyn ArrayFile>) -> Result<Vec<T>> {
     let mut elements = zeroed::<T>(array.bytes() / size_of::<T>())?;
     array.read_into(bytemuck::cast_slice_mut(&mut elements)).map_err(Refusal::of_file)?;
     Ok(elements)

@@ -6,7 +6,7 @@ use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
-use warpstride::io::{Destination, npy};
+use warpstride::io::{ArrayFile, Destination, npy};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan};
 use warpstride::view::{View, ViewMut};
@@ -24,8 +24,8 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
     let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
     let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };
-    let done = if streamed::is_needed(&args.streamed, &source, &target, &device, output).with_context(failed)? {
-        streamed::run(&args.streamed, &source, &axes, &target, &work).with_context(failed)?
+    let done = if streamed::is_needed(&args.streamed, &*source, &target, &device, output).with_context(failed)? {
+        streamed::run(&args.streamed, &*source, &axes, &target, &work).with_context(failed)?
     } else {
         ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
         by_width!(dtype, T => {
@@ -78,7 +78,7 @@ pub(super) struct Work<'a> {
 /// Reads a file, has its elements moved to an array of another shape, and writes that in C order.
 /// Names the kernel that moved them.
 pub(super) fn rearrange<T: Element + Pod>(
-    source: npy::Reader,
+    source: Box<dyn ArrayFile>,
     target: &Destination,
     work: &Work<'_>,
     moved: impl FnOnce(View<'_, T>, ViewMut<'_, T>) -> Result<Option<&'static str>, Error>,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use warpstride::device::Device;
 use warpstride::driver::DriverKind;
-use warpstride::io::{Destination, DestinationKind, npy};
+use warpstride::io::{ArrayFile, Destination, DestinationKind};
 use warpstride::out_of_core::{self, Options, Summary};
 
 use super::output::Output;
@@ -42,7 +42,7 @@ impl From<Summary> for Done {
 /// Whether an array is to be streamed, or has to be. Says so if an unfinished result is left aside.
 pub(super) fn is_needed(
     options: &args::Streamed,
-    source: &npy::Reader,
+    source: &dyn ArrayFile,
     target: &Destination,
     device: &Device,
     output: &Output,
@@ -68,7 +68,7 @@ pub(super) fn is_needed(
 /// Streams an array with its axes in another order.
 pub(super) fn run(
     options: &args::Streamed,
-    source: &npy::Reader,
+    source: &dyn ArrayFile,
     axes: &[usize],
     target: &Destination,
     work: &Work<'_>,

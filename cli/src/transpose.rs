@@ -5,7 +5,7 @@ use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::{Error, counted};
-use warpstride::io::npy;
+use warpstride::io::ArrayFile;
 use warpstride::ops::{Plan, TransposePlan, Variant};
 use warpstride::view::{View, ViewMut};
 
@@ -15,16 +15,16 @@ use super::{args, by_width, destination, ensure_room, input, open, refuse, strea
 
 pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> Result<()> {
     let source = input::array(&args.input)?;
-    let [rows, cols] = matrix(&source)?;
+    let [rows, cols] = matrix(&*source)?;
     let (dtype, name) = (source.dtype(), source.type_name());
     let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
     let failed = || format!("cannot transpose {}", args.input.display());
     let work = Work { doing: "transposing", shape: &[cols, rows], device: &device, output };
     let is_streamed = args.variant.is_none()
-        && streamed::is_needed(&args.streamed, &source, &target, &device, output).with_context(failed)?;
+        && streamed::is_needed(&args.streamed, &*source, &target, &device, output).with_context(failed)?;
     let done = if is_streamed {
-        streamed::run(&args.streamed, &source, &[1, 0], &target, &work).with_context(failed)?
+        streamed::run(&args.streamed, &*source, &[1, 0], &target, &work).with_context(failed)?
     } else {
         ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
         by_width!(dtype, T => {
@@ -52,7 +52,7 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
 }
 
 /// Rows and columns of a file's array, which must have two axes.
-pub(super) fn matrix(source: &npy::Reader) -> Result<[usize; 2]> {
+pub(super) fn matrix(source: &dyn ArrayFile) -> Result<[usize; 2]> {
     match *source.shape() {
         [rows, cols] => Ok([rows, cols]),
         _ => refuse!(

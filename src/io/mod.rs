@@ -4,9 +4,11 @@
 //! which know more file systems than we do. Errors are of the kind `Io` unless an item says
 //! otherwise, and name the path.
 
+mod array_file;
 pub mod npy;
 mod replace;
 
+pub use array_file::{ArrayFile, open_array};
 pub use replace::{Destination, remove_unfinished_and};
 #[doc(hidden)]
 pub use replace::{DestinationKind, is_same_file, write_standard_output};

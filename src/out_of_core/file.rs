@@ -20,13 +20,13 @@ use super::{FILES, Options, SLOTS, Summary};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::io::{Destination, npy};
+use crate::io::{ArrayFile, Destination, npy};
 
 /// Bytes of the result that an interruption may cost, and time.
 const RECORDED: u64 = 1 << 30;
 const RECORD_EVERY: Duration = Duration::from_secs(1);
 
-/// Writes the array of a `.npy` file to another one, in C order and with its axes in the order
+/// Writes the array of a file to a `.npy` file, in C order and with its axes in the order
 /// `axes`, through a device that need not have room for the array. Returns when the result is on
 /// the disk and has its name.
 ///
@@ -38,7 +38,7 @@ const RECORD_EVERY: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 ///
-/// As [`permute`](super::permute) and [`npy::Reader`]; `InvalidArgument` if the destination is a
+/// As [`permute`](super::permute) and the reads of `source`; `InvalidArgument` if the destination is a
 /// stream, or there is an interrupted result and `resume` is not set, or it is that of another run,
 /// or other files have the names beside the destination; `Io` if the disk has no room, if the input
 /// changes meanwhile, if another run writes the result or a program removes it, or if a journal is
@@ -46,7 +46,7 @@ const RECORD_EVERY: Duration = Duration::from_secs(1);
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
-/// use warpstride::io::{Destination, npy};
+/// use warpstride::io::{ArrayFile, Destination, npy};
 /// use warpstride::out_of_core::{self, Options};
 /// use warpstride::{Backend, Device};
 ///
@@ -65,7 +65,7 @@ const RECORD_EVERY: Duration = Duration::from_secs(1);
 /// ```
 pub fn permute_file(
     device: &Device,
-    source: &npy::Reader,
+    source: &dyn ArrayFile,
     axes: &[usize],
     destination: &Destination,
     options: Options<'_>,
@@ -83,7 +83,7 @@ pub fn permute_file(
 /// A run from file to file.
 struct Run<'r> {
     device: &'r Device,
-    source: &'r npy::Reader,
+    source: &'r dyn ArrayFile,
     axes: &'r [usize],
     destination: &'r Destination,
     options: Options<'r>,

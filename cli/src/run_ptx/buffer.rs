@@ -3,7 +3,7 @@
 use anyhow::Result;
 use half::{bf16, f16};
 use warpstride::element::DType;
-use warpstride::io::npy;
+use warpstride::io::ArrayFile;
 use warpstride::random::SplitMix64;
 
 use super::super::args::{Argument, Fill, Value};
@@ -23,7 +23,7 @@ pub(crate) struct Buffer {
 
 enum Contents {
     Made(DType, Fill),
-    Read(Box<npy::Reader>),
+    Read(Box<dyn ArrayFile>),
 }
 
 impl Buffer {
@@ -52,7 +52,7 @@ impl Buffer {
                     "{path} has big-endian elements; save them as a GPU reads them, with astype"
                 );
                 let (bytes, dtype, shape) = (source.bytes(), source.dtype(), source.shape().to_vec());
-                Ok(Some(Self { bytes, dtype, descr, shape, contents: Contents::Read(Box::new(source)) }))
+                Ok(Some(Self { bytes, dtype, descr, shape, contents: Contents::Read(source) }))
             }
         }
     }
@@ -70,7 +70,7 @@ impl Buffer {
                 write(fill, dtype, &mut bytes);
                 Ok(place(&bytes)?)
             }
-            Contents::Read(source) => Ok(place(&input::elements::<u8>(*source)?)?),
+            Contents::Read(source) => Ok(place(&input::elements::<u8>(source)?)?),
         }
     }
 }

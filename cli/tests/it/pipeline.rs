@@ -7,7 +7,7 @@ use std::path::Path;
 use image::{ImageFormat, Rgb, RgbImage};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use warpstride::io::npy;
+use warpstride::io::{ArrayFile, npy};
 use warpstride::pipeline::frames::{Pixel, Synthetic};
 
 use super::{OLD, Run, warpstride};

@@ -4,7 +4,7 @@
 //! order, and [`write()`] makes the bytes that `numpy.save` makes, header padding included.
 //!
 //! ```
-//! use warpstride::io::npy;
+//! use warpstride::io::{ArrayFile, npy};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("a.npy");
@@ -24,6 +24,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use self::header::{Header, MAX_HEADER, Refusal};
+use super::ArrayFile;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
 
@@ -43,10 +44,8 @@ pub struct Reader {
     bytes: usize,
     is_fortran: bool,
     /// Bytes before the first element.
-    #[cfg(feature = "pipeline")]
     start: u64,
     /// The file as it was before the header was read.
-    #[cfg(feature = "pipeline")]
     opened: fs::Metadata,
 }
 
@@ -95,80 +94,53 @@ impl Reader {
             shape,
             bytes: bytes as usize,
             is_fortran: fortran,
-            #[cfg(feature = "pipeline")]
             start,
-            #[cfg(feature = "pipeline")]
             opened: metadata,
         })
     }
+}
 
-    /// The file's path.
-    pub fn path(&self) -> &Path {
+impl ArrayFile for Reader {
+    fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The element type; for truth values [`DType::U8`].
-    pub fn dtype(&self) -> DType {
+    fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The element type as NumPy spells it, byte order included: `<f4`.
-    pub fn descr(&self) -> &str {
+    fn descr(&self) -> &str {
         &self.descr
     }
 
-    /// The element type's name: `f32`, and `bool` for truth values.
-    #[doc(hidden)]
-    pub fn type_name(&self) -> &'static str {
-        if self.descr == "|b1" { "bool" } else { self.dtype.name() }
-    }
-
-    /// Extents of all axes, in elements.
-    pub fn shape(&self) -> &[usize] {
+    fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Bytes of all elements.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the file is in Fortran order: its first axis runs fastest.
-    pub fn is_fortran(&self) -> bool {
+    fn is_fortran(&self) -> bool {
         self.is_fortran
     }
 
-    /// The open file, and the position of its first element.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn data(&self) -> (&File, u64) {
+    fn data(&self) -> (&File, u64) {
         (&self.file, self.start)
     }
 
-    /// The file's size and times before its header was read.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn opened(&self) -> &fs::Metadata {
+    fn opened(&self) -> &fs::Metadata {
         &self.opened
     }
 
-    /// Leaves out the `bytes` that come next in the file's order.
-    ///
-    /// # Errors
-    ///
-    /// `Io` if the file cannot be read. Behind its end, [`read_into`](Self::read_into) fails.
-    pub fn skip(&mut self, bytes: u64) -> Result<()> {
+    fn skip(&mut self, bytes: u64) -> Result<()> {
         let by = i64::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof));
         let skipped = by.and_then(|by| self.file.seek_relative(by));
         let path = self.path.display();
         skipped.map_err(|error| io_error(format_args!("cannot read {path}: check its disk"), error))
     }
 
-    /// Fills `bytes` with those that come next in the file's order; the first call starts at the
-    /// first element.
-    ///
-    /// # Errors
-    ///
-    /// `Io` if the file ends before.
-    pub fn read_into(&mut self, bytes: &mut [u8]) -> Result<()> {
+    fn read_into(&mut self, bytes: &mut [u8]) -> Result<()> {
         self.file.read_exact(bytes).map_err(|error| {
             let path = self.path.display();
             io_error(format_args!("cannot read {path}: it changed while it was read; try again"), error)

@@ -10,7 +10,7 @@ use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::io::npy;
+use crate::io::{ArrayFile, npy};
 
 /// The channels of a frame: red, green and blue.
 const CHANNELS: usize = 3;
@@ -270,7 +270,7 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Returns the number of frames of an array, and their height and width.
-fn stack(array: &npy::Reader) -> Result<(u64, [usize; 2])> {
+fn stack(array: &dyn ArrayFile) -> Result<(u64, [usize; 2])> {
     let (count, height, width) = match *array.shape() {
         [height, width, CHANNELS] => (1, height, width),
         [count, height, width, CHANNELS] => (count, height, width),

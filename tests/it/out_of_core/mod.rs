@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use warpstride::driver::soft::Soft;
 use warpstride::driver::trace::Trace;
-use warpstride::io::{Destination, npy};
+use warpstride::io::{ArrayFile, Destination, npy};
 use warpstride::out_of_core::{self, Options, Summary};
 use warpstride::random::SplitMix64;
 use warpstride::{Backend, Device, Layout, Result};
