@@ -80,7 +80,7 @@ impl Run {
 }
 
 fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/check").join(name)
+    crate::repository().join("interp/tests/data/check").join(name)
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_page_shows_what_is_there() {
     let page = read(&root.join("docs/testing-kernels.md"));
     assert!(page.contains(&read(&example("transpose.toml"))));
     let naive =
-        super::command(["check", "cli/tests/data/check/naive.toml"]).current_dir(root).output().expect("it starts");
+        super::command(["check", "interp/tests/data/check/naive.toml"]).current_dir(root).output().expect("it starts");
     for printed in [naive.stdout, naive.stderr] {
         let printed = String::from_utf8(printed).expect("text");
         assert!(page.contains(&printed), "{printed}");
