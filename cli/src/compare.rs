@@ -330,10 +330,12 @@ struct Rung<'a, T: Element> {
     /// The columns of each part.
     parts: Vec<Range<usize>>,
     entry: Option<&'static str>,
-    /// Of all parts together.
+    /// The launches of all parts together.
     launches: u64,
-    /// A graph for each set, or for the first where they would be too many.
+    /// A graph for each set; for the first alone where they would be too many.
     graphs: Vec<Graph>,
+    /// Whether there are few enough columns and sets for that.
+    is_timed: bool,
 }
 
 impl<'a, T: Element + Pod> Rung<'a, T> {
@@ -343,10 +345,12 @@ impl<'a, T: Element + Pod> Rung<'a, T> {
         runs.begin(expected)?;
         let (_, parts) = kernel.samples(matrix.cols);
         let (entry, launches) = kernel.plan(matrix, Target::of(runs.rotation.device()))?;
-        let mut rung = Self { kernel, matrix, expected, runs, parts, entry, launches, graphs: Vec::new() };
+        let mut rung =
+            Self { kernel, matrix, expected, runs, parts, entry, launches, graphs: Vec::new(), is_timed: true };
         if matches!(kernel, Kernel::ColumnLoopGraph) {
             let sets = rung.runs.rotation.sets();
-            let sets = if sets <= MAX_NODES / matrix.cols.max(1) { sets } else { 1 };
+            rung.is_timed = sets <= MAX_NODES / matrix.cols.max(1);
+            let sets = if rung.is_timed { sets } else { 1 };
             let device = rung.runs.rotation.device().clone();
             rung.graphs = (0..sets)
                 .map(|set| device.default_stream().capture(|stream| rung.queue(set, 0, stream)))
@@ -416,7 +420,7 @@ impl<T: Element + Pod> Work for Rung<'_, T> {
     }
 
     fn is_timed(&self) -> bool {
-        self.graphs.is_empty() || self.graphs.len() == self.runs.rotation.sets()
+        self.is_timed
     }
 }
 

@@ -74,7 +74,7 @@ impl List {
         }
         drop(progress);
         let mut run = Run::new(&device, date, ceilings, records);
-        let score = if timed { Score::of(&run.cases) } else { Score::default() };
+        let score = if timed && !run.cases.is_empty() { Score::of(&run.cases) } else { Score::default() };
         let mut shown = text::run(&run);
         if let Score { score: Some(score), lowest: Some(lowest) } = score {
             let cases = counted(run.cases.len(), "case");
