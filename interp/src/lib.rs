@@ -3,8 +3,9 @@
 //! ```text
 //!  PTX -- parse --> tree -- lower, by isa --> code -- exec, on mem --> values, or a Stop
 //!                                                       |
-//!                                          each access  +-- model --> counters --+--> Report -- expect
-//!                                                       +-- check --> findings --+
+//!                                                       +-- model --> counters --+--> Report
+//!                                       at each access  +-- check --> findings --+      |
+//!                                                                                     expect
 //! ```
 //!
 //! `parse` turns text into a tree. `lower` turns the tree into flat code over numbered registers,

@@ -13,7 +13,7 @@ use crate::counters::Counters;
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
 
-/// What a driver's method returns.
+/// The result of a driver's method.
 pub trait Reply: Sized {
     /// Makes a reply of a number: an address, a handle, or whether the number is not 0. `None` for
     /// memory of the host, of which a number makes none.

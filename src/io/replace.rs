@@ -191,8 +191,8 @@ impl Destination {
         written.map_err(|error| failed(error, format_args!("into {}", self.path.display()), "check what reads it"))
     }
 
-    /// Whether a new file is for its owner alone until it is complete: it replaces one, which may
-    /// be private. Else it has the permissions that any program gives a new file.
+    /// Says whether a new file is for its owner alone until it is complete: it replaces one, which
+    /// may be private. Else it has the permissions that any program gives a new file.
     pub(crate) fn is_private(&self) -> bool {
         self.path.exists()
     }
@@ -280,7 +280,7 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
 }
 
-/// Fails unless an open file still has a name, which is no link to it.
+/// Fails unless an open file still has a name itself, and not through a link.
 pub(crate) fn check_is_at(file: &File, path: &Path) -> Result<()> {
     let is_named = || {
         let is_file = fs::symlink_metadata(path)?.is_file();

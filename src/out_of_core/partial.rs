@@ -241,7 +241,7 @@ impl<'d> Partial<'d> {
         put(path, false, is_there, fill).map(drop)
     }
 
-    /// Whether this run's journal is there. Fails if something else has its name.
+    /// Looks for this run's journal. Fails if something else has its name.
     fn has_journal(&self) -> Result<bool> {
         match self.places.read_journal()? {
             Some(journal) if journal.run != self.journal.run => Err(replaced(&self.places.journal)),

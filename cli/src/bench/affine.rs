@@ -15,7 +15,7 @@ use super::measure::{Case, OneToOne, Work};
 use crate::cold_runs::ColdRuns;
 use crate::{array_bytes, ensure_room, permuted_layouts, reference};
 
-/// Which array, and what becomes of it.
+/// A permute of an array that converts its elements.
 pub(super) struct Mapped<'a> {
     pub(super) from: DType,
     pub(super) to: DType,
@@ -27,7 +27,7 @@ pub(super) struct Mapped<'a> {
 
 /// A number that is written.
 trait Made: Element {
-    /// What becomes of a byte's number.
+    /// Makes a number of a byte's.
     fn made(byte: u8, factor: f32, offset: f32) -> Self;
 }
 

@@ -27,14 +27,14 @@ pub(crate) trait Case {
     ///
     /// # Errors
     ///
-    /// Where there is no such operation, or no such array.
+    /// It fails if there is no such operation or no such array.
     fn subject(&self) -> Result<Subject>;
 
     /// Plans the operation and puts its operands on the device.
     ///
     /// # Errors
     ///
-    /// Where there is no room, or the device fails.
+    /// It fails if there is no room, or the device fails.
     fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>>;
 }
 
@@ -63,7 +63,7 @@ pub(crate) trait Work {
     }
 }
 
-/// What the loop finds out about work.
+/// The findings of the loop about some work.
 pub(crate) struct Outcome {
     pub(crate) kernel: Option<&'static str>,
     pub(crate) verified: bool,

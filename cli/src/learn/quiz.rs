@@ -110,7 +110,7 @@ pub(super) fn check(lesson: &Lesson, folder: &Path, tells: impl Fn(&[String]) ->
 }
 
 impl Answer {
-    /// The verdict on what was typed for a question, and the sentence that explains it.
+    /// Judges what was typed for a question. Returns the verdict, and the sentence that explains it.
     fn verdict(&self, number: usize, typed: &str) -> (&'static str, String) {
         if ["", "?"].contains(&typed) {
             return ("missing", format!("there is no answer yet; in place of the `?`, type {}", self.form));
@@ -124,7 +124,7 @@ impl Answer {
         }
     }
 
-    /// Whether an answer is right; `None` if it cannot be read.
+    /// Says whether an answer is right; `None` if it cannot be read.
     fn is_right(&self, typed: &str) -> Option<bool> {
         if !self.words.is_empty() {
             let word = self.words.iter().find(|word| word.eq_ignore_ascii_case(typed))?;

@@ -23,7 +23,7 @@ struct Column {
 /// A value, which tables round.
 pub(crate) enum Value {
     Words(String),
-    /// Whether a result was found right.
+    /// A result was found right, or wrong.
     Verified(bool),
     Count(u64),
     /// A number, and the digits behind its point in tables.

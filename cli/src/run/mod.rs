@@ -34,7 +34,7 @@ pub(crate) struct Run {
     pub(crate) score: Option<Score>,
 }
 
-/// How near drawn permutes come to a copy. Both are `None` where nothing was timed.
+/// The speed of drawn permutes beside a copy. Both are `None` where nothing was timed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Score {
     /// The geometric mean of their `fraction_of_copy`. A case that was not timed, because it was

@@ -49,7 +49,7 @@ pub(crate) fn times(value: f64) -> String {
     format!("{value:.2}x")
 }
 
-/// A number in a table; `-` where there is none.
+/// Formats a number for a table; a missing one is `-`.
 pub(crate) fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
 }

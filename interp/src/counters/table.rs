@@ -14,7 +14,7 @@ pub struct Access {
     pub space: &'static str,
     /// The operations that count here, as Nsight Compute names them; metrics have the first.
     pub operations: &'static [&'static str],
-    /// What is counted of such accesses.
+    /// The figures that are counted of such accesses.
     pub figures: &'static [Figure],
     /// The figure of a row of `figures`.
     pub(super) figure: fn(&Counters, usize) -> u64,

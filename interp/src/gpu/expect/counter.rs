@@ -35,7 +35,7 @@ const SHORT: [(&str, &[&str]); 3] =
 const WHOLE: [(&str, Counter); 2] =
     [("thread_instructions", Counter::ThreadInstructions), ("shared_bytes", Counter::SharedBytes)];
 
-/// What the part of a name before the point may be, with the kinds of access that it stands for.
+/// Lists what may stand before the point of a name, with the kinds of access that it means.
 fn names() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     SHORT.into_iter().chain(table::accesses().map(|access| (access.name, slice::from_ref(&access.name))))
 }
