@@ -132,7 +132,7 @@ macro_rules! accesses {
 figures! {
     /// Accesses to global memory of one kind: loads, stores, atomics or reductions.
     GlobalCounters {
-        /// Warp instructions executed with at least one active lane. `cp.async` is not counted here.
+        /// Warp instructions with at least one active lane. `cp.async` is not counted here.
         instructions: "instructions", Least::Unknown, "smsp__sass_inst_executed_op_{space}_{op}.sum";
         /// Requests to the L1 cache: one for each such instruction, and one for each `cp.async`.
         requests: "requests", Least::Unknown, "l1tex__t_requests_pipe_lsu_mem_{space}_op_{op}.sum";
@@ -146,7 +146,7 @@ figures! {
 figures! {
     /// Accesses to shared memory of one kind: loads, stores or atomics.
     SharedCounters {
-        /// Warp instructions executed with at least one active lane. `ldmatrix` is not counted here.
+        /// Warp instructions with at least one active lane. `ldmatrix` is not counted here.
         instructions: "instructions", Least::Unknown, "smsp__sass_inst_executed_op_{space}_{op}.sum";
         /// Passes through the 32 banks that the instructions took.
         wavefronts: "wavefronts", Least::Ideal("memory_l1_wavefronts_{space}_ideal"),

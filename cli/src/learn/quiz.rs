@@ -110,7 +110,7 @@ pub(super) fn check(lesson: &Lesson, folder: &Path, tells: impl Fn(&[String]) ->
 }
 
 impl Answer {
-    /// Judges what was typed for a question. Returns the verdict, and the sentence that explains it.
+    /// Judges what was typed for a question: the verdict, and the sentence that explains it.
     fn verdict(&self, number: usize, typed: &str) -> (&'static str, String) {
         if ["", "?"].contains(&typed) {
             return ("missing", format!("there is no answer yet; in place of the `?`, type {}", self.form));
