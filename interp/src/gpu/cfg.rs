@@ -309,82 +309,50 @@ fn common(immediate: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usiz
 mod tests {
     use super::*;
 
-    fn meets(code: &[Next]) -> Vec<u32> {
-        let all = Graph::new(code, &[]).reconvergence().unwrap();
-        let branches = code.iter().zip(all).filter(|(next, _)| matches!(next, Next::Branch(_)));
-        branches.map(|(_, meet)| meet).collect()
-    }
+    /// Code, its tables, and the pcs where the lanes of its first instructions that split them meet.
+    const MEETS: &[(&str, &[Next], &[&[u32]], &[u32])] = &[
+        ("an if", &[Next::Branch(2), Next::On, Next::End], &[], &[2]),
+        ("two sides", &[Next::Branch(3), Next::On, Next::Jump(4), Next::On, Next::End], &[], &[4]),
+        ("a loop", &[Next::On, Next::On, Next::Branch(1), Next::End], &[], &[3]),
+        ("nested ifs", &[Next::Branch(5), Next::Branch(3), Next::On, Next::On, Next::On, Next::End], &[], &[5, 3]),
+        ("two ends", &[Next::Branch(2), Next::End, Next::End], &[], &[NOWHERE]),
+        ("an early exit", &[Next::Branch(3), Next::MayEnd, Next::On, Next::End], &[], &[3]),
+        ("the only exit", &[Next::Branch(2), Next::On, Next::MayEnd, Next::Jump(0)], &[], &[2]),
+        ("an exit inside a function", &[Next::Branch(2), Next::Nowhere, Next::On, Next::End], &[], &[2]),
+        ("an endless loop", &[Next::Branch(2), Next::On, Next::Jump(0)], &[], &[NOWHERE]),
+        ("a table", &[Next::Table(0, false), Next::On, Next::Jump(4), Next::On, Next::End], &[&[1, 3, 3]], &[4]),
+        ("a table under a guard", &[Next::Table(0, true), Next::On, Next::Jump(4), Next::On, Next::End], &[&[3]], &[4]),
+        (
+            "two branches through one table, whose targets meet at 6",
+            &[
+                Next::Branch(2),
+                Next::Table(0, false),
+                Next::Table(0, false),
+                Next::Jump(6),
+                Next::On,
+                Next::On,
+                Next::End,
+            ],
+            &[&[3, 4]],
+            &[6, 6, 6],
+        ),
+        (
+            "one table after another",
+            &[Next::Table(0, false), Next::Table(1, false), Next::Table(1, false), Next::On, Next::End],
+            &[&[1, 2], &[3, 4]],
+            &[4, 4, 4],
+        ),
+    ];
 
     #[test]
-    fn an_if_meets_behind_it() {
-        assert_eq!(meets(&[Next::Branch(2), Next::On, Next::End]), [2]);
-    }
-
-    #[test]
-    fn both_sides_meet_behind_the_longer() {
-        assert_eq!(meets(&[Next::Branch(3), Next::On, Next::Jump(4), Next::On, Next::End]), [4]);
-    }
-
-    #[test]
-    fn a_loop_meets_at_its_exit() {
-        assert_eq!(meets(&[Next::On, Next::On, Next::Branch(1), Next::End]), [3]);
-    }
-
-    #[test]
-    fn nested_ifs_meet_inside_out() {
-        let code = [Next::Branch(5), Next::Branch(3), Next::On, Next::On, Next::On, Next::End];
-        assert_eq!(meets(&code), [5, 3]);
-    }
-
-    #[test]
-    fn sides_that_both_end_never_meet() {
-        assert_eq!(meets(&[Next::Branch(2), Next::End, Next::End]), [NOWHERE]);
-    }
-
-    #[test]
-    fn an_early_exit_is_not_waited_for() {
-        assert_eq!(meets(&[Next::Branch(3), Next::MayEnd, Next::On, Next::End]), [3]);
-        // Unless it is the only way out.
-        assert_eq!(meets(&[Next::Branch(2), Next::On, Next::MayEnd, Next::Jump(0)]), [2]);
-    }
-
-    #[test]
-    fn the_targets_of_a_table_meet_behind_the_last() {
-        let code = [Next::Table(0, false), Next::On, Next::Jump(4), Next::On, Next::End];
-        assert_eq!(Graph::new(&code, &[vec![1, 3, 3]]).reconvergence().unwrap()[0], 4);
-        // A guard lets some lanes continue with the next instruction.
-        let code = [Next::Table(0, true), Next::On, Next::Jump(4), Next::On, Next::End];
-        assert_eq!(Graph::new(&code, &[vec![3]]).reconvergence().unwrap()[0], 4);
-    }
-
-    #[test]
-    fn branches_that_share_a_table_meet_where_its_targets_do() {
-        // Both sides of a branch go through one table; its two targets meet at 6.
-        let code = [
-            Next::Branch(2),
-            Next::Table(0, false),
-            Next::Table(0, false),
-            Next::Jump(6),
-            Next::On,
-            Next::On,
-            Next::End,
-        ];
-        let meets = Graph::new(&code, &[vec![3, 4]]).reconvergence().unwrap();
-        assert_eq!(meets[..3], [6, 6, 6]);
-        // One table after another: the lanes that pass both meet where they come out.
-        let code = [Next::Table(0, false), Next::Table(1, false), Next::Table(1, false), Next::On, Next::End];
-        let meets = Graph::new(&code, &[vec![1, 2], vec![3, 4]]).reconvergence().unwrap();
-        assert_eq!(meets[..3], [4, 4, 4]);
-    }
-
-    #[test]
-    fn who_ends_inside_a_function_is_not_waited_for() {
-        assert_eq!(meets(&[Next::Branch(2), Next::Nowhere, Next::On, Next::End]), [2]);
-    }
-
-    #[test]
-    fn a_loop_without_an_end_has_no_place_to_meet() {
-        assert_eq!(meets(&[Next::Branch(2), Next::On, Next::Jump(0)]), [NOWHERE]);
+    fn lanes_meet_where_all_their_paths_do() {
+        for (what, code, tables, expected) in MEETS {
+            let tables: Vec<Vec<u32>> = tables.iter().map(|targets| targets.to_vec()).collect();
+            let all = Graph::new(code, &tables).reconvergence().unwrap();
+            let splits = code.iter().zip(all).filter(|(next, _)| matches!(next, Next::Branch(_) | Next::Table(..)));
+            let meets: Vec<u32> = splits.map(|(_, meet)| meet).collect();
+            assert_eq!(meets, *expected, "{what}");
+        }
     }
 
     /// Each block reads its own register and jumps to the block before it in the text. That once

@@ -155,7 +155,7 @@ pub struct Refused {
 /// million instructions.
 pub fn survey(text: &str) -> Result<Vec<Survey>> {
     let parsed = module::Module::parse(text)?;
-    let module = &parsed.source.tree().module;
+    let module = parsed.source.tree();
     let mut count = 0;
     let mut surveys = Vec::with_capacity(module.entries.len());
     for (entry, kernel) in module.entries.iter().zip(parsed.kernels()) {

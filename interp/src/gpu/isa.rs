@@ -853,23 +853,6 @@ mod tests {
     }
 
     #[test]
-    fn spellings_find_their_forms() {
-        assert_eq!(ops("add.s32"), [Op::AddB32]);
-        assert_eq!(ops("mov.b64"), [Op::MovB64, Op::PackB64, Op::PackQuarters]);
-        assert_eq!(ops("bra"), [Op::Bra]);
-        assert_eq!(ops("ld.b32"), [Op::LdGeneric]);
-        assert_eq!(ops("ld.global.nc.v2.b64"), [Op::LdGlobal]);
-        assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
-        assert_eq!(ops("ld.global.L2::128B.v4.b32"), [Op::LdGlobalAhead]);
-        assert_eq!(ops("ld.global.L2::cache_hint.v4.b32"), [Op::LdGlobalHinted]);
-        assert_eq!(ops("ld.global.nc.L1::no_allocate.L2::cache_hint.L2::128B.f32"), [Op::LdGlobalHinted]);
-        assert_eq!(ops("st.global.L2::cache_hint.v4.b32"), [Op::StGlobalHinted]);
-        assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
-        assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
-        assert_eq!(ops("barrier.sync.aligned"), [Op::BarSyncAligned]);
-    }
-
-    #[test]
     fn what_is_not_in_the_table_is_not_found() {
         for opcode in ["", "add", "add.rn.sat.f64", "add.ftz.f64", "cvt.rn.s32.f32", "ld.global", "bar.syncs", "wgmma"]
         {

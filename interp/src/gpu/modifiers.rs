@@ -297,18 +297,4 @@ mod tests {
         assert_eq!(said("fence.sys"), (true, true, true, true));
         assert!(Sync::of("red.release.gpu.add.u32").is_reduction() && !Sync::of("atom.add.u32").is_reduction());
     }
-
-    #[test]
-    fn an_opcode_says_what_it_is() {
-        let cvt = Modifiers::of("cvt.rzi.ftz.s64.f32");
-        assert_eq!((cvt.rounding(), cvt.to(), cvt.from()), (Rounding::Zero, Type::S64, Type::F32));
-        assert!(cvt.integral() && cvt.flushes() && !cvt.saturates());
-        let add = Modifiers::of("add.rm.sat.f16x2");
-        assert_eq!((add.rounding(), add.to(), add.from()), (Rounding::Down, Type::F16, Type::F16));
-        assert!(add.saturates() && !add.integral() && !add.relu());
-        assert_eq!([Modifiers::of("add.f16"), Modifiers::of("add.bf16")], [Modifiers::F16, Modifiers::BF16]);
-        let setp = Modifiers::of("setp.geu.f32");
-        assert!([EQUAL, GREATER, UNORDERED].iter().all(|relation| setp.holds(*relation)) && !setp.holds(LESS));
-        assert_eq!(setp.rounding(), Rounding::Nearest);
-    }
 }

@@ -1,13 +1,19 @@
-//! A parsed module and its kernels; each kernel is lowered on its first use.
+//! A parsed module and its kernels; each kernel is lowered on its first use, from the tree that the
+//! module keeps.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::code::{Code, Param};
-use super::lower::{Lowered, Source};
+use self_cell::self_cell;
+
+use super::code::{Code, Listing, Param};
+use super::lower::{Lowered, Symbols, lower};
 use super::mem::Memory;
 use super::parse::ast::{self, Bounds};
-use crate::error::Result;
+use super::parse::parse;
+use super::variables::Variables;
+use crate::error::{Error, Result};
 
 /// Parsed PTX.
 #[derive(Debug, Clone)]
@@ -26,7 +32,7 @@ impl Module {
     /// anything runs.
     pub fn parse(text: &str) -> Result<Self> {
         let source = Arc::new(Source::parse(text)?);
-        let entries = source.tree().module.entries.iter().enumerate();
+        let entries = source.tree().entries.iter().enumerate();
         let kernels = entries.map(|(number, entry)| kernel(number, entry, &source)).collect();
         Ok(Self { kernels, source })
     }
@@ -82,6 +88,56 @@ impl Module {
     }
 }
 
+/// A module's tree, with the meaning of its names.
+struct Tree<'t> {
+    module: ast::Module<'t>,
+    symbols: Symbols<'t>,
+}
+
+self_cell! {
+    struct Parsed {
+        owner: Arc<str>,
+        #[covariant]
+        dependent: Tree,
+    }
+}
+
+/// A parsed module, from which kernels are lowered.
+pub(crate) struct Source {
+    parsed: Parsed,
+    pub(crate) listing: Listing,
+    pub(crate) variables: Variables,
+}
+
+impl Source {
+    fn parse(text: &str) -> Result<Self> {
+        let text: Arc<str> = text.into();
+        let mut variables = Variables::default();
+        let parsed = Parsed::try_new(Arc::clone(&text), |text| {
+            let module = parse(text)?;
+            let symbols;
+            (symbols, variables) = Symbols::of(&module);
+            Ok::<_, Error>(Tree { module, symbols })
+        })?;
+        let mut files = BTreeMap::new();
+        for (number, name) in &parsed.borrow_dependent().module.files {
+            // A name may be printed to a terminal, on a line.
+            files.entry(*number).or_insert_with(|| name.replace(char::is_control, "·"));
+        }
+        Ok(Self { parsed, listing: Listing { text, files }, variables })
+    }
+
+    pub(super) fn tree(&self) -> &ast::Module<'_> {
+        &self.parsed.borrow_dependent().module
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("variables", &self.variables).finish_non_exhaustive()
+    }
+}
+
 /// A kernel of a parsed module. Cloning is cheap.
 #[derive(Clone)]
 pub struct Kernel {
@@ -105,7 +161,8 @@ pub(crate) struct Inner {
 impl Inner {
     /// The lowered code; lowers it on the first call.
     pub(crate) fn lowered(&self) -> &Lowered {
-        self.lowered.get_or_init(|| self.source.lower(self.entry, &self.params))
+        let Tree { module, symbols } = self.source.parsed.borrow_dependent();
+        self.lowered.get_or_init(|| lower(module, symbols, &self.source.listing, self.entry, &self.params))
     }
 
     /// Its code, or the reason why it cannot run.
@@ -139,7 +196,7 @@ impl Kernel {
     /// the PTX has no lines for it.
     pub fn source_file(&self) -> Option<&str> {
         let source = &self.inner.source;
-        let (file, _) = ast::first_location(&source.tree().module.entries[self.inner.entry].body)?;
+        let (file, _) = ast::first_location(&source.tree().entries[self.inner.entry].body)?;
         source.listing.files.get(&file).map(String::as_str)
     }
 

@@ -19,6 +19,18 @@ pub(crate) fn each<T: Copy + Default>(value: impl Fn(usize) -> T) -> [T; LANES] 
     row
 }
 
+/// The lanes of a mask, in order.
+#[inline(always)]
+pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+/// The lanes of `mask` for which `holds`, which is asked for every lane.
+#[inline(always)]
+pub(crate) fn lanes_where(mask: u32, holds: impl Fn(usize) -> bool) -> u32 {
+    mask & (0..LANES).fold(0, |lanes, lane| lanes | u32::from(holds(lane)) << lane)
+}
+
 /// The register file that a value lives in. 8-bit and 16-bit values live in 32-bit registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum File {

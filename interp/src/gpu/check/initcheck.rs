@@ -10,7 +10,7 @@ use super::{Access, Log, What, Who};
 use crate::gpu::code::Code;
 use crate::gpu::mem::written::Written;
 use crate::gpu::mem::{Allocation, Nearest};
-use crate::gpu::vocabulary::{FULL, LANES, Space};
+use crate::gpu::vocabulary::{FULL, LANES, Space, lanes_of};
 
 /// The bytes that a block has written to its shared and local memory.
 #[derive(Debug)]
@@ -85,13 +85,13 @@ fn look(
     let side_by_side = access.mask == FULL && (1..LANES).all(|lane| offsets[lane] == offsets[lane - 1] + bytes);
     let whole = (offsets[0], LANES as u64 * bytes);
     if access.kind.reads() && !(side_by_side && written.holds(whole.0, whole.1)) {
-        for lane in access.lanes().filter(|&lane| !written.holds(offsets[lane], bytes)) {
+        for lane in lanes_of(access.mask).filter(|&lane| !written.holds(offsets[lane], bytes)) {
             log.add(Who { block, thread: access.thread(lane), pc: access.pc }, what(lane));
         }
     }
     if access.kind.writes() && side_by_side {
         written.add(whole.0, whole.1);
     } else if access.kind.writes() {
-        access.lanes().for_each(|lane| written.add(offsets[lane], bytes));
+        lanes_of(access.mask).for_each(|lane| written.add(offsets[lane], bytes));
     }
 }

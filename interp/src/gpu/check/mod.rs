@@ -193,11 +193,6 @@ pub(crate) struct Access<'a> {
 }
 
 impl Access<'_> {
-    fn lanes(&self) -> impl Iterator<Item = usize> {
-        let mask = self.mask;
-        (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
-    }
-
     /// The thread's number in its block.
     fn thread(&self, lane: usize) -> u32 {
         self.warp * LANES as u32 + lane as u32

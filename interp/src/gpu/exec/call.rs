@@ -5,7 +5,7 @@
 //! the results back. If lanes call different functions through a pointer, the functions run one
 //! after the other.
 
-use super::memory::{Action, Load, Store};
+use super::memory::{Load, Store, in_local};
 use super::registers::Value;
 use super::runtime;
 use super::warp::{Frame, Path, Point, Warp};
@@ -14,7 +14,7 @@ use crate::gpu::code::{Call, FRAME_ALIGN, Function, Ins, Layout, MAX_LOCAL, NOWH
 use crate::gpu::mem::cells::{Cells, Scratch};
 use crate::gpu::mem::space;
 use crate::gpu::reason::Reason;
-use crate::gpu::vocabulary::{File, LANES, each};
+use crate::gpu::vocabulary::{File, LANES, each, lanes_of, lanes_where};
 
 /// Bytes of local memory that one unit of work allocates.
 const GROWN_BYTES: u64 = 32;
@@ -57,8 +57,7 @@ fn through_pointer(
     while rest != 0 {
         let lane = rest.trailing_zeros();
         let address = addresses[lane as usize];
-        let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && addresses[lane] == address);
-        let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+        let lanes = lanes_where(rest, |lane| addresses[lane] == address);
         rest &= !lanes;
         let number =
             space::function_number(address).filter(|number| among.is_none_or(|all| all.binary_search(number).is_ok()));
@@ -127,7 +126,7 @@ fn saved(function: &Function, mut each: impl FnMut(u32, File, u16)) {
 
 fn save(warp: &Warp, mask: u32, at: u32, file: File, slot: u16) {
     let slot = usize::from(slot);
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let place = lane as u64 * warp.stride + u64::from(at);
         match file {
             File::Pred => warp.local.store32(place, warp.registers.pred[slot] >> lane & 1),
@@ -158,7 +157,7 @@ fn restore(warp: &mut Warp, mask: u32, at: u32, file: File, slot: u16) {
 /// Copies bytes within the local memory of each lane.
 fn copy(local: &Scratch, stride: u64, mask: u32, from: u32, to: u32, bytes: u32) {
     let words = if from.is_multiple_of(4) && to.is_multiple_of(4) { bytes / 4 } else { 0 };
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let start = lane as u64 * stride;
         let (from, to) = (start + u64::from(from), start + u64::from(to));
         for word in 0..u64::from(words) {
@@ -189,35 +188,29 @@ fn reserve(warp: &mut Warp, bytes: u64) -> bool {
     true
 }
 
+/// The offset of a frame's item in each lane's local memory.
+fn place(warp: &Warp, offset: i32) -> u64 {
+    u64::from(warp.frame.base).wrapping_add_signed(i64::from(offset))
+}
+
 /// The offsets of a frame's item in local memory, for all lanes.
 fn places(warp: &Warp, offset: i32) -> [u64; LANES] {
-    let base = u64::from(warp.frame.base).wrapping_add_signed(i64::from(offset));
-    each(|lane| lane as u64 * warp.stride + base)
+    each(|lane| lane as u64 * warp.stride + place(warp, offset))
 }
 
 /// `ld.param` in a function: loads an argument, or the result of a call.
 pub(super) fn load(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    moved(warp, ins, mask, Load)
+    in_local(warp, ins, mask, &[place(warp, ins.imm); LANES], Load)
 }
 
 /// `st.param`
 pub(super) fn store(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    moved(warp, ins, mask, Store)
-}
-
-#[inline(always)]
-fn moved<A: Action>(warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
-    let places = places(warp, ins.imm);
-    let memory = std::mem::take(&mut warp.local);
-    act.act(&memory, warp, ins, mask, &places);
-    warp.local = memory;
-    Flow::Next
+    in_local(warp, ins, mask, &[place(warp, ins.imm); LANES], Store)
 }
 
 /// The address of a function's variable.
 pub(super) fn address64(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    let address = u64::from(warp.frame.base).wrapping_add_signed(i64::from(ins.imm));
-    warp.registers.write64(ins.d, &[address; LANES], mask);
+    warp.registers.write64(ins.d, &[place(warp, ins.imm); LANES], mask);
     Flow::Next
 }
 
@@ -240,7 +233,7 @@ pub(super) fn passed(warp: &Warp, layout: &Layout, index: usize) -> [u64; LANES]
 /// Stores the 32-bit result of a call.
 pub(super) fn give(warp: &mut Warp, layout: &Layout, mask: u32, value: impl Fn(usize) -> u32) {
     let places = places(warp, layout.results[0].0 as i32);
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         warp.local.store32(places[lane], value(lane));
     }
 }

@@ -8,7 +8,7 @@ use super::{Context, Fault, Flow, observe};
 use crate::gpu::clock;
 use crate::gpu::code::Ins;
 use crate::gpu::reason::Reason;
-use crate::gpu::vocabulary::LANES;
+use crate::gpu::vocabulary::{LANES, lanes_of};
 
 /// Sends the lanes of `taken` to the target and the others to the next instruction.
 #[inline(always)]
@@ -27,7 +27,7 @@ pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u
     let targets = &cx.code.tables[ins.imm as usize];
     let indices = u32::read(&warp.registers, ins.s[0]);
     let mut groups = vec![(warp.pc, warp.mask & !mask)];
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let index = indices[lane];
         let Some(&target) = targets.get(index as usize) else {
             let reason = Reason::BranchIndex { index, targets: targets.len() as u32 };

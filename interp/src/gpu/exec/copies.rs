@@ -12,8 +12,9 @@ use super::{Context, Fault, Flow, observe};
 use crate::gpu::code::{Access, Code, Ins};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::Allocation;
+use crate::gpu::mem::cells::Cells;
 use crate::gpu::reason::Reason;
-use crate::gpu::vocabulary::{AccessKind, LANES, each};
+use crate::gpu::vocabulary::{AccessKind, LANES, Space, each, lanes_where};
 
 /// The most copies that a warp may have under way: those of 16 bytes fill 64 KiB.
 const MOST: usize = 128;
@@ -67,10 +68,10 @@ pub(super) fn read(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> F
         warp.registers.write32(first + word, &[0; LANES], mask);
     }
     let whole = Ins { s: std::array::from_fn(|word| first + (word as u16).min(words - 1)), ..*ins };
-    let readers = lanes(mask, |lane| sizes[lane] != 0);
+    let readers = lanes_where(mask, |lane| sizes[lane] != 0);
     match readers {
         0 => Flow::Next,
-        _ if readers == lanes(mask, |lane| sizes[lane] == all) => load(cx, warp, &whole, readers),
+        _ if readers == lanes_where(mask, |lane| sizes[lane] == all) => load(cx, warp, &whole, readers),
         _ => read_parts(cx, warp, &whole, readers, &sizes),
     }
 }
@@ -91,7 +92,7 @@ fn read_parts(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, sizes: &[
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
         warp.work += memory::SCATTERED_WORK;
         let size = sizes[rest.trailing_zeros() as usize];
-        let same = lanes(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base()));
+        let same = lanes_where(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base()));
         let part = Ins { access: Access { width: 1, count: size as u8, ..ins.access }, ..*ins };
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         memory::lend(&mut offsets, same);
@@ -123,8 +124,8 @@ fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
 /// Takes up the copy of the words that were read, for a later write.
 pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
-    let mut places = memory::addresses(warp, ins, mask);
-    let mask = match memory::within_shared(cx, warp, ins, mask, &mut places, AccessKind::Store) {
+    let (mut places, space) = (memory::addresses(warp, ins, mask), (Space::Shared, cx.shared.bytes()));
+    let mask = match memory::within(cx, warp, ins, mask, &mut places, AccessKind::Store, space) {
         Ok(0) => return Flow::Next,
         Ok(mask) => mask,
         Err(fault) => return Flow::Stop(fault),
@@ -149,7 +150,7 @@ pub(super) fn commit(_: &mut Context, warp: &mut Warp, _: &Ins, mask: u32) -> Fl
 /// `cp.async.wait_group`: the lanes wait for all their groups but the latest `ins.imm`.
 pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let (groups, left) = (warp.copies.groups, ins.imm as u32);
-    write(cx, warp, |copy| lanes(copy.mask & mask, |lane| groups[lane].wrapping_sub(copy.groups[lane]) > left))
+    write(cx, warp, |copy| lanes_where(copy.mask & mask, |lane| groups[lane].wrapping_sub(copy.groups[lane]) > left))
 }
 
 /// `cp.async.wait_all`: the lanes wait for all their copies, in a group or not.
@@ -181,9 +182,4 @@ fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(&Copy) -> u32) -> Flow 
     pending.retain(|copy| copy.mask != 0);
     (warp.copies.pending, warp.pc) = (pending, pc);
     Flow::Next
-}
-
-/// The lanes of `mask` for which `holds`.
-fn lanes(mask: u32, holds: impl Fn(usize) -> bool) -> u32 {
-    (0..LANES).filter(|&lane| mask >> lane & 1 == 1 && holds(lane)).fold(0, |lanes, lane| lanes | 1 << lane)
 }

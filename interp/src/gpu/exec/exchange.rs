@@ -10,7 +10,7 @@ use super::registers::{Registers, Value};
 use super::warp::{Halt, Parked, Warp};
 use super::{Context, Flow, observe};
 use crate::gpu::code::Ins;
-use crate::gpu::vocabulary::{FULL, LANES, each};
+use crate::gpu::vocabulary::{FULL, LANES, each, lanes_of, lanes_where};
 
 /// The values that lanes contribute.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ fn meet(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, members: &[u32;
     let (mut flow, mut rest) = (Flow::Next, mask);
     while rest != 0 {
         let named = members[rest.trailing_zeros() as usize];
-        let lanes = bits(|lane| members[lane] == named) & rest;
+        let lanes = lanes_where(rest, |lane| members[lane] == named);
         rest &= !lanes;
         if let Some(checker) = &mut cx.checker {
             checker.members(cx.warp, warp.pc - 1, lanes, named);
@@ -106,11 +106,6 @@ fn settle(registers: &mut Registers, offers: &[Offer]) {
     }
 }
 
-/// The lanes for which `holds`.
-fn bits(holds: impl Fn(usize) -> bool) -> u32 {
-    (0..LANES).fold(0, |bits, lane| bits | u32::from(holds(lane)) << lane)
-}
-
 /// The part of the warp within which a lane's shuffle stays, from the shuffle's last operand.
 struct Segment {
     /// The bits of a lane's number that select the segment.
@@ -131,17 +126,20 @@ impl Offer {
             source(own, reach, Segment { mask, first, last: first | bounds & 31 & !mask }).filter(|&source| source < 32)
         });
         let value = |source: usize| if self.lanes >> source & 1 == 1 { self.values[source] as u32 } else { 0 };
-        (each(|lane| value(sources[lane].map_or(lane, |source| source as usize))), bits(|lane| sources[lane].is_some()))
+        (
+            each(|lane| value(sources[lane].map_or(lane, |source| source as usize))),
+            lanes_where(FULL, |lane| sources[lane].is_some()),
+        )
     }
 
     /// The lanes whose predicate holds.
     fn ballot(&self) -> u32 {
-        bits(|lane| self.values[lane] != 0) & self.lanes
+        lanes_where(self.lanes, |lane| self.values[lane] != 0)
     }
 
     /// The lanes with the same value as `lane`.
     fn alike(&self, lane: usize) -> u32 {
-        bits(|other| self.values[other] == self.values[lane]) & self.lanes
+        lanes_where(self.lanes, |other| self.values[other] == self.values[lane])
     }
 
     fn first(&self) -> usize {
@@ -149,7 +147,7 @@ impl Offer {
     }
 
     fn reduced(&self, function: impl Fn(u32, u32) -> u32) -> Results {
-        let values = (0..LANES).filter(|lane| self.lanes >> lane & 1 == 1).map(|lane| self.values[lane] as u32);
+        let values = lanes_of(self.lanes).map(|lane| self.values[lane] as u32);
         ([values.reduce(function).unwrap_or_default(); LANES], 0)
     }
 }

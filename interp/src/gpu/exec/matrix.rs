@@ -8,7 +8,7 @@ use super::warp::Warp;
 use super::{Context, Flow, observe};
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
-use crate::gpu::vocabulary::{AccessKind, LANES, each};
+use crate::gpu::vocabulary::{AccessKind, LANES, Space, each, lanes_where};
 
 /// Rows of a matrix, and 16-bit elements of a row.
 const ROWS: usize = 8;
@@ -60,9 +60,10 @@ fn each_matrix(
     let named = mask & (u32::MAX >> (LANES - ROWS * count));
     let mut rows = memory::addresses(warp, ins, named);
     let whole = Ins { s: [ins.s[0]; 4], access: Access { width: 4, count: 4, ..ins.access }, ..*ins };
+    let space = (Space::Shared, cx.shared.bytes());
     let permitted = match named {
         0 => 0,
-        _ => match memory::within_shared(cx, warp, &whole, named, &mut rows, AccessKind::Load) {
+        _ => match memory::within(cx, warp, &whole, named, &mut rows, AccessKind::Load, space) {
             Ok(permitted) => permitted,
             Err(fault) => return Flow::Stop(fault),
         },
@@ -76,8 +77,7 @@ fn each_matrix(
             return Flow::Stop(fault);
         }
         let lacks = |lane: usize| of(lane).into_iter().any(|row| permitted >> (ROWS * matrix + row) & 1 == 0);
-        let lacking = (0..LANES).filter(|&lane| lacks(lane)).fold(0, |lanes, lane| lanes | 1 << lane);
-        warp.registers.write32(ins.s[matrix], &[0; LANES], mask & lacking);
+        warp.registers.write32(ins.s[matrix], &[0; LANES], lanes_where(mask, lacks));
     }
     // Nsight Compute has an instruction of another name for it.
     cx.tallies[ins.site as usize].counted.shared.instructions -= if permitted == 0 { 0 } else { count as u64 };

@@ -10,10 +10,10 @@ use super::tally::Seen;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
 use crate::gpu::code::{Access, Ins};
-use crate::gpu::mem::cells::{Cells, Scratch};
+use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::{Allocation, Snapshot, space};
 use crate::gpu::reason::{BadAccess, Reason};
-use crate::gpu::vocabulary::{AccessKind, FULL, LANES, Space, each};
+use crate::gpu::vocabulary::{AccessKind, FULL, LANES, Space, each, lanes_of, lanes_where};
 
 /// The work of serving the lanes of one allocation, if the lanes of an instruction access several.
 pub(super) const SCATTERED_WORK: u64 = 24;
@@ -178,8 +178,7 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, a
     let mut rest = mask;
     while rest != 0 {
         let base = space::window(addresses[rest.trailing_zeros() as usize]);
-        let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && space::window(addresses[lane]) == base);
-        let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+        let lanes = lanes_where(rest, |lane| space::window(addresses[lane]) == base);
         let mut within = each(|lane| addresses[lane].wrapping_sub(base));
         lend(&mut within, lanes);
         let flow = match base {
@@ -259,8 +258,7 @@ fn scattered<A: Action>(
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| homes[rest.trailing_zeros() as usize]).flatten() {
         warp.work += SCATTERED_WORK;
-        let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && base(lane) == allocation.base());
-        let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+        let lanes = lanes_where(rest, |lane| base(lane) == allocation.base());
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         lend(&mut offsets, lanes);
         if counted {
@@ -302,66 +300,56 @@ pub(super) fn shared<A: Action>(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
-    mut mask: u32,
+    mask: u32,
     mut offsets: Addresses,
     act: A,
 ) -> Flow {
-    let memory = cx.shared;
-    match within_shared(cx, warp, ins, mask, &mut offsets, act.kind(cx, ins)) {
+    let (memory, kind) = (cx.shared, act.kind(cx, ins));
+    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Shared, memory.bytes())) {
         Ok(0) => return Flow::Next,
-        Ok(lanes) => mask = lanes,
+        Ok(mask) => mask,
         Err(fault) => return Flow::Stop(fault),
-    }
-    observe::shared(cx, warp, ins, mask, &offsets, act.kind(cx, ins));
+    };
+    observe::shared(cx, warp, ins, mask, &offsets, kind);
     observe::check_shared(cx, warp, ins, mask, &offsets);
     act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
 
-/// Finds the lanes of `mask` whose access lies within the block's shared memory, and lends the
-/// other lanes their offsets.
+/// Finds the lanes of `mask` whose access lies within a space of this size, and lends the other
+/// lanes their offsets.
 #[inline(always)]
-pub(super) fn within_shared(
+pub(super) fn within(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mask: u32,
     offsets: &mut Addresses,
     access: AccessKind,
+    (space, space_bytes): (Space, u64),
 ) -> Result<u32, Box<Fault>> {
-    let (space_bytes, bytes) = (cx.shared.bytes(), ins.access.bytes());
-    if all_fit(offsets, 0, space_bytes, bytes) {
+    let (bytes, read_only) = (ins.access.bytes(), space == Space::Param && access.writes());
+    if !read_only && all_fit(offsets, 0, space_bytes, bytes) {
         return Ok(mask);
     }
-    let bad = BadAccess { access, space: Space::Shared, bytes, address: 0, nearest: None, space_bytes };
+    let bad = BadAccess { access, space, bytes, address: 0, nearest: None, space_bytes };
     beyond(cx, warp, ins, mask, offsets, bad)
 }
 
-fn local<A: Action>(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mut mask: u32,
-    mut offsets: Addresses,
-    act: A,
-) -> Flow {
-    let (size, bytes) = (u64::from(warp.frame.end), ins.access.bytes());
-    if !all_fit(&offsets, 0, size, bytes) {
-        let bad = BadAccess {
-            access: act.kind(cx, ins),
-            space: Space::Local,
-            bytes,
-            address: 0,
-            nearest: None,
-            space_bytes: size,
-        };
-        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
-            Ok(0) => return Flow::Next,
-            Ok(lanes) => mask = lanes,
-            Err(fault) => return Flow::Stop(fault),
-        }
-    }
+fn local<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, mut offsets: Addresses, act: A) -> Flow {
+    let (size, kind) = (u64::from(warp.frame.end), act.kind(cx, ins));
+    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Local, size)) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
     observe::check_local(cx, warp, ins, mask, &offsets);
+    in_local(warp, ins, mask, &offsets, act)
+}
+
+/// Acts on local memory at these offsets of each lane's own, which have been checked.
+#[inline(always)]
+pub(super) fn in_local<A: Action>(warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, act: A) -> Flow {
     let places = each(|lane| lane as u64 * warp.stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
     act.act(&memory, warp, ins, mask, &places);
@@ -369,30 +357,13 @@ fn local<A: Action>(
     Flow::Next
 }
 
-fn param<A: Action>(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mut mask: u32,
-    mut offsets: Addresses,
-    act: A,
-) -> Flow {
-    let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
-    if act.kind(cx, ins) != AccessKind::Load || !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        let bad = BadAccess {
-            access: act.kind(cx, ins),
-            space: Space::Param,
-            bytes,
-            address: 0,
-            nearest: None,
-            space_bytes: memory.bytes(),
-        };
-        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
-            Ok(0) => return Flow::Next,
-            Ok(lanes) => mask = lanes,
-            Err(fault) => return Flow::Stop(fault),
-        }
-    }
+fn param<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, mut offsets: Addresses, act: A) -> Flow {
+    let (memory, kind) = (cx.params, act.kind(cx, ins));
+    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Param, memory.bytes())) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
     act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
@@ -436,7 +407,7 @@ pub(super) fn permitted(
     wrong: impl Fn(usize) -> Option<Reason>,
 ) -> Result<u32, Box<Fault>> {
     let mut permitted = mask;
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let Some(reason) = wrong(lane) else { continue };
         let (index, pc) = (cx.warp, warp.pc - 1);
         if !cx.checker.as_mut().is_some_and(|checker| checker.bad_access(index, lane as u32, pc, &reason)) {

@@ -13,7 +13,7 @@ use crate::gpu::mem::{Allocation, Touched};
 use crate::gpu::model::atomics::{self, Cost, Update};
 use crate::gpu::model::banks::{self, Wavefronts};
 use crate::gpu::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
-use crate::gpu::vocabulary::{AccessKind, FULL, LANES, each};
+use crate::gpu::vocabulary::{AccessKind, FULL, LANES, each, lanes_of};
 
 /// The work of marking bytes that lie side by side as touched; lanes elsewhere take a quarter each.
 const MARKING_WORK: u64 = 2;
@@ -52,7 +52,7 @@ pub(super) fn global_parts(
     addresses: &Addresses,
     sizes: &[u32; LANES],
 ) {
-    let of_lanes = || (0..LANES).filter(|lane| mask >> lane & 1 == 1).map(|lane| sizes[lane]);
+    let of_lanes = || lanes_of(mask).map(|lane| sizes[lane]);
     let touched = distinct_sectors(addresses, 1);
     let ideal = ideal_sectors(touched, 1, of_lanes().sum());
     // The drawing of the access has one size for all lanes.
@@ -106,22 +106,19 @@ fn mark(
         touched.mark(allocation, done, addresses[0], LANES as u64 * bytes);
         return MARKING_WORK;
     }
-    let lanes = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
-    lanes.for_each(|lane| touched.mark(allocation, done, addresses[lane], bytes));
+    lanes_of(mask).for_each(|lane| touched.mark(allocation, done, addresses[lane], bytes));
     MARKING_WORK + u64::from(mask.count_ones()) / 4
 }
 
 /// Records an access to shared memory by the lanes of `mask`.
 #[inline(always)]
 pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
-    let access = match kind {
-        AccessKind::Load => banks::Access::Load,
-        AccessKind::Store => banks::Access::Store,
-        AccessKind::Atomic | AccessKind::Reduction => return shared_update(cx, warp, ins, mask, offsets),
-    };
+    if kind.is_update() {
+        return shared_update(cx, warp, ins, mask, offsets);
+    }
     let within = each(|lane| offsets[lane] as u32);
     let bytes = ins.access.bytes();
-    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
+    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, kind);
     let tally = &mut cx.tallies[ins.site as usize];
     tally.counted.shared.instructions += 1;
     tally.counted.shared.wavefronts += u64::from(passes.taken);

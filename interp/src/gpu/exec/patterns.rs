@@ -5,8 +5,8 @@
 //! nothing else. A pattern therefore consists of the lanes' distances from the first lane, and for
 //! elements smaller than a word, of the first lane's offset in its word.
 
-use crate::gpu::model::banks::{Access, Wavefronts, wavefronts};
-use crate::gpu::vocabulary::{LANES, each};
+use crate::gpu::model::banks::{Wavefronts, wavefronts};
+use crate::gpu::vocabulary::{AccessKind, LANES, each};
 
 /// The number of instructions remembered; instructions with equal pcs modulo this number replace
 /// each other.
@@ -34,7 +34,7 @@ struct Pattern {
 impl Patterns {
     /// An empty memory of patterns.
     pub(super) fn new() -> Self {
-        let passes = Wavefronts { taken: 0, ideal: 0 };
+        let passes = Wavefronts::default();
         Self { last: vec![Pattern { relative: [0; LANES], byte: 0, mask: 0, pc: 0, passes }; REMEMBERED] }
     }
 
@@ -47,7 +47,7 @@ impl Patterns {
         offsets: &[u32; LANES],
         mask: u32,
         bytes: u32,
-        access: Access,
+        access: AccessKind,
     ) -> Wavefronts {
         let last = &mut self.last[pc as usize % REMEMBERED];
         let relative = each(|lane| offsets[lane].wrapping_sub(offsets[0]));
@@ -68,9 +68,12 @@ mod tests {
     fn what_is_remembered_is_what_would_be_counted() {
         let mut patterns = Patterns::new();
         let masks = [u32::MAX, u32::MAX, 0xffff, u32::MAX, 1, 0xff0f, u32::MAX];
-        for (pc, bytes, access) in
-            [(7, 1, Access::Load), (39, 2, Access::Store), (71, 4, Access::Load), (8, 16, Access::Store)]
-        {
+        for (pc, bytes, access) in [
+            (7, 1, AccessKind::Load),
+            (39, 2, AccessKind::Store),
+            (71, 4, AccessKind::Load),
+            (8, 16, AccessKind::Store),
+        ] {
             for step in 0..2000_u32 {
                 // A few strides, each for a while, with moving starts.
                 let (stride, start) = ([1, 33, 32, 0, 5][step as usize / 16 % 5], step * 7 % 64);

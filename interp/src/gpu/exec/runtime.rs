@@ -9,7 +9,7 @@ use crate::gpu::code::Layout;
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::space;
 use crate::gpu::reason::{BadAccess, Reason};
-use crate::gpu::vocabulary::{AccessKind, LANES, Space};
+use crate::gpu::vocabulary::{AccessKind, LANES, Space, lanes_of};
 
 /// The number of bytes of a string that are read at most.
 const MAX_TEXT: u64 = 4096;
@@ -22,7 +22,7 @@ const NO_FORMAT: u32 = u32::MAX;
 pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layout) -> Result<(), Box<Fault>> {
     let [formats, values] = [0, 1].map(|index| passed(warp, layout, index));
     let mut counts = [NO_FORMAT; LANES];
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1 && formats[*lane] != 0) {
+    for lane in lanes_of(mask).filter(|&lane| formats[lane] != 0) {
         let text = text(cx, warp, lane, formats[lane])?;
         let mut out = std::mem::take(cx.printed);
         let before = out.len();

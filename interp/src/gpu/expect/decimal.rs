@@ -71,35 +71,3 @@ impl fmt::Display for Decimal {
         if places == 0 { f.write_str(whole) } else { write!(f, "{whole}.{fraction}") }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn number(text: &str) -> Decimal {
-        Decimal::read(text).unwrap_or_else(|| panic!("{text} is a number"))
-    }
-
-    #[test]
-    fn fractions_are_exact() {
-        let product = number("1.15").times(number("100")).unwrap();
-        assert_eq!((product, product.to_string()), (number("115"), "115".into()));
-        let sum = number("0.1").plus(number("0.25")).unwrap();
-        assert_eq!((sum, sum.to_string()), (number("0.350"), "0.35".into()));
-        assert_eq!(number("0.30").compare(number("0.299")), Some(Ordering::Greater));
-        assert_eq!(number("00.0"), number("0"));
-    }
-
-    #[test]
-    fn what_is_no_number_is_none() {
-        for text in ["", ".", "1.", ".5", "1.2.3", "-1", "1e3", "1_000", "1234567890123456789", "٣"] {
-            assert_eq!(Decimal::read(text), None, "{text}");
-        }
-        let most = number("999999999999999999");
-        let cube = most.times(most).and_then(|square| square.times(most));
-        assert_eq!(cube, None, "too many digits");
-        let tiny = number("0.00000000000000001");
-        let tinier = tiny.times(tiny).and_then(|square| square.times(tiny)).unwrap();
-        assert_eq!(tinier.compare(number("1")), None, "too many places");
-    }
-}

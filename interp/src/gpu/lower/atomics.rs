@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::operands::operand_count;
-use super::{Draft, Lowering, Refusal, Touched, flat};
+use super::{Draft, Lowering, Refusal, Slot, Touched, flat};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::isa::{self, Op};
 use crate::gpu::model::atomics::Update;
@@ -36,11 +36,9 @@ impl<'t> Lowering<'_, 't> {
             return Err(operand_count());
         }
         if count == 1 {
-            draft.s[0] = self.result(result, file)?;
-            draft.writes.push((file, draft.s[0]));
+            draft.fill(0, self.result(result, file)?);
             for (place, (value, kind)) in values.into_iter().zip(kinds).enumerate() {
-                draft.s[1 + place] = self.source(value, *kind)?;
-                draft.reads.push((file, draft.s[1 + place]));
+                draft.read(1 + place, self.source(value, *kind)?);
             }
             return Ok(vec![draft]);
         }
@@ -59,25 +57,18 @@ impl<'t> Lowering<'_, 't> {
         values: &[&Operand<'t>],
     ) -> Result<Vec<Draft>, Refusal> {
         let file = kind.file();
-        let mut block = || (0..values.len()).map(|_| self.names.allocate(file)).collect::<Result<Vec<u16>, _>>();
+        let mut block = || values.iter().map(|_| self.names.allocate(file)).collect::<Result<Vec<Slot>, _>>();
         let (got, given) = (block()?, block()?);
-        let step = |from: u16, to: u16| Draft {
-            d: to,
-            s: [from, 0, 0, 0],
-            reads: vec![(file, from)],
-            writes: vec![(file, to)],
-            ..Draft::new(Op::MovB32)
-        };
         let mut drafts = Vec::new();
         for (value, slot) in values.iter().zip(&given) {
-            drafts.push(step(self.source(value, kind)?, *slot));
+            drafts.push(Draft::step(Op::MovB32, *slot, &[self.source(value, kind)?]));
         }
-        (draft.s[0], draft.s[1]) = (got[0], given[0]);
-        draft.reads.extend(given.iter().map(|slot| (file, *slot)));
-        draft.writes.extend(got.iter().map(|slot| (file, *slot)));
+        (draft.s[0], draft.s[1]) = (got[0].1, given[0].1);
+        draft.reads.extend(&given);
+        draft.writes.extend(&got);
         drafts.push(draft);
         for (result, slot) in results.iter().zip(&got).filter(|(result, _)| ***result != Operand::Name("_", 0)) {
-            drafts.push(step(*slot, self.result(result, file)?));
+            drafts.push(Draft::step(Op::MovB32, self.result(result, file)?, &[*slot]));
         }
         Ok(drafts)
     }
@@ -129,10 +120,10 @@ fn is_one(preset: &Preset) -> bool {
 
 /// The registers that some instruction reads. A move to a register that is never read does not
 /// count.
-fn read(code: &Code, touched: &[Touched]) -> HashSet<(File, u16)> {
+fn read(code: &Code, touched: &[Touched]) -> HashSet<Slot> {
     let is_move = |pc: &usize| matches!(code.instructions[*pc].op, Op::MovB16 | Op::MovB32 | Op::MovB64);
     let (mut moves, others): (Vec<usize>, Vec<usize>) = (0..touched.len()).partition(is_move);
-    let mut read: HashSet<(File, u16)> = others.iter().flat_map(|&pc| touched[pc].reads.iter().copied()).collect();
+    let mut read: HashSet<Slot> = others.iter().flat_map(|&pc| touched[pc].reads.iter().copied()).collect();
     loop {
         let live = |pc: &mut usize| touched[*pc].writes.iter().any(|result| read.contains(result));
         let found: Vec<usize> = moves.extract_if(.., live).collect();

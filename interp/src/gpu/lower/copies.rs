@@ -1,7 +1,7 @@
 //! Lowers `cp.async`, which becomes two instructions, and `ldmatrix`.
 
 use super::operands::operand_count;
-use super::{Draft, Lowering, Refusal};
+use super::{Draft, Lowering, Refusal, Slot};
 use crate::gpu::code::{Access, PresetValue};
 use crate::gpu::isa::Op;
 use crate::gpu::parse::ast::Operand;
@@ -21,31 +21,28 @@ impl<'t> Lowering<'_, 't> {
             _ => return Err("it copies 4, 8 or 16 bytes with .ca, and 16 with .cg".to_owned()),
         };
         let (size, mut drafts) = self.copied_bytes(16.min(4 * words), rest)?;
-        let slots = (0..words).map(|_| self.names.allocate(File::B32)).collect::<Result<Vec<u16>, _>>()?;
+        let slots = (0..words).map(|_| self.names.allocate(File::B32)).collect::<Result<Vec<Slot>, _>>()?;
         let access = Access { width: 4, count: words as u8, ..Access::default() };
         let mut read = self.addressed_as(Op::CopyRead, from, Access { space: Some(Space::Global), ..access })?;
-        (read.s[0], read.s[1]) = (slots[0], size);
-        read.reads.push((File::B32, size));
-        read.writes.extend(slots.iter().map(|slot| (File::B32, *slot)));
+        read.s[0] = slots[0].1;
+        read.read(1, size);
+        read.writes.extend(&slots);
         let mut write = self.addressed_as(op, to, Access { space: Some(Space::Shared), ..access })?;
-        write.s[..slots.len()].copy_from_slice(&slots);
-        write.reads.extend(slots.iter().map(|slot| (File::B32, *slot)));
+        slots.into_iter().enumerate().for_each(|(place, slot)| write.read(place, slot));
         drafts.extend([read, write]);
         Ok(drafts)
     }
 
     /// The register with the bytes that a lane reads. The last operand gives them, or it is a
     /// predicate of the lanes that read nothing.
-    fn copied_bytes(&mut self, all: u64, rest: &[Operand<'t>]) -> Result<(u16, Vec<Draft>), Refusal> {
+    fn copied_bytes(&mut self, all: u64, rest: &[Operand<'t>]) -> Result<(Slot, Vec<Draft>), Refusal> {
         match rest {
             [] => Ok((self.names.constant(File::B32, PresetValue::Bits(all))?, Vec::new())),
             [ignored @ Operand::Name(name, 0)] if self.names.declared(name) == Some("pred") => {
                 let ignored = self.source(ignored, Kind::Pred)?;
                 let [none, all] = [0, all].map(|bytes| self.names.constant(File::B32, PresetValue::Bits(bytes)));
                 let (none, all, d) = (none?, all?, self.names.allocate(File::B32)?);
-                let reads = vec![(File::B32, none), (File::B32, all), (File::Pred, ignored)];
-                let writes = vec![(File::B32, d)];
-                Ok((d, vec![Draft { d, s: [none, all, ignored, 0], reads, writes, ..Draft::new(Op::SelpB32) }]))
+                Ok((d, vec![Draft::step(Op::SelpB32, d, &[none, all, ignored])]))
             }
             [bytes] => Ok((self.source(bytes, Kind::B32)?, Vec::new())),
             _ => Err(operand_count()),
@@ -67,8 +64,7 @@ impl<'t> Lowering<'_, 't> {
         let access = Access { width: 4, count, space: Some(Space::Shared), ..Access::default() };
         let mut draft = self.addressed_as(op, address, access)?;
         for (index, element) in self.elements(results, access)?.into_iter().enumerate() {
-            draft.s[index] = self.result(element, File::B32)?;
-            draft.writes.push((File::B32, draft.s[index]));
+            draft.fill(index, self.result(element, File::B32)?);
         }
         Ok(draft)
     }

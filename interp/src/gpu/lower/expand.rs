@@ -4,23 +4,11 @@
 //! All steps but the last write registers of their own, so that no source is lost: an operand may
 //! also be a destination.
 
-use super::{Draft, Lowering, Refusal};
+use super::{Draft, Lowering, Refusal, Slot};
 use crate::gpu::code::PresetValue;
 use crate::gpu::isa::{self, Form, Op, Shape};
 use crate::gpu::parse::ast::Operand;
 use crate::gpu::vocabulary::{File, Kind};
-
-/// A register.
-type Slot = (File, u16);
-
-/// A step between registers.
-fn step(op: Op, result: Slot, sources: &[Slot]) -> Draft {
-    let mut draft = Draft { d: result.1, reads: sources.to_vec(), writes: vec![result], ..Draft::new(op) };
-    for (place, source) in draft.s.iter_mut().zip(sources) {
-        *place = source.1;
-    }
-    draft
-}
 
 /// The instruction with which an opcode combines a comparison and a predicate.
 fn combination(part: &str) -> Option<Op> {
@@ -77,11 +65,6 @@ impl<'t> Lowering<'_, 't> {
         .map(Some)
     }
 
-    /// A register that no other instruction uses.
-    fn own(&mut self, file: File) -> Result<Slot, Refusal> {
-        Ok((file, self.names.allocate(file)?))
-    }
-
     /// `setp.lt.and.s32 p|q, a, b, !c`
     fn compare(&mut self, parts: &[&str], first: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
         let mut drafts = Vec::new();
@@ -91,8 +74,7 @@ impl<'t> Lowering<'_, 't> {
             _ => vec![first.clone()],
         };
         for (result, value) in results.iter().zip(values) {
-            let d = (File::Pred, self.result(result, File::Pred)?);
-            drafts.push(step(Op::MovPred, d, &[value]));
+            drafts.push(Draft::step(Op::MovPred, self.result(result, File::Pred)?, &[value]));
         }
         Ok(drafts)
     }
@@ -110,12 +92,9 @@ impl<'t> Lowering<'_, 't> {
         };
         let mut drafts = Vec::new();
         let value = self.comparison(&[compare, &[*from]].concat(), sources, &mut drafts)?[0];
-        let d = (File::B32, self.result(result, File::B32)?);
-        let mut choices = Vec::new();
-        for bits in [yes, 0] {
-            choices.push((File::B32, self.names.constant(File::B32, PresetValue::Bits(bits))?));
-        }
-        drafts.push(step(Op::SelpB32, d, &[choices[0], choices[1], value]));
+        let d = self.result(result, File::B32)?;
+        let [yes, no] = [yes, 0].map(|bits| self.names.constant(File::B32, PresetValue::Bits(bits)));
+        drafts.push(Draft::step(Op::SelpB32, d, &[yes?, no?, value]));
         Ok(drafts)
     }
 
@@ -140,26 +119,26 @@ impl<'t> Lowering<'_, 't> {
         let Some(&Form { op, shape: Shape::Pure { sources: kinds, .. }, .. }) = form else {
             return Err("the software GPU does not support this comparison".to_owned());
         };
-        let mut values = [self.own(File::Pred)?, self.own(File::Pred)?];
+        let mut values = [self.names.allocate(File::Pred)?, self.names.allocate(File::Pred)?];
         if scalar == opcode {
             let slots = self.sources(&opcode, kinds, &sources[..2])?;
-            drafts.push(step(op, values[0], &slots));
-            drafts.push(step(Op::NotPred, values[1], &values[..1]));
+            drafts.push(Draft::step(op, values[0], &slots));
+            drafts.push(Draft::step(Op::NotPred, values[1], &values[..1]));
         } else {
             let modifiers = self.modifiers(scalar)?;
             let wholes = self.sources(scalar, &[Kind::B32; 2], &sources[..2])?;
             for (take, value) in [Op::LowB32, Op::HighB32].into_iter().zip(values) {
-                let halves = [self.own(File::B32)?, self.own(File::B32)?];
-                drafts.push(step(take, halves[0], &wholes[..1]));
-                drafts.push(step(take, halves[1], &wholes[1..]));
-                drafts.push(step(op, value, &[modifiers, halves[0], halves[1]]));
+                let halves = [self.names.allocate(File::B32)?, self.names.allocate(File::B32)?];
+                drafts.push(Draft::step(take, halves[0], &wholes[..1]));
+                drafts.push(Draft::step(take, halves[1], &wholes[1..]));
+                drafts.push(Draft::step(op, value, &[modifiers, halves[0], halves[1]]));
             }
         }
         if let Some(op) = combine {
             let with = self.predicate(&sources[2], drafts)?;
             for value in &mut values {
-                let combined = self.own(File::Pred)?;
-                drafts.push(step(op, combined, &[*value, with]));
+                let combined = self.names.allocate(File::Pred)?;
+                drafts.push(Draft::step(op, combined, &[*value, with]));
                 *value = combined;
             }
         }
@@ -167,10 +146,10 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// Puts `p` or `!p` into a register.
-    fn predicate(&mut self, operand: &Operand<'t>, drafts: &mut Vec<Draft>) -> Result<Slot, Refusal> {
-        let Operand::Negated(name) = *operand else { return Ok((File::Pred, self.source(operand, Kind::Pred)?)) };
-        let (source, negated) = (self.names.register(name, File::Pred)?, self.own(File::Pred)?);
-        drafts.push(step(Op::NotPred, negated, &[(File::Pred, source)]));
+    pub(super) fn predicate(&mut self, operand: &Operand<'t>, drafts: &mut Vec<Draft>) -> Result<Slot, Refusal> {
+        let Operand::Negated(name) = *operand else { return self.source(operand, Kind::Pred) };
+        let (source, negated) = (self.names.register(name, File::Pred)?, self.names.allocate(File::Pred)?);
+        drafts.push(Draft::step(Op::NotPred, negated, &[source]));
         Ok(negated)
     }
 
@@ -201,27 +180,26 @@ impl<'t> Lowering<'_, 't> {
         }
         let mut slots = Vec::new();
         for operand in sources {
-            slots.push((file, self.source(operand, forms.kind)?));
+            slots.push(self.source(operand, forms.kind)?);
         }
         let mut drafts = Vec::new();
         if let Some(op) = product {
-            let half = self.own(file)?;
-            drafts.push(step(op, half, &slots[..2]));
+            let half = self.names.allocate(file)?;
+            drafts.push(Draft::step(op, half, &slots[..2]));
             slots = vec![half, slots[2]];
         }
-        let carry = (File::Pred, self.names.carry()?);
+        let carry = self.names.carry()?;
         let differs = parts[0].starts_with("sub");
-        let first = (File::Pred, self.names.constant(File::Pred, PresetValue::Bits(u64::from(differs)))?);
+        let first = self.names.constant(File::Pred, PresetValue::Bits(u64::from(differs)))?;
         slots.push(if parts[0].ends_with('c') { carry } else { first });
         let [sum, carries] = if differs { forms.sub } else { forms.add };
-        let next = self.own(File::Pred)?;
+        let next = self.names.allocate(File::Pred)?;
         if gives {
-            drafts.push(step(carries, next, &slots));
+            drafts.push(Draft::step(carries, next, &slots));
         }
-        let d = (file, self.result(result, file)?);
-        drafts.push(step(sum, d, &slots));
+        drafts.push(Draft::step(sum, self.result(result, file)?, &slots));
         if gives {
-            drafts.push(step(Op::MovPred, carry, &[next]));
+            drafts.push(Draft::step(Op::MovPred, carry, &[next]));
         }
         Ok(drafts)
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::names::{Binding, Callees};
 use super::operands::access;
-use super::{Draft, Lowering, Refusal, Refused, recursion};
+use super::{Draft, Lowering, Refusal, Refused, Slot, recursion};
 use crate::error::counted;
 use crate::gpu::code::{ALWAYS, Access, Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, Target};
 use crate::gpu::isa::Op;
@@ -53,10 +53,14 @@ fn file(kind: &str) -> Result<File, Refusal> {
 }
 
 /// A load or store of a whole register in the frame.
-fn whole(op: Op, file: File, slot: u16, (offset, bytes): (u32, u32)) -> Draft {
-    let access = Access { width: bytes as u8, count: 1, wide: file == File::B64, ..Access::default() };
-    let mut draft = Draft { s: [slot, 0, 0, 0], access, imm: offset as i32, ..Draft::new(op) };
-    if op == Op::LdFrame { &mut draft.writes } else { &mut draft.reads }.push((file, slot));
+fn whole(op: Op, slot: Slot, (offset, bytes): (u32, u32)) -> Draft {
+    let access = Access { width: bytes as u8, count: 1, wide: slot.0 == File::B64, ..Access::default() };
+    let mut draft = Draft { access, imm: offset as i32, ..Draft::new(op) };
+    if op == Op::LdFrame {
+        draft.fill(0, slot)
+    } else {
+        draft.read(0, slot)
+    }
     draft
 }
 
@@ -72,7 +76,7 @@ impl<'m, 't> Lowering<'m, 't> {
             }
             // A call through a pointer may reach any function whose address is taken.
             if self.calls_pointers() {
-                let taken = self.names.symbols.taken().chain(self.taken.iter().copied());
+                let taken = self.names.symbols.taken.iter().copied().chain(self.taken.iter().copied());
                 let open = |&number: &u32| {
                     let known = self.code.functions.get(number as usize).is_some_and(Option::is_some);
                     !known && self.names.module.functions[number as usize].body.is_some()
@@ -96,7 +100,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let undefined = || here("this module does not define it".to_owned());
         let body = function.body.as_ref().ok_or_else(undefined)?;
         let layout = layout(&function.signature).map_err(here)?;
-        let (first, before) = (self.code.instructions.len(), self.names.counts());
+        let (first, before) = (self.code.instructions.len(), self.names.counts);
         self.names.enter(&layout);
         self.names.open(&[], &mut self.labels);
         let end = self.labels.len();
@@ -111,14 +115,14 @@ impl<'m, 't> Lowering<'m, 't> {
             if let Some(kind) = formal.register {
                 let file = file(kind).map_err(here)?;
                 let slot = self.names.register(formal.variable.name, file).map_err(here)?;
-                self.emit(whole(Op::StFrame, file, slot, place), ALWAYS, function.span);
+                self.emit(whole(Op::StFrame, slot, place), ALWAYS, function.span);
             }
         }
         self.names.close();
         self.emit(Draft { imm: number as i32, ..Draft::new(Op::Return) }, ALWAYS, function.span);
         self.finish_part(first).map_err(here)?;
         let saved = self.names.registers_since(before);
-        let frame_bytes = self.names.frame_bytes().next_multiple_of(FRAME_ALIGN as u32);
+        let frame_bytes = self.names.frame_bytes.next_multiple_of(FRAME_ALIGN) as u32;
         let functions = &mut self.code.functions;
         functions.resize_with(functions.len().max(number as usize + 1), || None);
         self.called.push(number);
@@ -144,7 +148,7 @@ impl<'m, 't> Lowering<'m, 't> {
                     self.names.registers(kind, &[RegisterName { name, count: None }]);
                     let slot = self.names.register(name, file)?;
                     if op == Op::LdFrame {
-                        self.emit(whole(op, file, slot, (offset, bytes)), ALWAYS, span);
+                        self.emit(whole(op, slot, (offset, bytes)), ALWAYS, span);
                     }
                 }
                 None => self.names.bind(name, Binding::Frame(offset, bytes)),
@@ -174,9 +178,8 @@ impl<'m, 't> Lowering<'m, 't> {
         let mut call = Draft { imm: self.code.calls.len() as i32, ..Draft::new(Op::Call) };
         let (target, signature) = match self.names.resolve(callee)? {
             Binding::Function(number) => self.direct(number)?,
-            Binding::Register(File::B64, slot) => {
-                call.s[0] = slot;
-                call.reads.push((File::B64, slot));
+            Binding::Register(slot @ (File::B64, _)) => {
+                call.read(0, slot);
                 self.indirect(table)?
             }
             _ => return Err(format!("{callee} is neither a function nor a register that could hold one's address")),
@@ -252,7 +255,8 @@ impl<'m, 't> Lowering<'m, 't> {
         }
         let names = known.names;
         let mut number_of = |name: &&str| {
-            let number = self.names.symbols.function(name).ok_or_else(|| format!("there is no function {name:?}"))?;
+            let number = self.names.symbols.functions.get(*name).copied();
+            let number = number.ok_or_else(|| format!("there is no function {name:?}"))?;
             self.direct(number).map(|_| number)
         };
         let callees = names.iter().map(&mut number_of).collect::<Result<Vec<u32>, Refusal>>().map(|mut numbers| {
@@ -286,7 +290,7 @@ impl<'m, 't> Lowering<'m, 't> {
         };
         let slot = self.source(operand, kind)?;
         let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
-        before.push(whole(Op::StFrame, kind.file(), slot, (offset, bytes)));
+        before.push(whole(Op::StFrame, slot, (offset, bytes)));
         Ok(offset)
     }
 
@@ -301,8 +305,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let file = if bytes == 8 { File::B64 } else { File::B32 };
         let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
         if *operand != Operand::Name("_", 0) {
-            let slot = self.result(operand, file)?;
-            after.push(whole(Op::LdFrame, file, slot, (offset, bytes)));
+            after.push(whole(Op::LdFrame, self.result(operand, file)?, (offset, bytes)));
         }
         Ok(offset)
     }
@@ -360,8 +363,9 @@ impl<'m, 't> Lowering<'m, 't> {
     pub(super) fn branch_table(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [index, Operand::Name(table, 0)] = operands else { return Err("it has no table of targets".to_owned()) };
         let number = self.branches(table)?;
-        let slot = self.source(index, Kind::B32)?;
-        Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], imm: number as i32, ..Draft::new(op) })
+        let mut draft = Draft { imm: number as i32, ..Draft::new(op) };
+        draft.read(0, self.source(index, Kind::B32)?);
+        Ok(draft)
     }
 
     /// Converts a table of labels to a table of the code. The labels are resolved from the table's

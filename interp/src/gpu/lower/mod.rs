@@ -1,9 +1,8 @@
 //! Turns the tree into flat code: names become register numbers, labels become pcs, immediates
 //! become registers that are filled beforehand.
 //!
-//! A kernel is lowered on its first use, together with the functions that it may call; [`Source`]
-//! keeps the tree until then. An entry that uses an unsupported feature is not an error here: its
-//! kernel carries the reason, and its launch fails.
+//! A kernel is lowered together with the functions that it may call. An entry that uses an
+//! unsupported feature is not an error here: its kernel carries the reason, and its launch fails.
 
 mod atomics;
 mod copies;
@@ -16,15 +15,10 @@ mod together;
 mod variables;
 mod widths;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fmt;
-use std::sync::Arc;
-
-use self_cell::self_cell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use self::names::Names;
-use self::operands::guard_of;
-use self::variables::Symbols;
+pub(crate) use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
 use super::code::{
     ALWAYS, Access, Code, Ins, Listing, MAX_INSTRUCTIONS, NEGATED, NOWHERE, Origin, Param, PresetValue, Site,
@@ -32,14 +26,14 @@ use super::code::{
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
 use super::modifiers::Sync;
-use super::parse;
 use super::parse::ast::{self, Operand, Statement};
-use super::variables::Variables;
 use super::vocabulary::{AccessKind, File, Kind};
 use crate::error::{Error, ErrorKind};
 
 /// The reason why an instruction is not supported, as the end of a sentence.
 type Refusal = String;
+/// A register: its file, and its number there.
+type Slot = (File, u16);
 
 /// Something that is not supported, with its place.
 #[derive(Debug, Clone)]
@@ -57,27 +51,6 @@ impl Refused {
     }
 }
 
-/// A module's tree, with the meaning of its names.
-pub(crate) struct Tree<'t> {
-    pub(crate) module: ast::Module<'t>,
-    symbols: Symbols<'t>,
-}
-
-self_cell! {
-    struct Parsed {
-        owner: Arc<str>,
-        #[covariant]
-        dependent: Tree,
-    }
-}
-
-/// A parsed module, from which kernels are lowered.
-pub(crate) struct Source {
-    parsed: Parsed,
-    pub(crate) listing: Listing,
-    pub(crate) variables: Variables,
-}
-
 /// The result of lowering a kernel.
 #[derive(Debug)]
 pub(crate) struct Lowered {
@@ -89,55 +62,29 @@ pub(crate) struct Lowered {
     pub(crate) called: Vec<u32>,
 }
 
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("variables", &self.variables).finish_non_exhaustive()
-    }
-}
-
-impl Source {
-    /// Parses a module's text.
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
-        let text: Arc<str> = text.into();
-        let mut variables = Variables::default();
-        let parsed = Parsed::try_new(Arc::clone(&text), |text| {
-            let module = parse::parse(text)?;
-            let symbols;
-            (symbols, variables) = variables::module(&module);
-            Ok::<_, Error>(Tree { module, symbols })
-        })?;
-        let mut files = BTreeMap::new();
-        for (number, name) in &parsed.borrow_dependent().module.files {
-            // Whoever shows a name shows it on a line, and perhaps on a terminal.
-            files.entry(*number).or_insert_with(|| name.replace(char::is_control, "·"));
-        }
-        let listing = Listing { text, files };
-        Ok(Self { parsed, listing, variables })
-    }
-
-    pub(crate) fn tree(&self) -> &Tree<'_> {
-        self.parsed.borrow_dependent()
-    }
-
-    /// Lowers an entry that has these parameters.
-    pub(crate) fn lower(&self, number: usize, params: &[Param]) -> Lowered {
-        let Tree { module, symbols } = self.tree();
-        let entry = &module.entries[number];
-        let mut lowering = Lowering::new(module, symbols, params);
-        let code = lowering.entry(entry);
-        let (refusals, called) = (lowering.refusals, lowering.called);
-        let code = code.map_err(|Refused { span, source, why }| {
-            let (line, what) = (span.line, self.listing.line(span));
-            let source = source.and_then(|source| self.listing.source(source));
-            let source = source.map(|source| format!(", {source}")).unwrap_or_default();
-            let context = format!(
-                "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}{source}): {why}; run it on a CUDA device instead",
-                entry.name
-            );
-            Error::new(ErrorKind::UnsupportedPtx, context)
-        });
-        Lowered { code, refusals, called }
-    }
+/// Lowers the entry of this number, which has these parameters.
+pub(crate) fn lower<'t>(
+    module: &ast::Module<'t>,
+    symbols: &Symbols<'t>,
+    listing: &Listing,
+    number: usize,
+    params: &[Param],
+) -> Lowered {
+    let entry = &module.entries[number];
+    let mut lowering = Lowering::new(module, symbols, params);
+    let code = lowering.entry(entry);
+    let (refusals, called) = (lowering.refusals, lowering.called);
+    let code = code.map_err(|Refused { span, source, why }| {
+        let (line, what) = (span.line, listing.line(span));
+        let source = source.and_then(|source| listing.source(source));
+        let source = source.map(|source| format!(", {source}")).unwrap_or_default();
+        let context = format!(
+            "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}{source}): {why}; run it on a CUDA device instead",
+            entry.name
+        );
+        Error::new(ErrorKind::UnsupportedPtx, context)
+    });
+    Lowered { code, refusals, called }
 }
 
 struct Lowering<'m, 't> {
@@ -173,16 +120,16 @@ struct Lowering<'m, 't> {
 
 /// The registers that an instruction reads and writes, and whether it has a guard.
 struct Touched {
-    reads: Vec<(File, u16)>,
-    writes: Vec<(File, u16)>,
+    reads: Vec<Slot>,
+    writes: Vec<Slot>,
     conditional: bool,
 }
 
 /// An instruction before its place is known.
 struct Draft {
     op: Op,
-    reads: Vec<(File, u16)>,
-    writes: Vec<(File, u16)>,
+    reads: Vec<Slot>,
+    writes: Vec<Slot>,
     d: u16,
     s: [u16; 4],
     access: Access,
@@ -192,6 +139,25 @@ struct Draft {
 impl Draft {
     fn new(op: Op) -> Self {
         Self { op, reads: Vec::new(), writes: Vec::new(), d: 0, s: [0; 4], access: Access::default(), imm: 0 }
+    }
+
+    /// A step between registers.
+    fn step(op: Op, result: Slot, sources: &[Slot]) -> Self {
+        let mut draft = Self { d: result.1, reads: sources.to_vec(), writes: vec![result], ..Self::new(op) };
+        draft.s.iter_mut().zip(sources).for_each(|(place, source)| *place = source.1);
+        draft
+    }
+
+    /// Adds a source.
+    fn read(&mut self, place: usize, source: Slot) {
+        self.s[place] = source.1;
+        self.reads.push(source);
+    }
+
+    /// Adds a result that stands where other instructions have a source.
+    fn fill(&mut self, place: usize, result: Slot) {
+        self.s[place] = result.1;
+        self.writes.push(result);
     }
 }
 
@@ -224,14 +190,14 @@ impl<'m, 't> Lowering<'m, 't> {
             return Err(at_entry("parameters of more than 4096 bytes, or of no size".to_owned()));
         }
         // The first constant gets the number `ALWAYS`.
-        let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
+        let (_, always) = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
         self.scope(&entry.body);
         let end = self.code.instructions.len();
         self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
         self.code.instructions[end].first = true;
         self.finish_part(0).map_err(at_entry)?;
-        self.code.local_bytes = self.names.frame_bytes();
+        self.code.local_bytes = self.names.frame_bytes as u32;
         self.reachable()?;
         if let Some(first) = self.refusals.first() {
             return Err(first.clone());
@@ -275,7 +241,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let operands = instruction.operands.as_deref();
         let operands = operands.ok_or("its operands have a form that the software GPU does not support")?;
         let guard = match instruction.guard {
-            Some(guard) => guard_of(self.names.register(guard.name, File::Pred)?, guard.negated),
+            Some(guard) => self.names.register(guard.name, File::Pred)?.1 | if guard.negated { NEGATED } else { 0 },
             None => ALWAYS,
         };
         let drafts = self.drafts(instruction.opcode, operands)?;
@@ -298,10 +264,8 @@ impl<'m, 't> Lowering<'m, 't> {
             return Ok(guard);
         }
         let copy = self.names.allocate(File::Pred)?;
-        let (reads, writes) = (vec![(File::Pred, register)], vec![(File::Pred, copy)]);
-        let keep = Draft { d: copy, s: [register, 0, 0, 0], reads, writes, ..Draft::new(Op::MovPred) };
-        self.emit(keep, ALWAYS, span);
-        Ok(copy | guard & NEGATED)
+        self.emit(Draft::step(Op::MovPred, copy, &[(File::Pred, register)]), ALWAYS, span);
+        Ok(copy.1 | guard & NEGATED)
     }
 
     /// The instructions that an instruction becomes; usually just itself.
@@ -348,8 +312,7 @@ impl<'m, 't> Lowering<'m, 't> {
     fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         match form.shape {
             Shape::Pure { result, sources } => self.pure(form.op, opcode, result, sources, operands),
-            Shape::Load => self.load(form.op, opcode, operands),
-            Shape::Store => self.store(form.op, opcode, operands),
+            Shape::Load | Shape::Store => self.load_or_store(form, opcode, operands),
             Shape::Branch => self.branch(form.op, operands),
             Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
@@ -389,15 +352,9 @@ impl<'m, 't> Lowering<'m, 't> {
         kinds: &[Kind],
         operands: &[Operand<'t>],
     ) -> Result<Draft, Refusal> {
-        let mut draft = Draft::new(op);
         let [first, rest @ ..] = operands else { return Err("it has no operands".to_owned()) };
-        draft.d = self.result(first, result.file())?;
-        draft.writes.push((result.file(), draft.d));
-        draft.reads = self.sources(opcode, kinds, rest)?;
-        for (place, (_, slot)) in draft.s.iter_mut().zip(&draft.reads) {
-            *place = *slot;
-        }
-        Ok(draft)
+        let d = self.result(first, result.file())?;
+        Ok(Draft::step(op, d, &self.sources(opcode, kinds, rest)?))
     }
 
     fn branch(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
@@ -450,7 +407,7 @@ impl<'m, 't> Lowering<'m, 't> {
         self.code
             .reconvergence
             .extend(meets.into_iter().map(|meet| if meet == NOWHERE { meet } else { meet + first as u32 }));
-        let cleared = cleared(&graph, &self.touched[first..], self.names.filled());
+        let cleared = cleared(&graph, &self.touched[first..], &self.names.filled);
         self.code.cleared.extend(cleared);
         Ok(())
     }
@@ -472,8 +429,8 @@ impl<'m, 't> Lowering<'m, 't> {
     fn finish(&mut self) -> Result<Code, Refusal> {
         self.save_registers();
         let mut code = std::mem::take(&mut self.code);
-        code.registers = self.names.counts();
-        code.presets = self.names.presets();
+        code.registers = self.names.counts;
+        code.presets = std::mem::take(&mut self.names.presets);
         atomics::classify(&mut code, &self.touched);
         (code.shared_bytes, code.dynamic_align) = self.names.shared()?;
         Ok(code)
@@ -507,10 +464,10 @@ fn branches_to_the_end(code: &mut [Ins]) {
 /// Registers that may be read before they are written, and that are not filled. Only registers that
 /// this part of the code touches are considered, because a kernel may have thousands of functions,
 /// each with its own registers.
-fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<(File, u16)>) -> Vec<(File, u16)> {
+fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<Slot>) -> Vec<Slot> {
     let mut numbers = HashMap::new();
     let mut registers = Vec::new();
-    let mut number = |register: &(File, u16)| {
+    let mut number = |register: &Slot| {
         *numbers.entry(*register).or_insert_with(|| {
             registers.push(*register);
             registers.len() - 1

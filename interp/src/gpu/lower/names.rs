@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Refusal;
 use super::variables::Symbols;
+use super::{Refusal, Slot};
 use crate::gpu::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
 use crate::gpu::mem::space;
-use crate::gpu::parse::Ranges;
 use crate::gpu::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
+use crate::gpu::parse::{Ranges, type_bytes};
 use crate::gpu::vocabulary::File;
 
 /// Bytes of static shared memory that PTX may declare. A block may have more, as dynamic shared
@@ -20,7 +20,7 @@ const MAX_STATIC_SHARED: u64 = 48 << 10;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Binding {
     /// A register.
-    Register(File, u16),
+    Register(Slot),
     /// A variable's address within its space.
     Address(PresetValue),
     /// A parameter of the kernel, by its offset.
@@ -43,18 +43,19 @@ pub(super) struct Names<'m, 't> {
     /// Whether the code being lowered is a function that the kernel calls.
     pub(super) in_function: bool,
     /// The number of registers allocated so far in each file.
-    counts: [usize; 3],
+    pub(super) counts: [usize; 3],
     /// A register in each file for results that are not used.
-    unread: [Option<u16>; 3],
-    constants: HashMap<(File, PresetValue), u16>,
-    presets: Vec<Preset>,
+    unread: [Option<Slot>; 3],
+    constants: HashMap<(File, PresetValue), Slot>,
+    /// The registers to fill beforehand, with their values.
+    pub(super) presets: Vec<Preset>,
     /// The registers of the presets.
-    filled: HashSet<(File, u16)>,
+    pub(super) filled: HashSet<Slot>,
     shared_bytes: u64,
     dynamic_align: u64,
     /// Bytes of the frame.
-    frame_bytes: u64,
-    carry: Option<u16>,
+    pub(super) frame_bytes: u64,
+    carry: Option<Slot>,
 }
 
 #[derive(Default)]
@@ -83,12 +84,10 @@ pub(super) type Callees = (Arc<[u32]>, u32);
 
 /// The file that holds registers of a type; `None` for an unsupported type.
 fn file_of(kind: &str) -> Option<File> {
-    match kind {
-        "pred" => Some(File::Pred),
-        "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16"
-        | "bf16x2" => Some(File::B32),
-        "b64" | "u64" | "s64" | "f64" => Some(File::B64),
-        _ => None,
+    match type_bytes(kind) {
+        Some(1..=4) => Some(File::B32),
+        Some(8) => Some(File::B64),
+        _ => (kind == "pred").then_some(File::Pred),
     }
 }
 
@@ -238,7 +237,7 @@ impl<'m, 't> Names<'m, 't> {
             if let Some(kind) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
                 let file = file_of(kind)
                     .ok_or_else(|| format!("{name} is of a type that the software GPU does not support"))?;
-                let binding = Binding::Register(file, self.allocate(file)?);
+                let binding = Binding::Register(self.allocate(file)?);
                 self.scopes[index].names.insert(name, binding);
                 return Ok(binding);
             }
@@ -254,13 +253,13 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     fn of_module(&mut self, name: &str) -> Result<Binding, Refusal> {
-        if let Some(function) = self.symbols.function(name) {
+        if let Some(function) = self.symbols.functions.get(name).copied() {
             return Ok(Binding::Function(function));
         }
-        let index = self.symbols.variable(name).ok_or_else(|| format!("the name {name:?} is not declared"))?;
+        let index = *self.symbols.variables.get(name).ok_or_else(|| format!("the name {name:?} is not declared"))?;
         let variable = &self.module.variables[index];
         if matches!(variable.space, Space::Global | Space::Const) {
-            let place = self.symbols.place(index).map_err(|why| format!("the variable {name:?} {why}"))?;
+            let place = self.symbols.places[index].clone().map_err(|why| format!("the variable {name:?} {why}"))?;
             return Ok(Binding::Address(PresetValue::Variable { index: place as u32, offset: 0 }));
         }
         if variable.space != Space::Shared {
@@ -285,9 +284,9 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// The register of that name, which must be of `file`.
-    pub(super) fn register(&mut self, name: &'t str, file: File) -> Result<u16, Refusal> {
+    pub(super) fn register(&mut self, name: &'t str, file: File) -> Result<Slot, Refusal> {
         match self.resolve(name)? {
-            Binding::Register(found, slot) if found == file => Ok(slot),
+            Binding::Register(slot) if slot.0 == file => Ok(slot),
             Binding::Register(..) => Err(format!("{name} is a register of another width than the instruction's")),
             Binding::Refused(why) => Err(format!("{name} {why}")),
             _ => Err(format!("{name} is not a register")),
@@ -295,39 +294,35 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// Allocates a new register.
-    pub(super) fn allocate(&mut self, file: File) -> Result<u16, Refusal> {
+    pub(super) fn allocate(&mut self, file: File) -> Result<Slot, Refusal> {
         let count = &mut self.counts[file as usize];
         if *count >= usize::from(NEGATED) {
             return Err(format!("kernels of more than {} registers are not supported", NEGATED));
         }
         *count += 1;
-        Ok((*count - 1) as u16)
+        Ok((file, (*count - 1) as u16))
     }
 
     /// The register for results that are not used.
-    pub(super) fn unread(&mut self, file: File) -> Result<u16, Refusal> {
-        if let Some(slot) = self.unread[file as usize] {
-            return Ok(slot);
-        }
-        let slot = self.allocate(file)?;
-        self.unread[file as usize] = Some(slot);
-        Ok(slot)
+    pub(super) fn unread(&mut self, file: File) -> Result<Slot, Refusal> {
+        let slot = self.unread[file as usize].map_or_else(|| self.allocate(file), Ok)?;
+        Ok(*self.unread[file as usize].insert(slot))
     }
 
     /// The register that holds a value from the start.
-    pub(super) fn constant(&mut self, file: File, value: PresetValue) -> Result<u16, Refusal> {
+    pub(super) fn constant(&mut self, file: File, value: PresetValue) -> Result<Slot, Refusal> {
         if let Some(&slot) = self.constants.get(&(file, value)) {
             return Ok(slot);
         }
         let slot = self.allocate(file)?;
         self.constants.insert((file, value), slot);
-        self.presets.push(Preset { file, slot, value });
-        self.filled.insert((file, slot));
+        self.presets.push(Preset { file, slot: slot.1, value });
+        self.filled.insert(slot);
         Ok(slot)
     }
 
     /// The predicate that holds the carry of `add.cc`: one for the whole kernel.
-    pub(super) fn carry(&mut self) -> Result<u16, Refusal> {
+    pub(super) fn carry(&mut self) -> Result<Slot, Refusal> {
         let slot = self.carry.map_or_else(|| self.allocate(File::Pred), Ok)?;
         Ok(*self.carry.insert(slot))
     }
@@ -337,28 +332,13 @@ impl<'m, 't> Names<'m, 't> {
         self.params.last().map_or(0, |param| param.offset.saturating_add(param.size))
     }
 
-    /// The number of registers of each file.
-    pub(super) fn counts(&self) -> [usize; 3] {
-        self.counts
-    }
-
     /// The registers allocated since the counts were `before`, except for those that are filled
     /// beforehand.
-    pub(super) fn registers_since(&self, before: [usize; 3]) -> Vec<(File, u16)> {
+    pub(super) fn registers_since(&self, before: [usize; 3]) -> Vec<Slot> {
         let files = [File::Pred, File::B32, File::B64].into_iter();
         let all =
             files.flat_map(|file| (before[file as usize]..self.counts[file as usize]).map(move |n| (file, n as u16)));
         all.filter(|register| !self.filled.contains(register)).collect()
-    }
-
-    /// The registers that are filled beforehand, so far.
-    pub(super) fn filled(&self) -> &HashSet<(File, u16)> {
-        &self.filled
-    }
-
-    /// Takes the registers to fill, with their values.
-    pub(super) fn presets(&mut self) -> Vec<Preset> {
-        std::mem::take(&mut self.presets)
     }
 
     /// Bytes of static shared memory, and the alignment of dynamic shared memory.
@@ -370,11 +350,6 @@ impl<'m, 't> Names<'m, 't> {
             ));
         }
         Ok((shared as u32, self.dynamic_align as u32))
-    }
-
-    /// Bytes of the frame.
-    pub(super) fn frame_bytes(&self) -> u32 {
-        self.frame_bytes as u32
     }
 }
 

@@ -2,21 +2,17 @@
 //! operands.
 
 use super::names::{Binding, special};
-use super::{Draft, Lowering, Refusal, flat};
-use crate::gpu::code::{Access, NEGATED, PresetValue};
-use crate::gpu::isa::{self, Op, Shape};
+use super::{Draft, Lowering, Refusal, Slot, flat};
+use crate::gpu::code::{Access, PresetValue};
+use crate::gpu::isa::{self, Form, Op, Shape};
 use crate::gpu::modifiers::{Modifiers, Sync};
 use crate::gpu::parse::ast::Operand;
+use crate::gpu::parse::type_bytes;
 use crate::gpu::vocabulary::{File, Kind, Space};
-
-/// Encodes a predicate as a guard.
-pub(super) fn guard_of(slot: u16, negated: bool) -> u16 {
-    if negated { slot | NEGATED } else { slot }
-}
 
 impl<'t> Lowering<'_, 't> {
     /// The register that holds an operand's value; an immediate gets one.
-    pub(super) fn source(&mut self, operand: &Operand<'t>, kind: Kind) -> Result<u16, Refusal> {
+    pub(super) fn source(&mut self, operand: &Operand<'t>, kind: Kind) -> Result<Slot, Refusal> {
         let file = kind.file();
         let bits = match *operand {
             Operand::Name(name, offset) => return self.named_source(name, offset, file),
@@ -35,7 +31,7 @@ impl<'t> Lowering<'_, 't> {
         opcode: &str,
         kinds: &[Kind],
         operands: &[Operand<'t>],
-    ) -> Result<Vec<(File, u16)>, Refusal> {
+    ) -> Result<Vec<Slot>, Refusal> {
         if !opcode.starts_with("mov.") && operands.iter().any(|operand| matches!(operand, Operand::Vector(_))) {
             return Err("it has a vector where a single value is required".to_owned());
         }
@@ -45,19 +41,19 @@ impl<'t> Lowering<'_, 't> {
             if *kind == Kind::Modifiers {
                 slots.push(self.modifiers(opcode)?);
             } else if let Some(operand) = operands.next() {
-                slots.push((kind.file(), self.source(operand, *kind)?));
+                slots.push(self.source(operand, *kind)?);
             }
         }
         Ok(slots)
     }
 
     /// The register that holds an opcode's modifiers.
-    pub(super) fn modifiers(&mut self, opcode: &str) -> Result<(File, u16), Refusal> {
+    pub(super) fn modifiers(&mut self, opcode: &str) -> Result<Slot, Refusal> {
         let Modifiers(bits) = Modifiers::of(opcode);
-        Ok((File::B32, self.names.constant(File::B32, PresetValue::Bits(u64::from(bits)))?))
+        self.names.constant(File::B32, PresetValue::Bits(u64::from(bits)))
     }
 
-    fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<u16, Refusal> {
+    fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<Slot, Refusal> {
         if let Some(value) = special(name) {
             return self.names.constant(file, value);
         }
@@ -78,7 +74,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// A register that receives the address of an item in the frame.
-    fn frame_address(&mut self, offset: i64, file: File) -> Result<u16, Refusal> {
+    fn frame_address(&mut self, offset: i64, file: File) -> Result<Slot, Refusal> {
         let op = match file {
             File::B64 => Op::FrameB64,
             File::B32 => Op::FrameB32,
@@ -86,12 +82,12 @@ impl<'t> Lowering<'_, 't> {
         };
         let imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
         let d = self.names.allocate(file)?;
-        self.prelude.push(Draft { d, imm, writes: vec![(file, d)], ..Draft::new(op) });
+        self.prelude.push(Draft { imm, ..Draft::step(op, d, &[]) });
         Ok(d)
     }
 
     /// The register that receives a result; for `_`, a register that is never read.
-    pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<u16, Refusal> {
+    pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<Slot, Refusal> {
         match *operand {
             Operand::Name("_", 0) => self.names.unread(file),
             Operand::Name(name, 0) => self.names.register(name, file),
@@ -111,8 +107,7 @@ impl<'t> Lowering<'_, 't> {
         }
         let Some(form) = isa::forms(name).next() else { return Ok(None) };
         let file = if form.shape == Shape::ReadB64 { File::B64 } else { File::B32 };
-        let d = self.result(result, file)?;
-        Ok(Some(vec![Draft { d, writes: vec![(file, d)], ..Draft::new(form.op) }]))
+        Ok(Some(vec![Draft::step(form.op, self.result(result, file)?, &[])]))
     }
 
     /// Lowers `ld.param` at a known address to moves, because parameters are constants of the
@@ -136,8 +131,7 @@ impl<'t> Lowering<'_, 't> {
             let slot = self.names.constant(file, value)?;
             let d = self.result(result, file)?;
             let op = if file == File::B64 { Op::MovB64 } else { Op::MovB32 };
-            let (reads, writes) = (vec![(file, slot)], vec![(file, d)]);
-            drafts.push(Draft { d, s: [slot, 0, 0, 0], reads, writes, ..Draft::new(op) });
+            drafts.push(Draft::step(op, d, &[slot]));
         }
         Ok(Some(drafts))
     }
@@ -158,32 +152,29 @@ impl<'t> Lowering<'_, 't> {
         // rule that out.
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part != Operand::Name("_", 0)) {
             let d = self.result(part, File::B32)?;
-            if (File::B32, d) == (kind.file(), source) {
+            if d == source {
                 return Err("it splits a register into itself".to_owned());
             }
-            let mut draft =
-                Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
-            draft.reads.push((kind.file(), source));
+            let mut draft = Draft::step(ops[index % 2], d, &[source]);
             if draft.op == Op::Quarter {
-                draft.s[1] = self.names.constant(File::B32, PresetValue::Bits(16 * index as u64))?;
-                draft.reads.push((File::B32, draft.s[1]));
+                draft.read(1, self.names.constant(File::B32, PresetValue::Bits(16 * index as u64))?);
             }
             drafts.push(draft);
         }
         Ok(Some(drafts))
     }
 
-    pub(super) fn load(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [results, address] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
-        let mut draft = self.addressed(op, opcode, address)?;
-        self.data(results, true, opcode, &mut draft)?;
-        Ok(draft)
-    }
-
-    pub(super) fn store(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [address, values] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
-        let mut draft = self.addressed(op, opcode, address)?;
-        self.data(values, false, opcode, &mut draft)?;
+    pub(super) fn load_or_store(
+        &mut self,
+        form: &Form,
+        opcode: &str,
+        operands: &[Operand<'t>],
+    ) -> Result<Draft, Refusal> {
+        let [first, second] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
+        let load = form.shape == Shape::Load;
+        let (values, address) = if load { (first, second) } else { (second, first) };
+        let mut draft = self.addressed(form.op, opcode, address)?;
+        self.data(values, load, opcode, &mut draft)?;
         Ok(draft)
     }
 
@@ -214,9 +205,10 @@ impl<'t> Lowering<'_, 't> {
         for (index, element) in self.elements(operand, draft.access)?.into_iter().enumerate() {
             let own = *file.get_or_insert(self.data_file(element, opcode, draft.access)?);
             let kind = if own == File::B64 { Kind::B64 } else { Kind::B32 };
-            let slot = if load { self.result(element, own)? } else { self.source(element, kind)? };
-            draft.s[index] = slot;
-            if load { &mut draft.writes } else { &mut draft.reads }.push((own, slot));
+            match load {
+                true => draft.fill(index, self.result(element, own)?),
+                false => draft.read(index, self.source(element, kind)?),
+            }
         }
         draft.access.wide = file == Some(File::B64);
         Ok(())
@@ -243,8 +235,8 @@ impl<'t> Lowering<'_, 't> {
             return Ok(natural);
         }
         match self.names.resolve(name)? {
-            Binding::Register(File::B64, _) => Ok(File::B64),
-            Binding::Register(File::B32, _) if natural == File::B32 => Ok(File::B32),
+            Binding::Register((File::B64, _)) => Ok(File::B64),
+            Binding::Register((File::B32, _)) if natural == File::B32 => Ok(File::B32),
             _ => Err(format!("{name} is not a register of the instruction's width")),
         }
     }
@@ -259,12 +251,9 @@ impl<'t> Lowering<'_, 't> {
         let mut draft = Draft { access, ..Draft::new(op) };
         let binding = base.map(|name| self.names.resolve(name)).transpose()?;
         let slot = match binding {
-            Some(Binding::Register(file @ (File::B32 | File::B64), slot)) => {
+            Some(Binding::Register(slot @ (File::B32 | File::B64, _))) => {
                 draft.imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
-                draft.access.wide_address = file == File::B64;
-                draft.d = slot;
-                draft.reads.push((file, slot));
-                return Ok(draft);
+                slot
             }
             Some(Binding::Register(..)) => return Err("its address is a predicate".to_owned()),
             Some(Binding::Refused(why)) => return Err(format!("{} {why}", base.unwrap_or_default())),
@@ -281,9 +270,9 @@ impl<'t> Lowering<'_, 't> {
             }
             None => self.names.constant(File::B64, PresetValue::Bits(offset as u64))?,
         };
-        draft.access.wide_address = true;
-        draft.d = slot;
-        draft.reads.push((File::B64, slot));
+        draft.access.wide_address = slot.0 == File::B64;
+        draft.d = slot.1;
+        draft.reads.push(slot);
         Ok(draft)
     }
 }
@@ -308,13 +297,8 @@ fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
 /// The access of `ld.global.v2.b64` and similar opcodes, from their spelling.
 pub(super) fn access(opcode: &str) -> Result<Access, Refusal> {
     let kind = opcode.rsplit('.').next().unwrap_or_default();
-    let width = match kind {
-        "b8" | "u8" | "s8" => 1,
-        "b16" | "u16" | "s16" | "f16" | "bf16" => 2,
-        "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16x2" => 4,
-        "b64" | "u64" | "s64" | "f64" => 8,
-        _ => return Err(format!("the type {kind:?} is not supported")),
-    };
+    let width = type_bytes(kind).filter(|&bytes| bytes <= 8);
+    let width = width.ok_or_else(|| format!("the type {kind:?} is not supported"))? as u8;
     let count = if opcode.contains(".v2.") {
         2
     } else if opcode.contains(".v4.") {

@@ -17,7 +17,7 @@ impl<'t> Lowering<'_, 't> {
             _ => return Err("it has a different number of operands than the software GPU supports".to_owned()),
         };
         for (index, operand) in [barrier, threads].into_iter().enumerate() {
-            self.read(&mut draft, index, operand, Kind::B32)?;
+            draft.read(index, self.source(operand, Kind::B32)?);
         }
         Ok(draft)
     }
@@ -27,9 +27,10 @@ impl<'t> Lowering<'_, 't> {
         let [result, barrier @ .., predicate] = operands else { return Err(operand_count()) };
         let file = if form.shape == Shape::BarrierCount { File::B32 } else { File::Pred };
         let mut draft = self.barrier(form.op, barrier)?;
-        draft.d = self.result(result, file)?;
-        draft.writes.push((file, draft.d));
-        let mut drafts = self.vote_source(&mut draft, 2, predicate)?;
+        let (d, mut drafts) = (self.result(result, file)?, Vec::new());
+        draft.d = d.1;
+        draft.writes.push(d);
+        draft.read(2, self.predicate(predicate, &mut drafts)?);
         drafts.push(draft);
         Ok(drafts)
     }
@@ -38,14 +39,13 @@ impl<'t> Lowering<'_, 't> {
     pub(super) fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [members] = operands else { return Err("it does not have exactly one operand".to_owned()) };
         let mut draft = Draft::new(op);
-        self.read(&mut draft, 0, members, Kind::B32)?;
+        draft.read(0, self.source(members, Kind::B32)?);
         Ok(draft)
     }
 
     pub(super) fn active_mask(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [result] = operands else { return Err(operand_count()) };
-        let d = self.result(result, File::B32)?;
-        Ok(Draft { d, writes: vec![(File::B32, d)], ..Draft::new(op) })
+        Ok(Draft::step(op, self.result(result, File::B32)?, &[]))
     }
 
     /// Lowers a hint: an address, and perhaps a number. It has no effect, but its operands must
@@ -80,23 +80,22 @@ impl<'t> Lowering<'_, 't> {
         match (form.shape, sources) {
             (Shape::Elect(_), []) => {}
             (Shape::Vote(_) | Shape::Reduce(_), [value]) if kind == Kind::Pred => {
-                drafts = self.vote_source(&mut draft, 0, value)?;
+                draft.read(0, self.predicate(value, &mut drafts)?);
             }
-            (Shape::Reduce(_), [value]) => self.read(&mut draft, 0, value, kind)?,
+            (Shape::Reduce(_), [value]) => draft.read(0, self.source(value, kind)?),
             (Shape::Shuffle(_), [value, reach, bounds]) => {
                 for (place, operand) in [value, reach, bounds].into_iter().enumerate() {
-                    self.read(&mut draft, place, operand, Kind::B32)?;
+                    draft.read(place, self.source(operand, Kind::B32)?);
                 }
             }
             _ => return Err(operand_count()),
         }
         match members {
-            Some(members) => self.read(&mut draft, 3, members, Kind::B32)?,
+            Some(members) => draft.read(3, self.source(members, Kind::B32)?),
             None => {
                 let here = self.names.allocate(File::B32)?;
-                drafts.push(Draft { d: here, writes: vec![(File::B32, here)], ..Draft::new(Op::ActiveMask) });
-                draft.s[3] = here;
-                draft.reads.push((File::B32, here));
+                drafts.push(Draft::step(Op::ActiveMask, here, &[]));
+                draft.read(3, here);
             }
         }
         drafts.push(draft);
@@ -116,30 +115,10 @@ impl<'t> Lowering<'_, 't> {
             _ if matches!(form.shape, Shape::Vote(_)) => [&nobody, result],
             _ => [result, &nobody],
         };
-        draft.d = self.result(value, File::B32)?;
-        let bit = self.result(bit, File::Pred)?;
-        draft.imm = i32::from(bit);
-        draft.writes.extend([(File::B32, draft.d), (File::Pred, bit)]);
+        let [value, bit] = [self.result(value, File::B32)?, self.result(bit, File::Pred)?];
+        (draft.d, draft.imm) = (value.1, i32::from(bit.1));
+        draft.writes.extend([value, bit]);
         Ok(())
-    }
-
-    fn read(&mut self, draft: &mut Draft, place: usize, operand: &Operand<'t>, kind: Kind) -> Result<(), Refusal> {
-        draft.s[place] = self.source(operand, kind)?;
-        draft.reads.push((kind.file(), draft.s[place]));
-        Ok(())
-    }
-
-    /// Lowers a predicate as a source; a negation takes a step of its own.
-    fn vote_source(&mut self, draft: &mut Draft, place: usize, operand: &Operand<'t>) -> Result<Vec<Draft>, Refusal> {
-        let Operand::Negated(name) = *operand else {
-            self.read(draft, place, operand, Kind::Pred)?;
-            return Ok(Vec::new());
-        };
-        let (plain, negated) = (self.names.register(name, File::Pred)?, self.names.allocate(File::Pred)?);
-        let (reads, writes) = (vec![(File::Pred, plain)], vec![(File::Pred, negated)]);
-        draft.s[place] = negated;
-        draft.reads.push((File::Pred, negated));
-        Ok(vec![Draft { d: negated, s: [plain, 0, 0, 0], reads, writes, ..Draft::new(Op::NotPred) }])
     }
 }
 

@@ -13,76 +13,58 @@ const MAX_CONSTANT: u64 = 64 << 10;
 const MAX_IMAGE: u64 = 1 << 30;
 
 /// The meaning of a module's names.
-pub(super) struct Symbols<'t> {
-    variables: HashMap<&'t str, usize>,
-    functions: HashMap<&'t str, u32>,
+pub(crate) struct Symbols<'t> {
+    /// The indices of variables in the module's list, by their names.
+    pub(super) variables: HashMap<&'t str, usize>,
+    /// The numbers of functions, by their names.
+    pub(super) functions: HashMap<&'t str, u32>,
     /// Functions whose addresses variables hold.
-    taken: Vec<u32>,
+    pub(super) taken: Vec<u32>,
     /// For each variable of the module, its number among those in memory, or the reason why it is
     /// not there.
-    places: Vec<Result<usize, Refusal>>,
+    pub(super) places: Vec<Result<usize, Refusal>>,
 }
 
-/// Resolves the names of a module and makes its variables.
-pub(super) fn module<'t>(module: &Module<'t>) -> (Symbols<'t>, Variables) {
-    let named = |(index, variable): (usize, &Variable<'t>)| (variable.name, index);
-    let mut symbols = Symbols {
-        variables: module.variables.iter().enumerate().map(named).collect(),
-        functions: (0..).zip(&module.functions).map(|(number, function)| (function.name, number)).collect(),
-        taken: Vec::new(),
-        places: Vec::new(),
-    };
-    for (name, of) in &module.aliases {
-        if let Some(&number) = symbols.functions.get(of) {
-            symbols.functions.insert(name, number);
+impl<'t> Symbols<'t> {
+    /// Resolves the names of a module and makes its variables.
+    pub(crate) fn of(module: &Module<'t>) -> (Self, Variables) {
+        let named = |(index, variable): (usize, &Variable<'t>)| (variable.name, index);
+        let mut symbols = Symbols {
+            variables: module.variables.iter().enumerate().map(named).collect(),
+            functions: (0..).zip(&module.functions).map(|(number, function)| (function.name, number)).collect(),
+            taken: Vec::new(),
+            places: Vec::new(),
+        };
+        for (name, of) in &module.aliases {
+            if let Some(&number) = symbols.functions.get(of) {
+                symbols.functions.insert(name, number);
+            }
         }
-    }
-    let mut count = 0;
-    for variable in &module.variables {
-        let place = placed(variable).map(|()| count);
-        count += usize::from(place.is_ok());
-        symbols.places.push(place);
-    }
-    // Only now can every pointer find its target.
-    let mut list = Vec::with_capacity(count);
-    for (index, variable) in module.variables.iter().enumerate() {
-        if symbols.places[index].is_ok() {
-            let image = Image::of(variable, &symbols).unwrap_or_else(|refusal| {
-                symbols.places[index] = Err(refusal);
-                Image::default()
-            });
-            let Image { bytes: image, pointers } = image;
-            symbols.taken.extend(pointers.iter().filter_map(|pointer| match pointer.to {
-                Symbol::Function(number) => Some(number),
-                Symbol::Variable(_) => None,
-            }));
-            let bytes = variable.bytes.unwrap_or(0).max(1);
-            let (name, constant) = (variable.name.to_owned(), variable.space == Space::Const);
-            list.push(variables::Variable { name, constant, bytes, image, pointers });
+        let mut count = 0;
+        for variable in &module.variables {
+            let place = placed(variable).map(|()| count);
+            count += usize::from(place.is_ok());
+            symbols.places.push(place);
         }
-    }
-    (symbols, Variables::new(list))
-}
-
-impl Symbols<'_> {
-    /// The index of the variable of that name in the module's list.
-    pub(super) fn variable(&self, name: &str) -> Option<usize> {
-        self.variables.get(name).copied()
-    }
-
-    /// The number of the function of that name.
-    pub(super) fn function(&self, name: &str) -> Option<u32> {
-        self.functions.get(name).copied()
-    }
-
-    /// The numbers of the functions whose addresses variables hold.
-    pub(super) fn taken(&self) -> impl Iterator<Item = u32> {
-        self.taken.iter().copied()
-    }
-
-    /// The number among the variables in memory of the variable at this index of the module's list.
-    pub(super) fn place(&self, variable: usize) -> Result<usize, Refusal> {
-        self.places[variable].clone()
+        // Only now can every pointer find its target.
+        let mut list = Vec::with_capacity(count);
+        for (index, variable) in module.variables.iter().enumerate() {
+            if symbols.places[index].is_ok() {
+                let image = Image::of(variable, &symbols).unwrap_or_else(|refusal| {
+                    symbols.places[index] = Err(refusal);
+                    Image::default()
+                });
+                let Image { bytes: image, pointers } = image;
+                symbols.taken.extend(pointers.iter().filter_map(|pointer| match pointer.to {
+                    Symbol::Function(number) => Some(number),
+                    Symbol::Variable(_) => None,
+                }));
+                let bytes = variable.bytes.unwrap_or(0).max(1);
+                let (name, constant) = (variable.name.to_owned(), variable.space == Space::Const);
+                list.push(variables::Variable { name, constant, bytes, image, pointers });
+            }
+        }
+        (symbols, Variables::new(list))
     }
 }
 
@@ -157,11 +139,11 @@ impl Image {
                 Ok(())
             }
             (&Initial::Address { name, offset, mask }, []) => {
-                let to = match (symbols.variable(name), symbols.function(name)) {
-                    (Some(variable), _) => Symbol::Variable(
-                        symbols.place(variable).map_err(|why| format!("points to {name}, which {why}"))?,
+                let to = match (symbols.variables.get(name), symbols.functions.get(name)) {
+                    (Some(&variable), _) => Symbol::Variable(
+                        symbols.places[variable].clone().map_err(|why| format!("points to {name}, which {why}"))?,
                     ),
-                    (None, Some(function)) => Symbol::Function(function),
+                    (None, Some(&function)) => Symbol::Function(function),
                     (None, None) => return Err(format!("points to {name}, which is not declared")),
                 };
                 self.pointers.push(Pointer { at: (at, width as u8), to, offset, mask });

@@ -79,32 +79,22 @@ impl<'t> Lowering<'_, 't> {
         if rest.len() != 1 || !wide_source && !wide_result {
             return Ok(None);
         }
-        let mut draft = Draft::new(form.op);
-        draft.reads = if wide_source {
+        let reads = if wide_source {
             let (whole, low) = (self.source(&rest[0], Kind::B64)?, self.names.allocate(File::B32)?);
-            self.prelude.push(one_to_one(Op::Cvt32From64, (File::B32, low), (File::B64, whole)));
-            let of = |kind: &Kind| if *kind == Kind::Modifiers { self.modifiers(opcode) } else { Ok((File::B32, low)) };
+            self.prelude.push(Draft::step(Op::Cvt32From64, low, &[whole]));
+            let of = |kind: &Kind| if *kind == Kind::Modifiers { self.modifiers(opcode) } else { Ok(low) };
             sources.iter().map(of).collect::<Result<_, _>>()?
         } else {
             self.sources(opcode, sources, rest)?
         };
-        for (place, (_, slot)) in draft.s.iter_mut().zip(&draft.reads) {
-            *place = *slot;
-        }
-        draft.d = if wide_result { self.names.allocate(File::B32)? } else { self.result(into, result.file())? };
-        let written = (result.file(), draft.d);
-        draft.writes.push(written);
-        let mut drafts = vec![draft];
+        let d = if wide_result { self.names.allocate(File::B32)? } else { self.result(into, result.file())? };
+        let mut drafts = vec![Draft::step(form.op, d, &reads)];
         if wide_result {
             let extend = if to.starts_with('s') { Op::Cvt64FromS32 } else { Op::Cvt64FromU32 };
-            drafts.push(one_to_one(extend, (File::B64, self.result(into, File::B64)?), written));
+            drafts.push(Draft::step(extend, self.result(into, File::B64)?, &[d]));
         }
         Ok(Some(drafts))
     }
-}
-
-fn one_to_one(op: Op, result: (File, u16), source: (File, u16)) -> Draft {
-    Draft { d: result.1, s: [source.1, 0, 0, 0], reads: vec![source], writes: vec![result], ..Draft::new(op) }
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@
 //! one of another width, races with an atomic.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::cells::Cells;
 use super::global::ADDRESS_BITS;
 use super::written::Written;
 
@@ -42,15 +43,8 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// Makes `bytes` unwritten bytes at an address; `None` if the host has too little memory.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        Some(Self {
-            base,
-            bytes,
-            mask: u64::MAX,
-            words: poisoned_words(bytes)?,
-            written: Written::none(bytes),
-            born,
-            constant: false,
-        })
+        let (words, written) = (poisoned_words(bytes)?, Written::none(bytes));
+        Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant: false })
     }
 
     /// Makes `bytes` zero bytes that count as written. The host provides memory only for the parts
@@ -69,8 +63,8 @@ impl Allocation {
 
     /// Makes `bytes` unwritten, address-only bytes, with almost no memory behind them.
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        let words = poisoned_words(HOLLOW_BYTES)?;
-        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born, constant: false })
+        let (words, written) = (poisoned_words(HOLLOW_BYTES)?, Written::none(bytes));
+        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written, born, constant: false })
     }
 
     /// The first address.
@@ -122,92 +116,6 @@ impl Allocation {
         (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
     }
 
-    /// The byte at `offset`, which is in bounds.
-    #[inline]
-    pub(crate) fn load8(&self, offset: u64) -> u8 {
-        (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u8
-    }
-
-    /// The 2 bytes at `offset`, which is even and in bounds.
-    #[inline]
-    pub(crate) fn load16(&self, offset: u64) -> u16 {
-        (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u16
-    }
-
-    /// The 4 bytes at `offset`, a multiple of 4 in bounds.
-    #[inline]
-    pub(crate) fn load32(&self, offset: u64) -> u32 {
-        self.word(offset).load(Relaxed)
-    }
-
-    /// The 8 bytes at `offset`, a multiple of 8 in bounds. They are two words and not atomic as a
-    /// whole, because only a race could see the difference.
-    #[inline]
-    pub(crate) fn load64(&self, offset: u64) -> u64 {
-        u64::from(self.load32(offset)) | u64::from(self.load32(offset + 4)) << 32
-    }
-
-    /// Stores a byte.
-    #[inline]
-    pub(crate) fn store8(&self, offset: u64, value: u8) {
-        self.store_part(offset, 0xff, u32::from(value));
-    }
-
-    /// Stores 2 bytes at an even offset.
-    #[inline]
-    pub(crate) fn store16(&self, offset: u64, value: u16) {
-        self.store_part(offset, 0xffff, u32::from(value));
-    }
-
-    /// Stores 4 bytes at a multiple of 4.
-    #[inline]
-    pub(crate) fn store32(&self, offset: u64, value: u32) {
-        self.word(offset).store(value, Relaxed);
-    }
-
-    /// Stores 8 bytes at a multiple of 8.
-    #[inline]
-    pub(crate) fn store64(&self, offset: u64, value: u64) {
-        self.store32(offset, value as u32);
-        self.store32(offset + 4, (value >> 32) as u32);
-    }
-
-    /// The 8 bytes at `offset`, a multiple of 8 in bounds, as a single whole store left them.
-    pub(crate) fn load64_whole(&self, offset: u64) -> u64 {
-        let _guard = self.lock(offset);
-        self.load64(offset)
-    }
-
-    /// Atomically replaces the 2 bytes at an even offset by `function` of them, and returns the old
-    /// value.
-    #[inline]
-    pub(crate) fn update16(&self, offset: u64, function: impl Fn(u16) -> u16) -> u16 {
-        let shift = offset % 4 * 8;
-        let merge = |word: u32| word & !(0xffff << shift) | u32::from(function((word >> shift) as u16)) << shift;
-        (self.update32(offset, merge) >> shift) as u16
-    }
-
-    /// Atomically replaces the 4 bytes around `offset` by `function` of them, and returns the old
-    /// value.
-    #[inline]
-    pub(crate) fn update32(&self, offset: u64, function: impl Fn(u32) -> u32) -> u32 {
-        let word = self.word(offset);
-        let mut old = word.load(Relaxed);
-        while let Err(now) = word.compare_exchange_weak(old, function(old), AcqRel, Acquire) {
-            old = now;
-        }
-        old
-    }
-
-    /// Atomically replaces the 8 bytes at a multiple of 8 by `function` of them, and returns the
-    /// old value.
-    pub(crate) fn update64(&self, offset: u64, function: impl Fn(u64) -> u64) -> u64 {
-        let _guard = self.lock(offset);
-        let old = self.load64(offset);
-        self.store64(offset, function(old));
-        old
-    }
-
     fn lock(&self, offset: u64) -> MutexGuard<'static, ()> {
         let place = (self.base >> ADDRESS_BITS).wrapping_add(offset / 8);
         LOCKS[place as usize % LOCKS.len()].lock().unwrap_or_else(PoisonError::into_inner)
@@ -218,13 +126,54 @@ impl Allocation {
         &self.words[(offset / 4) as usize]
     }
 
-    fn store_part(&self, offset: u64, mask: u32, value: u32) {
-        let shift = offset % 4 * 8;
-        let merge = |word: u32| word & !(mask << shift) | value << shift;
+    /// Atomically replaces the 4 bytes around `offset` by `function` of them, and returns the old
+    /// value. The orderings are those of success and of failure.
+    #[inline(always)]
+    fn exchange(&self, offset: u64, [done, failed]: [Ordering; 2], function: impl Fn(u32) -> u32) -> u32 {
         let word = self.word(offset);
         let mut old = word.load(Relaxed);
-        while let Err(now) = word.compare_exchange_weak(old, merge(old), Relaxed, Relaxed) {
+        while let Err(now) = word.compare_exchange_weak(old, function(old), done, failed) {
             old = now;
+        }
+        old
+    }
+}
+
+impl Cells for Allocation {
+    const GLOBAL: bool = true;
+    #[inline(always)]
+    fn load32(&self, offset: u64) -> u32 {
+        self.word(offset).load(Relaxed)
+    }
+    #[inline(always)]
+    fn store32(&self, offset: u64, value: u32) {
+        self.word(offset).store(value, Relaxed);
+    }
+    fn store_part(&self, offset: u64, mask: u32, value: u32) {
+        let shift = offset % 4 * 8;
+        self.exchange(offset, [Relaxed, Relaxed], |word| word & !(mask << shift) | value << shift);
+    }
+    fn load64_whole(&self, offset: u64) -> u64 {
+        let _guard = self.lock(offset);
+        self.load64(offset)
+    }
+    fn store64_whole(&self, offset: u64, value: u64) {
+        self.update(offset, 8, |_| value);
+    }
+    #[inline(always)]
+    fn update(&self, offset: u64, width: u8, function: impl Fn(u64) -> u64) -> u64 {
+        let shift = offset % 4 * 8;
+        let half = |word: u32| u64::from((word >> shift) as u16);
+        let merge = |word: u32| word & !(0xffff << shift) | u32::from(function(half(word)) as u16) << shift;
+        match width {
+            2 => half(self.exchange(offset, [AcqRel, Acquire], merge)),
+            4 => u64::from(self.exchange(offset, [AcqRel, Acquire], |old| function(u64::from(old)) as u32)),
+            _ => {
+                let _guard = self.lock(offset);
+                let old = self.load64(offset);
+                self.store64(offset, function(old));
+                old
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
+use super::cells::Cells;
 use super::touched::Touched;
 use crate::error::{Error, ErrorKind, Result, counted};
 
@@ -425,30 +426,6 @@ mod tests {
                 assert_eq!(back, data);
             }
         }
-    }
-
-    #[test]
-    fn narrow_stores_leave_their_neighbours() {
-        let memory = Memory::new(16);
-        let address = memory.alloc(8).unwrap();
-        memory.fill(address, 0xff, 8).unwrap();
-        let snapshot = memory.snapshot();
-        let allocation = snapshot.find(address).unwrap();
-        allocation.store8(1, 0x12);
-        allocation.store16(6, 0x3456);
-        assert_eq!(allocation.load64(0), 0x3456_ffff_ffff_12ff);
-        assert_eq!((allocation.load8(1), allocation.load16(6)), (0x12, 0x3456));
-    }
-
-    #[test]
-    fn copies_within_an_allocation_may_overlap() {
-        let memory = Memory::new(1 << 10);
-        let address = memory.alloc(10).unwrap();
-        memory.write(address, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
-        memory.copy(address + 1, address, 9).unwrap();
-        let mut out = [0; 10];
-        memory.read(address, &mut out).unwrap();
-        assert_eq!(out, [1, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::written::words;
+use super::written::mark;
 
 /// A bit for each byte of an allocation. The host provides memory only for the parts that are
 /// accessed.
@@ -27,11 +27,7 @@ impl Touched {
     pub(super) fn add(&self, allocation: usize, [loaded, stored]: [bool; 2], offset: u64, bytes: u64) {
         let [loads, stores] = &self.allocations[allocation];
         for bits in [(loads, loaded), (stores, stored)].into_iter().filter(|(_, done)| *done).map(|(bits, _)| bits) {
-            for (word, mask) in words(offset, bytes) {
-                if bits[word].load(Relaxed) & mask != mask {
-                    bits[word].fetch_or(mask, Relaxed);
-                }
-            }
+            mark(bits, offset, bytes);
         }
     }
 
@@ -47,20 +43,4 @@ impl Touched {
 
 fn zeroed(bytes: u64) -> Option<Bits> {
     bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(64)).ok()?).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_byte_counts_once_a_side() {
-        let touched = Touched::none([300, 0, 64].into_iter()).unwrap();
-        touched.add(0, [true, false], 60, 70);
-        touched.add(0, [true, false], 100, 100);
-        touched.add(0, [false, true], 0, 300);
-        touched.add(2, [true, true], 8, 8);
-        touched.add(2, [true, true], 8, 8);
-        assert_eq!(touched.counts(), [140 + 8, 300 + 8]);
-    }
 }

@@ -44,11 +44,7 @@ impl Written {
             // The host has no memory for the bits. Better to report nothing than something wrong.
             return self.all.store(true, Relaxed);
         };
-        for (word, mask) in words(offset, bytes) {
-            if bits[word].load(Relaxed) & mask != mask {
-                bits[word].fetch_or(mask, Relaxed);
-            }
-        }
+        mark(bits, offset, bytes);
     }
 
     /// Whether all of the `bytes` bytes at `offset` are written; they are in bounds.
@@ -75,8 +71,17 @@ impl Written {
     }
 }
 
+/// Sets a range of bits.
+pub(super) fn mark(bits: &[AtomicU64], offset: u64, count: u64) {
+    for (word, mask) in words(offset, count) {
+        if bits[word].load(Relaxed) & mask != mask {
+            bits[word].fetch_or(mask, Relaxed);
+        }
+    }
+}
+
 /// The 64-bit words that hold a range of bits, each with the mask of the bits in the range.
-pub(super) fn words(offset: u64, count: u64) -> impl Iterator<Item = (usize, u64)> {
+fn words(offset: u64, count: u64) -> impl Iterator<Item = (usize, u64)> {
     let end = offset + count;
     (offset / 64..end.div_ceil(64)).map(move |word| {
         let from = u64::MAX << offset.saturating_sub(word * 64);

@@ -7,6 +7,7 @@
 
 use super::banks::{self, Wavefronts};
 use super::coalesce::SECTOR_BYTES;
+use crate::gpu::vocabulary::{AccessKind, lanes_of};
 
 /// The way in which the hardware updates shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,7 +24,7 @@ pub(crate) enum Update {
 }
 
 /// The cost of one update by a warp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// The number of instructions: one, or one for each turn of the loop.
     pub(crate) turns: u32,
@@ -36,7 +37,7 @@ pub(crate) struct Cost {
 /// The sectors of an update of global memory by the lanes of `mask`, each at its aligned address.
 /// Each sector counts as often as the largest number of its lanes that update one address.
 pub(crate) fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
-    let lanes = || (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| addresses[lane]);
+    let lanes = || lanes_of(mask).map(|lane| addresses[lane]);
     let mut wanted: Vec<(u64, u64)> = lanes().map(|address| (address / SECTOR_BYTES, address)).collect();
     wanted.sort_unstable();
     let of_sector = |sector: &[(u64, u64)]| sector.chunk_by(|a, b| a == b).map(<[_]>::len).max().unwrap_or(0);
@@ -46,7 +47,7 @@ pub(crate) fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
 /// The cost of an update of shared memory by the lanes of `mask`, of `bytes` bytes (2, 4 or 8) each
 /// at its aligned address.
 pub(crate) fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> Cost {
-    let none = Wavefronts { taken: 0, ideal: 0 };
+    let none = Wavefronts::default();
     let groups = if bytes <= 4 { [mask, 0] } else { [mask & 0xffff, mask & 0xffff_0000] };
     let served = groups.map(|group| most_in_a_bank(addresses, group));
     let ideal = groups.map(|group| u32::from(group != 0)).iter().sum();
@@ -57,7 +58,7 @@ pub(crate) fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Updat
             Cost { turns: 1, updates: Wavefronts { taken, ideal: taken / 2 + ideal }, loads: none }
         }
         Update::Count => {
-            Cost { turns: 1, updates: banks::wavefronts(addresses, mask, bytes, banks::Access::Store), loads: none }
+            Cost { turns: 1, updates: banks::wavefronts(addresses, mask, bytes, AccessKind::Store), loads: none }
         }
         Update::Loop => looped(addresses, mask, bytes),
     }
@@ -74,19 +75,17 @@ pub(crate) fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32, update: 
 }
 
 fn looped(addresses: &[u32; 32], mask: u32, bytes: u32) -> Cost {
-    let mut cost =
-        Cost { turns: 0, updates: Wavefronts { taken: 0, ideal: 0 }, loads: Wavefronts { taken: 0, ideal: 0 } };
+    let mut cost = Cost::default();
     let mut waiting = mask;
     while waiting != 0 {
-        let load = banks::wavefronts(addresses, waiting, bytes.max(4), banks::Access::Load);
+        let load = banks::wavefronts(addresses, waiting, bytes.max(4), AccessKind::Load);
         let groups = if bytes <= 4 { 1 } else { u32::from(waiting & 0xffff != 0) + u32::from(waiting >> 16 != 0) };
         cost.loads = Wavefronts { taken: cost.loads.taken + load.taken, ideal: cost.loads.ideal + load.ideal };
         cost.updates = Wavefronts { taken: cost.updates.taken + 2 * groups, ideal: cost.updates.ideal + 2 * groups };
         // The lowest lane of each bank succeeds. For 8 bytes, that holds in each half of the warp,
         // unless the other half updates the same place.
         let mut won: Vec<(usize, u32, u32)> = Vec::new();
-        let contending = waiting;
-        for lane in (0..32).filter(|lane| contending >> lane & 1 == 1) {
+        for lane in lanes_of(waiting) {
             let half = if bytes <= 4 { 0 } else { lane / 16 };
             let (bank, address) = (addresses[lane] / 4 % 32, addresses[lane]);
             if won.iter().all(|other| (other.0, other.1) != (half, bank) && other.2 != address) {
@@ -102,52 +101,8 @@ fn looped(addresses: &[u32; 32], mask: u32, bytes: u32) -> Cost {
 /// The largest number of lanes that access one bank.
 fn most_in_a_bank(addresses: &[u32; 32], mask: u32) -> u32 {
     let mut lanes = [0_u32; 32];
-    for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         lanes[addresses[lane] as usize / 4 % 32] += 1;
     }
     lanes.into_iter().max().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(address: impl Fn(u32) -> u32) -> [u32; 32] {
-        std::array::from_fn(|lane| address(lane as u32))
-    }
-
-    fn cost(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> [u32; 5] {
-        let Cost { turns, updates, loads } = shared(addresses, mask, bytes, update);
-        [turns, updates.taken, updates.taken - updates.ideal, loads.taken, loads.taken - loads.ideal]
-    }
-
-    #[test]
-    fn lanes_at_one_address_count_their_sector_again() {
-        let global = |address: fn(u64) -> u64| sectors(&std::array::from_fn(|lane| address(lane as u64)), u32::MAX);
-        assert_eq!([global(|_| 64), global(|lane| 4 * lane), global(|lane| lane / 2 * 4)], [32, 4, 4]);
-        assert_eq!([global(|lane| 8 * lane), global(|lane| 32 * (lane % 8))], [8, 32]);
-        assert_eq!(sectors(&[0; 32], 0b1011), 3);
-    }
-
-    #[test]
-    fn lanes_in_one_bank_take_turns() {
-        let (one, row, pairs) = (at(|_| 8), at(|lane| 4 * lane), at(|lane| 8 * lane));
-        assert_eq!(cost(&one, u32::MAX, 4, Update::Native), [1, 32, 31, 0, 0]);
-        assert_eq!(cost(&row, u32::MAX, 4, Update::Native), [1, 1, 0, 0, 0]);
-        assert_eq!(cost(&pairs, 0xff, 4, Update::Native), [1, 1, 0, 0, 0]);
-        assert_eq!(cost(&pairs, u32::MAX, 4, Update::Compare), [1, 4, 1, 0, 0]);
-        assert_eq!(cost(&one, u32::MAX, 4, Update::Compare), [1, 64, 31, 0, 0]);
-        assert_eq!(cost(&one, u32::MAX, 4, Update::Count), [1, 1, 0, 0, 0]);
-    }
-
-    #[test]
-    fn a_loop_turns_as_often_as_lanes_share_a_bank() {
-        let (one, row, pairs) = (at(|_| 8), at(|lane| 4 * lane), at(|lane| 8 * lane));
-        assert_eq!(cost(&row, u32::MAX, 4, Update::Loop), [1, 2, 0, 1, 0]);
-        assert_eq!(cost(&one, u32::MAX, 4, Update::Loop), [32, 64, 0, 32, 0]);
-        assert_eq!(cost(&pairs, u32::MAX, 4, Update::Loop), [2, 4, 0, 2 + 1, 1]);
-        // The halves of the warp do not hinder each other, unless they update one place.
-        assert_eq!(cost(&pairs, u32::MAX, 8, Update::Loop), [1, 4, 0, 2, 0]);
-        assert_eq!(cost(&one, u32::MAX, 8, Update::Loop)[0], 32);
-    }
 }

@@ -1,6 +1,6 @@
 //! Coalescing: the 32-byte sectors that one request to global memory touches.
 
-use crate::gpu::vocabulary::each;
+use crate::gpu::vocabulary::{each, lanes_of};
 
 /// Bytes of a sector, the unit in which the caches move data.
 pub(crate) const SECTOR_BYTES: u64 = 32;
@@ -39,7 +39,7 @@ fn scattered(first: &[u64; 32], last: &[u64; 32], mask: u32) -> u32 {
             count += 1;
         }
     };
-    for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         note(first[lane]);
         note(last[lane]);
     }
@@ -54,37 +54,11 @@ mod tests {
 
     use super::*;
 
-    fn strided(start: u64, stride: u64) -> [u64; 32] {
-        std::array::from_fn(|lane| start + lane as u64 * stride)
-    }
-
     /// The definition: the sectors of all bytes.
     fn naive(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
-        let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
+        let lanes = lanes_of(mask);
         let bytes = lanes.flat_map(|lane| (0..u64::from(bytes)).map(move |byte| addresses[lane] + byte));
         bytes.map(|byte| byte / SECTOR_BYTES).collect::<BTreeSet<_>>().len() as u32
-    }
-
-    #[test]
-    fn closed_forms() {
-        assert_eq!(sectors(&strided(0, 4), u32::MAX, 4), 4);
-        assert_eq!(sectors(&strided(4, 4), u32::MAX, 4), 5, "a shifted row touches one sector more");
-        assert_eq!(sectors(&strided(0, 16), u32::MAX, 16), 16);
-        assert_eq!(sectors(&strided(0, 1), u32::MAX, 1), 1);
-        assert_eq!(sectors(&strided(0, 4096), u32::MAX, 4), 32, "a column: every lane in a sector of its own");
-        assert_eq!(sectors(&strided(64, 0), u32::MAX, 4), 1, "a broadcast");
-        assert_eq!(sectors(&strided(0, 4), 0b11111, 4), 1);
-        assert_eq!(sectors(&strided(0, 4), 0, 4), 0);
-    }
-
-    #[test]
-    fn ideal_are_as_few_as_the_bytes_need() {
-        assert_eq!([1, 4, 8, 16].map(|bytes| ideal_sectors(32, 32, bytes)), [1, 4, 8, 16]);
-        assert_eq!(ideal_sectors(9, 9, 4), 2, "36 bytes need a second sector");
-        assert_eq!(ideal_sectors(5, 32, 4), 4, "a shifted row");
-        assert_eq!(ideal_sectors(1, 32, 4), 1, "a broadcast");
-        assert_eq!(ideal_sectors(8, 8, 4), 1, "eight lanes in a sector each");
-        assert_eq!(ideal_sectors(0, 0, 4), 0);
     }
 
     proptest! {

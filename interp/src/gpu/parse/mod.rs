@@ -8,6 +8,7 @@ mod module;
 mod parser;
 
 pub(crate) use declarations::Ranges;
+pub(crate) use module::type_bytes;
 pub(crate) use parser::parse;
 
 /// The largest size of a module's text in bytes. Compilers emit a few MiB.

@@ -386,7 +386,7 @@ pub(super) fn space(word: &str) -> Option<Space> {
 }
 
 /// Bytes of a fundamental type.
-fn type_bytes(name: &str) -> Option<u64> {
+pub(crate) fn type_bytes(name: &str) -> Option<u64> {
     Some(match name {
         "b8" | "u8" | "s8" => 1,
         "b16" | "u16" | "s16" | "f16" | "bf16" => 2,

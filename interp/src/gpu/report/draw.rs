@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use super::WarpAccess;
-use super::rows::{Group, Row, SECTOR_WORDS, WORDS, each};
-use crate::gpu::vocabulary::Space;
+use super::rows::{Group, Row, SECTOR_WORDS, WORDS};
+use crate::gpu::vocabulary::{Space, lanes_of};
 
 const GLOBAL_KEY: &str =
     "a cell is a word of 4 bytes: the lane that touches it (+ and others), or · where it comes along unused";
@@ -83,7 +83,7 @@ fn draw_group(text: &mut String, group: &Group, width: usize, one_of_several: bo
 
 /// The three columns of a word that `lanes` touch; `untouched` if no lane does.
 fn cell(lanes: u32, untouched: &str) -> String {
-    match (each(lanes).next(), lanes.count_ones()) {
+    match (lanes_of(lanes).next(), lanes.count_ones()) {
         (None, _) => untouched.to_owned(),
         (Some(lane), 1) => format!("{lane:>2} "),
         (Some(lane), _) => format!("{lane:>2}+"),

@@ -82,7 +82,7 @@ impl LineReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{GlobalCounters, Ideal, InstructionCounters, SharedCounters, table};
+    use crate::counters::{GlobalCounters, Ideal, InstructionCounters};
     use crate::gpu::vocabulary::AccessKind;
 
     /// An instruction that two warps executed, 40 lanes in all, with 4 sectors where 2 would do.
@@ -149,38 +149,5 @@ mod tests {
         let report = Report { instructions: vec![never], ..Report::default() };
         let [line] = &report.lines()[..] else { panic!("{:?}", report.lines()) };
         assert_eq!((line.executions, line.active_lanes(), line.counters), (0, None, Counters::default()));
-    }
-
-    #[test]
-    fn every_kind_adds_to_its_own_counters() {
-        let shared = SharedCounters { instructions: 1, wavefronts: 5, bank_conflicts: 3 };
-        let loop_loads = SharedCounters { instructions: 4, wavefronts: 6, bank_conflicts: 2 };
-        let of = |kind| {
-            let mut of = instruction(1, None, kind);
-            of.counted = InstructionCounters { shared, ideal_wavefronts: 2, loop_loads, ..of.counted };
-            of
-        };
-        let sum = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic, AccessKind::Reduction]
-            .map(|kind| of(kind).counters())
-            .into_iter()
-            .fold(Counters::default(), |sum, counters| sum + counters);
-        let one = GlobalCounters { instructions: 2, requests: 2, sectors: 4 };
-        assert_eq!([sum.global_load, sum.global_store, sum.global_atomic, sum.global_reduction], [one; 4]);
-        assert_eq!((sum.shared_store, sum.shared_atomic), (shared, shared + shared));
-        let loads = SharedCounters { instructions: 17, wavefronts: 29, bank_conflicts: 11 };
-        assert_eq!(sum.shared_load, loads, "with the loads of loops");
-        let least = |name| table::counter(name).expect("a counter").least(&sum);
-        let ideals = [
-            ("global_load.sectors", 2),
-            ("global_store.sectors", 2),
-            ("global_atomic.sectors", 2),
-            ("global_reduction.sectors", 2),
-            ("shared_load.wavefronts", 2 + 4 * 4),
-            ("shared_store.wavefronts", 2),
-            ("shared_atomic.wavefronts", 4),
-        ];
-        ideals.iter().for_each(|&(name, ideal)| assert_eq!(least(name), Some(ideal), "{name}"));
-        assert_eq!([least("global_load.requests"), least("shared_load.bank_conflicts")], [None, Some(0)]);
-        assert_eq!((sum.ideal.sectors(), sum.ideal.wavefronts()), (8, 24));
     }
 }

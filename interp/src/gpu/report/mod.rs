@@ -162,12 +162,7 @@ impl WarpAccess {
     fn heading(&self) -> String {
         let [x, y, z] = self.block;
         let lanes = self.lanes().count_ones();
-        let (verb, s) = match self.kind {
-            AccessKind::Load => ("load", if lanes == 1 { "s" } else { "" }),
-            AccessKind::Store => ("store", if lanes == 1 { "s" } else { "" }),
-            AccessKind::Atomic | AccessKind::Reduction => ("update", if lanes == 1 { "s" } else { "" }),
-        };
-        let each = if lanes == 1 { "" } else { " each" };
+        let (verb, [s, each]) = (self.kind.verb(), if lanes == 1 { ["s", ""] } else { ["", " each"] });
         let (lanes, bytes) = (counted(lanes, "lane"), counted(self.width(), "byte"));
         let (warp, execution) = (self.warp, self.execution);
         format!("block ({x}, {y}, {z}), warp {warp}, execution {execution}: {lanes} {verb}{s} {bytes}{each}")

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::WarpAccess;
 use crate::error::counted;
 use crate::gpu::model::banks;
-use crate::gpu::vocabulary::AccessKind;
+use crate::gpu::vocabulary::{FULL, lanes_of, lanes_where};
 
 /// Words of a row, and banks of shared memory.
 pub(super) const WORDS: usize = 32;
@@ -53,8 +53,8 @@ impl WarpAccess {
     /// lanes that touch it.
     pub(super) fn pieces(&self, lanes: u32) -> BTreeMap<u64, u32> {
         let mut pieces = BTreeMap::new();
-        for lane in each(self.lanes() & lanes) {
-            *pieces.entry(self.address(lane)).or_default() |= 1 << lane;
+        for lane in lanes_of(self.lanes() & lanes) {
+            *pieces.entry(self.addresses[lane].unwrap_or_default()).or_default() |= 1 << lane;
         }
         pieces
     }
@@ -75,7 +75,8 @@ impl WarpAccess {
     /// The groups of lanes that shared memory serves one after the other; groups without an active
     /// lane are left out.
     pub(super) fn groups(&self) -> Vec<Group> {
-        let size = banks::group_lanes(&self.offsets(), self.lanes(), self.width(), self.direction());
+        let offsets = self.addresses.map(|address| address.unwrap_or_default() as u32);
+        let size = banks::group_lanes(&offsets, self.lanes(), self.width(), self.kind);
         let groups = |one_by_one: bool| {
             let group = move |first| self.group((((1_u64 << size) - 1) as u32) << first, one_by_one);
             (0..32).step_by(size as usize).map(group).filter(|group| !group.rows.is_empty()).collect::<Vec<_>>()
@@ -104,22 +105,7 @@ impl WarpAccess {
 
     /// The active lanes, a bit each.
     pub(super) fn lanes(&self) -> u32 {
-        each(u32::MAX).filter(|lane| self.addresses[*lane as usize].is_some()).fold(0, |lanes, lane| lanes | 1 << lane)
-    }
-
-    fn address(&self, lane: u32) -> u64 {
-        self.addresses[lane as usize].unwrap_or_default()
-    }
-
-    fn offsets(&self) -> [u32; 32] {
-        self.addresses.map(|address| address.unwrap_or_default() as u32)
-    }
-
-    fn direction(&self) -> banks::Access {
-        match self.kind {
-            AccessKind::Load => banks::Access::Load,
-            AccessKind::Store | AccessKind::Atomic | AccessKind::Reduction => banks::Access::Store,
-        }
+        lanes_where(FULL, |lane| self.addresses[lane].is_some())
     }
 }
 
@@ -140,9 +126,4 @@ impl Group {
         let lanes = format!("lanes {first} to {last}");
         if self.one_by_one { lanes } else { format!("{lanes}: {}", counted(self.most_in_a_bank(), "wavefront")) }
     }
-}
-
-/// The lanes of a mask.
-pub(super) fn each(lanes: u32) -> impl Iterator<Item = u32> {
-    (0..32).filter(move |lane| lanes >> lane & 1 == 1)
 }

@@ -6,10 +6,10 @@
 use std::fmt::{self, Write};
 
 use super::draw::{labels, shared_turns};
-use super::rows::{Group, ROW_BYTES, Row, SECTOR_WORDS, WORDS, each};
+use super::rows::{Group, ROW_BYTES, Row, SECTOR_WORDS, WORDS};
 use super::{InstructionReport, Report, WarpAccess};
 use crate::error::counted;
-use crate::gpu::vocabulary::Space;
+use crate::gpu::vocabulary::{Space, lanes_of};
 
 /// In pixels: the margin, the distance from it to the first byte, a byte, the gap between sectors,
 /// a cell, the distance between rows, the distance between lines of text, and the width of the
@@ -182,7 +182,7 @@ impl Canvas {
         let bytes = u64::from(access.width());
         for (address, lanes) in access.pieces(lanes).range(row.start..=row.start.saturating_add(ROW_BYTES - 1)) {
             let (x, y, width) = (x((address - row.start) as usize), self.y - CELL + 5.0, bytes as f64 * BYTE);
-            let names: Vec<String> = each(*lanes).map(|lane| lane.to_string()).collect();
+            let names: Vec<String> = lanes_of(*lanes).map(|lane| lane.to_string()).collect();
             let first = lanes.trailing_zeros();
             let (colour, all) = (colour(first), names.join(", "));
             writeln!(

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use crate::gpu::vocabulary::{FULL, LANES};
+use crate::gpu::vocabulary::{FULL, LANES, lanes_of};
 
 /// Children of a node of the tree, as a power of two.
 const BITS: u32 = 4;
@@ -38,14 +38,14 @@ impl Lanes {
     fn hold(&self, lanes: u32, clock: u32) -> bool {
         match self {
             Lanes::Alike(below) => clock < *below,
-            Lanes::Each(below) => (0..LANES).all(|lane| lanes >> lane & 1 == 0 || clock < below[lane]),
+            Lanes::Each(below) => lanes_of(lanes).all(|lane| clock < below[lane]),
         }
     }
 
     fn hold_any(&self, lanes: u32, clock: u32) -> bool {
         match self {
             Lanes::Alike(below) => clock < *below,
-            Lanes::Each(below) => (0..LANES).any(|lane| lanes >> lane & 1 == 1 && clock < below[lane]),
+            Lanes::Each(below) => lanes_of(lanes).any(|lane| clock < below[lane]),
         }
     }
 
@@ -244,22 +244,6 @@ mod tests {
         assert!(known.holds_any(1, 1 << 3 | 1, 6) && !known.holds_any(1, 1, 5) && !known.holds(0, 1, 0));
         known.raise(1, !(1 << 3), 7);
         assert_eq!(known.own[1], Lanes::Alike(7));
-    }
-
-    #[test]
-    fn what_other_blocks_did_is_known_after_it_has_been_passed_on() {
-        let last = (1 << super::super::entry::BLOCK_BITS) - 1;
-        let mut of_zero = Known::nothing(1);
-        of_zero.raise(0, FULL, 3);
-        let mut of_last = Known::nothing(1);
-        of_last.raise(0, 1, 9);
-        of_last.join(&of_zero.moved(0, last).0);
-        assert!(of_last.holds_of(0, 0, FULL, 2) && !of_last.holds_of(0, 0, 1, 3) && !of_last.holds_of(1, 0, 1, 0));
-        let (of_five, _) = of_last.moved(last, 5);
-        assert!(of_five.holds_of(last, 0, 1, 8) && !of_five.holds_of(last, 0, 2, 0));
-        assert!(of_five.holds_any_of(last, 0, 3, 8) && of_five.holds_of(0, 0, FULL, 2) && !of_five.holds(0, 1, 0));
-        let (back, _) = of_five.moved(5, 0);
-        assert!(back.holds(0, FULL, 2), "what block 0 itself did comes back to it");
     }
 
     #[test]

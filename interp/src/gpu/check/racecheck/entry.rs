@@ -175,17 +175,6 @@ mod tests {
         opcodes.flat_map(|opcode| (0..3).map(move |block| of(opcode, block))).collect()
     }
 
-    #[test]
-    fn two_writes_race_unless_they_are_strong_in_scopes_that_have_both() {
-        let of = |opcode, block| Entry::new(block, 0, 0, Deed::new(0, true, Sync::of(opcode), 4), 0);
-        assert!(of("st.b32", 0).conflicts(of("st.b32", 0)));
-        assert!(of("st.b32", 0).conflicts(of("atom.add.u32", 0)));
-        assert!(!of("atom.add.u32", 0).conflicts(of("atom.add.u32", 1)), "gpu is what is meant where nothing is said");
-        assert!(!of("atom.cta.add.u32", 0).conflicts(of("st.volatile.b32", 0)));
-        assert!(of("atom.cta.add.u32", 0).conflicts(of("st.volatile.b32", 1)));
-        assert!(!of("st.volatile.b32", 0).conflicts(of("st.release.sys.b32", 1)));
-    }
-
     /// Tries every access that may come later.
     #[test]
     fn what_replaces_another_races_with_all_that_the_other_would_race_with() {

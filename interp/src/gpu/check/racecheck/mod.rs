@@ -80,7 +80,7 @@ use super::{Access, Log, Party, Strength, What, Who, Within};
 use crate::gpu::code::{Code, Site};
 use crate::gpu::mem::Allocation;
 use crate::gpu::modifiers::Sync;
-use crate::gpu::vocabulary::{AccessKind, Space};
+use crate::gpu::vocabulary::{AccessKind, Space, lanes_of};
 use entry::{Deed, Entry};
 use order::{Messages, Order, Strong, Threads};
 use shadow::{Newcomer, Shadow};
@@ -261,7 +261,7 @@ impl Memory<'_> {
         let deed = Deed::new(access.pc, kind.writes(), sync, access.width);
         let (block, clock) = (order.block(), order.clock(access.warp));
         let (places, alone) = (access.bytes.div_ceil(1 << self.place_bits) as usize, self.space == Space::Shared);
-        for lane in access.lanes() {
+        for lane in lanes_of(access.mask) {
             let first = (access.offsets[lane] >> self.place_bits) as usize;
             let entry = Entry::new(block, access.warp, lane, deed, clock);
             let now = order.now(access.warp, lane);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::clocks::Known;
 use super::entry::Entry;
-use crate::gpu::vocabulary::{FULL, LANES};
+use crate::gpu::vocabulary::{FULL, LANES, lanes_of};
 use publish::{Lane, Moved};
 pub(super) use publish::{Messages, Strong};
 
@@ -131,9 +131,8 @@ impl Now<'_> {
 
     /// The first thread of an entry whose access does not come before.
     pub(super) fn stranger(self, entry: Entry) -> u32 {
-        let others = self.others(entry);
-        let unknown = |lane: &u32| others >> lane & 1 == 1 && !self.knows(entry, 1 << lane);
-        (0..LANES as u32).find(unknown).unwrap_or(entry.lanes.trailing_zeros())
+        let unknown = lanes_of(self.others(entry)).find(|lane| !self.knows(entry, 1 << lane));
+        unknown.map_or(entry.lanes.trailing_zeros(), |lane| lane as u32)
     }
 
     /// Whether an entry is a read of a block that has ended and published nothing. Nothing will
@@ -271,7 +270,7 @@ impl Order {
         if all {
             (state.known, state.apart) = (known, None);
         } else {
-            active(lanes).for_each(|lane| state.learn(lane, known.clone()));
+            lanes_of(lanes).for_each(|lane| state.learn(lane, known.clone()));
         }
         self.tick(warp);
     }
@@ -281,7 +280,7 @@ impl Order {
         let state = &self.warps[warp as usize];
         let mut known = Known::clone(state.known(lanes.trailing_zeros() as usize % LANES));
         if state.apart.is_some() {
-            self.work += active(lanes).map(|lane| known.join(state.known(lane))).sum::<u64>();
+            self.work += lanes_of(lanes).map(|lane| known.join(state.known(lane))).sum::<u64>();
         }
         known.raise(warp as usize, lanes, state.clock.saturating_add(1));
         known
@@ -309,46 +308,9 @@ impl Warp {
     }
 }
 
-/// The lanes of a mask.
-fn active(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::entry::Deed;
     use super::*;
-    use crate::gpu::modifiers::Sync;
-
-    fn entry(warp: u32, lane: usize, clock: u32) -> Entry {
-        Entry::new(0, warp, lane, Deed::new(0, true, Sync::default(), 4), clock)
-    }
-
-    #[test]
-    fn barriers_of_some_warps_order_those_and_whom_they_followed() {
-        let mut order = Order::new(3);
-        order.begin(0);
-        let follows = |order: &Order, later: u32, earlier: Entry| order.now(later, 5).follows(earlier);
-        order.barrier(1, &[0, 1], &[]);
-        assert!(follows(&order, 1, entry(0, 5, 0)) && follows(&order, 0, entry(1, 7, 0)));
-        assert!(!follows(&order, 2, entry(0, 5, 0)), "it was not there");
-        assert!(!follows(&order, 1, entry(0, 5, 1)), "what came after the barrier");
-        order.barrier(2, &[1, 2], &[]);
-        assert!(follows(&order, 2, entry(0, 5, 0)), "by way of warp 1");
-        assert!(!follows(&order, 2, entry(0, 5, 1)) && !follows(&order, 0, entry(2, 5, 0)));
-        order.begin(0);
-        assert!(!follows(&order, 1, entry(0, 5, 0)));
-    }
-
-    #[test]
-    fn lanes_follow_those_whom_they_waited_for() {
-        let mut order = Order::new(1);
-        order.begin(0);
-        order.warp_barrier(0, 0b11, false);
-        assert!(order.now(0, 1).follows(entry(0, 0, 0)) && !order.now(0, 2).follows(entry(0, 0, 0)));
-        assert!(!order.now(0, 1).follows(entry(0, 2, 0)) && order.now(0, 2).follows(entry(0, 2, 9)), "itself");
-        assert_eq!(order.now(0, 1).stranger(entry(0, 0, 0).and(entry(0, 2, 0))), 2);
-    }
 
     #[test]
     fn a_clock_that_comes_to_its_end_is_told_of() {

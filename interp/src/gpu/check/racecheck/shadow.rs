@@ -507,19 +507,6 @@ mod tests {
     }
 
     #[test]
-    fn every_reader_of_the_block_is_kept() {
-        let (mut shadow, mut order) = (Shadow::new(1, Messages::new()), Order::new(4));
-        order.begin(7);
-        (0..4).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "ld.b32", warp), None));
-        order.barrier(1, &[0, 1, 3], &[]);
-        assert_eq!(
-            meet(&mut shadow, &order, "st.b32", 0).unwrap().warp(),
-            2,
-            "the only one that has not been waited for"
-        );
-    }
-
-    #[test]
     fn a_counter_of_many_is_one_entry() {
         let (mut shadow, mut order) = (Shadow::new(1, Messages::new()), Order::new(2));
         for block in 0..100 {

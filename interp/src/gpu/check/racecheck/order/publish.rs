@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Known, Order, active};
+use super::{Known, Order};
 use crate::gpu::modifiers::Sync;
+use crate::gpu::vocabulary::lanes_of;
 
 /// The number of places for which a thread remembers its strong reads separately until its next
 /// fence, and the number of places for which it remembers its releases.
@@ -150,7 +151,7 @@ impl Order {
     /// writes publish what they know now.
     pub(in super::super) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
         let below = self.clock(warp).saturating_add(1);
-        for lane in active(lanes) {
+        for lane in lanes_of(lanes) {
             if sync.acquires() && self.warps[warp as usize].lanes.is_some() {
                 let prepared = self.warps[warp as usize].lane(lane);
                 let mut seen = std::mem::take(&mut prepared.seen);
