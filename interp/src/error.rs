@@ -1,6 +1,6 @@
 //! Errors as data: a kind to match on, and a sentence for the reader.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -66,8 +66,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A number of things, for a sentence: `1 byte`, `2 bytes`, `3 axes`. It is formatted on display
-/// and allocates nothing.
+/// A number of things, for a sentence: `1 byte`, `2 bytes`, `3 axes`. It is formatted on display.
 #[doc(hidden)]
 pub fn counted<'t>(number: impl fmt::Display + 't, thing: &'t str) -> impl fmt::Display + 't {
     Counted { number, thing }
@@ -80,31 +79,15 @@ struct Counted<'t, N> {
 
 impl<N: fmt::Display> fmt::Display for Counted<'_, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut number = Number { out: f, is_one: false, len: 0 };
-        write!(number, "{}", self.number)?;
-        let (is_one, thing) = (number.is_one && number.len == 1, self.thing);
+        let (number, thing) = (self.number.to_string(), self.thing);
+        f.write_str(&number)?;
         match (thing.strip_suffix("is"), thing.strip_suffix("ex")) {
-            _ if is_one => write!(f, " {thing}"),
+            _ if number == "1" => write!(f, " {thing}"),
             (Some(stem), _) => write!(f, " {stem}es"),
             (_, Some(stem)) => write!(f, " {stem}ices"),
             _ if thing.ends_with('s') || thing.ends_with("ch") => write!(f, " {thing}es"),
             _ => write!(f, " {thing}s"),
         }
-    }
-}
-
-/// Writes a number, and records whether it is 1.
-struct Number<'a, 'f> {
-    out: &'a mut fmt::Formatter<'f>,
-    is_one: bool,
-    len: usize,
-}
-
-impl Write for Number<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.is_one |= text == "1";
-        self.len += text.len();
-        self.out.write_str(text)
     }
 }
 

@@ -31,7 +31,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
         "interp/src",
         "gpu",
         &[
-            &["clock", "vocabulary"],
+            &["vocabulary"],
             &["mem", "model", "modifiers"],
             // What PTX says, and what its instructions compute.
             &["isa", "parse", "reason", "semantics", "variables"],

@@ -128,19 +128,7 @@ pub(crate) enum PresetValue {
 impl PresetValue {
     /// Returns whether the lanes of a warp may have different values.
     pub(crate) fn is_by_lane(self) -> bool {
-        match self {
-            Self::Tid(_) | Self::Lane | Self::LaneMask { .. } => true,
-            Self::Bits(_)
-            | Self::Param { .. }
-            | Self::DynamicShared
-            | Self::Variable { .. }
-            | Self::SharedBytes { .. }
-            | Self::Ntid(_)
-            | Self::Ctaid(_)
-            | Self::Nctaid(_)
-            | Self::Warp
-            | Self::Warps => false,
-        }
+        matches!(self, Self::Tid(_) | Self::Lane | Self::LaneMask { .. })
     }
 }
 

@@ -230,32 +230,4 @@ mod tests {
             assert!(count < 4 || spelled.len() > 2, "{}", form.pattern());
         }
     }
-
-    #[test]
-    fn forms_are_listed_by_section_with_their_operands() {
-        let all: Vec<Form> = forms().collect();
-        let wide = all.iter().find(|form| form.pattern() == "mad.wide.u16").unwrap();
-        assert_eq!(
-            (wide.section(), wide.operands().to_string()),
-            ("Integer arithmetic", "b16, b16, b32 -> b32".into())
-        );
-        let load = all.iter().find(|form| form.pattern().starts_with("ld{read}.shared")).unwrap();
-        assert_eq!((load.section(), load.operands().to_string()), ("Memory", "load".into()));
-        assert!(all.iter().all(|form| !form.section().is_empty()));
-    }
-
-    #[test]
-    fn a_survey_names_every_refusal_and_counts_what_is_had() {
-        let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n.reg .b32 %r<3>;\n\
-            mov.u32 %r1, 1;\nwgmma.fence.sync.aligned;\n{ mov.u32 %r2, 2; }\nadd.s32 %r1, %r2, %q;\n}\n\
-            .visible .entry fine() { ret; }";
-        let surveys = survey(text).unwrap();
-        let [broken, fine] = &surveys[..] else { panic!("{surveys:?}") };
-        let named = |opcode: &str| broken.uses.iter().find(|used| used.opcode == opcode).unwrap();
-        assert_eq!((&named("mov.u32").lines[..], named("mov.u32").refused.len()), (&[6, 8][..], 0));
-        assert_eq!(named("wgmma.fence.sync.aligned").refused[0].line, 7);
-        assert_eq!(named("add.s32").refused[0].instruction, "add.s32 %r1, %r2, %q");
-        assert!(broken.unsupported.as_ref().unwrap().contains("PTX line 7"));
-        assert_eq!((fine.unsupported.clone(), fine.uses.len()), (None, 1));
-    }
 }

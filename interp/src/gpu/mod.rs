@@ -5,7 +5,6 @@
 mod args;
 mod cfg;
 pub mod check;
-mod clock;
 mod code;
 mod config;
 // Hidden: what `ptx-forms` prints, and the tests check form by form.
@@ -74,5 +73,5 @@ pub fn run(
     memory: &Memory,
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
-    exec::grid::run(kernel, shape, params, memory, config)
+    exec::grid::run(exec::Engine::detect(), kernel, shape, params, memory, config)
 }

@@ -110,6 +110,17 @@ const PARTS: &[(&str, u32)] = &[
     ("nan", UNORDERED),
 ];
 
+/// Methods that tell whether bits are set.
+macro_rules! flags {
+    ($($(#[$doc:meta])* $name:ident $bit:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name(self) -> bool {
+            self.0 & $bit != 0
+        }
+    )*};
+}
+
 impl HasKind for Modifiers {
     const KIND: Kind = Kind::Modifiers;
 }
@@ -136,25 +147,8 @@ impl Modifiers {
     }
 
     #[inline(always)]
-    fn has(self, bit: u32) -> bool {
-        self.0 & bit != 0
-    }
-
-    #[inline(always)]
     pub(crate) fn rounding(self) -> Rounding {
         ROUNDINGS[(self.0 & 7).min(4) as usize]
-    }
-
-    /// Whether results are rounded to integers within their type: `.rni` and similar.
-    #[inline(always)]
-    pub(crate) fn integral(self) -> bool {
-        self.has(INTEGRAL)
-    }
-
-    /// Whether denormal operands and results become zero.
-    #[inline(always)]
-    pub(crate) fn flushes(self) -> bool {
-        self.has(FTZ)
     }
 
     /// The same modifiers, but denormals are kept.
@@ -167,33 +161,25 @@ impl Modifiers {
         Self(self.0 & !7 | Rounding::Zero as u32)
     }
 
-    #[inline(always)]
-    pub(crate) fn saturates(self) -> bool {
-        self.has(SAT)
-    }
-
-    /// Whether results below zero become zero.
-    #[inline(always)]
-    pub(crate) fn relu(self) -> bool {
-        self.has(RELU)
-    }
-
-    /// Whether a NaN operand makes the result a NaN.
-    #[inline(always)]
-    pub(crate) fn keeps_nan(self) -> bool {
-        self.has(NAN)
-    }
-
-    /// Whether magnitudes are compared, and the result gets the product of the signs.
-    #[inline(always)]
-    pub(crate) fn xorsign(self) -> bool {
-        self.has(XORSIGN)
+    flags! {
+        /// Whether results are rounded to integers within their type: `.rni` and similar.
+        integral INTEGRAL;
+        /// Whether denormal operands and results become zero.
+        flushes FTZ;
+        /// Whether results are clamped to 0..1, or to the range of their type.
+        saturates SAT;
+        /// Whether results below zero become zero.
+        relu RELU;
+        /// Whether a NaN operand makes the result a NaN.
+        keeps_nan NAN;
+        /// Whether magnitudes are compared, and the result gets the product of the signs.
+        xorsign XORSIGN;
     }
 
     /// Whether the comparison is true for operands in this relation.
     #[inline(always)]
     pub(crate) fn holds(self, relation: u32) -> bool {
-        self.has(relation)
+        self.0 & relation != 0
     }
 
     /// The type of the result; the only type if there is one.
@@ -236,42 +222,20 @@ impl Sync {
         Self(bits.into_iter().fold(0, |bits, (bit, set)| if set { bits | bit } else { bits }))
     }
 
-    #[inline(always)]
-    fn has(self, bit: u8) -> bool {
-        self.0 & bit != 0
-    }
-
-    /// Whether it may coincide with other strong accesses, and moves 8 bytes as one.
-    #[inline(always)]
-    pub(crate) fn is_strong(self) -> bool {
-        self.has(Self::STRONG)
-    }
-
-    /// Whether its thread's later accesses come after those that were published at the place it
-    /// reads.
-    #[inline(always)]
-    pub(crate) fn acquires(self) -> bool {
-        self.has(Self::ACQUIRE)
-    }
-
-    /// Whether it publishes its thread's earlier accesses.
-    #[inline(always)]
-    pub(crate) fn releases(self) -> bool {
-        self.has(Self::RELEASE)
-    }
-
-    /// Whether its scope is wider than the block.
-    pub(crate) fn is_device_wide(self) -> bool {
-        self.has(Self::DEVICE)
-    }
-
-    pub(crate) fn is_volatile(self) -> bool {
-        self.has(Self::VOLATILE)
-    }
-
-    /// Whether it is a `red`, whose read receives nothing.
-    pub(crate) fn is_reduction(self) -> bool {
-        self.has(Self::REDUCTION)
+    flags! {
+        /// Whether it may coincide with other strong accesses, and moves 8 bytes as one.
+        is_strong Self::STRONG;
+        /// Whether its thread's later accesses come after those that were published at the place it
+        /// reads.
+        acquires Self::ACQUIRE;
+        /// Whether it publishes its thread's earlier accesses.
+        releases Self::RELEASE;
+        /// Whether its scope is wider than the block.
+        is_device_wide Self::DEVICE;
+        /// Whether it is `.volatile`.
+        is_volatile Self::VOLATILE;
+        /// Whether it is a `red`, whose read receives nothing.
+        is_reduction Self::REDUCTION;
     }
 }
 

@@ -156,13 +156,10 @@ pub(super) struct Key {
 
 impl What {
     pub(super) fn key(&self, pc: u32) -> Key {
-        let reason = match self {
-            What::Fault(_, reason) => Some(discriminant(reason)),
-            _ => None,
-        };
-        let other = match self {
-            What::Race { other, .. } => Some(other.pc),
-            _ => None,
+        let (reason, other) = match self {
+            What::Fault(_, reason) => (Some(discriminant(reason)), None),
+            What::Race { other, .. } => (None, Some(other.pc)),
+            _ => (None, None),
         };
         Key { problem: discriminant(self), reason, pc, other }
     }

@@ -40,58 +40,45 @@ impl Initcheck {
     }
 
     pub(super) fn shared(&self, log: &mut Log, block: u64, access: &Access) {
-        look(&self.shared, log, block, access, access.offsets, |lane| What::Uninitialised {
-            space: Space::Shared,
-            address: access.offsets[lane],
-            bytes: access.bytes,
-            allocation: None,
-        });
+        look(&self.shared, log, block, access, access.offsets, (Space::Shared, None));
     }
 
     pub(super) fn local(&self, log: &mut Log, block: u64, access: &Access, stride: u64) {
         let places = std::array::from_fn(|lane| lane as u64 * stride + access.offsets[lane]);
-        look(&self.local[access.warp as usize], log, block, access, &places, |lane| What::Uninitialised {
-            space: Space::Local,
-            address: access.offsets[lane],
-            bytes: access.bytes,
-            allocation: None,
-        });
+        look(&self.local[access.warp as usize], log, block, access, &places, (Space::Local, None));
     }
 }
 
 /// Checks an access to an allocation.
 pub(super) fn global(log: &mut Log, block: u64, access: &Access, allocation: &Allocation) {
-    if allocation.written().is_all() {
-        return;
+    if !allocation.written().is_all() {
+        let nearest = Nearest { base: allocation.base(), bytes: allocation.bytes(), freed: false };
+        look(allocation.written(), log, block, access, access.offsets, (Space::Global, Some(nearest)));
     }
-    let (base, bytes) = (allocation.base(), allocation.bytes());
-    look(allocation.written(), log, block, access, access.offsets, |lane| What::Uninitialised {
-        space: Space::Global,
-        address: base + access.offsets[lane],
-        bytes: access.bytes,
-        allocation: Some(Nearest { base, bytes, freed: false }),
-    });
 }
 
+/// Checks an access to these places of some memory, for global memory to those of an allocation.
 fn look(
     written: &Written,
     log: &mut Log,
     block: u64,
     access: &Access,
-    offsets: &[u64; LANES],
-    what: impl Fn(usize) -> What,
+    places: &[u64; LANES],
+    (space, allocation): (Space, Option<Nearest>),
 ) {
     let bytes = u64::from(access.bytes);
-    let side_by_side = access.mask == FULL && (1..LANES).all(|lane| offsets[lane] == offsets[lane - 1] + bytes);
-    let whole = (offsets[0], LANES as u64 * bytes);
+    let side_by_side = access.mask == FULL && (1..LANES).all(|lane| places[lane] == places[lane - 1] + bytes);
+    let whole = (places[0], LANES as u64 * bytes);
     if access.kind.reads() && !(side_by_side && written.holds(whole.0, whole.1)) {
-        for lane in lanes_of(access.mask).filter(|&lane| !written.holds(offsets[lane], bytes)) {
-            log.add(Who { block, thread: access.thread(lane), pc: access.pc }, what(lane));
+        for lane in lanes_of(access.mask).filter(|&lane| !written.holds(places[lane], bytes)) {
+            let address = allocation.map_or(0, |nearest| nearest.base) + access.offsets[lane];
+            let what = What::Uninitialised { space, address, bytes: access.bytes, allocation };
+            log.add(Who { block, thread: access.thread(lane), pc: access.pc }, what);
         }
     }
     if access.kind.writes() && side_by_side {
         written.add(whole.0, whole.1);
     } else if access.kind.writes() {
-        lanes_of(access.mask).for_each(|lane| written.add(offsets[lane], bytes));
+        lanes_of(access.mask).for_each(|lane| written.add(places[lane], bytes));
     }
 }

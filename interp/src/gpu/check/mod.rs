@@ -45,11 +45,10 @@
 //! # Ok::<(), warpstride_interp::Error>(())
 //! ```
 
+mod faults;
 mod finding;
 mod initcheck;
-mod memcheck;
 mod racecheck;
-mod synccheck;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -67,7 +66,7 @@ use super::modifiers::Sync;
 use super::vocabulary::{AccessKind, LANES};
 use crate::error::{Error, ErrorKind};
 use initcheck::Initcheck;
-use racecheck::Racecheck;
+use racecheck::{Order, Racecheck};
 
 /// The number of findings that a launch reports in full; further ones are only counted.
 pub const MAX_FINDINGS: usize = 100;
@@ -335,21 +334,13 @@ impl Checker {
         }
     }
 
-    /// Checks an access to shared memory.
+    /// Checks an access to shared memory. If it is `issued`, it is a copy that may write from now on.
+    /// Its bytes are not there before it ends, which is an access of its own.
     #[cold]
-    pub(crate) fn shared(&mut self, access: &Access, changes: impl Fn(usize) -> bool) {
-        if let Some(initcheck) = &mut self.initcheck {
+    pub(crate) fn shared(&mut self, access: &Access, issued: bool, changes: impl Fn(usize) -> bool) {
+        if let Some(initcheck) = self.initcheck.as_mut().filter(|_| !issued) {
             initcheck.shared(&mut self.log, self.block, access);
         }
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.shared(&mut self.log, access, changes);
-        }
-    }
-
-    /// Checks a copy to shared memory that may write from now on. Its bytes are not there before it
-    /// ends, which is an access of its own.
-    #[cold]
-    pub(crate) fn issue(&mut self, access: &Access, changes: impl Fn(usize) -> bool) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.shared(&mut self.log, access, changes);
         }
@@ -364,33 +355,9 @@ impl Checker {
         }
     }
 
-    /// Notes that warps have passed a barrier together. The warps in `ended` had ended before.
-    pub(crate) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.barrier(barrier, passed, ended);
-        }
-    }
-
-    /// Notes that lanes of a warp have arrived at a barrier without waiting.
-    pub(crate) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.arrive(barrier, warp, lanes);
-        }
-    }
-
-    /// Notes that lanes of a warp have waited for each other. `all`: these are all of its remaining
-    /// lanes.
-    pub(crate) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.warp_barrier(warp, lanes, all);
-        }
-    }
-
-    /// Notes that lanes of a warp have executed a fence.
-    pub(crate) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.fence(warp, lanes, sync);
-        }
+    /// The order of the running block's threads, if racecheck follows it.
+    pub(crate) fn order(&mut self) -> Option<&mut Order> {
+        self.racecheck.as_mut().map(|racecheck| &mut racecheck.order)
     }
 
     /// Says in words why racecheck may have missed races, if it may have.
@@ -400,20 +367,5 @@ impl Checker {
 
     fn who(&self, warp: u32, lane: u32, pc: u32) -> Who {
         Who { block: self.block, thread: warp * LANES as u32 + lane, pc }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checkers_are_named_as_compute_sanitizer_names_them() {
-        assert_eq!("all".parse::<Checks>().unwrap(), Checks::ALL);
-        let two: Checks = "memcheck,racecheck".parse().unwrap();
-        assert_eq!(Check::ALL.map(|check| two.contains(check)), [true, false, true, false]);
-        let wrong = "memcheck,leakcheck".parse::<Checks>().unwrap_err().to_string();
-        assert!(wrong.contains("`leakcheck` is not a checker; choose from memcheck, initcheck"), "{wrong}");
-        assert!(Checks::default().is_empty() && !Checks::ALL.is_empty());
     }
 }

@@ -98,7 +98,9 @@ pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) ->
             warp.arrived[barrier as usize] |= mask;
             if let Some(checker) = &mut cx.checker {
                 observe::warp_barriers(checker, cx.warp, warp);
-                checker.arrive(barrier, cx.warp, mask);
+                if let Some(order) = checker.order() {
+                    order.arrive(barrier, cx.warp, mask);
+                }
             }
         }
         Err(fault) => return Flow::Stop(fault),

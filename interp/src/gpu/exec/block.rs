@@ -93,12 +93,6 @@ pub(super) enum Turn {
     Stopped(Box<Stop>, u64),
 }
 
-/// How a round of a block's warps ends.
-enum Round {
-    Ended,
-    Waits,
-}
-
 impl<'a> Worker<'a> {
     /// Makes a worker; `None` if the host has too little memory.
     pub(super) fn new(launch: &'a Launch<'a>) -> Option<Self> {
@@ -172,8 +166,8 @@ impl<'a> Worker<'a> {
         self.exchange(&mut block);
         let outcome = self.run_warps(&mut block, elsewhere);
         let turn = match outcome {
-            Ok(Round::Waits) => None,
-            Ok(Round::Ended) => Some(self.end(&mut block, None)),
+            Ok(false) => None,
+            Ok(true) => Some(self.end(&mut block, None)),
             Err(fault) => Some(self.end(&mut block, Some(fault))),
         };
         self.exchange(&mut block);
@@ -212,7 +206,8 @@ impl<'a> Worker<'a> {
         Err(Box::new(Stop { place: Some(place), ..*refusal(&kernel, reason) }))
     }
 
-    fn run_warps(&mut self, block: &mut Block, elsewhere: u64) -> Result<Round, (u32, Box<Fault>)> {
+    /// Runs the warps until the block has ended, which it returns, or waits for others.
+    fn run_warps(&mut self, block: &mut Block, elsewhere: u64) -> Result<bool, (u32, Box<Fault>)> {
         block.warps.iter_mut().for_each(Warp::begin_turn);
         let end = block.work.saturating_add(LONG_TURN);
         loop {
@@ -243,12 +238,12 @@ impl<'a> Worker<'a> {
                 outcome.map_err(|fault| (index as u32, fault))?;
             }
             if block.warps.iter().all(|warp| warp.live == 0) {
-                return Ok(Round::Ended);
+                return Ok(true);
             }
             let released = block.release(self.checker.as_deref_mut())?;
             let is_long = || block.work > end && block.warps.iter().any(|warp| warp.has_looked);
             if !released && block.waits() || is_long() {
-                return Ok(Round::Waits);
+                return Ok(false);
             }
         }
     }
@@ -304,7 +299,9 @@ impl Block {
                     observe::warp_barriers(checker, index, warp);
                 }
                 let (passed, ended) = passing(&self.warps, wait);
-                checker.barrier(wait.barrier, &passed, &ended);
+                if let Some(order) = checker.order() {
+                    order.barrier(wait.barrier, &passed, &ended);
+                }
                 self.work += (self.warps.len() * self.warps.len()) as u64 / TURN_WORK;
             }
             let waiting = self.warps.iter().filter(|warp| warp.wait == Some(wait));

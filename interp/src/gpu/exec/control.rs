@@ -1,11 +1,11 @@
 //! Instructions that control a warp, and instructions that read its state.
 
 use std::sync::atomic::{self, Ordering};
+use std::time::Duration;
 
 use super::registers::Value;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
-use crate::gpu::clock;
 use crate::gpu::code::Ins;
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{LANES, lanes_of};
@@ -97,6 +97,15 @@ pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, ins: &Ins, mask
 }
 
 fn nanoseconds(warp: &Warp) -> u64 {
-    // Without a clock time passes as on `%clock`, so that who waits for it gets there.
-    clock::since_1970().map_or(warp.issued, |time| time.as_nanos() as u64)
+    // Without a clock time passes as on `%clock`, so that a thread that waits for it gets there.
+    since_1970().map_or(warp.issued, |time| time.as_nanos() as u64)
+}
+
+/// Time since 1970, by a clock that may be set; `None` where it is set before 1970, and in
+/// WebAssembly without a system, where there is no clock and the standard library panics.
+fn since_1970() -> Option<Duration> {
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    return std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok();
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    return None;
 }

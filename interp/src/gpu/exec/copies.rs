@@ -71,7 +71,9 @@ pub(super) fn read(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> F
     let readers = lanes_where(mask, |lane| sizes[lane] != 0);
     match readers {
         0 => Flow::Next,
-        _ if readers == lanes_where(mask, |lane| sizes[lane] == all) => load(cx, warp, &whole, readers),
+        _ if readers == lanes_where(mask, |lane| sizes[lane] == all) => {
+            memory::global(cx, warp, &whole, readers, memory::addresses(warp, &whole, readers), Load)
+        }
         _ => read_parts(cx, warp, &whole, readers, &sizes),
     }
 }
@@ -117,10 +119,6 @@ fn read_bytes(warp: &mut Warp, ins: &Ins, mask: u32, size: u32, cells: &Allocati
     }
 }
 
-fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    memory::global(cx, warp, ins, mask, memory::addresses(warp, ins, mask), Load)
-}
-
 /// Takes up the copy of the words that were read, for a later write.
 pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
@@ -133,7 +131,7 @@ pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> 
     if warp.copies.pending.len() == MOST {
         return Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
     }
-    observe::check_issue(cx, warp, ins, mask, &places);
+    observe::check_shared(cx, warp, ins, mask, &places, true);
     let slots = &ins.s[..usize::from(ins.access.count)];
     let rows = slots.iter().map(|&slot| warp.registers.b32[usize::from(slot)]).collect();
     let (groups, places) = (warp.copies.groups, places.map(|place| place as u32));
@@ -176,7 +174,7 @@ fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(&Copy) -> u32) -> Flow 
         warp.pc = copy.pc;
         let mut places = copy.places.map(u64::from);
         memory::lend(&mut places, lanes);
-        observe::check_shared(cx, warp, &copy.ins, lanes, &places);
+        observe::check_shared(cx, warp, &copy.ins, lanes, &places, false);
         Store.act(cx.shared, warp, &copy.ins, lanes, &places);
     }
     pending.retain(|copy| copy.mask != 0);

@@ -15,7 +15,7 @@ const TURN: u64 = 1 << 16;
 /// The copy that runs. A value of this type proves that the processor has the features which that
 /// copy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Engine(Copy);
+pub(crate) struct Engine(Copy);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Copy {
@@ -30,7 +30,7 @@ impl Engine {
     pub(super) const BASELINE: Engine = Engine(Copy::Baseline);
 
     /// The best copy that this processor can run.
-    pub(super) fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")

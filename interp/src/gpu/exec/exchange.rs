@@ -157,80 +157,38 @@ fn same(holds: bool) -> Results {
     ([0; LANES], if holds { FULL } else { 0 })
 }
 
-pub(super) fn shuffle_up(offer: &Offer) -> Results {
-    offer.shuffled(|own, reach, segment| own.checked_sub(reach).filter(|&source| source >= segment.last))
+/// Defines the operations that the instruction table names.
+macro_rules! operations {
+    ($offer:ident: $($name:ident = $results:expr;)*) => {$(
+        pub(super) fn $name($offer: &Offer) -> Results {
+            $results
+        }
+    )*};
 }
 
-pub(super) fn shuffle_down(offer: &Offer) -> Results {
-    offer.shuffled(|own, reach, segment| Some(own + reach).filter(|&source| source <= segment.last))
-}
-
-pub(super) fn shuffle_butterfly(offer: &Offer) -> Results {
-    offer.shuffled(|own, reach, segment| Some(own ^ reach).filter(|&source| source <= segment.last))
-}
-
-pub(super) fn shuffle_index(offer: &Offer) -> Results {
-    let source = |reach: u32, segment: &Segment| segment.first | reach & !segment.mask;
-    offer.shuffled(|_, reach, segment| Some(source(reach, &segment)).filter(|&source| source <= segment.last))
-}
-
-pub(super) fn vote_all(offer: &Offer) -> Results {
-    same(offer.ballot() == offer.lanes)
-}
-
-pub(super) fn vote_any(offer: &Offer) -> Results {
-    same(offer.ballot() != 0)
-}
-
-pub(super) fn vote_uniform(offer: &Offer) -> Results {
-    same(offer.ballot() == offer.lanes || offer.ballot() == 0)
-}
-
-pub(super) fn vote_ballot(offer: &Offer) -> Results {
-    ([offer.ballot(); LANES], 0)
-}
-
-pub(super) fn match_any(offer: &Offer) -> Results {
-    (each(|lane| offer.alike(lane)), 0)
-}
-
-pub(super) fn match_all(offer: &Offer) -> Results {
-    let all = offer.alike(offer.first()) == offer.lanes;
-    if all { ([offer.lanes; LANES], FULL) } else { ([0; LANES], 0) }
-}
-
-pub(super) fn elect(offer: &Offer) -> Results {
-    ([offer.first() as u32; LANES], 1 << offer.first())
-}
-
-pub(super) fn sum(offer: &Offer) -> Results {
-    offer.reduced(u32::wrapping_add)
-}
-
-pub(super) fn min_u32(offer: &Offer) -> Results {
-    offer.reduced(u32::min)
-}
-
-pub(super) fn max_u32(offer: &Offer) -> Results {
-    offer.reduced(u32::max)
-}
-
-pub(super) fn min_s32(offer: &Offer) -> Results {
-    offer.reduced(|a, b| (a as i32).min(b as i32) as u32)
-}
-
-pub(super) fn max_s32(offer: &Offer) -> Results {
-    offer.reduced(|a, b| (a as i32).max(b as i32) as u32)
-}
-
-pub(super) fn all_bits(offer: &Offer) -> Results {
-    offer.reduced(|a, b| a & b)
-}
-
-pub(super) fn any_bits(offer: &Offer) -> Results {
-    offer.reduced(|a, b| a | b)
-}
-
-pub(super) fn odd_bits(offer: &Offer) -> Results {
-    offer.reduced(|a, b| a ^ b)
+operations! { offer:
+    shuffle_up = offer.shuffled(|own, reach, segment| own.checked_sub(reach).filter(|&source| source >= segment.last));
+    shuffle_down = offer.shuffled(|own, reach, segment| Some(own + reach).filter(|&source| source <= segment.last));
+    shuffle_butterfly = offer.shuffled(|own, reach, segment| Some(own ^ reach).filter(|&source| source <= segment.last));
+    shuffle_index = offer.shuffled(|_, reach, Segment { mask, first, last }| {
+        Some(first | reach & !mask).filter(|&source| source <= last)
+    });
+    vote_all = same(offer.ballot() == offer.lanes);
+    vote_any = same(offer.ballot() != 0);
+    vote_uniform = same(offer.ballot() == offer.lanes || offer.ballot() == 0);
+    vote_ballot = ([offer.ballot(); LANES], 0);
+    match_any = (each(|lane| offer.alike(lane)), 0);
+    match_all = match offer.alike(offer.first()) == offer.lanes {
+        true => ([offer.lanes; LANES], FULL),
+        false => ([0; LANES], 0),
+    };
+    elect = ([offer.first() as u32; LANES], 1 << offer.first());
+    sum = offer.reduced(u32::wrapping_add);
+    min_u32 = offer.reduced(u32::min);
+    max_u32 = offer.reduced(u32::max);
+    min_s32 = offer.reduced(|a, b| (a as i32).min(b as i32) as u32);
+    max_s32 = offer.reduced(|a, b| (a as i32).max(b as i32) as u32);
+    all_bits = offer.reduced(|a, b| a & b);
+    any_bits = offer.reduced(|a, b| a | b);
+    odd_bits = offer.reduced(|a, b| a ^ b);
 }

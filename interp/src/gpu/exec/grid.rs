@@ -2,7 +2,6 @@
 
 use super::block::Launch;
 use super::dispatch::Engine;
-use super::threads;
 use super::turns::{Blocks, Part};
 use crate::error::counted;
 use crate::gpu::check::{Check, MAX_RACECHECK_BLOCKS};
@@ -26,16 +25,6 @@ const NO_FOOTPRINT: &str =
 
 /// Runs a kernel; see [`crate::gpu::run`].
 pub(crate) fn run(
-    kernel: &Kernel,
-    shape: &LaunchShape,
-    params: &[u8],
-    memory: &Memory,
-    config: &Config,
-) -> Result<Report, Box<Stop>> {
-    run_on(Engine::detect(), kernel, shape, params, memory, config)
-}
-
-fn run_on(
     engine: Engine,
     kernel: &Kernel,
     shape: &LaunchShape,
@@ -88,7 +77,7 @@ fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box
     let fit = (BLOCKS_BYTES / launch.checked_bytes().max(1)).max(1);
     let workers = workers(part.taken, threads, fit);
     let blocks = Blocks::new(launch, part, fit / workers);
-    threads::on_each(workers, || blocks.work());
+    on_each(workers, || blocks.work());
     blocks.into_report()
 }
 
@@ -104,9 +93,32 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
 /// available, the number of blocks, and the number of blocks that fit into the host's memory at
 /// once.
 fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
-    let there_are = threads::there_are();
+    let there_are = host_threads();
     let threads = if threads == 0 { there_are } else { threads.min(there_are) };
     blocks.min(threads as u64).min(fit).max(1)
+}
+
+/// The number of the host's threads: rayon's with the feature `parallel`, else the caller's alone.
+fn host_threads() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    return 1;
+}
+
+/// Does `work` on `count` host threads at a time, the caller's among them.
+fn on_each(count: u64, work: impl Fn() + Sync) {
+    #[cfg(feature = "parallel")]
+    if count > 1 {
+        return rayon::scope(|scope| {
+            for _ in 1..count {
+                scope.spawn(|_| work());
+            }
+            work();
+        });
+    }
+    debug_assert_eq!(count, 1);
+    work();
 }
 
 /// A stop that belongs to no instruction, because the launch did not begin or exceeded its limit.
@@ -211,7 +223,7 @@ mod tests {
 
     #[test]
     fn workers_are_as_many_as_there_are_threads_and_fit() {
-        let there_are = threads::there_are() as u64;
+        let there_are = host_threads() as u64;
         assert_eq!(workers_of("", 0), there_are);
         assert_eq!(workers_of("", 1_000_000), there_are);
         assert_eq!(workers_of("", 1), 1);
@@ -230,7 +242,7 @@ mod tests {
             memory.write(address, &cells).unwrap();
             let shape = LaunchShape { grid: [1, 1, 1], block: [200, 1, 1], dynamic_shared: 0 };
             let params = address.to_le_bytes();
-            let report = run_on(engine, kernel, &shape, &params, &memory, &Config::default()).unwrap();
+            let report = run(engine, kernel, &shape, &params, &memory, &Config::default()).unwrap();
             let mut out = vec![0; 800];
             memory.read(address, &mut out).unwrap();
             (report, out)

@@ -311,7 +311,7 @@ pub(super) fn shared<A: Action>(
         Err(fault) => return Flow::Stop(fault),
     };
     observe::shared(cx, warp, ins, mask, &offsets, kind);
-    observe::check_shared(cx, warp, ins, mask, &offsets);
+    observe::check_shared(cx, warp, ins, mask, &offsets, false);
     act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }

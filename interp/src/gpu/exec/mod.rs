@@ -19,9 +19,10 @@ mod printf;
 pub(crate) mod registers;
 mod runtime;
 pub(crate) mod tally;
-mod threads;
 mod turns;
 mod warp;
+
+pub(crate) use dispatch::Engine;
 
 use super::check::Checker;
 use super::code::Code;

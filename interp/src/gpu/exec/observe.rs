@@ -11,7 +11,7 @@ use crate::gpu::code::{self, Code, Ins};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::{Allocation, Touched};
 use crate::gpu::model::atomics::{self, Cost, Update};
-use crate::gpu::model::banks::{self, Wavefronts};
+use crate::gpu::model::banks::Wavefronts;
 use crate::gpu::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
 use crate::gpu::vocabulary::{AccessKind, FULL, LANES, each, lanes_of};
 
@@ -113,41 +113,29 @@ fn mark(
 /// Records an access to shared memory by the lanes of `mask`.
 #[inline(always)]
 pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
-    if kind.is_update() {
-        return shared_update(cx, warp, ins, mask, offsets);
-    }
     let within = each(|lane| offsets[lane] as u32);
     let bytes = ins.access.bytes();
-    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, kind);
+    let update = if kind.is_update() { cx.code.sites[ins.site as usize].update } else { Update::Native };
+    let Cost { turns, updates: passes, loads } = if kind.is_update() {
+        atomics::shared(&within, mask, bytes, update)
+    } else {
+        let updates = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, kind);
+        Cost { turns: 1, updates, loads: Wavefronts::default() }
+    };
     let tally = &mut cx.tallies[ins.site as usize];
-    tally.counted.shared.instructions += 1;
-    tally.counted.shared.wavefronts += u64::from(passes.taken);
-    tally.counted.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
-    tally.counted.ideal_wavefronts += u64::from(banks::ideal_wavefronts(passes.taken, mask.count_ones(), bytes));
-    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
-    tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
-}
-
-/// Records an update of shared memory by the lanes of `mask`.
-fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
-    let within = each(|lane| offsets[lane] as u32);
-    let update = cx.code.sites[ins.site as usize].update;
-    let bytes = ins.access.bytes();
-    let Cost { turns, updates, loads } = atomics::shared(&within, mask, bytes, update);
-    let tally = &mut cx.tallies[ins.site as usize];
-    let counted = |passes: Wavefronts, instructions: u32| SharedCounters {
-        instructions: u64::from(instructions),
+    let counted = |passes: Wavefronts| SharedCounters {
+        instructions: u64::from(turns),
         wavefronts: u64::from(passes.taken),
         bank_conflicts: u64::from(passes.taken - passes.ideal),
     };
-    tally.counted.shared += counted(updates, turns);
+    tally.counted.shared += counted(passes);
     if update == Update::Loop {
-        tally.counted.loop_loads += counted(loads, turns);
+        tally.counted.loop_loads += counted(loads);
     }
-    tally.counted.ideal_wavefronts +=
-        u64::from(atomics::ideal_wavefronts(updates.taken, mask.count_ones(), bytes, update));
+    let ideal = atomics::ideal_wavefronts(passes.taken, mask.count_ones(), bytes, update);
+    tally.counted.ideal_wavefronts += u64::from(ideal);
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
-    tally.worst_shared.note(updates.taken, updates.taken - updates.ideal, sample);
+    tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
 }
 
 /// Copies the access, in case it is the worst one.
@@ -189,27 +177,19 @@ pub(super) fn check_global(
     }
 }
 
-/// Passes the checkers an access to shared memory.
+/// Passes the checkers an access to shared memory, or if it is `issued` a copy that may write from
+/// now on, whose end is another access.
 #[inline(always)]
-pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, issued: bool) {
     let (code, cells) = (cx.code, cx.shared);
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
+        if issued {
+            warp.work += checker.access_work(mask.count_ones(), ins.access);
+        }
         let access = access(code, cx.warp, warp, ins, mask, offsets);
         let change = Change { cells, warp, ins, mask, offsets };
-        checker.shared(&access, |lane| change.by(lane));
-    }
-}
-
-/// Passes the checkers a copy that may write from now on; `check_shared` gets its end.
-pub(super) fn check_issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
-    let (code, cells) = (cx.code, cx.shared);
-    if let Some(checker) = &mut cx.checker {
-        warp_barriers(checker, cx.warp, warp);
-        warp.work += checker.access_work(mask.count_ones(), ins.access);
-        let access = access(code, cx.warp, warp, ins, mask, offsets);
-        let change = Change { cells, warp, ins, mask, offsets };
-        checker.issue(&access, |lane| change.by(lane));
+        checker.shared(&access, issued, |lane| change.by(lane));
     }
 }
 
@@ -227,7 +207,9 @@ pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u3
 #[inline]
 pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) {
     for (lanes, all) in warp.synced.drain(..) {
-        checker.warp_barrier(index, lanes, all);
+        if let Some(order) = checker.order() {
+            order.warp_barrier(index, lanes, all);
+        }
     }
 }
 
@@ -235,7 +217,9 @@ pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) 
 pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
-        checker.fence(cx.warp, mask, ins.access.sync);
+        if let Some(order) = checker.order() {
+            order.fence(cx.warp, mask, ins.access.sync);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::gpu::vocabulary::{AccessKind, LANES, each};
 const REMEMBERED: usize = 32;
 
 /// The latest patterns of one warp.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Patterns {
     last: Vec<Pattern>,
 }

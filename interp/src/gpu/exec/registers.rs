@@ -58,27 +58,13 @@ impl Registers {
     /// Writes a row of 32-bit values to the lanes of `mask`.
     #[inline(always)]
     pub(crate) fn write32(&mut self, slot: u16, row: &[u32; LANES], mask: u32) {
-        let register = &mut self.b32[usize::from(slot)];
-        if mask == FULL {
-            *register = *row;
-        } else {
-            for lane in 0..LANES {
-                register[lane] = if mask & BIT[lane] != 0 { row[lane] } else { register[lane] };
-            }
-        }
+        write(&mut self.b32[usize::from(slot)], row, mask);
     }
 
     /// Writes a row of 64-bit values to the lanes of `mask`.
     #[inline(always)]
     pub(crate) fn write64(&mut self, slot: u16, row: &[u64; LANES], mask: u32) {
-        let register = &mut self.b64[usize::from(slot)];
-        if mask == FULL {
-            *register = *row;
-        } else {
-            for lane in 0..LANES {
-                register[lane] = if mask & BIT[lane] != 0 { row[lane] } else { register[lane] };
-            }
-        }
+        write(&mut self.b64[usize::from(slot)], row, mask);
     }
 
     /// Writes one bit a lane to the lanes of `mask`.
@@ -86,6 +72,17 @@ impl Registers {
     pub(crate) fn write_pred(&mut self, slot: u16, row: u32, mask: u32) {
         let register = &mut self.pred[usize::from(slot)];
         *register = *register & !mask | row & mask;
+    }
+}
+
+#[inline(always)]
+fn write<T: Copy>(register: &mut [T; LANES], row: &[T; LANES], mask: u32) {
+    if mask == FULL {
+        *register = *row;
+    } else {
+        for lane in 0..LANES {
+            register[lane] = if mask & BIT[lane] != 0 { row[lane] } else { register[lane] };
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::gpu::vocabulary::Space;
 pub(super) const MAX_PRINTED: usize = 1 << 20;
 
 /// The counts of a launch's blocks, or of those that one host thread ran.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Totals {
     /// One for each of the code's sites.
     pub(super) tallies: Vec<Tally>,
@@ -117,13 +117,7 @@ impl Worst {
 impl Totals {
     /// Empty counts for code of `sites` sites.
     pub(super) fn new(sites: usize) -> Self {
-        Self {
-            tallies: vec![Tally::default(); sites],
-            warp_instructions: 0,
-            thread_instructions: 0,
-            printed: Vec::new(),
-            printed_bytes: 0,
-        }
+        Self { tallies: vec![Tally::default(); sites], ..Self::default() }
     }
 
     /// Adds the text that a block printed after that of earlier blocks.
@@ -168,10 +162,8 @@ impl Totals {
             thread_instructions: self.thread_instructions,
             shared_bytes: launch.shared_bytes(),
             printed: in_order(self.printed),
-            footprint: None,
-            findings: Vec::new(),
-            more_findings: 0,
             instructions,
+            ..Report::default()
         }
     }
 }

@@ -33,7 +33,7 @@ const REORDER_WORK: u64 = 64;
 const PLACES: u64 = 4;
 
 /// One warp.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Warp {
     pub(super) registers: Registers,
     /// Local memory of all lanes, one lane after the other.
@@ -163,30 +163,10 @@ impl Warp {
             registers,
             local,
             stride,
-            frame: Frame::default(),
             patterns: Patterns::new(),
-            pc: 0,
-            mask: 0,
-            meet: NOWHERE,
-            live: 0,
-            stack: Vec::new(),
-            parked: Vec::new(),
-            wait: None,
-            votes: 0,
-            results: Vec::new(),
-            arrived: [0; BARRIERS],
-            copies: Copies::default(),
-            polls: 0,
-            patience: PATIENCE,
-            has_looked: false,
-            parted: 0,
-            waits: false,
-            work: 0,
-            issued: 0,
-            lanes_issued: 0,
-            synced: Vec::new(),
             checked,
             executed: vec![Executed::default(); sites],
+            ..Self::default()
         }
     }
 

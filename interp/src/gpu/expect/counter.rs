@@ -102,38 +102,30 @@ impl Counter {
     pub(super) fn has_ideal(self) -> bool {
         matches!(self, Self::Of(Sum { figure: Figure { least: Least::Ideal(_), .. }, .. }))
     }
-}
 
-/// The figures of a report by their names.
-pub(super) struct Totals<'r> {
-    report: &'r Report,
-}
-
-impl<'r> Totals<'r> {
-    pub(super) fn of(report: &'r Report) -> Self {
-        Self { report }
-    }
-
-    pub(super) fn value(&self, counter: Counter) -> Result<u64> {
-        Ok(match counter {
-            Counter::Of(sum) => sum.of(&self.report.counters),
-            Counter::ThreadInstructions => self.report.thread_instructions,
-            Counter::SharedBytes => self.report.shared_bytes,
-            Counter::WorstLine(sum) => self.worst_line(sum)?.into(),
+    /// Its figure in a report.
+    pub(super) fn value(self, report: &Report) -> Result<u64> {
+        Ok(match self {
+            Self::Of(sum) => sum.of(&report.counters),
+            Self::ThreadInstructions => report.thread_instructions,
+            Self::SharedBytes => report.shared_bytes,
+            Self::WorstLine(sum) => sum.worst_line(report)?.into(),
         })
     }
 
-    /// The least that the accesses of a counter could take, where it has an ideal.
-    pub(super) fn ideal(&self, counter: Counter) -> Option<u64> {
-        match counter {
-            Counter::Of(sum) if counter.has_ideal() => Some(sum.least_of(&self.report.counters)),
+    /// The least that its accesses could take, where it has an ideal.
+    pub(super) fn ideal(self, report: &Report) -> Option<u64> {
+        match self {
+            Self::Of(sum) if self.has_ideal() => Some(sum.least_of(&report.counters)),
             _ => None,
         }
     }
+}
 
+impl Sum {
     /// The line that wastes most; among equals the first, and 0 where none wastes anything.
-    fn worst_line(&self, sum: Sum) -> Result<u32> {
-        let (report, lines) = (self.report, self.report.lines());
+    fn worst_line(self, report: &Report) -> Result<u32> {
+        let lines = report.lines();
         if lines.is_empty() && !report.instructions.is_empty() {
             return Err(invalid(
                 "worst_line needs PTX that has the lines of its source; compile it with nvcc -lineinfo or clang \
@@ -141,7 +133,7 @@ impl<'r> Totals<'r> {
                     .into(),
             ));
         }
-        let waste = |launch: &Counters| sum.of(launch).saturating_sub(sum.least_of(launch));
+        let waste = |launch: &Counters| self.of(launch).saturating_sub(self.least_of(launch));
         // Of equal ones the last is taken, which is the first from behind.
         let worst = lines.iter().rev().max_by_key(|line| waste(&line.counters));
         Ok(worst.filter(|line| waste(&line.counters) > 0).map_or(0, |line| line.line))

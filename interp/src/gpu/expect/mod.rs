@@ -78,13 +78,12 @@ mod decimal;
 mod parse;
 mod table;
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use super::report::Report;
 use crate::error::{Error, ErrorKind, Result};
-use counter::{Counter, Totals};
+use counter::Counter;
 use decimal::Decimal;
 
 pub use table::{Verdict, Verdicts};
@@ -113,14 +112,11 @@ pub struct Expectation {
     sum: Vec<Vec<Factor>>,
 }
 
+/// A comparison: its sign, and whether it holds for a number that is less, equal, or greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Equal,
-    Unequal,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
+struct Comparison {
+    sign: &'static str,
+    holds: [bool; 3],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,31 +126,14 @@ enum Factor {
     Counter(Counter),
 }
 
-impl Comparison {
-    const ALL: [Self; 6] = [Self::Equal, Self::Unequal, Self::Less, Self::AtMost, Self::Greater, Self::AtLeast];
-
-    fn symbol(self) -> &'static str {
-        match self {
-            Self::Equal => "==",
-            Self::Unequal => "!=",
-            Self::Less => "<",
-            Self::AtMost => "<=",
-            Self::Greater => ">",
-            Self::AtLeast => ">=",
-        }
-    }
-
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::Equal => order.is_eq(),
-            Self::Unequal => order.is_ne(),
-            Self::Less => order.is_lt(),
-            Self::AtMost => order.is_le(),
-            Self::Greater => order.is_gt(),
-            Self::AtLeast => order.is_ge(),
-        }
-    }
-}
+const COMPARISONS: [Comparison; 6] = [
+    Comparison { sign: "==", holds: [false, true, false] },
+    Comparison { sign: "!=", holds: [true, false, true] },
+    Comparison { sign: "<", holds: [true, false, false] },
+    Comparison { sign: "<=", holds: [true, true, false] },
+    Comparison { sign: ">", holds: [false, false, true] },
+    Comparison { sign: ">=", holds: [false, true, true] },
+];
 
 impl FromStr for Expectation {
     type Err = Error;
@@ -175,9 +154,9 @@ impl fmt::Display for Expectation {
 }
 
 impl Expectation {
-    fn judge(&self, totals: &Totals) -> Result<Verdict> {
-        let (found, ideal) = (totals.value(self.counter)?, totals.ideal(self.counter));
-        let wanted = self.wanted(totals, ideal)?;
+    fn judge(&self, report: &Report) -> Result<Verdict> {
+        let (found, ideal) = (self.counter.value(report)?, self.counter.ideal(report));
+        let wanted = self.wanted(report, ideal)?;
         let wanted = wanted.and_then(|wanted| Some((wanted, Decimal::from(found).compare(wanted)?)));
         let Some((wanted, order)) = wanted else {
             return Err(invalid(format!(
@@ -187,20 +166,20 @@ impl Expectation {
         Ok(Verdict {
             expectation: self.text.clone(),
             found: found.to_string(),
-            wanted: format!("{} {wanted}", self.comparison.symbol()),
+            wanted: format!("{} {wanted}", self.comparison.sign),
             of_ideal: ideal.filter(|&ideal| ideal > 0).map(|ideal| found as f64 / ideal as f64),
-            held: self.comparison.holds(order),
+            held: self.comparison.holds[(order as i8 + 1) as usize],
         })
     }
 
     /// The value of the right side; `None` where it has too many digits.
-    fn wanted(&self, totals: &Totals, ideal: Option<u64>) -> Result<Option<Decimal>> {
+    fn wanted(&self, report: &Report, ideal: Option<u64>) -> Result<Option<Decimal>> {
         let value = |factor: &Factor| {
             Ok(match *factor {
                 Factor::Number(number) => number,
                 // The parser refuses `ideal` where the counter has none.
                 Factor::Ideal => ideal.unwrap_or_default().into(),
-                Factor::Counter(counter) => totals.value(counter)?.into(),
+                Factor::Counter(counter) => counter.value(report)?.into(),
             })
         };
         let values = |factors: &Vec<Factor>| factors.iter().map(value).collect::<Result<Vec<_>>>();
@@ -218,8 +197,7 @@ impl Verdicts {
     /// `InvalidArgument` if the right side of one has more digits than can be computed exactly, or
     /// if one asks for the worst line of PTX that has no lines of its source.
     pub fn of(report: &Report, expectations: &[Expectation]) -> Result<Self> {
-        let totals = Totals::of(report);
-        let rows = expectations.iter().map(|expectation| expectation.judge(&totals)).collect::<Result<_>>()?;
+        let rows = expectations.iter().map(|expectation| expectation.judge(report)).collect::<Result<_>>()?;
         Ok(Self { rows })
     }
 }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result, counted};
 
 use super::counter::Counter;
 use super::decimal::Decimal;
-use super::{Comparison, Expectation, Factor, MAX_EXPECTATION_BYTES, invalid};
+use super::{COMPARISONS, Comparison, Expectation, Factor, MAX_EXPECTATION_BYTES, invalid};
 
 /// Most characters of the text that errors repeat.
 const SHOWN: usize = 80;
@@ -36,8 +36,8 @@ fn comparison(text: &str) -> Result<Expectation> {
     let mut sum = vec![vec![factor(&mut tokens, counter)?]];
     while let Some(token) = tokens.next()? {
         match token {
-            Token::Plus => sum.push(Vec::new()),
-            Token::Times => {}
+            Token::Sign('+') => sum.push(Vec::new()),
+            Token::Sign('*') => {}
             Token::Compare(_) => return Err(unlike("it has two comparisons; write two expectations")),
             _ => return Err(unlike("a + or a * is missing between two values")),
         }
@@ -55,7 +55,7 @@ fn counter(tokens: &mut Tokens, name: &str) -> Result<Counter> {
         return Counter::named(name, &shown(name));
     }
     match [tokens.next()?, tokens.next()?, tokens.next()?] {
-        [Some(Token::Open), Some(Token::Word(name)), Some(Token::Close)] => {
+        [Some(Token::Sign('(')), Some(Token::Word(name)), Some(Token::Sign(')'))] => {
             Counter::named(name, &shown(name))?.worst_line()
         }
         _ => Err(unlike("worst_line has no counter in parentheses, as in worst_line(store.sectors)")),
@@ -70,8 +70,8 @@ fn factor(tokens: &mut Tokens, counter: Counter) -> Result<Factor> {
             Err(invalid("only sectors and wavefronts have an ideal; compare this counter with a number".into()))
         }
         Some(Token::Word(name)) => self::counter(tokens, name).map(Factor::Counter),
-        Some(Token::Prediction) => Err(invalid("type your prediction, a number, in place of `?`".into())),
-        Some(Token::Open | Token::Close) => Err(unlike("parentheses stand behind worst_line alone")),
+        Some(Token::Sign('?')) => Err(invalid("type your prediction, a number, in place of `?`".into())),
+        Some(Token::Sign('(' | ')')) => Err(unlike("parentheses stand behind worst_line alone")),
         Some(_) => Err(unlike("two signs follow each other")),
         None => Err(unlike("a value is missing at its end")),
     }
@@ -85,12 +85,8 @@ enum Token<'t> {
     Word(&'t str),
     Number(Decimal),
     Compare(Comparison),
-    Plus,
-    Times,
-    Open,
-    Close,
-    /// What stands in place of a number that somebody is yet to predict.
-    Prediction,
+    /// One of `+*()`, or a `?`, which stands in place of a number to predict.
+    Sign(char),
 }
 
 struct Tokens<'t> {
@@ -104,13 +100,7 @@ impl<'t> Tokens<'t> {
         let token = match first {
             '+' | '*' | '(' | ')' | '?' => {
                 self.take(1);
-                match first {
-                    '+' => Token::Plus,
-                    '*' => Token::Times,
-                    '(' => Token::Open,
-                    ')' => Token::Close,
-                    _ => Token::Prediction,
-                }
+                Token::Sign(first)
             }
             _ if first.is_ascii_digit() => {
                 let text = self.take_while(|c| c.is_ascii_alphanumeric() || ".,_".contains(c));
@@ -127,7 +117,7 @@ impl<'t> Tokens<'t> {
             }
             _ => {
                 let signs: String = self.rest.chars().take_while(|c| "=!<>".contains(*c)).collect();
-                let comparison = Comparison::ALL.into_iter().find(|comparison| comparison.symbol() == signs);
+                let comparison = COMPARISONS.into_iter().find(|comparison| comparison.sign == signs);
                 let Some(comparison) = comparison else {
                     let wrong = if signs.is_empty() { first.to_string() } else { signs };
                     return Err(invalid(format!(

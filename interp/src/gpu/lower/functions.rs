@@ -218,19 +218,16 @@ impl<'m, 't> Lowering<'m, 't> {
                 return Err(format!("this module does not define the function {name:?}, and no other is linked"));
             }
         };
-        let runtime = match target {
-            Target::Print => Some(([8, 8].as_slice(), [4].as_slice())),
-            Target::Assert => Some(([8, 8, 4, 8, 8].as_slice(), [].as_slice())),
+        let runtime: Option<[&[u64]; 2]> = match target {
+            Target::Print => Some([&[8, 8], &[4]]),
+            Target::Assert => Some([&[8, 8, 4, 8, 8], &[]]),
             _ => None,
         };
-        let sizes = |formals: &[Formal]| formals.iter().map(|formal| formal.variable.bytes).collect::<Vec<_>>();
-        let are = |formals: &[Formal], known: &[u64]| {
-            sizes(formals).len() == known.len()
-                && sizes(formals).iter().zip(known).all(|(is, known)| *is == Some(*known))
+        let differ = |formals: &[Formal], known: &[u64]| {
+            !formals.iter().map(|formal| formal.variable.bytes).eq(known.iter().copied().map(Some))
         };
-        if runtime.is_some_and(|(params, results)| {
-            !are(&function.signature.params, params) || !are(&function.signature.results, results)
-        }) {
+        let Signature { params, results } = &function.signature;
+        if runtime.is_some_and(|known| differ(params, known[0]) || differ(results, known[1])) {
             return Err(format!("the declaration of {:?} differs from the CUDA runtime's", function.name));
         }
         Ok((target, &function.signature))

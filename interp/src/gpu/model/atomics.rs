@@ -66,6 +66,7 @@ pub(crate) fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Updat
 
 /// The fewest wavefronts possible for an update by `lanes` lanes that took `wavefronts`: the value
 /// of [`banks::ideal_wavefronts`], doubled if each lane takes two passes.
+#[inline]
 pub(crate) fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32, update: Update) -> u32 {
     let passes = match update {
         Update::Native | Update::Count => 1,

@@ -128,28 +128,23 @@ impl<'t> Parser<'t> {
     /// Skips to the next semicolon, inclusive. A closing brace without its opening brace is an
     /// error.
     pub(super) fn skip_statement(&mut self) -> Result<()> {
-        let mut open = 0_u32;
-        while open > 0 || !self.take_mark(b';') {
-            match self.peek() {
-                Some(Kind::Mark(b'{')) => open += 1,
-                Some(Kind::Mark(b'}')) if open > 0 => open -= 1,
-                Some(Kind::Mark(b'}')) | None => return Err(self.unexpected("`;`")),
-                _ => {}
-            }
-            self.at += 1;
-        }
-        Ok(())
+        self.skip_past(b';')
     }
 
     /// Skips a `{ ... }` with any content.
     pub(super) fn skip_braces(&mut self) -> Result<()> {
         self.expect_mark(b'{')?;
-        let mut open = 1_u32;
-        while open > 0 {
+        self.skip_past(b'}')
+    }
+
+    /// Skips past the next `mark` that is not within braces.
+    fn skip_past(&mut self, mark: u8) -> Result<()> {
+        let mut open = 0_u32;
+        while open > 0 || !self.take_mark(mark) {
             match self.peek() {
                 Some(Kind::Mark(b'{')) => open += 1,
-                Some(Kind::Mark(b'}')) => open -= 1,
-                None => return Err(self.unexpected("`}`")),
+                Some(Kind::Mark(b'}')) if open > 0 => open -= 1,
+                Some(Kind::Mark(b'}')) | None => return self.expect_mark(mark),
                 _ => {}
             }
             self.at += 1;

@@ -153,10 +153,8 @@ impl Canvas {
         for (bank, &count) in group.in_bank.iter().enumerate() {
             if count > 1 {
                 let (x, y, width) = (bank_x(bank), self.y - 14.0, 4.0 * BYTE);
-                writeln!(
-                    self.body,
-                    "<rect class=\"crowd\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
-                )?;
+                let rect = format!("x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"");
+                writeln!(self.body, "<rect class=\"crowd\" {rect}/>")?;
             }
             let class = if count > 1 { "mid bad" } else { "mid faint" };
             self.label(class, bank_x(bank) + 2.0 * BYTE, &bank.to_string())?;

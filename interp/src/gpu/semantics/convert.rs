@@ -54,22 +54,11 @@ fn to_integer(modifiers: Modifiers, bits: u64, to: (u32, bool)) -> u64 {
     let from = modifiers.from();
     let flush = modifiers.flushes() && from == Type::F32;
     let (least, greatest) = range(to);
+    let beyond = |negative: bool| if negative { least } else { greatest };
     let value = match unpack(Format::of(from), bits, flush) {
         Number::Nan => return nan_as_integer(from, to),
-        Number::Infinite { negative } => {
-            if negative {
-                least
-            } else {
-                greatest
-            }
-        }
-        Number::Finite { negative, exponent, .. } if exponent > 64 => {
-            if negative {
-                least
-            } else {
-                greatest
-            }
-        }
+        Number::Infinite { negative } => beyond(negative),
+        Number::Finite { negative, exponent, .. } if exponent > 64 => beyond(negative),
         Number::Finite { negative, exponent, mantissa } => {
             let magnitude = shifted(modifiers.rounding(), negative, mantissa, -exponent) as i128;
             if negative { -magnitude } else { magnitude }

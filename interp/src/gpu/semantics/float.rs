@@ -105,49 +105,29 @@ pub(crate) trait Float: Copy {
     fn of_bits(bits: u64) -> Self;
 }
 
-impl Float for u16 {
-    #[inline(always)]
-    fn format(modifiers: Modifiers) -> &'static Format {
-        if modifiers.to() == Type::Bf16 { &BF16 } else { &F16 }
-    }
-    #[inline(always)]
-    fn bits(self) -> u64 {
-        u64::from(self)
-    }
-    #[inline(always)]
-    fn of_bits(bits: u64) -> Self {
-        bits as u16
-    }
+macro_rules! floats {
+    ($($type:ty as $unsigned:ty: $format:expr, $bits:expr, $of_bits:expr;)*) => {$(
+        impl Float for $type {
+            #[inline(always)]
+            fn format(modifiers: Modifiers) -> &'static Format {
+                $format(modifiers)
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from($bits(self))
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                $of_bits(bits as $unsigned)
+            }
+        }
+    )*};
 }
 
-impl Float for f32 {
-    #[inline(always)]
-    fn format(_: Modifiers) -> &'static Format {
-        &F32
-    }
-    #[inline(always)]
-    fn bits(self) -> u64 {
-        u64::from(self.to_bits())
-    }
-    #[inline(always)]
-    fn of_bits(bits: u64) -> Self {
-        f32::from_bits(bits as u32)
-    }
-}
-
-impl Float for f64 {
-    #[inline(always)]
-    fn format(_: Modifiers) -> &'static Format {
-        &F64
-    }
-    #[inline(always)]
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-    #[inline(always)]
-    fn of_bits(bits: u64) -> Self {
-        f64::from_bits(bits)
-    }
+floats! {
+    u16 as u16: |modifiers: Modifiers| if modifiers.to() == Type::Bf16 { &BF16 } else { &F16 }, |half| half, |half| half;
+    f32 as u32: |_| &F32, f32::to_bits, f32::from_bits;
+    f64 as u64: |_| &F64, f64::to_bits, f64::from_bits;
 }
 
 /// A number in parts.
@@ -347,13 +327,8 @@ fn quotient(a: Number, b: Number) -> Number {
         (Nan, _) | (_, Nan) | (Infinite { .. }, Infinite { .. }) => Nan,
         (Infinite { .. }, _) => Infinite { negative },
         (_, Infinite { .. }) => Finite { negative, exponent: 0, mantissa: 0 },
-        _ if b.is_zero() => {
-            if a.is_zero() {
-                Nan
-            } else {
-                Infinite { negative }
-            }
-        }
+        _ if a.is_zero() && b.is_zero() => Nan,
+        _ if b.is_zero() => Infinite { negative },
         _ if a.is_zero() => a.with_sign(negative),
         (Finite { .. }, Finite { exponent: f, mantissa: divisor, .. }) => {
             let (dividend, e) = normal(a);

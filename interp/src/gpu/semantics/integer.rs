@@ -1,48 +1,26 @@
 //! Integers and bits.
 
-/// `shl`: amounts beyond the width give 0; they do not wrap.
-pub(crate) fn shl16(a: u16, amount: u32) -> u16 {
-    a.checked_shl(amount).unwrap_or(0)
+macro_rules! shifts {
+    ($($unsigned:ty, $signed:ty: $shl:ident $shr_u:ident $shr_s:ident;)*) => {$(
+        /// `shl`: amounts beyond the width give 0; they do not wrap.
+        pub(crate) fn $shl(a: $unsigned, amount: u32) -> $unsigned {
+            a.checked_shl(amount).unwrap_or(0)
+        }
+        /// `shr` of an unsigned value: 0 beyond the width.
+        pub(crate) fn $shr_u(a: $unsigned, amount: u32) -> $unsigned {
+            a.checked_shr(amount).unwrap_or(0)
+        }
+        /// `shr` of a signed value: only sign bits beyond the width.
+        pub(crate) fn $shr_s(a: $signed, amount: u32) -> $signed {
+            a >> amount.min(<$signed>::BITS - 1)
+        }
+    )*};
 }
 
-/// `shl`
-pub(crate) fn shl32(a: u32, amount: u32) -> u32 {
-    a.checked_shl(amount).unwrap_or(0)
-}
-
-/// `shl`
-pub(crate) fn shl64(a: u64, amount: u32) -> u64 {
-    a.checked_shl(amount).unwrap_or(0)
-}
-
-/// `shr` of an unsigned value: 0 beyond the width.
-pub(crate) fn shr_u16(a: u16, amount: u32) -> u16 {
-    a.checked_shr(amount).unwrap_or(0)
-}
-
-/// `shr`
-pub(crate) fn shr_u32(a: u32, amount: u32) -> u32 {
-    a.checked_shr(amount).unwrap_or(0)
-}
-
-/// `shr`
-pub(crate) fn shr_u64(a: u64, amount: u32) -> u64 {
-    a.checked_shr(amount).unwrap_or(0)
-}
-
-/// `shr` of a signed value: only sign bits beyond the width.
-pub(crate) fn shr_s16(a: i16, amount: u32) -> i16 {
-    a >> amount.min(15)
-}
-
-/// `shr`
-pub(crate) fn shr_s32(a: i32, amount: u32) -> i32 {
-    a >> amount.min(31)
-}
-
-/// `shr`
-pub(crate) fn shr_s64(a: i64, amount: u32) -> i64 {
-    a >> amount.min(63)
+shifts! {
+    u16, i16: shl16 shr_u16 shr_s16;
+    u32, i32: shl32 shr_u32 shr_s32;
+    u64, i64: shl64 shr_u64 shr_s64;
 }
 
 /// `shf.l`: the upper half of `high:low` shifted left; `amount` is at most 32.
@@ -113,24 +91,20 @@ pub(crate) fn prmt(a: u32, b: u32, selector: u32) -> u32 {
     out
 }
 
-/// Upper half of a product.
-pub(crate) fn mul_hi_u32(a: u32, b: u32) -> u32 {
-    ((u64::from(a) * u64::from(b)) >> 32) as u32
+macro_rules! upper_halves {
+    ($($type:ty, $wide:ty: $name:ident;)*) => {$(
+        /// Upper half of a product.
+        pub(crate) fn $name(a: $type, b: $type) -> $type {
+            ((<$wide>::from(a) * <$wide>::from(b)) >> <$type>::BITS) as $type
+        }
+    )*};
 }
 
-/// Upper half of a product.
-pub(crate) fn mul_hi_s32(a: i32, b: i32) -> i32 {
-    ((i64::from(a) * i64::from(b)) >> 32) as i32
-}
-
-/// Upper half of a product.
-pub(crate) fn mul_hi_u64(a: u64, b: u64) -> u64 {
-    ((u128::from(a) * u128::from(b)) >> 64) as u64
-}
-
-/// Upper half of a product.
-pub(crate) fn mul_hi_s64(a: i64, b: i64) -> i64 {
-    ((i128::from(a) * i128::from(b)) >> 64) as i64
+upper_halves! {
+    u32, u64: mul_hi_u32;
+    i32, i64: mul_hi_s32;
+    u64, u128: mul_hi_u64;
+    i64, i128: mul_hi_s64;
 }
 
 macro_rules! division {

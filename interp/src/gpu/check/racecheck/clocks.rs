@@ -35,14 +35,15 @@ impl Lanes {
     }
 
     /// Whether the accesses of the lanes `lanes` at `clock` are known.
-    fn hold(&self, lanes: u32, clock: u32) -> bool {
+    pub(super) fn hold(&self, lanes: u32, clock: u32) -> bool {
         match self {
             Lanes::Alike(below) => clock < *below,
             Lanes::Each(below) => lanes_of(lanes).all(|lane| clock < below[lane]),
         }
     }
 
-    fn hold_any(&self, lanes: u32, clock: u32) -> bool {
+    /// Whether the access of at least one of these lanes is known.
+    pub(super) fn hold_any(&self, lanes: u32, clock: u32) -> bool {
         match self {
             Lanes::Alike(below) => clock < *below,
             Lanes::Each(below) => lanes_of(lanes).any(|lane| clock < below[lane]),
@@ -78,7 +79,7 @@ impl Lanes {
 type Warps = Rc<Vec<Lanes>>;
 
 /// The knowledge of a thread.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     /// The warps of its own block.
     own: Warps,
@@ -91,26 +92,13 @@ impl Known {
         Self { own: Rc::new(vec![Lanes::Alike(0); warps]), others: Tree::default() }
     }
 
-    /// Whether the accesses that these lanes of a warp of the own block made at `clock` come
-    /// before.
+    /// What is known of a warp of the own block, or of another one.
     #[inline]
-    pub(super) fn holds(&self, warp: usize, lanes: u32, clock: u32) -> bool {
-        self.own[warp].hold(lanes, clock)
-    }
-
-    /// The same for a warp of another block.
-    pub(super) fn holds_of(&self, block: u32, warp: usize, lanes: u32, clock: u32) -> bool {
-        self.others.get(block).is_some_and(|warps| warps[warp].hold(lanes, clock))
-    }
-
-    /// Whether the access of at least one of these lanes comes before.
-    pub(super) fn holds_any(&self, warp: usize, lanes: u32, clock: u32) -> bool {
-        self.own[warp].hold_any(lanes, clock)
-    }
-
-    /// The same for a warp of another block.
-    pub(super) fn holds_any_of(&self, block: u32, warp: usize, lanes: u32, clock: u32) -> bool {
-        self.others.get(block).is_some_and(|warps| warps[warp].hold_any(lanes, clock))
+    pub(super) fn of(&self, other: Option<u32>, warp: usize) -> Option<&Lanes> {
+        match other {
+            None => Some(&self.own[warp]),
+            Some(block) => self.others.get(block).map(|warps| &warps[warp]),
+        }
     }
 
     /// Adds the accesses that these lanes of a warp of the own block made below `clock`.
@@ -240,8 +228,9 @@ mod tests {
         known.raise(1, FULL, 5);
         assert_eq!(known.own[1], Lanes::Alike(5));
         known.raise(1, 1 << 3, 7);
-        assert!(known.holds(1, 1 << 3, 6) && !known.holds(1, 1 << 3 | 1, 5) && known.holds(1, FULL, 4));
-        assert!(known.holds_any(1, 1 << 3 | 1, 6) && !known.holds_any(1, 1, 5) && !known.holds(0, 1, 0));
+        let [zero, one] = [&known.own[0], &known.own[1]];
+        assert!(one.hold(1 << 3, 6) && !one.hold(1 << 3 | 1, 5) && one.hold(FULL, 4));
+        assert!(one.hold_any(1 << 3 | 1, 6) && !one.hold_any(1, 5) && !zero.hold(1, 0));
         known.raise(1, !(1 << 3), 7);
         assert_eq!(known.own[1], Lanes::Alike(7));
     }

@@ -79,10 +79,10 @@ use std::collections::HashMap;
 use super::{Access, Log, Party, Strength, What, Who, Within};
 use crate::gpu::code::{Code, Site};
 use crate::gpu::mem::Allocation;
-use crate::gpu::modifiers::Sync;
 use crate::gpu::vocabulary::{AccessKind, Space, lanes_of};
 use entry::{Deed, Entry};
-use order::{Messages, Order, Strong, Threads};
+pub(crate) use order::Order;
+use order::{Messages, Strong, Threads};
 use shadow::{Newcomer, Shadow};
 
 mod clocks;
@@ -110,7 +110,7 @@ pub(super) struct OfBlock {
 pub(super) struct Racecheck {
     /// The base-2 logarithm of a place's size in bytes.
     place_bits: u32,
-    order: Order,
+    pub(super) order: Order,
     shared: Shadow,
     /// The shadow of each allocation, by its address.
     global: HashMap<u64, Shadow>,
@@ -185,22 +185,6 @@ impl Racecheck {
         } else {
             None
         }
-    }
-
-    pub(super) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
-        self.order.barrier(barrier, passed, ended);
-    }
-
-    pub(super) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
-        self.order.arrive(barrier, warp, lanes);
-    }
-
-    pub(super) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
-        self.order.warp_barrier(warp, lanes, all);
-    }
-
-    pub(super) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
-        self.order.fence(warp, lanes, sync);
     }
 
     /// Checks an access to shared memory. `changes`: whether a lane stores a value that is not

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::clocks::Known;
+use super::clocks::{Known, Lanes};
 use super::entry::Entry;
 use crate::gpu::vocabulary::{FULL, LANES, lanes_of};
-use publish::{Lane, Moved};
+use publish::Lane;
 pub(super) use publish::{Messages, Strong};
 
 mod publish;
@@ -14,8 +14,8 @@ mod publish;
 const BARRIERS: usize = 16;
 
 /// The threads of the running block, and their knowledge.
-#[derive(Debug)]
-pub(super) struct Order {
+#[derive(Debug, Default)]
+pub(crate) struct Order {
     block: u32,
     warps: Vec<Warp>,
     /// The blocks that have begun and not ended.
@@ -28,8 +28,8 @@ pub(super) struct Order {
     /// join the same ones.
     joined: Option<[Rc<Known>; 3]>,
     /// The last knowledge that one block published and another converted, with the result: the
-    /// lanes of a warp mostly see the same.
-    moved: Option<Moved>,
+    /// lanes of a warp mostly see the same. Each comes with its block.
+    moved: Option<[(u32, Rc<Known>); 2]>,
     /// Whether a clock has reached its maximum.
     exhausted: bool,
     /// Whether threads published more than racecheck can keep.
@@ -96,21 +96,29 @@ pub(super) struct Now<'a> {
     lane: usize,
 }
 
-impl Now<'_> {
+impl<'a> Now<'a> {
     /// The threads of an entry without this one.
     fn others(self, entry: Entry) -> u32 {
-        let own = entry.warp() == self.warp && entry.block() == self.order.block;
-        if own { entry.lanes & !(1 << self.lane) } else { entry.lanes }
+        if entry.warp() == self.warp && self.is_own(entry) { entry.lanes & !(1 << self.lane) } else { entry.lanes }
+    }
+
+    fn is_own(self, entry: Entry) -> bool {
+        entry.block() == self.order.block
+    }
+
+    /// What this thread knows of the entry's warp.
+    #[inline]
+    fn known_of(self, entry: Entry) -> Option<&'a Lanes> {
+        self.known.of((!self.is_own(entry)).then_some(entry.block()), entry.warp() as usize)
     }
 
     /// Whether the accesses of these lanes of the entry's warp come before.
     #[inline]
     fn knows(self, entry: Entry, lanes: u32) -> bool {
-        let (warp, clock) = (entry.warp() as usize, entry.clock);
-        if entry.block() == self.order.block {
-            return lanes == 0 || self.known.holds(warp, lanes, clock);
-        }
-        self.order.has_published(entry.block()) && self.known.holds_of(entry.block(), warp, lanes, clock)
+        let is_own = self.is_own(entry);
+        is_own && lanes == 0
+            || (is_own || self.order.has_published(entry.block()))
+                && self.known_of(entry).is_some_and(|known| known.hold(lanes, entry.clock))
     }
 
     /// Whether all accesses of an entry come before this thread's access.
@@ -121,12 +129,8 @@ impl Now<'_> {
 
     /// Whether the access of at least one thread of the entry does.
     pub(super) fn follows_some(self, entry: Entry) -> bool {
-        let (others, warp, clock) = (self.others(entry), entry.warp() as usize, entry.clock);
-        others != entry.lanes
-            || match entry.block() == self.order.block {
-                true => self.known.holds_any(warp, others, clock),
-                false => self.known.holds_any_of(entry.block(), warp, others, clock),
-            }
+        let others = self.others(entry);
+        others != entry.lanes || self.known_of(entry).is_some_and(|known| known.hold_any(others, entry.clock))
     }
 
     /// The first thread of an entry whose access does not come before.
@@ -142,7 +146,7 @@ impl Now<'_> {
     }
 
     pub(super) fn is_of_another_block(self, entry: Entry) -> bool {
-        entry.block() != self.order.block
+        !self.is_own(entry)
     }
 
     /// Whether an entry is a plain read of a block that has yet to end.
@@ -155,19 +159,7 @@ impl Order {
     pub(super) fn new(warps: usize) -> Self {
         let nothing = Rc::new(Known::nothing(warps));
         let warps = (0..warps).map(|_| Warp::new(&nothing)).collect();
-        let (running, publishing) = (Blocks::default(), Blocks::default());
-        Self {
-            block: 0,
-            warps,
-            running,
-            nothing,
-            publishing,
-            joined: None,
-            moved: None,
-            exhausted: false,
-            overfull: false,
-            work: 0,
-        }
+        Self { warps, nothing, ..Self::default() }
     }
 
     /// Makes the threads of a block that will run beside the others.
@@ -229,7 +221,7 @@ impl Order {
     }
 
     /// Notes that warps have passed a barrier together; those in `ended` had ended before.
-    pub(super) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
+    pub(crate) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
         let mut joined = Known::clone(&self.warps[passed[0] as usize].known);
         for &warp in passed.iter().chain(ended) {
             let Warp { clock, known, apart, .. } = &self.warps[warp as usize];
@@ -253,7 +245,7 @@ impl Order {
     }
 
     /// Notes that lanes of a warp have arrived at a barrier without waiting.
-    pub(super) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
+    pub(crate) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
         let mut known = self.together(warp, lanes);
         let arrived = &mut self.warps[warp as usize].arrived[barrier as usize];
         if let Some(before) = arrived {
@@ -264,7 +256,7 @@ impl Order {
     }
 
     /// Notes that lanes of a warp have waited for each other. `all`: no other lane of it is left.
-    pub(super) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
+    pub(crate) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
         let known = Rc::new(self.together(warp, lanes));
         let state = &mut self.warps[warp as usize];
         if all {

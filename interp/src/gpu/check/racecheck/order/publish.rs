@@ -29,8 +29,8 @@ pub(super) struct Lane {
     near: Option<Snapshot>,
     /// The snapshot that its last fence of a wider scope would publish.
     far: Option<Snapshot>,
-    /// The knowledge that its strong reads have seen since the last fence.
-    seen: Vec<Seen>,
+    /// The knowledge that its strong reads have seen since the last fence, and that a fence receives.
+    seen: Vec<(Location, News)>,
     /// The snapshots that it has published by release operations. Each of its strong writes to the
     /// same place publishes them again.
     released: Vec<Released>,
@@ -50,13 +50,6 @@ struct Released {
 struct Snapshot {
     known: Rc<Known>,
     below: u32,
-}
-
-/// Knowledge that a strong read has seen, and that a fence receives.
-#[derive(Debug, Clone)]
-struct Seen {
-    at: Location,
-    news: News,
 }
 
 /// Published knowledge: for threads of the block, and for those of other blocks.
@@ -84,13 +77,6 @@ pub(in super::super) struct Messages {
     by_place: HashMap<u64, Message>,
     /// The number of messages in all memory.
     count: Rc<Cell<usize>>,
-}
-
-/// The knowledge in a message, as published and as converted for another block.
-#[derive(Debug)]
-pub(super) struct Moved {
-    from: (u32, Rc<Known>),
-    to: (u32, Rc<Known>),
 }
 
 impl Messages {
@@ -149,16 +135,16 @@ pub(in super::super) struct Strong {
 impl Order {
     /// Executes a fence in lanes of a warp: they receive what they have seen, and their later
     /// writes publish what they know now.
-    pub(in super::super) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
+    pub(crate) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
         let below = self.clock(warp).saturating_add(1);
         for lane in lanes_of(lanes) {
             if sync.acquires() && self.warps[warp as usize].lanes.is_some() {
                 let prepared = self.warps[warp as usize].lane(lane);
                 let mut seen = std::mem::take(&mut prepared.seen);
-                for Seen { news, .. } in &mut seen {
+                for (_, news) in &mut seen {
                     self.receive(warp, lane, news, sync.is_device_wide());
                 }
-                seen.retain(|seen| seen.news.far.is_some());
+                seen.retain(|(_, news)| news.far.is_some());
                 self.warps[warp as usize].lane(lane).seen = seen;
             }
             if sync.releases() {
@@ -202,18 +188,17 @@ impl Order {
         if sync.acquires() {
             // An acquire also receives what earlier strong reads saw at this place.
             let before = self.warps[warp as usize].lanes.as_mut().map(|lanes| &mut lanes[lane].seen);
-            let before: Vec<Seen> =
-                before.into_iter().flat_map(|seen| seen.extract_if(.., |seen| seen.at == at)).collect();
-            for mut seen in before {
-                self.receive(warp, lane, &mut seen.news, sync.is_device_wide());
-                self.keep(seen, warp, lane);
+            let before: Vec<_> = before.into_iter().flat_map(|seen| seen.extract_if(.., |seen| seen.0 == at)).collect();
+            for (_, mut news) in before {
+                self.receive(warp, lane, &mut news, sync.is_device_wide());
+                self.keep(at, news, warp, lane);
             }
             if let Some(news) = &mut news {
                 self.receive(warp, lane, news, sync.is_device_wide());
             }
         }
         if let Some(news) = news.filter(|_| !sync.is_reduction()) {
-            self.keep(Seen { at, news }, warp, lane);
+            self.keep(at, news, warp, lane);
         }
     }
 
@@ -223,18 +208,14 @@ impl Order {
             return message.news.clone();
         }
         let Some(far) = &message.news.far else { return News::default() };
-        let is_last = |moved: &&Moved| {
-            let (from, to) = (&moved.from, &moved.to);
-            (from.0, to.0) == (message.block, self.block) && Rc::ptr_eq(&from.1, far)
-        };
-        let known = match self.moved.as_ref().filter(is_last) {
-            Some(moved) => moved.to.1.clone(),
-            None => {
-                let (known, work) = far.moved(message.block, self.block);
+        let (from, to) = (message.block, self.block);
+        let known = match &self.moved {
+            Some([before, after]) if (before.0, after.0) == (from, to) && Rc::ptr_eq(&before.1, far) => after.1.clone(),
+            _ => {
+                let (known, work) = far.moved(from, to);
                 self.work += work;
                 let known = Rc::new(known);
-                let (from, to) = ((message.block, far.clone()), (self.block, known.clone()));
-                self.moved = Some(Moved { from, to });
+                self.moved = Some([(from, far.clone()), (to, known.clone())]);
                 known
             }
         };
@@ -242,16 +223,16 @@ impl Order {
     }
 
     /// Keeps what a thread has seen for a later fence.
-    fn keep(&mut self, seen: Seen, warp: u32, lane: usize) {
-        if seen.news.near.is_none() && seen.news.far.is_none() {
+    fn keep(&mut self, at: Location, news: News, warp: u32, lane: usize) {
+        if news.is_empty() {
             return;
         }
         let all = &mut self.warps[warp as usize].lane(lane).seen;
-        let is_apart = all.len() < PLACES_SEEN || all.iter().any(|before| before.at == seen.at);
-        let at = if is_apart { seen.at } else { ELSEWHERE };
-        match all.iter_mut().find(|before| before.at == at) {
-            Some(before) => self.work += before.news.add(&seen.news),
-            None => all.push(Seen { at, ..seen }),
+        let is_apart = all.len() < PLACES_SEEN || all.iter().any(|before| before.0 == at);
+        let at = if is_apart { at } else { ELSEWHERE };
+        match all.iter_mut().find(|before| before.0 == at) {
+            Some((_, before)) => self.work += before.add(&news),
+            None => all.push((at, news)),
         }
     }
 

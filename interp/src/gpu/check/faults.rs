@@ -1,4 +1,10 @@
-//! synccheck finds barriers that cannot complete, or that are used wrongly.
+//! memcheck finds accesses that are not possible, and synccheck finds barriers that cannot complete,
+//! or that are used wrongly.
+//!
+//! `exec/memory.rs` checks every access in any case. Without memcheck, a bad access stops the
+//! launch. With memcheck, it becomes a finding: the thread skips the access, a load returns 0, and
+//! the thread continues, so that one launch shows every error. A 0 in place of a real value may
+//! cause further findings later.
 //!
 //! A deadlock, or a barrier with an invalid number or count, ends its block; the other blocks
 //! continue. Some wrong uses happen to work on hardware since Volta, where each thread arrives on
@@ -8,6 +14,21 @@ use super::{Check, Checker, What};
 use crate::gpu::reason::Reason;
 
 impl Checker {
+    /// Records an access that is not possible; returns false if memcheck is off.
+    #[cold]
+    pub(crate) fn bad_access(&mut self, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
+        self.fault(Check::Memcheck, warp, lane, pc, reason)
+    }
+
+    /// Records what would stop the launch; returns false if this checker is off.
+    fn fault(&mut self, check: Check, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
+        let is_on = self.checks.contains(check);
+        if is_on {
+            self.log.add(self.who(warp, lane, pc), What::Fault(check, reason.clone()));
+        }
+        is_on
+    }
+
     /// Records why a block cannot continue; returns false if synccheck is off or the reason is not
     /// a barrier.
     pub(crate) fn stuck(&mut self, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
@@ -18,11 +39,7 @@ impl Checker {
                 | Reason::BadBarrier { .. }
                 | Reason::MixedBarrier { .. }
         );
-        if !barrier || !self.checks.contains(Check::Synccheck) {
-            return false;
-        }
-        self.log.add(self.who(warp, lane, pc), What::Fault(Check::Synccheck, reason.clone()));
-        true
+        barrier && self.fault(Check::Synccheck, warp, lane, pc, reason)
     }
 
     /// Checks that the lanes at an aligned barrier or `ldmatrix`, `arrived`, are all of `expected`.
