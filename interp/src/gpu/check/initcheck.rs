@@ -51,9 +51,9 @@ impl Initcheck {
 
 /// Checks an access to an allocation.
 pub(super) fn global(log: &mut Log, block: u64, access: &Access, allocation: &Allocation) {
-    if !allocation.written().is_all() {
-        let nearest = Nearest { base: allocation.base(), bytes: allocation.bytes(), freed: false };
-        look(allocation.written(), log, block, access, access.offsets, (Space::Global, Some(nearest)));
+    if !allocation.written.is_all() {
+        let nearest = Nearest { base: allocation.base, bytes: allocation.bytes, freed: false };
+        look(&allocation.written, log, block, access, access.offsets, (Space::Global, Some(nearest)));
     }
 }
 

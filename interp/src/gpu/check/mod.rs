@@ -330,7 +330,7 @@ impl Checker {
             initcheck::global(&mut self.log, self.block, access, allocation);
         }
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.global(&mut self.log, access, allocation, changes);
+            racecheck.look(&mut self.log, access, Some(allocation), changes);
         }
     }
 
@@ -342,7 +342,7 @@ impl Checker {
             initcheck.shared(&mut self.log, self.block, access);
         }
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.shared(&mut self.log, access, changes);
+            racecheck.look(&mut self.log, access, None, changes);
         }
     }
 

@@ -98,10 +98,7 @@ impl<'a> Worker<'a> {
     pub(super) fn new(launch: &'a Launch<'a>) -> Option<Self> {
         let checker = match launch.checks.is_empty() {
             true => None,
-            false => {
-                let checker = Checker::new(launch.checks, launch.code, launch.warps(), launch.shared_bytes())?;
-                Some(Box::new(checker))
-            }
+            false => Some(Box::new(Checker::new(launch.checks, launch.code, launch.warps(), launch.shared_bytes())?)),
         };
         let totals = Totals::new(launch.code.sites.len());
         Some(Self { launch, params: Scratch::holding(launch.params)?, totals, checker, spare: Vec::new() })
@@ -266,7 +263,7 @@ impl Block {
             }
             warp.local.fill(POISON);
             for &(file, slot) in &code.cleared {
-                warp.registers.clear(file, slot);
+                warp.registers.set_lanes(file, slot, |_| 0);
             }
             for preset in &code.presets {
                 if let PresetValue::Ctaid(axis) = preset.value {

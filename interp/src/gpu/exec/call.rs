@@ -37,7 +37,7 @@ fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) 
     let back = warp.here();
     let to = enter(warp, call, function, mask)?;
     warp.push(Path { mask: warp.mask, at: back });
-    begin(warp, to, mask);
+    (warp.pc, warp.mask, warp.meet, warp.frame) = (to.pc, mask, to.meet, to.frame);
     Ok(())
 }
 
@@ -92,10 +92,6 @@ fn enter(warp: &mut Warp, call: &Call, function: &Function, mask: u32) -> Result
     }
     saved(function, |at, file, slot| save(warp, mask, base + at, file, slot));
     Ok(Point { pc: function.entry, meet: NOWHERE, frame: Frame { base, end } })
-}
-
-fn begin(warp: &mut Warp, at: Point, mask: u32) {
-    (warp.pc, warp.mask, warp.meet, warp.frame) = (at.pc, mask, at.meet, at.frame);
 }
 
 /// Ends a function.

@@ -90,11 +90,11 @@ fn read_parts(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, sizes: &[
     };
     memory::lend(&mut addresses, rest);
     observe::global_parts(cx, warp, ins, rest, &addresses, sizes);
-    let base = |lane: usize| global.find(addresses[lane]).map(Allocation::base);
+    let base = |lane: usize| global.find(addresses[lane]).map(|live| live.base);
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
         warp.work += memory::SCATTERED_WORK;
         let size = sizes[rest.trailing_zeros() as usize];
-        let same = lanes_where(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base()));
+        let same = lanes_where(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base));
         let part = Ins { access: Access { width: 1, count: size as u8, ..ins.access }, ..*ins };
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         memory::lend(&mut offsets, same);
@@ -122,7 +122,7 @@ fn read_bytes(warp: &mut Warp, ins: &Ins, mask: u32, size: u32, cells: &Allocati
 /// Takes up the copy of the words that were read, for a later write.
 pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
-    let (mut places, space) = (memory::addresses(warp, ins, mask), (Space::Shared, cx.shared.bytes()));
+    let (mut places, space) = (memory::addresses(warp, ins, mask), (Space::Shared, cx.shared.bytes));
     let mask = match memory::within(cx, warp, ins, mask, &mut places, AccessKind::Store, space) {
         Ok(0) => return Flow::Next,
         Ok(mask) => mask,

@@ -15,26 +15,12 @@ const ROWS: usize = 8;
 
 /// Lane l receives elements 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4.
 pub(super) fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    each_matrix(
-        cx,
-        warp,
-        ins,
-        mask,
-        |lane| [lane / 4; 2],
-        |cx, warp, ins, rows| memory::shared(cx, warp, ins, mask, words(rows), Load),
-    )
+    matrices(cx, warp, ins, mask, false)
 }
 
 /// Lane l receives element l / 4 of rows 2 * (l % 4) and 2 * (l % 4) + 1.
 pub(super) fn load_transposed(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    each_matrix(
-        cx,
-        warp,
-        ins,
-        mask,
-        |lane| [2 * (lane % 4), 2 * (lane % 4) + 1],
-        |cx, warp, ins, rows| memory::shared(cx, warp, ins, mask, words(rows), Columns { rows }),
-    )
+    matrices(cx, warp, ins, mask, true)
 }
 
 /// The 4 bytes of the matrix that each lane touches.
@@ -42,16 +28,9 @@ fn words(rows: &[u64; ROWS]) -> Addresses {
     each(|lane| rows[lane / 4] + 4 * (lane % 4) as u64)
 }
 
-/// Calls `load` with each matrix's instruction and rows. A lane gets 0 where one of the rows that
-/// `of` names for it has no address: its lane does not take part, or memcheck forbids the access.
-fn each_matrix(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    of: impl Fn(usize) -> [usize; 2],
-    load: impl Fn(&mut Context, &mut Warp, &Ins, &[u64; ROWS]) -> Flow,
-) -> Flow {
+/// Loads each matrix. A lane gets 0 where one of the rows that it receives has no address: its lane
+/// does not take part, or memcheck forbids the access.
+fn matrices(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, transposed: bool) -> Flow {
     observe::execution(cx, warp, ins, mask);
     if let Some(checker) = &mut cx.checker {
         checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
@@ -60,7 +39,7 @@ fn each_matrix(
     let named = mask & (u32::MAX >> (LANES - ROWS * count));
     let mut rows = memory::addresses(warp, ins, named);
     let whole = Ins { s: [ins.s[0]; 4], access: Access { width: 4, count: 4, ..ins.access }, ..*ins };
-    let space = (Space::Shared, cx.shared.bytes());
+    let space = (Space::Shared, cx.shared.bytes);
     let permitted = match named {
         0 => 0,
         _ => match memory::within(cx, warp, &whole, named, &mut rows, AccessKind::Load, space) {
@@ -70,12 +49,16 @@ fn each_matrix(
     };
     for matrix in 0..count {
         let single = Ins { s: [ins.s[matrix]; 4], access: Access { width: 4, count: 1, ..ins.access }, ..*ins };
-        let rows = std::array::from_fn(|row| rows[ROWS * matrix + row]);
-        if permitted != 0
-            && let Flow::Stop(fault) = load(cx, warp, &single, &rows)
-        {
-            return Flow::Stop(fault);
+        let rows = &std::array::from_fn(|row| rows[ROWS * matrix + row]);
+        let flow = match (permitted, transposed) {
+            (0, _) => Flow::Next,
+            (_, false) => memory::shared(cx, warp, &single, mask, words(rows), Load),
+            (_, true) => memory::shared(cx, warp, &single, mask, words(rows), Columns { rows }),
+        };
+        if let Flow::Stop(_) = flow {
+            return flow;
         }
+        let of = |lane: usize| if transposed { [2 * (lane % 4), 2 * (lane % 4) + 1] } else { [lane / 4; 2] };
         let lacks = |lane: usize| of(lane).into_iter().any(|row| permitted >> (ROWS * matrix + row) & 1 == 0);
         warp.registers.write32(ins.s[matrix], &[0; LANES], lanes_where(mask, lacks));
     }

@@ -206,7 +206,7 @@ pub(super) fn global<A: Action>(
 ) -> Flow {
     let reads = act.kind(cx, ins) == AccessKind::Load;
     let fits = |live: &&Allocation| {
-        all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes()) && (reads || !live.is_constant())
+        all_fit(&addresses, live.base, live.bytes, ins.access.bytes()) && (reads || !live.constant)
     };
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
         return scattered(cx, warp, ins, mask, addresses, act, true);
@@ -254,11 +254,11 @@ fn scattered<A: Action>(
         observe::global(cx, warp, ins, mask, &addresses);
     }
     let homes: [Option<&Allocation>; LANES] = std::array::from_fn(|lane| global.find(addresses[lane]));
-    let base = |lane: usize| homes[lane].map_or(0, Allocation::base);
+    let base = |lane: usize| homes[lane].map_or(0, |live| live.base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| homes[rest.trailing_zeros() as usize]).flatten() {
         warp.work += SCATTERED_WORK;
-        let lanes = lanes_where(rest, |lane| base(lane) == allocation.base());
+        let lanes = lanes_where(rest, |lane| base(lane) == allocation.base);
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         lend(&mut offsets, lanes);
         if counted {
@@ -282,7 +282,7 @@ pub(super) fn bad_global(
 ) -> Option<Reason> {
     let allocation = global.find(address).filter(|live| live.offset(address, u64::from(bytes)).is_some());
     let (inside, aligned) = (allocation.is_some(), address.is_multiple_of(u64::from(align)));
-    let read_only = access.writes() && allocation.is_some_and(|live| live.is_constant());
+    let read_only = access.writes() && allocation.is_some_and(|live| live.constant);
     if inside && aligned && !read_only {
         return None;
     }
@@ -305,7 +305,7 @@ pub(super) fn shared<A: Action>(
     act: A,
 ) -> Flow {
     let (memory, kind) = (cx.shared, act.kind(cx, ins));
-    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Shared, memory.bytes())) {
+    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Shared, memory.bytes)) {
         Ok(0) => return Flow::Next,
         Ok(mask) => mask,
         Err(fault) => return Flow::Stop(fault),
@@ -359,7 +359,7 @@ pub(super) fn in_local<A: Action>(warp: &mut Warp, ins: &Ins, mask: u32, offsets
 
 fn param<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, mut offsets: Addresses, act: A) -> Flow {
     let (memory, kind) = (cx.params, act.kind(cx, ins));
-    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Param, memory.bytes())) {
+    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Param, memory.bytes)) {
         Ok(0) => return Flow::Next,
         Ok(mask) => mask,
         Err(fault) => return Flow::Stop(fault),

@@ -45,16 +45,6 @@ impl Registers {
         }
     }
 
-    /// Sets every lane to 0.
-    pub(crate) fn clear(&mut self, file: File, slot: u16) {
-        let slot = usize::from(slot);
-        match file {
-            File::Pred => self.pred[slot] = 0,
-            File::B32 => self.b32[slot] = [0; LANES],
-            File::B64 => self.b64[slot] = [0; LANES],
-        }
-    }
-
     /// Writes a row of 32-bit values to the lanes of `mask`.
     #[inline(always)]
     pub(crate) fn write32(&mut self, slot: u16, row: &[u32; LANES], mask: u32) {

@@ -94,9 +94,9 @@ fn byte(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<u8, Box<
     let base = space::window(address);
     let offset = address - base;
     let (space, size) = match base {
-        space::SHARED => (Space::Shared, cx.shared.bytes()),
+        space::SHARED => (Space::Shared, cx.shared.bytes),
         space::LOCAL => (Space::Local, u64::from(warp.frame.end)),
-        space::PARAM => (Space::Param, cx.params.bytes()),
+        space::PARAM => (Space::Param, cx.params.bytes),
         _ => (Space::Global, 0),
     };
     let found = match space {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::operands::operand_count;
-use super::{Draft, Lowering, Refusal, Slot, Touched, flat};
+use super::{Draft, Lowering, Result, Slot, Touched, flat};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::isa::{self, Op};
 use crate::gpu::model::atomics::Update;
@@ -19,7 +19,7 @@ impl<'t> Lowering<'_, 't> {
         kinds: &[Kind],
         opcode: &str,
         operands: &[Operand<'t>],
-    ) -> Result<Vec<Draft>, Refusal> {
+    ) -> Result<Vec<Draft>> {
         let nobody = Operand::Name("_", 0);
         let (result, address, values) = match operands {
             [address, values @ ..] if opcode.starts_with("red") => (&nobody, address, values),
@@ -55,7 +55,7 @@ impl<'t> Lowering<'_, 't> {
         kind: Kind,
         results: &[&Operand<'t>],
         values: &[&Operand<'t>],
-    ) -> Result<Vec<Draft>, Refusal> {
+    ) -> Result<Vec<Draft>> {
         let file = kind.file();
         let mut block = || values.iter().map(|_| self.names.allocate(file)).collect::<Result<Vec<Slot>, _>>();
         let (got, given) = (block()?, block()?);

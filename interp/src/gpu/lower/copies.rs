@@ -1,7 +1,7 @@
 //! Lowers `cp.async`, which becomes two instructions, and `ldmatrix`.
 
 use super::operands::operand_count;
-use super::{Draft, Lowering, Refusal, Slot};
+use super::{Draft, Lowering, Result, Slot};
 use crate::gpu::code::{Access, PresetValue};
 use crate::gpu::isa::Op;
 use crate::gpu::parse::ast::Operand;
@@ -10,7 +10,7 @@ use crate::gpu::vocabulary::{File, Kind, Space};
 impl<'t> Lowering<'_, 't> {
     /// Lowers `cp.async`: a read from global memory into registers of its own, and a write of these
     /// registers to shared memory.
-    pub(super) fn copy(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+    pub(super) fn copy(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let [to, from, Operand::Integer(bytes), rest @ ..] = self.without_policy(opcode, operands)? else {
             return Err(operand_count());
         };
@@ -35,7 +35,7 @@ impl<'t> Lowering<'_, 't> {
 
     /// The register with the bytes that a lane reads. The last operand gives them, or it is a
     /// predicate of the lanes that read nothing.
-    fn copied_bytes(&mut self, all: u64, rest: &[Operand<'t>]) -> Result<(Slot, Vec<Draft>), Refusal> {
+    fn copied_bytes(&mut self, all: u64, rest: &[Operand<'t>]) -> Result<(Slot, Vec<Draft>)> {
         match rest {
             [] => Ok((self.names.constant(File::B32, PresetValue::Bits(all))?, Vec::new())),
             [ignored @ Operand::Name(name, 0)] if self.names.declared(name) == Some("pred") => {
@@ -50,14 +50,14 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `cp.async.wait_group`: the number of groups that need not be complete.
-    pub(super) fn copy_wait(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    pub(super) fn copy_wait(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft> {
         let [Operand::Integer(groups)] = *operands else { return Err("it gives no number of groups".to_owned()) };
         let imm = i32::try_from(groups).map_err(|_| "its number of groups is not one of 0 to 2147483647".to_owned())?;
         Ok(Draft { imm, ..Draft::new(op) })
     }
 
     /// Lowers `ldmatrix`: a register for each matrix.
-    pub(super) fn matrix(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    pub(super) fn matrix(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
         let [results, address] = operands else { return Err(operand_count()) };
         let has = |part| opcode.split('.').any(|other| other == part);
         let count = if has("x4") { 4 } else { 1 + u8::from(has("x2")) };

@@ -4,7 +4,7 @@
 //! All steps but the last write registers of their own, so that no source is lost: an operand may
 //! also be a destination.
 
-use super::{Draft, Lowering, Refusal, Slot};
+use super::{Draft, Lowering, Result, Slot};
 use crate::gpu::code::PresetValue;
 use crate::gpu::isa::{self, Form, Op, Shape};
 use crate::gpu::parse::ast::Operand;
@@ -20,37 +20,17 @@ fn combination(part: &str) -> Option<Op> {
     })
 }
 
-/// The forms that make up sums with a carry, for one width: low and high halves of products,
-/// results, carries. A difference adds the complement; its carry is the negated borrow, as on an
-/// H100.
-struct Carrying {
-    kind: Kind,
-    low: Op,
-    high: [Op; 2],
-    add: [Op; 2],
-    sub: [Op; 2],
-}
-
-const CARRYING: [Carrying; 2] = [
-    Carrying {
-        kind: Kind::B32,
-        low: Op::MulB32,
-        high: [Op::MulHiU32, Op::MulHiS32],
-        add: [Op::AddC32, Op::AddCarry32],
-        sub: [Op::SubC32, Op::SubCarry32],
-    },
-    Carrying {
-        kind: Kind::B64,
-        low: Op::MulB64,
-        high: [Op::MulHiU64, Op::MulHiS64],
-        add: [Op::AddC64, Op::AddCarry64],
-        sub: [Op::SubC64, Op::SubCarry64],
-    },
+/// The forms that make up sums with a carry, for each width: low half and high halves of products,
+/// unsigned and signed; result and carry of a sum; result and carry of a difference. A difference
+/// adds the complement; its carry is the negated borrow, as on an H100.
+const CARRYING: [(Kind, [Op; 7]); 2] = [
+    (Kind::B32, [Op::MulB32, Op::MulHiU32, Op::MulHiS32, Op::AddC32, Op::AddCarry32, Op::SubC32, Op::SubCarry32]),
+    (Kind::B64, [Op::MulB64, Op::MulHiU64, Op::MulHiS64, Op::AddC64, Op::AddCarry64, Op::SubC64, Op::SubCarry64]),
 ];
 
 impl<'t> Lowering<'_, 't> {
     /// The instructions that replace this one, if it is such an instruction.
-    pub(super) fn expand(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
+    pub(super) fn expand(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>> {
         let parts: Vec<&str> = opcode.split('.').collect();
         let combined = parts.iter().any(|part| combination(part).is_some());
         let packed = parts.last().is_some_and(|name| name.ends_with("x2"));
@@ -66,7 +46,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `setp.lt.and.s32 p|q, a, b, !c`
-    fn compare(&mut self, parts: &[&str], first: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+    fn compare(&mut self, parts: &[&str], first: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let mut drafts = Vec::new();
         let values = self.comparison(parts, sources, &mut drafts)?;
         let results = match *first {
@@ -80,7 +60,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `set.lt.u32.f32 d, a, b`: all ones or 1.0 if the comparison holds, else 0.
-    fn set(&mut self, parts: &[&str], result: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+    fn set(&mut self, parts: &[&str], result: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let [compare @ .., to, from] = parts else { return Err("it names no types".to_owned()) };
         let yes = match *to {
             "u32" | "s32" | "s16" => u64::from(u32::MAX),
@@ -100,12 +80,7 @@ impl<'t> Lowering<'_, 't> {
 
     /// A comparison's two results: `a < b` and its opposite, or for packed halves the result of
     /// each half; combined as the opcode says.
-    fn comparison(
-        &mut self,
-        parts: &[&str],
-        sources: &[Operand<'t>],
-        drafts: &mut Vec<Draft>,
-    ) -> Result<[Slot; 2], Refusal> {
+    fn comparison(&mut self, parts: &[&str], sources: &[Operand<'t>], drafts: &mut Vec<Draft>) -> Result<[Slot; 2]> {
         // The combination stands in third place, as in `setp.CmpOp.BoolOp`.
         let combine = parts.get(2).and_then(|part| combination(part));
         if sources.len() != 2 + usize::from(combine.is_some()) {
@@ -146,7 +121,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// Puts `p` or `!p` into a register.
-    pub(super) fn predicate(&mut self, operand: &Operand<'t>, drafts: &mut Vec<Draft>) -> Result<Slot, Refusal> {
+    pub(super) fn predicate(&mut self, operand: &Operand<'t>, drafts: &mut Vec<Draft>) -> Result<Slot> {
         let Operand::Negated(name) = *operand else { return self.source(operand, Kind::Pred) };
         let (source, negated) = (self.names.register(name, File::Pred)?, self.names.allocate(File::Pred)?);
         drafts.push(Draft::step(Op::NotPred, negated, &[source]));
@@ -155,23 +130,19 @@ impl<'t> Lowering<'_, 't> {
 
     /// Lowers `add.cc`, `addc`, `addc.cc`, the same forms of `sub`, and those of `mad`, where half
     /// of a product replaces `a`. The carry is one predicate for the whole kernel.
-    fn carrying(
-        &mut self,
-        parts: &[&str],
-        result: &Operand<'t>,
-        sources: &[Operand<'t>],
-    ) -> Result<Vec<Draft>, Refusal> {
+    fn carrying(&mut self, parts: &[&str], result: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let unknown = || "the software GPU does not support this instruction".to_owned();
-        let (forms, signed) = match parts.last() {
-            Some(&name @ ("u32" | "s32")) => (&CARRYING[0], name == "s32"),
-            Some(&name @ ("u64" | "s64")) => (&CARRYING[1], name == "s64"),
+        let ((kind, forms), signed) = match parts.last() {
+            Some(&name @ ("u32" | "s32")) => (CARRYING[0], name == "s32"),
+            Some(&name @ ("u64" | "s64")) => (CARRYING[1], name == "s64"),
             _ => return Err(unknown()),
         };
         let gives = parts.contains(&"cc");
-        let file = forms.kind.file();
+        let file = kind.file();
+        let [low, high, signed_high, sum, carries, difference, borrows] = forms;
         let product = match (parts[0], parts[1]) {
-            ("mad" | "madc", "lo") => Some(forms.low),
-            ("mad" | "madc", "hi") => Some(forms.high[usize::from(signed)]),
+            ("mad" | "madc", "lo") => Some(low),
+            ("mad" | "madc", "hi") => Some(if signed { signed_high } else { high }),
             _ => None,
         };
         let named = 2 + usize::from(product.is_some()) + usize::from(gives);
@@ -180,7 +151,7 @@ impl<'t> Lowering<'_, 't> {
         }
         let mut slots = Vec::new();
         for operand in sources {
-            slots.push(self.source(operand, forms.kind)?);
+            slots.push(self.source(operand, kind)?);
         }
         let mut drafts = Vec::new();
         if let Some(op) = product {
@@ -192,7 +163,7 @@ impl<'t> Lowering<'_, 't> {
         let differs = parts[0].starts_with("sub");
         let first = self.names.constant(File::Pred, PresetValue::Bits(u64::from(differs)))?;
         slots.push(if parts[0].ends_with('c') { carry } else { first });
-        let [sum, carries] = if differs { forms.sub } else { forms.add };
+        let (sum, carries) = if differs { (difference, borrows) } else { (sum, carries) };
         let next = self.names.allocate(File::Pred)?;
         if gives {
             drafts.push(Draft::step(carries, next, &slots));

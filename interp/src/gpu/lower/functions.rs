@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::names::{Binding, Callees};
 use super::operands::access;
-use super::{Draft, Lowering, Refusal, Refused, Slot, recursion};
+use super::{Draft, Lowering, Refused, Result, Slot, recursion};
 use crate::error::counted;
 use crate::gpu::code::{ALWAYS, Access, Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, Target};
 use crate::gpu::isa::Op;
@@ -18,8 +18,7 @@ use crate::gpu::parse::ast::{self, Formal, Operand, RegisterName, Signature};
 use crate::gpu::vocabulary::{File, Kind};
 
 /// The offsets of a function's parameters and results in its frame.
-fn layout(signature: &Signature) -> Result<Layout, Refusal> {
-    let mut layout = Layout::default();
+fn layout(signature: &Signature) -> Result<Layout> {
     let mut end = 0_u64;
     let mut place = |formal: &Formal| {
         let variable = &formal.variable;
@@ -34,17 +33,12 @@ fn layout(signature: &Signature) -> Result<Layout, Refusal> {
         }
         Ok((offset as u32, bytes as u32))
     };
-    for formal in &signature.params {
-        layout.params.push(place(formal)?);
-    }
-    for formal in &signature.results {
-        layout.results.push(place(formal)?);
-    }
-    Ok(layout)
+    let params = signature.params.iter().map(&mut place).collect::<Result<_>>()?;
+    Ok(Layout { params, results: signature.results.iter().map(place).collect::<Result<_>>()? })
 }
 
 /// The register file for this type.
-fn file(kind: &str) -> Result<File, Refusal> {
+fn file(kind: &str) -> Result<File> {
     match kind {
         "pred" => Err("a predicate as a parameter is not supported".to_owned()),
         kind if kind.ends_with("64") => Ok(File::B64),
@@ -133,13 +127,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// Declares parameters or results; fills the registers among the parameters.
-    fn formals(
-        &mut self,
-        formals: &[Formal<'t>],
-        places: &[(u32, u32)],
-        op: Op,
-        span: ast::Span,
-    ) -> Result<(), Refusal> {
+    fn formals(&mut self, formals: &[Formal<'t>], places: &[(u32, u32)], op: Op, span: ast::Span) -> Result<()> {
         for (formal, &(offset, bytes)) in formals.iter().zip(places) {
             let name = formal.variable.name;
             match formal.register {
@@ -159,7 +147,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     /// Lowers `call (results), function, (arguments), prototype;`. Everything but the function may
     /// be absent.
-    pub(super) fn call(&mut self, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+    pub(super) fn call(&mut self, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let unknown = || "it has operands that a call cannot have".to_owned();
         let (results, operands) = match operands {
             [Operand::List(results), rest @ ..] => (results.as_slice(), rest),
@@ -204,7 +192,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(before)
     }
 
-    fn direct(&mut self, number: u32) -> Result<(Target, &'m Signature<'t>), Refusal> {
+    fn direct(&mut self, number: u32) -> Result<(Target, &'m Signature<'t>)> {
         let module = self.names.module;
         let function = &module.functions[number as usize];
         let target = match (&function.body, function.name) {
@@ -233,7 +221,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok((target, &function.signature))
     }
 
-    fn indirect(&mut self, table: Option<&'t str>) -> Result<(Target, &'m Signature<'t>), Refusal> {
+    fn indirect(&mut self, table: Option<&'t str>) -> Result<(Target, &'m Signature<'t>)> {
         let table = table.ok_or("a call through a register without a prototype is not supported")?;
         if let Some(signature) = self.names.prototype(table) {
             return Ok((Target::Pointer(None), signature));
@@ -244,7 +232,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// The functions that a table names, sorted, and its first function.
-    fn callees(&mut self, table: &str) -> Result<Callees, Refusal> {
+    fn callees(&mut self, table: &str) -> Result<Callees> {
         let unknown = || format!("there is no prototype {table:?} in scope");
         let (_, known) = self.names.table(table).ok_or_else(unknown)?;
         if let Some(callees) = &known.callees {
@@ -256,7 +244,7 @@ impl<'m, 't> Lowering<'m, 't> {
             let number = number.ok_or_else(|| format!("there is no function {name:?}"))?;
             self.direct(number).map(|_| number)
         };
-        let callees = names.iter().map(&mut number_of).collect::<Result<Vec<u32>, Refusal>>().map(|mut numbers| {
+        let callees = names.iter().map(&mut number_of).collect::<Result<Vec<u32>>>().map(|mut numbers| {
             let first = numbers[0];
             numbers.sort_unstable();
             (Arc::from(numbers), first)
@@ -268,13 +256,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// The offset of an argument in the frame. A value is stored there first.
-    fn argument(
-        &mut self,
-        operand: &Operand<'t>,
-        formal: &Formal,
-        bytes: u32,
-        before: &mut Vec<Draft>,
-    ) -> Result<u32, Refusal> {
+    fn argument(&mut self, operand: &Operand<'t>, formal: &Formal, bytes: u32, before: &mut Vec<Draft>) -> Result<u32> {
         if let Some(offset) = self.variable(operand, bytes)? {
             return Ok(offset);
         }
@@ -292,7 +274,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// The offset of a result in the frame. A register is loaded from there.
-    fn call_result(&mut self, operand: &Operand<'t>, bytes: u32, after: &mut Vec<Draft>) -> Result<u32, Refusal> {
+    fn call_result(&mut self, operand: &Operand<'t>, bytes: u32, after: &mut Vec<Draft>) -> Result<u32> {
         if let Some(offset) = self.variable(operand, bytes)? {
             return Ok(offset);
         }
@@ -308,7 +290,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// The offset of a `.param` variable, if the operand of a call is one.
-    fn variable(&mut self, operand: &Operand<'t>, bytes: u32) -> Result<Option<u32>, Refusal> {
+    fn variable(&mut self, operand: &Operand<'t>, bytes: u32) -> Result<Option<u32>> {
         let Operand::Name(name, 0) = *operand else { return Ok(None) };
         if name == "_" || super::names::special(name).is_some() {
             return Ok(None);
@@ -323,7 +305,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// Lowers `ld.param` and `st.param` of data in the frame.
-    pub(super) fn frame(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
+    pub(super) fn frame(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>> {
         let load = opcode.starts_with("ld.param");
         let (values, address) = match operands {
             [values, address] if load => (values, address),
@@ -357,7 +339,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// `brx.idx index, table;`
-    pub(super) fn branch_table(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    pub(super) fn branch_table(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft> {
         let [index, Operand::Name(table, 0)] = operands else { return Err("it has no table of targets".to_owned()) };
         let number = self.branches(table)?;
         let mut draft = Draft { imm: number as i32, ..Draft::new(op) };
@@ -367,7 +349,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     /// Converts a table of labels to a table of the code. The labels are resolved from the table's
     /// own scope; the code's table holds their numbers until all pcs are known.
-    fn branches(&mut self, table: &str) -> Result<u32, Refusal> {
+    fn branches(&mut self, table: &str) -> Result<u32> {
         let unknown = || format!("there is no table {table:?} in scope");
         let (scopes, known) = self.names.table(table).ok_or_else(unknown)?;
         if let Some(branches) = &known.branches {
@@ -378,7 +360,7 @@ impl<'m, 't> Lowering<'m, 't> {
             let label = self.names.label_from(scopes, name).map(|label| label as u32);
             label.ok_or_else(|| format!("there is no label {name:?} in scope"))
         };
-        let branches = names.iter().map(label).collect::<Result<Vec<u32>, Refusal>>().map(|targets| {
+        let branches = names.iter().map(label).collect::<Result<Vec<u32>>>().map(|targets| {
             self.code.tables.push(targets);
             self.code.tables.len() as u32 - 1
         });

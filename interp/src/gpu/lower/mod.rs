@@ -32,6 +32,7 @@ use crate::error::{Error, ErrorKind};
 
 /// The reason why an instruction is not supported, as the end of a sentence.
 type Refusal = String;
+type Result<T, E = Refusal> = std::result::Result<T, E>;
 /// A register: its file, and its number there.
 type Slot = (File, u16);
 
@@ -233,7 +234,7 @@ impl<'m, 't> Lowering<'m, 't> {
         self.names.close();
     }
 
-    fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<(), Refusal> {
+    fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<()> {
         if self.code.instructions.len() >= MAX_INSTRUCTIONS {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
@@ -257,7 +258,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     /// The guard of an instruction of several steps. It is a copy if a step before the last writes
     /// the guard itself.
-    fn lasting(&mut self, guard: u16, drafts: &[Draft], span: ast::Span) -> Result<u16, Refusal> {
+    fn lasting(&mut self, guard: u16, drafts: &[Draft], span: ast::Span) -> Result<u16> {
         let register = guard & !NEGATED;
         let early = drafts.split_last().map_or(&[][..], |(_, early)| early);
         if !early.iter().any(|draft| draft.writes.contains(&(File::Pred, register))) {
@@ -269,21 +270,13 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// The instructions that an instruction becomes; usually just itself.
-    fn drafts(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
-        if let Some(drafts) = self.read_special(opcode, operands)? {
-            return Ok(drafts);
-        }
-        if let Some(drafts) = self.frame(opcode, operands)? {
-            return Ok(drafts);
-        }
-        if let Some(drafts) = self.load_param(opcode, operands)? {
-            return Ok(drafts);
-        }
-        if let Some(drafts) = self.unpack(opcode, operands)? {
-            return Ok(drafts);
-        }
-        if let Some(drafts) = self.expand(opcode, operands)? {
-            return Ok(drafts);
+    fn drafts(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
+        let special: [fn(&mut Self, &str, &[Operand<'t>]) -> Result<Option<Vec<Draft>>>; 5] =
+            [Self::read_special, Self::frame, Self::load_param, Self::unpack, Self::expand];
+        for lower in special {
+            if let Some(drafts) = lower(self, opcode, operands)? {
+                return Ok(drafts);
+            }
         }
         let mut forms = isa::forms(opcode).peekable();
         if forms.peek().is_none() {
@@ -309,7 +302,7 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
         match form.shape {
             Shape::Pure { result, sources } => self.pure(form.op, opcode, result, sources, operands),
             Shape::Load | Shape::Store => self.load_or_store(form, opcode, operands),
@@ -344,20 +337,13 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    fn pure(
-        &mut self,
-        op: Op,
-        opcode: &str,
-        result: Kind,
-        kinds: &[Kind],
-        operands: &[Operand<'t>],
-    ) -> Result<Draft, Refusal> {
+    fn pure(&mut self, op: Op, opcode: &str, result: Kind, kinds: &[Kind], operands: &[Operand<'t>]) -> Result<Draft> {
         let [first, rest @ ..] = operands else { return Err("it has no operands".to_owned()) };
         let d = self.result(first, result.file())?;
         Ok(Draft::step(op, d, &self.sources(opcode, kinds, rest)?))
     }
 
-    fn branch(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    fn branch(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft> {
         let [Operand::Name(name, 0)] = operands else { return Err("its target is not a label".to_owned()) };
         let label = self.names.label(name).ok_or_else(|| format!("there is no label {name:?} in scope"))?;
         // The label's number, until all pcs are known.
@@ -380,7 +366,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     /// Finds the control flow of the part that begins at the pc `first`: the kernel itself, or a
     /// function.
-    fn finish_part(&mut self, first: usize) -> Result<(), Refusal> {
+    fn finish_part(&mut self, first: usize) -> Result<()> {
         let place = |label: u32| {
             let pc = self.labels.get(label as usize).copied().flatten();
             pc.ok_or_else(|| "a label without a place".to_owned())
@@ -426,7 +412,7 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    fn finish(&mut self) -> Result<Code, Refusal> {
+    fn finish(&mut self) -> Result<Code> {
         self.save_registers();
         let mut code = std::mem::take(&mut self.code);
         code.registers = self.names.counts;

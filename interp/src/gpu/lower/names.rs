@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::variables::Symbols;
-use super::{Refusal, Slot};
+use super::{Result, Slot};
 use crate::gpu::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
 use crate::gpu::mem::space;
 use crate::gpu::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
@@ -74,9 +74,9 @@ struct Scope<'m, 't> {
 pub(super) struct Table<'m, 't> {
     pub(super) names: &'m [&'t str],
     /// The number of the code's table, if the targets are labels.
-    pub(super) branches: Option<Result<u32, Refusal>>,
+    pub(super) branches: Option<Result<u32>>,
     /// The sorted function numbers and the first function, if the targets are functions.
-    pub(super) callees: Option<Result<Callees, Refusal>>,
+    pub(super) callees: Option<Result<Callees>>,
 }
 
 /// The numbers of the functions that a table names, sorted, and that of the first.
@@ -187,14 +187,14 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// Declares a variable of function scope.
-    pub(super) fn variable(&mut self, variable: &Variable<'t>) -> Result<(), Refusal> {
+    pub(super) fn variable(&mut self, variable: &Variable<'t>) -> Result<()> {
         let binding = self.place(variable)?;
         self.bind(variable.name, binding);
         Ok(())
     }
 
     /// Reserves space in the frame.
-    pub(super) fn reserve(&mut self, bytes: u64, align: u64) -> Result<u32, Refusal> {
+    pub(super) fn reserve(&mut self, bytes: u64, align: u64) -> Result<u32> {
         if self.in_function && align > FRAME_ALIGN {
             return Err(format!("variables of functions aligned to more than {FRAME_ALIGN} bytes are not supported"));
         }
@@ -207,7 +207,7 @@ impl<'m, 't> Names<'m, 't> {
         Ok(offset as u32)
     }
 
-    fn place(&mut self, variable: &Variable) -> Result<Binding, Refusal> {
+    fn place(&mut self, variable: &Variable) -> Result<Binding> {
         Ok(match (variable.space, variable.bytes) {
             (Space::Shared, Some(bytes)) => {
                 let offset = self.shared_bytes.checked_next_multiple_of(variable.align).unwrap_or(u64::MAX);
@@ -228,7 +228,7 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// The meaning of `name` here. A register gets its number on first use.
-    pub(super) fn resolve(&mut self, name: &'t str) -> Result<Binding, Refusal> {
+    pub(super) fn resolve(&mut self, name: &'t str) -> Result<Binding> {
         for index in (0..self.scopes.len()).rev() {
             if let Some(binding) = self.scopes[index].names.get(name) {
                 return Ok(*binding);
@@ -252,7 +252,7 @@ impl<'m, 't> Names<'m, 't> {
         Ok(binding)
     }
 
-    fn of_module(&mut self, name: &str) -> Result<Binding, Refusal> {
+    fn of_module(&mut self, name: &str) -> Result<Binding> {
         if let Some(function) = self.symbols.functions.get(name).copied() {
             return Ok(Binding::Function(function));
         }
@@ -284,7 +284,7 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// The register of that name, which must be of `file`.
-    pub(super) fn register(&mut self, name: &'t str, file: File) -> Result<Slot, Refusal> {
+    pub(super) fn register(&mut self, name: &'t str, file: File) -> Result<Slot> {
         match self.resolve(name)? {
             Binding::Register(slot) if slot.0 == file => Ok(slot),
             Binding::Register(..) => Err(format!("{name} is a register of another width than the instruction's")),
@@ -294,7 +294,7 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// Allocates a new register.
-    pub(super) fn allocate(&mut self, file: File) -> Result<Slot, Refusal> {
+    pub(super) fn allocate(&mut self, file: File) -> Result<Slot> {
         let count = &mut self.counts[file as usize];
         if *count >= usize::from(NEGATED) {
             return Err(format!("kernels of more than {} registers are not supported", NEGATED));
@@ -304,13 +304,13 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// The register for results that are not used.
-    pub(super) fn unread(&mut self, file: File) -> Result<Slot, Refusal> {
+    pub(super) fn unread(&mut self, file: File) -> Result<Slot> {
         let slot = self.unread[file as usize].map_or_else(|| self.allocate(file), Ok)?;
         Ok(*self.unread[file as usize].insert(slot))
     }
 
     /// The register that holds a value from the start.
-    pub(super) fn constant(&mut self, file: File, value: PresetValue) -> Result<Slot, Refusal> {
+    pub(super) fn constant(&mut self, file: File, value: PresetValue) -> Result<Slot> {
         if let Some(&slot) = self.constants.get(&(file, value)) {
             return Ok(slot);
         }
@@ -322,7 +322,7 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// The predicate that holds the carry of `add.cc`: one for the whole kernel.
-    pub(super) fn carry(&mut self) -> Result<Slot, Refusal> {
+    pub(super) fn carry(&mut self) -> Result<Slot> {
         let slot = self.carry.map_or_else(|| self.allocate(File::Pred), Ok)?;
         Ok(*self.carry.insert(slot))
     }
@@ -342,7 +342,7 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// Bytes of static shared memory, and the alignment of dynamic shared memory.
-    pub(super) fn shared(&self) -> Result<(u32, u32), Refusal> {
+    pub(super) fn shared(&self) -> Result<(u32, u32)> {
         let shared = self.shared_bytes;
         if shared > MAX_STATIC_SHARED {
             return Err(format!(

@@ -2,7 +2,7 @@
 //! operands.
 
 use super::names::{Binding, special};
-use super::{Draft, Lowering, Refusal, Slot, flat};
+use super::{Draft, Lowering, Refusal, Result, Slot, flat};
 use crate::gpu::code::{Access, PresetValue};
 use crate::gpu::isa::{self, Form, Op, Shape};
 use crate::gpu::modifiers::{Modifiers, Sync};
@@ -12,7 +12,7 @@ use crate::gpu::vocabulary::{File, Kind, Space};
 
 impl<'t> Lowering<'_, 't> {
     /// The register that holds an operand's value; an immediate gets one.
-    pub(super) fn source(&mut self, operand: &Operand<'t>, kind: Kind) -> Result<Slot, Refusal> {
+    pub(super) fn source(&mut self, operand: &Operand<'t>, kind: Kind) -> Result<Slot> {
         let file = kind.file();
         let bits = match *operand {
             Operand::Name(name, offset) => return self.named_source(name, offset, file),
@@ -26,12 +26,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The registers of all sources. The opcode's modifiers are one of them if the form takes them.
-    pub(super) fn sources(
-        &mut self,
-        opcode: &str,
-        kinds: &[Kind],
-        operands: &[Operand<'t>],
-    ) -> Result<Vec<Slot>, Refusal> {
+    pub(super) fn sources(&mut self, opcode: &str, kinds: &[Kind], operands: &[Operand<'t>]) -> Result<Vec<Slot>> {
         if !opcode.starts_with("mov.") && operands.iter().any(|operand| matches!(operand, Operand::Vector(_))) {
             return Err("it has a vector where a single value is required".to_owned());
         }
@@ -48,12 +43,12 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The register that holds an opcode's modifiers.
-    pub(super) fn modifiers(&mut self, opcode: &str) -> Result<Slot, Refusal> {
+    pub(super) fn modifiers(&mut self, opcode: &str) -> Result<Slot> {
         let Modifiers(bits) = Modifiers::of(opcode);
         self.names.constant(File::B32, PresetValue::Bits(u64::from(bits)))
     }
 
-    fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<Slot, Refusal> {
+    fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<Slot> {
         if let Some(value) = special(name) {
             return self.names.constant(file, value);
         }
@@ -74,7 +69,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// A register that receives the address of an item in the frame.
-    fn frame_address(&mut self, offset: i64, file: File) -> Result<Slot, Refusal> {
+    fn frame_address(&mut self, offset: i64, file: File) -> Result<Slot> {
         let op = match file {
             File::B64 => Op::FrameB64,
             File::B32 => Op::FrameB32,
@@ -87,7 +82,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The register that receives a result; for `_`, a register that is never read.
-    pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<Slot, Refusal> {
+    pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<Slot> {
         match *operand {
             Operand::Name("_", 0) => self.names.unread(file),
             Operand::Name(name, 0) => self.names.register(name, file),
@@ -96,11 +91,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `mov` from a special register that changes while a warp runs.
-    pub(super) fn read_special(
-        &mut self,
-        opcode: &str,
-        operands: &[Operand<'t>],
-    ) -> Result<Option<Vec<Draft>>, Refusal> {
+    pub(super) fn read_special(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>> {
         let [result, Operand::Name(name, 0)] = operands else { return Ok(None) };
         if !opcode.starts_with("mov.") || !name.starts_with('%') {
             return Ok(None);
@@ -112,7 +103,7 @@ impl<'t> Lowering<'_, 't> {
 
     /// Lowers `ld.param` at a known address to moves, because parameters are constants of the
     /// launch.
-    pub(super) fn load_param(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
+    pub(super) fn load_param(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>> {
         let [results, Operand::Address { base: Some(name), offset }] = operands else { return Ok(None) };
         if !opcode.starts_with("ld.param") || isa::forms(opcode).next().is_none() {
             return Ok(None);
@@ -137,7 +128,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `mov.b64 {low, high}, value`: one move for each part that is used.
-    pub(super) fn unpack(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
+    pub(super) fn unpack(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>> {
         let [Operand::Vector(parts), value] = operands else { return Ok(None) };
         let (kind, ops) = match (opcode, parts.len()) {
             ("mov.b32", 2) => (Kind::B32, [Op::LowB32, Op::HighB32]),
@@ -164,12 +155,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(Some(drafts))
     }
 
-    pub(super) fn load_or_store(
-        &mut self,
-        form: &Form,
-        opcode: &str,
-        operands: &[Operand<'t>],
-    ) -> Result<Draft, Refusal> {
+    pub(super) fn load_or_store(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
         let [first, second] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
         let load = form.shape == Shape::Load;
         let (values, address) = if load { (first, second) } else { (second, first) };
@@ -184,7 +170,7 @@ impl<'t> Lowering<'_, 't> {
         &mut self,
         opcode: &str,
         operands: &'o [Operand<'t>],
-    ) -> Result<&'o [Operand<'t>], Refusal> {
+    ) -> Result<&'o [Operand<'t>]> {
         match operands {
             [others @ .., policy] if opcode.contains(".L2::cache_hint") => {
                 self.source(policy, Kind::B64).map(|_| others)
@@ -194,13 +180,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The registers that a load or store moves.
-    pub(super) fn data(
-        &mut self,
-        operand: &Operand<'t>,
-        load: bool,
-        opcode: &str,
-        draft: &mut Draft,
-    ) -> Result<(), Refusal> {
+    pub(super) fn data(&mut self, operand: &Operand<'t>, load: bool, opcode: &str, draft: &mut Draft) -> Result<()> {
         let mut file = None;
         for (index, element) in self.elements(operand, draft.access)?.into_iter().enumerate() {
             let own = *file.get_or_insert(self.data_file(element, opcode, draft.access)?);
@@ -214,18 +194,14 @@ impl<'t> Lowering<'_, 't> {
         Ok(())
     }
 
-    pub(super) fn elements<'o>(
-        &self,
-        operand: &'o Operand<'t>,
-        access: Access,
-    ) -> Result<Vec<&'o Operand<'t>>, Refusal> {
+    pub(super) fn elements<'o>(&self, operand: &'o Operand<'t>, access: Access) -> Result<Vec<&'o Operand<'t>>> {
         let elements: Vec<_> = flat(std::slice::from_ref(operand)).collect();
         if elements.len() == usize::from(access.count) { Ok(elements) } else { Err(operand_count()) }
     }
 
     /// The file of a register that a load or store moves; the register is at least as wide as the
     /// data.
-    fn data_file(&mut self, operand: &Operand<'t>, opcode: &str, access: Access) -> Result<File, Refusal> {
+    fn data_file(&mut self, operand: &Operand<'t>, opcode: &str, access: Access) -> Result<File> {
         if opcode.starts_with("ld") || opcode.starts_with("st") {
             self.check_type(operand, opcode.rsplit('.').next().unwrap_or_default(), access.count > 1)?;
         }
@@ -241,12 +217,12 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    pub(super) fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft, Refusal> {
+    pub(super) fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft> {
         self.addressed_as(op, operand, access(opcode)?)
     }
 
     /// An access to an address, and what it moves.
-    pub(super) fn addressed_as(&mut self, op: Op, operand: &Operand<'t>, access: Access) -> Result<Draft, Refusal> {
+    pub(super) fn addressed_as(&mut self, op: Op, operand: &Operand<'t>, access: Access) -> Result<Draft> {
         let Operand::Address { base, offset } = *operand else { return Err("its address has no brackets".to_owned()) };
         let mut draft = Draft { access, ..Draft::new(op) };
         let binding = base.map(|name| self.names.resolve(name)).transpose()?;
@@ -281,7 +257,7 @@ pub(super) fn operand_count() -> Refusal {
     "its number of operands does not fit its type".to_owned()
 }
 
-fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
+fn integer(value: u64, kind: Kind) -> Result<u64> {
     Ok(match kind {
         Kind::Pred => u64::from(value != 0),
         Kind::B8 => value & 0xff,
@@ -295,7 +271,7 @@ fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
 }
 
 /// The access of `ld.global.v2.b64` and similar opcodes, from their spelling.
-pub(super) fn access(opcode: &str) -> Result<Access, Refusal> {
+pub(super) fn access(opcode: &str) -> Result<Access> {
     let kind = opcode.rsplit('.').next().unwrap_or_default();
     let width = type_bytes(kind).filter(|&bytes| bytes <= 8);
     let width = width.ok_or_else(|| format!("the type {kind:?} is not supported"))? as u8;

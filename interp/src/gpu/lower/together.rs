@@ -1,14 +1,14 @@
 //! Lowers the joint operations of threads: barriers, and operations of a warp.
 
 use super::operands::operand_count;
-use super::{Draft, Lowering, Refusal};
+use super::{Draft, Lowering, Result};
 use crate::gpu::isa::{Form, Op, Shape};
 use crate::gpu::parse::ast::Operand;
 use crate::gpu::vocabulary::{File, Kind};
 
 impl<'t> Lowering<'_, 't> {
     /// Lowers a barrier's number, and the number of threads that it waits for.
-    pub(super) fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    pub(super) fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft> {
         let mut draft = Draft::new(op);
         let all = Operand::Integer(0);
         let (barrier, threads) = match operands {
@@ -23,7 +23,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `bar.red`: a result, a barrier, and a predicate.
-    pub(super) fn barrier_vote(&mut self, form: &Form, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+    pub(super) fn barrier_vote(&mut self, form: &Form, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let [result, barrier @ .., predicate] = operands else { return Err(operand_count()) };
         let file = if form.shape == Shape::BarrierCount { File::B32 } else { File::Pred };
         let mut draft = self.barrier(form.op, barrier)?;
@@ -36,21 +36,21 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `bar.warp.sync`: the lanes that wait for each other.
-    pub(super) fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    pub(super) fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft> {
         let [members] = operands else { return Err("it does not have exactly one operand".to_owned()) };
         let mut draft = Draft::new(op);
         draft.read(0, self.source(members, Kind::B32)?);
         Ok(draft)
     }
 
-    pub(super) fn active_mask(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    pub(super) fn active_mask(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft> {
         let [result] = operands else { return Err(operand_count()) };
         Ok(Draft::step(op, self.result(result, File::B32)?, &[]))
     }
 
     /// Lowers a hint: an address, and perhaps a number. It has no effect, but its operands must
     /// exist.
-    pub(super) fn hint(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    pub(super) fn hint(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft> {
         match operands {
             [Operand::Address { base, .. }] | [Operand::Address { base, .. }, Operand::Integer(_)] => {
                 base.map(|name| self.names.resolve(name)).transpose()?;
@@ -68,7 +68,7 @@ impl<'t> Lowering<'_, 't> {
         kind: Kind,
         opcode: &str,
         operands: &[Operand<'t>],
-    ) -> Result<Vec<Draft>, Refusal> {
+    ) -> Result<Vec<Draft>> {
         let [result, sources @ ..] = operands else { return Err(operand_count()) };
         let mut draft = Draft::new(form.op);
         self.exchanged(&mut draft, form, result)?;
@@ -103,7 +103,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The destinations of a value and a predicate; a form may have only one of them.
-    fn exchanged(&mut self, draft: &mut Draft, form: &Form, result: &Operand<'t>) -> Result<(), Refusal> {
+    fn exchanged(&mut self, draft: &mut Draft, form: &Form, result: &Operand<'t>) -> Result<()> {
         let nobody = Operand::Name("_", 0);
         let pair;
         let [value, bit] = match *result {

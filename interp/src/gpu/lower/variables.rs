@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Refusal;
+use super::Result;
 use crate::error::counted;
 use crate::gpu::parse::ast::{Initial, Module, Operand, Space, Variable};
 use crate::gpu::variables::{self, Pointer, Symbol, Variables};
@@ -22,7 +22,7 @@ pub(crate) struct Symbols<'t> {
     pub(super) taken: Vec<u32>,
     /// For each variable of the module, its number among those in memory, or the reason why it is
     /// not there.
-    pub(super) places: Vec<Result<usize, Refusal>>,
+    pub(super) places: Vec<Result<usize>>,
 }
 
 impl<'t> Symbols<'t> {
@@ -69,7 +69,7 @@ impl<'t> Symbols<'t> {
 }
 
 /// Checks that a variable is one of those that lie in memory from launch to launch.
-fn placed(variable: &Variable) -> Result<(), Refusal> {
+fn placed(variable: &Variable) -> Result<()> {
     match (variable.space, variable.bytes) {
         (Space::Global | Space::Const, _) if variable.external => {
             Err("is declared `.extern`, and this module does not define it".to_owned())
@@ -91,7 +91,7 @@ struct Image {
 }
 
 impl Image {
-    fn of(variable: &Variable, symbols: &Symbols) -> Result<Self, Refusal> {
+    fn of(variable: &Variable, symbols: &Symbols) -> Result<Self> {
         let mut image = Image::default();
         let Some(initial) = &variable.initial else { return Ok(image) };
         let (width, extents) = &variable.shape;
@@ -115,7 +115,7 @@ impl Image {
         width: u64,
         extents: &[u64],
         symbols: &Symbols,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         match (initial, extents) {
             (Initial::List(list), [extent, inner @ ..]) => {
                 let step = size.checked_div(*extent).unwrap_or(0);
@@ -159,7 +159,7 @@ impl Image {
     }
 }
 
-fn number_bits(number: &Operand, width: u64) -> Result<u64, Refusal> {
+fn number_bits(number: &Operand, width: u64) -> Result<u64> {
     Ok(match (number, width) {
         (Operand::Integer(value), _) => *value,
         (Operand::F32(bits), 4) => u64::from(*bits),

@@ -5,7 +5,7 @@
 
 use super::names::special;
 use super::operands::operand_count;
-use super::{Draft, Lowering, Refusal};
+use super::{Draft, Lowering, Result};
 use crate::gpu::isa::{Form, Op, Shape};
 use crate::gpu::parse::ast::Operand;
 use crate::gpu::vocabulary::{File, Kind};
@@ -42,7 +42,7 @@ fn types(opcode: &str) -> Option<(&str, &str)> {
 impl<'t> Lowering<'_, 't> {
     /// Checks that a register may be loaded, stored or converted as that type. Operands other than
     /// registers are refused elsewhere.
-    pub(super) fn check_type(&self, operand: &Operand, kind: &str, is_element: bool) -> Result<(), Refusal> {
+    pub(super) fn check_type(&self, operand: &Operand, kind: &str, is_element: bool) -> Result<()> {
         let Operand::Name(name, 0) = *operand else { return Ok(()) };
         match self.names.declared(name) {
             Some(register) if !holds(register, kind, is_element) => {
@@ -66,7 +66,7 @@ impl<'t> Lowering<'_, 't> {
         form: &Form,
         opcode: &str,
         operands: &[Operand<'t>],
-    ) -> Result<Option<Vec<Draft>>, Refusal> {
+    ) -> Result<Option<Vec<Draft>>> {
         let (Some((to, from)), Shape::Pure { result, sources }) = (types(opcode), form.shape) else { return Ok(None) };
         let [into, rest @ ..] = operands else { return Err(operand_count()) };
         self.check_type(into, to, false)?;

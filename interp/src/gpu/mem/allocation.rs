@@ -28,16 +28,21 @@ static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// One allocation's contents.
 pub(crate) struct Allocation {
-    base: u64,
-    bytes: u64,
+    /// The first address.
+    pub(crate) base: u64,
+    /// The size in bytes.
+    pub(crate) bytes: u64,
     /// The bits of an offset that select its contents: all of them, except in address-only memory.
     mask: u64,
-    words: Box<[AtomicU32]>,
-    written: Written,
+    /// The contents as little-endian words. The last word is whole even if `bytes` is not a multiple
+    /// of 4.
+    pub(super) words: Box<[AtomicU32]>,
+    /// The bytes that the host, or a followed launch, has written.
+    pub(crate) written: Written,
     /// The number of earlier launches whose writes were not followed.
-    born: u64,
+    pub(super) born: u64,
     /// Whether kernels may only read it.
-    constant: bool,
+    pub(crate) constant: bool,
 }
 
 impl Allocation {
@@ -65,42 +70,6 @@ impl Allocation {
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let (words, written) = (poisoned_words(HOLLOW_BYTES)?, Written::none(bytes));
         Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written, born, constant: false })
-    }
-
-    /// The first address.
-    #[inline]
-    pub(crate) fn base(&self) -> u64 {
-        self.base
-    }
-
-    /// The size in bytes.
-    #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The contents as little-endian words. The last word is whole even if `bytes` is not a
-    /// multiple of 4.
-    #[inline]
-    pub(crate) fn words(&self) -> &[AtomicU32] {
-        &self.words
-    }
-
-    /// The bytes that the host, or a followed launch, has written.
-    #[inline]
-    pub(crate) fn written(&self) -> &Written {
-        &self.written
-    }
-
-    /// The number of earlier launches whose writes were not followed.
-    pub(super) fn born(&self) -> u64 {
-        self.born
-    }
-
-    /// Whether kernels may only read it.
-    #[inline]
-    pub(crate) fn is_constant(&self) -> bool {
-        self.constant
     }
 
     /// The offset of the contents at an address in the allocation.

@@ -57,7 +57,8 @@ pub(crate) trait Cells {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     words: Vec<Cell<u32>>,
-    bytes: u64,
+    /// The size in bytes.
+    pub(crate) bytes: u64,
 }
 
 impl Scratch {
@@ -77,11 +78,6 @@ impl Scratch {
             scratch.store8(offset as u64, byte);
         }
         Some(scratch)
-    }
-
-    /// The size in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Sets every word to `value`.

@@ -49,6 +49,22 @@ enum Slot {
     Freed { bytes: u64 },
 }
 
+impl Slot {
+    fn live(&self) -> Option<&Allocation> {
+        match self {
+            Slot::Live(live) => Some(live),
+            Slot::Freed { .. } => None,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Slot::Live(live) => live.bytes,
+            Slot::Freed { bytes } => *bytes,
+        }
+    }
+}
+
 /// The allocations at the time when a launch began.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
@@ -142,8 +158,7 @@ impl Memory {
     /// `InvalidArgument` if no live allocation begins there.
     pub fn free(&self, address: u64) -> Result<()> {
         let mut state = self.lock();
-        let Some(bytes) = find(&state.slots, address).filter(|live| live.base() == address).map(Allocation::bytes)
-        else {
+        let Some(bytes) = find(&state.slots, address).filter(|live| live.base == address).map(|live| live.bytes) else {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("{address:#x} is not the address of a live allocation; free what `alloc` returned, once"),
@@ -171,7 +186,7 @@ impl Memory {
         let mut chunks = rest.chunks_exact_mut(4);
         let mut word = first;
         for chunk in &mut chunks {
-            chunk.copy_from_slice(&allocation.words()[word].load(Relaxed).to_le_bytes());
+            chunk.copy_from_slice(&allocation.words[word].load(Relaxed).to_le_bytes());
             word += 1;
         }
         for (i, byte) in chunks.into_remainder().iter_mut().enumerate() {
@@ -188,7 +203,7 @@ impl Memory {
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, bytes.len() as u64, "write")?;
-        allocation.written().add(offset, bytes.len() as u64);
+        allocation.written.add(offset, bytes.len() as u64);
         let (head, rest) = bytes.split_at(head_bytes(offset, bytes.len()));
         for (i, &byte) in head.iter().enumerate() {
             allocation.store8(offset + i as u64, byte);
@@ -196,7 +211,7 @@ impl Memory {
         let mut word = (offset + head.len() as u64) as usize / 4;
         let (chunks, tail) = rest.as_chunks::<4>();
         for &chunk in chunks {
-            allocation.words()[word].store(u32::from_le_bytes(chunk), Relaxed);
+            allocation.words[word].store(u32::from_le_bytes(chunk), Relaxed);
             word += 1;
         }
         for (i, &byte) in tail.iter().enumerate() {
@@ -257,7 +272,7 @@ impl Memory {
     fn written(&self, address: u64, bytes: u64, what: &str) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, bytes, what)?;
-        allocation.written().add(offset, bytes);
+        allocation.written.add(offset, bytes);
         Ok(())
     }
 
@@ -288,8 +303,8 @@ impl Touched {
     /// Marks `bytes` bytes at an address in `allocation` as loaded, as stored, or as both.
     #[inline]
     pub(crate) fn mark(&self, allocation: &Allocation, done: [bool; 2], address: u64, bytes: u64) {
-        if let Some(number) = number_of(allocation.base()) {
-            self.add(number, done, address.wrapping_sub(allocation.base()), bytes);
+        if let Some(number) = number_of(allocation.base) {
+            self.add(number, done, address.wrapping_sub(allocation.base), bytes);
         }
     }
 }
@@ -302,7 +317,7 @@ impl State {
         if count >= FRESH_NUMBERS {
             let start = self.next_reuse;
             let round = (0..count).map(|step| (start + step) % count);
-            if let Some(number) = round.into_iter().find(|&number| matches!(self.slots[number], Slot::Freed { .. })) {
+            if let Some(number) = round.into_iter().find(|&number| self.slots[number].live().is_none()) {
                 self.next_reuse = number + 1;
                 return number;
             }
@@ -323,34 +338,23 @@ impl Snapshot {
     pub(crate) fn nearest(&self, address: u64) -> Option<Nearest> {
         let last = self.slots.len().checked_sub(1)?;
         let mut number = number_of(address).unwrap_or(0).min(last);
-        let bytes = match &self.slots[number] {
-            Slot::Live(live) => live.bytes(),
-            Slot::Freed { bytes } => *bytes,
-        };
         let base_of = |number: usize| (number as u64 + 1) << ADDRESS_BITS;
-        let beyond = address.saturating_sub(base_of(number).saturating_add(bytes));
+        let beyond = address.saturating_sub(base_of(number).saturating_add(self.slots[number].bytes()));
         if number < last && base_of(number + 1).saturating_sub(address) < beyond {
             number += 1;
         }
-        let base = base_of(number);
-        Some(match &self.slots[number] {
-            Slot::Live(live) => Nearest { base, bytes: live.bytes(), freed: false },
-            Slot::Freed { bytes } => Nearest { base, bytes: *bytes, freed: true },
-        })
+        let slot = &self.slots[number];
+        Some(Nearest { base: base_of(number), bytes: slot.bytes(), freed: slot.live().is_none() })
     }
 
     /// Whether all writes to an allocation are known: every launch since its creation was followed.
     pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
-        allocation.born() == self.unseen
+        allocation.born == self.unseen
     }
 
     /// Makes a record of the bytes that a launch touches; `None` if the host has too little memory.
     pub(crate) fn untouched(&self) -> Option<Touched> {
-        let bytes = |slot: &Slot| match slot {
-            Slot::Live(live) => live.bytes(),
-            Slot::Freed { .. } => 0,
-        };
-        Touched::none(self.slots.iter().map(bytes))
+        Touched::none(self.slots.iter().map(|slot| slot.live().map_or(0, |live| live.bytes)))
     }
 
     fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {
@@ -384,10 +388,7 @@ fn number_of(address: u64) -> Option<usize> {
 }
 
 fn find(slots: &[Slot], address: u64) -> Option<&Allocation> {
-    match slots.get(number_of(address)?)? {
-        Slot::Live(live) => Some(live),
-        Slot::Freed { .. } => None,
-    }
+    slots.get(number_of(address)?)?.live()
 }
 
 /// Bytes before the first whole word of a range.

@@ -184,29 +184,27 @@ impl<'t> Parser<'t> {
 
     /// `(.param .b32 a, .reg .u32 b)`, or nothing.
     fn formals(&mut self) -> Result<Vec<Formal<'t>>> {
-        let mut formals = Vec::new();
         if !self.take_mark(b'(') || self.take_mark(b')') {
-            return Ok(formals);
+            return Ok(Vec::new());
         }
-        loop {
-            let kind = self.expect_word("`.param`")?;
-            if !matches!(kind, ".param" | ".reg") {
-                self.at -= 1;
-                return Err(self.unexpected("`.param`"));
-            }
-            let register = (kind == ".reg").then(|| self.peek_word().unwrap_or_default().trim_start_matches('.'));
-            let declared = self.declared()?;
-            let variable = self.declarator(Space::Param, &declared)?;
-            if register.is_some() && !variable.shape.1.is_empty() {
-                return Err(error(self.line(), format!("the register {:?} is declared as an array", variable.name)));
-            }
-            formals.push(Formal { variable, register });
-            if !self.take_mark(b',') {
-                break;
-            }
-        }
+        let formals = self.separated(Self::formal)?;
         self.expect_mark(b')')?;
         Ok(formals)
+    }
+
+    fn formal(&mut self) -> Result<Formal<'t>> {
+        let kind = self.expect_word("`.param`")?;
+        if !matches!(kind, ".param" | ".reg") {
+            self.at -= 1;
+            return Err(self.unexpected("`.param`"));
+        }
+        let register = (kind == ".reg").then(|| self.peek_word().unwrap_or_default().trim_start_matches('.'));
+        let declared = self.declared()?;
+        let variable = self.declarator(Space::Param, &declared)?;
+        if register.is_some() && !variable.shape.1.is_empty() {
+            return Err(error(self.line(), format!("the register {:?} is declared as an array", variable.name)));
+        }
+        Ok(Formal { variable, register })
     }
 
     /// `.alias name, of;`
@@ -221,9 +219,7 @@ impl<'t> Parser<'t> {
     fn module_variables(&mut self, space: Space, external: bool, module: &mut Module<'t>) -> Result<()> {
         let line = self.line();
         self.at += 1;
-        let mut declared = Vec::new();
-        self.variables(space, external, &mut declared)?;
-        for variable in declared {
+        for variable in self.variables(space, external)? {
             match self.known.names.get(variable.name) {
                 None => {
                     self.known.names.insert(variable.name, Name::Variable(module.variables.len()));
@@ -242,25 +238,23 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the declarations after a state space, including the semicolon.
-    pub(super) fn variables(&mut self, space: Space, external: bool, out: &mut Vec<Variable<'t>>) -> Result<()> {
+    pub(super) fn variables(&mut self, space: Space, external: bool) -> Result<Vec<Variable<'t>>> {
         let declared = self.declared()?;
-        loop {
-            let mut variable = self.declarator(space, &declared)?;
+        let variables = self.separated(|parser| {
+            let mut variable = parser.declarator(space, &declared)?;
             variable.external = external;
-            if self.take_mark(b'=') {
-                variable.initial = Some(self.initial(0)?);
+            if parser.take_mark(b'=') {
+                variable.initial = Some(parser.initial(0)?);
                 // `x[] = {1, 2}` takes its length from its initialiser.
                 if let (None, Some(Initial::List(list))) = (variable.bytes, &variable.initial) {
                     variable.shape.1[0] = list.len() as u64;
-                    variable.bytes = Some(self.array_bytes(&variable)?);
+                    variable.bytes = Some(parser.array_bytes(&variable)?);
                 }
             }
-            out.push(variable);
-            if !self.take_mark(b',') {
-                break;
-            }
-        }
-        self.expect_mark(b';')
+            Ok(variable)
+        })?;
+        self.expect_mark(b';')?;
+        Ok(variables)
     }
 
     fn initial(&mut self, depth: u32) -> Result<Initial<'t>> {

@@ -116,6 +116,15 @@ impl<'t> Parser<'t> {
         error(self.line(), format!("found `{}` where {wanted} was expected", beginning(self.slice(self.span()))))
     }
 
+    /// Parses one item or more, with commas between them.
+    pub(super) fn separated<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take_mark(b',') {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
     /// Skips words and numbers between commas, because PTX does not end a directive at the end of a
     /// line.
     pub(super) fn skip_list(&mut self) {
@@ -241,9 +250,7 @@ impl<'t> Parser<'t> {
             _ => match space(word) {
                 Some(space) => {
                     self.at += 1;
-                    let mut variables = Vec::new();
-                    self.variables(space, false, &mut variables)?;
-                    out.extend(variables.into_iter().map(Statement::Variable));
+                    out.extend(self.variables(space, false)?.into_iter().map(Statement::Variable));
                 }
                 // After `.extern .shared` and the like comes the variable.
                 None if matches!(word, ".extern" | ".visible" | ".weak") => self.at += 1,
@@ -264,10 +271,7 @@ impl<'t> Parser<'t> {
             }
             Some(".branchtargets" | ".calltargets") => {
                 self.at += 1;
-                let mut targets = vec![self.expect_word("a target")?];
-                while self.take_mark(b',') {
-                    targets.push(self.expect_word("a target")?);
-                }
+                let targets = self.separated(|parser| parser.expect_word("a target"))?;
                 self.expect_mark(b';')?;
                 Ok(Statement::Targets(name, targets))
             }
@@ -278,19 +282,15 @@ impl<'t> Parser<'t> {
     fn registers(&mut self) -> Result<Statement<'t>> {
         self.at += 1;
         let kind = self.expect_word("a register type")?.trim_start_matches('.');
-        let mut names = Vec::new();
-        loop {
-            let name = self.expect_word("a register name")?;
+        let names = self.separated(|parser| {
+            let name = parser.expect_word("a register name")?;
             let mut count = None;
-            if self.take_mark(b'<') {
-                count = Some(self.expect_integer("a number of registers")?);
-                self.expect_mark(b'>')?;
+            if parser.take_mark(b'<') {
+                count = Some(parser.expect_integer("a number of registers")?);
+                parser.expect_mark(b'>')?;
             }
-            names.push(RegisterName { name, count });
-            if !self.take_mark(b',') {
-                break;
-            }
-        }
+            Ok(RegisterName { name, count })
+        })?;
         self.expect_mark(b';')?;
         Ok(Statement::Registers { kind, names })
     }

@@ -247,16 +247,6 @@ fn colour(lane: u32) -> String {
 
 /// Escapes text for XML, which allows no control characters.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            _ if character.is_control() => escaped.push(' '),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    text.replace(char::is_control, " ")
 }

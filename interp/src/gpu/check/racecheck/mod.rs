@@ -178,38 +178,35 @@ impl Racecheck {
     pub(super) fn missed(&self) -> Option<&'static str> {
         if self.global.values().chain([&self.shared]).any(Shadow::is_lossy) {
             Some("the host lacks the memory for racecheck's record of its accesses")
-        } else if self.order.is_exhausted() {
+        } else if self.order.exhausted {
             Some("a warp synchronised 2^32 times, more than racecheck can count")
-        } else if self.order.is_overfull() {
+        } else if self.order.overfull {
             Some("it publishes at more places than the 524,288 that racecheck follows")
         } else {
             None
         }
     }
 
-    /// Checks an access to shared memory. `changes`: whether a lane stores a value that is not
-    /// already there.
-    pub(super) fn shared(&mut self, log: &mut Log, access: &Access, changes: impl Fn(usize) -> bool) {
-        let Self { place_bits, order, shared, parties, narrow, .. } = self;
-        // Each block has its own shared memory, so it ignores the entries that other blocks left in
-        // the shadow.
-        let memory = Memory { parties, space: Space::Shared, base: 0, place_bits: *place_bits, narrow: *narrow };
-        memory.look(log, order, shared, access, changes);
-    }
-
-    /// Checks an access to global memory. `changes`: as above.
-    pub(super) fn global(
+    /// Checks an access to shared memory, or to an allocation of global memory. `changes`: whether a
+    /// lane stores a value that is not already there.
+    pub(super) fn look(
         &mut self,
         log: &mut Log,
         access: &Access,
-        allocation: &Allocation,
+        allocation: Option<&Allocation>,
         changes: impl Fn(usize) -> bool,
     ) {
-        let Self { place_bits, order, shared, global, parties, narrow, .. } = self;
-        let (base, place_bits, narrow) = (allocation.base(), *place_bits, *narrow);
-        let places = (allocation.bytes() >> place_bits) as usize + 1;
-        let shadow = global.entry(base).or_insert_with(|| Shadow::new(places, shared.messages.another()));
-        let memory = Memory { parties, space: Space::Global, base, place_bits, narrow };
+        let Self { place_bits, order, shared, global, parties, narrow } = self;
+        let (place_bits, narrow) = (*place_bits, *narrow);
+        let Some(allocation) = allocation else {
+            // Each block has its own shared memory, so it ignores the entries that other blocks left
+            // in the shadow.
+            let memory = Memory { parties, space: Space::Shared, base: 0, place_bits, narrow };
+            return memory.look(log, order, shared, access, changes);
+        };
+        let places = (allocation.bytes >> place_bits) as usize + 1;
+        let shadow = global.entry(allocation.base).or_insert_with(|| Shadow::new(places, shared.messages.another()));
+        let memory = Memory { parties, space: Space::Global, base: allocation.base, place_bits, narrow };
         memory.look(log, order, shadow, access, changes);
     }
 }
@@ -233,7 +230,7 @@ impl Memory<'_> {
         access: &Access,
         changes: impl Fn(usize) -> bool,
     ) {
-        if order.is_overfull() {
+        if order.overfull {
             // Published knowledge that was not recorded would show up as false races.
             return;
         }
@@ -243,7 +240,7 @@ impl Memory<'_> {
             order.tick(access.warp);
         }
         let deed = Deed::new(access.pc, kind.writes(), sync, access.width);
-        let (block, clock) = (order.block(), order.clock(access.warp));
+        let (block, clock) = (order.block, order.clock(access.warp));
         let (places, alone) = (access.bytes.div_ceil(1 << self.place_bits) as usize, self.space == Space::Shared);
         for lane in lanes_of(access.mask) {
             let first = (access.offsets[lane] >> self.place_bits) as usize;

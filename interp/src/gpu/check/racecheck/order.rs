@@ -16,7 +16,8 @@ const BARRIERS: usize = 16;
 /// The threads of the running block, and their knowledge.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    block: u32,
+    /// The running block.
+    pub(super) block: u32,
     warps: Vec<Warp>,
     /// The blocks that have begun and not ended.
     running: Blocks,
@@ -31,9 +32,9 @@ pub(crate) struct Order {
     /// lanes of a warp mostly see the same. Each comes with its block.
     moved: Option<[(u32, Rc<Known>); 2]>,
     /// Whether a clock has reached its maximum.
-    exhausted: bool,
+    pub(super) exhausted: bool,
     /// Whether threads published more than racecheck can keep.
-    overfull: bool,
+    pub(super) overfull: bool,
     /// The work of joining knowledge since the last call of `take_work`.
     work: u64,
 }
@@ -188,10 +189,6 @@ impl Order {
         self.running.remove(self.block);
     }
 
-    pub(super) fn block(&self) -> u32 {
-        self.block
-    }
-
     pub(super) fn clock(&self, warp: u32) -> u32 {
         self.warps[warp as usize].clock
     }
@@ -199,10 +196,6 @@ impl Order {
     /// Returns the work of joining knowledge since the last call.
     pub(super) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.work)
-    }
-
-    pub(super) fn is_exhausted(&self) -> bool {
-        self.exhausted
     }
 
     pub(super) fn now(&self, warp: u32, lane: usize) -> Now<'_> {
@@ -310,8 +303,8 @@ mod tests {
         order.begin(0);
         order.warps[0].clock = u32::MAX - 2;
         order.tick(0);
-        assert!(!order.is_exhausted());
+        assert!(!order.exhausted);
         order.tick(0);
-        assert!(order.is_exhausted());
+        assert!(order.exhausted);
     }
 }

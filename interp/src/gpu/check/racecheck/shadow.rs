@@ -482,7 +482,7 @@ mod tests {
 
     fn meet(shadow: &mut Shadow, order: &Order, opcode: &str, warp: u32) -> Option<Entry> {
         let (sync, writes) = (Sync::of(opcode), !opcode.starts_with("ld"));
-        let entry = Entry::new(order.block(), warp, 0, Deed::new(0, writes, sync, 4), order.clock(warp));
+        let entry = Entry::new(order.block, warp, 0, Deed::new(0, writes, sync, 4), order.clock(warp));
         let new = Newcomer {
             entry,
             update: opcode.starts_with("atom"),

@@ -285,11 +285,6 @@ impl Order {
         }
         News { near, far }
     }
-
-    /// Whether threads published more than racecheck can keep.
-    pub(in super::super) fn is_overfull(&self) -> bool {
-        self.overfull
-    }
 }
 
 impl Snapshot {
