@@ -309,8 +309,10 @@ fn common(immediate: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usiz
 mod tests {
     use super::*;
 
-    /// Code, its tables, and the pcs where the lanes of its first instructions that split them meet.
-    const MEETS: &[(&str, &[Next], &[&[u32]], &[u32])] = &[
+    /// A name, code, its tables, and where lanes meet that each branch of the code splits.
+    type Case = (&'static str, &'static [Next], &'static [&'static [u32]], &'static [u32]);
+
+    const MEETS: &[Case] = &[
         ("an if", &[Next::Branch(2), Next::On, Next::End], &[], &[2]),
         ("two sides", &[Next::Branch(3), Next::On, Next::Jump(4), Next::On, Next::End], &[], &[4]),
         ("a loop", &[Next::On, Next::On, Next::Branch(1), Next::End], &[], &[3]),

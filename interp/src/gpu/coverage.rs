@@ -98,8 +98,7 @@ impl fmt::Display for Operands {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Operands::Values { result, sources } => {
-                let named = sources.iter().filter(|kind| **kind != Kind::Modifiers);
-                let sources: Vec<String> = named.map(Kind::to_string).collect();
+                let sources: Vec<String> = sources.iter().map(Kind::to_string).collect();
                 write!(f, "{} -> {result}", sources.join(", "))
             }
             Operands::Other(name) => f.write_str(name),

@@ -146,13 +146,7 @@ pub(crate) enum What {
 }
 
 /// The key that merges findings: the problem and its instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    problem: Discriminant<What>,
-    reason: Option<Discriminant<Reason>>,
-    pc: u32,
-    other: Option<u32>,
-}
+pub(super) type Key = (Discriminant<What>, Option<Discriminant<Reason>>, [Option<u32>; 2]);
 
 impl What {
     pub(super) fn key(&self, pc: u32) -> Key {
@@ -161,7 +155,7 @@ impl What {
             What::Race { other, .. } => (None, Some(other.pc)),
             _ => (None, None),
         };
-        Key { problem: discriminant(self), reason, pc, other }
+        (discriminant(self), reason, [Some(pc), other])
     }
 }
 

@@ -88,6 +88,9 @@ pub(crate) fn lower<'t>(
     Lowered { code, refusals, called }
 }
 
+/// Lowers an instruction by its opcode and operands, if it is one of some that need no form.
+type Special<'m, 't> = fn(&mut Lowering<'m, 't>, &str, &[Operand<'t>]) -> Result<Option<Vec<Draft>>>;
+
 struct Lowering<'m, 't> {
     names: Names<'m, 't>,
     code: Code,
@@ -271,8 +274,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     /// The instructions that an instruction becomes; usually just itself.
     fn drafts(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
-        let special: [fn(&mut Self, &str, &[Operand<'t>]) -> Result<Option<Vec<Draft>>>; 5] =
-            [Self::read_special, Self::frame, Self::load_param, Self::unpack, Self::expand];
+        let special: [Special; 5] = [Self::read_special, Self::frame, Self::load_param, Self::unpack, Self::expand];
         for lower in special {
             if let Some(drafts) = lower(self, opcode, operands)? {
                 return Ok(drafts);
@@ -307,11 +309,10 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Pure { result, sources } => self.pure(form.op, opcode, result, sources, operands),
             Shape::Load | Shape::Store => self.load_or_store(form, opcode, operands),
             Shape::Branch => self.branch(form.op, operands),
-            Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
             Shape::BranchTable => self.branch_table(form.op, operands),
             Shape::Arrive if operands.len() == 1 => Err("it gives no number of threads".to_owned()),
-            Shape::Arrive => self.barrier(form.op, operands),
+            Shape::Barrier | Shape::Arrive => self.barrier(form.op, operands),
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
             Shape::CopyWait => self.copy_wait(form.op, operands),

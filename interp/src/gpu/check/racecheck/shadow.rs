@@ -294,13 +294,11 @@ impl Shadow {
 
     /// Returns an empty list.
     fn take(&mut self) -> usize {
-        self.free.pop().map_or_else(
-            || {
-                self.lists.push(Crowd::default());
-                self.lists.len() - 1
-            },
-            |list| list as usize,
-        )
+        if let Some(list) = self.free.pop() {
+            return list as usize;
+        }
+        self.lists.push(Crowd::default());
+        self.lists.len() - 1
     }
 
     fn give_back(&mut self, list: usize) {
