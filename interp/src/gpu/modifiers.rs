@@ -162,17 +162,17 @@ impl Modifiers {
     }
 
     flags! {
-        /// Whether results are rounded to integers within their type: `.rni` and similar.
+        /// Tells whether results are rounded to integers within their type: `.rni` and similar.
         integral INTEGRAL;
-        /// Whether denormal operands and results become zero.
+        /// Tells whether denormal operands and results become zero.
         flushes FTZ;
-        /// Whether results are clamped to 0..1, or to the range of their type.
+        /// Tells whether results are clamped to 0..1, or to the range of their type.
         saturates SAT;
-        /// Whether results below zero become zero.
+        /// Tells whether results below zero become zero.
         relu RELU;
-        /// Whether a NaN operand makes the result a NaN.
+        /// Tells whether a NaN operand makes the result a NaN.
         keeps_nan NAN;
-        /// Whether magnitudes are compared, and the result gets the product of the signs.
+        /// Tells whether magnitudes are compared, and the result gets the product of the signs.
         xorsign XORSIGN;
     }
 
@@ -223,18 +223,18 @@ impl Sync {
     }
 
     flags! {
-        /// Whether it may coincide with other strong accesses, and moves 8 bytes as one.
+        /// Tells whether it may coincide with other strong accesses, and moves 8 bytes as one.
         is_strong Self::STRONG;
-        /// Whether its thread's later accesses come after those that were published at the place it
-        /// reads.
+        /// Tells whether its thread's later accesses come after those that were published at the
+        /// place it reads.
         acquires Self::ACQUIRE;
-        /// Whether it publishes its thread's earlier accesses.
+        /// Tells whether it publishes its thread's earlier accesses.
         releases Self::RELEASE;
-        /// Whether its scope is wider than the block.
+        /// Tells whether its scope is wider than the block.
         is_device_wide Self::DEVICE;
-        /// Whether it is `.volatile`.
+        /// Tells whether it is `.volatile`.
         is_volatile Self::VOLATILE;
-        /// Whether it is a `red`, whose read receives nothing.
+        /// Tells whether it is a `red`, whose read receives nothing.
         is_reduction Self::REDUCTION;
     }
 }

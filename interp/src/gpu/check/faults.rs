@@ -1,5 +1,5 @@
-//! memcheck finds accesses that are not possible, and synccheck finds barriers that cannot complete,
-//! or that are used wrongly.
+//! memcheck finds accesses that are not possible, and synccheck finds barriers that cannot
+//! complete, or that are used wrongly.
 //!
 //! `exec/memory.rs` checks every access in any case. Without memcheck, a bad access stops the
 //! launch. With memcheck, it becomes a finding: the thread skips the access, a load returns 0, and

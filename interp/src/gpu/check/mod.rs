@@ -334,8 +334,8 @@ impl Checker {
         }
     }
 
-    /// Checks an access to shared memory. If it is `issued`, it is a copy that may write from now on.
-    /// Its bytes are not there before it ends, which is an access of its own.
+    /// Checks an access to shared memory. If it is `issued`, it is a copy that may write from now
+    /// on. Its bytes are not there before it ends, which is an access of its own.
     #[cold]
     pub(crate) fn shared(&mut self, access: &Access, issued: bool, changes: impl Fn(usize) -> bool) {
         if let Some(initcheck) = self.initcheck.as_mut().filter(|_| !issued) {

@@ -34,8 +34,8 @@ pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     /// The bits of an offset that select its contents: all of them, except in address-only memory.
     mask: u64,
-    /// The contents as little-endian words. The last word is whole even if `bytes` is not a multiple
-    /// of 4.
+    /// The contents as little-endian words. The last word is whole even if `bytes` is not a
+    /// multiple of 4.
     pub(super) words: Box<[AtomicU32]>,
     /// The bytes that the host, or a followed launch, has written.
     pub(crate) written: Written,

@@ -42,7 +42,7 @@ impl Lanes {
         }
     }
 
-    /// Whether the access of at least one of these lanes is known.
+    /// Tells whether the access of at least one of these lanes is known.
     pub(super) fn hold_any(&self, lanes: u32, clock: u32) -> bool {
         match self {
             Lanes::Alike(below) => clock < *below,
@@ -92,7 +92,7 @@ impl Known {
         Self { own: Rc::new(vec![Lanes::Alike(0); warps]), others: Tree::default() }
     }
 
-    /// What is known of a warp of the own block, or of another one.
+    /// Returns the knowledge about a warp of the own block, or of another one.
     #[inline]
     pub(super) fn of(&self, other: Option<u32>, warp: usize) -> Option<&Lanes> {
         match other {

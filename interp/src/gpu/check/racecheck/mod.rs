@@ -187,8 +187,8 @@ impl Racecheck {
         }
     }
 
-    /// Checks an access to shared memory, or to an allocation of global memory. `changes`: whether a
-    /// lane stores a value that is not already there.
+    /// Checks an access to shared memory, or to an allocation of global memory. `changes`: whether
+    /// a lane stores a value that is not already there.
     pub(super) fn look(
         &mut self,
         log: &mut Log,
@@ -199,8 +199,8 @@ impl Racecheck {
         let Self { place_bits, order, shared, global, parties, narrow } = self;
         let (place_bits, narrow) = (*place_bits, *narrow);
         let Some(allocation) = allocation else {
-            // Each block has its own shared memory, so it ignores the entries that other blocks left
-            // in the shadow.
+            // Each block has its own shared memory, so it ignores the entries that other blocks
+            // left in the shadow.
             let memory = Memory { parties, space: Space::Shared, base: 0, place_bits, narrow };
             return memory.look(log, order, shared, access, changes);
         };

@@ -107,7 +107,7 @@ impl<'a> Now<'a> {
         entry.block() == self.order.block
     }
 
-    /// What this thread knows of the entry's warp.
+    /// Returns this thread's knowledge about the entry's warp.
     #[inline]
     fn known_of(self, entry: Entry) -> Option<&'a Lanes> {
         self.known.of((!self.is_own(entry)).then_some(entry.block()), entry.warp() as usize)

@@ -29,7 +29,8 @@ pub(super) struct Lane {
     near: Option<Snapshot>,
     /// The snapshot that its last fence of a wider scope would publish.
     far: Option<Snapshot>,
-    /// The knowledge that its strong reads have seen since the last fence, and that a fence receives.
+    /// The knowledge that its strong reads have seen since the last fence, and that a fence
+    /// receives.
     seen: Vec<(Location, News)>,
     /// The snapshots that it has published by release operations. Each of its strong writes to the
     /// same place publishes them again.
