@@ -1,9 +1,9 @@
 //! Barriers that only some of a warp's lanes reach at first, and warps that wait for each other
 //! without a barrier.
 
-use warpstride_interp::Memory;
+use warpstride_interp::Config;
 
-use super::{launch, shape};
+use super::{PRELUDE, run_on, shape};
 
 /// The values that 32 lanes store to `[%out]`, 4 bytes each. `%low` holds in lanes 0 to 7; `[%own]`
 /// is a lane's word of `tile`.
@@ -14,21 +14,16 @@ fn results(body: &str) -> Vec<u32> {
 /// The number of warp instructions, and the same values, for any number of threads.
 fn results_of(threads: u32, body: &str) -> (u64, Vec<u32>) {
     let text = format!(
-        ".version 7.0\n.target sm_80\n.address_size 64
-        .visible .entry k(.param .u64 p) {{
+        "{PRELUDE}.visible .entry k(.param .u64 p) {{
             .reg .pred %low, %p<3>; .reg .b32 %r<9>, %own; .reg .b64 %rd1, %out; .shared .align 16 .b8 tile[256];
             ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mad.wide.u32 %out, %r1, 4, %rd1; mov.u32 %r2, 0;
             mov.u32 %own, tile; mad.lo.u32 %own, %r1, 4, %own; setp.lt.u32 %low, %r1, 8;
             {body}
         }}"
     );
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(u64::from(threads) * 4).expect("it fits");
-    let report = launch(&text, shape(1, threads), &address.to_le_bytes(), &memory);
-    let report = report.unwrap_or_else(|stop| panic!("{stop}\n{text}"));
-    let mut out = vec![0; threads as usize * 4];
-    memory.read(address, &mut out).expect("it is there");
-    (report.warp_instructions, out.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+    let ran = run_on(&text, shape(1, threads), &vec![0; threads as usize], &Config::default());
+    let (report, out) = ran.unwrap_or_else(|stop| panic!("{stop}\n{text}"));
+    (report.warp_instructions, out)
 }
 
 /// `low` in lanes 0 to 7, `high` in the others.

@@ -12,7 +12,7 @@ use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::stop::Reason;
 use warpstride_interp::{Checks, Config, Finding, Memory, Module, Stop, run};
 
-use super::shape;
+use super::{PRELUDE, run_on, shape};
 
 /// The programs of a folder of `tests/ptx`, in order.
 fn programs(folder: &str) -> Vec<PathBuf> {
@@ -112,8 +112,6 @@ fn each_checker_finds_its_own_alone() {
     }
 }
 
-const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
-
 fn run_text(
     body: &str,
     shape: LaunchShape,
@@ -202,11 +200,8 @@ fn a_finding_names_the_line_it_was_compiled_from() {
         st.global.u32 [%a1], %r1; }}
         .file 1 \"src/sum.cu\""
     );
-    let module = Module::parse(&text).unwrap();
-    let memory = Memory::new(1 << 20);
-    let p = memory.upload(&[0_u32]).unwrap();
     let config = Config { checks: Checks::ALL, ..Config::default() };
-    let report = run(module.kernel("k").unwrap(), &shape(3, 1), &p.to_le_bytes(), &memory, &config).unwrap();
+    let (report, _) = run_on(&text, shape(3, 1), &[0], &config).unwrap();
     let [finding] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
     assert_eq!(finding.place.source.as_deref(), Some("src/sum.cu:44"));
     assert_eq!((finding.place.block, finding.times), ([1, 0, 0], 2));

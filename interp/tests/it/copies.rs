@@ -3,7 +3,7 @@
 use warpstride_interp::counters::{GlobalCounters, SharedCounters};
 use warpstride_interp::{Checks, Config, Memory, Module, Report, Stop, run};
 
-use super::shape;
+use super::{PRELUDE, shape};
 
 /// What 32 lanes store to `[%out]`, `words` of 4 bytes each, and the report. `%in` is a lane's 16
 /// bytes of words 0, 1, 2 ..., `%own` its 16 bytes of `tile`, and `%r1` its number.
@@ -19,7 +19,7 @@ fn attempt(words: usize, body: &str) -> Result<(Vec<u32>, Report), Box<Stop>> {
 /// The same, with checkers.
 fn checked(checks: Checks, words: usize, body: &str) -> Result<(Vec<u32>, Report), Box<Stop>> {
     let text = format!(
-        ".version 7.8\n.target sm_80\n.address_size 64\n.file 1 \"k.cu\"
+        "{PRELUDE}.file 1 \"k.cu\"
         .visible .entry k(.param .u64 p, .param .u64 q) {{
             .reg .pred %p<3>; .reg .b16 %h<3>; .reg .b32 %r<20>, %own, %row; .reg .b64 %rd1, %in, %out;
             .shared .align 16 .b8 tile[1024];
@@ -32,16 +32,13 @@ fn checked(checks: Checks, words: usize, body: &str) -> Result<(Vec<u32>, Report
         stride = 4 * words
     );
     let memory = Memory::new(1 << 20);
-    let [from, to] = [512, 128 * words as u64].map(|bytes| memory.alloc(bytes).expect("it fits"));
-    let iota: Vec<u8> = (0..128_u32).flat_map(u32::to_le_bytes).collect();
-    memory.write(from, &iota).expect("it is there");
+    let from = memory.upload(&(0..128_u32).collect::<Vec<_>>()).expect("it fits");
+    let to = memory.alloc(128 * words as u64).expect("it fits");
     let params: Vec<u8> = [from, to].into_iter().flat_map(u64::to_le_bytes).collect();
     let module = Module::parse(&text).expect("it parses");
     let config = Config { checks, ..Config::default() };
     let report = run(module.kernel("k").expect("it is there"), &shape(1, 32), &params, &memory, &config)?;
-    let mut out = vec![0; 128 * words];
-    memory.read(to, &mut out).expect("it is there");
-    Ok((out.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect(), report))
+    Ok((memory.download(to, 32 * words).expect("it is there"), report))
 }
 
 const ALL: &str = "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [%own]; st.global.v4.u32 [%out], {%r2, %r3, %r4, %r5};";
@@ -254,23 +251,9 @@ fn a_matrix_without_some_lanes_is_found_and_has_zeros_for_their_rows() {
         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r6}}, [%row]; st.global.u32 [%out], %r6;"
     );
     let (out, _) = checked(Checks::ALL, 1, &body).unwrap_or_else(|stop| panic!("{stop}"));
-    assert_eq!(
-        out[8..20],
-        [
-            0x0011_0010,
-            0x0013_0012,
-            0x0015_0014,
-            0x0017_0016,
-            0,
-            0,
-            0,
-            0,
-            0x0021_0020,
-            0x0023_0022,
-            0x0025_0024,
-            0x0027_0026
-        ]
-    );
+    // Each word of rows 2, 3 and 4 holds two elements that follow each other.
+    let row = |first: u32| [0, 1, 2, 3].map(|word| first + 0x2_0002 * word);
+    assert_eq!(out[8..20], [row(0x11_0010), [0; 4], row(0x21_0020)].concat());
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! at a time.
 
 use proptest::prelude::*;
-use warpstride_interp::{Config, Memory, Module, run};
+use warpstride_interp::{Config, Memory};
 
-use super::{launch, shape};
+use super::{PRELUDE, launch, run_on, shape};
 
 /// A statement over one variable `x`, whose initial value is the thread's input.
 #[derive(Debug, Clone)]
@@ -92,8 +92,7 @@ fn program(statements: &[Statement]) -> String {
     let (mut body, mut labels) = (String::new(), 0);
     emit(statements, None, &mut labels, &mut body);
     format!(
-        ".version 7.0\n.target sm_80\n.address_size 64
-        .visible .entry k(.param .u64 cells) {{
+        "{PRELUDE}.visible .entry k(.param .u64 cells) {{
             .reg .pred %p; .reg .b32 %x, %t, %r1, %n<{}>; .reg .b64 %rd<3>;
             ld.param.u64 %rd1, [cells]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2;
             ld.global.u32 %x, [%rd2];
@@ -137,15 +136,9 @@ proptest! {
     fn threads_end_as_if_each_ran_alone(
         statements in statements(), input in prop::collection::vec(any::<u32>(), 1..100),
     ) {
-        let memory = Memory::new(1 << 20);
-        let address = memory.alloc(input.len() as u64 * 4).expect("it fits");
-        memory.write(address, &input.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()).expect("it is there");
         let text = program(&statements);
-        let report = launch(&text, shape(1, input.len() as u32), &address.to_le_bytes(), &memory);
-        let report = report.unwrap_or_else(|stop| panic!("{stop}\n{text}"));
-        let mut out = vec![0; input.len() * 4];
-        memory.read(address, &mut out).expect("it is there");
-        let got: Vec<u32> = out.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let ran = run_on(&text, shape(1, input.len() as u32), &input, &Config::default());
+        let (report, got) = ran.unwrap_or_else(|stop| panic!("{stop}\n{text}"));
         let alone = |mut x: u32| { let _ = interpret(&statements, false, &mut x); x };
         prop_assert_eq!(got, input.iter().map(|x| alone(*x)).collect::<Vec<_>>(), "{}", text);
         if !ends_early(&statements) {
@@ -154,8 +147,6 @@ proptest! {
         }
     }
 }
-
-const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
 
 /// Each thread sums the values that the other threads of the block stored before a barrier, after
 /// some threads have exited.
@@ -178,9 +169,7 @@ fn who_leaves_early_does_not_hold_up_a_barrier() {
         let mut params = address.to_le_bytes().to_vec();
         params.extend(n.to_le_bytes());
         launch(&text, shape(1, 128), &params, &memory).unwrap_or_else(|stop| panic!("{n}: {stop}"));
-        let mut out = vec![0; n as usize * 4];
-        memory.read(address, &mut out).expect("it is there");
-        let got: Vec<u32> = out.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let got: Vec<u32> = memory.download(address, n as usize).expect("it is there");
         assert_eq!(got, (0..n).rev().collect::<Vec<_>>());
     }
 }
@@ -215,15 +204,11 @@ fn lanes_in_an_irreducible_graph_end_as_if_each_ran_alone() {
         $end: st.global.u32 [%rd2], %x;
         }}"
     );
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(128).expect("it fits");
-    launch(&text, shape(1, 32), &address.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
-    let mut out = [0; 128];
-    memory.read(address, &mut out).expect("it is there");
-    for (lane, got) in (0..32_u32).zip(out.as_chunks().0) {
+    let ran = run_on(&text, shape(1, 32), &[0; 32], &Config::default());
+    for (lane, got) in (0..32_u32).zip(ran.unwrap_or_else(|stop| panic!("{stop}")).1) {
         let steps = (0..=lane & 7).map(|step| (step % 2 == 0) == (lane & 8 != 0));
         let wanted = steps.fold(lane, |x, at_a| if at_a { x * 3 } else { x + 5 });
-        assert_eq!(u32::from_le_bytes(*got), wanted, "lane {lane}");
+        assert_eq!(got, wanted, "lane {lane}");
     }
 }
 
@@ -254,13 +239,6 @@ fn registers_that_were_never_written_read_as_zero_in_every_block() {
             st.global.u32 [%rd3], %r1; add.u32 %r1, %r3, 7;
         }}"
     );
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(40).expect("it fits");
-    let module = Module::parse(&text).expect("it parses");
-    let kernel = module.kernel("k").expect("a kernel");
-    let config = Config { threads: 1, ..Config::default() };
-    run(kernel, &shape(10, 32), &address.to_le_bytes(), &memory, &config).unwrap_or_else(|stop| panic!("{stop}"));
-    let mut out = [1; 40];
-    memory.read(address, &mut out).expect("it is there");
-    assert_eq!(out, [0; 40]);
+    let ran = run_on(&text, shape(10, 32), &[1; 10], &Config { threads: 1, ..Config::default() });
+    assert_eq!(ran.unwrap_or_else(|stop| panic!("{stop}")).1, [0; 10]);
 }

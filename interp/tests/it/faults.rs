@@ -5,9 +5,7 @@ use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::stop::{AccessKind, Reason, Space, Waiting};
 use warpstride_interp::{Config, Memory, Module, Stop, run};
 
-use super::{launch, shape};
-
-const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
+use super::{PRELUDE, launch, run_on, shape};
 
 /// The stop of a one-kernel module with the body `body`, whose only parameter points to 64 bytes.
 fn stop_of(body: &str, shape: LaunchShape) -> Stop {
@@ -18,9 +16,7 @@ ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 
 {body}
 }}"
     );
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(64).expect("it fits");
-    *launch(&text, shape, &address.to_le_bytes(), &memory).expect_err("it stops")
+    *run_on(&text, shape, &[0; 16], &Config::default()).expect_err("it stops")
 }
 
 fn message(body: &str) -> String {
@@ -216,9 +212,7 @@ fn memory_keeps_what_was_written_before_a_stop() {
         "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b64 %rd1; ld.param.u64 %rd1, [p]; st.u32 [%rd1], 7; trap; }}"
     );
     launch(&text, shape(1, 1), &address.to_le_bytes(), &memory).expect_err("it stops");
-    let mut out = [0; 4];
-    memory.read(address, &mut out).expect("it is there");
-    assert_eq!(u32::from_le_bytes(out), 7);
+    assert_eq!(memory.download::<u32>(address, 1).expect("it is there"), [7]);
 }
 
 #[test]

@@ -6,9 +6,12 @@
 //!
 //! `scripts/record-forms` rewrites the file.
 
+use std::collections::HashSet;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
-use warpstride_interp::{Args, Config, Memory, Module, run};
+use warpstride_interp::coverage::{self, Operands};
+use warpstride_interp::{Config, Memory, Module, run};
 
 use super::shape;
 
@@ -29,13 +32,18 @@ struct Form<'r> {
     results: Vec<u64>,
 }
 
+const RECORD: &str = include_str!("../data/forms-h100.txt");
+
 fn record(text: &str) -> Vec<Form<'_>> {
     text.lines().filter(|line| !line.starts_with('#')).map(form).collect()
 }
 
+fn number(digits: &str) -> u64 {
+    u64::from_str_radix(digits, 16).expect("a hexadecimal number")
+}
+
 fn form(line: &str) -> Form<'_> {
     let fields: Vec<&str> = line.split(" | ").collect();
-    let number = |digits| u64::from_str_radix(digits, 16).expect("a hexadecimal number");
     let field = |index: usize| fields.get(index).copied().unwrap_or_default();
     Form {
         code: fields[0],
@@ -66,21 +74,27 @@ fn register(kind: &str, index: usize) -> String {
     }
 }
 
-/// A kernel that applies the form to every input.
-fn kernel(index: usize, form: &Form) -> String {
+/// A kernel that applies the form to every input. A guarded one does so where a word of `guards` is
+/// not zero, and the result's old value is the number of the input.
+fn kernel(index: usize, form: &Form, guarded: bool) -> String {
     let mut body = String::new();
     let names: Vec<String> = form.types.iter().enumerate().map(|(place, kind)| register(kind, place)).collect();
+    let narrowed = |place: usize| match (bits(form.types[place]), &names[place]) {
+        (1, name) => format!("and.b64 %d{place}, %d{place}, 1; setp.ne.u64 {name}, %d{place}, 0;"),
+        (16, name) => format!("cvt.u16.u64 {name}, %d{place};"),
+        (64, _) => String::new(),
+        (_, name) => format!("cvt.u32.u64 {name}, %d{place};"),
+    };
     for (place, kind) in form.types.iter().enumerate().skip(1) {
-        let name = &names[place];
         let row = class(kind) * ROWS + place - 1;
         writeln!(body, "ld.global.u64 %d{place}, [%rd2+{}];", row * INPUTS * 8).expect("it is a string");
-        let convert = match bits(kind) {
-            1 => format!("and.b64 %d{place}, %d{place}, 1; setp.ne.u64 {name}, %d{place}, 0;"),
-            16 => format!("cvt.u16.u64 {name}, %d{place};"),
-            64 => String::new(),
-            _ => format!("cvt.u32.u64 {name}, %d{place};"),
-        };
-        body += &convert;
+        body += &narrowed(place);
+    }
+    let (guards, guard) = if guarded { (", .param .u64 guards", "@%p7 ") } else { ("", "") };
+    if guarded {
+        body += "ld.param.u64 %rd0, [guards]; mad.wide.u32 %rd0, %r1, 8, %rd0; ld.global.u64 %d0, [%rd0];
+            setp.ne.u64 %p7, %d0, 0; cvt.u64.u32 %d0, %r1;";
+        body += &narrowed(0);
     }
     match form.code.contains('$') {
         true => {
@@ -89,7 +103,7 @@ fn kernel(index: usize, form: &Form) -> String {
                 .enumerate()
                 .fold(form.code.to_owned(), |code, (place, name)| code.replace(&format!("${place}"), name))
         }
-        false => writeln!(body, "{} {};", form.code, names.join(", ")).expect("it is a string"),
+        false => writeln!(body, "{guard}{} {};", form.code, names.join(", ")).expect("it is a string"),
     }
     body += &match bits(form.types[0]) {
         1 => "selp.b32 %w0, 1, 0, %p0; cvt.u64.u32 %d0, %w0;".to_owned(),
@@ -98,7 +112,7 @@ fn kernel(index: usize, form: &Form) -> String {
         _ => "cvt.u64.u32 %d0, %w0;".to_owned(),
     };
     format!(
-        ".visible .entry form_{index}(.param .u64 cells, .param .u64 results) {{
+        ".visible .entry form_{index}(.param .u64 cells, .param .u64 results{guards}) {{
             .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %w<8>, %r<4>; .reg .b64 %d<8>, %rd<4>;
             ld.param.u64 %rd1, [cells]; ld.param.u64 %rd3, [results];
             mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r1, %r1, %r2, %r3;
@@ -109,228 +123,16 @@ fn kernel(index: usize, form: &Form) -> String {
     )
 }
 
-fn module(forms: &[Form]) -> String {
-    let kernels: String = forms.iter().enumerate().map(|(index, form)| kernel(index, form)).collect();
+fn module(forms: &[Form], guarded: bool) -> String {
+    let kernels: String = forms.iter().enumerate().map(|(index, form)| kernel(index, form, guarded)).collect();
     format!(".version 8.4\n.target sm_90\n.address_size 64\n{kernels}")
 }
 
-/// Edges of integers and of shift amounts.
-const INTEGERS: &[u64] = &[
-    0,
-    1,
-    2,
-    3,
-    5,
-    7,
-    8,
-    15,
-    16,
-    24,
-    30,
-    31,
-    32,
-    33,
-    47,
-    48,
-    63,
-    64,
-    65,
-    127,
-    128,
-    255,
-    256,
-    0x7fff,
-    0x8000,
-    0xffff,
-    0x7f_ffff,
-    0x80_0000,
-    0xff_ffff,
-    0x100_0001,
-    0x7fff_ffff,
-    0x8000_0000,
-    0x8000_0001,
-    0xffff_fffe,
-    0xffff_ffff,
-    0x1_0000_0000,
-    0x1_0000_0001,
-    0x1234_5678_9abc_def0,
-    0x7fff_ffff_ffff_ffff,
-    0x8000_0000_0000_0000,
-    !0,
-    !1,
-    !30,
-    !31,
-    !32,
-    0x7fff_8000_8000_7fff,
-    0xff80_7f81_8001_fe7f,
-    0x20_0000_0000_0001,
-    0x3f_ffff_ffff_fffe,
-    0x100_0003,
-    0x3201,
-];
-/// Zeros, denormals, neighbours of powers of two, halves between integers, ends of integer types,
-/// ties between numbers of narrower formats, a product that rounds up out of the denormals,
-/// infinities, and NaNs: quiet, signalling and signed.
-const SINGLES: &[u64] = &[
-    0,
-    0x8000_0000,
-    1,
-    0x8000_0001,
-    0x7f_ffff,
-    0x80_0000,
-    0x8080_0000,
-    0x80_0001,
-    0x3f80_0000,
-    0xbf80_0000,
-    0x3f7f_ffff,
-    0x3f80_0001,
-    0x4000_0000,
-    0xc000_0000,
-    0x3f00_0000,
-    0xbf00_0000,
-    0x3fc0_0000,
-    0x4020_0000,
-    0xc020_0000,
-    0x3eff_ffff,
-    0x4b00_0000,
-    0x4b80_0000,
-    0x4aff_ffff,
-    0x437f_8000,
-    0x42ff_0000,
-    0xc300_8000,
-    0x477f_ff80,
-    0x46ff_ff00,
-    0x477f_e000,
-    0x477f_efff,
-    0x477f_f000,
-    0x4eff_ffff,
-    0x4f00_0000,
-    0xcf00_0000,
-    0x4f7f_ffff,
-    0x4f80_0000,
-    0x5eff_ffff,
-    0x5f00_0000,
-    0xdf00_0000,
-    0x5f80_0000,
-    0x3300_0000,
-    0x3300_0001,
-    0x3380_0000,
-    0x387f_e000,
-    0x3880_0000,
-    0x3f80_1000,
-    0x3f80_8000,
-    0x3f80_3000,
-    0x3f81_8000,
-    0x1fff_ffff,
-    0x2000_0000,
-    0x7f7f_ffff,
-    0xff7f_ffff,
-    0x7f80_0000,
-    0xff80_0000,
-    0x7fc0_0000,
-    0xffc0_0000,
-    0x7fc1_2345,
-    0x7f80_0001,
-    0xffa5_4321,
-    0x7fff_ffff,
-    0x4049_0fdb,
-    0xc2c8_0000,
-    0x7e80_0000,
-    0x42b0_c0a5,
-    0x7f00_0000,
-    0x40,
-    0x40_0000,
-    0xff_ffff,
-    0x100_0000,
-    0x100_0001,
-    0x3eff_fffe,
-    0x7e80_0001,
-];
-/// The same in double precision, with the ends of single precision.
-const DOUBLES: &[u64] = &[
-    0,
-    1 << 63,
-    1,
-    0x8000_0000_0000_0001,
-    0xf_ffff_ffff_ffff,
-    0x10_0000_0000_0000,
-    0x8010_0000_0000_0000,
-    0x3ff0_0000_0000_0000,
-    0xbff0_0000_0000_0000,
-    0x3fef_ffff_ffff_ffff,
-    0x3ff0_0000_0000_0001,
-    0x4000_0000_0000_0000,
-    0x3fe0_0000_0000_0000,
-    0xbfe0_0000_0000_0000,
-    0x3ff8_0000_0000_0000,
-    0x4004_0000_0000_0000,
-    0xc004_0000_0000_0000,
-    0x3fdf_ffff_ffff_ffff,
-    0x4330_0000_0000_0000,
-    0x4340_0000_0000_0000,
-    0x432f_ffff_ffff_ffff,
-    0x406f_f000_0000_0000,
-    0x405f_e000_0000_0000,
-    0xc060_1000_0000_0000,
-    0x40ef_fff0_0000_0000,
-    0x40df_ffe0_0000_0000,
-    0x41df_ffff_ffc0_0000,
-    0x41df_ffff_ffe0_0000,
-    0x41e0_0000_0000_0000,
-    0xc1e0_0000_0000_0000,
-    0xc1e0_0000_0010_0000,
-    0x41ef_ffff_ffe0_0000,
-    0x41ef_ffff_fff0_0000,
-    0x41f0_0000_0000_0000,
-    0x43df_ffff_ffff_ffff,
-    0x43e0_0000_0000_0000,
-    0xc3e0_0000_0000_0000,
-    0x43f0_0000_0000_0000,
-    0x47ef_ffff_e000_0000,
-    0x47ef_ffff_efff_ffff,
-    0x47ef_ffff_f000_0000,
-    0x47f0_0000_0000_0000,
-    0x36a0_0000_0000_0000,
-    0x3690_0000_0000_0000,
-    0x3690_0000_0000_0001,
-    0x380f_ffff_e000_0000,
-    0x3810_0000_0000_0000,
-    0x380f_ffff_f000_0000,
-    0x3ff0_0000_1000_0000,
-    0x3ff0_0000_3000_0000,
-    0x3ff0_0200_0000_0000,
-    0x3ff0_1000_0000_0000,
-    0x40ef_fdff_ffff_ffff,
-    0x40ef_fe00_0000_0000,
-    0x3e60_0000_0000_0000,
-    0x3e60_0000_0000_0001,
-    0x1fff_ffff_ffff_ffff,
-    0x2000_0000_0000_0000,
-    0x7fef_ffff_ffff_ffff,
-    0xffef_ffff_ffff_ffff,
-    0x7ff0_0000_0000_0000,
-    0xfff0_0000_0000_0000,
-    0x7ff8_0000_0000_0000,
-    0xfff8_0000_0000_0000,
-    0x7ff8_0000_1234_5678,
-    0x7ff0_0000_0000_0001,
-    0xfff4_3210_0000_0001,
-    0x7fff_ffff_ffff_ffff,
-    0xfff8_0000_0000_0123,
-    0x7ff4_0000_0000_0000,
-];
-/// The same in half precision.
-const F16S: &[u64] = &[
-    0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x8400, 0x401, 0x3c00, 0xbc00, 0x3bff, 0x3c01, 0x4000, 0xc000, 0x3800, 0xb800,
-    0x3e00, 0x4100, 0xc100, 0x37ff, 0x6400, 0x6800, 0x63ff, 0x5bf8, 0x57f0, 0xd808, 0x7bff, 0xfbff, 0x7c00, 0xfc00,
-    0x7e00, 0xfe00, 0x7e12, 0x7c01, 0xfd43, 0x7fff, 0x1fff, 0x2000, 0x4248, 0x200, 0x77ff, 0x7800,
-];
-/// The same for bf16, the upper half of single precision.
-const BF16S: &[u64] = &[
-    0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x8080, 0x81, 0x3f80, 0xbf80, 0x3f7f, 0x3f81, 0x4000, 0xc000, 0x3f00, 0xbf00,
-    0x3fc0, 0x4020, 0xc020, 0x3eff, 0x4300, 0x4380, 0x42ff, 0x437f, 0x4f00, 0x5f00, 0xdf00, 0x5f80, 0x7f7f, 0xff7f,
-    0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fc5, 0x7f81, 0xffa1, 0x7fff, 0x1fff, 0x2000, 0x4049, 0x40, 0x477f, 0x4780,
-];
+/// Edges of every class of types.
+static EDGES: LazyLock<Vec<Vec<u64>>> = LazyLock::new(|| {
+    let lines = include_str!("../data/form-edges.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split(' ').map(number).collect()).collect()
+});
 
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -353,26 +155,25 @@ fn near_one(random: u64, width: u32, digits: u32) -> u64 {
 /// then random combinations, in which three of four are edges.
 fn cell(class: usize, row: usize, index: usize) -> u64 {
     let random = mix((class * ROWS * INPUTS + row * INPUTS + index) as u64 + 1);
-    let pick = |edges: &[u64], random: u64| match (row, index / edges.len()) {
+    let edges = &EDGES[class];
+    let edge = |random: u64| edges[(random >> 8) as usize % edges.len()];
+    let picked = match (row, index / edges.len()) {
         (0, place) if place < edges.len() => Some(edges[index % edges.len()]),
         (1, place) if place < edges.len() => Some(edges[place]),
-        _ => Some(edges[(random >> 8) as usize % edges.len()]).filter(|_| random >> 40 & 3 != 0),
+        _ => Some(edge(random)).filter(|_| random >> 40 & 3 != 0),
     };
-    let of = |edges: &[u64], width, digits| pick(edges, random).unwrap_or_else(|| near_one(random, width, digits));
+    let number = |width, digits| picked.unwrap_or_else(|| near_one(random, width, digits));
     let upper = mix(random);
-    let halves = |edges: &[u64], digits| {
-        let high = match upper >> 40 & 3 {
-            0 => near_one(upper, 16, digits),
-            _ => edges[(upper >> 8) as usize % edges.len()],
-        };
-        of(edges, 16, digits) | high << 16
+    let halves = |digits| {
+        let high = if upper >> 40 & 3 == 0 { near_one(upper, 16, digits) } else { edge(upper) };
+        number(16, digits) | high << 16
     };
     match class {
-        1 => of(SINGLES, 32, 23),
-        2 => of(DOUBLES, 64, 52),
-        3 => halves(F16S, 10),
-        4 => halves(BF16S, 7),
-        _ => pick(INTEGERS, random).unwrap_or_else(|| upper >> (random >> 8 & 63)),
+        1 => number(32, 23),
+        2 => number(64, 52),
+        3 => halves(10),
+        4 => halves(7),
+        _ => picked.unwrap_or_else(|| upper >> (random >> 8 & 63)),
     }
 }
 
@@ -401,23 +202,23 @@ fn write_the_module_and_its_inputs() {
     let directory = std::path::PathBuf::from(std::env::var_os("FORMS").expect("FORMS is a directory"));
     let list = std::fs::read_to_string(directory.join("forms.txt")).expect("a list of forms");
     let bytes: Vec<u8> = cells().into_iter().flat_map(u64::to_le_bytes).collect();
-    std::fs::write(directory.join("forms.ptx"), module(&record(&list))).expect("it can be written");
+    std::fs::write(directory.join("forms.ptx"), module(&record(&list), false)).expect("it can be written");
     std::fs::write(directory.join("cells.bin"), bytes).expect("it can be written");
 }
 
-/// The software GPU's results for each form.
-fn results(forms: &[Form]) -> Vec<Vec<u64>> {
-    let module = Module::parse(&module(forms)).expect("it parses");
+/// The software GPU's results for each form, of the first inputs.
+fn results(forms: &[Form], count: usize, guards: Option<&[u64]>) -> Vec<Vec<u64>> {
+    let module = Module::parse(&module(forms, guards.is_some())).expect("it parses");
     let memory = Memory::new(1 << 24);
-    let cells = memory.upload(&cells()).expect("it fits");
-    let results = memory.upload(&[0_u64; INPUTS]).expect("it fits");
+    let results = memory.upload(&vec![0_u64; count]).expect("it fits");
+    let mut params = vec![memory.upload(&cells()).expect("it fits"), results];
+    params.extend(guards.map(|guards| memory.upload(guards).expect("it fits")));
+    let params: Vec<u8> = params.into_iter().flat_map(u64::to_le_bytes).collect();
     let launch = |(index, form): (usize, &Form)| {
         let kernel = module.kernel(&format!("form_{index}")).expect("it is there");
-        let params = Args::new(kernel).value(cells).and_then(|args| args.value(results)).and_then(Args::finish);
-        let stop =
-            run(kernel, &shape(INPUTS as u32 / 32, 32), &params.expect("two addresses"), &memory, &Config::default());
-        stop.unwrap_or_else(|stop| panic!("{}: {stop}", form.code));
-        memory.download::<u64>(results, INPUTS).expect("it is there")
+        run(kernel, &shape(count as u32 / 32, 32), &params, &memory, &Config::default())
+            .unwrap_or_else(|stop| panic!("{}: {stop}", form.code));
+        memory.download::<u64>(results, count).expect("it is there")
     };
     forms.iter().enumerate().map(launch).collect()
 }
@@ -473,10 +274,10 @@ fn is_near(form: &Form, ours: u64, theirs: u64) -> bool {
 
 #[test]
 fn every_form_gives_what_an_h100_gives() {
-    let forms = record(include_str!("../data/forms-h100.txt"));
+    let forms = record(RECORD);
     assert!(forms.len() > 1900, "only {} forms", forms.len());
     let cells = cells();
-    for (form, results) in forms.iter().zip(results(&forms)) {
+    for (form, results) in forms.iter().zip(results(&forms, INPUTS, None)) {
         for (&theirs, index) in form.results.iter().zip(recorded(form)) {
             let ours = results[index];
             let same = if form.hash.is_some() { ours == theirs } else { is_near(form, ours, theirs) };
@@ -486,5 +287,46 @@ fn every_form_gives_what_an_h100_gives() {
         }
         let same = form.hash.is_none_or(|wanted| wanted == hash(&results));
         assert!(same, "{}: one of {INPUTS} results is not an H100's", form.code);
+    }
+}
+
+/// A form that is one instruction computes where its guard holds what it computes without one: in a
+/// warp whose lanes are all off, in one whose lanes are all on, and in warps of any lanes.
+#[test]
+fn lanes_whose_guard_is_off_keep_their_old_values() {
+    let mut forms = record(RECORD);
+    forms.retain(|form| !form.code.contains('$'));
+    assert!(forms.len() > 1700, "only {} forms", forms.len());
+    let guard = |input: u64| match input / 32 {
+        0 => 0,
+        1 => 1,
+        _ => mix(input) & 1,
+    };
+    let guards: Vec<u64> = (0..1024).map(guard).collect();
+    let (plain, guarded) = (results(&forms, 1024, None), results(&forms, 1024, Some(&guards)));
+    for (form, (plain, guarded)) in forms.iter().zip(plain.iter().zip(&guarded)) {
+        for (input, guard) in guards.iter().enumerate() {
+            let old = if form.types[0] == "pred" { input & 1 } else { input };
+            let wanted = if *guard == 1 { plain[input] } else { old as u64 };
+            assert_eq!(guarded[input], wanted, "{} of input {input}", form.code);
+        }
+    }
+}
+
+/// Forms that depend on the kind of their operands or on windows, which `text.rs` tests, and opaque
+/// forms, which `policies.rs` tests.
+const ELSEWHERE: &[&str] = &["mov.b32", "mov.b64", "cvta", "isspacep", "createpolicy"];
+
+#[test]
+fn every_form_that_is_a_function_is_recorded() {
+    let recorded: HashSet<&str> = RECORD.lines().filter_map(|line| line.split(' ').next()).collect();
+    let functions = coverage::forms().filter(|form| matches!(form.operands(), Operands::Values { .. }));
+    // A name with a space is a step of an instruction.
+    let named = functions.filter(|form| !form.pattern().contains(' '));
+    let named: Vec<_> = named.filter(|form| !ELSEWHERE.iter().any(|start| form.pattern().starts_with(start))).collect();
+    assert!(named.len() > 400, "only {} lines of the table", named.len());
+    for form in named {
+        let found = (0..form.spellings()).any(|number| recorded.contains(&*form.spelling(number)));
+        assert!(found, "{} is not recorded", form.pattern());
     }
 }

@@ -1,12 +1,10 @@
 //! Functions, indexed branches and variables in hand-written PTX: forms that compilers rarely emit,
 //! and errors.
 
-use warpstride_interp::Memory;
+use warpstride_interp::Config;
 use warpstride_interp::stop::Reason;
 
-use super::{launch, shape};
-
-const PRELUDE: &str = ".version 7.8\n.target sm_80\n.address_size 64\n";
+use super::{PRELUDE, run_on, shape};
 
 /// The values that 32 threads store through `%out`, 4 bytes each. `module` stands before the
 /// kernel.
@@ -18,10 +16,8 @@ fn run(module: &str, body: &str) -> Result<Vec<u32>, Reason> {
             {body}
         }}"
     );
-    let memory = Memory::new(1 << 20);
-    let out = memory.upload(&[7_u32; 32]).expect("it fits");
-    launch(&text, shape(1, 32), &out.to_le_bytes(), &memory).map_err(|stop| stop.reason.clone())?;
-    Ok(memory.download(out, 32).expect("it is there"))
+    let ran = run_on(&text, shape(1, 32), &[7; 32], &Config::default());
+    ran.map(|(_, out)| out).map_err(|stop| stop.reason)
 }
 
 fn results(module: &str, body: &str) -> Vec<u32> {

@@ -13,7 +13,6 @@ mod expect;
 mod faults;
 mod forms;
 mod functions;
-mod lanes;
 mod limits;
 #[path = "../../../tests/long.rs"]
 mod long;
@@ -46,6 +45,20 @@ fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Res
     let module = Module::parse(text).expect("it parses");
     let kernel = module.kernels().next().expect("it has a kernel");
     run(kernel, &shape, params, memory, &Config::default())
+}
+
+/// The directives that a module begins with.
+const PRELUDE: &str = ".version 7.8\n.target sm_80\n.address_size 64\n";
+
+/// Runs the only kernel of `text` on a buffer of these words, its only parameter; returns the words
+/// afterwards.
+fn run_on(text: &str, shape: LaunchShape, words: &[u32], config: &Config) -> Result<(Report, Vec<u32>), Box<Stop>> {
+    let memory = Memory::new(1 << 20);
+    let buffer = memory.upload(words).expect("it fits");
+    let module = Module::parse(text).expect("it parses");
+    let kernel = module.kernels().next().expect("it has a kernel");
+    let report = run(kernel, &shape, &buffer.to_le_bytes(), &memory, config)?;
+    Ok((report, memory.download(buffer, words.len()).expect("it is there")))
 }
 
 /// The results of `body` on 1, 2, 3 and 8 host threads, in a pool of 8 threads whatever the number

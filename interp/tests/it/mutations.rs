@@ -15,36 +15,9 @@ use crate::long::short_or_long;
 use crate::programs::random::Random;
 
 /// Replacements for numbers: the ends of all ranges in PTX.
-const EXTREMES: &[&str] = &[
-    "0",
-    "1",
-    "-1",
-    "3",
-    "31",
-    "32",
-    "255",
-    "256",
-    "1024",
-    "65535",
-    "65536",
-    "1048576",
-    "2147483647",
-    "2147483648",
-    "-2147483648",
-    "4294967295",
-    "4294967296",
-    "1099511627775",
-    "9223372036854775807",
-    "9223372036854775808",
-    "18446744073709551615",
-    "99999999999999999999",
-    "0x",
-    "0xFFFFFFFFFFFFFFFFF",
-    "0f7FC00001",
-    "0d7FF0000000000000",
-    "08",
-    "1.e400",
-];
+const EXTREMES: &str = "0 1 -1 3 31 32 255 256 1024 65535 65536 1048576 2147483647 2147483648 -2147483648 4294967295
+    4294967296 1099511627775 9223372036854775807 9223372036854775808 18446744073709551615
+    99999999999999999999 0x 0xFFFFFFFFFFFFFFFFF 0f7FC00001 0d7FF0000000000000 08 1.e400";
 
 /// Modules of one kernel each: those of the library `warpstride`, and those of the files under
 /// `tests`.
@@ -97,7 +70,7 @@ fn tokens(text: &str) -> Vec<&str> {
 /// Deletes, doubles or moves a few tokens, or replaces them by others or by extremes; then perhaps
 /// changes a few bytes.
 fn mutated<'t>(text: &'t str, words: &[&'t str], random: &mut Random) -> String {
-    let mut tokens = tokens(text);
+    let (mut tokens, extremes) = (tokens(text), EXTREMES.split_whitespace().collect::<Vec<_>>());
     for _ in 0..1 + random.below(4) {
         let at = random.below(tokens.len());
         let other = random.below(tokens.len());
@@ -112,7 +85,7 @@ fn mutated<'t>(text: &'t str, words: &[&'t str], random: &mut Random) -> String 
                 let number = |token: &&str| token.starts_with(|c: char| c.is_ascii_digit());
                 let numbers: Vec<usize> = (0..tokens.len()).filter(|&at| number(&tokens[at])).collect();
                 if !numbers.is_empty() {
-                    tokens[*random.pick(&numbers)] = *random.pick(EXTREMES);
+                    tokens[*random.pick(&numbers)] = extremes[random.below(extremes.len())];
                 }
             }
         }

@@ -4,22 +4,16 @@
 use warpstride_interp::stop::{AccessKind, Reason};
 use warpstride_interp::{Checks, Config, Memory, Module, Report, Stop, run};
 
-use super::shape;
+use super::{PRELUDE, run_on, shape};
 
 /// Runs `body` with `[%out]` zeroed, and returns its content afterwards.
 fn launch(blocks: u32, threads: u32, config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
-    let memory = Memory::new(1 << 20);
-    let out = memory.upload(&[0_u32; 256]).expect("it fits");
-    let module = Module::parse(&text(body)).expect("it parses");
-    let kernel = module.kernel("k").expect("a kernel");
-    let report = run(kernel, &shape(blocks, threads), &out.to_le_bytes(), &memory, config)?;
-    Ok((report, memory.download(out, 256).expect("it is there")))
+    run_on(&text(body), shape(blocks, threads), &[0; 256], config)
 }
 
 fn text(body: &str) -> String {
     format!(
-        ".version 8.0\n.target sm_90\n.address_size 64
-        .visible .entry k(.param .u64 p) {{
+        "{PRELUDE}.visible .entry k(.param .u64 p) {{
             .reg .pred %p<5>; .reg .b32 %r<20>, %t; .reg .b64 %rd<5>, %out; .shared .align 16 .b8 sh[1024];
             ld.param.u64 %out, [p]; mov.u32 %t, %tid.x;
             {body}

@@ -15,6 +15,7 @@ use warpstride_interp::check::{Check, Problem};
 use warpstride_interp::{Checks, Config, Memory, Module, run};
 
 use super::shape;
+use crate::programs::random::Random;
 
 /// The number of programs, and the number if `WARPSTRIDE_LONG` is set.
 const PROGRAMS: u64 = 800;
@@ -76,24 +77,8 @@ struct Program {
     actors: Vec<(Actor, Vec<Op>)>,
 }
 
-/// Numbers that depend only on the seed: splitmix64.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) >> 33) as usize % sides
-    }
-
-    fn one_in(&mut self, sides: usize) -> bool {
-        self.below(sides) == 0
-    }
-}
-
 fn draw(seed: u64) -> Program {
-    let mut dice = Dice(seed);
+    let mut dice = Random::new(seed);
     let blocks = 1 + dice.below(3);
     let mut actors: Vec<Actor> = Vec::new();
     for _ in 0..2 + dice.below(3) {
@@ -110,7 +95,7 @@ fn draw(seed: u64) -> Program {
         match dice.below(12) {
             0 => actors[chosen].1.push(Op::Yield),
             1 => {
-                let lanes = of_all.iter().filter(|other| other[..2] == [block, warp] && !dice.one_in(5));
+                let lanes = of_all.iter().filter(|other| other[..2] == [block, warp] && !dice.once_in(5));
                 let lanes = lanes.fold(0, |lanes, other| lanes | 1 << other[2]);
                 let named = |other: &Actor| other[..2] == [block, warp] && lanes >> other[2] & 1 == 1;
                 let members = actors.iter_mut().filter(|(other, _)| named(other));
@@ -118,10 +103,10 @@ fn draw(seed: u64) -> Program {
             }
             2 if number < 15 => {
                 number += 1;
-                let alone = dice.one_in(4);
+                let alone = dice.once_in(4);
                 let others: BTreeSet<u32> =
                     of_all.iter().filter(|other| other[0] == block).map(|other| other[1]).collect();
-                let arrives = others.len() > 1 && dice.one_in(2);
+                let arrives = others.len() > 1 && dice.once_in(2);
                 let of = |other: &Actor| other[0] == block && (other[1] == warp || !alone);
                 let threads = if alone { 32 } else { 32 * others.len() as u32 };
                 for (other, ops) in actors.iter_mut().filter(|(other, _)| of(other)) {
@@ -129,20 +114,20 @@ fn draw(seed: u64) -> Program {
                     ops.push(Op::Barrier { step, number, threads, waits });
                 }
             }
-            3..5 => actors[chosen].1.push(Op::Fence { sc: dice.one_in(2), device: !dice.one_in(3) }),
+            3..5 => actors[chosen].1.push(Op::Fence { sc: dice.once_in(2), device: !dice.once_in(3) }),
             _ => {
                 let op = access(&mut dice);
                 actors[chosen].1.push(op);
             }
         }
     }
-    Program { shared: blocks == 1 && dice.one_in(2), actors }
+    Program { shared: blocks == 1 && dice.once_in(2), actors }
 }
 
 /// The first two words are mostly data, the others mostly flags.
-fn access(dice: &mut Dice) -> Op {
+fn access(dice: &mut Random) -> Op {
     let word = dice.below(WORDS);
-    let weak = dice.one_in(if word < 2 { 2 } else { 8 });
+    let weak = dice.once_in(if word < 2 { 2 } else { 8 });
     let access = match dice.below(8) {
         0..3 => Access::Load,
         3..6 => Access::Store,
@@ -152,10 +137,10 @@ fn access(dice: &mut Dice) -> Op {
     };
     let reads = matches!(access, Access::Load | Access::Atomic);
     let strength = Strength {
-        volatile: matches!(access, Access::Load | Access::Store) && dice.one_in(4),
-        acquire: reads && dice.one_in(2),
-        release: access != Access::Load && dice.one_in(2),
-        device: !dice.one_in(4),
+        volatile: matches!(access, Access::Load | Access::Store) && dice.once_in(4),
+        acquire: reads && dice.once_in(2),
+        release: access != Access::Load && dice.once_in(2),
+        device: !dice.once_in(4),
     };
     let strength = match strength.volatile {
         true => Strength { acquire: false, release: false, device: true, ..strength },

@@ -3,11 +3,10 @@
 
 use proptest::prelude::*;
 use warpstride_interp::ErrorKind;
+use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::{Config, Memory, Module, run};
 
-use super::{launch, shape};
-
-const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
+use super::{PRELUDE, launch, run_on, shape};
 
 /// The values that 32 threads store through `%out`, 4 bytes each.
 fn results(body: &str) -> Vec<u32> {
@@ -18,12 +17,7 @@ fn results(body: &str) -> Vec<u32> {
             {body}
         }}"
     );
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(128).expect("it fits");
-    launch(&text, shape(1, 32), &address.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
-    let mut out = [0; 128];
-    memory.read(address, &mut out).expect("it is there");
-    out.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+    run_on(&text, shape(1, 32), &[0; 32], &Config::default()).unwrap_or_else(|stop| panic!("{stop}")).1
 }
 
 #[test]
@@ -115,13 +109,9 @@ fn generic_addresses_count_in_the_space_they_lie_in() {
             ld.u32 %r4, [%rd6]; st.global.u32 [%rd3], %r4;
         }}"
     );
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(128).expect("it fits");
-    let report = launch(&text, shape(1, 32), &address.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
-    let mut out = [0; 128];
-    memory.read(address, &mut out).expect("it is there");
-    let got: Vec<u32> = out.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-    assert_eq!(got, (0..32).collect::<Vec<_>>());
+    let ran = run_on(&text, shape(1, 32), &[0; 32], &Config::default());
+    let (report, out) = ran.unwrap_or_else(|stop| panic!("{stop}"));
+    assert_eq!(out, (0..32).collect::<Vec<_>>());
     let counters = report.counters;
     assert_eq!([counters.shared_store.instructions, counters.shared_load.instructions], [2, 2]);
     assert_eq!([counters.global_store.instructions, counters.global_load.instructions], [2, 1]);
@@ -144,8 +134,7 @@ fn lanes_may_reach_several_allocations_at_once() {
     let report = launch(&text, shape(1, 32), &params, &memory).unwrap_or_else(|stop| panic!("{stop}"));
     assert_eq!((report.global_store.sectors, report.counters.global_store.requests), (8, 2));
     for (address, odd) in [(a, 0), (b, 1)] {
-        let mut out = [0; 64];
-        memory.read(address, &mut out).expect("it is there");
+        let out = memory.download::<u8>(address, 64).expect("it is there");
         for lane in (odd..32).step_by(2) {
             assert_eq!(out[2 * lane..2 * lane + 2], [lane as u8; 2]);
         }
@@ -169,16 +158,10 @@ fn dynamic_shared_memory_lies_behind_the_static() {
             ld.param.u64 %rd1, [p]; ld.shared.u32 %r2, [%r1+28]; st.global.u32 [%rd1], %r2;
         }}"
     );
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(4).expect("it fits");
-    let mut shape = shape(1, 1);
-    let stop = launch(&text, shape, &address.to_le_bytes(), &memory).expect_err("there is none yet");
+    let with = |dynamic_shared| run_on(&text, LaunchShape { dynamic_shared, ..shape(1, 1) }, &[0], &Config::default());
+    let stop = with(0).expect_err("there is none yet");
     assert!(stop.to_string().contains("at 0x3c of shared memory, which has 32 bytes"), "{stop}");
-    shape.dynamic_shared = 32;
-    launch(&text, shape, &address.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
-    let mut out = [0; 4];
-    memory.read(address, &mut out).expect("it is there");
-    assert_eq!(u32::from_le_bytes(out), 32);
+    assert_eq!(with(32).unwrap_or_else(|stop| panic!("{stop}")).1, [32]);
 }
 
 #[test]
@@ -331,12 +314,8 @@ fn lines_mean_nothing() {
         ".version 7.0 .target sm_80, debug .address_size 64 .file 1 \"a\", 5, 6 .visible .entry k(.param .u64 p) {
         .reg .b32 %r1; .reg .b64 %rd1; ld.param.u64 %rd1, [p];
         .loc 1 5 0 mov.u32 %r1, 9; .loc 1 6 0, function_name L + 4, inlined_at 1 2 3 st.global.u32 [%rd1], %r1; ret; }";
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(4).expect("it fits");
-    launch(text, shape(1, 1), &address.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
-    let mut out = [0; 4];
-    memory.read(address, &mut out).expect("it is there");
-    assert_eq!(u32::from_le_bytes(out), 9);
+    let ran = run_on(text, shape(1, 1), &[0], &Config::default());
+    assert_eq!(ran.unwrap_or_else(|stop| panic!("{stop}")).1, [9]);
 }
 
 #[test]
@@ -373,7 +352,7 @@ proptest! {
 
     /// Pieces of PTX in any order get further than noise.
     #[test]
-    fn no_shuffled_ptx_breaks_the_parser(words in prop::collection::vec(prop::sample::select(WORDS), 0..60)) {
+    fn no_shuffled_ptx_breaks_the_parser(words in prop::collection::vec(prop::sample::select(WORDS.split_whitespace().collect::<Vec<_>>()), 0..60)) {
         run_all(&words.join(" "));
         run_all(&format!("{PRELUDE}.entry k(.param .u64 p) {{ .reg .b32 %r<3>; .reg .b64 %rd<3>; {} }}", words.join(" ")));
     }
@@ -391,61 +370,8 @@ proptest! {
     }
 }
 
-const WORDS: &[&str] = &[
-    ".entry",
-    "k",
-    "(",
-    ")",
-    "{",
-    "}",
-    "[",
-    "]",
-    ";",
-    ",",
-    ".param",
-    ".u64",
-    ".reg",
-    ".b32",
-    "%r<3>",
-    "%r1",
-    "%rd1",
-    "%p",
-    "@",
-    "@!",
-    ".shared",
-    ".align",
-    "4",
-    "tile",
-    "tile[64]",
-    "[]",
-    "mov.u32",
-    "ld.param.u64",
-    "add.s32",
-    "bra",
-    "$L",
-    "$L:",
-    "bar.sync",
-    "0x7fffffff",
-    "0f3F800000",
-    "-",
-    "+",
-    "9223372036854775807",
-    "ld.global.v4.b32",
-    "{%r1,%r1,%r2,%r2}",
-    "[%rd1+4]",
-    "[p]",
-    "p",
-    ".loc",
-    ".file",
-    "\"a\"",
-    "ret",
-    "setp.eq.u32",
-    "st.shared.u8",
-    "%tid.x",
-    "%clock64",
-    "mov.b64",
-    "_",
-    ".local",
-    ".extern",
-    "=",
-];
+/// Pieces of PTX.
+const WORDS: &str = r#".entry k ( ) { } [ ] ; , .param .u64 .reg .b32 %r<3> %r1 %rd1 %p @ @! .shared .align 4 tile tile[64]
+    [] mov.u32 ld.param.u64 add.s32 bra $L $L: bar.sync 0x7fffffff 0f3F800000 - + 9223372036854775807
+    ld.global.v4.b32 {%r1,%r1,%r2,%r2} [%rd1+4] [p] p .loc .file "a" ret setp.eq.u32 st.shared.u8 %tid.x
+    %clock64 mov.b64 _ .local .extern ="#;

@@ -26,6 +26,18 @@ const TAKEN: [(&str, u64); 16] = [
     ("ld.global.f32 %rd2, [%rd3];", 0xfedc_ba98),
 ];
 
+/// Narrow results that a register of 32 bits holds, by the same rules.
+const IN_32_BITS: [(&str, u64); 8] = [
+    ("cvt.s16.s8 %r2, %rd1;", 0xffff_ff98),
+    ("cvt.u16.s8 %r2, %rd1;", 0xff98),
+    ("cvt.s16.u16 %r2, %rd1;", 0xffff_ba98),
+    ("cvt.s16.s16 %r2, %rd1;", 0xffff_ba98),
+    ("cvt.s16.u32 %r2, %r1;", 0xffff_ba98),
+    ("cvt.s16.s32 %r2, %r1;", 0xffff_ba98),
+    ("cvt.s16.u64 %r2, %rd1;", 0xffff_ba98),
+    ("cvt.u16.s64 %r2, %rd1;", 0xba98),
+];
+
 /// Instructions that it does not accept.
 const REFUSED: [&str; 14] = [
     "cvt.s64.s32 %rs2, %rd1;",
@@ -55,13 +67,12 @@ fn program(body: &str) -> String {
 
 #[test]
 fn of_a_wider_source_the_low_bits_count_and_a_wider_result_is_extended() {
-    for (body, expected) in TAKEN {
+    let widened = IN_32_BITS.map(|(body, expected)| (format!("{body} cvt.u64.u32 %rd2, %r2;"), expected));
+    for (body, expected) in TAKEN.map(|(body, expected)| (body.to_owned(), expected)).into_iter().chain(widened) {
         let memory = Memory::new(1 << 12);
         let data = memory.upload(&[0x89ab_cdef_fedc_ba98_u64, 0]).expect("it fits");
-        launch(&program(body), shape(1, 1), &data.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
-        let mut found = [0; 8];
-        memory.read(data + 8, &mut found).expect("it is there");
-        assert_eq!(u64::from_le_bytes(found), expected, "{body}");
+        launch(&program(&body), shape(1, 1), &data.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
+        assert_eq!(memory.download::<u64>(data + 8, 1).expect("it is there"), [expected], "{body}");
     }
 }
 
