@@ -2,63 +2,53 @@
 
 use std::fs;
 
-use tempfile::TempDir;
-
-use super::warpstride;
+use super::{Folder, soft};
 
 #[test]
 fn a_log_from_a_seed_is_replayed_and_drawn() {
-    let folder = TempDir::new().unwrap();
-    let svg = folder.path().join("out.svg").into_os_string().into_string().unwrap();
-    let words = ["--device", "soft", "--json", "alloc", "replay", "--seed", "1", "--svg", &svg];
-    let document = warpstride(words).succeeded().json();
+    let folder = Folder::with_input(b"");
+    let document = folder.run("--json alloc replay --seed 1 --svg out.svg").succeeded().json();
     let [active, reserved, ns] =
         ["peak_active", "peak_reserved", "ns_per_call"].map(|member| document[member].as_f64().expect("a number"));
     assert!(active > 1e10 && reserved >= active && reserved <= 1.1 * active && ns > 0.0, "{document}");
     assert!((0.0..1.0).contains(&document["fragmentation"].as_f64().unwrap()), "{document}");
     assert!(document["schema"].is_u64() && document["device"].is_null(), "{document}");
     assert_eq!((&document["operations"], &document["streams"]), (&1_000_000.into(), &4.into()), "{document}");
-    assert!(fs::read_to_string(&svg).unwrap().contains("reserved"));
+    assert!(fs::read_to_string(folder.path("out.svg")).unwrap().contains("reserved"));
 }
 
 #[test]
 fn a_log_is_replayed_and_written() {
-    let folder = TempDir::new().unwrap();
-    let [log, csv] =
-        ["log.csv", "out.csv"].map(|name| folder.path().join(name).into_os_string().into_string().unwrap());
     let rows = "0,0,allocate,0x100,1000,7\n0,0,allocate,0x500,2000000,8\n0,0,free,0x100,1000,8\n";
-    fs::write(&log, format!("Thread,Time,Action,Pointer,Size,Stream\n{rows}")).unwrap();
-    let replay = |words: &[&str]| warpstride([&["--device", "soft", "alloc", "replay"], words].concat()).succeeded();
-    let document = replay(&["--json", &log, "--write", &csv]).json();
+    let folder = Folder::with("log.csv", format!("Thread,Time,Action,Pointer,Size,Stream\n{rows}"));
+    let replay = |line: &str| folder.run(&format!("alloc replay {line}")).succeeded();
+    let document = replay("--json log.csv --write out.csv").json();
     assert_eq!((&document["operations"], &document["peak_active"]), (&3.into(), &2_001_000.into()), "{document}");
-    let again = replay(&["--json", &csv]).json();
+    let again = replay("--json out.csv").json();
     for member in ["operations", "streams", "peak_active", "peak_reserved"] {
         assert_eq!(again[member], document[member], "{member}");
     }
-    let shown = replay(&[&csv]).stdout;
-    assert!(shown.contains("peak reserved") && shown.contains("simulated memory"), "{shown}");
+    replay("out.csv").ended(0, &["peak reserved", "simulated memory"], &[]);
 }
 
 #[test]
 fn a_replay_that_cannot_be_is_refused() {
-    let folder = TempDir::new().unwrap();
-    let log = folder.path().join("log.csv").into_os_string().into_string().unwrap();
-    let replay = |options: &[&str]| warpstride([&["--device", "soft", "alloc", "replay"], options].concat());
-    replay(&[&log]).failed(&["cannot read", "log.csv"]);
-    fs::write(&log, "Thread,Time,Action,Pointer,Size,Stream\n0,0,free,0x1,5,0\n").unwrap();
-    replay(&[&log]).failed(&["log.csv", "line 2", "0x1 is freed, but is not allocated"]);
-    fs::write(&log, "Thread,Time,Action,Pointer,Size,Stream\n0,0,allocate,0x1,100000000000,0\n").unwrap();
-    replay(&[&log]).failed(&["the device has no", "drop what is no longer needed"]);
-    replay(&[&log, "--write", &log]).failed(&["same file"]);
-    for wrong in [&[][..], &["--seed", "x"], &["--seed", "1", &log]] {
+    let folder = Folder::with_input(b"");
+    let replay = |line: &str| folder.run(&format!("alloc replay{line}"));
+    replay(" log.csv").failed(&["cannot read", "log.csv"]);
+    folder.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,free,0x1,5,0\n");
+    replay(" log.csv").failed(&["log.csv", "line 2", "0x1 is freed, but is not allocated"]);
+    folder.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,allocate,0x1,100000000000,0\n");
+    replay(" log.csv").failed(&["the device has no", "drop what is no longer needed"]);
+    replay(" log.csv --write log.csv").failed(&["same file"]);
+    for wrong in ["", " --seed x", " --seed 1 log.csv"] {
         assert_eq!(replay(wrong).code, Some(2), "{wrong:?}");
     }
 }
 
 #[test]
 fn an_allocation_that_hits_the_cache_makes_no_call_that_can_synchronise() {
-    let words = ["--device", "soft", "--json", "alloc", "bench"];
-    let document = warpstride(words).succeeded().json();
+    let document = soft("--json alloc bench").succeeded().json();
     assert_eq!(document["synchronizing_calls"], 0, "{document}");
     let sizes = document["sizes"].as_array().unwrap();
     assert_eq!(sizes.iter().map(|size| size["bytes"].as_u64().unwrap()).collect::<Vec<_>>(), [512, 65_536, 1_048_576]);
@@ -66,7 +56,6 @@ fn an_allocation_that_hits_the_cache_makes_no_call_that_can_synchronise() {
     let threads: Vec<_> = document["threads"].as_array().unwrap().iter().map(|some| some["threads"].as_u64()).collect();
     assert_eq!(threads, [Some(1), Some(8)]);
     assert_eq!((&document["pairs"], &document["uncached_pairs"]), (&10_000.into(), &1000.into()));
-    let shown = warpstride(["--device", "soft", "alloc", "bench"]).succeeded().stdout;
-    assert!(shown.contains("means of 10000 pairs, the driver's of 1000 pairs"), "{shown}");
-    assert!(shown.contains("calls that can synchronise: 0"), "{shown}");
+    let parts = ["means of 10000 pairs, the driver's of 1000 pairs", "calls that can synchronise: 0"];
+    soft("alloc bench").ended(0, &parts, &[]);
 }

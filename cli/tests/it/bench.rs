@@ -2,20 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::warpstride;
+use super::{soft, warpstride};
 
-fn document(args: &[&str]) -> Value {
-    warpstride([&["--device", "soft", "--json"], args].concat()).succeeded().json()
+fn document(line: &str) -> Value {
+    soft(&format!("--json {line}")).succeeded().json()
 }
 
+/// The document of a permute; spaces may stand in a shape and in axes.
 fn permute(shape: &str, axes: &str, dtype: &str) -> Value {
-    document(&["bench", "permute", "--shape", shape, "--axes", axes, "--dtype", dtype])
+    let words = ["--json", "--device", "soft", "bench", "permute", "--shape", shape, "--axes", axes, "--dtype", dtype];
+    warpstride(words).succeeded().json()
 }
 
 #[test]
 fn the_document_of_a_permute_has_every_member_that_scripts_rely_on() {
-    let document =
-        document(&["bench", "permute", "--shape", "4,10,20,3", "--axes", "0,3,1,2", "--dtype", "u8", "--samples", "7"]);
+    let document = document("bench permute --shape 4,10,20,3 --axes 0,3,1,2 --dtype u8 --samples 7");
     assert_eq!(document["schema"], 3);
     assert_eq!(document["device"]["kind"], "soft");
     assert!(document["device"]["name"].is_string());
@@ -49,16 +50,16 @@ fn permutes_of_every_width_and_rank_are_right() {
 
 #[test]
 fn drawn_permutes_are_right_small_on_the_software_gpu_and_the_same_for_a_seed() {
-    let drawn = |random: &str, more: &[&str]| document(&[&["bench", "permute", "--random", random], more].concat());
-    let (few, more) = (drawn("7,3", &[]), drawn("7,9", &[]));
+    let drawn = |random: &str| document(&format!("bench permute --random {random}"));
+    let (few, more) = (drawn("7,3"), drawn("7,9"));
     let cases = |document: &Value| document["cases"].as_array().expect("a list").clone();
     for member in ["score", "lowest"] {
         assert_eq!(few.get(member), Some(&Value::Null), "{member}: the software GPU has no times");
     }
     assert_eq!((few["schema"].as_u64(), cases(&few).len(), cases(&more).len()), (Some(3), 3, 9));
     assert_eq!(cases(&few)[..], cases(&more)[..3], "a seed draws the same cases");
-    assert_ne!(cases(&few)[0]["name"], cases(&drawn("8,1", &[]))[0]["name"]);
-    let parts: Vec<_> = ["1/2", "2/2"].iter().flat_map(|part| cases(&drawn("7,5", &["--part", part]))).collect();
+    assert_ne!(cases(&few)[0]["name"], cases(&drawn("8,1"))[0]["name"]);
+    let parts: Vec<_> = ["1/2", "2/2"].iter().flat_map(|part| cases(&drawn(&format!("7,5 --part {part}")))).collect();
     assert_eq!(parts[..], cases(&more)[..5], "the parts together are the whole");
     for case in cases(&more) {
         assert_eq!((&case["op"], &case["verified"]), (&"permute".into(), &true.into()), "{case}");
@@ -69,14 +70,17 @@ fn drawn_permutes_are_right_small_on_the_software_gpu_and_the_same_for_a_seed() 
     }
     let kinds: std::collections::BTreeSet<_> = cases(&more).iter().map(|case| case["kind"].to_string()).collect();
     assert_eq!(kinds.len(), 9, "nine cases in a row have a kind each: {kinds:?}");
-    let text = warpstride(["--device", "soft", "bench", "permute", "--random", "7,2"]).succeeded().stdout;
+    let text = soft("bench permute --random 7,2").succeeded().stdout;
     assert!(text.contains("permute") && text.contains("No GB/s") && !text.contains("score"), "{text}");
 }
 
 #[test]
 fn drawn_permutes_are_printed_without_a_device() {
-    let args = ["--device", "cuda:77", "bench", "permute", "--random", "7,12", "--cases"];
-    let listed = warpstride(args).succeeded().json();
+    let drawn = |more: &str| {
+        let line = format!("--device cuda:77 bench permute --random 7,12 --cases{more}");
+        warpstride(line.split(' ')).succeeded().json()
+    };
+    let listed = drawn("");
     let cases = listed.as_array().expect("a list, as cases.json is");
     assert_eq!(cases.len(), 12);
     for case in cases {
@@ -86,36 +90,40 @@ fn drawn_permutes_are_printed_without_a_device() {
         assert_eq!(case.get("steps").is_some(), in_steps, "{case}");
         assert!(case["name"].is_string() && shape.len() == axes.len(), "{case}");
     }
-    let part = warpstride([&args[..], &["--part", "2/3"]].concat()).succeeded().json();
-    assert_eq!(part.as_array().expect("a list")[..], cases[4..8]);
-    let document = warpstride([&["--json"], &args[..]].concat()).succeeded().json();
+    assert_eq!(drawn(" --part 2/3").as_array().expect("a list")[..], cases[4..8]);
+    let document = drawn(" --json");
     assert_eq!((&document["schema"], &document["cases"]), (&3.into(), &listed));
 }
 
 #[test]
 fn wrong_draws_are_refused_with_what_to_give() {
+    let (seed, part, with) = (
+        "a seed and a number of cases from 1 to 1000",
+        "the number of a part, from 1, and the number of parts",
+        "'--random <SEED,N>' cannot be used with",
+    );
     for (args, said) in [
-        (&["--random"][..], "a value is required for '--random <SEED,N>'"),
-        (&["--random", "1"], "a seed and a number of cases from 1 to 1000"),
-        (&["--random", "a,b"], "a seed and a number of cases from 1 to 1000"),
-        (&["--random", "1,0"], "a seed and a number of cases from 1 to 1000"),
-        (&["--random", "1,100000000"], "a seed and a number of cases from 1 to 1000"),
-        (&["--random", "7,3,1"], "a seed and a number of cases from 1 to 1000"),
-        (&["--random", "-1,3"], ""),
-        (&["--random", "1,3", "--part", "3/2"], "the number of a part, from 1, and the number of parts"),
-        (&["--random", "1,3", "--part", "0/2"], "the number of a part, from 1, and the number of parts"),
-        (&["--random", "1,3", "--part", "2"], "the number of a part, from 1, and the number of parts"),
-        (&["--random", "1,3", "--part", "1/4"], "3 cases cannot be cut into 4 parts"),
-        (&["--random", "1,3", "--shape", "4,6"], "'--random <SEED,N>' cannot be used with"),
-        (&["--random", "1,3", "--axes", "1,0"], "'--random <SEED,N>' cannot be used with"),
-        (&["--random", "1,3", "--dtype", "u8"], "'--random <SEED,N>' cannot be used with"),
-        (&["--random", "1,3", "--cases", "--save", "x"], "'--cases'"),
-        (&["--random", "1,3", "--cases", "--samples", "5"], "'--cases' cannot be used with"),
-        (&["--shape", "4,6", "--axes", "1,0", "--part", "1/2"], "--random <SEED,N>"),
-        (&["--shape", "4,6", "--axes", "1,0", "--cases"], "--random <SEED,N>"),
-        (&["--shape", "4,6"], "--axes <A>"),
+        ("--random", "a value is required for '--random <SEED,N>'"),
+        ("--random 1", seed),
+        ("--random a,b", seed),
+        ("--random 1,0", seed),
+        ("--random 1,100000000", seed),
+        ("--random 7,3,1", seed),
+        ("--random -1,3", ""),
+        ("--random 1,3 --part 3/2", part),
+        ("--random 1,3 --part 0/2", part),
+        ("--random 1,3 --part 2", part),
+        ("--random 1,3 --part 1/4", "3 cases cannot be cut into 4 parts"),
+        ("--random 1,3 --shape 4,6", with),
+        ("--random 1,3 --axes 1,0", with),
+        ("--random 1,3 --dtype u8", with),
+        ("--random 1,3 --cases --save x", "'--cases'"),
+        ("--random 1,3 --cases --samples 5", "'--cases' cannot be used with"),
+        ("--shape 4,6 --axes 1,0 --part 1/2", "--random <SEED,N>"),
+        ("--shape 4,6 --axes 1,0 --cases", "--random <SEED,N>"),
+        ("--shape 4,6", "--axes <A>"),
     ] {
-        let run = warpstride([&["bench", "permute"], args].concat());
+        let run = soft(&format!("bench permute {args}"));
         assert!(run.code == Some(2) && run.stderr.contains(said), "{args:?}: {}", run.stderr);
     }
 }
@@ -131,7 +139,7 @@ fn an_array_without_elements_needs_no_kernel() {
 
 #[test]
 fn a_copy_has_no_axes() {
-    let document = document(&["bench", "copy", "--elements", "1000", "--dtype", "f64"]);
+    let document = document("bench copy --elements 1000 --dtype f64");
     assert_eq!(
         (&document["op"], &document["shape"], &document["axes"]),
         (&"copy".into(), &json!([1000]), &Value::Null)
@@ -141,17 +149,17 @@ fn a_copy_has_no_axes() {
 
 #[test]
 fn a_strided_copy_counts_what_it_takes() {
-    let strided = |step| ["bench", "strided-copy", "--elements", "1000", "--dtype", "f32", "--step", step];
+    let strided = |step| format!("bench strided-copy --elements 1000 --dtype f32 --step {step}");
     let document = document(&strided("3"));
     assert_eq!((&document["op"], &document["bytes"]), (&"strided-copy".into(), &8000.into()));
     assert_eq!((&document["kernel"], &document["verified"]), (&"patch_b32".into(), &true.into()));
-    assert_eq!(warpstride(strided("0")).code, Some(2));
-    warpstride(strided("9223372036854775807")).failed(&["too far apart", "smaller step"]);
+    assert_eq!(soft(&strided("0")).code, Some(2));
+    soft(&strided("9223372036854775807")).failed(&["too far apart", "smaller step"]);
 }
 
 #[test]
 fn the_operations_are_listed() {
-    let listed = document(&["bench", "--list"]);
+    let listed = document("bench --list");
     let names = listed["operations"].as_array().expect("a list").iter().map(|entry| &entry["op"]);
     let names: Vec<_> = names.collect();
     assert_eq!(names[..3], ["permute", "affine", "copy"]);
@@ -177,7 +185,7 @@ fn the_operations_are_listed() {
 
 #[test]
 fn every_listed_operation_runs_under_its_name_with_the_arguments_listed() {
-    let listed = document(&["bench", "--list"]);
+    let listed = document("bench --list");
     for entry in listed["operations"].as_array().expect("a list") {
         let text = |member: &str| entry[member].as_str().expect("a text");
         let op = text("op");
@@ -198,7 +206,7 @@ fn every_listed_operation_runs_under_its_name_with_the_arguments_listed() {
                 option => option,
             });
         }
-        let document = document(&words);
+        let document = document(&words.join(" "));
         assert_eq!((&document["op"], &document["verified"]), (&op.into(), &true.into()), "{words:?}");
         assert!(!text("about").is_empty(), "{op}");
     }
@@ -206,17 +214,14 @@ fn every_listed_operation_runs_under_its_name_with_the_arguments_listed() {
 
 #[test]
 fn no_speed_is_told_of_the_software_gpu() {
-    let args =
-        ["--device", "soft", "--quiet", "bench", "permute", "--shape", "40,30", "--axes", "1,0", "--dtype", "f32"];
-    let run = warpstride(args).succeeded();
-    assert!(run.stdout.contains("verified") && run.stdout.contains("sectors/ideal: "), "{}", run.stdout);
+    let parts = ["verified", "sectors/ideal: ", "No GB/s: the software GPU"];
+    let run = soft("--quiet bench permute --shape 40,30 --axes 1,0 --dtype f32").ended(0, &parts, &[]);
     assert_eq!(run.stdout.matches("GB/s").count(), 1, "{}", run.stdout);
-    assert!(run.stdout.contains("No GB/s: the software GPU"), "{}", run.stdout);
 }
 
 #[test]
 fn an_explanation_has_axes_kernel_reason_and_traffic() {
-    let document = document(&["explain", "--shape", "64,1080,1920,3", "--axes", "0,3,1,2", "--dtype", "u8"]);
+    let document = document("explain --shape 64,1080,1920,3 --axes 0,3,1,2 --dtype u8");
     assert_eq!(
         (&document["schema"], &document["op"], &document["dtype"]),
         (&3.into(), &"permute".into(), &"u8".into())
@@ -248,19 +253,9 @@ fn an_explanation_has_axes_kernel_reason_and_traffic() {
 
 #[test]
 fn an_explanation_reads_as_text() {
-    let run = warpstride(["--device", "soft", "explain", "--shape", "100,70", "--axes", "1,0", "--dtype", "f64"]);
-    let text = run.succeeded().stdout;
-    for part in [
-        "permute [100, 70] f64, axes [1, 0]",
-        "70 (560)",
-        "kernel ",
-        "because ",
-        "launch ",
-        "56000 bytes in 1750 sectors",
-        "asks for ",
-    ] {
-        assert!(text.contains(part), "{part:?} is not in {text}");
-    }
+    let parts = ["permute [100, 70] f64, axes [1, 0]", "70 (560)", "kernel ", "because ", "launch ", "asks for "];
+    let run = soft("explain --shape 100,70 --axes 1,0 --dtype f64").ended(0, &parts, &[]);
+    assert!(run.stdout.contains("56000 bytes in 1750 sectors"), "{}", run.stdout);
 }
 
 #[test]
@@ -269,35 +264,34 @@ fn lists_of_numbers_may_have_spaces_and_be_empty() {
     // An array of no axes has one element.
     let scalar = permute("", "", "f64");
     assert_eq!((&scalar["bytes"], &scalar["verified"]), (&16.into(), &true.into()));
-    let explained = document(&["explain", "--shape", "", "--axes", "", "--dtype", "f64"]);
-    assert_eq!(explained["read"]["bytes"], 8);
+    let words = ["--device", "soft", "--json", "explain", "--shape", "", "--axes", "", "--dtype", "f64"];
+    assert_eq!(warpstride(words).succeeded().json()["read"]["bytes"], 8);
 }
 
 #[test]
 fn a_launch_that_no_gpu_takes_is_explained_as_refused() {
-    let shape = ["explain", "--shape", "3037000499,3037000499", "--axes", "1,0", "--dtype", "u8"];
-    let text = warpstride([&["--device", "soft"], shape.as_slice()].concat()).succeeded().stdout;
-    assert!(text.contains("no GPU has more than 65535 blocks in y") && text.contains("split_at"), "{text}");
-    assert_eq!(document(&shape)["requested"], Value::Null);
+    let line = "explain --shape 3037000499,3037000499 --axes 1,0 --dtype u8";
+    soft(line).ended(0, &["no GPU has more than 65535 blocks in y", "split_at"], &[]);
+    assert_eq!(document(line)["requested"], Value::Null);
 }
 
 #[test]
-fn sizes_that_overflow_are_refused() {
-    let shape = ["--shape", "4294967296,4294967296", "--axes", "1,0", "--dtype", "f64"];
-    warpstride([["--device", "soft", "bench", "permute"].as_slice(), &shape].concat()).failed(&["4294967296", "use"]);
-    warpstride([["--device", "soft", "explain"].as_slice(), &shape].concat()).failed(&["4294967296", "use"]);
-}
-
-#[test]
-fn tiles_are_tuned_on_gpus_only() {
-    warpstride(["--device", "soft", "bench", "--tune"]).failed(&["software GPU", "NVIDIA GPU"]);
+fn what_the_software_gpu_or_no_memory_can_do_is_refused() {
+    for (line, parts) in [
+        ("bench permute --shape 4294967296,4294967296 --axes 1,0 --dtype f64", ["4294967296", "use"]),
+        ("explain --shape 4294967296,4294967296 --axes 1,0 --dtype f64", ["4294967296", "use"]),
+        ("bench --tune", ["software GPU", "NVIDIA GPU"]),
+        ("peaks", ["software GPU", "NVIDIA GPU"]),
+    ] {
+        soft(line).failed(&parts);
+    }
 }
 
 #[test]
 fn arithmetic_is_verified_on_every_number_type() {
     for op in ["fill", "mul", "add", "triad", "nstream", "axpy", "sum", "dot", "min", "max"] {
         for dtype in ["f16", "bf16", "f32", "f64"] {
-            let document = document(&["bench", op, "--elements", "5001", "--dtype", dtype]);
+            let document = document(&format!("bench {op} --elements 5001 --dtype {dtype}"));
             assert_eq!(document["op"], op);
             assert_eq!(document["verified"], true, "{op} of {dtype}");
             assert!(
@@ -313,95 +307,75 @@ fn arithmetic_is_verified_on_every_number_type() {
 #[test]
 fn bytes_are_counted_as_babelstream_counts_them() {
     for (op, arrays) in [("fill", 1), ("mul", 2), ("add", 3), ("triad", 3), ("nstream", 4), ("dot", 2), ("sum", 1)] {
-        let document = document(&["bench", op, "--elements", "1000", "--dtype", "f64"]);
+        let document = document(&format!("bench {op} --elements 1000 --dtype f64"));
         assert_eq!(document["bytes"], arrays * 8000, "{op}");
     }
 }
 
 #[test]
 fn no_elements_are_added_but_have_no_least() {
-    let document = document(&["bench", "add", "--elements", "0", "--dtype", "f32"]);
+    let document = document("bench add --elements 0 --dtype f32");
     assert_eq!((&document["verified"], document["kernel"].is_null()), (&true.into(), true));
-    warpstride(["--device", "soft", "bench", "min", "--elements", "0", "--dtype", "f32"])
-        .failed(&["no min of no elements"]);
+    soft("bench min --elements 0 --dtype f32").failed(&["no min of no elements"]);
 }
 
 #[test]
 fn images_casts_and_rows_are_verified_and_their_bytes_counted() {
-    for (args, bytes, kernel) in [
-        (&["normalize", "--shape", "2,5,8,3", "--dtype", "f32"][..], 5 * 240, "normalize_3_f32"),
-        (&["normalize", "--shape", "2,5,7,1", "--dtype", "f16"], 3 * 70, "normalize_1_f16"),
-        (&["normalize", "--shape", "3,5,7,4", "--dtype", "bf16"], 3 * 420, "normalize_4_bf16"),
-        (&["cast", "--elements", "1001", "--from", "u8", "--to", "f32"], 5 * 1001, "cast_u8_f32"),
-        (&["cast", "--elements", "1001", "--from", "f64", "--to", "f16"], 10 * 1001, "cast_f64_f16"),
-        (&["cast", "--elements", "1001", "--from", "i32", "--to", "u8"], 5 * 1001, "cast_u32_u8"),
-        (&["cast", "--elements", "0", "--from", "i32", "--to", "f32"], 0, ""),
-        (&["gather", "--shape", "100,12", "--dtype", "f32"], 100 * 100, "gather_b128"),
-        (&["scatter", "--shape", "100,3", "--dtype", "u16"], 16 * 100, "scatter_b16"),
+    for (line, bytes, kernel, from) in [
+        ("normalize --shape 2,5,8,3 --dtype f32", 5 * 240, "normalize_3_f32", Some("u8")),
+        ("normalize --shape 2,5,7,1 --dtype f16", 3 * 70, "normalize_1_f16", Some("u8")),
+        ("normalize --shape 3,5,7,4 --dtype bf16", 3 * 420, "normalize_4_bf16", Some("u8")),
+        ("cast --elements 1001 --from u8 --to f32", 5 * 1001, "cast_u8_f32", Some("u8")),
+        ("cast --elements 1001 --from f64 --to f16", 10 * 1001, "cast_f64_f16", Some("f64")),
+        ("cast --elements 1001 --from i32 --to u8", 5 * 1001, "cast_u32_u8", Some("i32")),
+        ("cast --elements 0 --from i32 --to f32", 0, "", Some("i32")),
+        ("gather --shape 100,12 --dtype f32", 100 * 100, "gather_b128", None),
+        ("scatter --shape 100,3 --dtype u16", 16 * 100, "scatter_b16", None),
     ] {
-        let document = document(&[&["bench"], args].concat());
-        assert_eq!(document["op"], args[0]);
-        assert_eq!((&document["verified"], &document["bytes"]), (&true.into(), &bytes.into()), "{args:?}");
-        assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{args:?}");
-        assert!(document["gbps"].is_null(), "{args:?}");
+        let document = document(&format!("bench {line}"));
+        assert_eq!(document["op"].as_str(), line.split(' ').next());
+        assert_eq!((&document["verified"], &document["bytes"]), (&true.into(), &bytes.into()), "{line}");
+        assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{line}");
+        assert!(document["gbps"].is_null(), "{line}");
         // The type that elements had before, where it is another.
-        let given = args.iter().skip_while(|&&arg| arg != "--from").nth(1).copied();
-        let from = given.or((args[0] == "normalize").then_some("u8"));
-        assert_eq!(document["from"].as_str(), from, "{args:?}");
+        assert_eq!(document["from"].as_str(), from, "{line}");
     }
-    for (args, wrong) in [
-        (&["normalize", "--shape", "2,5,8,5", "--dtype", "f32"][..], "1 to 4 channels"),
-        (&["normalize", "--shape", "2,5,8", "--dtype", "f32"], "four whole numbers"),
-        (&["normalize", "--shape", "2,5,8,3", "--dtype", "f64"], "f16, bf16, f32"),
-        (&["cast", "--elements", "5", "--from", "c64", "--to", "f32"], "casts are timed"),
+    for (line, wrong) in [
+        ("normalize --shape 2,5,8,5 --dtype f32", "1 to 4 channels"),
+        ("normalize --shape 2,5,8 --dtype f32", "four whole numbers"),
+        ("normalize --shape 2,5,8,3 --dtype f64", "f16, bf16, f32"),
+        ("cast --elements 5 --from c64 --to f32", "casts are timed"),
     ] {
-        let run = warpstride([&["--device", "soft", "bench"], args].concat());
-        assert!(run.stderr.contains(wrong), "{args:?}: {}", run.stderr);
+        let run = soft(&format!("bench {line}"));
+        assert!(run.stderr.contains(wrong), "{line}: {}", run.stderr);
     }
 }
 
 #[test]
 fn permutes_that_convert_are_verified_and_their_bytes_counted() {
-    for (args, bytes, kernel) in [
-        (
-            &["--shape", "128,128", "--axes", "1,0", "--from", "f32", "--to", "f32"][..],
-            8 * 128 * 128,
-            "affine_tile_f32_f32",
-        ),
-        (&["--shape", "2,100,64", "--axes", "0,2,1", "--from", "f16", "--to", "bf16"], 4 * 12800, "affine_padded"),
-        (
-            &["--shape", "2,128,64", "--axes", "0,2,1", "--from", "u8", "--to", "f32", "--channels", "1"],
-            5 * 16384 + 8 * 64,
-            "affine_tile_u8_f32",
-        ),
-        (
-            &["--shape", "4,10,20,3", "--axes", "0,3,1,2", "--from", "u8", "--to", "f16", "--channels", "1"],
-            3 * 2400 + 8 * 3,
-            "affine_elements",
-        ),
-        (&["--shape", "71,91", "--axes", "1,0", "--from", "f64", "--to", "f64"], 16 * 6461, "affine_padded_f64"),
-        (&["--shape", "0,5", "--axes", "1,0", "--from", "u8", "--to", "f32", "--channels", "0"], 0, ""),
+    for (line, dtype, bytes, kernel) in [
+        ("128,128 --axes 1,0 --from f32 --to f32", "f32", 8 * 128 * 128, "affine_tile_f32_f32"),
+        ("2,100,64 --axes 0,2,1 --from f16 --to bf16", "bf16", 4 * 12800, "affine_padded"),
+        ("2,128,64 --axes 0,2,1 --from u8 --to f32 --channels 1", "f32", 5 * 16384 + 8 * 64, "affine_tile_u8_f32"),
+        ("4,10,20,3 --axes 0,3,1,2 --from u8 --to f16 --channels 1", "f16", 3 * 2400 + 8 * 3, "affine_elements"),
+        ("71,91 --axes 1,0 --from f64 --to f64", "f64", 16 * 6461, "affine_padded_f64"),
+        ("0,5 --axes 1,0 --from u8 --to f32 --channels 0", "f32", 0, ""),
     ] {
-        let document = document(&[&["bench", "affine"], args].concat());
-        assert_eq!((&document["op"], &document["dtype"]), (&"affine".into(), &args[7].into()));
-        assert_eq!((&document["verified"], &document["bytes"]), (&true.into(), &bytes.into()), "{args:?}");
-        assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{args:?}");
-        assert!(document["gbps"].is_null() && document["axes"].is_array(), "{args:?}");
+        let document = document(&format!("bench affine --shape {line}"));
+        assert_eq!((&document["op"], &document["dtype"]), (&"affine".into(), &dtype.into()), "{line}");
+        assert_eq!((&document["verified"], &document["bytes"]), (&true.into(), &bytes.into()), "{line}");
+        assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{line}");
+        assert!(document["gbps"].is_null() && document["axes"].is_array(), "{line}");
     }
-    for (args, wrong) in [
-        (&["--shape", "4,5", "--axes", "1,1", "--from", "u8", "--to", "f32"][..], "name axis 1 twice"),
-        (&["--shape", "4,5", "--axes", "1,0", "--from", "f64", "--to", "f32"], "doubles become doubles"),
-        (&["--shape", "4,5", "--axes", "1,0", "--from", "i32", "--to", "f32"], "affine maps read u8, f16"),
-        (&["--shape", "4,5", "--axes", "1,0", "--from", "u8", "--to", "f32", "--channels", "2"], "no axis 2"),
+    for (line, wrong) in [
+        ("--axes 1,1 --from u8 --to f32", "name axis 1 twice"),
+        ("--axes 1,0 --from f64 --to f32", "doubles become doubles"),
+        ("--axes 1,0 --from i32 --to f32", "affine maps read u8, f16"),
+        ("--axes 1,0 --from u8 --to f32 --channels 2", "no axis 2"),
     ] {
-        let run = warpstride([&["--device", "soft", "bench", "affine"], args].concat());
-        assert!(run.code == Some(2) && run.stderr.contains(wrong), "{args:?}: {}", run.stderr);
+        let run = soft(&format!("bench affine --shape 4,5 {line}"));
+        assert!(run.code == Some(2) && run.stderr.contains(wrong), "{line}: {}", run.stderr);
     }
-}
-
-#[test]
-fn a_device_without_times_has_no_ceilings() {
-    warpstride(["--device", "soft", "peaks"]).failed(&["software GPU", "NVIDIA GPU"]);
 }
 
 #[test]
@@ -409,14 +383,14 @@ fn reductions_along_an_axis_are_verified_on_every_number_type() {
     for op in ["sum", "min", "max", "argmax"] {
         for dtype in ["f16", "bf16", "f32", "f64"] {
             for (axis, kind) in [("0", "columns"), ("1", "columns"), ("2", "rows")] {
-                let document = document(&["bench", op, "--shape", "6,50,40", "--axis", axis, "--dtype", dtype]);
+                let document = document(&format!("bench {op} --shape 6,50,40 --axis {axis} --dtype {dtype}"));
                 assert_eq!((&document["op"], &document["verified"]), (&op.into(), &true.into()), "{op} of {dtype}");
                 assert_eq!(document["kernel"], format!("{op}_{kind}_{dtype}"));
                 assert_eq!(document["axes"], json!([axis.parse::<usize>().unwrap()]));
             }
         }
     }
-    let all = document(&["bench", "argmax", "--elements", "5001", "--dtype", "f32"]);
+    let all = document("bench argmax --elements 5001 --dtype f32");
     // Every element read, and one place written.
     assert_eq!((&all["verified"], &all["bytes"]), (&true.into(), &(4 * 5001 + 8).into()));
 }
@@ -428,18 +402,18 @@ fn reductions_of_integers_are_verified_on_every_type() {
             // Signed integers of 64 bits have the sums of unsigned ones.
             let entry = if (op, dtype) == ("sum", "i64") { "u64" } else { dtype };
             for (axis, kind) in [("0", "columns"), ("1", "rows")] {
-                let document = document(&["bench", op, "--shape", "60,80", "--axis", axis, "--dtype", dtype]);
+                let document = document(&format!("bench {op} --shape 60,80 --axis {axis} --dtype {dtype}"));
                 assert_eq!(document["verified"], true, "{op} of {dtype} along {axis}");
                 assert_eq!(document["kernel"], format!("{op}_{kind}_{entry}"));
             }
-            let all = document(&["bench", op, "--elements", "5001", "--dtype", dtype]);
+            let all = document(&format!("bench {op} --elements 5001 --dtype {dtype}"));
             assert_eq!((&all["verified"], &all["kernel"]), (&true.into(), &format!("{op}_rows_{entry}").into()));
         }
     }
-    let all = document(&["bench", "sum", "--elements", "5001", "--dtype", "u8"]);
+    let all = document("bench sum --elements 5001 --dtype u8");
     // Every element read, and one sum of 64 bits written.
     assert_eq!(all["bytes"], 5001 + 8);
-    let run = warpstride(["--device", "soft", "bench", "sum", "--elements", "9", "--dtype", "c64"]);
+    let run = soft("bench sum --elements 9 --dtype c64");
     assert!(run.stderr.contains("reductions are of u8, i8"), "{}", run.stderr);
 }
 
@@ -448,47 +422,39 @@ fn what_needs_whole_rows_is_verified_on_every_number_type() {
     for dtype in ["f16", "bf16", "f32", "f64"] {
         for shape in ["30,100", "3,7,33", "2,20000"] {
             for op in ["softmax", "mean-variance"] {
-                let document = document(&["bench", op, "--shape", shape, "--dtype", dtype]);
+                let document = document(&format!("bench {op} --shape {shape} --dtype {dtype}"));
                 assert_eq!(document["verified"], true, "{op} of {shape} {dtype}");
             }
         }
     }
-    let document = document(&["bench", "softmax", "--shape", "30,100", "--dtype", "f32"]);
+    let document = document("bench softmax --shape 30,100 --dtype f32");
     assert_eq!((&document["bytes"], &document["kernel"]), (&(2 * 4 * 3000).into(), &"softmax_f32".into()));
 }
 
 #[test]
 fn an_axis_goes_with_a_shape_that_has_it() {
-    let bench = ["--device", "soft", "bench", "sum", "--dtype", "f32"];
-    warpstride([&bench[..], &["--shape", "3,4", "--axis", "2"]].concat()).failed(&["no axis 2"]);
-    for wrong in [
-        &["--shape", "3,4"][..],
-        &["--axis", "1"],
-        &[],
-        &["--elements", "5", "--shape", "5", "--axis", "0"],
-        &["--elements", "5", "--axis", "0"],
-    ] {
-        assert_eq!(warpstride([&bench[..], wrong].concat()).code, Some(2), "{wrong:?}");
+    soft("bench sum --shape 3,4 --axis 2").failed(&["no axis 2"]);
+    for wrong in ["--shape 3,4", "--axis 1", "--quiet", "--elements 5 --shape 5 --axis 0", "--elements 5 --axis 0"] {
+        assert_eq!(soft(&format!("bench sum {wrong}")).code, Some(2), "{wrong}");
     }
 }
 
 #[test]
 fn long_axes_beside_empty_ones_are_refused_in_a_sentence() {
     let (long, many) = ("4294967296,4294967296", ["1"; 17].join(","));
-    for args in [
-        vec!["sum", "--shape", &format!("{long},0"), "--axis", "2", "--dtype", "f32"],
-        vec!["sum", "--shape", &format!("0,{long}"), "--axis", "0", "--dtype", "f32"],
-        vec!["softmax", "--shape", &format!("{long},0"), "--dtype", "f32"],
-        vec!["softmax", "--shape", &many, "--dtype", "f32"],
-        vec!["normalize", "--shape", &format!("{long},0,3"), "--dtype", "f32"],
-        vec!["normalize", "--shape", &format!("0,{long},3"), "--dtype", "f32"],
+    for line in [
+        format!("sum --shape {long},0 --axis 2"),
+        format!("sum --shape 0,{long} --axis 0"),
+        format!("softmax --shape {long},0"),
+        format!("softmax --shape {many}"),
+        format!("normalize --shape {long},0,3"),
+        format!("normalize --shape 0,{long},3"),
     ] {
-        warpstride([&["--device", "soft", "bench"], &args[..]].concat()).failed(&["shape"]);
+        soft(&format!("bench {line} --dtype f32")).failed(&["shape"]);
     }
-    let channels = ["--axes", "1,0", "--from", "u8", "--to", "f32", "--channels", "1"];
-    let affine = ["--device", "soft", "bench", "affine", "--shape", "9223372036854775807,0"];
-    warpstride([&affine[..], &channels].concat()).failed(&["more bytes than an address can count"]);
+    let affine = "bench affine --shape 9223372036854775807,0 --axes 1,0 --from u8 --to f32 --channels 1";
+    soft(affine).failed(&["more bytes than an address can count"]);
     // Zeros are written, of which there are results.
-    let document = document(&["bench", "sum", "--shape", "300,0", "--axis", "1", "--dtype", "f32"]);
+    let document = document("bench sum --shape 300,0 --axis 1 --dtype f32");
     assert_eq!((&document["kernel"], &document["bytes"]), (&"sum_rows_f32".into(), &1200.into()));
 }

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::cuda_cpp::compilers;
-use super::{Run, command, npy, npy_with_header, warpstride};
+use super::{Folder, Run, command, npy, npy_with_header, warpstride};
 
 /// Kernels that leave their arguments as they are, that store 0 to 31, that load two words apart,
 /// that race and stop, and one without an end.
@@ -36,26 +35,7 @@ const PTX: &str = "
     }
     .visible .entry endless() { L: bra L; }";
 
-/// A folder with the PTX in it.
-struct Folder {
-    folder: TempDir,
-}
-
 impl Folder {
-    fn new() -> Self {
-        let folder = Self { folder: tempfile::tempdir().expect("a temporary folder") };
-        fs::write(folder.path("k.ptx"), PTX).expect("writing the PTX");
-        folder
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        fs::write(self.path(name), bytes).expect("writing a file");
-    }
-
     /// Checks a file of a warp of `entry` and these lines.
     fn check(&self, entry: &str, lines: &str) -> Run {
         self.check_text(format!("kernel = \"k.ptx\"\nentry = \"{entry}\"\ngrid = [1]\nblock = [32]\n{lines}\n"))
@@ -104,10 +84,8 @@ fn the_page_shows_what_is_there() {
     let read = |path: &Path| fs::read_to_string(path).expect("readable");
     let page = read(&root.join("docs/testing-kernels.md"));
     assert!(page.contains(&read(&example("transpose.toml"))));
-    let naive =
-        super::command(["check", "interp/tests/data/check/naive.toml"]).current_dir(root).output().expect("it starts");
+    let naive = Run::of(command(["check", "interp/tests/data/check/naive.toml"]).current_dir(root));
     for printed in [naive.stdout, naive.stderr] {
-        let printed = String::from_utf8(printed).expect("text");
         assert!(page.contains(&printed), "{printed}");
     }
 }
@@ -137,7 +115,7 @@ fn the_document_has_all_of_it() {
 
 #[test]
 fn several_files_are_all_checked() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     folder.write("bad.toml", "kernel = 3");
     let files = [example("transpose.toml"), folder.path("bad.toml"), example("naive.toml")];
     let run = warpstride([PathBuf::from("check")].iter().chain(&files));
@@ -150,15 +128,14 @@ fn several_files_are_all_checked() {
     assert!(run.stderr.contains("2 of 3 files fell short") && run.stderr.contains("naive.toml"), "{}", run.stderr);
     let run = warpstride([PathBuf::from("--json"), "check".into()].iter().chain(&files));
     assert_eq!(run.json()["files"][1]["error"]["kind"], "invalid_argument");
-    let missing = warpstride(["check"]);
-    assert_eq!(missing.code, Some(2));
+    warpstride(["check"]).ended(2, &[], &[]);
     let on_gpu = warpstride(["check".into(), "--device".into(), "cuda".into(), example("transpose.toml")]);
     on_gpu.failed(&["nothing is counted on a GPU", "--device soft"]);
 }
 
 #[test]
 fn each_kind_of_expectation_holds_and_falls_short() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let args = "args = [\"u32[64]=iota\"]\n";
     for (held, short) in [
         ("load.sectors == 8", "load.sectors == 7"),
@@ -171,8 +148,7 @@ fn each_kind_of_expectation_holds_and_falls_short() {
         ("shared.bank_conflicts == 0", "shared.bank_conflicts > 0"),
         ("thread_instructions == 32 * 6", "thread_instructions < 32"),
     ] {
-        let run = folder.check("apart", &format!("{args}expect = [\"{held}\"]")).succeeded();
-        assert!(run.stdout.contains("1 expectation held") && run.stdout.contains(held), "{}", run.stdout);
+        folder.check("apart", &format!("{args}expect = [\"{held}\"]")).ended(0, &["1 expectation held", held], &[]);
         folder.check("apart", &format!("{args}expect = [\"{held}\", \"{short}\"]")).fell_short(&[
             "1 of 2 expectations fell short",
             &format!("held        {held} "),
@@ -191,7 +167,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
 /// buffers.
 #[test]
 fn every_oracle_computes_what_it_says() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let six = |values: [f32; 6]| folder.write("r.npy", floats(&values));
     let (a, b) = ("f32[6]=iota", "f32[6]=iota");
     let check = |oracle: &str| {
@@ -211,8 +187,7 @@ fn every_oracle_computes_what_it_says() {
     ] {
         six(right);
         for oracle in oracles {
-            let run = check(oracle).succeeded();
-            assert!(run.stdout.contains(&format!("argument 2 is {oracle}  6 equal")), "{}", run.stdout);
+            check(oracle).ended(0, &[&format!("argument 2 is {oracle}  6 equal")], &[]);
         }
         if !oracles.contains(&"copy:2") {
             let mut wrong = right;
@@ -233,7 +208,7 @@ fn every_oracle_computes_what_it_says() {
 
 #[test]
 fn sums_and_files_are_compared_with_what_is_found() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let check =
         |args: &str, result: &str| folder.check("nothing", &format!("args = [{args}]\nresult = {{ {result} }}"));
     let of = "\"u8[300]=iota\", \"u8[1]=zeros\"";
@@ -244,8 +219,11 @@ fn sums_and_files_are_compared_with_what_is_found() {
         .fell_short(&["0 equal; [0] = 0", "[0] = 33586"]);
     folder.write("r.npy", floats(&[33586.5]));
     check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\"").fell_short(&["[0] = 33586.5"]);
-    let run = check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\", tolerance = 2e-5").succeeded();
-    assert!(run.stdout.contains("argument 2 is sum within 2e-5"), "{}", run.stdout);
+    check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\", tolerance = 2e-5").ended(
+        0,
+        &["argument 2 is sum within 2e-5"],
+        &[],
+    );
     check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\", tolerance = 1e-5").fell_short(&["within 1e-5"]);
     // NaN equals NaN, and 0 equals -0; an infinity equals itself alone.
     let values = [f32::NAN, -0.0, f32::INFINITY, 1.0];
@@ -264,7 +242,7 @@ fn sums_and_files_are_compared_with_what_is_found() {
 /// Integers wrap around, and halves are rounded once.
 #[test]
 fn arithmetic_is_that_of_the_elements() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     for dtype in ["u8", "i8", "u16", "i16", "f16", "u32", "i32", "f32", "u64", "i64", "f64", "bf16"] {
         let args = format!("args = [\"{dtype}[3]=iota\", \"{dtype}[3]=iota\", \"{dtype}[3]=zeros\"]\n");
         let check =
@@ -286,7 +264,7 @@ fn arithmetic_is_that_of_the_elements() {
 
 #[test]
 fn a_wrong_entry_names_its_line() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     folder.check("nope", "checks = \"all\"").failed(&["c.toml line 2, `entry`: ", "k.ptx has no kernel `nope`"]);
     let entry = "kernel = \"k.ptx\"\ngrid = [1]\nblock = [32]\nchecks = \"all\"\n";
     folder.check_text(entry).failed(&["c.toml line 1, `kernel`: "]);
@@ -294,27 +272,23 @@ fn a_wrong_entry_names_its_line() {
 
 #[test]
 fn findings_are_shown_as_run_ptx_shows_them() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let racing = folder.check("apart", "args = [\"u32[64]=iota\"]\nchecks = \"racecheck\"");
     racing.fell_short(&["FELL SHORT  checkers find nothing", "racecheck", "PTX line"]);
-    let file = folder.path("k.ptx");
-    let words = ["--grid", "1", "--block", "32", "--arg", "u32[64]=iota", "--check", "racecheck", "--entry", "apart"];
-    let run = warpstride(["--device", "soft", "run-ptx", file.to_str().expect("plain")].iter().chain(&words));
+    let run = folder.run("run-ptx k.ptx --grid 1 --block 32 --arg u32[64]=iota --check racecheck --entry apart");
     let finding = run.stdout.lines().find(|line| line.starts_with("racecheck")).expect("a finding");
     assert!(racing.stdout.contains(finding), "{finding:?} is not in {}", racing.stdout);
     // A launch that stops, with what was found before.
     let stopped =
         folder.check("far", "args = [\"u32[4]=uninit\"]\nchecks = \"initcheck\"\nexpect = [\"load.requests == 1\"]");
-    assert_eq!(stopped.code, Some(1));
-    assert!(stopped.stdout.contains(": stopped\n") && stopped.stdout.contains("initcheck"), "{}", stopped.stdout);
-    assert!(stopped.stderr.contains("past the end of an allocation"), "{}", stopped.stderr);
+    stopped.ended(1, &[": stopped\n", "initcheck"], &["past the end of an allocation"]);
     let plain = folder.check("far", "args = [\"u32[4]=zeros\"]\nexpect = [\"load.requests == 1\"]");
     plain.failed(&["c.toml: kernel \"far\" stopped at", "past the end of an allocation"]);
 }
 
 #[test]
 fn what_is_wrong_in_a_file_is_named_with_its_line_and_key() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let refused = |lines: &str, parts: &[&str]| folder.check("iota", lines).failed(parts);
     let (args, expect) = ("args = [\"u32[32]=zeros\"]\n", "expect = [\"load.requests == 0\"]\n");
     refused(args, &["c.toml expects nothing", "result, checks or expect"]);
@@ -372,7 +346,7 @@ fn what_is_wrong_in_a_file_is_named_with_its_line_and_key() {
 
 #[test]
 fn kernels_of_cuda_cpp_are_compiled() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let source =
         "__global__ void twice(float* out, const float* in) {\n    int i = threadIdx.x;\n    out[i] = 2 * in[i];\n}\n";
     folder.write("twice.cu", source);
@@ -383,26 +357,23 @@ fn kernels_of_cuda_cpp_are_compiled() {
     for compiler in compilers() {
         let Some(library) = &compiler.nvrtc else { continue };
         let arguments = ["--json".into(), "check".into(), folder.path("twice.toml")];
-        let output = command(arguments).env("WARPSTRIDE_NVRTC", library).output().expect("the binary starts");
-        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        let document = Run::of(command(arguments).env("WARPSTRIDE_NVRTC", library)).succeeded().json();
         let file = &document["files"][0];
-        assert_eq!((output.status.code(), &file["held"]), (Some(0), &true.into()), "{document:#}");
+        assert_eq!(file["held"], true, "{document:#}");
         assert_eq!((&file["compiler"]["name"], &file["kernel"]), (&"nvrtc".into(), &"twice".into()), "{file:#}");
     }
 }
 
 #[test]
 fn what_a_compiler_says_keeps_its_lines() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     folder.write("k.cu", "__global__ void k(int* a) {\n    a[0] = nothing;\n}\n");
     folder.write("c.toml", "grid = [1]\nblock = [1]\nkernel = \"k.cu\"\nchecks = \"all\"");
     for compiler in compilers() {
         let Some(library) = &compiler.nvrtc else { continue };
         let mut check = command(["check".into(), folder.path("c.toml")]);
-        let output = check.env("WARPSTRIDE_NVRTC", library).output().expect("the binary starts");
-        let text = String::from_utf8(output.stderr).expect("text");
+        let text = Run::of(check.env("WARPSTRIDE_NVRTC", library)).ended(1, &[], &[]).stderr;
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(output.status.code(), Some(1), "{text}");
         assert!(lines[0].contains("c.toml line 3, `kernel`: ") && lines[0].contains("does not compile with"), "{text}");
         assert!(lines[1].contains("k.cu(2): error") && lines[1].contains("\"nothing\""), "{text}");
     }
@@ -410,7 +381,7 @@ fn what_a_compiler_says_keeps_its_lines() {
 
 #[test]
 fn kernels_that_cannot_be_loaded_are_named() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let kernel = |kernel: &str| {
         folder.check_text(format!("grid = [1]\nblock = [1]\nkernel = \"{kernel}\"\nexpect = [\"load.requests == 0\"]"))
     };
@@ -432,7 +403,7 @@ fn kernels_that_cannot_be_loaded_are_named() {
 #[test]
 #[cfg(unix)]
 fn devices_and_pipes_are_refused_and_not_read() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let pipe = folder.path("pipe.ptx");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
     for kernel in ["pipe.ptx", "/dev/zero", "/dev/stdin"] {
@@ -444,7 +415,7 @@ fn devices_and_pipes_are_refused_and_not_read() {
 
 #[test]
 fn hostile_files_end_in_a_sentence() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let refused = |text: &[u8], parts: &[&str]| folder.check_text(text).failed(parts);
     refused(b"", &["c.toml line 1: missing field"]);
     refused(b"\xff\xfe", &["c.toml", "save the file as text in UTF-8"]);
@@ -471,7 +442,7 @@ fn hostile_files_end_in_a_sentence() {
 
 #[test]
 fn a_sentence_about_a_long_value_has_its_beginning_and_its_end() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let digits = "9".repeat(100_000);
     let fill = format!("args = [\"u32[1]=zeros\"]\nresult = {{ arg = 0, oracle = \"fill:{digits}\" }}");
     let kernel = format!("grid = [1]\nblock = [1]\nchecks = \"all\"\nkernel = \"{}\"", "k".repeat(100_000));
@@ -489,23 +460,20 @@ fn a_sentence_about_a_long_value_has_its_beginning_and_its_end() {
 /// Every beginning of a file is a file, or is refused with a sentence.
 #[test]
 fn a_file_that_is_cut_ends_in_a_sentence() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     let text = "kernel = \"k.ptx\"\nentry = \"iota\"\ngrid = [1]\nblock = [32]\nargs = [\"u32[32]=zeros\"]\nchecks = \"all\"\n\
                 result = { arg = 0, oracle = \"iota\" }\nexpect = [\"store.sectors <= 1.0 * ideal\"]\n";
     folder.check_text(text).succeeded();
     for cut in (0..text.len()).step_by(5) {
         let run = folder.check_text(&text[..cut]);
-        assert!(
-            run.code == Some(0) || run.code == Some(1) && run.stderr.starts_with("error: "),
-            "{cut}: {}",
-            run.stderr
-        );
+        let is_refused = run.code == Some(1) && run.stderr.starts_with("error: ");
+        assert!(run.code == Some(0) || is_refused, "{cut}: {}", run.stderr);
     }
 }
 
 #[test]
 fn the_document_of_a_failure_is_one() {
-    let folder = Folder::new();
+    let folder = Folder::with("k.ptx", PTX);
     folder.write("c.toml", "kernel = 3");
     let run = warpstride(["--json".into(), "check".into(), folder.path("c.toml")]);
     assert_eq!((run.code, run.json()["error"]["kind"].clone()), (Some(1), Value::from("invalid_argument")));
@@ -513,9 +481,7 @@ fn the_document_of_a_failure_is_one() {
     let run = warpstride(["--json".into(), "check".into(), folder.path("c.toml")]);
     let document = run.json();
     let file = &document["files"][0];
-    assert_eq!(
-        (&document["held"], &file["held"], &file["error"]["kind"]),
-        (&json!(false), &json!(false), &json!("kernel_fault"))
-    );
+    assert_eq!((&document["held"], &file["held"]), (&json!(false), &json!(false)));
+    assert_eq!(file["error"]["kind"], "kernel_fault");
     assert_eq!(file["findings"].as_array().map(Vec::len), Some(1));
 }

@@ -1,15 +1,14 @@
 //! `warpstride compare` on the software GPU.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use warpstride::counters::Counters;
 
-use super::{Folder, fixture, npy, warpstride};
+use super::{Folder, fixture, npy, soft};
 
 const ALL: [&str; 7] = ["copy", "column_loop", "column_loop_graph", "naive", "tiled", "padded", "staggered"];
 
-fn compare(args: &[&str]) -> Value {
-    let args = [&["--device", "soft", "--json", "compare"], args].concat();
-    warpstride(args).succeeded().json()
+fn compare(line: &str) -> Value {
+    soft(&format!("--json compare {line}")).succeeded().json()
 }
 
 fn row<'a>(document: &'a Value, variant: &str) -> &'a Value {
@@ -29,25 +28,21 @@ fn verified(document: &Value) -> Vec<&str> {
 
 #[test]
 fn the_document_has_every_member_that_scripts_rely_on() {
-    let document = compare(&["--shape", "64,96"]);
-    assert_eq!(document["schema"], 3);
-    assert!(document["ptx"].is_string());
+    let document = compare("--shape 64,96");
+    let members = ["schema", "shape", "dtype", "counted_on"].map(|member| &document[member]);
+    assert_eq!(json!(members), json!([3, [64, 96], "f32", "soft"]));
+    assert!(document["ptx"].is_string() && document["device"]["name"].is_string(), "{document}");
     assert_eq!(document["device"]["kind"], "soft");
-    assert!(document["device"]["name"].is_string());
-    assert_eq!(document["shape"], serde_json::json!([64, 96]));
-    assert_eq!(document["dtype"], "f32");
-    assert_eq!(document["counted_on"], "soft");
     assert_eq!(verified(&document), ALL);
     for row in document["cases"].as_array().expect("records") {
         for member in ["ms", "gbps", "fraction_of_copy", "gapless", "cold"] {
             assert_eq!(row.get(member), Some(&Value::Null), "{member} of {row}");
         }
-        for (space, members) in [
-            ("global_load", ["instructions", "requests", "sectors"]),
-            ("global_store", ["instructions", "requests", "sectors"]),
-            ("shared_load", ["instructions", "wavefronts", "bank_conflicts"]),
-            ("shared_store", ["instructions", "wavefronts", "bank_conflicts"]),
-        ] {
+        let global = ["instructions", "requests", "sectors"];
+        let shared = ["instructions", "wavefronts", "bank_conflicts"];
+        for (space, members) in
+            [("global_load", global), ("global_store", global), ("shared_load", shared), ("shared_store", shared)]
+        {
             for member in members {
                 assert!(row["counters"][space][member].is_u64(), "{space}.{member} of {row}");
             }
@@ -57,7 +52,7 @@ fn the_document_has_every_member_that_scripts_rely_on() {
 
 #[test]
 fn counters_are_what_the_arithmetic_says() {
-    let document = compare(&["--shape", "128,128"]);
+    let document = compare("--shape 128,128");
     let sectors = |variant, space: &str| {
         let counters = &row(&document, variant)["counters"][space];
         counters["sectors"].as_f64().expect("sectors") / counters["requests"].as_f64().expect("requests")
@@ -74,25 +69,20 @@ fn counters_are_what_the_arithmetic_says() {
     assert_eq!((over_ideal("naive", "global_load"), over_ideal("naive", "global_store")), (1.0, 8.0));
     let conflicts = |variant| row(&document, variant)["counters"]["shared_load"]["bank_conflicts"].as_u64();
     // 32 lanes of 4 bytes beside each other are 4 sectors; 32 lanes a row apart are 32.
-    assert_eq!(sectors("naive", "global_load"), 4.0);
-    assert_eq!(sectors("naive", "global_store"), 32.0);
-    for coalesced in ["tiled", "padded", "staggered"] {
-        assert_eq!(sectors(coalesced, "global_load"), 4.0, "{coalesced}");
-        assert_eq!(sectors(coalesced, "global_store"), 4.0, "{coalesced}");
+    for (variant, store) in [("naive", 32.0), ("tiled", 4.0), ("padded", 4.0), ("staggered", 4.0)] {
+        assert_eq!(["global_load", "global_store"].map(|space| sectors(variant, space)), [4.0, store], "{variant}");
     }
     // The graph makes the same launches as the loop that it captures.
     assert_eq!(row(&document, "column_loop_graph")["counters"], row(&document, "column_loop")["counters"]);
     // A column of a tile without padding lies in one bank: 31 passes too many for each of its 128 *
     // 128 / 32 reads.
-    assert_eq!(conflicts("tiled"), Some(128 * 128 / 32 * 31));
-    assert_eq!(conflicts("padded"), Some(0));
-    assert_eq!(conflicts("staggered"), Some(0));
+    assert_eq!(["tiled", "padded", "staggered"].map(conflicts), [Some(128 * 128 / 32 * 31), Some(0), Some(0)]);
 }
 
 #[test]
 fn every_element_type() {
     for dtype in ["u8", "i8", "u16", "i16", "f16", "bf16", "u32", "i32", "f32", "u64", "i64", "f64", "c64", "c128"] {
-        let document = compare(&["--shape", "33,65", "--dtype", dtype]);
+        let document = compare(&format!("--shape 33,65 --dtype {dtype}"));
         assert_eq!(document["dtype"], dtype);
         assert_eq!(verified(&document), ALL, "{dtype}");
     }
@@ -101,13 +91,13 @@ fn every_element_type() {
 #[test]
 fn shapes_at_the_edge() {
     for shape in ["0,5", "5,0", "0,0", "1,1", "1,4097", "4097,1", "4611686018427387904,0"] {
-        assert_eq!(verified(&compare(&["--shape", shape])), ALL, "{shape}");
+        assert_eq!(verified(&compare(&format!("--shape {shape}"))), ALL, "{shape}");
     }
 }
 
 #[test]
 fn variants_are_chosen_by_name() {
-    let document = compare(&["--shape", "40,40", "--variants", "padded,naive"]);
+    let document = compare("--shape 40,40 --variants padded,naive");
     assert_eq!(verified(&document), ["copy", "padded", "naive"]);
 }
 
@@ -115,9 +105,9 @@ fn variants_are_chosen_by_name() {
 fn a_file_in_either_order() {
     for order in ["u1-31x33.c.npy", "u1-31x33.f.npy"] {
         let path = fixture(order);
-        let document = compare(&[path.to_str().expect("a path")]);
+        let document = compare(path.to_str().expect("a path"));
         assert_eq!(verified(&document), ALL);
-        assert_eq!((&document["dtype"], &document["shape"]), (&"u8".into(), &serde_json::json!([31, 33])));
+        assert_eq!((&document["dtype"], &document["shape"]), (&"u8".into(), &json!([31, 33])));
     }
 }
 
@@ -125,12 +115,12 @@ fn a_file_in_either_order() {
 fn a_matrix_of_nans_is_verified_by_its_bits() {
     let folder = Folder::with_input(&npy("<f8", "(5, 7)", &[0xff; 5 * 7 * 8]));
     let path = folder.path("in.npy");
-    assert_eq!(verified(&compare(&[path.to_str().expect("a path")])), ALL);
+    assert_eq!(verified(&compare(path.to_str().expect("a path"))), ALL);
 }
 
 #[test]
 fn the_table_speaks_of_no_speed() {
-    let run = warpstride(["--device", "soft", "--quiet", "compare", "--shape", "64,64"]).succeeded();
+    let run = soft("--quiet compare --shape 64,64").succeeded();
     for variant in ALL {
         assert!(run.stdout.contains(variant), "{}", run.stdout);
     }
@@ -149,7 +139,7 @@ fn the_table_speaks_of_no_speed() {
 
 #[test]
 fn times_are_predicted_where_a_model_is_named_and_labelled_as_such() {
-    let document = compare(&["--shape", "256,256", "--model", "h100"]);
+    let document = compare("--shape 256,256 --model h100");
     assert_eq!(document["model"], "h100");
     for (variant, bound) in [("column_loop", "launches"), ("tiled", "shared"), ("naive", "l2")] {
         let row = row(&document, variant);
@@ -157,16 +147,16 @@ fn times_are_predicted_where_a_model_is_named_and_labelled_as_such() {
         assert_eq!(row["predicted"]["bound"], bound);
         assert!(row["predicted"]["ms"].as_f64() > Some(0.0), "{row}");
     }
-    let run = warpstride(["--device", "soft", "compare", "--shape", "64,64", "--model", "h100"]).succeeded();
+    let run = soft("compare --shape 64,64 --model h100").succeeded();
     assert!(run.stdout.contains("predicted ms: by the model of h100") && run.stdout.contains("nobody measured it"));
     assert_eq!(row(&document, "column_loop_graph")["predicted"], Value::Null, "no model knows a graph's nodes");
-    assert_eq!(compare(&["--shape", "64,64"])["cases"][0]["predicted"], Value::Null);
-    assert_eq!(warpstride(["compare", "--model", "gtx1080"]).code, Some(2));
+    assert_eq!(compare("--shape 64,64")["cases"][0]["predicted"], Value::Null);
+    assert_eq!(soft("compare --model gtx1080").code, Some(2));
 }
 
 #[test]
 fn counters_of_larger_matrices_of_whole_tiles_are_multiples() {
-    let [small, large] = ["128,128", "256,256"].map(|shape| compare(&["--shape", shape]));
+    let [small, large] = ["128,128", "256,256"].map(|shape| compare(&format!("--shape {shape}")));
     for variant in ALL {
         let [small, large] = [&small, &large].map(|document| row(document, variant)["counters"].clone());
         let [small, large] =

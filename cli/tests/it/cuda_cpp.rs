@@ -107,7 +107,7 @@ fn run(case: &Case, compiler: &Compiler) -> Result<(Vec<u8>, Value), String> {
     let mut command = compiler.command(&source(case.file));
     command.args(["--json", "--entry", case.entry, "--grid", case.grid, "--block", case.block, "--check", "all"]);
     command.args(case.shared.iter().flat_map(|bytes| ["--shared", bytes]));
-    command.args(case.args.iter().flat_map(|argument| ["--arg", argument]));
+    command.args(case.args.split(' ').flat_map(|argument| ["--arg", argument]));
     command.args(["--dump".into(), format!("{}={}", case.result, dump.display())]);
     let output = command.output().expect("the binary starts");
     if !output.status.success() {

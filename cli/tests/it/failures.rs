@@ -1,9 +1,8 @@
 //! A failure with `--json`: one document on standard output, beside the sentence on standard error.
 
-use std::fs;
 use std::process::Stdio;
 
-use super::{command, npy, warpstride};
+use super::{Folder, command, npy, warpstride};
 
 const PTX: &str = "
     .version 7.0
@@ -91,12 +90,11 @@ fn words_behind_two_dashes_ask_for_nothing() {
 
 #[test]
 fn failures_have_the_librarys_kinds() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let folder = Folder::with("k.ptx", PTX);
+    let path = |name: &str| folder.text(name);
     let (input, output, none, ptx, text) = (path("in.npy"), path("out.npy"), path("no"), path("k.ptx"), path("t.ptx"));
-    fs::write(&input, npy("<f4", "(2, 3)", &[7; 24])).expect("writing");
-    fs::write(&ptx, PTX).expect("writing");
-    fs::write(&text, "this is no PTX").expect("writing");
+    folder.write("in.npy", npy("<f4", "(2, 3)", &[7; 24]));
+    folder.write("t.ptx", "this is no PTX");
     let soft = ["--device", "soft"];
     for (kind, words) in [
         ("io", &["transpose", &*none, &output][..]),
@@ -127,10 +125,8 @@ fn failures_have_the_librarys_kinds() {
 
 #[test]
 fn findings_are_the_document_of_their_run() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let ptx = folder.path().join("k.ptx");
-    fs::write(&ptx, PTX).expect("writing");
-    let ptx = ptx.to_str().expect("a plain path");
+    let folder = Folder::with("k.ptx", PTX);
+    let ptx = &*folder.text("k.ptx");
     for (entry, checks, has_stopped) in [("race", "all", false), ("far", "all", false), ("both", "racecheck", true)] {
         let words = ["run-ptx", ptx, "--entry", entry, "--grid", "1", "--block", "32", "--arg", "f32[4]=zeros"];
         let run = warpstride([&["--json", "--device", "soft"], &words[..], &["--check", checks]].concat());
@@ -167,14 +163,12 @@ fn a_bench_without_an_operation_is_told_so() {
 
 #[test]
 fn the_librarys_words_are_those_of_the_command_line_and_names_stay() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let name = "`Backend::Soft` and `Config::work_limit`";
-    let run = warpstride(["compare".as_ref(), folder.path().join(name).as_os_str()]);
-    run.failed(&["cannot read", name]);
+    let folder = Folder::with("other", "");
+    warpstride(["compare", &folder.text(name)]).failed(&["cannot read", name]);
     // It is read, and then refused in a sentence of the command line.
-    fs::write(folder.path().join(name), "no array").expect("writing");
-    let run = warpstride(["compare".as_ref(), folder.path().join(name).as_os_str()]);
-    run.failed(&["is not a .npy file", name]);
+    folder.write(name, "no array");
+    warpstride(["compare", &folder.text(name)]).failed(&["is not a .npy file", name]);
     for words in [&["devices"][..], &["devices", "--json"], &["compare", "--shape", "4,4"]] {
         let run = warpstride(words);
         assert!(!(run.stdout + &run.stderr).contains("Backend::"), "{words:?}");
@@ -184,10 +178,8 @@ fn the_librarys_words_are_those_of_the_command_line_and_names_stay() {
 #[test]
 #[cfg(unix)]
 fn a_reader_that_leaves_changes_no_status() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let ptx = folder.path().join("k.ptx");
-    fs::write(&ptx, PTX).expect("writing");
-    let ptx = ptx.to_str().expect("a plain path");
+    let folder = Folder::with("k.ptx", PTX);
+    let ptx = &*folder.text("k.ptx");
     for (entry, options, code) in [
         ("race", &["--check", "all"][..], 1),
         ("both", &["--check", "racecheck"], 1),

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use tempfile::TempDir;
 
 use super::cuda_cpp::clang;
-use super::{repository, warpstride};
+use super::{repository, soft};
 use crate::long::{missing, short_or_long};
 
 /// A compiler.
@@ -221,31 +221,11 @@ fn kernels_compiled_anew_give_what_numpy_computes() {
 
 #[test]
 fn reports_name_the_lines_and_kernels_of_python() {
-    let ran = warpstride([
-        "--device",
-        "soft",
-        "run-ptx",
-        "tests/data/front_ends/vector_add.ptx",
-        "--grid",
-        "3",
-        "--block",
-        "128",
-        "--arg",
-        "f32[3008]=iota",
-        "--arg",
-        "f32[3008]=iota",
-        "--arg",
-        "f32[3008]=zeros",
-        "--arg",
-        "i32:3008",
-        "--arg",
-        "u64:0",
-        "--arg",
-        "u64:0",
-        "--report",
-    ])
-    .succeeded();
+    let arguments = ["f32[3008]=iota", "f32[3008]=iota", "f32[3008]=zeros", "i32:3008", "u64:0", "u64:0"];
+    let arguments = arguments.map(|argument| format!(" --arg {argument}")).concat();
+    let launch = "run-ptx tests/data/front_ends/vector_add.ptx --grid 3 --block 128 --report";
+    let ran = soft(&format!("{launch}{arguments}")).succeeded();
     assert!(ran.stdout.contains("Line by line, triton_kernels.py"), "{}", ran.stdout);
-    let ran = warpstride(["--device", "soft", "check", "tests/data/front_ends/dot.toml"]).succeeded();
+    let ran = soft("check tests/data/front_ends/dot.toml").succeeded();
     assert!(ran.stdout.contains("dot.toml: __main__::dot, 4 x 1 x 1 blocks"), "{}", ran.stdout);
 }

@@ -202,32 +202,17 @@ fn of_many_findings_the_first_are_told_and_the_others_counted() {
     body += "bra E; B:";
     (0..count).for_each(|_| body += "ld.global.u32 %r2, [%rd1+4];");
     body += "E:";
-    let run = limited(
-        &kernel("", &body),
-        &[
-            "run-ptx",
-            "--entry",
-            "k",
-            "--grid",
-            "1",
-            "--block",
-            "64",
-            "--json",
-            "--check",
-            "all",
-            "--arg",
-            "u32[64]=uninit",
-        ],
-    );
+    let checked = |more: &str| {
+        let line = format!("run-ptx --entry k --grid 1 --block 64 --check all --arg u32[64]=uninit{more}");
+        limited(&kernel("", &body), &line.split(' ').collect::<Vec<_>>())
+    };
+    let run = checked(" --json");
     let document: Value = serde_json::from_str(&run.stdout).expect("one document");
     assert_eq!(document["findings"].as_array().expect("a list").len(), 100);
     let total = document["findings_total"].as_u64().expect("a number");
     assert!(total > 100, "{total}");
     assert!(run.stderr.contains(&format!("the checkers have found {total} faults")), "{}", run.stderr);
-    let text = limited(
-        &kernel("", &body),
-        &["run-ptx", "--entry", "k", "--grid", "1", "--block", "64", "--check", "all", "--arg", "u32[64]=uninit"],
-    );
+    let text = checked("");
     assert!(
         text.stdout.ends_with(&format!("and {} more\n", total - 100)),
         "{}",

@@ -101,10 +101,8 @@ fn the_next_page_comes_with_its_files() {
     assert!(run.stdout.contains("(picture: warpstride-lessons/index/picture.svg)\n") && !run.stdout.contains("!["));
     assert!(learner.path("index/picture.svg").exists() && !learner.read("index/README.md").contains("<!--"));
     assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check index"));
-    let from = |folder: &str| {
-        let output = learner.command(&["learn", "show", "2"]).current_dir(learner.path(folder)).output();
-        String::from_utf8(output.expect("it starts").stdout).expect("text")
-    };
+    let from =
+        |folder: &str| Run::of(learner.command(&["learn", "show", "2"]).current_dir(learner.path(folder))).stdout;
     let place = |folder: &str| format!("\nType the page's commands in {folder}, which holds your lessons.\n");
     assert!(run.stdout.contains(&place("warpstride-lessons")) && from("index").contains(&place("..")));
     assert!(!from("").contains("Type the page's commands"), "the commands are typed where they belong");
@@ -125,8 +123,7 @@ fn an_edited_file_stays_and_a_missing_one_comes_back() {
     learner.write("index/task.cu", "mine");
     learner.write("index/notes.txt", "mine too");
     fs::remove_file(learner.path("index/check.toml")).expect("removing");
-    let run = learner.run(&["learn", "next"]).succeeded();
-    assert!(run.stderr.contains("check.toml was missing in warpstride-lessons/index"), "{}", run.stderr);
+    learner.run(&["learn", "next"]).ended(0, &[], &["check.toml was missing in warpstride-lessons/index"]);
     assert_eq!((&*learner.read("index/task.cu"), &*learner.read("index/notes.txt")), ("mine", "mine too"));
     assert_eq!(learner.read("index/check.toml"), lessons::text("index", "check.toml"));
 }
@@ -144,9 +141,8 @@ fn a_lesson_is_solved_by_its_solution() {
     ]);
     assert!(run.stderr.lines().last().is_some_and(|line| line.ends_with("`warpstride learn hint index` helps")));
     learner.solve("index");
-    let run = learner.run(&["learn", "check", "0"]).succeeded();
     let end = "\nLesson 0 is solved. solution.cu is beside your files now.\nNext: lesson 1, A warp is one request: ";
-    assert!(run.stdout.contains(end), "{}", run.stdout);
+    learner.run(&["learn", "check", "0"]).ended(0, &[end], &[]);
     assert_eq!(learner.progress()["lessons"]["index"]["solved"], json!(true));
     assert_eq!(learner.read("index/solution.cu"), lessons::text("index", "solution.cu"));
     let document = learner.run(&["--json", "learn", "check", "0"]).succeeded().json();
@@ -155,8 +151,7 @@ fn a_lesson_is_solved_by_its_solution() {
     let full = learner.path("").canonicalize().expect("a path");
     for solved in ["1 of", "0 of"] {
         for folder in ["", "index"] {
-            let output = learner.command(&["learn"]).current_dir(learner.path(folder)).output().expect("it starts");
-            let text = String::from_utf8(output.stdout).expect("text");
+            let text = Run::of(learner.command(&["learn"]).current_dir(learner.path(folder))).stdout;
             let place = format!("your folder is {}\n", full.display());
             assert!(text.starts_with(solved) && text.contains(&place), "{text}");
         }
@@ -166,8 +161,7 @@ fn a_lesson_is_solved_by_its_solution() {
     }
     // What was solved stays so.
     learner.write("index/task.cu", lessons::text("index", "task.cu"));
-    let run = learner.run(&["learn", "check", "0"]);
-    assert!(run.code == Some(1) && run.stderr.contains("lesson 0 does not pass now; it was solved before"));
+    learner.run(&["learn", "check", "0"]).ended(1, &[], &["lesson 0 does not pass now; it was solved before"]);
     assert_eq!(learner.progress()["lessons"]["index"]["solved"], json!(true));
 }
 
@@ -179,9 +173,8 @@ fn a_task_that_does_not_compile_shows_the_compilers_lines() {
     let learner = Learner::new();
     learner.run(&["learn", "next"]).succeeded();
     learner.write("index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
-    let run = learner.run(&["learn", "check", "0"]);
-    assert_eq!((run.code, &*run.stdout), (Some(1), ""));
-    assert!(run.stderr.contains("does not compile") && run.stderr.contains("task.cu"), "{}", run.stderr);
+    let run = learner.run(&["learn", "check", "0"]).ended(1, &[], &["does not compile", "task.cu"]);
+    assert_eq!(run.stdout, "");
 }
 
 #[test]
@@ -255,9 +248,8 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     let found = &document["files"][0]["expectations"][1]["found"];
     assert_eq!(found, &json!("another number; the third try shows it"));
     learner.solve("requests");
-    let run = learner.run(&["learn", "check", "1"]).succeeded();
-    assert!(run.stdout.contains("Lesson 1 is solved. solution-2.toml, "), "{}", run.stdout);
-    assert!(run.stdout.contains("\nNext: lesson 0, "), "{}", run.stdout);
+    let parts = ["Lesson 1 is solved. solution-2.toml, ", "\nNext: lesson 0, "];
+    learner.run(&["learn", "check", "1"]).ended(0, &parts, &[]);
 }
 
 /// A library that is loaded answers to its bare name, too, which another process would not find.
@@ -270,9 +262,7 @@ fn several_checks_of_a_process_take_one_compiler() {
         let mut command = learner.command(&["--json", "check"]);
         command.args(["check.toml", "check-2.toml", "check-3.toml"]).current_dir(learner.path("requests"));
         command.env_remove("WARPSTRIDE_NVRTC").env_remove("CONDA_PREFIX").env("VIRTUAL_ENV", &environment);
-        let output = command.output().expect("it starts");
-        assert!(output.status.success(), "{environment:?}: {}", String::from_utf8_lossy(&output.stderr));
-        let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+        let document = Run::of(&mut command).succeeded().json();
         for file in document["files"].as_array().expect("a list") {
             assert_eq!(file["compiler"]["name"], json!("nvrtc"));
         }
@@ -339,9 +329,7 @@ fn commands_without_a_number_begin_nothing_in_a_wrong_folder() {
 #[test]
 fn a_quiz_tells_the_truth_at_the_third_try() {
     let learner = Learner::new();
-    let run = learner.run(&["learn", "check", "5"]);
-    assert_eq!(run.code, Some(1));
-    assert!(run.stdout.contains("missing  1. ") && run.stderr.contains("0 of 6 answers are right"), "{}", run.stderr);
+    learner.run(&["learn", "check", "5"]).ended(1, &["missing  1. "], &["0 of 6 answers are right"]);
     assert_eq!(learner.progress()["lessons"]["views"]["tries"], json!(0), "nothing was wrong");
     let quiz = learner.read("views/quiz.toml");
     learner.write("views/quiz.toml", quiz.replacen("\"?\"", "\"one\"", 1));
@@ -366,19 +354,16 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
     let answers = ["[1, 6]", "20", "[60, 1, 15, 3]", "18", "\"no\"", "[0, 1]"];
     let solved = answers.iter().fold(quiz.clone(), |quiz, answer| quiz.replacen("\"?\"", answer, 1));
     learner.write("views/quiz.toml", &solved);
-    let run = learner.run(&["learn", "check", "5"]).succeeded();
-    assert!(run.stdout.contains("Lesson 5 is solved"), "{}", run.stdout);
+    learner.run(&["learn", "check", "5"]).ended(0, &["Lesson 5 is solved"], &[]);
     // Questions may stand in another order, and one that is gone is missed.
     let (first, others) = solved.split_once("[[questions]]").expect("questions");
     let (question, others) = others.split_once("[[questions]]").expect("questions");
     learner.write("views/quiz.toml", format!("{first}[[questions]]{others}\n[[questions]]{question}"));
     learner.run(&["learn", "check", "5"]).succeeded();
     learner.write("views/quiz.toml", solved.replacen("What are", "What could be", 1));
-    let run = learner.run(&["learn", "check", "5"]);
-    assert!(run.code == Some(1) && run.stdout.contains("put it back"), "{}", run.stdout);
+    learner.run(&["learn", "check", "5"]).ended(1, &["put it back"], &[]);
     learner.write("views/quiz.toml", "[[questions]]\n");
-    let run = learner.run(&["learn", "check", "5"]);
-    run.failed(&["cannot read line 1 of ", "views/quiz.toml"]);
+    learner.run(&["learn", "check", "5"]).failed(&["cannot read line 1 of ", "views/quiz.toml"]);
 }
 
 /// Lines that a program prints, as they come.
@@ -495,14 +480,11 @@ fn a_folder_that_is_none_is_a_sentence() {
         fs::remove_file(learner.path(name)).expect("removing");
         fs::create_dir(learner.path(name)).expect("a folder");
         learner.run(&["learn", "check", number]).failed(&[name, "not a regular file"]);
+        // A file that is larger than any check.
+        fs::remove_dir(learner.path(name)).expect("removing");
+        fs::File::create(learner.path(name)).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+        learner.run(&["learn", "check", number]).failed(&[name, "more than 1 MiB"]);
     }
-    // Files that are larger than any check.
-    fs::remove_dir(learner.path("views/quiz.toml")).expect("removing");
-    fs::File::create(learner.path("views/quiz.toml")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-    learner.run(&["learn", "check", "5"]).failed(&["quiz.toml", "more than 1 MiB"]);
-    fs::remove_dir(learner.path("index/check.toml")).expect("removing");
-    fs::File::create(learner.path("index/check.toml")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-    learner.run(&["learn", "check", "0"]).failed(&["check.toml", "more than 1 MiB"]);
 }
 
 #[cfg(target_os = "linux")]
@@ -585,14 +567,10 @@ fn programs_are_compiled_and_run() {
     let cargo = "#!/bin/sh\necho 'error: no matching package named `warpstride` found' >&2\nexit 101\n";
     crate::executable::script(&learner.folder.path().join("bin/cargo"), cargo);
     let path = format!("{}:/usr/bin:/bin", learner.folder.path().join("bin").display());
-    let output = learner.command(&["learn", "check", "15"]).env("PATH", path).output().expect("it starts");
-    let said = String::from_utf8(output.stderr).expect("text");
-    assert!(said.contains("set WARPSTRIDE_CRATE to the clone's folder"), "{said}");
-    let mut command = learner.command(&["learn", "check", "15"]);
-    let output = command.env("PATH", "/nowhere").output().expect("it starts");
-    let said = String::from_utf8(output.stderr).expect("text");
-    assert!(
-        output.status.code() == Some(1) && said.contains("no cargo was found") && said.contains("rustup.rs"),
-        "{said}"
-    );
+    for (path, said) in [
+        (&*path, &["set WARPSTRIDE_CRATE to the clone's folder"][..]),
+        ("/nowhere", &["no cargo was found", "rustup.rs"]),
+    ] {
+        Run::of(learner.command(&["learn", "check", "15"]).env("PATH", path)).ended(1, &[], said);
+    }
 }

@@ -64,6 +64,11 @@ fn warpstride<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
     Run::of(&mut command(args))
 }
 
+/// Runs `warpstride` on the software GPU with the words of a line.
+fn soft(line: &str) -> Run {
+    warpstride(["--device", "soft"].into_iter().chain(line.split(' ')))
+}
+
 fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpstride"));
     command.args(args).stdin(Stdio::null());
@@ -96,6 +101,19 @@ impl Run {
         self
     }
 
+    /// Its status is this one, its standard output holds all of `printed`, and its standard error all
+    /// of `said`.
+    #[track_caller]
+    fn ended(self, code: i32, printed: &[&str], said: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "standard error: {}", self.stderr);
+        for (stream, parts) in [(&self.stdout, printed), (&self.stderr, said)] {
+            for part in parts {
+                assert!(stream.contains(part), "{part:?} is not in {stream}");
+            }
+        }
+        self
+    }
+
     /// It failed with one sentence that holds all of `parts`, and printed nothing else.
     #[track_caller]
     fn failed(self, parts: &[&str]) {
@@ -114,7 +132,7 @@ impl Run {
     }
 }
 
-/// A folder with an input and an output that was there before.
+/// A folder with files, which goes at the end.
 struct Folder {
     folder: TempDir,
 }
@@ -122,24 +140,52 @@ struct Folder {
 const OLD: &[u8] = b"what was there before";
 
 impl Folder {
-    fn with_input(bytes: &[u8]) -> Self {
+    /// With one file.
+    fn with(name: &str, bytes: impl AsRef<[u8]>) -> Self {
         let folder = Self { folder: tempfile::tempdir().expect("a temporary folder") };
-        fs::write(folder.path("in.npy"), bytes).expect("writing the input");
-        fs::write(folder.path("out.npy"), OLD).expect("writing the old output");
+        folder.write(name, bytes);
         folder
+    }
+
+    /// With an input, and an output that was there before.
+    fn with_input(bytes: &[u8]) -> Self {
+        let folder = Self::with("in.npy", bytes);
+        folder.write("out.npy", OLD);
+        folder
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).expect("writing a file");
+    }
+
+    /// The path of a file as text.
+    fn text(&self, name: &str) -> String {
+        self.path(name).into_os_string().into_string().expect("a plain path")
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
+    /// Runs `warpstride` in the folder on the software GPU with the words of a line.
+    fn run(&self, line: &str) -> Run {
+        Run::of(command(line.split(' ')).args(["--device", "soft"]).current_dir(self.path("")))
+    }
+
     fn transpose(&self) -> Run {
-        self.transpose_to(&self.path("out.npy"))
+        self.run("transpose in.npy out.npy")
     }
 
     fn transpose_to(&self, output: &Path) -> Run {
-        let input = self.path("in.npy");
-        warpstride(["--device".as_ref(), "soft".as_ref(), "transpose".as_ref(), input.as_os_str(), output.as_os_str()])
+        let words = ["--device", "soft", "transpose"].map(OsStr::new);
+        warpstride(words.into_iter().chain([self.path("in.npy").as_os_str(), output.as_os_str()]))
+    }
+
+    /// The header of the output, and its elements.
+    fn written(&self) -> (String, Vec<u8>) {
+        let bytes = fs::read(self.path("out.npy")).expect("the output");
+        let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+        (String::from_utf8_lossy(&bytes[10..start]).trim_end().to_owned(), bytes[start..].to_vec())
     }
 
     fn names(&self) -> Vec<String> {

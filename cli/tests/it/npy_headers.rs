@@ -3,21 +3,14 @@
 
 use std::fs;
 
-use super::{Folder, fixture, npy, npy_with_header, warpstride};
-
-/// The header and the data of the output.
-fn written(folder: &Folder) -> (String, Vec<u8>) {
-    let bytes = fs::read(folder.path("out.npy")).expect("the output");
-    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
-    (String::from_utf8_lossy(&bytes[10..start]).trim_end().to_owned(), bytes[start..].to_vec())
-}
+use super::{Folder, fixture, npy, npy_with_header};
 
 #[track_caller]
 fn transposes_to(input: &[u8], descr: &str, data: &[u8]) {
     let folder = Folder::with_input(input);
     folder.transpose().succeeded();
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (3, 2), }}");
-    assert_eq!(written(&folder), (header, data.to_vec()));
+    assert_eq!(folder.written(), (header, data.to_vec()));
 }
 
 fn floats(places: [u8; 6]) -> Vec<u8> {
@@ -30,11 +23,9 @@ const MOVED: [u8; 6] = [0, 3, 1, 4, 2, 5];
 fn truth_values_are_moved_and_stay_truth_values() {
     transposes_to(&npy("|b1", "(2, 3)", &[1, 0, 0, 1, 1, 0]), "|b1", &[1, 1, 0, 1, 0, 0]);
     let folder = Folder::with_input(&fs::read(fixture("b1.c.npy")).expect("a committed file"));
-    let [input, output] = ["in.npy", "out.npy"].map(|name| folder.path(name).into_os_string());
-    let words = ["--json", "--device", "soft", "permute", "--axes", "ab->ba"].map(Into::into);
-    let document = warpstride(words.into_iter().chain([input, output])).succeeded().json();
+    let document = folder.run("permute --axes ab->ba in.npy out.npy --json").succeeded().json();
     assert_eq!(document["dtype"], "bool");
-    assert!(written(&folder).0.contains("'descr': '|b1'"));
+    assert!(folder.written().0.contains("'descr': '|b1'"));
 }
 
 #[test]

@@ -1,27 +1,22 @@
 //! Options stand anywhere, and what may be left out.
 
-use std::fs;
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::{npy, warpstride};
+use super::{Folder, npy, soft, warpstride};
 use crate::long::short_or_long;
 
 /// A kernel that does nothing, and a file of it.
 pub(super) const NOTHING: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n";
 
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("in.npy"), npy("<f4", "(2, 3)", &[7; 24])).expect("writing");
-    fs::write(folder.path().join("k.ptx"), NOTHING).expect("writing");
+fn folder() -> Folder {
+    let folder = Folder::with("in.npy", npy("<f4", "(2, 3)", &[7; 24]));
+    folder.write("k.ptx", NOTHING);
     folder
 }
 
 /// Every command, as words and options that stay together, and how it ends on the software GPU.
-fn commands(folder: &TempDir) -> Vec<(Vec<Vec<String>>, i32)> {
-    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
-    let (input, output, ptx) = (path("in.npy"), path("out.npy"), path("k.ptx"));
+fn commands(folder: &Folder) -> Vec<(Vec<Vec<String>>, i32)> {
+    let (input, output, ptx) = (folder.text("in.npy"), folder.text("out.npy"), folder.text("k.ptx"));
     let run = format!("{}/tests/data/no-run.json", env!("CARGO_MANIFEST_DIR"));
     let lines = [
         ("devices".to_owned(), 0),
@@ -79,22 +74,11 @@ fn every_option_stands_before_within_and_behind_every_command() {
 #[test]
 fn stats_count_the_calls_to_the_driver() {
     let folder = folder();
-    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
-    let (input, output) = (path("in.npy"), path("out.npy"));
-    let words = ["--device", "soft", "--stats", "transpose", &input, &output];
-    let text = warpstride(words).succeeded().stderr;
-    for part in [
-        "\nsoftware GPU: calls to the driver: ",
-        "of which ",
-        "can synchronise",
-        "  launch ",
-        "  stream_synchronize ",
-        "memory held",
-        "  device ",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    let run = warpstride(["--json"].iter().chain(&words)).succeeded();
+    let counted = ["software GPU: calls to the driver: ", "of which ", "can synchronise", "  launch "];
+    let held = ["  stream_synchronize ", "memory held", "  device "];
+    let run = folder.run("--stats transpose in.npy out.npy").ended(0, &[], &[&counted[..], &held].concat());
+    assert!(run.stderr.contains("\nsoftware GPU"), "{}", run.stderr);
+    let run = folder.run("--json --stats transpose in.npy out.npy").succeeded();
     assert!(!run.stderr.contains("calls to the driver"), "{}", run.stderr);
     let stats = &run.json()["stats"];
     assert_eq!(stats[0]["device"], "software GPU");
@@ -138,43 +122,35 @@ fn options_of_one_command_stand_before_its_name() {
 
 #[test]
 fn an_option_for_all_operations_stands_beside_none() {
-    for words in [
-        &["bench", "--list", "copy", "--elements", "4"][..],
-        &["bench", "--all", "copy", "--elements", "4"],
-        &["bench", "--tune", "copy", "--elements", "4"],
-        &["bench", "--all", "--save", "x", "copy", "--elements", "4"],
-    ] {
-        let run = warpstride(words);
-        assert_eq!(run.code, Some(2), "{words:?}");
-        assert!(run.stderr.contains("cannot be used with an operation"), "{}", run.stderr);
+    for line in ["--list", "--all", "--tune", "--all --save x"] {
+        let run = warpstride(format!("bench {line} copy --elements 4").split(' '));
+        run.ended(2, &[], &["cannot be used with an operation"]);
     }
 }
 
 #[test]
 fn what_has_an_element_type_is_f32_where_none_is_given() {
-    for words in [
-        &["explain", "--shape", "2,3", "--axes", "1,0"][..],
-        &["compare", "--shape", "4,4", "--variants", "naive"],
-        &["bench", "permute", "--shape", "2,3", "--axes", "1,0"],
-        &["bench", "copy", "--elements", "9"],
-        &["bench", "strided-copy", "--elements", "9", "--step", "2"],
-        &["bench", "triad", "--elements", "9"],
-        &["bench", "max", "--shape", "2,3", "--axis", "0"],
-        &["bench", "softmax", "--shape", "2,3"],
-        &["bench", "normalize", "--shape", "1,2,3,3"],
-        &["bench", "gather", "--shape", "2,3"],
+    for line in [
+        "explain --shape 2,3 --axes 1,0",
+        "compare --shape 4,4 --variants naive",
+        "bench permute --shape 2,3 --axes 1,0",
+        "bench copy --elements 9",
+        "bench strided-copy --elements 9 --step 2",
+        "bench triad --elements 9",
+        "bench max --shape 2,3 --axis 0",
+        "bench softmax --shape 2,3",
+        "bench normalize --shape 1,2,3,3",
+        "bench gather --shape 2,3",
     ] {
-        let document = warpstride([&["--device", "soft", "--json"], words].concat()).succeeded().json();
-        assert_eq!(document["dtype"], "f32", "{words:?}");
+        let document = soft(&format!("--json {line}")).succeeded().json();
+        assert_eq!(document["dtype"], "f32", "{line}");
     }
 }
 
 #[test]
 fn axes_are_numbers_letters_or_words() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let [input, output] = ["in.npy", "out.npy"].map(|name| folder.path().join(name));
-    fs::write(&input, npy("|u1", "(2, 3, 4, 5)", &[1; 120])).expect("writing");
-    let [input, output] = [&input, &output].map(|path| path.to_str().expect("a plain path"));
+    let folder = Folder::with("in.npy", npy("|u1", "(2, 3, 4, 5)", &[1; 120]));
+    let (input, output) = (&*folder.text("in.npy"), &*folder.text("out.npy"));
     for axes in ["0,2,3,1", "-4,-2,-1,-3", "nchw->nhwc", "n c h w -> n h w c", "batch of_ row col->batch row col of_"] {
         for words in [
             &["permute", input, output][..],

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -44,7 +44,7 @@ fn pipes_and_devices_are_written_into() {
     let mut child = command(transpose(&folder, &fifo)).stderr(Stdio::null()).spawn().expect("a child");
     assert_eq!(fs::read(&fifo).expect("what was written"), expected, "a FIFO");
     assert!(child.wait().expect("its end").success());
-    assert!(fs::symlink_metadata(&fifo).expect("it").file_type().is_fifo_file(), "it is still one");
+    assert!(fs::symlink_metadata(&fifo).expect("it").file_type().is_fifo(), "it is still one");
 
     // Behind what is there, as the shell asked.
     let file = folder.path("both");
@@ -116,16 +116,6 @@ fn a_file_that_is_open_is_not_replaced_under_the_systems_names() {
     let status = command(words).stderr(file.try_clone().expect("it")).stdout(file).status().expect("it starts");
     assert!(status.success());
     assert_eq!(fs::read(&log).expect("it"), expected);
-}
-
-trait IsFifo {
-    fn is_fifo_file(&self) -> bool;
-}
-
-impl IsFifo for fs::FileType {
-    fn is_fifo_file(&self) -> bool {
-        std::os::unix::fs::FileTypeExt::is_fifo(self)
-    }
 }
 
 #[test]

@@ -1,24 +1,20 @@
 //! `warpstride permute`: any rank, either order, and what it refuses. `scripts/numpy-oracle` holds
 //! its files against NumPy's.
 
-use std::fs;
+use serde_json::json;
 
-use super::{Folder, Run, npy, npy_with_header, warpstride};
+use super::{Folder, Run, npy, npy_with_header};
 
 fn permute(folder: &Folder, axes: &str) -> Run {
-    let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
-    let args = ["--json".as_ref(), "--device".as_ref(), "soft".as_ref(), "permute".as_ref(), input.as_os_str()];
-    warpstride(args.into_iter().chain([output.as_os_str(), "--axes".as_ref(), axes.as_ref()]))
+    folder.run(&format!("permute in.npy out.npy --json --axes {axes}"))
 }
 
 /// The bytes behind the header of the output, whose shape must be this.
 #[track_caller]
 fn data(folder: &Folder, shape: &str) -> Vec<u8> {
-    let written = fs::read(folder.path("out.npy")).expect("the output");
-    let start = 10 + usize::from(u16::from_le_bytes([written[8], written[9]]));
-    let header = String::from_utf8_lossy(&written[..start]).into_owned();
+    let (header, elements) = folder.written();
     assert!(header.contains(&format!("'fortran_order': False, 'shape': {shape}, ")), "{header}");
-    written[start..].to_vec()
+    elements
 }
 
 /// Elements 0, 1, 2 ... of `width` bytes each, at these places.
@@ -64,11 +60,9 @@ fn one_axis_and_none_and_no_elements() {
 fn json_names_what_was_done() {
     let folder = Folder::with_input(&npy("<f4", "(2, 3, 4)", &[7; 96]));
     let document = permute(&folder, "1,0,2").succeeded().json();
-    assert_eq!(document["schema"], 3);
+    let members = ["schema", "dtype", "shape", "axes"].map(|member| &document[member]);
+    assert_eq!(json!(members), json!([3, "f32", [2, 3, 4], [1, 0, 2]]));
     assert_eq!(document["device"]["kind"], "soft");
-    assert_eq!(document["dtype"], "f32");
-    assert_eq!(document["shape"], serde_json::json!([2, 3, 4]));
-    assert_eq!(document["axes"], serde_json::json!([1, 0, 2]));
     assert!(document["kernel"].as_str().is_some_and(|kernel| kernel.contains("_b")), "what ran: {document}");
 }
 
@@ -76,11 +70,9 @@ fn json_names_what_was_done() {
 fn axes_that_are_no_permutation_are_refused() {
     let folder = Folder::with_input(&npy("<f4", "(2, 3, 4)", &[7; 96]));
     for axes in ["0,0,1", "0,1", "0,1,2,3", "0,1,3", "0", ""] {
-        let run = permute(&folder, axes);
-        assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"invalid_argument".into()), "{axes:?}");
-        for part in ["cannot permute", "in.npy", &format!("axes `{axes}` of shape [2, 3, 4]"), "from 0 to 2 once"] {
-            assert!(run.stderr.contains(part), "{part:?} is not in {}", run.stderr);
-        }
+        let named = format!("axes `{axes}` of shape [2, 3, 4]");
+        let run = permute(&folder, axes).ended(1, &[], &["cannot permute", "in.npy", &named, "from 0 to 2 once"]);
+        assert_eq!(run.json()["error"]["kind"], "invalid_argument", "{axes:?}");
         folder.is_untouched();
     }
     for axes in ["x", "0,,1", "ab->aa"] {
@@ -94,9 +86,6 @@ fn more_axes_than_a_layout_has_are_refused() {
     let shape = format!("({})", vec!["1"; 17].join(", "));
     let folder = Folder::with_input(&npy("<f4", &shape, &[7; 4]));
     let axes: Vec<String> = (0..17).map(|axis| axis.to_string()).collect();
-    let run = permute(&folder, &axes.join(","));
-    for part in ["in.npy", "17 axes", "at most 16"] {
-        assert!(run.stderr.contains(part), "{part:?} is not in {}", run.stderr);
-    }
+    permute(&folder, &axes.join(",")).ended(1, &[], &["in.npy", "17 axes", "at most 16"]);
     folder.is_untouched();
 }

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use warpstride::io::{ArrayFile, npy};
 use warpstride::pipeline::frames::{Pixel, Synthetic};
 
+use super::report::Reports;
 use super::{OLD, Run, warpstride};
 
 const MODES: [&str; 4] = ["blocking", "async", "streams", "graph"];
@@ -277,16 +278,11 @@ fn timed() -> Value {
 
 #[test]
 fn a_report_draws_rates_and_timelines() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("run.json"), timed().to_string()).expect("writing the run");
-    let report = |options: &[OsString]| {
-        warpstride([OsString::from("report"), at("run.json").into()].into_iter().chain(options.iter().cloned()))
-    };
-    let shown = report(&[]).succeeded().stdout;
-    assert!(shown.contains("93.8 %") && shown.contains("link") && shown.contains("25.0 %"), "{shown}");
-    report(&["--html".into(), at("page.html").into(), "--svg".into(), at("charts").into()]).succeeded();
-    report(&["--markdown".into(), at("page.md").into()]).succeeded();
+    let reports = Reports::of(&timed());
+    let at = |name: &str| reports.path(name);
+    reports.report("").ended(0, &["93.8 %", "link", "25.0 %"], &[]);
+    reports.report("--html page.html --svg charts").succeeded();
+    reports.report("--markdown page.md").succeeded();
     let page = fs::read_to_string(at("page.html")).expect("the page");
     let words = [("pipeline", "bound: the slower of link and compute"), ("pipeline-graph", "random_generation")];
     for (name, part) in words {
@@ -299,6 +295,5 @@ fn a_report_draws_rates_and_timelines() {
 
     let mut wrong = timed();
     wrong["pipeline"]["runs"][0]["frames_per_second"] = json!(-1.0);
-    fs::write(at("run.json"), wrong.to_string()).expect("writing the run");
-    report(&["--html".into(), at("other.html").into()]).failed(&["a number of frames"]);
+    Reports::of(&wrong).report("--html other.html").failed(&["a number of frames"]);
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::warpstride;
+use super::{Folder, warpstride};
 
 #[test]
 fn the_committed_page_is_what_the_table_prints() {
@@ -16,7 +16,7 @@ fn the_committed_page_is_what_the_table_prints() {
 
 #[test]
 fn every_form_is_listed_as_json_too() {
-    let document: Value = serde_json::from_str(&warpstride(["ptx-forms", "--json"]).succeeded().stdout).expect("JSON");
+    let document = warpstride(["ptx-forms", "--json"]).succeeded().json();
     let forms = document["forms"].as_array().expect("forms");
     let wide = forms.iter().find(|form| form["pattern"] == "mad.wide.u16").expect("it is there");
     assert_eq!((&wide["section"], &wide["operands"]), (&json!("Integer arithmetic"), &json!("b16, b16, b32 -> b32")));
@@ -25,18 +25,13 @@ fn every_form_is_listed_as_json_too() {
 
 #[test]
 fn what_a_file_lacks_is_named_with_kernel_and_line() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("k.ptx");
     let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n.reg .b32 %r<3>;\n\
         mov.u32 %r1, 1;\nwgmma.fence.sync.aligned;\nwgmma.wait.sync 1;\n}\n.visible .entry fine() { ret; }\n";
-    fs::write(&path, text).expect("writing the PTX");
-    let told = warpstride(["ptx-forms".as_ref(), path.as_os_str()]).succeeded().stdout;
-    for part in ["k: 3 forms, 2 not supported", "line 7: `wgmma.fence.sync.aligned`: ", "fine: 1 form, supported"] {
-        assert!(told.contains(part), "{part:?} is not in {told}");
-    }
+    let folder = Folder::with("k.ptx", text);
+    let parts = ["k: 3 forms, 2 not supported", "line 7: `wgmma.fence.sync.aligned`: ", "fine: 1 form, supported"];
+    let told = folder.run("ptx-forms k.ptx").ended(0, &parts, &[]).stdout;
     assert!(told.ends_with("the software GPU supports 1 of 2 kernels, with 4 forms in all\n"), "{told}");
-    let document = warpstride(["ptx-forms".as_ref(), path.as_os_str(), "--json".as_ref()]).succeeded().stdout;
-    let document: Value = serde_json::from_str(&document).expect("JSON");
+    let document = folder.run("ptx-forms k.ptx --json").succeeded().json();
     let forms = &document["kernels"][0]["forms"];
     assert_eq!(forms[0], json!({ "form": "mov.u32", "lines": [6], "refused": [] }));
     assert_eq!(forms[2]["refused"][0]["line"], 8);
@@ -46,8 +41,5 @@ fn what_a_file_lacks_is_named_with_kernel_and_line() {
 #[test]
 fn no_file_and_no_ptx_are_one_sentence() {
     warpstride(["ptx-forms", "/nowhere/k.ptx"]).failed(&["cannot read /nowhere/k.ptx"]);
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("k.ptx");
-    fs::write(&path, ".version 7.0\n.visible .entry k( {").expect("writing");
-    warpstride(["ptx-forms".as_ref(), path.as_os_str()]).failed(&["cannot parse"]);
+    Folder::with("k.ptx", ".version 7.0\n.visible .entry k( {").run("ptx-forms k.ptx").failed(&["cannot parse"]);
 }

@@ -10,7 +10,7 @@ use roxmltree::{Document, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Run, command, warpstride};
+use super::{Run, command, soft};
 
 /// Cases of a run on the software GPU.
 const CASES: usize = 89;
@@ -23,13 +23,13 @@ struct Measured {
 
 static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
     let cache = tempfile::tempdir().expect("a temporary folder");
-    let run = suite(cache.path(), &["--json", "bench", "--all", "--save", "before"]).succeeded().json();
+    let run = suite(cache.path(), "--json bench --all --save before").succeeded().json();
     Measured { cache, run }
 });
 
 /// Runs the command line on the software GPU with a folder for caches.
-fn suite(cache: &Path, args: &[&str]) -> Run {
-    let mut command = command([&["--device", "soft"], args].concat());
+fn suite(cache: &Path, line: &str) -> Run {
+    let mut command = command(["--device", "soft"].into_iter().chain(line.split(' ')));
     Run::of(command.env("XDG_CACHE_HOME", cache).env("HOME", cache))
 }
 
@@ -61,28 +61,32 @@ fn timed(median: &dyn Fn(&str) -> f64) -> Value {
     run
 }
 
-struct Reports {
+pub(super) struct Reports {
     folder: TempDir,
 }
 
 impl Reports {
     /// A folder with `run.json`.
-    fn of(run: &Value) -> Self {
+    pub(super) fn of(run: &Value) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("run.json"), run.to_string()).expect("writing the run");
         Self { folder }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
+    /// Reports `run.json` in the folder, with the words of a line.
+    pub(super) fn report(&self, line: &str) -> Run {
+        let words = ["report", "run.json"].into_iter().chain(line.split_whitespace());
+        Run::of(command(words).current_dir(self.folder.path()))
+    }
+
     /// Writes the run in this form, and reads that.
-    fn form(&self, option: &str) -> String {
-        let out = self.path("out");
-        warpstride(["report".as_ref(), self.path("run.json").as_os_str(), option.as_ref(), out.as_os_str()])
-            .succeeded();
-        fs::read_to_string(out).expect("what was written")
+    pub(super) fn form(&self, option: &str) -> String {
+        self.report(&format!("{option} out")).succeeded();
+        fs::read_to_string(self.path("out")).expect("what was written")
     }
 }
 
@@ -114,9 +118,9 @@ fn a_run_is_kept_and_compared_with() {
     let kept = fs::read(cache.join("warpstride/run-before.json")).expect("the kept run");
     let kept: Value = serde_json::from_slice(&kept).expect("a document");
     assert_eq!(kept["cases"], MEASURED.run["cases"]);
-    suite(cache, &["bench", "--all", "--compare", "nothing"]).failed(&["no run is kept as nothing", "--save nothing"]);
-    for name in ["../x", "", "a b"] {
-        let run = suite(cache, &["bench", "--all", "--save", name]);
+    suite(cache, "bench --all --compare nothing").failed(&["no run is kept as nothing", "--save nothing"]);
+    for name in ["../x", "", "a\tb"] {
+        let run = suite(cache, &format!("bench --all --save {name}"));
         assert_eq!(run.code, Some(2), "{name:?}: {}", run.stderr);
     }
 }
@@ -124,12 +128,10 @@ fn a_run_is_kept_and_compared_with() {
 #[test]
 fn a_single_operation_is_kept_and_compared_by_its_counters() {
     let cache = tempfile::tempdir().expect("a temporary folder");
-    let bench = ["bench", "permute", "--shape", "64,96", "--axes", "1,0"];
-    let run = |more: &[&str]| suite(cache.path(), &[&bench[..], more].concat());
-    run(&["--save", "one"]).succeeded();
-    let equal = run(&["--compare", "one"]).succeeded();
-    assert!(equal.stdout.contains("All counters are equal."), "{}", equal.stdout);
-    let document = run(&["--json", "--compare", "one"]).succeeded().json();
+    let run = |more: &str| suite(cache.path(), &format!("bench permute --shape 64,96 --axes 1,0 {more}"));
+    run("--save one").succeeded();
+    run("--compare one").ended(0, &["All counters are equal."], &[]);
+    let document = run("--json --compare one").succeeded().json();
     assert_eq!((&document["op"], &document["changes"][0]["verdict"]), (&"permute".into(), &"same".into()));
     assert_eq!(document["changes"][0]["name"], document["name"]);
 
@@ -138,25 +140,21 @@ fn a_single_operation_is_kept_and_compared_by_its_counters() {
     let sectors = kept["cases"][0]["counters"]["global_store"]["sectors"].as_u64().expect("sectors");
     kept["cases"][0]["counters"]["global_store"]["sectors"] = (sectors + 1).into();
     fs::write(&file, kept.to_string()).expect("writing the run");
-    let different = run(&["--compare", "one"]);
-    assert_eq!(different.code, Some(1));
-    let difference = format!("global_store.sectors {sectors}, was {}", sectors + 1);
-    assert!(different.stdout.contains(&difference) && different.stderr.contains(&difference), "{}", different.stderr);
-    let other = ["bench", "copy", "--elements", "64", "--compare", "one"];
-    suite(cache.path(), &other).failed(&["no case `copy f32 64`", "--save"]);
+    let difference = &*format!("global_store.sectors {sectors}, was {}", sectors + 1);
+    run("--compare one").ended(1, &[difference], &[difference]);
+    suite(cache.path(), "bench copy --elements 64 --compare one").failed(&["no case `copy f32 64`", "--save"]);
     // A case of a run of many is compared alone.
-    let all = ["bench", "softmax", "--shape", "128,128", "--compare", "before"];
-    suite(MEASURED.cache.path(), &all).succeeded();
+    suite(MEASURED.cache.path(), "bench softmax --shape 128,128 --compare before").succeeded();
 }
 
 #[test]
 fn documents_of_single_commands_are_reported() {
-    for words in [
-        &["bench", "sum", "--elements", "1000"][..],
-        &["bench", "affine", "--shape", "8,9", "--axes", "1,0", "--from", "u8", "--to", "f32", "--channels", "0"],
-        &["compare", "--shape", "64,64"],
+    for line in [
+        "bench sum --elements 1000",
+        "bench affine --shape 8,9 --axes 1,0 --from u8 --to f32 --channels 0",
+        "compare --shape 64,64",
     ] {
-        let document = warpstride([&["--device", "soft", "--json"], words].concat()).succeeded().json();
+        let document = soft(&format!("--json {line}")).succeeded().json();
         let first = &document["cases"][0];
         let name = first["name"].as_str().expect("a name");
         let reports = Reports::of(&document);
@@ -167,9 +165,10 @@ fn documents_of_single_commands_are_reported() {
         compared(&document, &document).succeeded();
         // Scripts also find the records where documents of schema 2 have them, and those have them
         // nowhere else.
-        match words[0] {
-            "compare" => assert_eq!(document["rows"], document["cases"]),
-            _ => assert!(first.as_object().expect("a record").iter().all(|(name, value)| document[name] == *value)),
+        if line.starts_with("compare") {
+            assert_eq!(document["rows"], document["cases"]);
+        } else {
+            assert!(first.as_object().expect("a record").iter().all(|(name, value)| document[name] == *value));
         }
         let mut older = document.clone();
         older["schema"] = 2.into();
@@ -188,7 +187,7 @@ fn a_run_is_kept_where_nobody_reads_it_and_printed_where_it_cannot_be_kept() {
     let child = child.as_mut().expect("a child");
     drop(child.stdout.take());
     fs::write(&file, "no folder").expect("writing");
-    let run = suite(&file, &words[2..]);
+    let run = suite(&file, "--json bench --all --save x");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let document = run.json();
     assert_eq!(document["cases"].as_array().map(Vec::len), Some(CASES));
@@ -205,28 +204,19 @@ fn a_run_is_kept_where_nobody_reads_it_and_printed_where_it_cannot_be_kept() {
 fn a_slower_case_is_named_and_ends_with_status_1() {
     let now = Reports::of(&timed(&|name| if name.starts_with("add f32") { 1.1 } else { 1.0 }));
     fs::write(now.path("before.json"), timed(&|_| 1.0).to_string()).expect("writing the run");
-    let compare = |run: &str, before: &str| {
-        warpstride(["report".as_ref(), now.path(run).as_os_str(), "--compare".as_ref(), now.path(before).as_os_str()])
-    };
-    let slower = compare("run.json", "before.json");
-    assert_eq!(slower.code, Some(1));
-    assert!(
-        slower.stderr.contains(&format!("1 of {CASES} cases are slower")) && slower.stderr.contains("add f32"),
-        "{}",
-        slower.stderr
-    );
-    assert!(slower.stdout.contains("+10.0 %") && slower.stdout.contains("slower"), "{}", slower.stdout);
-    let faster = compare("before.json", "run.json").succeeded();
-    assert!(faster.stdout.contains("-9.1 %") && faster.stdout.contains("faster"), "{}", faster.stdout);
-    compare("run.json", "run.json").succeeded();
+    let told = format!("1 of {CASES} cases are slower");
+    now.report("--compare before.json").ended(1, &["+10.0 %", "slower"], &[&told, "add f32"]);
+    now.report("--compare run.json").succeeded();
+    fs::rename(now.path("run.json"), now.path("after.json")).expect("renaming");
+    fs::rename(now.path("before.json"), now.path("run.json")).expect("renaming");
+    now.report("--compare after.json").ended(0, &["-9.1 %", "faster"], &[]);
 }
 
 /// What `report` says of a run compared with another.
 fn compared(now: &Value, before: &Value) -> Run {
     let reports = Reports::of(now);
     fs::write(reports.path("before.json"), before.to_string()).expect("writing the run");
-    let [run, before] = ["run.json", "before.json"].map(|name| reports.path(name));
-    warpstride(["report".as_ref(), run.as_os_str(), "--compare".as_ref(), before.as_os_str()])
+    reports.report("--compare before.json")
 }
 
 #[test]
@@ -236,18 +226,13 @@ fn cases_that_are_wrong_or_gone_end_with_status_1() {
     cases.truncate(2);
     cases[0]["verified"] = false.into();
     cases[0]["ms"] = Value::Null;
-    let run = compared(&now, &timed(&|_| 1.0));
-    assert_eq!(run.code, Some(1));
     let (wrong, gone) =
         (format!("1 of {CASES} cases gave wrong"), format!("{} of {CASES} cases are no longer", CASES - 2));
-    assert!(run.stderr.contains(&wrong) && run.stderr.contains(&gone), "{}", run.stderr);
+    compared(&now, &timed(&|_| 1.0)).ended(1, &[], &[&wrong, &gone]);
     // What is new is no regression.
-    compared(&timed(&|_| 1.0), &{
-        let mut before = timed(&|_| 1.0);
-        before["cases"].as_array_mut().expect("cases").truncate(2);
-        before
-    })
-    .succeeded();
+    let mut before = timed(&|_| 1.0);
+    before["cases"].as_array_mut().expect("cases").truncate(2);
+    compared(&timed(&|_| 1.0), &before).succeeded();
 }
 
 #[test]
@@ -260,7 +245,7 @@ fn runs_of_two_devices_are_not_compared() {
     let folder = cache.path().join("warpstride");
     fs::create_dir(&folder).expect("a folder");
     fs::write(folder.join("run-other.json"), before.to_string()).expect("writing the run");
-    suite(cache.path(), &["bench", "--all", "--compare", "other"]).failed(&["Another GPU", "one kind of device"]);
+    suite(cache.path(), "bench --all --compare other").failed(&["Another GPU", "one kind of device"]);
 }
 
 #[test]
@@ -280,13 +265,11 @@ fn times_of_a_throttled_device_decide_nothing_and_are_marked() {
     for doubt in ["undecided (throttled)", "undecided (gaps)"] {
         assert_eq!(run.stdout.matches(doubt).count(), 1, "{}", run.stdout);
     }
-    let run = compared(&all, &timed(&|_| 1.0));
-    assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("none of") && run.stderr.contains("throttled"), "{}", run.stderr);
+    let run = compared(&all, &timed(&|_| 1.0)).ended(1, &[], &["none of", "throttled"]);
     assert_eq!(run.stdout.matches("slower").count(), 1, "the word's meaning only: {}", run.stdout);
 
     let reports = Reports::of(&some);
-    let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
+    let shown = reports.report("").succeeded().stdout;
     let [markdown, html, csv] = ["--markdown", "--html", "--csv"].map(|form| reports.form(form));
     for (text, [throttled, gaps]) in [
         (shown, [" throttled ", " gaps "]),
@@ -327,17 +310,14 @@ fn an_output_is_neither_a_run_that_is_read_nor_another_output() {
     let [run, before, out, charts] = ["run.json", "before.json", "out", "charts"].map(|name| reports.path(name));
     let text = timed(&|_| 1.0).to_string();
     fs::write(&before, &text).expect("writing the run");
-    let report = |args: &[(&str, &Path)]| {
-        let options = args.iter().flat_map(|(option, path)| [option.as_ref(), path.as_os_str()]);
-        warpstride(["report".as_ref(), run.as_os_str()].into_iter().chain(options))
-    };
-    report(&[("--compare", &before), ("--html", &before)]).failed(&["before.json", "the same file"]);
-    report(&[("--csv", &out), ("--html", &run)]).failed(&["run.json", "the same file"]);
-    report(&[("--html", &out), ("--csv", &out)]).failed(&["two outputs", "out"]);
-    report(&[("--svg", &charts), ("--html", &out.join("out.html"))]).failed(&["out.html", "its folder exists"]);
+    let refused = |line: &str, parts: &[&str]| reports.report(line).failed(parts);
+    refused("--compare before.json --html before.json", &["before.json", "the same file"]);
+    refused("--csv out --html run.json", &["run.json", "the same file"]);
+    refused("--html out --csv out", &["two outputs", "out"]);
+    refused("--svg charts --html out/out.html", &["out.html", "its folder exists"]);
     assert!(!charts.exists(), "made before it was known that all else works");
-    report(&[("--svg", &run)]).failed(&["cannot make the folder", "run.json", "name another one with --svg"]);
-    report(&[("--svg", &charts), ("--csv", &charts.join("roofline.svg"))]).failed(&["two outputs", "roofline.svg"]);
+    refused("--svg run.json", &["cannot make the folder", "run.json", "name another one with --svg"]);
+    refused("--svg charts --csv charts/roofline.svg", &["two outputs", "roofline.svg"]);
     for kept in [&run, &before] {
         assert_eq!(fs::read_to_string(kept).expect("the run"), text);
     }
@@ -356,16 +336,14 @@ fn tables_have_a_row_a_case() {
     assert_eq!(fields.len(), CASES + 1);
     assert_eq!(fields[0], 28);
     assert!(csv.starts_with("group,case,op,dtype,shape"), "{csv}");
-    let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
-    assert!(shown.contains("Streams") && shown.contains("GB/s"), "{shown}");
+    reports.report("").ended(0, &["Streams", "GB/s"], &[]);
 }
 
 #[test]
 fn charts_are_well_formed_and_name_their_cases() {
     let reports = Reports::of(&timed(&|_| 1.0));
     let folder = reports.path("charts");
-    warpstride(["report".as_ref(), reports.path("run.json").as_os_str(), "--svg".as_ref(), folder.as_os_str()])
-        .succeeded();
+    reports.report("--svg charts").succeeded();
     for name in
         ["roofline", "sizes", "streams", "permutes", "transposes", "transposes-sectors", "axes", "conversions-sectors"]
     {
@@ -415,18 +393,15 @@ fn a_page_stands_alone_and_escapes_what_it_shows() {
 #[test]
 fn what_is_no_run_is_refused() {
     let reports = Reports::of(&json!({ "schema": 2, "cases": [] }));
-    let path = reports.path("run.json");
-    warpstride(["report".as_ref(), path.as_os_str()]).failed(&["run.json", "does not hold a run of"]);
+    reports.report("").failed(&["run.json", "does not hold a run of"]);
     let mut newer = MEASURED.run.clone();
     newer["schema"] = 4.into();
-    warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 4", "anew"]);
+    Reports::of(&newer).report("").failed(&["schema 4", "anew"]);
     let mut wrong = timed(&|_| 1.0);
     wrong["cases"][0]["fraction_of_ceiling"] = (-1.0).into();
-    let out = reports.path("out.html");
     let wrong = Reports::of(&wrong);
-    warpstride(["report".as_ref(), wrong.path("run.json").as_os_str(), "--html".as_ref(), out.as_os_str()])
-        .failed(&["cannot be drawn"]);
-    assert!(!out.exists());
+    wrong.report("--html out.html").failed(&["cannot be drawn"]);
+    assert!(!wrong.path("out.html").exists());
 }
 
 /// The browser, if there is one.
@@ -464,14 +439,7 @@ fn browse(chromium: &Path, page: &Path) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let log = folder.path().join("net.json");
     let output = Command::new(chromium)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--enable-logging=stderr",
-            "--v=0",
-        ])
+        .args("--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr --v=0".split(' '))
         .args(["--disable-background-networking", "--disable-component-update", "--no-first-run", "--dump-dom"])
         // The browser asks its maker for news all the same; nobody is found.
         .arg("--host-resolver-rules=MAP * ~NOTFOUND")
@@ -499,8 +467,7 @@ fn browse(chromium: &Path, page: &Path) -> (String, Vec<String>) {
 
 #[test]
 fn a_file_without_end_is_not_read_to_its_end() {
-    for words in [&["report", "/dev/zero"][..], &["report", "/dev/zero", "--compare", "/dev/zero"]] {
-        suite(Path::new("/nowhere"), words)
-            .failed(&["/dev/zero has more than 16 MiB and is not a run; check the path"]);
+    for line in ["report /dev/zero", "report /dev/zero --compare /dev/zero"] {
+        suite(Path::new("/nowhere"), line).failed(&["/dev/zero has more than 16 MiB and is not a run; check the path"]);
     }
 }

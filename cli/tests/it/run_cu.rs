@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use super::cuda_cpp::{Compiler, compilers, environments};
-use super::{Run, command, warpstride};
+use super::{Folder, Run, command, warpstride};
 use crate::long::{is_long, short_or_long};
 
 /// `cells[i] = i` for each thread, at line 4, and another kernel.
@@ -32,21 +31,17 @@ __global__ void count(int* cells, int* total) {
 }
 ";
 
-struct Folder(TempDir);
-
 impl Folder {
-    fn with(source: impl AsRef<[u8]>) -> Self {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("k.cu"), source).expect("writing the source");
-        Self(folder)
+    fn with_source(source: impl AsRef<[u8]>) -> Self {
+        Self::with("k.cu", source)
     }
 
     fn file(&self) -> PathBuf {
-        self.0.path().join("k.cu")
+        self.path("k.cu")
     }
 
     /// Runs a kernel of the file in 32 threads through a compiler.
-    fn run(&self, compiler: &Compiler, options: &[&str]) -> Run {
+    fn run_by(&self, compiler: &Compiler, options: &[&str]) -> Run {
         let mut command = compiler.command(&self.file());
         command.args(["--grid", "1", "--block", "32"]).args(options);
         Run::of(&mut command)
@@ -65,7 +60,7 @@ fn without_compilers(file: &Path, path: &Path) -> Command {
 
 /// Whether the system's loader knows NVRTC, so that it is found without any variable.
 fn loader_knows_nvrtc() -> bool {
-    let folder = Folder::with(FILL);
+    let folder = Folder::with_source(FILL);
     let known = Run::of(&mut without_compilers(&folder.file(), Path::new("/nowhere"))).code == Some(0);
     if known {
         eprintln!("the system's loader finds NVRTC, and what is said without a compiler is not checked");
@@ -78,7 +73,7 @@ fn without_a_compiler_a_sentence_names_the_command_that_installs_one() {
     if loader_knows_nvrtc() {
         return;
     }
-    let folder = Folder::with(FILL);
+    let folder = Folder::with_source(FILL);
     let mut any = without_compilers(&folder.file(), Path::new("/nowhere"));
     any.arg("--quiet");
     Run::of(&mut any).failed(&["no compiler of CUDA C++ was found; install one with `pip install nvidia-cuda-nvrtc`"]);
@@ -96,8 +91,8 @@ fn without_a_compiler_a_sentence_names_the_command_that_installs_one() {
 
 #[test]
 fn files_of_the_other_kind_are_told_apart() {
-    let folder = Folder::with(FILL);
-    let (cu, ptx) = (folder.file(), folder.0.path().join("k.ptx"));
+    let folder = Folder::with_source(FILL);
+    let (cu, ptx) = (folder.file(), folder.path("k.ptx"));
     fs::write(&ptx, super::options::NOTHING).expect("writing");
     for (command, file, part) in
         [("run-ptx", cu, "is CUDA C++; run it with run-cu"), ("run-cu", ptx, "is PTX; run it with run-ptx")]
@@ -110,7 +105,7 @@ fn files_of_the_other_kind_are_told_apart() {
 #[test]
 fn what_is_no_source_is_refused_before_any_compiler() {
     let refused = |bytes: &[u8], part: &str| {
-        let folder = Folder::with(bytes);
+        let folder = Folder::with_source(bytes);
         Run::of(&mut without_compilers(&folder.file(), Path::new("/nowhere"))).failed(&["k.cu", part]);
     };
     refused(b"// \xff\n", "check the path, and that it is CUDA C++ as text");
@@ -123,8 +118,8 @@ fn what_is_no_source_is_refused_before_any_compiler() {
 #[test]
 fn lines_and_names_are_those_of_the_source() {
     for compiler in compilers() {
-        let folder = Folder::with(FILL);
-        let run = folder.run(&compiler, &["--entry", "fill", "--arg", "i32[32]=zeros", "--report-json"]).succeeded();
+        let folder = Folder::with_source(FILL);
+        let run = folder.run_by(&compiler, &["--entry", "fill", "--arg", "i32[32]=zeros", "--report-json"]).succeeded();
         assert!(run.stderr.contains(" compiles "), "{}", run.stderr);
         let document = run.json();
         assert_eq!(document["compiler"]["name"], compiler.name);
@@ -132,7 +127,8 @@ fn lines_and_names_are_those_of_the_source() {
         assert_eq!(lines(&document), ["k.cu:4"], "{compiler:?}");
 
         let arguments = ["--arg", "i32[32]=iota", "--arg", "i32[1]=zeros"];
-        let run = folder.run(&compiler, &[&["--entry", "count", "--report-json"][..], &arguments].concat()).succeeded();
+        let run =
+            folder.run_by(&compiler, &[&["--entry", "count", "--report-json"][..], &arguments].concat()).succeeded();
         let lines = lines(&run.json());
         assert!(
             lines.iter().all(|line| ["k.cu:14", "k.cu:15", "k.cu:16"].contains(&&**line)),
@@ -140,9 +136,9 @@ fn lines_and_names_are_those_of_the_source() {
         );
         assert!(lines.contains(&"k.cu:16".into()), "{compiler:?}: {lines:?}");
 
-        let fault = folder.run(&compiler, &["--entry", "lesson::fill", "--arg", "i32[31]=zeros", "--quiet"]);
+        let fault = folder.run_by(&compiler, &["--entry", "lesson::fill", "--arg", "i32[31]=zeros", "--quiet"]);
         fault.failed(&["kernel \"lesson::fill\" stopped", "k.cu:4", "out of bounds"]);
-        let unnamed = folder.run(&compiler, &["--arg", "i32[31]=zeros", "--quiet"]);
+        let unnamed = folder.run_by(&compiler, &["--arg", "i32[31]=zeros", "--quiet"]);
         unnamed.failed(&["k.cu has 2 kernels; name one with --entry: ", "lesson::fill", "count"]);
     }
 }
@@ -163,15 +159,15 @@ fn lines(document: &Value) -> Vec<String> {
 #[test]
 fn errors_are_the_compilers_own() {
     for compiler in compilers() {
-        let folder = Folder::with("__global__ void k(int* cells) {\n    cells[threadIdx.x] = nothing;\n}\n");
-        let run = folder.run(&compiler, &["--arg", "i32[32]=zeros", "--quiet"]);
+        let folder = Folder::with_source("__global__ void k(int* cells) {\n    cells[threadIdx.x] = nothing;\n}\n");
+        let run = folder.run_by(&compiler, &["--arg", "i32[32]=zeros", "--quiet"]);
         assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
         let text = run.stderr;
         let [first, second] = [0, 1].map(|line| text.lines().nth(line).unwrap_or_default().to_owned());
         assert!(first.starts_with("error: ") && first.contains("k.cu does not compile with "), "{text}");
         assert!(second.contains("k.cu(2): error") || second.contains("k.cu:2:26: error"), "{text}");
         assert!(text.contains("\"nothing\"") || text.contains("'nothing'"), "{text}");
-        let error = folder.run(&compiler, &["--arg", "i32[32]=zeros", "--json"]).json()["error"].take();
+        let error = folder.run_by(&compiler, &["--arg", "i32[32]=zeros", "--json"]).json()["error"].take();
         assert_eq!(error["kind"], "invalid_argument");
         assert!(error["message"].as_str().is_some_and(|message| message.contains(&second)), "{error}");
     }
@@ -195,14 +191,14 @@ fn hostile_sources_end_with_a_message() {
     for (number, compiler) in compilers.iter().enumerate() {
         // In the short form each source has one compiler, in turn.
         for source in sources.into_iter().skip(short_or_long(number, 0)).step_by(short_or_long(compilers.len(), 1)) {
-            let run = Folder::with(source).run(compiler, &["--quiet"]);
+            let run = Folder::with_source(source).run_by(compiler, &["--quiet"]);
             let start = String::from_utf8_lossy(&source[..source.len().min(40)]).into_owned();
             assert_eq!(run.code, Some(1), "{start} by {compiler:?}: {}", run.stderr);
             assert!(run.stderr.starts_with("error: ") && !run.stderr.contains('\x1b'), "{start}: {:?}", run.stderr);
             assert!(run.stderr.len() < 200 << 10, "{start}: {} bytes", run.stderr.len());
         }
         // A compiler that has the depth may take it.
-        let run = Folder::with(&nested).run(compiler, &["--quiet", "--arg", "i32[1]=zeros"]);
+        let run = Folder::with_source(&nested).run_by(compiler, &["--quiet", "--arg", "i32[1]=zeros"]);
         assert!(matches!(run.code, Some(0 | 1)), "{compiler:?}: {:?}, {}", run.code, run.stderr);
     }
 }
@@ -220,7 +216,7 @@ template <int M> struct F<0, M> { static constexpr int v = 1; };
 __global__ void k(int* a) { a[0] = F<30, 0>::v; }
 ";
     for compiler in compilers() {
-        let run = Folder::with(source).run(&compiler, &["--quiet", "--arg", "i32[1]=zeros"]);
+        let run = Folder::with_source(source).run_by(&compiler, &["--quiet", "--arg", "i32[1]=zeros"]);
         assert_eq!(run.code, Some(1), "{compiler:?}: {}", run.stderr);
         assert!(run.stderr.starts_with("error: "), "{compiler:?}: {}", run.stderr);
     }
@@ -233,8 +229,8 @@ fn a_header_that_is_a_pipe_without_a_writer_is_given_up() {
         eprintln!("WARPSTRIDE_LONG=1 waits for a compiler's time limit");
         return;
     }
-    let folder = Folder::with("#include \"pipe.h\"\n");
-    let pipe = folder.0.path().join("pipe.h");
+    let folder = Folder::with_source("#include \"pipe.h\"\n");
+    let pipe = folder.path("pipe.h");
     assert!(Command::new("mkfifo").arg(pipe).status().expect("mkfifo starts").success());
     let (folder, compilers) = (&folder, compilers());
     // All compilers wait at once.
@@ -242,7 +238,7 @@ fn a_header_that_is_a_pipe_without_a_writer_is_given_up() {
         for compiler in &compilers {
             threads.spawn(move || {
                 folder
-                    .run(compiler, &["--quiet"])
+                    .run_by(compiler, &["--quiet"])
                     .failed(&["k.cu does not compile with", "included files that never end"]);
             });
         }
@@ -259,7 +255,9 @@ fn ptx_without_measure_is_refused() {
     source +=
         &format!("__device__ char text[] = {text};\n__global__ void k(char* a) {{ a[0] = text[threadIdx.x]; }}\n");
     for compiler in compilers().into_iter().take(short_or_long(1, usize::MAX)) {
-        Folder::with(&source).run(&compiler, &["--quiet"]).failed(&["makes more than 16 MiB of PTX from", "k.cu"]);
+        Folder::with_source(&source)
+            .run_by(&compiler, &["--quiet"])
+            .failed(&["makes more than 16 MiB of PTX from", "k.cu"]);
     }
 }
 
@@ -272,9 +270,9 @@ __global__ void k(uint32_t* cells) {
 }
 ";
     for compiler in compilers() {
-        let run = Folder::with(text).run(&compiler, &["--arg", "u32[32]=zeros"]).succeeded();
+        let run = Folder::with_source(text).run_by(&compiler, &["--arg", "u32[32]=zeros"]).succeeded();
         assert!(run.stderr.contains("thread 3 of k\n"), "{compiler:?}: {}", run.stderr);
-        let run = Folder::with(text).run(&compiler, &["--arg", "u32[32]=iota"]);
+        let run = Folder::with_source(text).run_by(&compiler, &["--arg", "u32[32]=iota"]);
         assert_eq!(run.code, Some(1), "{compiler:?}: {}", run.stderr);
         assert!(
             run.stderr.contains("assertion `cells[threadIdx.x] < 31`") && run.stderr.contains("k.cu:7"),
@@ -287,9 +285,10 @@ __global__ void k(uint32_t* cells) {
 #[test]
 fn headers_beside_the_source_are_found() {
     for compiler in compilers() {
-        let folder = Folder::with("#include \"cells.h\"\n__global__ void k(Cell* cells) { cells[threadIdx.x] = 7; }\n");
-        fs::write(folder.0.path().join("cells.h"), "using Cell = int;\n").expect("writing");
-        folder.run(&compiler, &["--arg", "i32[32]=zeros"]).succeeded();
+        let folder =
+            Folder::with_source("#include \"cells.h\"\n__global__ void k(Cell* cells) { cells[threadIdx.x] = 7; }\n");
+        folder.write("cells.h", "using Cell = int;\n");
+        folder.run_by(&compiler, &["--arg", "i32[32]=zeros"]).succeeded();
     }
 }
 
@@ -299,7 +298,7 @@ fn nvrtc_is_found_in_the_environment_at_hand() {
     if loader_knows_nvrtc() {
         return;
     }
-    let folder = Folder::with(FILL);
+    let folder = Folder::with_source(FILL);
     for environment in environments() {
         let bin = environment.join("bin");
         let mut by_variable = without_compilers(&folder.file(), Path::new("/nowhere"));
@@ -323,8 +322,8 @@ fn a_clang_that_is_too_old_or_crashes_is_told() {
     if loader_knows_nvrtc() {
         return;
     }
-    let folder = Folder::with(FILL);
-    let bin = folder.0.path().join("bin");
+    let folder = Folder::with_source(FILL);
+    let bin = folder.path("bin");
     fs::create_dir(&bin).expect("a folder");
     // The shell that bounds clang's memory.
     std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).expect("linking");

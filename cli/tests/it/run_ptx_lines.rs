@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::{Run, command, warpstride};
+use super::{Folder, Run, command, warpstride};
 
 /// PTX of NVRTC with lines of two files: tests/data/lines/tiles.cu.
 fn data(name: &str) -> PathBuf {
@@ -39,12 +38,9 @@ fn timeless(run: &Run) -> Vec<&str> {
 }
 
 /// PTX whose source is called `name`, in a folder of its own.
-fn with_source(name: &str) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+fn with_source(name: &str) -> Folder {
     let text = fs::read_to_string(data("tiles.ptx")).expect("readable");
-    let path = folder.path().join("moved.ptx");
-    fs::write(&path, text.replace("\"tiles.cu\"", &format!("\"{name}\""))).expect("writing the PTX");
-    (folder, path)
+    Folder::with("moved.ptx", text.replace("\"tiles.cu\"", &format!("\"{name}\"")))
 }
 
 #[test]
@@ -87,16 +83,16 @@ fn instructions_are_shown_where_they_are_asked_for() {
 
 #[test]
 fn without_lines_the_report_is_by_instruction_and_a_sentence_says_why() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("plain.ptx");
     let text = fs::read_to_string(data("tiles.ptx")).expect("readable");
     let lines = text.lines().filter(|line| !line.trim_start().starts_with(".loc"));
-    fs::write(&path, lines.collect::<Vec<_>>().join("\n")).expect("writing the PTX");
-    let run = warpstride(words(&path, "tiled", &["--by", "line", "--annotate"])).succeeded();
+    let folder = Folder::with("plain.ptx", lines.collect::<Vec<_>>().join("\n"));
+    let path = folder.path("plain.ptx");
     let why = "`tiled` has no lines of a source in this PTX; compile with -lineinfo";
-    assert!(run.stderr.contains(why) && run.stderr.contains("the report is by instruction"), "{}", run.stderr);
-    assert!(run.stdout.contains("instruction by instruction"), "{}", run.stdout);
-    assert!(run.stdout.contains(&format!("No source is shown: {why}")), "{}", run.stdout);
+    warpstride(words(&path, "tiled", &["--by", "line", "--annotate"])).ended(
+        0,
+        &["instruction by instruction", &format!("No source is shown: {why}")],
+        &[why, "the report is by instruction"],
+    );
     let document = warpstride(words(&path, "tiled", &["--report-json", "--annotate"])).succeeded().json();
     assert_eq!((&document["lines"], &document["sources"]), (&json!([]), &json!([])));
     let run = warpstride(words(&path, "tiled", &["--by", "file"]));
@@ -144,16 +140,12 @@ fn the_whole_source_stands_beside_its_figures() {
         let text = format!("{number:>4}  {}", line.replace('\t', "    "));
         assert_eq!(shown[number][heading..], *text.trim_end(), "{}", run.stdout);
     }
-    assert!(
-        shown[17].trim_start().starts_with("512  32.00         -        -       1.00x          0    17 "),
-        "{}",
-        shown[17]
-    );
-    assert!(
-        shown[23].starts_with("########        1024  32.00       512    1.00x      32.00x      15872    23 "),
-        "{}",
-        shown[23]
-    );
+    for (line, figures) in [
+        (17, "512  32.00         -        -       1.00x          0    17 "),
+        (23, "########        1024  32.00       512    1.00x      32.00x      15872    23 "),
+    ] {
+        assert!(shown[line].trim_start().starts_with(figures), "{}", shown[line]);
+    }
     // Of another file, the lines with figures.
     let other: Vec<&str> = run.stdout.lines().skip_while(|line| *line != "load.cuh").skip(2).collect();
     assert!(other[0].ends_with("   3      return p[i];") && other[1].is_empty(), "{}", run.stdout);
@@ -192,21 +184,17 @@ fn colours_are_for_those_who_want_them() {
 
 #[test]
 fn a_source_that_is_missing_is_told_of_and_fails_nothing() {
-    let (folder, ptx) = with_source("/elsewhere/tiles.cu");
+    let folder = with_source("/elsewhere/tiles.cu");
+    let ptx = folder.path("moved.ptx");
     let annotated = |ptx: &Path| warpstride(words(ptx, "tiled", &["--annotate"])).succeeded();
-    let run = annotated(&ptx);
-    assert!(
-        run.stdout.contains("No source is shown: /elsewhere/tiles.cu is not there; put it beside the PTX"),
-        "{}",
-        run.stdout
-    );
-    assert!(run.stdout.contains("No source is shown: load.cuh is not there"), "{}", run.stdout);
+    let why = "No source is shown: /elsewhere/tiles.cu is not there; put it beside the PTX";
+    let run = annotated(&ptx).ended(0, &[why, "No source is shown: load.cuh is not there"], &[]);
     assert!(row(&run, "########").contains(&"23"), "{}", run.stdout);
     let document = warpstride(words(&ptx, "tiled", &["--annotate", "--json"])).succeeded().json();
     assert_eq!(document["sources"][0]["text"], Value::Null);
     assert!(document["sources"][0]["missing"].as_str().is_some_and(|why| why.contains("is not there")), "{document}");
     // Beside the PTX it is found, and its tabs and what a terminal would obey are harmless.
-    fs::write(folder.path().join("tiles.cu"), "\tint x; // \u{1b}[2J\n").expect("writing a source");
+    folder.write("tiles.cu", "\tint x; // \u{1b}[2J\n");
     let run = annotated(&ptx);
     assert!(run.stdout.contains("   1      int x; // ·[2J\n") && !run.stdout.contains('\u{1b}'), "{}", run.stdout);
     assert!(run.stdout.contains("Lines lie behind the end of this file"), "{}", run.stdout);
@@ -227,15 +215,15 @@ fn what_a_ptx_names_is_not_read_unless_it_is_a_source() {
         ("binary.cu", "binary.cu is not text"),
         ("\u{1b}[2J.cu", "·[2J.cu is not there"),
     ] {
-        let (folder, ptx) = with_source(name);
-        let path = |name: &str| folder.path().join(name);
+        let folder = with_source(name);
+        let path = |name: &str| folder.path(name);
         fs::File::create(path("huge.cu")).and_then(|file| file.set_len(5 << 30)).expect("a sparse file");
-        fs::write(path("lines.cu"), "\n".repeat(1 << 17)).expect("writing");
-        fs::write(path("binary.cu"), b"\x7fELF\0\0").expect("writing");
+        folder.write("lines.cu", "\n".repeat(1 << 17));
+        folder.write("binary.cu", b"\x7fELF\0\0");
         fs::create_dir(path("folder.cu")).expect("a folder");
         let made = std::process::Command::new("mkfifo").arg(path("pipe.cu")).status();
         assert!(made.expect("mkfifo starts").success());
-        let run = warpstride(words(&ptx, "tiled", &["--annotate", "--report"])).succeeded();
+        let run = warpstride(words(&path("moved.ptx"), "tiled", &["--annotate", "--report"])).succeeded();
         assert!(run.stdout.contains(&format!("No source is shown: {why}")), "{name}: {}", run.stdout);
         assert!(run.stdout.contains("15872") && !run.stdout.contains('\u{1b}'), "{name}: {}", run.stdout);
     }
@@ -243,10 +231,9 @@ fn what_a_ptx_names_is_not_read_unless_it_is_a_source() {
 
 #[test]
 fn drawings_have_the_line_as_their_title() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let drawing = folder.path().join("out.svg");
-    launched("tiled", &["--draw", drawing.to_str().expect("a plain path")]);
-    let image = fs::read_to_string(&drawing).expect("it is there");
+    let folder = Folder::with("out.svg", "");
+    launched("tiled", &["--draw", &folder.text("out.svg")]);
+    let image = fs::read_to_string(folder.path("out.svg")).expect("it is there");
     let image = roxmltree::Document::parse(&image).expect("it is XML");
     let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
     let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();

@@ -2,12 +2,11 @@
 //! test asserts a time.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::{Run, command, warpstride};
+use super::report::Reports;
+use super::{Folder, Run, command};
 
 /// `near` reads words side by side and writes them, and each thread reads the first word twice
 /// more. `far` reads and writes words that are a sector apart.
@@ -34,21 +33,13 @@ const PTX: &str = "
     .visible .entry endless(.param .u64 cells) { again: bra again; }";
 
 /// A folder with the PTX, where runs are kept too.
-struct Folder(TempDir);
+fn with_ptx() -> Folder {
+    Folder::with("k.ptx", PTX)
+}
 
 impl Folder {
-    fn new() -> Self {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("k.ptx"), PTX).expect("writing the PTX");
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     /// Runs a kernel in one block on the software GPU, or on the device that `more` names.
-    fn run(&self, entry: &str, block: &str, more: &[&str]) -> Run {
+    fn run_once(&self, entry: &str, block: &str, more: &[&str]) -> Run {
         let mut run = command(["run-ptx".as_ref(), self.path("k.ptx").as_os_str()]);
         run.args(["--entry", entry, "--grid", "1", "--block", block]).args(more);
         if !more.contains(&"--device") {
@@ -56,31 +47,19 @@ impl Folder {
         }
         // Runs are kept in the cache, wherever the system has it.
         for variable in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
-            run.env(variable, self.0.path());
+            run.env(variable, self.folder.path());
         }
         Run::of(&mut run)
     }
 
     fn timed(&self, entry: &str, block: &str, more: &[&str]) -> Run {
-        self.run(entry, block, &[&["--arg", "u32[1024]=iota", "--time"], more].concat())
+        self.run_once(entry, block, &[&["--arg", "u32[1024]=iota", "--time"], more].concat())
     }
-
-    fn write(&self, document: &Value) -> PathBuf {
-        let file = self.path("run.json");
-        fs::write(&file, document.to_string()).expect("writing the run");
-        file
-    }
-}
-
-fn report(file: &Path, more: &[&str]) -> Run {
-    let mut words = vec!["report".into(), file.to_str().expect("a plain path").to_owned()];
-    words.extend(more.iter().map(ToString::to_string));
-    warpstride(words)
 }
 
 #[test]
 fn each_byte_counts_once_a_side_and_no_speed_is_told() {
-    let folder = Folder::new();
+    let folder = with_ptx();
     let document = folder.timed("near", "64", &["--json"]).succeeded().json();
     assert_eq!([&document["read"], &document["written"], &document["bytes"]], [256, 256, 512]);
     assert_eq!((&document["samples"], &document["verified"]), (&20.into(), &Value::Null));
@@ -99,59 +78,49 @@ fn each_byte_counts_once_a_side_and_no_speed_is_told() {
     let given = folder.timed("near", "64", &["--json", "--bytes", "1001"]).succeeded().json();
     assert_eq!([&given["read"], &given["written"], &given["bytes"]], [501, 500, 1001]);
 
-    let text = folder.timed("near", "64", &[]).succeeded().stdout;
-    assert!(text.contains("256 bytes read and 256 written, each counted once"), "{text}");
-    assert!(text.contains("global load"), "{text}");
-    assert_eq!(text.matches("GB/s").count(), 1, "{text}");
-    assert!(text.contains("No GB/s: the software GPU"), "{text}");
+    let parts = ["256 bytes read and 256 written, each counted once", "global load", "No GB/s: the software GPU"];
+    let run = folder.timed("near", "64", &[]).ended(0, &parts, &[]);
+    assert_eq!(run.stdout.matches("GB/s").count(), 1, "{}", run.stdout);
 }
 
 #[test]
 fn a_run_is_drawn_kept_and_compared_by_its_counters() {
-    let folder = Folder::new();
+    let folder = with_ptx();
     let document = folder.timed("near", "64", &["--json", "--save", "a-run"]).succeeded().json();
-    let file = folder.write(&document);
-    let table = report(&file, &[]).succeeded().stdout;
-    assert!(table.contains("Kernels") && table.contains("near u32[1024]=iota"), "{table}");
-    let page = folder.path("page.html");
-    report(&file, &["--html", page.to_str().expect("a plain path")]).succeeded();
-    let page = fs::read_to_string(page).expect("the page");
-    assert!(page.contains("Kernels") && page.contains("near u32[1024]=iota"), "{page}");
+    let reports = Reports::of(&document);
+    for text in [reports.report("").succeeded().stdout, reports.form("--html")] {
+        assert!(text.contains("Kernels") && text.contains("near u32[1024]=iota"), "{text}");
+    }
 
     folder.timed("near", "64", &["--compare", "a-run"]).succeeded();
     // Another block, of the same kernel with the same arguments.
     let other = folder.timed("near", "96", &["--compare", "a-run"]);
-    assert_eq!(other.code, Some(1));
-    assert!(other.stdout.contains("global_store.sectors 12, was 8"), "{}", other.stdout);
+    other.ended(1, &["global_store.sectors 12, was 8"], &[]);
     folder.timed("far", "64", &["--compare", "a-run"]).failed(&["no case `far u32[1024]=iota` to compare with"]);
     folder.timed("near", "64", &["--compare", "nothing"]).failed(&["no run is kept as nothing", "--save nothing"]);
 }
 
 #[test]
 fn a_run_with_times_is_drawn_beside_the_ceilings() {
-    let folder = Folder::new();
+    let folder = with_ptx();
     let mut document = folder.timed("near", "64", &["--json"]).succeeded().json();
     let times = json!({
         "ms": { "median": 1.0, "p10": 0.9, "p25": 0.95, "p75": 1.05, "p90": 1.1 }, "gbps": 700.0, "copy_gbps": 800.0,
         "fraction_of_copy": 0.875, "fraction_of_ceiling": 0.75, "fraction_of_nominal": 0.7, "gapless": true, "discarded": 0,
     });
     document["cases"][0].as_object_mut().expect("a record").extend(times.as_object().expect("members").clone());
-    let file = folder.write(&document);
-    let text = report(&file, &[]).succeeded().stdout;
-    for part in ["1.0000", "700.0", "87.5 %", "75.0 %"] {
-        assert!(text.contains(part), "{part:?} is not in {text}");
-    }
-    let charts = folder.path("charts");
-    report(&file, &["--svg", charts.to_str().expect("a plain path")]).succeeded();
-    let chart = fs::read_to_string(charts.join("kernels.svg")).expect("a chart");
+    let reports = Reports::of(&document);
+    reports.report("").ended(0, &["1.0000", "700.0", "87.5 %", "75.0 %"], &[]);
+    reports.report("--svg charts").succeeded();
+    let chart = fs::read_to_string(reports.path("charts/kernels.svg")).expect("a chart");
     assert!(chart.contains("near u32[1024]=iota") && chart.contains("75.0"), "{chart}");
 }
 
 #[test]
 fn what_does_not_go_with_a_time_is_refused() {
-    let folder = Folder::new();
+    let folder = with_ptx();
     let misused = |more: &[&str], part: &str| {
-        let run = folder.run("near", "64", &[&["--arg", "u32[1024]=iota"], more].concat());
+        let run = folder.run_once("near", "64", &[&["--arg", "u32[1024]=iota"], more].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{more:?}: {}", run.stderr);
         assert!(run.stderr.contains(part), "{part:?} is not in {}", run.stderr);
     };
@@ -169,6 +138,6 @@ fn what_does_not_go_with_a_time_is_refused() {
     // A launch that does not end on the software GPU is stopped there as ever.
     folder.timed("endless", "64", &["--limit", "1000"]).failed(&["endless", "--limit"]);
     // No bytes are no bandwidth, which the software GPU has none of anyway.
-    let document = folder.run("nothing", "1", &["--time", "--json"]).succeeded().json();
+    let document = folder.run_once("nothing", "1", &["--time", "--json"]).succeeded().json();
     assert_eq!(document["bytes"], 0);
 }

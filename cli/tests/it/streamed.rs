@@ -1,25 +1,19 @@
 //! `transpose` and `permute` through less device memory than the array has. `tests/it/out_of_core`
 //! has the values; here are the options, the documents, and programs that are ended.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 
 use serde_json::Value;
 
-use super::{Folder, Run, command, npy, npy_with_header, warpstride};
+use super::{Folder, Run, command, npy, npy_with_header};
 
 /// The words of a streamed command on the folder's files.
-fn words(folder: &Folder, line: &[&str]) -> Vec<OsString> {
-    let (input, output) = (folder.path("in.npy"), folder.path("new.npy"));
-    let (name, options) = line.split_first().expect("a command");
-    let mut words: Vec<OsString> = ["--json", "--device", "soft", name].map(Into::into).into();
-    words.extend([input.into(), output.into()]);
-    words.extend(options.iter().map(Into::into));
-    words
+fn words(line: &str) -> String {
+    format!("--json {line} in.npy new.npy")
 }
 
-fn run(folder: &Folder, line: &[&str]) -> Run {
-    warpstride(words(folder, line))
+fn run(folder: &Folder, line: &str) -> Run {
+    folder.run(&words(line))
 }
 
 fn bytes(len: usize) -> Vec<u8> {
@@ -28,13 +22,13 @@ fn bytes(len: usize) -> Vec<u8> {
 
 /// The file of a command without the options, and of the same command with them.
 #[track_caller]
-fn check(folder: &Folder, line: &[&str], memory: &str) -> Value {
+fn check(folder: &Folder, line: &str, memory: &str) -> Value {
     let whole = run(folder, line).succeeded().json();
     let members = ["device_memory", "tiles", "resumed_tiles"].map(|member| &whole[member]);
     assert_eq!(members, [&Value::Null; 3], "{whole}");
     let expected = fs::read(folder.path("new.npy")).expect("the result");
     fs::remove_file(folder.path("new.npy")).expect("removing it");
-    let document = run(folder, &[line, &["--device-memory", memory]].concat()).succeeded().json();
+    let document = run(folder, &format!("{line} --device-memory {memory}")).succeeded().json();
     assert!(fs::read(folder.path("new.npy")).expect("the result") == expected, "{line:?} in {memory}");
     assert_eq!(folder.names(), ["in.npy", "new.npy", "out.npy"]);
     assert_eq!(document["device_memory"].to_string(), memory);
@@ -50,32 +44,31 @@ fn files_are_those_of_the_whole_array() {
     for (descr, width) in [("|b1", 1), (">i2", 2), ("<f4", 4), ("<u8", 8), ("<c16", 16)] {
         let folder = Folder::with_input(&npy(descr, "(40, 70)", &bytes(2800 * width)));
         let memory = (12 * width * 300).to_string();
-        let document = check(&folder, &["transpose"], &memory);
+        let document = check(&folder, "transpose", &memory);
         assert!(document["tiles"].as_u64() >= Some(10), "{document}");
         assert!(document["kernel"].is_string(), "{document}");
     }
     let folder = Folder::with_input(&npy("<f4", "(7, 8, 9, 5)", &bytes(7 * 8 * 9 * 5 * 4)));
-    check(&folder, &["permute", "--axes", "2,0,3,1"], "10000");
-    check(&folder, &["permute", "--axes", "abcd->dbca"], "1000");
+    check(&folder, "permute --axes 2,0,3,1", "10000");
+    check(&folder, "permute --axes abcd->dbca", "1000");
     let header = "{'descr': '<i2', 'fortran_order': True, 'shape': (20, 30, 20), }";
     let folder = Folder::with_input(&npy_with_header(header, &bytes(24_000)));
-    check(&folder, &["permute", "--axes", "0,1,2"], "12000");
+    check(&folder, "permute --axes 0,1,2", "12000");
     let folder = Folder::with_input(&npy("<f4", "(3, 0)", b""));
-    assert_eq!(check(&folder, &["transpose"], "1000")["tiles"], 0);
+    assert_eq!(check(&folder, "transpose", "1000")["tiles"], 0);
 }
 
 #[test]
 fn what_does_not_go_together_is_refused() {
     let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
-    for options in [&["--device-memory", "0"][..], &["--device-memory", "1G"], &["--device-memory"]] {
-        assert_eq!(run(&folder, &[&["transpose"], options].concat()).code, Some(2), "{options:?}");
+    for options in ["--device-memory 0", "--device-memory 1G", "--device-memory"] {
+        assert_eq!(folder.run(&format!("transpose in.npy new.npy {options}")).code, Some(2), "{options:?}");
     }
-    for options in [&["--device-memory", "1000"][..], &["--resume"]] {
-        let run = run(&folder, &[&["transpose", "--variant", "tiled"], options].concat());
-        assert!(run.code == Some(2) && run.stderr.contains("cannot be used with"), "{}", run.stderr);
+    for options in ["--device-memory 1000", "--resume"] {
+        let run = run(&folder, &format!("transpose --variant tiled {options}"));
+        run.ended(2, &[], &["cannot be used with"]);
     }
-    let said = run(&folder, &["transpose", "--device-memory", "47"]).stderr;
-    assert!(said.contains("47 bytes") && said.contains("at least 48"), "{said}");
+    run(&folder, "transpose --device-memory 47").ended(1, &[], &["47 bytes", "at least 48"]);
     folder.is_untouched();
 }
 
@@ -83,26 +76,21 @@ fn what_does_not_go_together_is_refused() {
 #[cfg(unix)]
 fn a_stream_takes_no_tiles() {
     let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
-    let words = ["--device", "soft", "transpose", "--device-memory", "1000"].map(OsStr::new);
-    let input = folder.path("in.npy");
-    let run = warpstride(words.into_iter().chain([input.as_os_str(), "/dev/stdout".as_ref()]));
-    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert!(run.stderr.contains("standard output is a stream"), "{}", run.stderr);
+    let run = folder.run("transpose --device-memory 1000 in.npy /dev/stdout");
+    assert_eq!(run.ended(1, &[], &["standard output is a stream"]).stdout, "");
 }
 
 #[test]
 fn another_file_of_the_name_is_neither_replaced_nor_lost() {
     let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
     fs::write(folder.path("new.npy.incomplete"), b"some bytes").expect("room");
-    let refused = run(&folder, &["transpose", "--device-memory", "1000"]);
-    assert!(refused.stderr.contains("new.npy.incomplete is there, and no journal beside it"), "{}", refused.stderr);
-    let resumed = run(&folder, &["transpose", "--resume"]);
-    assert_eq!((refused.code, resumed.code), (Some(1), Some(1)));
+    let why = "new.npy.incomplete is there, and no journal beside it";
+    let [refused, resumed] = ["--device-memory 1000", "--resume"]
+        .map(|option| run(&folder, &format!("transpose {option}")).ended(1, &[], &[why]));
     assert_eq!(refused.stderr, resumed.stderr);
     assert_eq!(fs::read(folder.path("new.npy.incomplete")).expect("it"), b"some bytes");
     // An array that goes through as a whole has no need of the name.
-    let said = run(&folder, &["transpose"]).succeeded().stderr;
-    assert!(said.contains("new.npy.incomplete stays"), "{said}");
+    run(&folder, "transpose").ended(0, &[], &["new.npy.incomplete stays"]);
     assert_eq!(fs::read(folder.path("new.npy.incomplete")).expect("it"), b"some bytes");
 }
 
@@ -140,12 +128,14 @@ fn is_killed_and_gone_on_with(rows: usize) -> bool {
 
     let folder = Folder::with_input(&npy("<f4", &format!("({rows}, 1536)"), &bytes(rows * 1536 * 4)));
     // Many small tiles, which take long.
-    let line = ["transpose", "--device-memory", "12000"];
-    run(&folder, &["transpose"]).succeeded();
+    let line = "transpose --device-memory 12000";
+    let resumed = format!("{line} --resume");
+    run(&folder, "transpose").succeeded();
     let expected = fs::read(folder.path("new.npy")).expect("the result");
     fs::remove_file(folder.path("new.npy")).expect("removing it");
     for (signal, number) in [("KILL", 9), ("TERM", 15)] {
-        let mut child = command(words(&folder, &[&line, &["--resume"][..]].concat())).spawn().expect("a child");
+        let mut resumed = command(format!("--device soft {}", words(&resumed)).split(' '));
+        let mut child = resumed.current_dir(folder.path("")).spawn().expect("a child");
         let journal = folder.path("new.npy.incomplete.json");
         // As soon as something is on the disk that is worth a journal.
         let before = fs::read(&journal).ok();
@@ -165,13 +155,7 @@ fn is_killed_and_gone_on_with(rows: usize) -> bool {
             assert!(fs::read(folder.path("new.npy")).expect("the result") == expected, "before {signal}");
             return false;
         }
-        let refused = run(&folder, &line);
-        assert_eq!(refused.code, Some(1));
-        assert!(
-            refused.stderr.contains("pass `--resume`") && refused.stderr.contains("remove it"),
-            "{}",
-            refused.stderr
-        );
+        run(&folder, line).ended(1, &[], &["pass `--resume`", "remove it"]);
         send(signal, &child);
         send("CONT", &child);
         assert_eq!(child.wait().expect("its end").signal(), Some(number));
@@ -179,7 +163,7 @@ fn is_killed_and_gone_on_with(rows: usize) -> bool {
         let names = folder.names().into_iter().filter(|name| !name.starts_with(".warpstride-"));
         assert!(names.eq(["in.npy", "new.npy.incomplete", "new.npy.incomplete.json", "out.npy"]), "{signal}");
     }
-    let document = run(&folder, &[&line, &["--resume"][..]].concat()).succeeded().json();
+    let document = run(&folder, &resumed).succeeded().json();
     assert!(document["resumed_tiles"].as_u64() > Some(0), "{document}");
     assert!(fs::read(folder.path("new.npy")).expect("the result") == expected);
     assert!(!folder.path("new.npy.incomplete").exists() && !folder.path("new.npy.incomplete.json").exists());

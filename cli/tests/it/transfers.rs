@@ -5,15 +5,16 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::warpstride;
+use super::report::Reports;
+use super::{soft, warpstride};
 
-fn measured(args: &[&str]) -> Value {
-    warpstride([&["--device", "soft", "--json", "transfers"], args].concat()).succeeded().json()
+fn measured(bytes: usize) -> Value {
+    soft(&format!("--json transfers --bytes {bytes}")).succeeded().json()
 }
 
 #[test]
 fn every_kind_of_memory_is_copied_in_every_direction_and_size() {
-    let document = measured(&["--bytes", "100001"]);
+    let document = measured(100_001);
     assert_eq!((&document["schema"], &document["device"]["kind"]), (&3.into(), &"soft".into()));
     let all = &document["transfers"];
     assert_eq!(all["link"], Value::Null);
@@ -27,19 +28,15 @@ fn every_kind_of_memory_is_copied_in_every_direction_and_size() {
         })
         .collect();
     let kinds = [
-        ("pageable", "h2d"),
-        ("pageable", "d2h"),
-        ("fresh-pageable", "d2h"),
-        ("pageable-by-driver", "h2d"),
-        ("pageable-by-driver", "d2h"),
-        ("pinned", "h2d"),
-        ("pinned", "d2h"),
-        ("pinned", "both"),
-        ("registered", "h2d"),
-        ("registered", "d2h"),
-        ("write-combined", "h2d"),
+        ("pageable", &["h2d", "d2h"][..]),
+        ("fresh-pageable", &["d2h"]),
+        ("pageable-by-driver", &["h2d", "d2h"]),
+        ("pinned", &["h2d", "d2h", "both"]),
+        ("registered", &["h2d", "d2h"]),
+        ("write-combined", &["h2d"]),
     ];
-    let expected = [65_536, 100_001].into_iter().flat_map(|bytes| kinds.map(|(memory, way)| (memory, way, bytes)));
+    let kinds = kinds.iter().flat_map(|(memory, ways)| ways.iter().map(move |way| (*memory, *way)));
+    let expected = kinds.flat_map(|(memory, way)| [65_536, 100_001].map(|bytes| (memory, way, bytes)));
     assert_eq!(found, expected.collect());
     assert_eq!(all["pinning"].as_array().map(Vec::len), Some(2));
     let frames = all["frames"].as_array().expect("a list");
@@ -48,9 +45,9 @@ fn every_kind_of_memory_is_copied_in_every_direction_and_size() {
 
 #[test]
 fn the_software_gpu_prints_no_speed_and_refuses_what_does_not_fit() {
-    let shown = warpstride(["--device", "soft", "transfers", "--bytes", "5"]).succeeded().stdout;
+    let shown = soft("transfers --bytes 5").succeeded().stdout;
     assert!(shown.contains("No GB/s") && shown.contains("write-combined"), "{shown}");
-    warpstride(["--device", "soft", "transfers", "--bytes", "9000000000000000"]).failed(&["memory", "smaller"]);
+    soft("transfers --bytes 9000000000000000").failed(&["memory", "smaller"]);
     for wrong in ["0", "-1", "1.5", "many", "99999999999999999999999"] {
         let run = warpstride(["transfers", &format!("--bytes={wrong}")]);
         assert_eq!(run.code, Some(2), "{wrong}: {}", run.stderr);
@@ -59,7 +56,7 @@ fn the_software_gpu_prints_no_speed_and_refuses_what_does_not_fit() {
 
 /// The software GPU's document with times as a GPU's has them.
 fn timed() -> Value {
-    let mut document = measured(&["--bytes", "1000000"]);
+    let mut document = measured(1_000_000);
     document["device"]["kind"] = "cuda".into();
     let all = &mut document["transfers"];
     all["link"] = json!({ "generation": 5, "lanes": 16, "gbps": 63.015 });
@@ -72,15 +69,11 @@ fn timed() -> Value {
 
 #[test]
 fn a_report_draws_the_copies_of_a_run() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let [run, page, charts] = ["run.json", "page.html", "charts"].map(|name| folder.path().join(name));
-    fs::write(&run, timed().to_string()).expect("writing the run");
-    let report = |options: &[&std::ffi::OsStr]| warpstride([&["report".as_ref(), run.as_os_str()], options].concat());
-    let shown = report(&[]).succeeded().stdout;
-    assert!(shown.contains("PCIe 5 x16: 63.0 GB/s") && shown.contains("50.0 %"), "{shown}");
-    report(&["--html".as_ref(), page.as_os_str(), "--svg".as_ref(), charts.as_os_str()]).succeeded();
-    let page = fs::read_to_string(page).expect("the page");
-    let chart = fs::read_to_string(charts.join("transfers.svg")).expect("the chart");
+    let reports = Reports::of(&timed());
+    reports.report("").ended(0, &["PCIe 5 x16: 63.0 GB/s", "50.0 %"], &[]);
+    reports.report("--html page.html --svg charts").succeeded();
+    let page = fs::read_to_string(reports.path("page.html")).expect("the page");
+    let chart = fs::read_to_string(reports.path("charts/transfers.svg")).expect("the chart");
     for part in ["pinned both ways", "pageable, by the driver H2D", "link, one direction"] {
         assert!(chart.contains(part) && page.contains(part), "{part}");
     }
@@ -89,13 +82,11 @@ fn a_report_draws_the_copies_of_a_run() {
 
 #[test]
 fn a_run_of_numbers_that_no_chart_holds_is_refused() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let [run, page] = ["run.json", "page.html"].map(|name| folder.path().join(name));
     for wrong in [-1.0, 1e300] {
         let mut document = timed();
         document["transfers"]["copies"][0]["gbps"] = wrong.into();
-        fs::write(&run, document.to_string()).expect("writing the run");
-        warpstride(["report".as_ref(), run.as_os_str(), "--html".as_ref(), page.as_os_str()]).failed(&["GB/s"]);
-        assert!(!page.exists());
+        let reports = Reports::of(&document);
+        reports.report("--html page.html").failed(&["GB/s"]);
+        assert!(!reports.path("page.html").exists());
     }
 }

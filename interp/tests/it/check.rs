@@ -12,7 +12,7 @@ use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::stop::Reason;
 use warpstride_interp::{Checks, Config, Finding, Memory, Module, Stop, run};
 
-use super::{PRELUDE, run_on, shape};
+use super::{PRELUDE, launch_with, run_on, shape};
 
 /// The programs of a folder of `tests/ptx`, in order.
 fn programs(folder: &str) -> Vec<PathBuf> {
@@ -123,10 +123,8 @@ fn run_text(
         "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b32 %r<8>; .reg .b64 %a<4>; .reg .pred %p<2>;
         ld.param.u64 %a1, [p]; {body} }}"
     );
-    let module = Module::parse(&text).expect("it parses");
     let config = Config { checks, ..Config::default() };
-    let report = run(module.kernel("k").expect("it is there"), &shape, &p.to_le_bytes(), memory, &config);
-    report.map(|report| report.findings)
+    launch_with(&config, &text, shape, &p.to_le_bytes(), memory).map(|report| report.findings)
 }
 
 /// As in compute-sanitizer, bytes that the host, a copy, a fill or an earlier kernel wrote are
@@ -173,9 +171,8 @@ fn a_kernel_that_passes_values_and_touches_no_memory_can_be_checked() {
         "{PRELUDE}.func f(.param .b32 x) {{ .reg .b32 %r; ld.param.u32 %r, [x]; ret; }}
         .visible .entry k() {{ {{ .param .b32 a; st.param.b32 [a], 1; call f, (a); }} }}"
     );
-    let module = Module::parse(&text).unwrap();
     let config = Config { checks: Checks::ALL, ..Config::default() };
-    let report = run(module.kernel("k").unwrap(), &shape(1, 32), &[], &Memory::new(0), &config).unwrap();
+    let report = launch_with(&config, &text, shape(1, 32), &[], &Memory::new(0)).unwrap();
     assert_eq!(report.findings, []);
 }
 

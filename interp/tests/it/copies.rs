@@ -1,9 +1,9 @@
 //! `cp.async` and `ldmatrix`: what they move, and when.
 
 use warpstride_interp::counters::{GlobalCounters, SharedCounters};
-use warpstride_interp::{Checks, Config, Memory, Module, Report, Stop, run};
+use warpstride_interp::{Checks, Config, Memory, Report, Stop};
 
-use super::{PRELUDE, shape};
+use super::{PRELUDE, launch_with, shape};
 
 /// What 32 lanes store to `[%out]`, `words` of 4 bytes each, and the report. `%in` is a lane's 16
 /// bytes of words 0, 1, 2 ..., `%own` its 16 bytes of `tile`, and `%r1` its number.
@@ -35,9 +35,8 @@ fn checked(checks: Checks, words: usize, body: &str) -> Result<(Vec<u32>, Report
     let from = memory.upload(&(0..128_u32).collect::<Vec<_>>()).expect("it fits");
     let to = memory.alloc(128 * words as u64).expect("it fits");
     let params: Vec<u8> = [from, to].into_iter().flat_map(u64::to_le_bytes).collect();
-    let module = Module::parse(&text).expect("it parses");
     let config = Config { checks, ..Config::default() };
-    let report = run(module.kernel("k").expect("it is there"), &shape(1, 32), &params, &memory, &config)?;
+    let report = launch_with(&config, &text, shape(1, 32), &params, &memory)?;
     Ok((memory.download(to, 32 * words).expect("it is there"), report))
 }
 

@@ -5,7 +5,7 @@ use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::stop::{AccessKind, Reason, Space, Waiting};
 use warpstride_interp::{Config, Memory, Module, Stop, run};
 
-use super::{PRELUDE, launch, run_on, shape};
+use super::{PRELUDE, launch, launch_with, run_on, shape};
 
 /// The stop of a one-kernel module with the body `body`, whose only parameter points to 64 bytes.
 fn stop_of(body: &str, shape: LaunchShape) -> Stop {
@@ -40,82 +40,81 @@ fn an_access_past_the_end_names_the_thread_and_the_distance() {
 }
 
 #[test]
-fn accesses_elsewhere_in_global_memory() {
-    let far = message("ld.b64 %rd4, [%rd1+4096];");
-    assert!(
-        far.contains("thread (0, 0, 0) of block (0, 0, 0) loads 8 bytes at 0x10000001000, 4032 bytes past"),
-        "{far}"
-    );
-    let null = message("mov.u64 %rd4, 0; ld.global.b32 %r2, [%rd4+12];");
-    assert!(
-        null.contains("loads 4 bytes at 0xc, 1099511627764 bytes before an allocation of 64 bytes at 0x1"),
-        "{null}"
-    );
-    let straddles = message("ld.global.v4.b32 {%r2,%r3,%r4,%r5}, [%rd1+56];");
-    assert!(straddles.contains("loads 16 bytes at 0x10000000038 of an allocation of 64 bytes"), "{straddles}");
-    let window =
-        message("mov.u32 %r2, tile; cvt.u64.u32 %rd4, %r2; cvta.shared.u64 %rd4, %rd4; ld.global.b32 %r3, [%rd4];");
-    assert!(window.contains("loads 4 bytes at 0x100000000, "), "a shared address is no global one: {window}");
-    let none = Memory::new(1);
+fn an_access_that_may_not_be_is_told_with_its_place_and_the_memory_around() {
+    for (body, parts) in [
+        (
+            "ld.b64 %rd4, [%rd1+4096];",
+            &["thread (0, 0, 0) of block (0, 0, 0) loads 8 bytes at 0x10000001000, 4032 bytes past"][..],
+        ),
+        (
+            "mov.u64 %rd4, 0; ld.global.b32 %r2, [%rd4+12];",
+            &["loads 4 bytes at 0xc, 1099511627764 bytes before an allocation of 64 bytes at 0x1"],
+        ),
+        (
+            "ld.global.v4.b32 {%r2,%r3,%r4,%r5}, [%rd1+56];",
+            &["loads 16 bytes at 0x10000000038 of an allocation of 64 bytes"],
+        ),
+        // A shared address is no global one.
+        (
+            "mov.u32 %r2, tile; cvt.u64.u32 %rd4, %r2; cvta.shared.u64 %rd4, %rd4; ld.global.b32 %r3, [%rd4];",
+            &["loads 4 bytes at 0x100000000, "],
+        ),
+        (
+            "setp.eq.u32 %p1, %r1, 5; @%p1 ld.global.u64 %rd4, [%rd1+4];",
+            &[
+                "`@%p1 ld.global.u64 %rd4, [%rd1+4]` (PTX line 7): thread (5, 0, 0)",
+                "0x10000000004 of an allocation of 64 bytes at 0x10000000000: misaligned, it must be a multiple of 8",
+            ],
+        ),
+        (
+            "mov.u32 %r2, tile; st.shared.v2.b64 [%r2+8], {%rd1, %rd1};",
+            &["stores 16 bytes at 0x8 of shared memory, which has 256 bytes: misaligned"],
+        ),
+        (
+            "mov.u32 %r2, tile; shl.b32 %r3, %r1, 4; add.u32 %r2, %r2, %r3; ld.shared.b16 %rs1, [%r2];",
+            &[
+                "thread (16, 0, 0) of block (0, 0, 0) loads 2 bytes at 0x100 of shared memory",
+                "shared memory, which has 256 bytes: out of bounds",
+            ],
+        ),
+        (
+            ".local .align 8 .b8 depot[24]; mov.u64 %rd4, depot; st.local.b32 [%rd4+40], %r1;",
+            &["stores 4 bytes at 0x28 of local memory, which has 24 bytes"],
+        ),
+        (
+            ".local .b8 d[4]; ld.local.u32 %r2, [d+12];",
+            &["loads 4 bytes at 0xc of local memory, which has 4 bytes: out of bounds"],
+        ),
+        (
+            "mov.u64 %rd4, p; ld.param.u32 %r2, [%rd4+8];",
+            &["loads 4 bytes at 0x8 of parameter memory, which has 8 bytes"],
+        ),
+    ] {
+        let told = message(body);
+        assert!(parts.iter().all(|part| told.contains(part)), "{body}: {told}");
+    }
     let text = format!("{PRELUDE}.visible .entry k() {{ .reg .b32 %r1; ld.global.u32 %r1, [16]; }}");
-    let stop = launch(&text, shape(1, 1), &[], &none).expect_err("it stops");
+    let stop = launch(&text, shape(1, 1), &[], &Memory::new(1)).expect_err("it stops");
     assert!(stop.to_string().contains("loads 4 bytes at 0x10, and nothing is allocated: out of bounds"), "{stop}");
 }
 
 #[test]
-fn freed_memory_is_known_for_what_it_is() {
+fn an_access_is_told_from_the_nearest_allocation_which_may_be_freed() {
     let memory = Memory::new(1 << 20);
-    let address = memory.alloc(64).expect("it fits");
-    memory.free(address).expect("it is live");
+    let [first, second] = [64, 32].map(|bytes| memory.alloc(bytes).expect("it fits"));
+    memory.free(first).expect("it is live");
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b64 %rd1; .reg .b32 %r1;
-        ld.param.u64 %rd1, [p]; ld.u32 %r1, [%rd1+8]; }}"
+        ld.param.u64 %rd1, [p]; ld.u32 %r1, [%rd1]; }}"
     );
-    let stop = launch(&text, shape(1, 1), &address.to_le_bytes(), &memory).expect_err("it stops");
-    let wanted = "loads 4 bytes at 0x10000000008, in memory that has been freed, of 64 bytes at 0x10000000000";
-    assert!(stop.to_string().contains(wanted), "{stop}");
-    let stop = launch(&text, shape(1, 1), &(address + 60).to_le_bytes(), &memory).expect_err("it stops");
-    let wanted = "at 0x10000000044, 4 bytes past the end of a freed allocation of 64 bytes at 0x10000000000";
-    assert!(stop.to_string().contains(wanted), "{stop}");
-}
-
-#[test]
-fn an_access_is_told_from_the_nearest_allocation() {
-    let memory = Memory::new(1 << 20);
-    let [_, second] = [64, 32].map(|bytes| memory.alloc(bytes).expect("it fits"));
-    let text = format!(
-        "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b64 %rd1; .reg .b32 %r1;
-        ld.param.u64 %rd1, [p]; ld.u32 %r1, [%rd1-4]; }}"
-    );
-    let stop = launch(&text, shape(1, 1), &second.to_le_bytes(), &memory).expect_err("it stops");
-    let wanted = "at 0x1fffffffffc, 4 bytes before an allocation of 32 bytes at 0x20000000000";
-    assert!(stop.to_string().contains(wanted), "{stop}");
-}
-
-#[test]
-fn misaligned_accesses_say_by_how_much() {
-    let global = message("setp.eq.u32 %p1, %r1, 5; @%p1 ld.global.u64 %rd4, [%rd1+4];");
-    assert!(global.contains("`@%p1 ld.global.u64 %rd4, [%rd1+4]` (PTX line 7): thread (5, 0, 0)"), "{global}");
-    assert!(
-        global.contains(
-            "0x10000000004 of an allocation of 64 bytes at 0x10000000000: misaligned, it must be a multiple of 8"
-        ),
-        "{global}"
-    );
-    let shared = message("mov.u32 %r2, tile; st.shared.v2.b64 [%r2+8], {%rd1, %rd1};");
-    assert!(shared.contains("stores 16 bytes at 0x8 of shared memory, which has 256 bytes: misaligned"), "{shared}");
-}
-
-#[test]
-fn other_spaces_have_their_own_bounds() {
-    let shared = message("mov.u32 %r2, tile; shl.b32 %r3, %r1, 4; add.u32 %r2, %r2, %r3; ld.shared.b16 %rs1, [%r2];");
-    assert!(shared.contains("thread (16, 0, 0) of block (0, 0, 0) loads 2 bytes at 0x100 of shared memory, which has 256 bytes: out of bounds"), "{shared}");
-    let local = message(".local .align 8 .b8 depot[24]; mov.u64 %rd4, depot; st.local.b32 [%rd4+40], %r1;");
-    assert!(local.contains("stores 4 bytes at 0x28 of local memory, which has 24 bytes"), "{local}");
-    let small = message(".local .b8 d[4]; ld.local.u32 %r2, [d+12];");
-    assert!(small.contains("loads 4 bytes at 0xc of local memory, which has 4 bytes: out of bounds"), "{small}");
-    let param = message("mov.u64 %rd4, p; ld.param.u32 %r2, [%rd4+8];");
-    assert!(param.contains("loads 4 bytes at 0x8 of parameter memory, which has 8 bytes"), "{param}");
+    for (address, wanted) in [
+        (first + 8, "loads 4 bytes at 0x10000000008, in memory that has been freed, of 64 bytes at 0x10000000000"),
+        (first + 68, "at 0x10000000044, 4 bytes past the end of a freed allocation of 64 bytes at 0x10000000000"),
+        (second - 4, "at 0x1fffffffffc, 4 bytes before an allocation of 32 bytes at 0x20000000000"),
+    ] {
+        let stop = launch(&text, shape(1, 1), &address.to_le_bytes(), &memory).expect_err("it stops");
+        assert!(stop.to_string().contains(wanted), "{stop}");
+    }
 }
 
 #[test]
@@ -148,10 +147,8 @@ fn divergent_barriers_deadlock() {
 #[test]
 fn a_loop_without_end_meets_the_limit() {
     let text = format!("{PRELUDE}.visible .entry k() {{\n$top: bra.uni $top; }}");
-    let module = Module::parse(&text).expect("it parses");
     let config = Config { work_limit: 1000, ..Config::default() };
-    let kernel = module.kernel("k").expect("a kernel");
-    let stop = run(kernel, &shape(5, 64), &[], &Memory::new(1), &config).expect_err("it stops");
+    let stop = launch_with(&config, &text, shape(5, 64), &[], &Memory::new(1)).expect_err("it stops");
     assert_eq!(
         stop.to_string(),
         "kernel \"k\" stopped at `bra.uni $top` (PTX line 5): thread (0, 0, 0) of block (0, 0, 0) was running when its \
@@ -189,15 +186,11 @@ fn the_stop_is_that_of_the_lowest_block_for_any_number_of_threads() {
         call.uni (c), vprintf, (a, b); ld.param.b32 %r2, [c]; }}
         past: setp.ge.u32 %p, %r1, 37; @%p trap; }}"
     );
-    let module = Module::parse(&text).expect("it parses");
-    let stops: Vec<Stop> = [1, 2, 3, 8, 0]
-        .into_iter()
-        .map(|threads| {
-            let config = Config { threads, ..Config::default() };
-            *run(module.kernel("k").expect("a kernel"), &shape(500, 32), &[], &Memory::new(1 << 10), &config)
-                .expect_err("it stops")
-        })
-        .collect();
+    let stop = |threads| {
+        let config = Config { threads, ..Config::default() };
+        *launch_with(&config, &text, shape(500, 32), &[], &Memory::new(1 << 10)).expect_err("it stops")
+    };
+    let stops = [1, 2, 3, 8, 0].map(stop);
     let place = stops[0].place.as_ref().unwrap_or_else(|| panic!("{}", stops[0]));
     assert_eq!(place.block, [37, 0, 0]);
     assert_eq!(stops[0].printed, (0..=37).map(|block| format!("{block} ")).collect::<String>());
@@ -223,28 +216,29 @@ fn impossible_launches_are_refused() {
     );
     let module = Module::parse(&text).expect("it parses");
     let kernel = module.kernel("k").expect("a kernel");
-    let refused = |grid, block, dynamic_shared, params: usize| {
+    for (grid, block, dynamic_shared, params, why) in [
+        ([0, 1, 1], [32, 1, 1], 0, 9, "a grid of [0, 1, 1] blocks"),
+        ([1, 65_536, 1], [32, 1, 1], 0, 9, "y and z 1 to 65535"),
+        ([1, 1, 1], [33, 32, 1], 0, 9, "a block of [33, 32, 1] threads; there may be 1 to 1024"),
+        ([1, 1, 1], [u32::MAX; 3], 0, 9, "a block of"),
+        ([1, 1, 1], [1, 1, 0], 0, 9, "a block of [1, 1, 0] threads"),
+        ([1, 1, 1], [1, 1, 65], 0, 9, "a block of [1, 1, 65] threads; z may be 1 to 64"),
+        ([1, 1, 1], [32, 1, 1], 0, 16, "16 bytes of parameters were given, but it takes 9"),
+        (
+            [1, 1, 1],
+            [32, 1, 1],
+            10_000,
+            9,
+            "needs 50000 bytes of shared memory, 10000 of them dynamic; there are 49152",
+        ),
+    ] {
         let shape = LaunchShape { grid, block, dynamic_shared };
         let stop = run(kernel, &shape, &vec![0; params], &Memory::new(1), &Config::default()).expect_err("refused");
         let message = stop.to_string();
-        assert!(message.starts_with("kernel \"k\" cannot be launched: "), "{message}");
-        assert_eq!(
-            (stop.place.clone(), warpstride_interp::Error::from(*stop).kind()),
-            (None, ErrorKind::InvalidArgument)
-        );
-        message
-    };
-    assert!(refused([0, 1, 1], [32, 1, 1], 0, 9).contains("a grid of [0, 1, 1] blocks"));
-    assert!(refused([1, 65_536, 1], [32, 1, 1], 0, 9).contains("y and z 1 to 65535"));
-    assert!(refused([1, 1, 1], [33, 32, 1], 0, 9).contains("a block of [33, 32, 1] threads; there may be 1 to 1024"));
-    assert!(refused([1, 1, 1], [u32::MAX, u32::MAX, u32::MAX], 0, 9).contains("a block of"));
-    assert!(refused([1, 1, 1], [1, 1, 0], 0, 9).contains("a block of [1, 1, 0] threads"));
-    assert!(refused([1, 1, 1], [1, 1, 65], 0, 9).contains("a block of [1, 1, 65] threads; z may be 1 to 64"));
-    assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters were given, but it takes 9"));
-    assert!(
-        refused([1, 1, 1], [32, 1, 1], 10_000, 9)
-            .contains("needs 50000 bytes of shared memory, 10000 of them dynamic; there are 49152")
-    );
+        assert!(message.starts_with("kernel \"k\" cannot be launched: ") && message.contains(why), "{message}");
+        let kind = warpstride_interp::Error::from((*stop).clone()).kind();
+        assert_eq!((stop.place, kind), (None, ErrorKind::InvalidArgument), "{message}");
+    }
     run(kernel, &shape(1, 1024), &[0; 9], &Memory::new(1), &Config::default()).expect("the rest is possible");
 }
 

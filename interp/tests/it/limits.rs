@@ -6,9 +6,9 @@ use std::fmt::Write;
 use warpstride_interp::check::Check;
 use warpstride_interp::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use warpstride_interp::stop::Reason;
-use warpstride_interp::{Config, MAX_TEXT_BYTES, Memory, Module, run};
+use warpstride_interp::{Config, MAX_TEXT_BYTES, Memory, Module};
 
-use super::{launch, on_threads, shape};
+use super::{launch, launch_with, on_threads, shape};
 use crate::long::is_long;
 
 fn module(body: &str) -> String {
@@ -18,7 +18,7 @@ fn module(body: &str) -> String {
 /// The reason why the only kernel cannot run, or why the text does not parse.
 fn refusal(text: &str) -> String {
     match Module::parse(text) {
-        Ok(module) => module.kernel("k").expect("it is there").supported().expect_err("it is too much").to_string(),
+        Ok(_) => super::refusal(text).to_string(),
         Err(error) => error.to_string(),
     }
 }
@@ -43,12 +43,13 @@ fn a_launch_stops_after_the_same_block_for_any_number_of_threads() {
         ".reg .pred %p; .reg .b32 %r<3>; mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0;
         $top: add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, %r1; @%p bra $top;",
     );
-    let module = Module::parse(&text).expect("it parses");
-    let kernel = module.kernel("k").expect("it is there");
+    let stopped = |config: &Config, text: &str| {
+        on_threads(config, |config| {
+            launch_with(config, text, shape(1000, 32), &[], &Memory::new(1)).expect_err("it is too much")
+        })
+    };
     let config = Config { work_limit: 100_000, ..Config::default() };
-    let stops = on_threads(&config, |config| {
-        run(kernel, &shape(1000, 32), &[], &Memory::new(1), config).expect_err("it is too much")
-    });
+    let stops = stopped(&config, &text);
     let Reason::LaunchLimit { limit: 100_000, block: [last, 0, 0] } = stops[0].reason else { panic!("{}", stops[0]) };
     // Block n takes 2 + 3 n + 1 instructions, and about thirty units to begin and end: the sum over
     // n exceeds the limit at about n = 245.
@@ -64,13 +65,9 @@ fn a_launch_stops_after_the_same_block_for_any_number_of_threads() {
     // A fault before that block is reported; one after it is not.
     for (at, faults) in [(last - 1, true), (last, true), (last + 1, false)] {
         let text = text.replace("$top:", &format!("setp.eq.u32 %p, %r1, {at}; @%p trap; $top:"));
-        let module = Module::parse(&text).expect("it parses");
-        let kernel = module.kernel("k").expect("it is there");
         // The two additional instructions of each block are work too.
         let config = Config { work_limit: 100_000 + 2 * u64::from(last), ..config.clone() };
-        let stops = on_threads(&config, |config| {
-            run(kernel, &shape(1000, 32), &[], &Memory::new(1), config).expect_err("it is too much")
-        });
+        let stops = stopped(&config, &text);
         assert_eq!(stops[0].reason == Reason::Trap, faults, "{at}: {}", stops[0]);
         assert!(stops.iter().all(|stop| *stop == stops[0]), "{at}");
     }
@@ -136,8 +133,7 @@ fn a_hundred_thousand_declarations_are_parsed_and_lowered() {
     let tangled = repeated(count, |i| format!("@p bra C0; bra C{}; C{i}: bra C{};", count - 1, (i + 1).min(count - 1)));
     for body in [live, tangled] {
         let text = module(&format!(".reg .pred p; .reg .b32 q, %r<{count}>; {body}"));
-        let refused = Module::parse(&text).expect("it parses").kernel("k").expect("it is there").supported();
-        assert!(refused.expect_err("it is too long").to_string().contains("instructions"));
+        assert!(refusal(&text).contains("instructions"));
     }
 }
 
@@ -147,12 +143,10 @@ fn racecheck_says_where_more_is_published_than_it_follows() {
     let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {
         .reg .b32 %r<4>; .reg .b64 %rd<3>; ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;
         mad.lo.u32 %r3, %r1, 1024, %r2; mad.wide.u32 %rd2, %r3, 4, %rd1; st.release.gpu.global.u32 [%rd2], 1; }";
-    let module = Module::parse(text).expect("it parses");
-    let kernel = module.kernel("k").expect("it is there");
     let config = Config { checks: Check::Racecheck.into(), ..Config::default() };
     let memory = Memory::new(4 << 20);
     let place = memory.alloc(4 * 1024 * 513).expect("it fits");
-    let launched = |blocks| run(kernel, &shape(blocks, 1024), &place.to_le_bytes(), &memory, &config);
+    let launched = |blocks| launch_with(&config, text, shape(blocks, 1024), &place.to_le_bytes(), &memory);
     // The long form has the largest grid that is followed, too.
     if is_long() {
         assert_eq!(launched(512).map(|report| report.findings), Ok(Vec::new()));

@@ -33,32 +33,46 @@ mod together;
 mod widths;
 
 use warpstride_interp::launch_shape::LaunchShape;
-use warpstride_interp::{Config, Memory, Module, Report, Stop, run};
+use warpstride_interp::{Config, Error, Memory, Module, Report, Stop, run};
 
 /// A grid of `blocks` blocks and `threads` threads in x.
 fn shape(blocks: u32, threads: u32) -> LaunchShape {
     LaunchShape { grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_shared: 0 }
 }
 
-/// Runs the only kernel of `text`.
-fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Result<Report, Box<Stop>> {
-    let module = Module::parse(text).expect("it parses");
-    let kernel = module.kernels().next().expect("it has a kernel");
-    run(kernel, &shape, params, memory, &Config::default())
-}
-
 /// The directives that a module begins with.
 const PRELUDE: &str = ".version 7.8\n.target sm_80\n.address_size 64\n";
 
-/// Runs the only kernel of `text` on a buffer of these words, its only parameter; returns the words
-/// afterwards.
+/// Runs the only kernel of `text`.
+fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Result<Report, Box<Stop>> {
+    launch_with(&Config::default(), text, shape, params, memory)
+}
+
+/// The same under a configuration.
+fn launch_with(
+    config: &Config,
+    text: &str,
+    shape: LaunchShape,
+    params: &[u8],
+    memory: &Memory,
+) -> Result<Report, Box<Stop>> {
+    let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    run(module.kernels().next().expect("it has a kernel"), &shape, params, memory, config)
+}
+
+/// The same on a buffer of these words, which is the only parameter; returns the words afterwards.
 fn run_on(text: &str, shape: LaunchShape, words: &[u32], config: &Config) -> Result<(Report, Vec<u32>), Box<Stop>> {
     let memory = Memory::new(1 << 20);
     let buffer = memory.upload(words).expect("it fits");
-    let module = Module::parse(text).expect("it parses");
-    let kernel = module.kernels().next().expect("it has a kernel");
-    let report = run(kernel, &shape, &buffer.to_le_bytes(), &memory, config)?;
+    let report = launch_with(config, text, shape, &buffer.to_le_bytes(), &memory)?;
     Ok((report, memory.download(buffer, words.len()).expect("it is there")))
+}
+
+/// Why the only kernel of `text` cannot run.
+#[track_caller]
+fn refusal(text: &str) -> Error {
+    let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    module.kernels().next().expect("it has a kernel").supported().expect_err(text)
 }
 
 /// The results of `body` on 1, 2, 3 and 8 host threads, in a pool of 8 threads whatever the number

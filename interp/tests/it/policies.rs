@@ -1,10 +1,10 @@
 //! Accesses that name an eviction policy of the L2 cache.
 
 use warpstride_interp::ErrorKind;
+use warpstride_interp::Memory;
 use warpstride_interp::counters::Counters;
-use warpstride_interp::{Memory, Module};
 
-use super::{launch, shape};
+use super::{launch, refusal, shape};
 
 /// Threads of the launch; each has 16 bytes in the source and 16 in the destination.
 const THREADS: u32 = 64;
@@ -60,8 +60,7 @@ fn a_policy_stands_where_a_hint_says_so_and_has_64_bits() {
         "st.global.L2::cache_hint.b32 [%rd1], %r1;",
         "createpolicy.fractional.L2::evict_first.b64 %r1, 1.0;",
     ] {
-        let module = Module::parse(&program(body)).unwrap_or_else(|error| panic!("{error}"));
-        let error = module.kernel("k").expect("a kernel").supported().expect_err(body);
+        let error = refusal(&program(body));
         assert_eq!(error.kind(), ErrorKind::UnsupportedPtx, "{error}");
     }
 }

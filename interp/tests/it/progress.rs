@@ -2,9 +2,9 @@
 //! block; and their counters.
 
 use warpstride_interp::stop::{AccessKind, Reason};
-use warpstride_interp::{Checks, Config, Memory, Module, Report, Stop, run};
+use warpstride_interp::{Checks, Config, Memory, Report, Stop};
 
-use super::{PRELUDE, run_on, shape};
+use super::{PRELUDE, launch_with, run_on, shape};
 
 /// Runs `body` with `[%out]` zeroed, and returns its content afterwards.
 fn launch(blocks: u32, threads: u32, config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
@@ -162,13 +162,11 @@ fn what_ends_behind_a_block_that_waits_counts() {
     let body = "mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra C;
         W: ld.acquire.gpu.global.u32 %r3, [%out]; setp.eq.u32 %p2, %r3, 0; @%p2 bra W;
         C: add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 200000; @%p3 bra C; red.global.add.u32 [%out+4], 1;";
-    let text = text(body);
-    let module = Module::parse(&text).expect("it parses");
     let memory = Memory::new(1 << 20);
     let out = memory.upload(&[0_u32; 2]).expect("it fits");
     let config = Config { threads: 1, work_limit: 4_000_000, ..Config::default() };
-    let kernel = module.kernel("k").expect("a kernel");
-    let stop = run(kernel, &shape(1000, 1), &out.to_le_bytes(), &memory, &config).expect_err("block 0 waits for ever");
+    let stop = launch_with(&config, &text(body), shape(1000, 1), &out.to_le_bytes(), &memory);
+    let stop = stop.expect_err("block 0 waits for ever");
     assert_eq!((&stop.reason, stop.place.expect("a place").block), (&Reason::WorkLimit(4_000_000), [0; 3]));
     let ended = memory.download::<u32>(out, 2).expect("it is there")[1];
     assert!((4..9).contains(&ended), "{ended} blocks of 600,000 units");
@@ -189,10 +187,9 @@ fn a_fault_behind_a_block_that_waits_is_told_when_that_has_ended() {
     for (threads, body) in [(1, body), (0, body), (1, IN_VAIN), (0, IN_VAIN)] {
         let memory = Memory::new(1 << 20);
         let out = memory.upload(&[0_u32; 256]).expect("it fits");
-        let module = Module::parse(&text(body)).expect("it parses");
         let config = Config { threads, work_limit: 50_000_000, ..Config::default() };
-        let kernel = module.kernel("k").expect("a kernel");
-        let stop = run(kernel, &shape(1000, 1), &out.to_le_bytes(), &memory, &config).expect_err("block 5 stores at 0");
+        let stop = launch_with(&config, &text(body), shape(1000, 1), &out.to_le_bytes(), &memory);
+        let stop = stop.expect_err("block 5 stores at 0");
         assert_eq!(stop.place.expect("a place").block, [5, 0, 0]);
         let out: Vec<u32> = memory.download(out, 2).expect("it is there");
         assert!(out[1] == 1 || body == IN_VAIN, "block 0 has ended");

@@ -1,9 +1,9 @@
 //! The report of single instructions: executions, active lanes, and the worst access.
 
 use warpstride_interp::stop::AccessKind;
-use warpstride_interp::{Config, Footprint, Memory, Module, run};
+use warpstride_interp::{Config, Footprint, Memory, Module};
 
-use super::{launch, shape};
+use super::{launch, launch_with, shape};
 
 /// In each of 4 turns, a warp loads words at a distance of `stride` bytes. The stride is 4, except
 /// in the third turn of two warps: 32 in warp 1 of block 2, and 128 in warp 0 of block 3.
@@ -32,13 +32,11 @@ const TURNS: &str = "
 
 #[test]
 fn the_worst_access_is_the_first_of_the_worst_for_any_number_of_threads() {
-    let module = Module::parse(TURNS).expect("it parses");
-    let kernel = module.kernel("turns").expect("it is there");
     for threads in [1, 2, 3, 8] {
         let memory = Memory::new(1 << 20);
         let data = memory.alloc(1 << 12).expect("it fits");
         let config = Config { threads, ..Config::default() };
-        let report = run(kernel, &shape(5, 64), &data.to_le_bytes(), &memory, &config);
+        let report = launch_with(&config, TURNS, shape(5, 64), &data.to_le_bytes(), &memory);
         let report = report.unwrap_or_else(|stop| panic!("{stop}"));
         let [load, store, never] = &report.instructions[..] else { panic!("{:?}", report.instructions) };
 
@@ -60,14 +58,12 @@ fn the_worst_access_is_the_first_of_the_worst_for_any_number_of_threads() {
 
 #[test]
 fn a_footprint_holds_each_byte_once_for_loads_and_once_for_stores() {
-    let module = Module::parse(TURNS).expect("it parses");
-    let kernel = module.kernel("turns").expect("it is there");
     for threads in [1, 3, 8] {
         let memory = Memory::new(1 << 20);
         let data = memory.alloc(1 << 12).expect("it fits");
         let counted = |footprint| {
             let config = Config { threads, footprint, ..Config::default() };
-            run(kernel, &shape(5, 64), &data.to_le_bytes(), &memory, &config).expect("it runs")
+            launch_with(&config, TURNS, shape(5, 64), &data.to_le_bytes(), &memory).expect("it runs")
         };
         // 32 words side by side; 28 more at multiples of 32 bytes, and 24 more at multiples of 128.
         let report = counted(true);
@@ -95,13 +91,11 @@ fn a_footprint_spans_allocations_and_atomics_count_on_both_sides() {
             @!%p st.global.u8 [%rd1+3], %r1;
             ret;
         }";
-    let module = Module::parse(text).expect("it parses");
-    let kernel = module.kernel("k").expect("it is there");
     let memory = Memory::new(1 << 20);
     let [even, odd] = [memory.alloc(2048).expect("it fits"), memory.alloc(2048).expect("it fits")];
     let params = [even.to_le_bytes(), odd.to_le_bytes()].concat();
     let config = Config { footprint: true, ..Config::default() };
-    let report = run(kernel, &shape(2, 32), &params, &memory, &config).expect("it runs");
+    let report = launch_with(&config, text, shape(2, 32), &params, &memory).expect("it runs");
     // 512 bytes of vectors, which hold the first word of the even ones; the other words are the
     // atomic's in the odd ones, and the reduction's.
     assert_eq!(report.footprint, Some(Footprint { read: 512 + 4 + 4, written: 4 + 4 + 4 }));

@@ -6,7 +6,7 @@ use warpstride_interp::ErrorKind;
 use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::{Config, Memory, Module, run};
 
-use super::{PRELUDE, launch, run_on, shape};
+use super::{PRELUDE, launch, refusal, run_on, shape};
 
 /// The values that 32 threads store through `%out`, 4 bytes each.
 fn results(body: &str) -> Vec<u32> {
@@ -65,8 +65,7 @@ fn what_no_instruction_takes_is_refused() {
         ("setp.eq.u32.and %p, %r, %r, %p;", "its number of operands does not fit its opcode"),
     ] {
         let text = format!("{PRELUDE}.entry k() {{ .reg .b32 %r; .reg .pred %p; {instruction} }}");
-        let module = Module::parse(&text).expect("it has the form of PTX");
-        let refused = module.kernel("k").expect("it is there").supported().expect_err(instruction).to_string();
+        let refused = refusal(&text).to_string();
         assert!(refused.contains(why), "{refused}");
     }
 }
@@ -77,8 +76,7 @@ fn an_offset_beyond_a_frame_is_refused() {
         "{PRELUDE}.func f() {{ .reg .b32 %r; .local .b32 x[4], y;
         ld.local.u32 %r, [y+9223372036854775807]; }} .visible .entry k() {{ call f; }}"
     );
-    let module = Module::parse(&text).expect("it is PTX");
-    let refused = module.kernel("k").expect("it is there").supported().expect_err("no frame is so large").to_string();
+    let refused = refusal(&text).to_string();
     assert!(refused.contains("its offset exceeds 32 bits"), "{refused}");
 }
 
@@ -175,12 +173,11 @@ fn special_registers_know_their_thread() {
 
 #[test]
 fn refusals_name_instruction_kernel_and_line() {
-    let refusal = |body: &str| {
+    let refused = |body: &str| {
         let text = format!(
             "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}}; .extern .global .u32 elsewhere; .func takes(.reg .u32 a) {{ ret; }} .extern .func malloc(.param .b64 size);\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w; .reg .pred %p, %q;\n{body}\n}}"
         );
-        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        let error = module.kernel("k").expect("a kernel").supported().expect_err("it is refused");
+        let error = refusal(&text);
         assert_eq!(error.kind(), ErrorKind::UnsupportedPtx);
         let message = error.to_string();
         assert!(message.starts_with("unsupported PTX: `"), "{message}");
@@ -188,41 +185,43 @@ fn refusals_name_instruction_kernel_and_line() {
         assert!(message.ends_with("; run it on a CUDA device instead"), "{message}");
         message
     };
-    assert!(refusal("wgmma.mma_async.sync %r1;").contains("`wgmma.mma_async.sync %r1` in"));
-    assert!(refusal("call.uni (retval0), f, (param0);").contains("`call.uni (retval0), f, (param0)` in"));
-    assert!(refusal("add.s32 %r1, %rd1, 3;").contains("%rd1 is a register of another width"));
-    assert!(refusal("add.s32 %r1, %r3, 3;").contains("the name \"%r3\" is not declared"));
-    assert!(refusal("add.s32 %r1, %r2;").contains("a different number of operands"));
-    assert!(refusal("mov.u32 %r1, table;").contains("the address of table has 64 bits"));
-    assert!(
-        refusal("mov.u64 %rd1, elsewhere;")
-            .contains("\"elsewhere\" is declared `.extern`, and this module does not define it")
-    );
-    assert!(refusal("call malloc, (%rd1);").contains("this module does not define the function \"malloc\""));
-    assert!(refusal("call takes, (1, 2);").contains("takes has a different number of parameters"));
-    assert!(refusal("{ .param .b64 p; call takes, (p); }").contains("p has 8 bytes, but the function expects 4"));
-    assert!(refusal("{ .param .b32 p; st.param.b64 [p], %rd1; }").contains("it reaches beyond the 4 bytes of p"));
-    assert!(refusal("{ .param .b8 p[8]; st.param.b32 [p+2], %r1; }").contains("its address is misaligned"));
-    assert!(refusal("call (), %rd1, ();").contains("a call through a register without a prototype"));
-    assert!(refusal("brx.idx %r1, nothing;").contains("there is no table \"nothing\" in scope"));
-    assert!(refusal("mov.b128 %w, 0;").contains("`mov.b128 %w, 0` in"));
-    assert!(refusal("bra $nowhere;").contains("there is no label \"$nowhere\" in scope"));
-    assert!(refusal("{ $inner: } bra $inner;").contains("there is no label \"$inner\" in scope"));
-    assert!(refusal("ld.param.u32 %r1, [absent];").contains("\"absent\" is not declared"));
-    assert!(refusal("ld.global.v4.b64 {%rd0,%rd1,%rd2,%rd0}, [%rd1];").contains("no access is wider than 16 bytes"));
-    assert!(refusal("add.rn.f32 %r1, %r1, 1;").contains("it has an integer where a floating-point number is required"));
-    assert!(refusal("ld.param.u32 {%r1,%r2,%r0,%r0}, [q];").contains("its number of operands does not fit its type"));
-    assert!(refusal("ld.param.v4.u8 {%r1}, [q];").contains("its number of operands does not fit its type"));
-    assert!(refusal("bar.warp.sync;").contains("it does not have exactly one operand"));
-    assert!(refusal("clz.b32 %r1, %r1, [%rd1];").contains("a different number of operands"));
-    assert!(refusal("setp.lt.and.s32 %p, %r1, %r2;").contains("its number of operands does not fit its opcode"));
-    assert!(refusal("setp.lt.f8 %p|%q, %r1, %r2;").contains("does not support this comparison"));
-    assert!(refusal("set.lt.u64.s32 %rd1, %r1, %r2;").contains("a result of type \"u64\" is not supported"));
-    assert!(refusal("add.cc.u16 %r1, %r1, %r2;").contains("does not support this instruction"));
-    assert!(refusal("madc.wide.u32 %r1, %r1, %r2, %r1;").contains("does not support this instruction"));
-    assert!(refusal("add.s32 %r1, %r1, !%p;").contains("has a form that the software GPU does not support"));
-    assert!(refusal("lop3.or.b32 %r1|%p, %r1, %r2, %r1, 3, %p;").contains("does not support this instruction"));
-    assert!(refusal("mov.b32 {%r0,%r0,%r0,%r0}, %r1;").contains("splits a value into more than four parts"));
+    for (body, why) in [
+        ("wgmma.mma_async.sync %r1;", "`wgmma.mma_async.sync %r1` in"),
+        ("call.uni (retval0), f, (param0);", "`call.uni (retval0), f, (param0)` in"),
+        ("add.s32 %r1, %rd1, 3;", "%rd1 is a register of another width"),
+        ("add.s32 %r1, %r3, 3;", "the name \"%r3\" is not declared"),
+        ("add.s32 %r1, %r2;", "a different number of operands"),
+        ("mov.u32 %r1, table;", "the address of table has 64 bits"),
+        ("mov.u64 %rd1, elsewhere;", "\"elsewhere\" is declared `.extern`, and this module does not define it"),
+        ("call malloc, (%rd1);", "this module does not define the function \"malloc\""),
+        ("call takes, (1, 2);", "takes has a different number of parameters"),
+        ("{ .param .b64 p; call takes, (p); }", "p has 8 bytes, but the function expects 4"),
+        ("{ .param .b32 p; st.param.b64 [p], %rd1; }", "it reaches beyond the 4 bytes of p"),
+        ("{ .param .b8 p[8]; st.param.b32 [p+2], %r1; }", "its address is misaligned"),
+        ("call (), %rd1, ();", "a call through a register without a prototype"),
+        ("brx.idx %r1, nothing;", "there is no table \"nothing\" in scope"),
+        ("mov.b128 %w, 0;", "`mov.b128 %w, 0` in"),
+        ("bra $nowhere;", "there is no label \"$nowhere\" in scope"),
+        ("{ $inner: } bra $inner;", "there is no label \"$inner\" in scope"),
+        ("ld.param.u32 %r1, [absent];", "\"absent\" is not declared"),
+        ("ld.global.v4.b64 {%rd0,%rd1,%rd2,%rd0}, [%rd1];", "no access is wider than 16 bytes"),
+        ("add.rn.f32 %r1, %r1, 1;", "it has an integer where a floating-point number is required"),
+        ("ld.param.u32 {%r1,%r2,%r0,%r0}, [q];", "its number of operands does not fit its type"),
+        ("ld.param.v4.u8 {%r1}, [q];", "its number of operands does not fit its type"),
+        ("bar.warp.sync;", "it does not have exactly one operand"),
+        ("clz.b32 %r1, %r1, [%rd1];", "a different number of operands"),
+        ("setp.lt.and.s32 %p, %r1, %r2;", "its number of operands does not fit its opcode"),
+        ("setp.lt.f8 %p|%q, %r1, %r2;", "does not support this comparison"),
+        ("set.lt.u64.s32 %rd1, %r1, %r2;", "a result of type \"u64\" is not supported"),
+        ("add.cc.u16 %r1, %r1, %r2;", "does not support this instruction"),
+        ("madc.wide.u32 %r1, %r1, %r2, %r1;", "does not support this instruction"),
+        ("add.s32 %r1, %r1, !%p;", "has a form that the software GPU does not support"),
+        ("lop3.or.b32 %r1|%p, %r1, %r2, %r1, 3, %p;", "does not support this instruction"),
+        ("mov.b32 {%r0,%r0,%r0,%r0}, %r1;", "splits a value into more than four parts"),
+    ] {
+        let message = refused(body);
+        assert!(message.contains(why), "{body}: {message}");
+    }
 }
 
 #[test]
@@ -261,34 +260,31 @@ fn what_is_no_ptx_names_its_line() {
         assert_eq!(error.kind(), ErrorKind::UnsupportedPtx);
         error.to_string()
     };
-    assert_eq!(error("\n\nhello"), "PTX line 3: the directive \"hello\" is not supported");
-    assert_eq!(error("{"), "PTX line 1: found `{` where a directive was expected");
-    assert_eq!(error(".address_size 32"), "PTX line 1: addresses of 32 bits are not supported");
-    assert_eq!(
-        error(".entry k() {\nadd.s32 a"),
-        "PTX line 2: the text ends where `;` was expected; is the file complete?"
-    );
-    assert_eq!(error(".entry k() { }\n.entry k() { }"), "PTX line 2: the name \"k\" is declared twice");
-    assert_eq!(error(".global .u32 x;\n.const .u32 x;"), "PTX line 2: the name \"x\" is declared twice");
-    assert_eq!(error(".func f() { }\n.entry f() { }"), "PTX line 2: the name \"f\" is declared twice");
-    assert_eq!(error(".func f();\n.func f() { }\n.func f() { }"), "PTX line 3: the name \"f\" is declared twice");
-    assert_eq!(
-        error(".global .u32 x = {1,"),
-        "PTX line 1: the text ends where a value was expected; is the file complete?"
-    );
     let nested = format!(".global .u32 x = {}", "{".repeat(100_000));
-    assert_eq!(error(&nested), "PTX line 1: lists nested more than 64 deep are not supported");
-    assert_eq!(error(".entry k(.param .u24 x) { }"), "PTX line 1: the type \".u24\" is not supported");
-    assert_eq!(error(".global .align 3 .u32 x;"), "PTX line 1: an alignment of 3 is not supported");
-    assert_eq!(error(".shared .b8 x[4611686018427387904][8];"), "PTX line 1: \"x\" is larger than any memory");
-    let missing = "PTX line 1: found `}` where `;` was expected";
-    assert_eq!(error(".entry a(){ ret } .entry b(){ ret; }"), missing);
-    assert_eq!(error(".entry a(){ mov.b64 {%r1, %r2}, %rd1 } .entry b(){ ret; }"), missing);
-    assert_eq!(error(".version 7.0 .address_size 32"), "PTX line 1: addresses of 32 bits are not supported");
-    assert_eq!(error(".entry k() { .loc 1 2 ret; }"), "PTX line 1: found `ret` where a column of a line was expected");
-    assert_eq!(error(".entry k() .maxntid { }"), "PTX line 1: found `{` where a number of threads was expected");
     let deep = format!(".entry k() {}", "{".repeat(100_000));
-    assert_eq!(error(&deep), "PTX line 1: scopes nested more than 64 deep are not supported");
+    for (text, line, why) in [
+        ("\n\nhello", 3, "the directive \"hello\" is not supported"),
+        ("{", 1, "found `{` where a directive was expected"),
+        (".address_size 32", 1, "addresses of 32 bits are not supported"),
+        (".entry k() {\nadd.s32 a", 2, "the text ends where `;` was expected; is the file complete?"),
+        (".entry k() { }\n.entry k() { }", 2, "the name \"k\" is declared twice"),
+        (".global .u32 x;\n.const .u32 x;", 2, "the name \"x\" is declared twice"),
+        (".func f() { }\n.entry f() { }", 2, "the name \"f\" is declared twice"),
+        (".func f();\n.func f() { }\n.func f() { }", 3, "the name \"f\" is declared twice"),
+        (".global .u32 x = {1,", 1, "the text ends where a value was expected; is the file complete?"),
+        (&nested, 1, "lists nested more than 64 deep are not supported"),
+        (".entry k(.param .u24 x) { }", 1, "the type \".u24\" is not supported"),
+        (".global .align 3 .u32 x;", 1, "an alignment of 3 is not supported"),
+        (".shared .b8 x[4611686018427387904][8];", 1, "\"x\" is larger than any memory"),
+        (".entry a(){ ret } .entry b(){ ret; }", 1, "found `}` where `;` was expected"),
+        (".entry a(){ mov.b64 {%r1, %r2}, %rd1 } .entry b(){ ret; }", 1, "found `}` where `;` was expected"),
+        (".version 7.0 .address_size 32", 1, "addresses of 32 bits are not supported"),
+        (".entry k() { .loc 1 2 ret; }", 1, "found `ret` where a column of a line was expected"),
+        (".entry k() .maxntid { }", 1, "found `{` where a number of threads was expected"),
+        (&deep, 1, "scopes nested more than 64 deep are not supported"),
+    ] {
+        assert_eq!(error(text), format!("PTX line {line}: {why}"));
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Registers wider than the value that an instruction loads, stores or converts.
 
 use warpstride_interp::ErrorKind;
-use warpstride_interp::{Memory, Module};
+use warpstride_interp::Memory;
 
-use super::{launch, shape};
+use super::{launch, refusal, shape};
 
 /// Instructions that NVIDIA's assembler accepts, and the value that an H100 leaves in `%rd2`.
 /// `%rd1` is `0x89abcdef_fedcba98`, and `%rd3` is its address.
@@ -79,9 +79,7 @@ fn of_a_wider_source_the_low_bits_count_and_a_wider_result_is_extended() {
 #[test]
 fn narrower_registers_and_those_of_other_types_are_refused() {
     for body in REFUSED {
-        let text = program(body);
-        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        let error = module.kernel("k").expect("a kernel").supported().expect_err(body);
+        let error = refusal(&program(body));
         assert_eq!(error.kind(), ErrorKind::UnsupportedPtx);
         assert!(error.to_string().contains("which does not hold one of type"), "{error}");
     }
