@@ -122,24 +122,23 @@ fn a_file_that_is_open_is_not_replaced_under_the_systems_names() {
 fn nothing_else_goes_to_a_standard_output_that_an_array_goes_to() {
     let [matrix, expected] = pair();
     let folder = Folder::with_input(&matrix);
-    let words = transpose(&folder, "/dev/stdout".as_ref());
-    let run = warpstride(words.into_iter().chain(["--json".into()]));
-    assert_eq!(run.code, Some(1));
+    let why = "/dev/stdout is standard output, where --json prints";
+    let run = folder.run("transpose in.npy /dev/stdout --json").ended(1, &[], &[why]);
     assert_eq!(run.json()["error"]["kind"], "invalid_argument");
-    assert!(run.stderr.contains("/dev/stdout is standard output, where --json prints"), "{}", run.stderr);
 
-    fs::write(folder.path("k.ptx"), super::options::NOTHING.replace("()", "(.param .u64 a)")).expect("writing");
-    let argument = format!("npy:{}", folder.path("in.npy").display());
-    let ptx = folder.path("k.ptx");
-    let words = ["--device", "soft", "run-ptx", ptx.to_str().expect("plain"), "--grid", "1", "--block", "1"];
-    let more = ["--arg", &argument, "--dump", "0=/dev/stdout"];
-    let run = command(words.iter().chain(&more)).output().expect("it starts");
+    folder.write("k.ptx", super::options::NOTHING.replace("()", "(.param .u64 a)"));
+    let dumped = |more: &str| {
+        let line = "--device soft run-ptx k.ptx --grid 1 --block 1 --arg npy:in.npy --dump 0=/dev/stdout";
+        let mut command = command(format!("{line}{more}").split(' '));
+        command.current_dir(folder.path("")).output().expect("it starts")
+    };
+    let run = dumped("");
     let text = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(0), "{text}");
     assert!(run.stdout.starts_with(b"\x93NUMPY") && run.stdout.ends_with(&matrix[matrix.len() - 6..]));
     assert_eq!(run.stdout.len(), expected.len(), "{:?}", String::from_utf8_lossy(&run.stdout));
     assert!(text.contains("global load"), "the table is a note: {text}");
-    let twice = command(words.iter().chain(&more).chain(&["--dump", "0=/dev/fd/1"])).output().expect("it starts");
+    let twice = dumped(" --dump 0=/dev/fd/1");
     assert!(String::from_utf8_lossy(&twice.stderr).contains("is named twice"), "{twice:?}");
 }
 
@@ -404,15 +403,12 @@ fn a_signal_that_is_ignored_stays_so() {
 #[cfg(target_os = "linux")]
 fn signals_are_watched_for_once() {
     let watched = Watched::new();
-    fs::write(watched.folder.path("k.ptx"), super::options::NOTHING.replace("()", "(.param .u64 a)")).expect("writing");
-    let mut words: Vec<OsString> = ["--device", "soft", "run-ptx"].map(Into::into).into();
-    words.push(watched.folder.path("k.ptx").into());
-    words.extend(["--grid", "1", "--block", "1", "--arg", "f32[4]=zeros"].map(OsString::from));
-    for name in ["a.npy", "b.npy", "c.npy"] {
-        words.push("--dump".into());
-        words.push(format!("0={}", watched.folder.path(name).display()).into());
-    }
-    let run = watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "a.npy").output().expect("it starts");
+    watched.folder.write("k.ptx", super::options::NOTHING.replace("()", "(.param .u64 a)"));
+    let line = "--device soft run-ptx k.ptx --grid 1 --block 1 --arg f32[4]=zeros --dump 0=a.npy --dump 0=b.npy \
+                --dump 0=c.npy";
+    let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
+    let mut command = watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "a.npy");
+    let run = command.current_dir(watched.folder.path("")).output().expect("it starts");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let log = watched.log();
     assert_eq!(log.lines().count(), 6, "{log}");

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::cuda_cpp::{Compiler, compilers, environments};
-use super::{Folder, Run, command, warpstride};
+use super::{Folder, Run, command};
 use crate::long::{is_long, short_or_long};
 
 /// `cells[i] = i` for each thread, at line 4, and another kernel.
@@ -92,14 +92,9 @@ fn without_a_compiler_a_sentence_names_the_command_that_installs_one() {
 #[test]
 fn files_of_the_other_kind_are_told_apart() {
     let folder = Folder::with_source(FILL);
-    let (cu, ptx) = (folder.file(), folder.path("k.ptx"));
-    fs::write(&ptx, super::options::NOTHING).expect("writing");
-    for (command, file, part) in
-        [("run-ptx", cu, "is CUDA C++; run it with run-cu"), ("run-cu", ptx, "is PTX; run it with run-ptx")]
-    {
-        let words = ["--device", "soft", command, "--grid", "1", "--block", "1"].map(AsRef::<std::ffi::OsStr>::as_ref);
-        warpstride(words.into_iter().chain([file.as_os_str()])).failed(&[part]);
-    }
+    folder.write("k.ptx", super::options::NOTHING);
+    folder.run("run-ptx k.cu --grid 1 --block 1").failed(&["is CUDA C++; run it with run-cu"]);
+    folder.run("run-cu k.ptx --grid 1 --block 1").failed(&["is PTX; run it with run-ptx"]);
 }
 
 #[test]
@@ -119,9 +114,8 @@ fn what_is_no_source_is_refused_before_any_compiler() {
 fn lines_and_names_are_those_of_the_source() {
     for compiler in compilers() {
         let folder = Folder::with_source(FILL);
-        let run = folder.run_by(&compiler, &["--entry", "fill", "--arg", "i32[32]=zeros", "--report-json"]).succeeded();
-        assert!(run.stderr.contains(" compiles "), "{}", run.stderr);
-        let document = run.json();
+        let run = folder.run_by(&compiler, &["--entry", "fill", "--arg", "i32[32]=zeros", "--report-json"]);
+        let document = run.ended(0, &[], &[" compiles "]).json();
         assert_eq!(document["compiler"]["name"], compiler.name);
         assert_eq!((&document["kernel"], &document["entry"]), (&"lesson::fill".into(), &"_ZN6lesson4fillEPi".into()));
         assert_eq!(lines(&document), ["k.cu:4"], "{compiler:?}");
@@ -130,11 +124,8 @@ fn lines_and_names_are_those_of_the_source() {
         let run =
             folder.run_by(&compiler, &[&["--entry", "count", "--report-json"][..], &arguments].concat()).succeeded();
         let lines = lines(&run.json());
-        assert!(
-            lines.iter().all(|line| ["k.cu:14", "k.cu:15", "k.cu:16"].contains(&&**line)),
-            "{compiler:?}: {lines:?}"
-        );
-        assert!(lines.contains(&"k.cu:16".into()), "{compiler:?}: {lines:?}");
+        let known = lines.iter().all(|line| ["k.cu:14", "k.cu:15", "k.cu:16"].contains(&&**line));
+        assert!(known && lines.contains(&"k.cu:16".into()), "{compiler:?}: {lines:?}");
 
         let fault = folder.run_by(&compiler, &["--entry", "lesson::fill", "--arg", "i32[31]=zeros", "--quiet"]);
         fault.failed(&["kernel \"lesson::fill\" stopped", "k.cu:4", "out of bounds"]);
@@ -270,15 +261,12 @@ __global__ void k(uint32_t* cells) {
 }
 ";
     for compiler in compilers() {
-        let run = Folder::with_source(text).run_by(&compiler, &["--arg", "u32[32]=zeros"]).succeeded();
-        assert!(run.stderr.contains("thread 3 of k\n"), "{compiler:?}: {}", run.stderr);
-        let run = Folder::with_source(text).run_by(&compiler, &["--arg", "u32[32]=iota"]);
-        assert_eq!(run.code, Some(1), "{compiler:?}: {}", run.stderr);
-        assert!(
-            run.stderr.contains("assertion `cells[threadIdx.x] < 31`") && run.stderr.contains("k.cu:7"),
-            "{}",
-            run.stderr
-        );
+        for (cells, code, said) in [
+            ("u32[32]=zeros", 0, &["thread 3 of k\n"][..]),
+            ("u32[32]=iota", 1, &["assertion `cells[threadIdx.x] < 31`", "k.cu:7"]),
+        ] {
+            Folder::with_source(text).run_by(&compiler, &["--arg", cells]).ended(code, &[], said);
+        }
     }
 }
 
@@ -302,14 +290,9 @@ fn nvrtc_is_found_in_the_environment_at_hand() {
     for environment in environments() {
         let bin = environment.join("bin");
         let mut by_variable = without_compilers(&folder.file(), Path::new("/nowhere"));
-        by_variable.env("VIRTUAL_ENV", &environment).arg("--json");
-        let by_python = {
-            let mut command = without_compilers(&folder.file(), &bin);
-            command.arg("--json");
-            command
-        };
-        for mut command in [by_variable, by_python] {
-            let document = Run::of(&mut command).succeeded().json();
+        by_variable.env("VIRTUAL_ENV", &environment);
+        for mut command in [by_variable, without_compilers(&folder.file(), &bin)] {
+            let document = Run::of(command.arg("--json")).succeeded().json();
             let path = document["compiler"]["path"].as_str().expect("a path").to_owned();
             assert!(Path::new(&path).starts_with(&environment), "{path}");
         }

@@ -2,22 +2,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use serde_json::Value;
 use warpstride::device::{Tuned, TuningFile};
 use warpstride::driver::Driver;
 use warpstride::driver::soft::Soft;
 
-use super::command;
+use super::{Run, command};
 
 /// Explains a copy with such a file; its JSON, and its notes.
 fn explained(file: &Path) -> (Value, String) {
     let explain = ["--device", "soft", "--json", "explain", "--shape", "1024,1024", "--axes", "0,1"];
-    let Output { status, stdout, stderr } = command(explain).env("WARPSTRIDE_TUNING", file).output().unwrap();
-    let notes = String::from_utf8(stderr).unwrap();
-    assert!(status.success(), "{notes}");
-    (serde_json::from_slice(&stdout).unwrap(), notes)
+    let run = Run::of(command(explain).env("WARPSTRIDE_TUNING", file)).succeeded();
+    (run.json(), run.stderr)
 }
 
 fn own() -> String {
@@ -42,25 +39,13 @@ fn a_file_changes_plans_and_is_named() {
     assert_eq!(notes, "");
 
     // A run says with which numbers it was measured.
-    let bench = |more: &[&str]| {
-        let args = ["--device", "soft", "bench", "permute", "--shape", "64,64", "--axes", "0,1"];
-        let run = command([more, &args].concat()).env("WARPSTRIDE_TUNING", &file).output().unwrap();
-        String::from_utf8(run.stdout).unwrap()
-    };
-    let document: Value = serde_json::from_str(&bench(&["--json"])).unwrap();
+    let run = |line: &str| Run::of(command(line.split(' ')).env("WARPSTRIDE_TUNING", &file));
+    let bench = "--device soft bench permute --shape 64,64 --axes 0,1";
+    let document = run(&format!("--json {bench}")).succeeded().json();
     assert_eq!((&document["policy"]["from"], &document["policy"]["file"]), (&"tuned".into(), &file.to_str().into()));
-    assert!(
-        bench(&[])
-            .contains("\npolicy: tiles and blocks by bench --tune, and the rest measured on an NVIDIA H100, from ")
-    );
-
-    let devices = command(["--device", "soft", "devices"]).env("WARPSTRIDE_TUNING", &file).output().unwrap();
-    let text = String::from_utf8(devices.stdout).unwrap();
-    let expected = format!(
-        "policy of soft: tiles and blocks by bench --tune, and the rest measured on an NVIDIA H100, from {}\n",
-        file.display()
-    );
-    assert!(text.contains(&expected), "{text}");
+    let policy = "tiles and blocks by bench --tune, and the rest measured on an NVIDIA H100, from ";
+    run(bench).ended(0, &[&format!("\npolicy: {policy}")], &[]);
+    run("--device soft devices").ended(0, &[&format!("policy of soft: {policy}{}\n", file.display())], &[]);
 }
 
 #[test]
@@ -74,13 +59,11 @@ fn a_file_in_the_configuration_folder_is_read() {
         command.env(name, folder.path());
     }
     // A file that nobody named may be missing.
-    let missing = command.output().unwrap();
-    assert_eq!((missing.status.code(), String::from_utf8(missing.stderr).unwrap()), (Some(0), String::new()));
+    assert_eq!(Run::of(&mut command).succeeded().stderr, "");
     let file = folder.path().join(below).join("warpstride");
     fs::create_dir_all(&file).unwrap();
     fs::write(file.join("tuning.txt"), own()).unwrap();
-    let document: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
-    assert_eq!(document["block"][0], 96);
+    assert_eq!(Run::of(&mut command).json()["block"][0], 96);
 }
 
 #[test]

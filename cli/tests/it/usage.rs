@@ -7,34 +7,32 @@ use super::{command, warpstride};
 /// Wrong usage: exit 2, an explanation on standard error that holds `part`, nothing on standard
 /// output.
 #[track_caller]
-fn misused(args: &[&str], part: &str) {
-    let run = warpstride(args);
-    assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
-    assert_eq!(run.stdout, "", "{args:?}");
-    assert!(run.stderr.contains(part), "{args:?}: {part:?} is not in {:?}", run.stderr);
+fn misused(line: &str, part: &str) {
+    let run = warpstride(line.split(' ')).ended(2, &[], &[part]);
+    assert_eq!(run.stdout, "", "{line:?}");
 }
 
 #[test]
 fn wrong_usage_is_exit_2() {
-    misused(&[], "Usage");
-    misused(&["transmogrify"], "transmogrify");
-    misused(&["transpose", "in.npy"], "OUT.npy");
-    misused(&["transpose", "in.npy", "out.npy", "--variant", "fastest"], "staggered");
-    misused(&["compare", "--shape", "5"], "rows and columns");
-    misused(&["compare", "--shape", "5,-1"], "rows and columns");
-    misused(&["compare", "--shape", "5,5,5"], "rows and columns");
-    misused(&["compare", "--dtype", "f128"], "c128");
-    misused(&["compare", "--variants", "naive,quick"], "staggered");
-    misused(&["compare", "in.npy", "--shape", "2,2"], "cannot be used with");
-    misused(&["compare", "in.npy", "--dtype", "u8"], "cannot be used with");
-    misused(&["bench"], "permute");
-    misused(&["bench", "sort"], "sort");
-    misused(&["bench", "add", "--elements", "9", "--dtype", "i32"], "f16, bf16, f32, f64");
-    misused(&["bench", "--tune", "--list"], "cannot be used with");
-    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u9"], "c128");
-    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,-1", "--dtype", "u8"], "axis 1 twice");
-    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u8", "--samples", "0"], "samples");
-    for command in [["bench", "permute"].as_slice(), &["explain"]] {
+    assert_eq!(warpstride([""; 0]).ended(2, &[], &["Usage"]).stdout, "");
+    misused("transmogrify", "transmogrify");
+    misused("transpose in.npy", "OUT.npy");
+    misused("transpose in.npy out.npy --variant fastest", "staggered");
+    misused("compare --shape 5", "rows and columns");
+    misused("compare --shape 5,-1", "rows and columns");
+    misused("compare --shape 5,5,5", "rows and columns");
+    misused("compare --dtype f128", "c128");
+    misused("compare --variants naive,quick", "staggered");
+    misused("compare in.npy --shape 2,2", "cannot be used with");
+    misused("compare in.npy --dtype u8", "cannot be used with");
+    misused("bench", "permute");
+    misused("bench sort", "sort");
+    misused("bench add --elements 9 --dtype i32", "f16, bf16, f32, f64");
+    misused("bench --tune --list", "cannot be used with");
+    misused("bench permute --shape 2,2 --axes 1,0 --dtype u9", "c128");
+    misused("bench permute --shape 2,2 --axes 1,-1 --dtype u8", "axis 1 twice");
+    misused("bench permute --shape 2,2 --axes 1,0 --dtype u8 --samples 0", "samples");
+    for command in ["bench permute", "explain"] {
         for (axes, said) in [
             ("0", "leave out axis 1"),
             ("0,0", "name axis 0 twice"),
@@ -42,34 +40,29 @@ fn wrong_usage_is_exit_2() {
             ("0,1,2", "name axis 2, and it has 2 axes"),
             ("", "leave out axis 0"),
         ] {
-            let args = [command, &["--shape", "3,4", "--axes", axes, "--dtype", "u8"]].concat();
-            misused(&args, &format!("axes `{axes}` of shape [3, 4] {said}"));
+            let line = format!("{command} --shape 3,4 --dtype u8 --axes {axes}");
+            misused(&line, &format!("axes `{axes}` of shape [3, 4] {said}"));
         }
     }
-    misused(&["explain", "--shape", "2,x", "--axes", "1,0", "--dtype", "u8"], "x");
-    misused(&["explain", "--shape", "99999999999999999999", "--axes", "0"], "is not a whole number from 0 to 1844674");
-    let affine = ["bench", "affine", "--shape", "2,3", "--axes", "1,0", "--from", "f32", "--to", "f32"];
-    misused(&[&affine[..], &["--channels", "2"]].concat(), "the result has no axis 2 for --channels; it has 2 axes");
-    misused(&["bench", "--all", "--save", "a b"], "each a letter, a digit");
-    misused(&["explain", "--axes", "1,0", "--dtype", "u8"], "--shape");
-    misused(&["--device", "vulkan", "devices"], "vulkan");
-    misused(&["--device", "cuda:x", "devices"], "cuda:x");
+    misused("explain --shape 2,x --axes 1,0 --dtype u8", "x");
+    misused("explain --shape 99999999999999999999 --axes 0", "is not a whole number from 0 to 1844674");
+    let affine = "bench affine --shape 2,3 --axes 1,0 --from f32 --to f32 --channels 2";
+    misused(affine, "the result has no axis 2 for --channels; it has 2 axes");
+    misused("bench --all --save a*b", "each a letter, a digit");
+    misused("explain --axes 1,0 --dtype u8", "--shape");
+    misused("--device vulkan devices", "vulkan");
+    misused("--device cuda:x devices", "cuda:x");
 }
 
 #[test]
 fn help_is_no_error() {
-    let run = warpstride(["--help"]).succeeded();
-    for command in ["devices", "transpose", "compare", "explain", "bench", "run-ptx"] {
-        assert!(run.stdout.contains(command));
-    }
+    let commands = ["devices", "transpose", "compare", "explain", "bench", "run-ptx"];
+    warpstride(["--help"]).ended(0, &commands, &[]);
 }
 
 #[test]
 fn devices_are_listed_with_the_kernels_origin() {
-    let run = warpstride(["devices"]).succeeded();
-    assert!(run.stdout.contains("soft"), "{}", run.stdout);
-    assert!(run.stdout.contains("PTX"), "{}", run.stdout);
-
+    warpstride(["devices"]).ended(0, &["soft", "PTX"], &[]);
     let document = warpstride(["devices", "--json"]).succeeded().json();
     assert_eq!(document["schema"], 3);
     assert!(document["ptx"].as_str().is_some_and(|origin| !origin.is_empty()));
@@ -79,12 +72,9 @@ fn devices_are_listed_with_the_kernels_origin() {
 
 #[test]
 fn the_device_that_is_named_is_listed_alone() {
-    let listed = |device: &str| {
-        let document = warpstride(["devices", "--json", "--device", device]).succeeded().json();
-        document["devices"].as_array().expect("a list").clone()
-    };
-    let soft = listed("soft");
-    assert_eq!((soft.len(), &soft[0]["kind"]), (1, &"soft".into()));
+    let document = warpstride(["devices", "--json", "--device", "soft"]).succeeded().json();
+    let listed = document["devices"].as_array().expect("a list");
+    assert_eq!((listed.len(), &listed[0]["kind"]), (1, &"soft".into()));
 }
 
 #[test]

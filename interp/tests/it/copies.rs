@@ -256,17 +256,13 @@ fn a_matrix_without_some_lanes_is_found_and_has_zeros_for_their_rows() {
 }
 
 #[test]
-fn a_row_of_a_matrix_is_aligned_to_16_bytes() {
-    let body = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r6, %r7, %r8, %r9}, [%row+8]; st.global.u32 [%out], %r6;";
-    let stop = attempt(1, body).expect_err("it stops").to_string();
+fn copies_and_rows_are_held_to_bounds_and_alignment() {
+    let row = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r6, %r7, %r8, %r9}, [%row+8];";
+    let stop = attempt(1, row).expect_err("it stops").to_string();
     assert!(stop.contains("misaligned") || stop.contains("multiple of 16"), "{stop}");
-}
-
-#[test]
-fn copies_are_held_to_the_bounds_of_both_spaces() {
-    for (place, space) in [("[%own+1024], [%in]", "shared"), ("[%own], [%in+4096]", "global")] {
+    for (place, part) in [("[%own+1024], [%in]", "shared"), ("[%own], [%in+4096]", "global")] {
         let body = format!("cp.async.ca.shared.global {place}, 4; cp.async.wait_all;");
         let stop = attempt(1, &body).expect_err("it stops").to_string();
-        assert!(stop.contains("cp.async") && stop.contains(space), "{stop}");
+        assert!(stop.contains("cp.async") && stop.contains(part), "{stop}");
     }
 }

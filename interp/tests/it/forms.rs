@@ -2,9 +2,9 @@
 //! random ones, must give the same bits. `tests/data/forms-h100.txt` records the hardware's
 //! results. It has a line for each form: the opcode, or the instructions that stand for it, the
 //! types of its result and sources, a hash of all results, and some of the results. Approximations
-//! have no hash, and are compared within a bound.
+//! have no hash, and are compared within a bound. `tests/data/form-edges.txt` has the edges.
 //!
-//! `scripts/record-forms` rewrites the file.
+//! `scripts/record-forms` rewrites the record.
 
 use std::collections::HashSet;
 use std::fmt::Write;
