@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use tempfile::TempDir;
 
 use super::cuda_cpp::clang;
-use super::{repository, soft};
+use super::{Run, command, repository, soft};
 use crate::long::{missing, short_or_long};
 
 /// A compiler.
@@ -184,6 +184,12 @@ fn names(files: &[PathBuf]) -> Vec<&str> {
     files.iter().filter_map(|path| path.file_name()?.to_str()).collect()
 }
 
+/// Checks the files, which must hold.
+fn hold(files: &[PathBuf]) {
+    let run = Run::of(command(["--device", "soft", "check"]).args(files));
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+}
+
 const NUMBA: [&str; 6] = ["broadcast.toml", "convolve.toml", "dot.toml", "matmul.toml", "pool.toml", "scan.toml"];
 const TRITON: [&str; 2] = ["softmax.toml", "vector_add.toml"];
 
@@ -193,9 +199,7 @@ fn committed_ptx_gives_what_numpy_computes() {
     let mut all = [&NUMBA[..], &TRITON].concat();
     all.sort();
     assert_eq!(names(&files), all);
-    let mut command = super::command(["--device", "soft", "check"]);
-    let output = command.args(&files).output().expect("the binary starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    hold(&files);
 }
 
 #[test]
@@ -214,8 +218,7 @@ fn kernels_compiled_anew_give_what_numpy_computes() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let files = checks(folder.path());
         assert_eq!(names(&files), expected);
-        let output = super::command(["--device", "soft", "check"]).args(&files).output().expect("the binary starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        hold(&files);
     }
 }
 
@@ -224,8 +227,6 @@ fn reports_name_the_lines_and_kernels_of_python() {
     let arguments = ["f32[3008]=iota", "f32[3008]=iota", "f32[3008]=zeros", "i32:3008", "u64:0", "u64:0"];
     let arguments = arguments.map(|argument| format!(" --arg {argument}")).concat();
     let launch = "run-ptx tests/data/front_ends/vector_add.ptx --grid 3 --block 128 --report";
-    let ran = soft(&format!("{launch}{arguments}")).succeeded();
-    assert!(ran.stdout.contains("Line by line, triton_kernels.py"), "{}", ran.stdout);
-    let ran = soft("check tests/data/front_ends/dot.toml").succeeded();
-    assert!(ran.stdout.contains("dot.toml: __main__::dot, 4 x 1 x 1 blocks"), "{}", ran.stdout);
+    soft(&format!("{launch}{arguments}")).ended(0, &["Line by line, triton_kernels.py"], &[]);
+    soft("check tests/data/front_ends/dot.toml").ended(0, &["dot.toml: __main__::dot, 4 x 1 x 1 blocks"], &[]);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use super::command;
+use super::{Run, command};
 
 /// A stand-in for `libnvToolsExt` that appends each call, with its thread, to a file.
 const LIBRARY: &str = r#"
@@ -31,8 +31,7 @@ fn every_stage_is_a_range_that_ends_on_its_thread() {
         Command::new("cc").args(["-shared", "-fPIC", "-pthread", "-o"]).args([&library, &source]).status().unwrap();
     assert!(compiled.success());
     let args = "--device soft --quiet pipeline --frames 6 --shape 3,4,4 --batch 2 --mode streams --json";
-    let ran = command(args.split(' ')).env("WARPSTRIDE_NVTX", &library).env("NOTED", &noted).output().unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Run::of(command(args.split(' ')).env("WARPSTRIDE_NVTX", &library).env("NOTED", &noted)).succeeded();
 
     let noted = fs::read_to_string(&noted).unwrap();
     let names: Vec<_> = noted.lines().filter_map(|line| line.strip_prefix("+ ")?.split_once(' ')).collect();
@@ -55,6 +54,6 @@ fn every_stage_is_a_range_that_ends_on_its_thread() {
 fn without_the_library_nothing_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let args = "--device soft --quiet pipeline --frames 2 --shape 3,4,4 --batch 2 --mode streams";
-    let ran = command(args.split(' ')).env("WARPSTRIDE_NVTX", folder.path().join("none.so")).output().unwrap();
-    assert!(ran.status.success() && ran.stderr.is_empty(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let run = Run::of(command(args.split(' ')).env("WARPSTRIDE_NVTX", folder.path().join("none.so")));
+    assert_eq!(run.succeeded().stderr, "");
 }

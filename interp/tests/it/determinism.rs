@@ -1,45 +1,9 @@
 //! Race-free programs give the same results, counters and reports on every run, for any number of
 //! host threads, even more than there are cores.
 
-use warpstride_interp::launch_shape::LaunchShape;
-use warpstride_interp::{Args, Config, Kernel, Memory, Module, run};
+use warpstride_interp::{Config, Memory};
 
-use super::on_threads;
-
-/// Everything that a launch leaves behind: its report as text, and memory.
-fn outcome(
-    kernel: &Kernel,
-    shape: &LaunchShape,
-    buffers: [usize; 2],
-    more: &[u64],
-    config: &Config,
-) -> (String, Vec<u8>) {
-    let memory = Memory::new(1 << 24);
-    let mut args = Args::new(kernel);
-    let mut places = Vec::new();
-    for bytes in buffers {
-        let data: Vec<u8> = (0..bytes).map(|i| (i * 7 + i / 251) as u8).collect();
-        let address = memory.upload(&data).expect("it fits");
-        args = args.value(address).expect("a pointer");
-        places.push((address, bytes));
-    }
-    for &value in more {
-        args = args.value(value).expect("a number");
-    }
-    let params = args.finish().expect("they are the kernel's");
-    let report = run(kernel, shape, &params, &memory, config).unwrap_or_else(|stop| panic!("{stop}"));
-    let contents =
-        places.into_iter().flat_map(|(address, bytes)| memory.download::<u8>(address, bytes).expect("there"));
-    (format!("{report:?}"), contents.collect())
-}
-
-fn same_for_any_threads(kernel: &Kernel, shape: &LaunchShape, buffers: [usize; 2], more: &[u64]) {
-    let outcomes = on_threads(&Config::default(), |config| outcome(kernel, shape, buffers, more, config));
-    assert!(outcomes[0].1.iter().any(|&byte| byte != 0));
-    for (other, threads) in outcomes.iter().zip([1, 2, 3, 8]).skip(1) {
-        assert!(*other == outcomes[0], "{} on {threads} threads: {} {}", kernel.name(), other.0, outcomes[0].0);
-    }
-}
+use super::{launch_with, on_threads, shape};
 
 /// Covers divergence, barriers, shared memory read across warps, a loop of another length in every
 /// block, and early exits.
@@ -63,8 +27,19 @@ fn blocks_of_unequal_length_are_the_same_for_any_number_of_threads() {
             st.global.u32 [%rd5], %r7;
         $end: ret;
         }";
-    let module = Module::parse(text).expect("it parses");
-    let kernel = module.kernel("k").expect("it is there");
-    let shape = LaunchShape { grid: [301, 1, 1], block: [128, 1, 1], dynamic_shared: 0 };
-    same_for_any_threads(kernel, &shape, [301 * 512, 301 * 512], &[]);
+    let bytes = 301 * 512;
+    let data: Vec<u8> = (0..bytes).map(|i| (i * 7 + i / 251) as u8).collect();
+    // Everything that a launch leaves behind: its report as text, and memory.
+    let outcomes = on_threads(&Config::default(), |config| {
+        let memory = Memory::new(1 << 24);
+        let buffers = [(); 2].map(|()| memory.upload(&data).expect("it fits"));
+        let params = buffers.map(u64::to_le_bytes).concat();
+        let report = launch_with(config, text, shape(301, 128), &params, &memory);
+        let report = report.unwrap_or_else(|stop| panic!("{stop}"));
+        (format!("{report:?}"), buffers.map(|buffer| memory.download::<u8>(buffer, bytes).expect("it is there")))
+    });
+    assert!(outcomes[0].1[0] != data, "it stores");
+    for (other, threads) in outcomes.iter().zip([1, 2, 3, 8]).skip(1) {
+        assert!(*other == outcomes[0], "on {threads} threads: {} {}", other.0, outcomes[0].0);
+    }
 }
