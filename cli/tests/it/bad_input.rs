@@ -5,8 +5,7 @@ use std::fs;
 
 use super::{Folder, Run, command, fixture, npy, npy_with_header, soft, warpstride};
 
-/// Inputs that no program of NumPy's wrote, or not to its end, and parts of the sentence that refuses
-/// each.
+/// Each input comes with parts of the sentence that refuses it.
 #[test]
 fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
     let (zeros, square) = (|count| vec![0; count], "(2, 2)");
@@ -31,7 +30,7 @@ fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
         (header("{'descr': '<f4', 'a\x07\"': 4}"), &["a key 'a\\u{7}\"'"]),
         (header("{'descr': '<f4', 'fortran_order': False}"), &["'shape'"]),
         (npy("<f4", "(-1, 2)", b""), &["negative"]),
-        // Nested to keep the parser busy.
+        // These are nested, which keeps the parser busy.
         (header(&"[".repeat(9_000)), &[foreign_header]),
         (header(&"{".repeat(9_000)), &[foreign_header]),
         (header(&"(".repeat(9_000)), &[foreign_header]),
@@ -50,7 +49,8 @@ fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
         (foreign("cube.npy"), &["3 axes", "reshape"]),
     ];
     for (input, parts) in inputs {
-        eprintln!("refused for {parts:?}");
+        // It is shown if the input is not refused.
+        eprintln!("this input must be refused: {parts:?}");
         let folder = Folder::with_input(&input);
         folder.transpose().failed(&[&["in.npy"], parts].concat());
         folder.is_untouched();

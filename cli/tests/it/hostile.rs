@@ -36,7 +36,7 @@ fn limited(text: &str, words: &[&str]) -> Run {
     // Stacks and arenas of threads are address space too.
     let output = command.envs([("RAYON_NUM_THREADS", "2"), ("MALLOC_ARENA_MAX", "2")]).output().expect("it starts");
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    Run { code: output.status.code(), stdout, stderr }
+    Run { command: format!("{command:?}"), code: output.status.code(), stdout, stderr }
 }
 
 /// Launches the kernel `k` of a text; what is wrong with it must be said in one sentence. The time

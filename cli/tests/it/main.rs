@@ -54,6 +54,8 @@ fn repository() -> &'static Path {
 
 /// What a run left behind.
 struct Run {
+    /// The command, which a failed test shows.
+    command: String,
     code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -88,6 +90,7 @@ impl Run {
     fn of(command: &mut Command) -> Self {
         let output = command.output().expect("the binary starts");
         Self {
+            command: format!("{command:?}"),
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).expect("text on standard output"),
             stderr: String::from_utf8(output.stderr).expect("text on standard error"),
@@ -97,18 +100,17 @@ impl Run {
     /// It did what was asked.
     #[track_caller]
     fn succeeded(self) -> Self {
-        assert_eq!(self.code, Some(0), "standard error: {}", self.stderr);
-        self
+        self.ended(0, &[], &[])
     }
 
     /// Its status is this one, its standard output holds all of `printed`, and its standard error all
     /// of `said`.
     #[track_caller]
     fn ended(self, code: i32, printed: &[&str], said: &[&str]) -> Self {
-        assert_eq!(self.code, Some(code), "standard error: {}", self.stderr);
+        assert_eq!(self.code, Some(code), "{}: {}", self.command, self.stderr);
         for (stream, parts) in [(&self.stdout, printed), (&self.stderr, said)] {
             for part in parts {
-                assert!(stream.contains(part), "{part:?} is not in {stream}");
+                assert!(stream.contains(part), "{}: {part:?} is not in {stream}", self.command);
             }
         }
         self
@@ -117,12 +119,11 @@ impl Run {
     /// It failed with one sentence that holds all of `parts`, and printed nothing else.
     #[track_caller]
     fn failed(self, parts: &[&str]) {
-        assert_eq!(self.code, Some(1), "standard error: {}", self.stderr);
-        assert_eq!(self.stdout, "");
+        assert_eq!((self.code, &*self.stdout), (Some(1), ""), "{}: {}", self.command, self.stderr);
         let sentence = self.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("no sentence: {:?}", self.stderr));
         assert_eq!(sentence.trim_end().lines().count(), 1, "not one sentence: {sentence:?}");
         for part in parts {
-            assert!(sentence.contains(part), "{part:?} is not in {sentence:?}");
+            assert!(sentence.contains(part), "{}: {part:?} is not in {sentence:?}", self.command);
         }
     }
 
@@ -140,14 +141,14 @@ struct Folder {
 const OLD: &[u8] = b"what was there before";
 
 impl Folder {
-    /// With one file.
+    /// Makes a folder with one file.
     fn with(name: &str, bytes: impl AsRef<[u8]>) -> Self {
         let folder = Self { folder: tempfile::tempdir().expect("a temporary folder") };
         folder.write(name, bytes);
         folder
     }
 
-    /// With an input, and an output that was there before.
+    /// Makes a folder with an input, and with an output that was there before.
     fn with_input(bytes: &[u8]) -> Self {
         let folder = Self::with("in.npy", bytes);
         folder.write("out.npy", OLD);
@@ -158,7 +159,7 @@ impl Folder {
         fs::write(self.path(name), bytes).expect("writing a file");
     }
 
-    /// The path of a file as text.
+    /// Returns the path of a file as text.
     fn text(&self, name: &str) -> String {
         self.path(name).into_os_string().into_string().expect("a plain path")
     }
@@ -181,7 +182,7 @@ impl Folder {
         warpstride(words.into_iter().chain([self.path("in.npy").as_os_str(), output.as_os_str()]))
     }
 
-    /// The header of the output, and its elements.
+    /// Returns the header of the output, and its elements.
     fn written(&self) -> (String, Vec<u8>) {
         let bytes = fs::read(self.path("out.npy")).expect("the output");
         let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));

@@ -48,7 +48,7 @@ fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Res
     launch_with(&Config::default(), text, shape, params, memory)
 }
 
-/// The same under a configuration.
+/// Does the same under a configuration.
 fn launch_with(
     config: &Config,
     text: &str,
@@ -60,7 +60,7 @@ fn launch_with(
     run(module.kernels().next().expect("it has a kernel"), &shape, params, memory, config)
 }
 
-/// The same on a buffer of these words, which is the only parameter; returns the words afterwards.
+/// Does the same on a buffer of these words, the only parameter, and returns the words afterwards.
 fn run_on(text: &str, shape: LaunchShape, words: &[u32], config: &Config) -> Result<(Report, Vec<u32>), Box<Stop>> {
     let memory = Memory::new(1 << 20);
     let buffer = memory.upload(words).expect("it fits");
@@ -68,7 +68,7 @@ fn run_on(text: &str, shape: LaunchShape, words: &[u32], config: &Config) -> Res
     Ok((report, memory.download(buffer, words.len()).expect("it is there")))
 }
 
-/// Why the only kernel of `text` cannot run.
+/// Returns why the only kernel of `text` cannot run.
 #[track_caller]
 fn refusal(text: &str) -> Error {
     let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
