@@ -13,7 +13,7 @@ fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
     let foreign = |name: &str| fs::read(fixture("foreign").join(name)).expect("a committed file");
     let foreign_header = "header that NumPy would not write";
     let too_many = "more bytes than an address can count";
-    let inputs: [(Vec<u8>, &[&str]); 30] = [
+    let inputs: [(Vec<u8>, &[&str]); 37] = [
         (Vec::new(), &["is not a .npy file", "numpy.save"]),
         (b"PK\x03\x04 this is a zip archive".into(), &["is not a .npy file", "numpy.save"]),
         (b"\x93NUMPY\x01\x00\x10".into(), &["truncated within its header"]),
@@ -29,7 +29,14 @@ fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
         (header("{'descr': '<f4' \"b'\tc'\x07}"), &["is missing before `\"b'`"]),
         (header("{'descr': '<f4', 'a\x07\"': 4}"), &["a key 'a\\u{7}\"'"]),
         (header("{'descr': '<f4', 'fortran_order': False}"), &["'shape'"]),
-        (npy("<f4", "(-1, 2)", b""), &["negative"]),
+        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (3, 2)}"), &["'shape' twice"]),
+        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}"), &["key 'more'"]),
+        (header("{'descr': '<f4', 'shape': (2, 3)}"), &["no 'fortran_order'"]),
+        (header("{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}"), &["True or False"]),
+        (header("{'descr': '<f4', 'fortran_order': False, 'shape': [2, 3]}"), &["`(` is missing"]),
+        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (-2, -3)}"), &["negative extent"]),
+        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} ()"), &["follows its dictionary"]),
+        (header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}"), &["'|O'"]),
         // These are nested, which keeps the parser busy.
         (header(&"[".repeat(9_000)), &[foreign_header]),
         (header(&"{".repeat(9_000)), &[foreign_header]),
@@ -194,8 +201,9 @@ fn an_output_that_is_the_input_by_another_name() {
 #[test]
 fn a_device_that_is_not_there() {
     let folder = Folder::with_input(&good());
-    for line in ["--device cuda:99 transpose in.npy out.npy", "--device cuda:99 compare"] {
-        Run::of(command(line.split(' ')).current_dir(folder.path(""))).failed(&["cuda:99"]);
+    for line in ["transpose in.npy out.npy", "compare", "devices"] {
+        let mut command = command(line.split(' '));
+        Run::of(command.args(["--device", "cuda:99"]).current_dir(folder.path(""))).failed(&["cannot open cuda:99"]);
     }
     folder.is_untouched();
 }

@@ -58,21 +58,3 @@ fn versions_are_those_that_numpy_has() {
         folder.is_untouched();
     }
 }
-
-#[test]
-fn what_numpy_refuses_is_refused_with_the_reason() {
-    for (header, reason) in [
-        ("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (3, 2)}", "'shape' twice"),
-        ("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}", "key 'more'"),
-        ("{'descr': '<f4', 'shape': (2, 3)}", "no 'fortran_order'"),
-        ("{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}", "True or False"),
-        ("{'descr': '<f4', 'fortran_order': False, 'shape': [2, 3]}", "`(` is missing"),
-        ("{'descr': '<f4', 'fortran_order': False, 'shape': (-2, -3)}", "negative extent"),
-        ("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} ()", "follows its dictionary"),
-        ("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", "'|O'"),
-    ] {
-        let folder = Folder::with_input(&npy_with_header(header, &[0; 24]));
-        folder.transpose().failed(&["in.npy", reason]);
-        folder.is_untouched();
-    }
-}

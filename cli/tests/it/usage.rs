@@ -78,13 +78,6 @@ fn the_device_that_is_named_is_listed_alone() {
 }
 
 #[test]
-fn a_note_about_the_choice_advises_nothing_that_was_done() {
-    let run = warpstride(["compare", "--shape", "4,4"]).succeeded();
-    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
-    assert!(run.stderr.contains(": ") && !run.stderr.contains("--device"), "{}", run.stderr);
-}
-
-#[test]
 fn a_reader_that_leaves_is_no_error() {
     let mut child = command(["devices"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
     drop(child.stdout.take());
