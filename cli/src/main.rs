@@ -31,6 +31,7 @@ mod learn;
 #[path = "../../tests/long.rs"]
 mod long;
 mod man;
+mod number;
 mod nvml;
 mod output;
 mod peaks;
@@ -41,7 +42,6 @@ mod process;
 mod ptx_file;
 mod ptx_forms;
 mod reference;
-mod replay;
 mod report;
 mod run;
 mod run_cu;

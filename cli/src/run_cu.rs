@@ -14,6 +14,6 @@ pub(super) fn run(args: &args::RunCu, backend: Backend, output: &Output) -> Resu
     let compiled = cuda_cpp::compile(&args.file, args.compiler, cuda_cpp::architecture(device.info()))?;
     output.note(format!("{} compiles {file}", compiled.compiler));
     output.note(&compiled.log);
-    let program = Program { file: &args.file, ptx: &compiled.ptx, compiler: Some(&compiled.compiler) };
+    let program = Program { file: &args.file, ptx: compiled.ptx, compiler: Some(compiled.compiler) };
     run_ptx::launch(&program, &args.launch, || Ok(device), output)
 }

@@ -76,8 +76,7 @@ const UNSAFE: &[&str] = &[
     "cli/src/cuda_cpp/nvrtc.rs",       // calls of NVIDIA's compiler, a C library
     "cli/src/run_ptx/gpu.rs",          // launches of foreign PTX, for which the user answers
     "cli/src/signals.rs",              // whether a signal is ignored, which only the C library says
-    "cli/src/replay/",                 // calls of an allocator
-    "cli/src/alloc/",                  // the same
+    "cli/src/alloc/",                  // calls of an allocator
 ];
 
 struct Source {

@@ -1,13 +1,14 @@
 //! `warpstride alloc bench`: what a buffer's allocation and its drop cost.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use crate::replay::pair_without_cache;
 use crate::run::table::Table;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
+use warpstride::alloc::{Allocate, DriverMemory, Request};
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::error::counted;
@@ -55,11 +56,11 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
         progress.doing(counted(bytes, "byte").to_string());
         let (cache_ns, calls) = cached(&device, bytes, each)?;
         synchronizing += calls;
-        let uncached = |pool: bool| {
+        let of_driver = |pool: bool| {
             let measured = !is_soft && (!pool || device.driver().has_pool());
-            measured.then(|| pair_without_cache(device.driver(), pool, bytes, PAIRS_UNCACHED)).transpose()
+            measured.then(|| uncached(&device, pool, bytes)).transpose()
         };
-        pairs.push(Pair { bytes, cache_ns, pool_ns: uncached(true)?, driver_ns: uncached(false)? });
+        pairs.push(Pair { bytes, cache_ns, pool_ns: of_driver(true)?, driver_ns: of_driver(false)? });
     }
     let mut threads = Vec::new();
     for count in THREADS {
@@ -93,6 +94,29 @@ fn cached(device: &Device, bytes: u64, pairs: u32) -> Result<(f64, u64)> {
     }
     let took = start.elapsed();
     Ok((took.as_nanos() as f64 / f64::from(pairs), device.stats().can_synchronize - before))
+}
+
+/// Returns the nanoseconds of a pair without a cache, by the driver itself or by its pool: the mean
+/// behind a first pair, which warms the driver up.
+fn uncached(device: &Device, pool: bool, bytes: u64) -> Result<f64> {
+    let make = if pool { DriverMemory::pool } else { DriverMemory::new };
+    let (stream, memory) = (device.stream()?, make(Arc::clone(device.driver())));
+    // SAFETY: the stream is live, and this memory has no other lane for it.
+    let lane = unsafe { memory.open(stream.handle()) }?;
+    let mut start = Instant::now();
+    for pair in 0..=PAIRS_UNCACHED {
+        if pair == 1 {
+            start = Instant::now();
+        }
+        // SAFETY: the lane is open.
+        let block = unsafe { memory.alloc(&Request::new(bytes, &lane)) }?;
+        // SAFETY: it was just given out, and nothing uses it.
+        unsafe { memory.free(block, &lane) }?;
+    }
+    let took = start.elapsed();
+    // SAFETY: all blocks are freed.
+    unsafe { memory.close(&lane) }?;
+    Ok(took.as_nanos() as f64 / f64::from(PAIRS_UNCACHED))
 }
 
 /// Returns the pairs a second of `count` threads together, and the calls that can synchronise.

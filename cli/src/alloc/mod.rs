@@ -1,4 +1,8 @@
 //! `warpstride alloc`: what the allocator of buffers costs, in time and in memory.
 
 pub(super) mod bench;
+mod log;
 pub(super) mod replay;
+mod svg;
+#[cfg(test)]
+mod tests;

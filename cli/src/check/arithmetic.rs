@@ -2,11 +2,9 @@
 //! once.
 
 use anyhow::Result;
-use half::{bf16, f16};
 use warpstride::element::DType;
 
-use super::super::{refuse, require};
-use super::number;
+use super::super::{number, require};
 
 /// What is computed of two elements, or of one and a factor.
 #[derive(Clone, Copy)]
@@ -17,96 +15,34 @@ pub(super) enum Operation {
     Axpy,
 }
 
-/// A number that a buffer holds.
-trait Number: Copy {
-    const WIDTH: usize;
-    fn read(bytes: &[u8]) -> Self;
-    fn write(self, bytes: &mut [u8]);
-    fn compute(operation: Operation, factor: Self, x: Self, y: Self) -> Self;
-}
-
-macro_rules! numbers {
-    ($($type:ty: |$operation:ident, $factor:ident, $x:ident, $y:ident| $value:expr;)*) => {$(
-        impl Number for $type {
-            const WIDTH: usize = size_of::<Self>();
-            fn read(bytes: &[u8]) -> Self {
-                let mut own = [0; size_of::<Self>()];
-                own.copy_from_slice(bytes);
-                Self::from_le_bytes(own)
-            }
-            fn write(self, bytes: &mut [u8]) {
-                bytes.copy_from_slice(&self.to_le_bytes());
-            }
-            fn compute($operation: Operation, $factor: Self, $x: Self, $y: Self) -> Self {
-                $value
-            }
+impl Operation {
+    /// Of doubles, rounded as they are.
+    fn of_doubles(self, factor: f64, x: f64, y: f64) -> f64 {
+        match self {
+            Self::Add => x + y,
+            Self::Mul => x * y,
+            Self::Axpy => factor.mul_add(x, y),
         }
-    )*};
-}
+    }
 
-macro_rules! integers {
-    ($($type:ty)*) => {
-        numbers! {$(
-            $type: |operation, factor, x, y| match operation {
-                Operation::Add => x.wrapping_add(y),
-                Operation::Mul => x.wrapping_mul(y),
-                Operation::Axpy => factor.wrapping_mul(x).wrapping_add(y),
-            };
-        )*}
-    };
-}
-
-integers! { u8 i8 u16 i16 u32 i32 u64 i64 }
-
-numbers! {
-    f32: |operation, factor, x, y| match operation {
-        Operation::Add => x + y,
-        Operation::Mul => x * y,
-        Operation::Axpy => factor.mul_add(x, y),
-    };
-    f64: |operation, factor, x, y| match operation {
-        Operation::Add => x + y,
-        Operation::Mul => x * y,
-        Operation::Axpy => factor.mul_add(x, y),
-    };
-    f16: |operation, factor, x, y| f16::from_f32(of_halves(operation, factor.into(), x.into(), y.into()));
-    bf16: |operation, factor, x, y| bf16::from_f32(of_halves(operation, factor.into(), x.into(), y.into()));
-}
-
-/// The result of an operation on halves, to be rounded to a half. Double precision holds the
-/// product of two of them exactly.
-fn of_halves(operation: Operation, factor: f64, x: f64, y: f64) -> f32 {
-    number::odd(match operation {
-        Operation::Add => number::odd_sum(x, y),
-        Operation::Mul => x * y,
-        Operation::Axpy => number::odd_sum(factor * x, y),
-    })
-}
-
-macro_rules! by_number {
-    ($dtype:expr, $type:ident => $body:expr) => {
-        match $dtype {
-            DType::U8 => by_number!(@ u8, $type, $body),
-            DType::I8 => by_number!(@ i8, $type, $body),
-            DType::U16 => by_number!(@ u16, $type, $body),
-            DType::I16 => by_number!(@ i16, $type, $body),
-            DType::F16 => by_number!(@ f16, $type, $body),
-            DType::Bf16 => by_number!(@ bf16, $type, $body),
-            DType::U32 => by_number!(@ u32, $type, $body),
-            DType::I32 => by_number!(@ i32, $type, $body),
-            DType::F32 => by_number!(@ f32, $type, $body),
-            DType::U64 => by_number!(@ u64, $type, $body),
-            DType::I64 => by_number!(@ i64, $type, $body),
-            DType::F64 => by_number!(@ f64, $type, $body),
-            dtype @ (DType::C64 | DType::C128) => {
-                refuse!(InvalidArgument, "oracles do not compute with {dtype}; save the result and give its file")
-            }
+    /// Of shorter floats, to be rounded to their type. Double precision holds the product of two
+    /// of them exactly.
+    fn of_floats(self, factor: f64, x: f64, y: f64) -> f64 {
+        match self {
+            Self::Add => number::odd_sum(x, y),
+            Self::Mul => x * y,
+            Self::Axpy => number::odd_sum(factor * x, y),
         }
-    };
-    (@ $number:ty, $type:ident, $body:expr) => {{
-        type $type = $number;
-        $body
-    }};
+    }
+
+    /// Of integers, of whose results the last bits count.
+    fn of_integers(self, factor: i128, x: i128, y: i128) -> i128 {
+        match self {
+            Self::Add => x.wrapping_add(y),
+            Self::Mul => x.wrapping_mul(y),
+            Self::Axpy => factor.wrapping_mul(x).wrapping_add(y),
+        }
+    }
 }
 
 /// `operation` of the elements of `x` and `y` one by one, into `result`. `factor` is one element,
@@ -118,16 +54,24 @@ pub(super) fn elementwise(
     [x, y]: [&[u8]; 2],
     result: &mut [u8],
 ) -> Result<()> {
-    by_number!(dtype, T => {
-        let zero = [0; 16];
-        let factor = T::read(factor.unwrap_or(&zero[..T::WIDTH]));
-        let width = T::WIDTH;
-        let sources = x.chunks_exact(width).zip(y.chunks_exact(width));
-        for (to, (x, y)) in result.chunks_exact_mut(width).zip(sources) {
-            let (x, y) = (T::read(x), T::read(y));
-            T::compute(operation, factor, x, y).write(to);
+    require!(
+        !dtype.is_complex(),
+        InvalidArgument,
+        "oracles do not compute with {dtype}; save the result and give its file"
+    );
+    let width = dtype.width();
+    let factor = factor.unwrap_or(&[0; 8][..width]);
+    let sources = x.chunks_exact(width).zip(y.chunks_exact(width));
+    for (to, (x, y)) in result.chunks_exact_mut(width).zip(sources) {
+        if number::is_float(dtype) {
+            let [factor, x, y] = [factor, x, y].map(|element| number::float(dtype, element));
+            let of = if dtype == DType::F64 { Operation::of_doubles } else { Operation::of_floats };
+            number::write_float(dtype, of(operation, factor, x, y), to);
+        } else {
+            let [factor, x, y] = [factor, x, y].map(|element| number::integer(dtype, element));
+            to.copy_from_slice(&operation.of_integers(factor, x, y).to_le_bytes()[..width]);
         }
-    });
+    }
     Ok(())
 }
 
@@ -152,18 +96,45 @@ pub(super) fn sum(from: DType, source: &[u8], to: DType, result: &mut [u8]) -> R
 
 #[cfg(test)]
 mod tests {
+    use half::{bf16, f16};
+
     use super::*;
 
     #[test]
-    fn sums_of_products_of_halves_are_rounded_once() {
-        let [factor, x] = [1.020_507_8, 0.000_478_506_1].map(f16::from_f32);
-        assert_eq!(f16::compute(Operation::Axpy, factor, x, f16::ONE).to_f32(), 1.000_976_6);
-        let [factor, tiny] = [136.0, 2.0_f32.powi(-60)].map(bf16::from_f32);
-        assert_eq!(bf16::compute(Operation::Axpy, factor, factor, tiny).to_f32(), 18560.0);
-        assert_eq!(bf16::compute(Operation::Axpy, factor, factor, -tiny).to_f32(), 18432.0);
-        assert_eq!(bf16::compute(Operation::Axpy, factor, -factor, -tiny).to_f32(), -18560.0);
-        let middle = bf16::from_f32(1.0 / 256.0);
-        assert_eq!(bf16::compute(Operation::Add, factor, bf16::ONE, middle).to_f32(), 1.0);
-        assert!(f16::compute(Operation::Mul, f16::ONE, f16::ZERO, -f16::ONE).is_sign_negative());
+    fn sums_of_products_are_rounded_once() {
+        let computed = |operation, dtype, factor: &[u8], x: &[u8], y: &[u8]| {
+            let mut result = [0; 4];
+            elementwise(operation, dtype, Some(factor), [x, y], &mut result[..x.len()]).unwrap();
+            number::float(dtype, &result[..x.len()])
+        };
+        let half = |operation, factor: f32, x: f32, y: f32| {
+            let [factor, x, y] = [factor, x, y].map(|value| f16::from_f32(value).to_le_bytes());
+            computed(operation, DType::F16, &factor, &x, &y)
+        };
+        let brain = |operation, factor: f32, x: f32, y: f32| {
+            let [factor, x, y] = [factor, x, y].map(|value| bf16::from_f32(value).to_le_bytes());
+            computed(operation, DType::Bf16, &factor, &x, &y)
+        };
+        assert_eq!(half(Operation::Axpy, 1.020_507_8, 0.000_478_506_1, 1.0), f64::from(1.000_976_6_f32));
+        let tiny = 2.0_f32.powi(-60);
+        assert_eq!(brain(Operation::Axpy, 136.0, 136.0, tiny), 18560.0);
+        assert_eq!(brain(Operation::Axpy, 136.0, 136.0, -tiny), 18432.0);
+        assert_eq!(brain(Operation::Axpy, 136.0, -136.0, -tiny), -18560.0);
+        assert_eq!(brain(Operation::Add, 0.0, 1.0, 1.0 / 256.0), 1.0);
+        assert!(half(Operation::Mul, 0.0, 0.0, -1.0).is_sign_negative());
+        // As the CPU rounds them, also where the sum and the product are just beyond a middle.
+        let float = |operation, [factor, x, y]: [f32; 3]| {
+            let [factor, x, y] = [factor, x, y].map(f32::to_le_bytes);
+            computed(operation, DType::F32, &factor, &x, &y) as f32
+        };
+        let near = f32::from_bits(0x3f80_0001);
+        for numbers in
+            [[near, near, tiny], [near, -near, -tiny], [near, tiny, near], [1e30, 1e30, f32::MIN], [3.0, 1e-45, 1e-38]]
+        {
+            let [factor, x, y] = numbers;
+            assert_eq!(float(Operation::Add, numbers), x + y);
+            assert_eq!(float(Operation::Mul, numbers), x * y);
+            assert_eq!(float(Operation::Axpy, numbers), factor.mul_add(x, y));
+        }
     }
 }

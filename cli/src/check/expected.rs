@@ -9,10 +9,9 @@ use warpstride::interp::expect::Verdict;
 
 use super::super::args::{Argument, Value};
 use super::super::run_ptx::buffer::Buffer;
-use super::super::{by_width, reference, refuse, require, zeroed};
+use super::super::{by_width, number, reference, refuse, require, zeroed};
 use super::arithmetic::{self, Operation};
 use super::file::{Elements, Wanted};
-use super::number;
 use super::oracle::Formula;
 
 /// What the buffer of an argument should hold after the launch.

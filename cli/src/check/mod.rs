@@ -4,25 +4,24 @@
 mod arithmetic;
 mod expected;
 mod file;
-mod kernel;
-mod number;
 mod oracle;
 
+use std::fs;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::error::{Error, counted};
 use warpstride::interp::expect::{Verdict, Verdicts};
-use warpstride::interp::{DEFAULT_WORK, Kernel, Module};
+use warpstride::interp::{DEFAULT_WORK, Module};
 use warpstride::launch_shape::LaunchShape;
 
 use super::output::Output;
 use super::run_ptx::buffer::Buffer;
-use super::run_ptx::report::{self, Outcome};
+use super::run_ptx::report::{self, Outcome, Shown};
 use super::run_ptx::{self, Launch, Program, arguments};
-use super::{args, ensure_room, failure, kernel_names, message, open, require};
+use super::{args, cuda_cpp, ensure_room, failure, kernel_names, message, open, ptx_file, require};
 use expected::Expected;
 use file::Check;
 
@@ -113,10 +112,9 @@ fn not_run(path: &Path, error: anyhow::Error) -> Checked {
 pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
     let check = Check::read(path)?;
     let launch = &check.launch;
-    let text = kernel::text(&check.kernel, device.info()).map_err(|error| check.wrong_kernel(error))?;
-    let program = Program { file: &check.kernel, ptx: &text.ptx, compiler: text.compiler.as_ref() };
+    let program = program(&check.kernel, device).map_err(|error| check.wrong_kernel(error))?;
     let file = check.kernel.display();
-    let module = Module::parse(&text.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
+    let module = Module::parse(&program.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
     let kernel =
         kernel_names::find(&module, launch.entry.as_deref(), &file).map_err(|error| check.wrong_entry(error))?;
     run_ptx::parameters(kernel, &launch.arguments, |_| 0).map_err(|error| check.wrong(error.into()))?;
@@ -129,7 +127,7 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let expected = check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers)).transpose();
     let expected = expected.map_err(|error| check.wrong_result(error))?;
     let prepared = Launch {
-        text: &text.ptx,
+        text: &program.ptx,
         kernel,
         shape: LaunchShape { grid: launch.grid, block: launch.block, dynamic_shared: launch.shared },
         arguments: &launch.arguments,
@@ -139,22 +137,34 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
         footprint: false,
     };
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
-    Judge { path, check: &check, program: &program, kernel, device }.judge(outcome, expected.as_ref())
+    let shown = Shown { program: &program, args: launch, kernel, device };
+    Judge { path, check: &check, shown }.judge(outcome, expected.as_ref())
+}
+
+/// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
+fn program<'p>(path: &'p Path, device: &Device) -> Result<Program<'p>> {
+    let file = path.display();
+    // Before opening: opening a pipe would wait for its writer.
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {file}: check the path"))?;
+    require!(metadata.is_file(), Io, "cannot read {file}: it is not a regular file; name a file with a kernel");
+    if ptx_file::is_cuda_cpp(path) {
+        let compiled = cuda_cpp::compile(path, None, cuda_cpp::architecture(device.info()))?;
+        return Ok(Program { file: path, ptx: compiled.ptx, compiler: Some(compiled.compiler) });
+    }
+    Ok(Program { file: path, ptx: ptx_file::read(path)?, compiler: None })
 }
 
 /// What a launch is held to.
 struct Judge<'a> {
     path: &'a Path,
     check: &'a Check,
-    program: &'a Program<'a>,
-    kernel: &'a Kernel,
-    device: &'a Device,
+    shown: Shown<'a>,
 }
 
 impl Judge<'_> {
     fn judge(&self, mut outcome: Outcome, expected: Option<&Expected>) -> Result<Checked> {
         if let Some(stop) = outcome.stopped.take() {
-            let mut document = report::stopped_json(self.program, &self.check.launch, self.kernel, self.device, &stop);
+            let mut document = self.shown.stopped_json(&stop);
             let found = report::findings_text(&stop.findings, stop.more_findings);
             let error = self.check.wrong(Error::from(stop).into());
             if found.is_empty() {
@@ -170,7 +180,7 @@ impl Judge<'_> {
                 wrong: Some(error),
             });
         }
-        let mut document = report::json(self.program, &self.check.launch, self.kernel, self.device, &outcome);
+        let mut document = self.shown.json(&outcome);
         let mut rows = Vec::new();
         if let (Some(expected), Some(bytes)) = (expected, outcome.dumped.first()) {
             let (verdict, result) = expected.judge(bytes);
@@ -210,7 +220,7 @@ impl Judge<'_> {
         let path = self.path.display();
         format!(
             "{path}: {}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads",
-            kernel_names::short(self.kernel.name())
+            kernel_names::short(self.shown.kernel.name())
         )
     }
 }

@@ -1,13 +1,12 @@
 //! What a buffer holds before the launch.
 
 use anyhow::Result;
-use half::{bf16, f16};
 use warpstride::element::DType;
 use warpstride::io::ArrayFile;
 use warpstride::random::SplitMix64;
 
 use super::super::args::{Argument, Fill, Value};
-use super::super::{input, require, zeroed};
+use super::super::{input, number, require, zeroed};
 
 /// The buffer that an argument asks for.
 pub(crate) struct Buffer {
@@ -89,43 +88,30 @@ fn numpy_name(dtype: DType) -> String {
 
 /// Writes the elements into `bytes`, which are zero.
 fn write(fill: Fill, dtype: DType, bytes: &mut [u8]) {
-    let complex = matches!(dtype, DType::C64 | DType::C128);
-    let parts = if complex { 2 } else { 1 };
-    let width = dtype.width() / parts;
-    let put = |bytes: &mut [u8], bits: u64| bytes.copy_from_slice(&bits.to_le_bytes()[..width]);
+    let part = number::part(dtype);
+    let width = part.width();
+    let put = |bytes: &mut [u8], bits: u64, value: f64| match number::is_float(part) {
+        true => number::write_float(part, value, bytes),
+        false => bytes.copy_from_slice(&bits.to_le_bytes()[..width]),
+    };
     match fill {
         Fill::Zeros | Fill::Uninit => {}
         Fill::Iota => {
             let elements = bytes.chunks_exact_mut(dtype.width()).zip(0..);
-            elements.for_each(|(element, i)| put(&mut element[..width], whole(dtype, i)));
+            elements.for_each(|(element, i)| put(&mut element[..width], i, i as f64));
         }
         Fill::Random(seed) => {
-            let numbers = bytes.chunks_exact_mut(width).zip(0..);
-            numbers.for_each(|(number, i)| put(number, unit(dtype, SplitMix64::at(seed, i))));
+            // The digits of a float.
+            let digits = match part {
+                DType::F16 => 11,
+                DType::Bf16 => 8,
+                DType::F32 => 24,
+                _ => 53,
+            };
+            for (number, i) in bytes.chunks_exact_mut(width).zip(0..) {
+                let random = SplitMix64::at(seed, i);
+                put(number, random, (random >> (64 - digits)) as f64 / (1_u64 << digits) as f64);
+            }
         }
-    }
-}
-
-/// The bits of the whole number `i`.
-fn whole(dtype: DType, i: u64) -> u64 {
-    match dtype {
-        DType::F16 => f16::from_f64(i as f64).to_bits().into(),
-        DType::Bf16 => bf16::from_f64(i as f64).to_bits().into(),
-        DType::F32 | DType::C64 => (i as f32).to_bits().into(),
-        DType::F64 | DType::C128 => (i as f64).to_bits(),
-        _ => i,
-    }
-}
-
-/// The bits of a number made of random ones: a float in [0, 1) of as many digits as its type has,
-/// or any integer.
-fn unit(dtype: DType, random: u64) -> u64 {
-    let fraction = |digits: u32| (random >> (64 - digits)) as f64 / (1_u64 << digits) as f64;
-    match dtype {
-        DType::F16 => f16::from_f64(fraction(11)).to_bits().into(),
-        DType::Bf16 => bf16::from_f64(fraction(8)).to_bits().into(),
-        DType::F32 | DType::C64 => (fraction(24) as f32).to_bits().into(),
-        DType::F64 | DType::C128 => fraction(53).to_bits(),
-        _ => random,
     }
 }

@@ -15,7 +15,6 @@ mod time;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::{Error, counted};
@@ -28,7 +27,7 @@ use super::cuda_cpp::Taken;
 use super::output::Output;
 use super::{args, destination, ensure_room, failure, kernel_names, open, ptx_file, refuse, require};
 use buffer::Buffer;
-use report::Outcome;
+use report::{Outcome, Shown};
 use time::Time;
 
 /// What is to be run, once it is known to go together.
@@ -77,9 +76,9 @@ impl Targets {
 pub(super) struct Program<'a> {
     /// The file that the user named.
     pub(super) file: &'a Path,
-    pub(super) ptx: &'a str,
+    pub(super) ptx: String,
     /// The compiler, where the file is CUDA C++.
-    pub(super) compiler: Option<&'a Taken>,
+    pub(super) compiler: Option<Taken>,
 }
 
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
@@ -89,8 +88,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         "{} is CUDA C++; run it with run-cu, which compiles it",
         args.file.display()
     );
-    let ptx = ptx_file::read(&args.file)?;
-    let program = Program { file: &args.file, ptx: &ptx, compiler: None };
+    let program = Program { file: &args.file, ptx: ptx_file::read(&args.file)?, compiler: None };
     launch(&program, &args.launch, || open(backend, output), output)
 }
 
@@ -102,7 +100,7 @@ pub(super) fn launch(
     output: &Output,
 ) -> Result<()> {
     let file = program.file.display();
-    let module = Module::parse(program.ptx).with_context(|| format!("cannot parse {file}"))?;
+    let module = Module::parse(&program.ptx).with_context(|| format!("cannot parse {file}"))?;
     let kernel = kernel_names::find(&module, args.entry.as_deref(), &file)?;
     let name = kernel_names::short(kernel.name());
     // Before any work: whether they go together, whatever the addresses.
@@ -111,7 +109,7 @@ pub(super) fn launch(
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let time = Time::asked(program, args, kernel)?;
     let launch = Launch {
-        text: program.ptx,
+        text: &program.ptx,
         kernel,
         shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: args.shared },
         arguments: &args.arguments,
@@ -130,6 +128,7 @@ pub(super) fn launch(
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{name}`"))?;
+    let shown = Shown { program, args, kernel, device: &device };
     let progress = output.progress(1);
     progress.doing(&*name);
     let counted = time.as_ref().map_or(Ok(None), |time| time.count(&launch, &device))?;
@@ -139,31 +138,26 @@ pub(super) fn launch(
     };
     if let Some(stop) = outcome.stopped.take() {
         drop(progress);
-        let document = report::stopped_json(program, args, kernel, &device, &stop);
-        return stopped(stop, document, output);
+        return stopped(&shown, stop, output);
     }
     let counted = counted.as_ref().or(outcome.report.as_ref());
     let measured = time.as_ref().map(|time| time.measure(&launch, counted, &device)).transpose()?;
     targets.write(&outcome)?;
     drop(progress);
-    let (text, document) = (
-        report::text(program, args, kernel, &device, &outcome),
-        report::json(program, args, kernel, &device, &outcome),
-    );
+    let (text, document) = (shown.text(&outcome), shown.json(&outcome));
     if let (Some(time), Some(measured)) = (time, measured) {
-        let title = report::title(args, kernel, &device);
-        return time.finish(measured, [&title, &text], document, &device, output);
+        return time.finish(measured, [&shown.title(), &text], document, &device, output);
     }
     output.result(&text, document)?;
     ensure_nothing_found(&name, &outcome)
 }
 
 /// Prints what the checkers found before a launch stopped, and fails with the reason of the stop.
-fn stopped(stop: Stop, mut document: Value, output: &Output) -> Result<()> {
+fn stopped(shown: &Shown, stop: Stop, output: &Output) -> Result<()> {
     let found = report::findings_text(&stop.findings, stop.more_findings);
-    let is_clean = stop.findings.is_empty();
+    let mut document = shown.stopped_json(&stop);
     let error = Error::from(stop).into();
-    if !is_clean {
+    if !found.is_empty() {
         document["error"] = failure(&error);
         output.result(&found, document)?;
     }

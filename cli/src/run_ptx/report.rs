@@ -30,11 +30,6 @@ fn is_detailed(args: &args::Launched) -> bool {
     args.report || args.report_json || args.by.is_some()
 }
 
-/// Where relative names of sources begin: the folder of the program's file.
-fn folder<'p>(program: &Program<'p>) -> &'p Path {
-    program.file.parent().unwrap_or(Path::new(""))
-}
-
 /// What is said where a report by line is asked for, and the PTX has no lines.
 fn no_lines(kernel: &Kernel) -> String {
     format!(
@@ -49,64 +44,108 @@ pub(super) fn note(args: &args::Launched, kernel: &Kernel) -> Option<String> {
     is_missing.then(|| format!("note: {}; the report is by instruction", no_lines(kernel)))
 }
 
-pub(crate) fn json(
-    program: &Program,
-    args: &args::Launched,
-    kernel: &Kernel,
-    device: &Device,
-    outcome: &Outcome,
-) -> Value {
-    let report = outcome.report.as_ref();
-    let mut document = launch_json(program, args, kernel, device);
-    document["counters"] = json!(report.map(|report| report.counters));
-    document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
-    document["findings"] = json!(report.map(|report| &report.findings));
-    document["findings_total"] = json!(report.map(|report| report.findings.len() as u64 + report.more_findings));
-    document["seconds"] = json!(outcome.seconds);
-    if let Some(report) = report.filter(|_| is_detailed(args) || args.annotate) {
-        document["instructions"] = report.instructions.iter().map(instructions::json).collect();
-        let lines = lines::sorted(report, kernel.source_file());
-        document["lines"] = lines.iter().map(|line| lines::json(line, &report.counters)).collect();
-        document["nsight_metrics"] = instructions::metrics_json();
+/// A launch as its text and its document show it.
+pub(crate) struct Shown<'a> {
+    pub(crate) program: &'a Program<'a>,
+    pub(crate) args: &'a args::Launched,
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) device: &'a Device,
+}
+
+impl Shown<'_> {
+    pub(crate) fn json(&self, outcome: &Outcome) -> Value {
+        let report = outcome.report.as_ref();
+        let mut document = self.launch_json();
+        document["counters"] = json!(report.map(|report| report.counters));
+        document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
+        document["findings"] = json!(report.map(|report| &report.findings));
+        document["findings_total"] = json!(report.map(|report| report.findings.len() as u64 + report.more_findings));
+        document["seconds"] = json!(outcome.seconds);
+        if let Some(report) = report.filter(|_| is_detailed(self.args) || self.args.annotate) {
+            document["instructions"] = report.instructions.iter().map(instructions::json).collect();
+            let lines = lines::sorted(report, self.kernel.source_file());
+            document["lines"] = lines.iter().map(|line| lines::json(line, &report.counters)).collect();
+            document["nsight_metrics"] = instructions::metrics_json();
+        }
+        if let Some(report) = report.filter(|_| self.args.annotate) {
+            document["sources"] = match self.kernel.source_file() {
+                Some(main) => annotate::json(report, main, self.folder()),
+                None => json!([]),
+            };
+        }
+        document
     }
-    if let Some(report) = report.filter(|_| args.annotate) {
-        document["sources"] = match kernel.source_file() {
-            Some(main) => annotate::json(report, main, folder(program)),
-            None => json!([]),
+
+    /// Describes a launch that stopped, with its findings up to there.
+    pub(crate) fn stopped_json(&self, stop: &Stop) -> Value {
+        let mut document = self.launch_json();
+        document["findings"] = json!(stop.findings);
+        document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
+        document
+    }
+
+    /// What was launched where.
+    fn launch_json(&self) -> Value {
+        // Not every path is text.
+        let file = self.program.file.display().to_string();
+        let mut document = match &self.program.compiler {
+            None => json!({ "ptx": file }),
+            Some(compiler) => json!({ "ptx": null, "source": file, "compiler": compiler.json() }),
         };
+        document["device"] = output::info_json(self.device.info());
+        document["kernel"] = kernel_names::short(self.kernel.name()).into();
+        document["entry"] = self.kernel.name().into();
+        document["grid"] = json!(self.args.grid);
+        document["block"] = json!(self.args.block);
+        document["shared_bytes"] = json!(self.args.shared);
+        document
     }
-    document
-}
 
-/// Describes a launch that stopped, with its findings up to there.
-pub(crate) fn stopped_json(
-    program: &Program,
-    args: &args::Launched,
-    kernel: &Kernel,
-    device: &Device,
-    stop: &Stop,
-) -> Value {
-    let mut document = launch_json(program, args, kernel, device);
-    document["findings"] = json!(stop.findings);
-    document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
-    document
-}
+    /// The folder of the program's file, where relative names of sources begin.
+    fn folder(&self) -> &Path {
+        self.program.file.parent().unwrap_or(Path::new(""))
+    }
 
-/// What was launched where.
-fn launch_json(program: &Program, args: &args::Launched, kernel: &Kernel, device: &Device) -> Value {
-    // Not every path is text.
-    let file = program.file.display().to_string();
-    let mut document = match program.compiler {
-        None => json!({ "ptx": file }),
-        Some(compiler) => json!({ "ptx": null, "source": file, "compiler": compiler.json() }),
-    };
-    document["device"] = output::info_json(device.info());
-    document["kernel"] = kernel_names::short(kernel.name()).into();
-    document["entry"] = kernel.name().into();
-    document["grid"] = json!(args.grid);
-    document["block"] = json!(args.block);
-    document["shared_bytes"] = json!(args.shared);
-    document
+    /// The kernel, the device and the launch.
+    pub(super) fn title(&self) -> String {
+        let ([gx, gy, gz], [bx, by, bz]) = (self.args.grid, self.args.block);
+        let (kernel, device) = (kernel_names::short(self.kernel.name()), &self.device.info().name);
+        format!("{kernel} on {device}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
+    }
+
+    pub(super) fn text(&self, outcome: &Outcome) -> String {
+        let (title, seconds) = (self.title(), outcome.seconds);
+        let Some(report) = &outcome.report else {
+            return format!(
+                "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",
+                1e3 * seconds
+            );
+        };
+        let threads = counted(report.thread_instructions, "thread instruction");
+        let found = findings_text(&report.findings, report.more_findings);
+        format!(
+            "{title}\n{}\n{threads} in {seconds:.3} s of this host, which is no time of a GPU\n\
+             {}{found}",
+            totals(report),
+            self.details(report)
+        )
+    }
+
+    /// The report, by lines where the PTX has them and nothing else was asked for, and the source.
+    fn details(&self, report: &Report) -> String {
+        let (args, main) = (self.args, self.kernel.source_file());
+        let details = match main.filter(|_| args.by != Some(By::Instruction)) {
+            _ if !is_detailed(args) => String::new(),
+            Some(main) => lines::text(report, main),
+            None => instructions::text(report),
+        };
+        let source = match main {
+            _ if !args.annotate => String::new(),
+            Some(main) => annotate::text(report, main, self.folder()),
+            None => format!("\nNo source is shown: {}.\n", no_lines(self.kernel)),
+        };
+        details + &source
+    }
 }
 
 /// A paragraph each, and how many there are besides.
@@ -114,37 +153,6 @@ pub(crate) fn findings_text(findings: &[Finding], more: u64) -> String {
     let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
     let told = kernel_names::readable(&told);
     if more > 0 { format!("{told}and {more} more\n") } else { told }
-}
-
-/// The kernel, the device and the launch.
-pub(super) fn title(args: &args::Launched, kernel: &Kernel, device: &Device) -> String {
-    let ([gx, gy, gz], [bx, by, bz]) = (args.grid, args.block);
-    let (kernel, device) = (kernel_names::short(kernel.name()), &device.info().name);
-    format!("{kernel} on {device}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
-}
-
-pub(super) fn text(
-    program: &Program,
-    args: &args::Launched,
-    kernel: &Kernel,
-    device: &Device,
-    outcome: &Outcome,
-) -> String {
-    let (title, seconds) = (title(args, kernel, device), outcome.seconds);
-    let Some(report) = &outcome.report else {
-        return format!(
-            "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",
-            1e3 * seconds
-        );
-    };
-    let threads = counted(report.thread_instructions, "thread instruction");
-    let found = findings_text(&report.findings, report.more_findings);
-    format!(
-        "{title}\n{}\n{threads} in {seconds:.3} s of this host, which is no time of a GPU\n\
-         {}{found}",
-        totals(report),
-        details(program, args, kernel, report)
-    )
 }
 
 /// The launch's counters: those of loads and stores, and of other accesses where there are any.
@@ -168,20 +176,4 @@ fn totals(report: &Report) -> Table {
         }
     }
     table
-}
-
-/// The report, by lines where the PTX has them and nothing else was asked for, and the source.
-fn details(program: &Program, args: &args::Launched, kernel: &Kernel, report: &Report) -> String {
-    let main = kernel.source_file();
-    let details = match main.filter(|_| args.by != Some(By::Instruction)) {
-        _ if !is_detailed(args) => String::new(),
-        Some(main) => lines::text(report, main),
-        None => instructions::text(report),
-    };
-    let source = match main {
-        _ if !args.annotate => String::new(),
-        Some(main) => annotate::text(report, main, folder(program)),
-        None => format!("\nNo source is shown: {}.\n", no_lines(kernel)),
-    };
-    details + &source
 }

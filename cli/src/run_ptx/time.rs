@@ -224,7 +224,7 @@ mod tests {
         let Command::RunPtx(args) = Cli::try_parse_from(words).unwrap().command else { panic!("another command") };
         let (module, args) = (Module::parse(PTX).unwrap(), args.launch);
         let kernel = module.kernel(entry).unwrap();
-        let program = Program { file: Path::new("k.ptx"), ptx: PTX, compiler: None };
+        let program = Program { file: Path::new("k.ptx"), ptx: PTX.into(), compiler: None };
         let launch = Launch {
             text: PTX,
             kernel,

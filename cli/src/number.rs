@@ -4,12 +4,12 @@ use half::{bf16, f16};
 use warpstride::element::DType;
 
 /// Whether elements are floats; the parts of complex numbers are another type's.
-pub(super) fn is_float(dtype: DType) -> bool {
+pub(crate) fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
 }
 
 /// The type of an element's parts: of complex numbers that of both, else the type itself.
-pub(super) fn part(dtype: DType) -> DType {
+pub(crate) fn part(dtype: DType) -> DType {
     match dtype {
         DType::C64 => DType::F32,
         DType::C128 => DType::F64,
@@ -18,7 +18,7 @@ pub(super) fn part(dtype: DType) -> DType {
 }
 
 /// The value of an integer with these bytes.
-pub(super) fn integer(dtype: DType, bytes: &[u8]) -> i128 {
+pub(crate) fn integer(dtype: DType, bytes: &[u8]) -> i128 {
     let is_negative = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64)
         && bytes.last().is_some_and(|last| last >> 7 == 1);
     let mut all = [if is_negative { 0xff } else { 0 }; 16];
@@ -27,7 +27,7 @@ pub(super) fn integer(dtype: DType, bytes: &[u8]) -> i128 {
 }
 
 /// The value of a number with these bytes, which are not those of a complex one.
-pub(super) fn float(dtype: DType, bytes: &[u8]) -> f64 {
+pub(crate) fn float(dtype: DType, bytes: &[u8]) -> f64 {
     let bits = integer(DType::U64, bytes) as u64;
     match dtype {
         DType::F16 => f16::from_bits(bits as u16).into(),
@@ -39,7 +39,7 @@ pub(super) fn float(dtype: DType, bytes: &[u8]) -> f64 {
 }
 
 /// Writes a float of one of the types of [`is_float`].
-pub(super) fn write_float(dtype: DType, value: f64, bytes: &mut [u8]) {
+pub(crate) fn write_float(dtype: DType, value: f64, bytes: &mut [u8]) {
     let bits = match dtype {
         DType::F16 => f16::from_f32(odd(value)).to_bits().into(),
         DType::Bf16 => bf16::from_f32(odd(value)).to_bits().into(),
@@ -52,7 +52,7 @@ pub(super) fn write_float(dtype: DType, value: f64, bytes: &mut [u8]) {
 /// The sum in 53 bits, rounded to odd: the last bit tells whether any were lost, so that a later
 /// rounding to half of the bits is the only one (Boldo and Melquiond, "Emulation of a FMA and
 /// correctly rounded sums", 2008). The error is that of Knuth's two-sum.
-pub(super) fn odd_sum(a: f64, b: f64) -> f64 {
+pub(crate) fn odd_sum(a: f64, b: f64) -> f64 {
     let sum = a + b;
     let of_b = sum - a;
     let lost = (a - (sum - of_b)) + (b - of_b);
@@ -61,7 +61,7 @@ pub(super) fn odd_sum(a: f64, b: f64) -> f64 {
 
 /// The value in 24 bits, rounded to odd. `half` rounds its conversions from `f64` twice on some
 /// processors.
-pub(super) fn odd(value: f64) -> f32 {
+pub(crate) fn odd(value: f64) -> f32 {
     let near = value as f32;
     let lost = value - f64::from(near);
     f32::from_bits(to_odd(near.to_bits().into(), lost, near.is_sign_negative()) as u32)
@@ -78,7 +78,7 @@ fn to_odd(near: u64, lost: f64, is_negative: bool) -> u64 {
 }
 
 /// An element for the reader.
-pub(super) fn text(dtype: DType, bytes: &[u8]) -> String {
+pub(crate) fn text(dtype: DType, bytes: &[u8]) -> String {
     match dtype {
         DType::C64 | DType::C128 => {
             let (real, imaginary) = bytes.split_at(bytes.len() / 2);

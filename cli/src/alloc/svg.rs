@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::Outcome;
+use super::replay::Outcome;
 use warpstride::error::{Error, ErrorKind, Result};
 
 /// Pixels of the picture.
@@ -32,11 +32,11 @@ impl Outcome {
                 .margin(14)
                 .x_label_area_size(44)
                 .y_label_area_size(64)
-                .build_cartesian_2d(0.0..last.operations as f64, 0.0..most)?;
+                .build_cartesian_2d(0.0..last.calls as f64, 0.0..most)?;
             let mut mesh = chart.configure_mesh();
             mesh.x_desc("allocations and frees").y_desc(name).light_line_style(TRANSPARENT).draw()?;
-            let reserved = self.samples.iter().map(|at| (at.operations as f64, at.reserved as f64 / unit));
-            let active = self.samples.iter().map(|at| (at.operations as f64, at.active as f64 / unit));
+            let reserved = self.samples.iter().map(|at| (at.calls as f64, at.reserved as f64 / unit));
+            let active = self.samples.iter().map(|at| (at.calls as f64, at.active as f64 / unit));
             let line = |color: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color);
             chart.draw_series(LineSeries::new(reserved, RESERVED))?.label("reserved").legend(line(RESERVED));
             chart.draw_series(LineSeries::new(active, ACTIVE))?.label("in use").legend(line(ACTIVE));
