@@ -78,9 +78,14 @@ step-numpy() {
 # Builds the book, and checks its links and pictures.
 step-book() { scripts/book; }
 
-# Builds the docs of the libraries as docs.rs does, with the feature that each item needs beside it.
+# Builds the docs of the libraries as docs.rs does, with the feature that each item needs beside it. For that, rustdoc needs a switch
+# that stable Rust takes from the environment. cargo takes rustdoc from the variable RUSTDOC, so build scripts do not see the
+# switch, and nothing is rebuilt.
 step-docs() {
-  RUSTDOC=$PWD/scripts/docsrs-rustdoc RUSTDOCFLAGS="-D warnings --cfg docsrs" \
+  mkdir -p target
+  printf '#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc "$@"\n' >target/docsrs-rustdoc
+  chmod +x target/docsrs-rustdoc
+  RUSTDOC=$PWD/target/docsrs-rustdoc RUSTDOCFLAGS="-D warnings --cfg docsrs" \
     cargo doc --locked --no-deps --all-features --package warpstride --package warpstride-interp
 }
 

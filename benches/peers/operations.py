@@ -1,24 +1,31 @@
-"""Times peers for the operations of a whole bench, on one GPU: PyTorch, and plain kernels of CUDA C++.
+"""Measures the whole bench, and peers for its operations, in one run on a machine with an NVIDIA GPU: PyTorch, and plain kernels of
+CUDA C++.
 
-usage: operations.py RUN.json
+usage: operations.py DIR [--warpstride BINARY] [--device D]
 
-RUN.json is the document of `warpstride --json bench --all`; the peers run on the GPU that it names. The script prints a first
-line of JSON with the versions, and a line for each case and each peer that has the operation. `scripts/compare-operations`
-starts it.
+The script writes DIR/run.json, which `warpstride report` draws, DIR/operations.json with the peers' times, and
+DIR/operations.md with the table. BINARY is the command line, by default `bin/warpstride` or `target/release/warpstride` of
+this repository. It needs Python 3 with PyTorch, and CuPy for the kernels of CUDA C++. `scripts/compare-peers` compares permutes.
 
-PyTorch does each operation as its users would: in place or into existing memory where it can. The kernels of CUDA C++
-are BabelStream's: one element a thread, blocks of 1024. NVRTC compiles them. The protocol is that of `peers.py`.
+Ours is `warpstride bench --all`, which verifies every result. The peers run by the protocol of `peers.py` on the same device,
+right after it. PyTorch does each operation as its users would: in place or into existing memory where it can. The kernels of
+CUDA C++ are BabelStream's: one element a thread, blocks of 1024. NVRTC compiles them. The exit status is 1 if ours was wrong or
+failed.
 """
 
+import argparse
 import json
 import math
 import statistics
+import subprocess
 import sys
+from pathlib import Path
 
 import torch
 
 from peers import Clock, Unsupported
 
+ROOT = Path(__file__).resolve().parents[2]
 SCALAR = 0.3
 SAMPLES = 20
 THREADS = 1024
@@ -36,6 +43,7 @@ STATEMENTS = {
     "fill": "c[i] = (T)0.3;",
 }
 C_TYPES = {"f32": "float", "f64": "double"}
+TITLES = {"torch": "PyTorch", "cuda": "CUDA C++"}
 
 
 class Arrays:
@@ -163,11 +171,10 @@ def cuda(case):
     return call
 
 
-def main():
-    run = json.load(open(sys.argv[1]))
+def answered(run):
+    """Returns the peers' answers for the cases of a run."""
     torch.cuda.set_device(run["device"]["ordinal"])
-    clock = Clock()
-    print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda}), flush=True)
+    clock, answers = Clock(), []
     for case in run["cases"]:
         if case["group"] not in ("stream", "axis", "conversion"):
             continue
@@ -180,8 +187,101 @@ def main():
                 said["lacks"] = str(lacks)
             except Exception as error:  # the cell of a failing peer says so
                 said["error"] = f"{error!r}"[:200]
-            print(json.dumps(said), flush=True)
+            answers.append(said)
             torch.cuda.empty_cache()
+    return answers
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def cell(answer, bytes_):
+    if answer is None or "lacks" in answer:
+        return "n/a"
+    if "ms" not in answer:
+        return "ERR " + answer["error"].replace("|", "/")[:40]
+    return f"{bytes_ / answer['ms'] / 1e6:.0f}" + ("" if answer["gapless"] else " \\*")
+
+
+def doubtful(case):
+    """Whether times of ours contain gaps of the host, or the device was throttled; as `Record::doubt` decides."""
+    clocks = case["clocks"]
+    low = clocks and clocks["sm_mhz"] < 0.75 * clocks["sm_max_mhz"] and not clocks.get("held", False)
+    return not case["gapless"] or bool(clocks and (clocks["slowed"] or low))
+
+
+def table(cases, answers):
+    text = line(["case", "kernel", *TITLES.values(), "ours", "ours / best", "of ceiling", "of nominal"])
+    text += line(["---", "---", *["---:"] * (len(TITLES) + 4)])
+    for case in cases:
+        bytes_, ms = case["bytes"], case["ms"]
+        peers = [answers.get((case["name"], peer)) for peer in TITLES]
+        best = min((answer["ms"] for answer in peers if answer and "ms" in answer), default=None)
+        cells = [case["name"], f"`{case['kernel']}`", *(cell(answer, bytes_) for answer in peers)]
+        if ms is None:
+            cells += ["-" if case["verified"] else "WRONG", "-", "-", "-"]
+        else:
+            part = case["fraction_of_nominal"]
+            cells += [
+                f"{case['gbps']:.0f}" + (" \\*" if doubtful(case) else ""),
+                f"{best / ms['median']:.3f}" if best else "-",
+                f"{100 * case['fraction_of_ceiling']:.1f} %", f"{100 * part:.1f} %" if part else "-",
+            ]
+        text += line(cells)
+    return text
+
+
+def markdown(run, versions, answers, commit):
+    device, peaks = run["device"], run["peaks"]
+    text = f"# Operations, side by side\n\n{device['name']}, driver {device['driver_version']}, {run['date']}"
+    text += f"{', commit ' + commit if commit else ''}; PyTorch {versions.get('torch')}, CUDA {versions.get('cuda')}.\n\n"
+    text += "GB/s are 10^9 bytes a second; the bytes are those that the operation itself reads and writes (BabelStream's count). Each is the "
+    text += "median of 20 runs with a cold L2 cache, by events behind a gate. A ceiling is the speed of the best simple kernels of this "
+    text += "run for the same bytes read and written; "
+    if peaks:
+        best = [f"{name} {peaks[name]['gbps']:.0f}" for name in ("read", "write", "copy")]
+        text += f"they are {', '.join(best)} GB/s, the driver's copy {peaks['memcpy']:.0f}"
+        text += " (at low clocks). " if peaks.get("low_clocks") else ". "
+    text += "Ours is verified element by element. \\* marks figures whose runs were not all queued before the gate opened, and ours "
+    text += "where the device was throttled.\n"
+    for group, title in [("stream", "Streams"), ("axis", "Axes"), ("conversion", "Conversions")]:
+        text += f"\n## {title}\n\n" + table([case for case in run["cases"] if case["group"] == group], answers)
+    return text
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--warpstride")
+    parser.add_argument("--device", default="cuda")
+    args = parser.parse_args()
+    if not args.warpstride:
+        found = [place for place in (ROOT / "bin/warpstride", ROOT / "target/release/warpstride") if place.exists()]
+        if not found:
+            parser.error("no warpstride in this repository; name it by --warpstride")
+        args.warpstride = str(found[0])
+    return args
+
+
+def main():
+    args = arguments()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    ours = subprocess.run(
+        [args.warpstride, "--device", args.device, "--json", "bench", "--all"], stdout=subprocess.PIPE, text=True
+    )
+    (args.folder / "run.json").write_text(ours.stdout)
+    if not ours.stdout:
+        sys.exit(ours.returncode or 1)
+    run = json.loads(ours.stdout)
+    versions, peers = {"torch": torch.__version__, "cuda": torch.version.cuda}, answered(run)
+    (args.folder / "operations.json").write_text(json.dumps({"versions": versions, "peers": peers}, indent=1) + "\n")
+    answers = {(answer["case"], answer["peer"]): answer for answer in peers}
+    commit = (ROOT / "COMMIT").read_text().strip() if (ROOT / "COMMIT").exists() else ""
+    text = markdown(run, versions, answers, commit)
+    (args.folder / "operations.md").write_text(text)
+    print(text, end="")
+    sys.exit(ours.returncode)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Access patterns of every kind that the software GPU counts, for scripts/measure-counters. `patterns.ptx` beside this file is
+// Access patterns of every kind that the software GPU counts, for scripts/counters measure. `patterns.ptx` beside this file is
 // what nvcc makes of it; `patterns-h100.json` is what an H100 counted.
 //
 // Two families cover addresses: `*_map_*` takes a slot for each lane of one warp, 4 bits each, and a mask of lanes;

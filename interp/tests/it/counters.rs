@@ -3,7 +3,7 @@
 use warpstride_interp::counters::table::{self, Access, Figure, Least};
 
 const PAGE: &str = include_str!("../../../docs/counters.md");
-const SCRIPT: &str = include_str!("../../../scripts/nsight.py");
+const SCRIPT: &str = include_str!("../../../scripts/counters");
 
 /// The figures of the kinds that have them, a kind of memory each: of global and of shared memory.
 fn kinds() -> [&'static Access; 2] {
@@ -34,12 +34,12 @@ fn the_page_has_the_table() {
 fn the_script_asks_for_the_metrics() {
     for Access { name, space, operations, .. } in table::accesses() {
         let line = format!("    \"{name}\": (\"{space}\", \"{}\"),\n", operations[0]);
-        assert!(SCRIPT.contains(&line), "scripts/nsight.py needs this line:\n{line}");
+        assert!(SCRIPT.contains(&line), "scripts/counters needs this line:\n{line}");
     }
     for (access, name) in kinds().into_iter().zip(["CACHED", "BANKED"]) {
         let lines: String =
             access.figures.iter().map(|it| format!("    \"{}\": \"{}\",\n", it.name, it.metric)).collect();
         let lines = format!("{name} = {{\n{lines}}}\n");
-        assert!(SCRIPT.contains(&lines), "scripts/nsight.py needs these lines:\n{lines}");
+        assert!(SCRIPT.contains(&lines), "scripts/counters needs these lines:\n{lines}");
     }
 }

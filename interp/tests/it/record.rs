@@ -1,4 +1,4 @@
-//! Reads records of Nsight Compute, as `scripts/measure-counters` writes them: launches, their
+//! Reads records of Nsight Compute, as `scripts/counters measure` writes them: launches, their
 //! arguments in the notation of `run-ptx`, and the counters of an H100.
 
 use serde_json::Value;

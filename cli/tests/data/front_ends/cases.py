@@ -1,7 +1,8 @@
 """Cases of kernels that other compilers make: what `warpstride check` takes.
 
 A case is three files: the PTX, what the result should be by NumPy, and a .toml file that names both;
-inputs that are not 0, 1, 2 ... are files too. `scripts/ptx-front-ends` makes them anew.
+inputs that are not 0, 1, 2 ... are files too. To make them anew, remove them, run `scripts/tools python`, and then run
+`numba_kernels.py` and `triton_kernels.py` by `target/tools/python/bin/python`, each with this folder as its argument.
 """
 
 import json
