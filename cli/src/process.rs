@@ -88,13 +88,9 @@ impl Write for Kept<'_> {
 }
 
 /// The standard output of a short program; `None` if it does not start, fails, or never ends.
-pub(super) fn output(mut command: Command) -> Option<String> {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let status = wait(&mut child, ANSWER)?;
-    let mut text = String::new();
-    // What the answers here need fits into a pipe, so that the program can end before it is read.
-    child.stdout.take()?.take(MOST).read_to_string(&mut text).ok()?;
-    status.success().then_some(text)
+pub(super) fn output(command: Command) -> Option<String> {
+    let Ended { status, stdout, .. } = run(command, ANSWER, MOST).ok()?;
+    status?.success().then_some(stdout)
 }
 
 /// Waits for the end; kills the program after the limit, and then returns `None`.

@@ -75,34 +75,21 @@ mod tests {
         command
     }
 
-    #[track_caller]
-    fn becomes(typed: &str, expected: &str) {
+    /// `options_of_one_command_stand_before_its_name` in `tests/it/options.rs` moves options.
+    #[test]
+    fn options_of_a_command_itself_stay_and_so_does_what_is_no_usage() {
         let words = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(ordered(&built(), words(typed)), words(expected), "{typed}");
-    }
-
-    #[test]
-    fn options_go_behind_the_name_of_what_has_them() {
-        becomes("--json bench --samples 5 copy --elements 9", "--json bench copy --samples 5 --elements 9");
-        becomes("--samples=5 bench --elements 9 copy", "bench copy --samples=5 --elements 9");
-        becomes("--shape 2,3 --device soft explain --axes 1,0", "--device soft explain --shape 2,3 --axes 1,0");
-        becomes("bench --axes -1,0 permute --shape 2,3", "bench permute --axes -1,0 --shape 2,3");
-        becomes("--report run-ptx k.ptx", "run-ptx --report k.ptx");
-    }
-
-    #[test]
-    fn options_of_a_command_itself_stay() {
-        becomes("bench --all --save copy copy --elements 4", "bench --all --save copy copy --elements 4");
-        becomes("--help bench copy", "--help bench copy");
-        becomes("--quiet --elements 9", "--quiet --elements 9");
-    }
-
-    #[test]
-    fn what_is_no_usage_stays_as_it_was_typed() {
-        for line in
-            ["--typo 5 bench copy", "bench --samples", "bench nothing --samples 5", "-- bench copy", "--samples 5"]
-        {
-            becomes(line, line);
+        for line in [
+            "bench --all --save copy copy --elements 4",
+            "--help bench copy",
+            "--quiet --elements 9",
+            "--typo 5 bench copy",
+            "bench --samples",
+            "bench nothing --samples 5",
+            "-- bench copy",
+            "--samples 5",
+        ] {
+            assert_eq!(ordered(&built(), words(line)), words(line), "{line}");
         }
     }
 

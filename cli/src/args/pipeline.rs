@@ -10,8 +10,6 @@ use clap::error::ErrorKind;
 use warpstride::element::DType;
 use warpstride::pipeline::Mode;
 
-use super::values::Numbers;
-
 #[derive(Args)]
 pub(crate) struct Pipeline {
     /// The number of random frames; 8192 on a GPU, and 100 on the software GPU
@@ -120,10 +118,9 @@ fn steps(text: &str) -> Result<u32, String> {
 }
 
 fn shape(text: &str) -> Result<[usize; 3], String> {
-    match text.parse::<Numbers>().as_deref() {
-        Ok(&[channels, height, width]) if channels.min(height).min(width) > 0 => Ok([channels, height, width]),
-        _ => Err("give channels, height and width as three whole numbers from 1, such as 3,224,224".into()),
-    }
+    let sentence = "give channels, height and width as three whole numbers from 1, such as 3,224,224";
+    let shape = super::values::extents(text, sentence)?;
+    if shape.contains(&0) { Err(sentence.into()) } else { Ok(shape) }
 }
 
 fn dtype(text: &str) -> Result<DType, String> {

@@ -72,11 +72,18 @@ impl FromStr for Part {
     }
 }
 
+/// A whole number for each axis, or a sentence that asks for them.
+pub(super) fn extents<const N: usize>(text: &str, sentence: &str) -> Result<[usize; N], String> {
+    let given = text.parse::<Numbers>().ok().and_then(|numbers| numbers.0.try_into().ok());
+    given.ok_or_else(|| sentence.into())
+}
+
 pub(super) fn shape(text: &str) -> Result<[usize; 2], String> {
-    match text.parse::<Numbers>().as_deref() {
-        Ok(&[rows, cols]) => Ok([rows, cols]),
-        _ => Err("give rows and columns as two whole numbers, such as 1024,768".into()),
-    }
+    extents(text, "give rows and columns as two whole numbers, such as 1024,768")
+}
+
+pub(super) fn images(text: &str) -> Result<[usize; 4], String> {
+    extents(text, "give images, rows, columns and channels as four whole numbers, such as 64,1080,1920,3")
 }
 
 /// A number of bytes, at least 1.
@@ -101,13 +108,6 @@ pub(super) fn model(text: &str) -> Result<DeviceModel, String> {
         let names = DeviceModel::ALL.map(|model| model.name).join(", ");
         format!("the models are {names}")
     })
-}
-
-pub(super) fn images(text: &str) -> Result<[usize; 4], String> {
-    match text.parse::<Numbers>().as_deref() {
-        Ok(&[n, h, w, c]) => Ok([n, h, w, c]),
-        _ => Err("give images, rows, columns and channels as four whole numbers, such as 64,1080,1920,3".into()),
-    }
 }
 
 /// A type that kernels compute with.

@@ -7,7 +7,7 @@ use warpstride::element::DType;
 use super::super::{number, require};
 
 /// What is computed of two elements, or of one and a factor.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Operation {
     Add,
     Mul,

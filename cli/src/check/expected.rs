@@ -10,7 +10,7 @@ use warpstride::interp::expect::Verdict;
 use super::super::args::{Argument, Value};
 use super::super::run_ptx::buffer::Buffer;
 use super::super::{by_width, number, reference, refuse, require, zeroed};
-use super::arithmetic::{self, Operation};
+use super::arithmetic;
 use super::file::{Elements, Wanted};
 use super::oracle::Formula;
 
@@ -61,10 +61,10 @@ impl Expected {
             InvalidArgument,
             "tolerance is for floats, and argument {argument} has elements of {dtype}; leave it out"
         );
-        let target = Target { argument: *argument, dtype: *dtype, bytes: *bytes };
+        let target = Target { arguments, argument: *argument, dtype: *dtype, bytes: *bytes };
         let (bytes, name) = match elements {
             Elements::Computed(oracle) => {
-                let computed = target.computed(&oracle.formula, arguments);
+                let computed = target.computed(&oracle.formula);
                 let computed = computed.map_err(|error| error.context(format!("the oracle `{oracle}`")))?;
                 (computed, oracle.to_string())
             }
@@ -116,13 +116,14 @@ impl Expected {
 }
 
 /// The argument whose elements are computed.
-struct Target {
+struct Target<'a> {
+    arguments: &'a [Argument],
     argument: usize,
     dtype: DType,
     bytes: usize,
 }
 
-impl Target {
+impl Target<'_> {
     /// The elements of a file.
     fn read(&self, file: &Argument) -> Result<Vec<u8>> {
         // Before it is read, since it may be of any size.
@@ -131,23 +132,17 @@ impl Target {
         Ok(source_of(file)?.bytes)
     }
 
-    fn computed(&self, formula: &Formula, arguments: &[Argument]) -> Result<Vec<u8>> {
-        let source = |named: Option<usize>| self.source(arguments, named, 0);
+    fn computed(&self, formula: &Formula) -> Result<Vec<u8>> {
         match formula {
-            Formula::Copy(named) => {
-                let source = source(*named)?;
-                self.ensure_fits(source.dtype, source.len())?;
-                Ok(source.bytes)
-            }
+            Formula::Copy(named) => Ok(self.operand(*named, 0)?.bytes),
             Formula::Reverse(named) => {
-                let mut source = source(*named)?;
-                self.ensure_fits(source.dtype, source.len())?;
+                let mut bytes = self.operand(*named, 0)?.bytes;
                 // The bytes of each element are in their order again after the second turn.
-                source.bytes.reverse();
-                source.bytes.chunks_exact_mut(self.dtype.width()).for_each(<[u8]>::reverse);
-                Ok(source.bytes)
+                bytes.reverse();
+                bytes.chunks_exact_mut(self.dtype.width()).for_each(<[u8]>::reverse);
+                Ok(bytes)
             }
-            Formula::Permute { shape, axes, source: named } => self.permuted(shape, axes, source(*named)?),
+            Formula::Permute { shape, axes, source } => self.permuted(shape, axes, &self.operand(*source, 0)?),
             Formula::Fill(number) => {
                 let number: Argument = format!("{}:{number}", self.dtype).parse().map_err(anyhow::Error::msg)?;
                 let Value::Scalar { bytes: element, .. } = number.value else {
@@ -161,11 +156,15 @@ impl Target {
                 let iota = format!("{}[{}]=iota", self.dtype, self.bytes / self.dtype.width());
                 Ok(source_of(&iota.parse().map_err(anyhow::Error::msg)?)?.bytes)
             }
-            Formula::Add(named) => self.elementwise(Operation::Add, arguments, *named),
-            Formula::Mul(named) => self.elementwise(Operation::Mul, arguments, *named),
-            Formula::Axpy(named) => self.axpy(arguments, *named),
+            &Formula::Elementwise(operation, factor, [x, y]) => {
+                let factor = factor.map(|factor| self.factor(factor)).transpose()?;
+                let (x, y) = (self.operand(x, 0)?, self.operand(y, 1)?);
+                let mut result = zeroed(self.bytes)?;
+                arithmetic::elementwise(operation, self.dtype, factor, [&x.bytes, &y.bytes], &mut result)?;
+                Ok(result)
+            }
             Formula::Sum(named) => {
-                let source = source(*named)?;
+                let source = self.source(*named, 0)?;
                 let mut bytes = zeroed(self.bytes)?;
                 self.ensure_fits(self.dtype, 1)?;
                 arithmetic::sum(source.dtype, &source.bytes, self.dtype, &mut bytes)?;
@@ -174,8 +173,7 @@ impl Target {
         }
     }
 
-    fn permuted(&self, shape: &[usize], axes: &warpstride::layout::Axes, source: Source) -> Result<Vec<u8>> {
-        self.ensure_fits(source.dtype, source.len())?;
+    fn permuted(&self, shape: &[usize], axes: &warpstride::layout::Axes, source: &Source) -> Result<Vec<u8>> {
         let elements: usize = shape.iter().product();
         require!(
             elements == source.len(),
@@ -191,38 +189,28 @@ impl Target {
         })
     }
 
-    fn elementwise(&self, operation: Operation, arguments: &[Argument], named: Option<[usize; 2]>) -> Result<Vec<u8>> {
-        let x = self.operand(arguments, named.map(|[x, _]| x), 0)?;
-        let y = self.operand(arguments, named.map(|[_, y]| y), 1)?;
-        let mut result = zeroed(self.bytes)?;
-        arithmetic::elementwise(operation, self.dtype, None, [&x.bytes, &y.bytes], &mut result)?;
-        Ok(result)
-    }
-
-    fn axpy(&self, arguments: &[Argument], [factor, x, y]: [usize; 3]) -> Result<Vec<u8>> {
-        let factor = match arguments.get(factor).map(|argument| &argument.value) {
-            Some(Value::Scalar { dtype, bytes }) if *dtype == self.dtype => bytes,
+    /// The bytes of an argument that is a number of the result's type.
+    fn factor(&self, factor: usize) -> Result<&[u8]> {
+        match self.arguments.get(factor).map(|argument| &argument.value) {
+            Some(Value::Scalar { dtype, bytes }) if *dtype == self.dtype => Ok(bytes),
             Some(Value::Scalar { dtype, .. }) => {
                 refuse!(InvalidArgument, "argument {factor} is {dtype}, and the result {}; use one type", self.dtype)
             }
             _ => refuse!(InvalidArgument, "argument {factor} is not a number; name the factor first: axpy:A,X,Y"),
-        };
-        let (x, y) = (self.operand(arguments, Some(x), 0)?, self.operand(arguments, Some(y), 1)?);
-        let mut result = zeroed(self.bytes)?;
-        arithmetic::elementwise(Operation::Axpy, self.dtype, Some(factor), [&x.bytes, &y.bytes], &mut result)?;
-        Ok(result)
+        }
     }
 
-    /// An operand of arithmetic: it has the result's type and length.
-    fn operand(&self, arguments: &[Argument], named: Option<usize>, position: usize) -> Result<Source> {
-        let source = self.source(arguments, named, position)?;
+    /// A source that has the result's type and length.
+    fn operand(&self, named: Option<usize>, position: usize) -> Result<Source> {
+        let source = self.source(named, position)?;
         self.ensure_fits(source.dtype, source.len())?;
         Ok(source)
     }
 
     /// The buffer of the argument that is named, or the one at `position` among those besides the
     /// result, before the launch.
-    fn source(&self, arguments: &[Argument], named: Option<usize>, position: usize) -> Result<Source> {
+    fn source(&self, named: Option<usize>, position: usize) -> Result<Source> {
+        let arguments = self.arguments;
         let is_buffer = |argument: &Argument| !matches!(argument.value, Value::Scalar { .. });
         let mut others = (0..arguments.len()).filter(|&i| i != self.argument && is_buffer(&arguments[i]));
         let Some(number) = named.or_else(|| others.nth(position)) else {

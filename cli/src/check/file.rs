@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use serde::de::{Deserialize, Deserializer, Error};
 use toml::Spanned;
 use warpstride::error::ErrorKind;
 use warpstride::interp::expect::Expectation;
@@ -96,56 +95,61 @@ struct ResultTable {
 }
 
 /// A value that a file has as text.
+#[derive(serde::Deserialize)]
+#[serde(try_from = "String", bound = "T: FromStr<Err: Display>")]
 struct Parsed<T>(T);
 
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Parsed<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(Error::custom)
+impl<T: FromStr<Err: Display>> TryFrom<String> for Parsed<T> {
+    type Error = T::Err;
+
+    fn try_from(text: String) -> Result<Self, T::Err> {
+        text.parse().map(Self)
     }
 }
 
 /// Blocks or threads in x, y and z, of which the last are 1 unless given.
-#[derive(Clone, Copy)]
+#[derive(serde::Deserialize)]
+#[serde(try_from = "Vec<i64>")]
 struct Extents([u32; 3]);
 
-impl<'de> Deserialize<'de> for Extents {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = Vec::<i64>::deserialize(deserializer)?;
+impl TryFrom<Vec<i64>> for Extents {
+    type Error = String;
+
+    fn try_from(given: Vec<i64>) -> Result<Self, String> {
         let extent = |&extent: &i64| u32::try_from(extent).ok().filter(|&extent| extent > 0);
         match *given.iter().map(extent).collect::<Option<Vec<u32>>>().unwrap_or_default() {
             [x] => Ok(Self([x, 1, 1])),
             [x, y] => Ok(Self([x, y, 1])),
             [x, y, z] => Ok(Self([x, y, z])),
-            _ => Err(D::Error::custom(format_args!(
-                "give one to three whole numbers from 1 to {}, such as [4] or [16, 16, 1]",
-                u32::MAX
-            ))),
+            _ => Err(format!("give one to three whole numbers from 1 to {}, such as [4] or [16, 16, 1]", u32::MAX)),
         }
     }
 }
 
 /// The work after which a launch stops.
+#[derive(serde::Deserialize)]
+#[serde(try_from = "i64")]
 struct Limit(u64);
 
-impl<'de> Deserialize<'de> for Limit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let work = u64::try_from(i64::deserialize(deserializer)?).unwrap_or_default();
-        if (1..=MAX_WORK).contains(&work) {
-            return Ok(Self(work));
-        }
-        Err(D::Error::custom(format_args!("give a whole number from 1 to {MAX_WORK}")))
+impl TryFrom<i64> for Limit {
+    type Error = String;
+
+    fn try_from(work: i64) -> Result<Self, String> {
+        let work = u64::try_from(work).ok().filter(|work| (1..=MAX_WORK).contains(work));
+        work.map(Self).ok_or_else(|| format!("give a whole number from 1 to {MAX_WORK}"))
     }
 }
 
+#[derive(serde::Deserialize)]
+#[serde(try_from = "f64")]
 struct Tolerance(f64);
 
-impl<'de> Deserialize<'de> for Tolerance {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let tolerance = f64::deserialize(deserializer)?;
-        if tolerance.is_finite() && tolerance >= 0.0 {
-            return Ok(Self(tolerance));
-        }
-        Err(D::Error::custom("give a number from 0, such as 1e-6"))
+impl TryFrom<f64> for Tolerance {
+    type Error = &'static str;
+
+    fn try_from(tolerance: f64) -> Result<Self, &'static str> {
+        let is_one = tolerance.is_finite() && tolerance >= 0.0;
+        if is_one { Ok(Self(tolerance)) } else { Err("give a number from 0, such as 1e-6") }
     }
 }
 

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use warpstride::error::counted;
 use warpstride::layout::{Axes, MAX_RANK};
 
+use super::arithmetic::Operation;
+
 /// What elements a result should have. Arguments are numbers from 0, of buffers as they are before
 /// the launch; where they are left out, they are the first buffers besides the result.
 #[derive(Debug, Clone)]
@@ -22,19 +24,13 @@ pub(super) enum Formula {
     /// The elements of the source from the last to the first.
     Reverse(Source),
     /// An array in C order with its axes in another order.
-    Permute {
-        shape: Vec<usize>,
-        axes: Axes,
-        source: Source,
-    },
+    Permute { shape: Vec<usize>, axes: Axes, source: Source },
     /// One number, in every element.
     Fill(String),
     /// 0, 1, 2 ...
     Iota,
-    Add(Option<[usize; 2]>),
-    Mul(Option<[usize; 2]>),
-    /// `a * x + y` of a number and two buffers.
-    Axpy([usize; 3]),
+    /// Of two buffers, element by element, with the argument that is the factor where there is one.
+    Elementwise(Operation, Option<usize>, [Source; 2]),
     /// The sum of all elements of the source.
     Sum(Source),
 }
@@ -78,11 +74,14 @@ impl FromStr for Oracle {
             }
             ["fill", number] => Formula::Fill(number.into()),
             ["iota"] => Formula::Iota,
-            ["add"] => Formula::Add(None),
-            ["mul"] => Formula::Mul(None),
-            ["add", sources] => Formula::Add(Some(numbers(text, sources)?)),
-            ["mul", sources] => Formula::Mul(Some(numbers(text, sources)?)),
-            ["axpy", sources] => Formula::Axpy(numbers(text, sources)?),
+            ["add"] => Formula::Elementwise(Operation::Add, None, [None; 2]),
+            ["mul"] => Formula::Elementwise(Operation::Mul, None, [None; 2]),
+            ["add", sources] => Formula::Elementwise(Operation::Add, None, numbers(text, sources)?.map(Some)),
+            ["mul", sources] => Formula::Elementwise(Operation::Mul, None, numbers(text, sources)?.map(Some)),
+            ["axpy", sources] => {
+                let [factor, x, y] = numbers(text, sources)?;
+                Formula::Elementwise(Operation::Axpy, Some(factor), [Some(x), Some(y)])
+            }
             _ => return Err(format!("`{text}` is not an oracle; {USAGE}")),
         };
         Ok(Self { text: text.into(), formula })

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -36,7 +36,7 @@ impl Clang {
     /// The program, if it is clang and new enough.
     fn at(path: PathBuf) -> Option<Self> {
         let mut command = Command::new(&path);
-        command.arg("-dumpversion").stdin(Stdio::null());
+        command.arg("-dumpversion");
         let version = process::output(command)?.trim().to_owned();
         let major: u32 = version.split('.').next()?.parse().ok()?;
         (major >= OLDEST).then_some(Self(Taken { kind: Compiler::Clang, version, path }))

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::super::process;
 
@@ -58,7 +58,7 @@ fn site_packages(prefix: &Path) -> Vec<PathBuf> {
 /// The folders in which `python3` looks for packages; none without it.
 fn path_of_python() -> Vec<PathBuf> {
     let mut command = Command::new(if cfg!(windows) { "python" } else { "python3" });
-    command.args(["-c", "import sys; print('\\n'.join(sys.path))"]).stdin(Stdio::null());
+    command.args(["-c", "import sys; print('\\n'.join(sys.path))"]);
     let text = process::output(command).unwrap_or_default();
     // An empty line stands for the folder at hand, which is no folder of packages.
     text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()

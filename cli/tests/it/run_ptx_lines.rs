@@ -191,9 +191,10 @@ fn a_source_that_is_missing_is_told_of_and_fails_nothing() {
     assert_eq!(document["sources"][0]["text"], Value::Null);
     assert!(document["sources"][0]["missing"].as_str().is_some_and(|why| why.contains("is not there")), "{document}");
     // Beside the PTX it is found, and its tabs and what a terminal would obey are harmless.
-    folder.write("tiles.cu", "\tint x; // \u{1b}[2J\n");
+    folder.write("tiles.cu", b"\tint x; // \x1b[2J caf\xe9 \xe2\x80\xaet\r\n");
     let run = annotated(&ptx);
-    assert!(run.stdout.contains("   1      int x; // ·[2J\n") && !run.stdout.contains('\u{1b}'), "{}", run.stdout);
+    let shown = "   1      int x; // ·[2J caf\u{fffd} ·t\n";
+    assert!(run.stdout.contains(shown) && !run.stdout.contains('\u{1b}'), "{}", run.stdout);
     assert!(run.stdout.contains("Lines lie behind the end of this file"), "{}", run.stdout);
 }
 
@@ -210,6 +211,11 @@ fn what_a_ptx_names_is_not_read_unless_it_is_a_source() {
         ("huge.cu", "huge.cu has more than 1 MiB"),
         ("lines.cu", "lines.cu has more than 65536 lines"),
         ("binary.cu", "binary.cu is not text"),
+        ("empty.cu", "empty.cu is empty"),
+        ("link.cu", "link.cu is not a regular file"),
+        ("id_rsa", "id_rsa is not named as a source"),
+        (".env", ".env is not named as a source"),
+        ("binary.cu/k.cu", "binary.cu/k.cu is not there"),
         ("\u{1b}[2J.cu", "·[2J.cu is not there"),
     ] {
         let folder = with_source(name);
@@ -217,6 +223,10 @@ fn what_a_ptx_names_is_not_read_unless_it_is_a_source() {
         fs::File::create(path("huge.cu")).and_then(|file| file.set_len(5 << 30)).expect("a sparse file");
         folder.write("lines.cu", "\n".repeat(1 << 17));
         folder.write("binary.cu", b"\x7fELF\0\0");
+        for name in ["empty.cu", "id_rsa", ".env"] {
+            folder.write(name, "");
+        }
+        std::os::unix::fs::symlink("/dev/zero", path("link.cu")).expect("a link");
         fs::create_dir(path("folder.cu")).expect("a folder");
         let made = std::process::Command::new("mkfifo").arg(path("pipe.cu")).status();
         assert!(made.expect("mkfifo starts").success());
