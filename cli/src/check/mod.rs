@@ -13,9 +13,8 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::error::{Error, counted};
+use warpstride::interp::Module;
 use warpstride::interp::expect::{Verdict, Verdicts};
-use warpstride::interp::{DEFAULT_WORK, Module};
-use warpstride::launch_shape::LaunchShape;
 
 use super::output::Output;
 use super::run_ptx::buffer::Buffer;
@@ -126,16 +125,8 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     ensure_room(bytes, HOST_COPIES, &[(device, 1)]).map_err(|error| check.wrong(error))?;
     let expected = check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers)).transpose();
     let expected = expected.map_err(|error| check.wrong_result(error))?;
-    let prepared = Launch {
-        text: &program.ptx,
-        kernel,
-        shape: LaunchShape { grid: launch.grid, block: launch.block, dynamic_shared: launch.shared },
-        arguments: &launch.arguments,
-        dumps: check.result.iter().map(|wanted| wanted.argument).collect(),
-        checks: launch.checks.unwrap_or_default(),
-        limit: launch.limit.unwrap_or(DEFAULT_WORK),
-        footprint: false,
-    };
+    let dumps = check.result.iter().map(|wanted| wanted.argument).collect();
+    let prepared = Launch { dumps, ..Launch::new(&program.ptx, kernel, launch) };
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
     let shown = Shown { program: &program, args: launch, kernel, device };
     Judge { path, check: &check, shown }.judge(outcome, expected.as_ref())

@@ -42,10 +42,8 @@ pub(crate) fn compiled() -> Option<ExitCode> {
     Some(if ptx.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-type Compiled = (Result<Vec<u8>, String>, Vec<u8>);
-
 /// `words` are the library, the source's name, the file that holds it, and NVRTC's options.
-fn compile(words: &[OsString]) -> Result<Compiled, String> {
+fn compile(words: &[OsString]) -> Result<Output, String> {
     let [library, name, source, options @ ..] = words else { return Err("words are missing".into()) };
     let string = |text: &str| CString::new(text).map_err(|error| error.to_string());
     let source = fs::read_to_string(source).map_err(|error| error.to_string())?;
@@ -55,8 +53,6 @@ fn compile(words: &[OsString]) -> Result<Compiled, String> {
     // A name that begins with `-` would be an option.
     let name = Path::new(name).display().to_string();
     let name = if name.starts_with('-') { format!("./{name}") } else { name };
-    let (source, name) = (string(&source)?, string(&name)?);
-    let input = Input { source: &source, name: &name, headers: &headers, options: &options };
-    let Output { ptx, log } = Nvrtc::load(Path::new(library))?.compile(&input);
-    Ok((ptx, log))
+    let input = Input { source: string(&source)?, name: string(&name)?, headers, options };
+    Ok(Nvrtc::load(Path::new(library))?.compile(&input))
 }

@@ -55,22 +55,17 @@ api! {
 }
 
 /// What is compiled.
-pub(super) struct Input<'a> {
-    pub(super) source: &'a CStr,
+pub(super) struct Input {
+    pub(super) source: CString,
     /// The file's name in messages and in line numbers.
-    pub(super) name: &'a CStr,
+    pub(super) name: CString,
     /// Names by which `#include` finds text that is in no folder.
-    pub(super) headers: &'a [(CString, CString)],
-    pub(super) options: &'a [CString],
+    pub(super) headers: Vec<(CString, CString)>,
+    pub(super) options: Vec<CString>,
 }
 
-/// What a compilation left.
-pub(super) struct Output {
-    /// The PTX, or what NVRTC calls the failure.
-    pub(super) ptx: Result<Vec<u8>, String>,
-    /// The compiler's messages.
-    pub(super) log: Vec<u8>,
-}
+/// The PTX, or what NVRTC calls the failure, and the compiler's messages.
+pub(super) type Output = (Result<Vec<u8>, String>, Vec<u8>);
 
 impl Nvrtc {
     /// Loads a library by its path, or by a name that the system's loader looks for. `None` if
@@ -97,14 +92,13 @@ impl Nvrtc {
     pub(super) fn compile(&self, input: &Input) -> Output {
         let program = match Compilation::new(self, input) {
             Ok(program) => program,
-            Err(failure) => return Output { ptx: Err(failure), log: Vec::new() },
+            Err(failure) => return (Err(failure), Vec::new()),
         };
         let options: Vec<*const c_char> = input.options.iter().map(|option| option.as_ptr()).collect();
         // SAFETY: the program is live, and `options` has that number of strings.
         let code = unsafe { (self.compile)(program.program, options.len() as c_int, options.as_ptr()) };
         let log = program.text(self.log_size, self.log).unwrap_or_default();
-        let ptx = self.checked(code).and_then(|()| program.text(self.ptx_size, self.ptx));
-        Output { ptx, log }
+        (self.checked(code).and_then(|()| program.text(self.ptx_size, self.ptx)), log)
     }
 
     /// What NVRTC calls a failure.

@@ -123,9 +123,9 @@ impl<'a> Page<'a> {
     fn of(files: &[Annotated], launch: &'a Counters, looks: Looks) -> Self {
         let lines = || files.iter().flat_map(|file| &file.lines);
         let columns = lines::beside_source(lines());
-        let width = |column: &Column| {
-            let figures = lines().filter_map(|line| (column.cell)(line)).map(|figure| figure.len());
-            figures.max().unwrap_or(0).max(column.heading.len())
+        let width = |(heading, cell): &Column| {
+            let figures = lines().filter_map(cell).map(|figure| figure.len());
+            figures.max().unwrap_or(0).max(heading.len())
         };
         let widths = columns.iter().map(width).collect();
         let length = |file: &Annotated| file.source.as_ref().map_or(0, Vec::len).max(file.last_line());
@@ -136,7 +136,7 @@ impl<'a> Page<'a> {
     /// The lines of a file: all of them, or those with figures.
     fn listing(&self, file: &Annotated, is_whole: bool) -> String {
         let source = file.source.as_deref().unwrap_or_default();
-        let headings: Vec<&str> = self.columns.iter().map(|column| column.heading).collect();
+        let headings: Vec<&str> = self.columns.iter().map(|(heading, _)| *heading).collect();
         let mut text = self.row(&format!("{:HEAT$}", "heat"), &headings, "line", "source");
         let mut counted = file.lines.iter().peekable();
         for (line, code) in (1..).zip(source) {
@@ -156,8 +156,7 @@ impl<'a> Page<'a> {
         let Some(report) = report else {
             return self.row(&" ".repeat(HEAT), &vec![""; self.columns.len()], &line.to_string(), code);
         };
-        let cells: Vec<String> =
-            self.columns.iter().map(|column| (column.cell)(report).unwrap_or("-".into())).collect();
+        let cells: Vec<String> = self.columns.iter().map(|(_, cell)| cell(report).unwrap_or("-".into())).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
         self.row(&self.looks.bar(heat(report, self.launch)), &cells, &line.to_string(), code)
     }

@@ -4,33 +4,19 @@ use warpstride::element::DType;
 use warpstride::interp::{Kernel, Param};
 
 use super::super::args::{Argument, Value};
+use super::super::number;
 
-/// What numbers there are, as far as a kernel that takes another one computes something else.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Number {
-    /// An integer of either sign: compilers declare both alike.
-    Integer,
-    Float(DType),
+/// The type of a number if that is a float; compilers declare integers of either sign alike, and a
+/// kernel that takes a number of another kind computes something else.
+fn float(dtype: DType) -> Option<DType> {
+    Some(dtype).filter(|&dtype| number::is_float(dtype))
 }
 
-impl Number {
-    fn of(dtype: DType) -> Self {
-        match dtype {
-            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Self::Float(dtype),
-            _ => Self::Integer,
-        }
-    }
-
-    /// Returns the kind of a parameter; `None` for plain bits, which take any.
-    fn declared(param: &Param) -> Option<Self> {
-        Some(match &*param.ty {
-            "f16" => Self::Float(DType::F16),
-            "bf16" => Self::Float(DType::Bf16),
-            "f32" => Self::Float(DType::F32),
-            "f64" => Self::Float(DType::F64),
-            ty if ty.starts_with(['u', 's']) => Self::Integer,
-            _ => return None,
-        })
+/// The same of a parameter; `None` for plain bits, which take any number.
+fn declared(param: &Param) -> Option<Option<DType>> {
+    match &*param.ty {
+        "f16" | "bf16" | "f32" | "f64" => Some(param.ty.parse().ok()),
+        ty => ty.starts_with(['u', 's']).then_some(None),
     }
 }
 
@@ -55,10 +41,10 @@ pub(crate) fn notes(kernel: &Kernel, arguments: &[Argument]) -> Vec<String> {
 }
 
 fn note(param: &Param, argument: &Argument) -> Option<String> {
-    let declared = Number::declared(param)?;
+    let declared = declared(param)?;
     let passed = match &argument.value {
-        &Value::Scalar { dtype, .. } if Number::of(dtype) == declared => return None,
-        Value::Buffer { .. } | Value::File(_) if declared == Number::Integer => return None,
+        &Value::Scalar { dtype, .. } if float(dtype) == declared => return None,
+        Value::Buffer { .. } | Value::File(_) if declared.is_none() => return None,
         Value::Scalar { dtype, .. } => format!("passes its bits as {dtype}"),
         Value::Buffer { .. } | Value::File(_) => "passes the address of a buffer".into(),
     };

@@ -147,11 +147,10 @@ fn rotate(rotation: &Rotation, buffer: Option<Buffer>) -> Result<Option<Rotating
 #[cfg(test)]
 mod tests {
     use warpstride::device::Backend;
-    use warpstride::interp::{Checks, Module};
-    use warpstride::launch_shape::LaunchShape;
+    use warpstride::interp::Module;
 
     use super::*;
-    use crate::args::Argument;
+    use crate::args::Launched;
 
     const PTX: &str = "
         .version 7.0
@@ -169,22 +168,12 @@ mod tests {
     #[test]
     fn through_a_driver_it_does_what_it_does_without() {
         let module = Module::parse(PTX).unwrap();
-        let arguments: Vec<Argument> =
-            ["u32[40]=iota", "f32[0]=zeros", "u32:5"].iter().map(|text| text.parse().unwrap()).collect();
-        let launch = Launch {
-            text: PTX,
-            kernel: module.kernel("add").unwrap(),
-            shape: LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 },
-            arguments: &arguments,
-            dumps: vec![0, 1],
-            checks: Checks::NONE,
-            limit: warpstride::interp::DEFAULT_WORK,
-            footprint: false,
-        };
-        let buffers = || arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>().unwrap();
+        let arguments = ["u32[40]=iota", "f32[0]=zeros", "u32:5"].map(|text| text.parse().unwrap()).into();
+        let args = Launched { grid: [1; 3], block: [32, 1, 1], arguments, ..Launched::default() };
+        let launch = Launch { dumps: vec![0, 1], ..Launch::new(PTX, module.kernel("add").unwrap(), &args) };
         let device = Device::open(Backend::Soft).unwrap();
-        let through = launch.on_gpu(buffers(), &device).unwrap();
-        let without = launch.on_soft(buffers(), 1 << 20).unwrap();
+        let through = launch.on_gpu(launch.buffers().unwrap(), &device).unwrap();
+        let without = launch.on_soft(launch.buffers().unwrap(), 1 << 20).unwrap();
         assert_eq!(through.dumped, without.dumped);
         let cells: Vec<u8> = (0..40).flat_map(|i: u32| (if i < 32 { i + 5 } else { i }).to_le_bytes()).collect();
         assert_eq!(through.dumped, [cells, Vec::new()]);

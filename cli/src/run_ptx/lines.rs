@@ -14,47 +14,33 @@ use super::source::shown;
 const ELSEWHERE: usize = 18;
 
 /// A figure of a line: its heading, and the figure, if the line has it.
-pub(super) struct Column {
-    pub(super) heading: &'static str,
-    pub(super) cell: fn(&LineReport) -> Option<String>,
-}
+pub(super) type Column = (&'static str, fn(&LineReport) -> Option<String>);
 
-const EXECUTIONS: Column = Column { heading: "executions", cell: |line| Some(line.executions.to_string()) };
-const LANES: Column = Column { heading: "lanes", cell: |line| Some(format!("{:.2}", line.active_lanes()?)) };
-const REQUESTS: Column =
-    Column { heading: "requests", cell: |line| is_global(line).then(|| line.counters.global().requests.to_string()) };
-const CONFLICTS: Column =
-    Column { heading: "conflicts", cell: |line| is_shared(line).then(|| line.counters.bank_conflicts().to_string()) };
+const EXECUTIONS: Column = ("executions", |line| Some(line.executions.to_string()));
+const LANES: Column = ("lanes", |line| Some(format!("{:.2}", line.active_lanes()?)));
+const REQUESTS: Column = ("requests", |line| is_global(line).then(|| line.counters.global().requests.to_string()));
+const CONFLICTS: Column = ("conflicts", |line| is_shared(line).then(|| line.counters.bank_conflicts().to_string()));
 // Where one line does both, their sum tells little.
-const LOADS: Column = Column {
-    heading: "loads",
-    cell: |line| {
-        let counters = both_ways(line)?;
-        over_ideal(counters.global_load.sectors, counters.ideal.global_load).map(times)
-    },
-};
-const STORES: Column = Column {
-    heading: "stores",
-    cell: |line| {
-        let counters = both_ways(line)?;
-        over_ideal(counters.global_store.sectors, counters.ideal.global_store).map(times)
-    },
-};
+const LOADS: Column = ("loads", |line| {
+    let counters = both_ways(line)?;
+    over_ideal(counters.global_load.sectors, counters.ideal.global_load).map(times)
+});
+const STORES: Column = ("stores", |line| {
+    let counters = both_ways(line)?;
+    over_ideal(counters.global_store.sectors, counters.ideal.global_store).map(times)
+});
 
 /// The columns of a table.
 const IN_TABLE: [Column; 10] = [
     EXECUTIONS,
     LANES,
     REQUESTS,
-    Column { heading: "sectors", cell: |line| is_global(line).then(|| line.counters.global().sectors.to_string()) },
-    Column { heading: "/ideal", cell: |line| sectors_over_ideal(line).map(times) },
+    ("sectors", |line| is_global(line).then(|| line.counters.global().sectors.to_string())),
+    ("/ideal", |line| sectors_over_ideal(line).map(times)),
     LOADS,
     STORES,
-    Column {
-        heading: "wavefronts",
-        cell: |line| is_shared(line).then(|| line.counters.shared().wavefronts.to_string()),
-    },
-    Column { heading: "/ideal", cell: |line| wavefronts_over_ideal(line).map(times) },
+    ("wavefronts", |line| is_shared(line).then(|| line.counters.shared().wavefronts.to_string())),
+    ("/ideal", |line| wavefronts_over_ideal(line).map(times)),
     CONFLICTS,
 ];
 
@@ -63,10 +49,10 @@ const BESIDE_SOURCE: [Column; 8] = [
     EXECUTIONS,
     LANES,
     REQUESTS,
-    Column { heading: "sectors", cell: |line| sectors_over_ideal(line).map(times) },
+    ("sectors", |line| sectors_over_ideal(line).map(times)),
     LOADS,
     STORES,
-    Column { heading: "wavefronts", cell: |line| wavefronts_over_ideal(line).map(times) },
+    ("wavefronts", |line| wavefronts_over_ideal(line).map(times)),
     CONFLICTS,
 ];
 
@@ -97,7 +83,7 @@ pub(super) fn beside_source<'l>(lines: impl Iterator<Item = &'l LineReport> + Cl
 }
 
 fn used<'l>(columns: Vec<Column>, lines: impl Iterator<Item = &'l LineReport> + Clone) -> Vec<Column> {
-    columns.into_iter().filter(|column| lines.clone().any(|line| (column.cell)(line).is_some())).collect()
+    columns.into_iter().filter(|(_, cell)| lines.clone().any(|line| cell(line).is_some())).collect()
 }
 
 /// The part of the launch's sectors, or of its wavefronts if that is more, that a line takes beyond
@@ -138,7 +124,7 @@ pub(super) fn text(report: &Report, main: &str) -> String {
 fn table(lines: &[LineReport], main: &str) -> Table {
     let columns = used(IN_TABLE.into(), lines.iter());
     let folder = Path::new(main).parent();
-    let header: Vec<&'static str> = ["line"].into_iter().chain(columns.iter().map(|column| column.heading)).collect();
+    let header: Vec<&'static str> = ["line"].into_iter().chain(columns.iter().map(|(heading, _)| *heading)).collect();
     let mut table = Table::new(&header);
     for line in lines {
         let place = if line.file == main {
@@ -148,7 +134,7 @@ fn table(lines: &[LineReport], main: &str) -> Table {
             let file = folder.and_then(|folder| Path::new(&line.file).strip_prefix(folder).ok()?.to_str());
             end(&format!("{}:{}", shown(file.unwrap_or(&line.file)), line.line), ELSEWHERE)
         };
-        let cells = columns.iter().map(|column| (column.cell)(line).unwrap_or("-".into()));
+        let cells = columns.iter().map(|(_, cell)| cell(line).unwrap_or("-".into()));
         table.add_row([place].into_iter().chain(cells));
     }
     table

@@ -46,7 +46,21 @@ pub(super) struct Launch<'a> {
     pub(super) footprint: bool,
 }
 
-impl Launch<'_> {
+impl<'a> Launch<'a> {
+    /// The launch that `args` ask for, of a kernel in this PTX.
+    pub(super) fn new(text: &'a str, kernel: &'a Kernel, args: &'a args::Launched) -> Self {
+        Self {
+            text,
+            kernel,
+            shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: args.shared },
+            arguments: &args.arguments,
+            dumps: args.dumps.iter().map(|dump| dump.argument).collect(),
+            checks: args.checks.unwrap_or_default(),
+            limit: args.limit.unwrap_or(DEFAULT_WORK),
+            footprint: false,
+        }
+    }
+
     /// The arguments' buffers, whose contents are not made yet.
     fn buffers(&self) -> Result<Vec<Option<Buffer>>> {
         self.arguments.iter().map(Buffer::of).collect()
@@ -108,16 +122,8 @@ pub(super) fn launch(
     arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let time = Time::asked(program, args, kernel)?;
-    let launch = Launch {
-        text: &program.ptx,
-        kernel,
-        shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: args.shared },
-        arguments: &args.arguments,
-        dumps: args.dumps.iter().map(|dump| dump.argument).collect(),
-        checks: args.checks.unwrap_or_default(),
-        limit: args.limit.unwrap_or(DEFAULT_WORK),
-        footprint: time.as_ref().is_some_and(Time::counts),
-    };
+    let footprint = time.as_ref().is_some_and(Time::counts);
+    let launch = Launch { footprint, ..Launch::new(&program.ptx, kernel, args) };
     let buffers = launch.buffers()?;
     let targets = targets(program.file, args, &buffers, output)?;
 

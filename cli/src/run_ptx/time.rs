@@ -203,8 +203,7 @@ mod tests {
     use std::path::Path;
 
     use clap::Parser;
-    use warpstride::interp::{Checks, Module};
-    use warpstride::launch_shape::LaunchShape;
+    use warpstride::interp::Module;
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -220,21 +219,13 @@ mod tests {
 
     /// What is counted for a GPU, of a block of 32 threads.
     fn counted(entry: &str, argument: &str) -> Result<Report, String> {
-        let words = ["warpstride", "run-ptx", "k.ptx", "--grid", "1", "--block", "32", "--time", "--arg", argument];
+        let launch = "--grid 1 --block 32 --time --limit 1000 --arg";
+        let words = ["warpstride", "run-ptx", "k.ptx"].into_iter().chain(launch.split(' ')).chain([argument]);
         let Command::RunPtx(args) = Cli::try_parse_from(words).unwrap().command else { panic!("another command") };
         let (module, args) = (Module::parse(PTX).unwrap(), args.launch);
         let kernel = module.kernel(entry).unwrap();
         let program = Program { file: Path::new("k.ptx"), ptx: PTX.into(), compiler: None };
-        let launch = Launch {
-            text: PTX,
-            kernel,
-            shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: 0 },
-            arguments: &args.arguments,
-            dumps: Vec::new(),
-            checks: Checks::NONE,
-            limit: 1000,
-            footprint: true,
-        };
+        let launch = Launch { footprint: true, ..Launch::new(PTX, kernel, &args) };
         let time = Time::asked(&program, &args, kernel).unwrap().expect("a time is asked for");
         time.counted(&launch).map_err(|error| message(&error))
     }
