@@ -23,6 +23,15 @@ pub(super) fn elements<T: Pod>(mut array: Box<dyn ArrayFile>) -> Result<Vec<T>> 
     Ok(elements)
 }
 
+/// The text of a file that is to be `what`; the advice is for one that holds something else.
+pub(super) fn text(path: &Path, most: usize, what: &str, advice: &str) -> Result<String> {
+    let bytes = read(path, most, what)?;
+    String::from_utf8(bytes).with_context(|| format!("cannot read {}: {advice}", path.display()))
+}
+
+/// Advice for a file that a person edits.
+pub(super) const SAVE_AS_TEXT: &str = "save the file as text in UTF-8";
+
 /// The bytes of a file that is to be `what`. Of one that is larger than that can be, or has no end,
 /// no more is read than shows it.
 pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<Vec<u8>> {

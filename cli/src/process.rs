@@ -1,10 +1,9 @@
 //! Programs that must end in time.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,48 +41,45 @@ pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Resul
     Ok(Ended { status, stdout, stderr })
 }
 
-/// A stream that a thread reads.
-struct Reading {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    /// The thread closes this channel at the end of the stream, or of the bytes that are kept.
-    end: Receiver<()>,
-}
+/// A stream that a thread reads, in pieces. The channel closes at the end of the stream, or of the
+/// bytes that are kept.
+struct Reading(Receiver<Vec<u8>>);
 
 impl Reading {
     /// Keeps the first `most` bytes of a stream, and reads the others too, so that the program does
     /// not wait for its reader.
     fn new(mut stream: impl Read + Send + 'static, most: u64) -> Self {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
-        let (at_end, end) = mpsc::channel();
-        let kept = Arc::clone(&bytes);
+        let (pieces, reading) = mpsc::channel();
         thread::spawn(move || {
-            let _ = io::copy(&mut stream.by_ref().take(most), &mut Kept(&kept));
-            drop(at_end);
+            let (mut kept, mut piece) = (stream.by_ref().take(most), [0; 8 << 10]);
+            loop {
+                match kept.read(&mut piece) {
+                    Ok(0) => break,
+                    // The reader may have gone, and the program goes on.
+                    Ok(read) => _ = pieces.send(piece[..read].to_vec()),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+            drop(pieces);
             let _ = io::copy(&mut stream, &mut io::sink());
         });
-        Self { bytes, end }
+        Self(reading)
     }
 
     /// Returns the text that has come when the stream ends, or after this time. In the latter case
     /// the text ends with a line that says so.
     fn text(self, last_bytes: Duration) -> String {
-        let is_open = self.end.recv_timeout(last_bytes) == Err(RecvTimeoutError::Timeout);
-        let text = String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+        let (begin, mut bytes) = (Instant::now(), Vec::new());
+        let is_open = loop {
+            match self.0.recv_timeout(last_bytes.saturating_sub(begin.elapsed())) {
+                Ok(piece) => bytes.extend(piece),
+                Err(end) => break end == RecvTimeoutError::Timeout,
+            }
+        };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         if is_open { text + line_end + OPEN } else { text }
-    }
-}
-
-/// Bytes that a thread writes and another one reads.
-struct Kept<'a>(&'a Mutex<Vec<u8>>);
-
-impl Write for Kept<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -127,14 +123,9 @@ mod tests {
 
     #[test]
     fn text_is_kept_though_its_stream_stays_open() {
-        let (stream, mut program) = io::pipe().unwrap();
-        program.write_all(b"text").unwrap();
-        let (reading, begin) = (Reading::new(stream, MOST), Instant::now());
-        while begin.elapsed() < 5 * ANSWER && reading.bytes.lock().unwrap().len() < 4 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(reading.text(Duration::ZERO), format!("text\n{OPEN}"));
-        drop(program);
+        let (pieces, reading) = mpsc::channel();
+        pieces.send(b"text".to_vec()).unwrap();
+        assert_eq!(Reading(reading).text(Duration::ZERO), format!("text\n{OPEN}"));
     }
 
     #[test]

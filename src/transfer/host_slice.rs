@@ -133,58 +133,27 @@ impl<'a, T> From<&'a mut [T]> for HostSliceMut<'a, T> {
     }
 }
 
-impl<'a, T, const N: usize> From<&'a [T; N]> for HostSlice<'a, T> {
-    fn from(elements: &'a [T; N]) -> Self {
-        elements.as_slice().into()
-    }
+/// Makes the host side of a copy from what has a slice.
+macro_rules! of_slice {
+    ($([$($generics:tt)*] $memory:ty => $side:ident by |$value:ident| $slice:expr;)*) => {$(
+        impl<'a, $($generics)*> From<$memory> for $side<'a, T> {
+            fn from($value: $memory) -> Self {
+                $slice.into()
+            }
+        }
+    )*};
 }
 
-impl<'a, T, const N: usize> From<&'a mut [T; N]> for HostSliceMut<'a, T> {
-    fn from(elements: &'a mut [T; N]) -> Self {
-        elements.as_mut_slice().into()
-    }
-}
-
-impl<'a, T> From<&'a Vec<T>> for HostSlice<'a, T> {
-    fn from(elements: &'a Vec<T>) -> Self {
-        elements.as_slice().into()
-    }
-}
-
-impl<'a, T> From<&'a mut Vec<T>> for HostSliceMut<'a, T> {
-    fn from(elements: &'a mut Vec<T>) -> Self {
-        elements.as_mut_slice().into()
-    }
-}
-
-impl<'a, T: Element> From<&'a PinnedBuffer<T>> for HostSlice<'a, T> {
-    fn from(elements: &'a PinnedBuffer<T>) -> Self {
-        elements[..].into()
-    }
-}
-
-impl<'a, T: Element> From<&'a mut PinnedBuffer<T>> for HostSliceMut<'a, T> {
-    fn from(elements: &'a mut PinnedBuffer<T>) -> Self {
-        elements[..].as_mut().into()
-    }
-}
-
-impl<'a, T: Element> From<&'a WriteCombined<T>> for HostSlice<'a, T> {
-    fn from(elements: &'a WriteCombined<T>) -> Self {
-        elements.as_slice_in_flight().into()
-    }
-}
-
-impl<'scope, T> From<Registered<'scope, T>> for HostSlice<'scope, T> {
-    fn from(memory: Registered<'scope, T>) -> Self {
-        (&*memory.into_slice()).into()
-    }
-}
-
-impl<'scope, T> From<Registered<'scope, T>> for HostSliceMut<'scope, T> {
-    fn from(memory: Registered<'scope, T>) -> Self {
-        memory.into_slice().into()
-    }
+of_slice! {
+    [T, const N: usize] &'a [T; N] => HostSlice by |array| array.as_slice();
+    [T, const N: usize] &'a mut [T; N] => HostSliceMut by |array| array.as_mut_slice();
+    [T] &'a Vec<T> => HostSlice by |vector| vector.as_slice();
+    [T] &'a mut Vec<T> => HostSliceMut by |vector| vector.as_mut_slice();
+    [T: Element] &'a PinnedBuffer<T> => HostSlice by |buffer| (&buffer[..]);
+    [T: Element] &'a mut PinnedBuffer<T> => HostSliceMut by |buffer| (&mut buffer[..]);
+    [T: Element] &'a WriteCombined<T> => HostSlice by |buffer| buffer.as_slice_in_flight();
+    [T] Registered<'a, T> => HostSlice by |memory| (&*memory.into_slice());
+    [T] Registered<'a, T> => HostSliceMut by |memory| memory.into_slice();
 }
 
 // SAFETY: it is an exclusive borrow of elements, as `&mut [T]` is.

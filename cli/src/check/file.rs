@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use toml::Spanned;
 use warpstride::error::ErrorKind;
 use warpstride::interp::expect::Expectation;
@@ -155,13 +155,7 @@ impl TryFrom<f64> for Tolerance {
 
 impl Check {
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let bytes = input::read(path, MAX_BYTES, "a check's file")?;
-        let text = String::from_utf8(bytes)
-            .with_context(|| format!("cannot read {}: save the file as text in UTF-8", path.display()))?;
-        Self::parse(path, text)
-    }
-
-    fn parse(path: &Path, text: String) -> Result<Self> {
+        let text = input::text(path, MAX_BYTES, "a check's file", input::SAVE_AS_TEXT)?;
         let source = Source { path: path.into(), text };
         let table: Table = toml::from_str(&source.text).map_err(|error| source.refusal(error))?;
         let folder = path.parent().unwrap_or(Path::new(""));

@@ -150,10 +150,8 @@ pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: u32) 
 
 /// The text of a source.
 fn read(file: &Path) -> Result<String> {
-    let bytes = input::read(file, MAX_TEXT_BYTES, "CUDA C++")?;
-    let source = String::from_utf8(bytes);
-    let source = source
-        .with_context(|| format!("cannot read {}: check the path, and that it is CUDA C++ as text", file.display()))?;
+    let advice = "check the path, and that it is CUDA C++ as text";
+    let source = input::text(file, MAX_TEXT_BYTES, "CUDA C++", advice)?;
     require!(!source.contains('\0'), Io, "{} has a zero byte and is not CUDA C++; check the path", file.display());
     // Some editors begin a file with a mark that compilers refuse.
     Ok(source.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(source))

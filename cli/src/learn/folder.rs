@@ -158,6 +158,5 @@ pub(super) fn ensure_regular(path: &Path) -> Result<()> {
 /// The text of a file of a learner's folder.
 pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<String> {
     ensure_regular(path)?;
-    let bytes = input::read(path, most, what)?;
-    String::from_utf8(bytes).with_context(|| format!("cannot read {}: save the file as text in UTF-8", path.display()))
+    input::text(path, most, what, input::SAVE_AS_TEXT)
 }
