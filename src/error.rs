@@ -130,6 +130,24 @@ impl From<crate::interp::Stop> for Error {
     }
 }
 
+/// Ends a function with an error of a kind, in a sentence.
+macro_rules! refuse {
+    ($kind:ident, $($sentence:tt)+) => {
+        return Err($crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($sentence)+)))
+    };
+}
+pub(crate) use refuse;
+
+/// Does so where a condition does not hold.
+macro_rules! require {
+    ($condition:expr, $kind:ident, $($sentence:tt)+) => {
+        if !$condition {
+            $crate::error::refuse!($kind, $($sentence)+);
+        }
+    };
+}
+pub(crate) use require;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,7 +40,7 @@ use cudarc::driver::{CudaContext, CudaStream, CudaView, CudaViewMut, DeviceSlice
 use crate::device::{Backend, Device};
 use crate::driver::{DriverKind, StreamHandle};
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, require};
 use crate::layout::Layout;
 use crate::ops;
 use crate::stream::Stream;
@@ -164,48 +164,41 @@ pub fn transpose_into<T: Element>(
 }
 
 fn check_primary(context: &CudaContext) -> Result<()> {
-    if context.is_primary() {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "the CudaContext of device {} is not its primary context, which is the only one that warpstride uses; make it by \
-             CudaContext::new",
-            context.ordinal()
-        ),
-    ))
+    require!(
+        context.is_primary(),
+        InvalidArgument,
+        "the CudaContext of device {} is not its primary context, which is the only one that warpstride uses; make it by \
+         CudaContext::new",
+        context.ordinal()
+    );
+    Ok(())
 }
 
 /// Whether the device works in this context: the primary one of its ordinal.
 fn check_device(device: &Device, context: &CudaContext) -> Result<()> {
     check_primary(context)?;
     let info = device.info();
-    if info.kind == DriverKind::Cuda && u32::try_from(context.ordinal()) == Ok(info.ordinal) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "the stream is of CUDA device {} and the device given is {}, number {}; open it by Device::from_cudarc with the \
-             stream's context",
-            context.ordinal(),
-            info.name,
-            info.ordinal
-        ),
-    ))
+    require!(
+        info.kind == DriverKind::Cuda && u32::try_from(context.ordinal()) == Ok(info.ordinal),
+        InvalidArgument,
+        "the stream is of CUDA device {} and the device given is {}, number {}; open it by Device::from_cudarc with the \
+         stream's context",
+        context.ordinal(),
+        info.name,
+        info.ordinal
+    );
+    Ok(())
 }
 
 /// Whether cudarc orders uses of the slice against the stream's work: it does within one
 /// `CudaContext`, not between two of the same GPU.
 fn check_same(which: &str, slice: &CudaStream, stream: &CudaStream) -> Result<()> {
-    if Arc::ptr_eq(slice.context(), stream.context()) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!("the {which} and the stream are of two CudaContexts; make both from the same Arc<CudaContext>"),
-    ))
+    require!(
+        Arc::ptr_eq(slice.context(), stream.context()),
+        InvalidArgument,
+        "the {which} and the stream are of two CudaContexts; make both from the same Arc<CudaContext>"
+    );
+    Ok(())
 }
 
 /// What cudarc failed with where it could not return it: its waits and records keep their error in
@@ -219,32 +212,26 @@ fn check_events(context: &CudaContext, what: &str) -> Result<()> {
 
 fn check_storage(which: &str, len: usize, layout: &Layout) -> Result<()> {
     // Every element that the layout reaches is in its storage.
-    if layout.storage_len() <= len {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the {which}'s layout is of a storage of {} and its slice has {len}; make the layout for a storage of the \
-             slice's length",
-            counted(layout.storage_len(), "element")
-        ),
-    ))
+    require!(
+        layout.storage_len() <= len,
+        Layout,
+        "the {which}'s layout is of a storage of {} and its slice has {len}; make the layout for a storage of the \
+         slice's length",
+        counted(layout.storage_len(), "element")
+    );
+    Ok(())
 }
 
 fn check_len(which: &str, len: usize, layout: &Layout) -> Result<()> {
-    if layout.len() == len {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the {which} of {len} cannot be seen as shape {:?}, which has {}; give a slice of as many elements",
-            layout.shape(),
-            layout.len(),
-            len = counted(len, "element")
-        ),
-    ))
+    require!(
+        layout.len() == len,
+        Layout,
+        "the {which} of {len} cannot be seen as shape {:?}, which has {}; give a slice of as many elements",
+        layout.shape(),
+        layout.len(),
+        len = counted(len, "element")
+    );
+    Ok(())
 }
 
 #[cfg(test)]

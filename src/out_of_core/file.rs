@@ -19,7 +19,7 @@ use super::tiling::{Permute, Tiling};
 use super::{FILES, Options, SLOTS, Summary};
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, require};
 use crate::io::{ArrayFile, Destination, npy};
 
 /// Bytes of the result that an interruption may cost, and time.
@@ -165,27 +165,28 @@ impl Run<'_> {
     /// Fails if the input was changed since it was opened.
     fn check_input(&self, kept: &Path) -> Result<()> {
         let now = self.source.data().0.metadata().map_err(|error| self.unreadable(&error))?;
-        if Stamp::of(&now) == Stamp::of(self.source.opened()) {
-            return Ok(());
-        }
-        let (input, kept) = (self.source.path().display(), kept.display());
-        let context = format!("{input} was changed while it was read; remove {kept} and begin anew");
-        Err(Error::new(ErrorKind::Io, context))
+        require!(
+            Stamp::of(&now) == Stamp::of(self.source.opened()),
+            Io,
+            "{} was changed while it was read; remove {} and begin anew",
+            self.source.path().display(),
+            kept.display()
+        );
+        Ok(())
     }
 }
 
 /// Checks that the tiles of an interrupted run fit a budget.
 fn fitting<T>(tiling: Tiling, budget: usize) -> Result<Tiling> {
     let needed = tiling.largest().saturating_mul(2 * SLOTS * size_of::<T>());
-    if needed <= budget {
-        return Ok(tiling);
-    }
-    let context = format!(
+    require!(
+        needed <= budget,
+        InvalidArgument,
         "the interrupted run took {} of device memory, and this one may take {budget}; give it {needed} as \
          `Options::device_memory`",
         counted(needed, "byte")
     );
-    Err(Error::new(ErrorKind::InvalidArgument, context))
+    Ok(tiling)
 }
 
 /// Enters tiles in the journal from time to time, and at the end all that are written.

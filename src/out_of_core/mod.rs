@@ -35,7 +35,7 @@ use self::tiling::{Cut, Permute, Tiling};
 use crate::device::Device;
 use crate::driver::{DriverKind, available_memory};
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted, require};
 
 pub use file::permute_file;
 #[doc(hidden)]
@@ -147,14 +147,13 @@ pub fn permute<T: Element>(
 ) -> Result<Summary> {
     let permute = Permute::new(shape, axes, false)?;
     for (which, len) in [("source", source.len()), ("destination", destination.len())] {
-        if len != permute.len() {
-            let context = format!(
-                "the {which} has {} and an array of shape {shape:?} has {}; give slices of the array",
-                counted(len, "element"),
-                permute.len()
-            );
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
-        }
+        require!(
+            len == permute.len(),
+            InvalidArgument,
+            "the {which} has {} and an array of shape {shape:?} has {}; give slices of the array",
+            counted(len, "element"),
+            permute.len()
+        );
     }
     let device_memory = options.budget(device)?;
     let cut = |most| Tiling::new(permute.clone(), size_of::<T>(), SLOTS, device_memory, most);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use super::journal::{Identity, Journal, MOST_BYTES, is_mark};
 use super::storage::{Stored, failed, write_all_at};
 use super::tiling::{Permute, Tiling};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 use crate::io::{Destination, DestinationKind, check_is_at, is_same_file, put, replaced};
 
 /// The result and its journal.
@@ -82,10 +82,6 @@ pub fn unfinished(destination: &Destination) -> Option<PathBuf> {
     Some(Places::beside(destination.path()).data).filter(|path| path.is_file())
 }
 
-fn refused<T>(kind: ErrorKind, sentence: String) -> Result<T> {
-    Err(Error::new(kind, sentence))
-}
-
 impl<'d> Partial<'d> {
     /// Begins a result, or goes on with one that was interrupted if `resume` is set and there is
     /// one. `choose` returns tiles for a new result, and checks those of an old one.
@@ -103,28 +99,32 @@ impl<'d> Partial<'d> {
         choose: impl FnOnce(Option<Tiling>) -> Result<Tiling>,
     ) -> Result<(Self, Tiling)> {
         let place = destination.path().display();
-        if destination.kind() != DestinationKind::File {
-            let sentence =
-                format!("{place} is a stream, and a result that is written tile by tile needs a file; name one");
-            return refused(ErrorKind::InvalidArgument, sentence);
-        }
+        require!(
+            destination.kind() == DestinationKind::File,
+            InvalidArgument,
+            "{place} is a stream, and a result that is written tile by tile needs a file; name one"
+        );
         let places = Places::beside(destination.path());
         if let Some(input) = [&places.data, &places.journal].into_iter().find(|path| is_same_file(path, plan.input)) {
-            let sentence = format!(
+            refuse!(
+                InvalidArgument,
                 "{} is the input, and {place} needs its name until it is complete; name another output",
                 input.display()
             );
-            return refused(ErrorKind::InvalidArgument, sentence);
         }
         if !is_there(&places.data)? {
             Self::begin(destination, places, plan, choose(None)?)
         } else if resume {
             Self::go_on(destination, places, plan, choose)
         } else {
-            let journal = places.read_journal()?;
-            let (data, sentence) = (places.data.display(), "is there from a run that was interrupted");
-            let sentence = format!("{data} {sentence}; pass `Options::resume` to go on with it, or remove it");
-            Err(journal.map_or_else(|| places.without_journal(), |_| Error::new(ErrorKind::InvalidArgument, sentence)))
+            if places.read_journal()?.is_none() {
+                return Err(places.without_journal());
+            }
+            refuse!(
+                InvalidArgument,
+                "{} is there from a run that was interrupted; pass `Options::resume` to go on with it, or remove it",
+                places.data.display()
+            )
         }
     }
 
@@ -171,16 +171,16 @@ impl<'d> Partial<'d> {
             return Self::begin(destination, places, plan, choose(None)?);
         };
         if let Some(difference) = journal.identity.difference(&plan.identity) {
-            let sentence = format!("{data} is the result of another run: {difference}; remove it to begin anew");
-            return refused(ErrorKind::InvalidArgument, sentence);
+            refuse!(InvalidArgument, "{data} is the result of another run: {difference}; remove it to begin anew");
         }
         let bytes = plan.bytes;
         // A run may have ended before the file had its room.
         let may_have_room = file.0.metadata().map_err(cannot)?.len() == bytes || journal.done == 0;
-        if !may_have_room || !is_marked || mark != journal.mark(mark.len()) {
-            let sentence = format!("{data} is not the file that its journal describes; remove it to begin anew");
-            return refused(ErrorKind::Io, sentence);
-        }
+        require!(
+            may_have_room && is_marked && mark == journal.mark(mark.len()),
+            Io,
+            "{data} is not the file that its journal describes; remove it to begin anew"
+        );
         let tiling = Tiling::of(plan.permute, &journal.tile).filter(|tiling| tiling.len() as u64 == journal.tiles);
         let Some(tiling) = tiling else { return Err(places.corrupted("its tiles are not those of this array")) };
         let tiling = choose(Some(tiling))?;
@@ -319,14 +319,12 @@ fn is_there(path: &Path) -> Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_file() => Ok(true),
         Ok(_) => {
-            let sentence = format!("{shown} is there and is not a regular file; move it, or name another output");
-            refused(ErrorKind::InvalidArgument, sentence)
+            refuse!(InvalidArgument, "{shown} is there and is not a regular file; move it, or name another output")
         }
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound => Ok(false),
             io::ErrorKind::InvalidFilename => {
-                let sentence = format!("{shown} has a longer name than its disk allows; name a shorter output");
-                refused(ErrorKind::InvalidArgument, sentence)
+                refuse!(InvalidArgument, "{shown} has a longer name than its disk allows; name a shorter output")
             }
             _ => Err(failed("look at", path, "check the permissions of its folder", &error)),
         },
@@ -357,8 +355,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
     if let Err(rustix::io::Errno::WOULDBLOCK) =
         rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
     {
-        let sentence = format!("another run writes {}; wait for it, or name another output", path.display());
-        return refused(ErrorKind::Io, sentence);
+        refuse!(Io, "another run writes {}; wait for it, or name another output", path.display());
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (file, path);

@@ -17,7 +17,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 
 use super::runs::Runs;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, require};
 use crate::memory::staging::copy_past_caches;
 
 /// Most bytes of one piece.
@@ -119,12 +119,13 @@ impl Stored<'_> {
     /// Fails unless the file still has its length.
     pub(super) fn check_is_whole(&self) -> Result<()> {
         let there = self.file.metadata().map_err(|error| failed("look at", self.path, "check its disk", &error))?;
-        if there.len() == self.end {
-            return Ok(());
-        }
-        let path = self.path.display();
-        let context = format!("another program has cut {path} short, which this run writes; remove it and begin anew");
-        Err(Error::new(ErrorKind::Io, context))
+        require!(
+            there.len() == self.end,
+            Io,
+            "another program has cut {} short, which this run writes; remove it and begin anew",
+            self.path.display()
+        );
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted, require};
 use crate::layout::Layout;
 use crate::memory::{PinnedBuffer, WriteCombined};
 
@@ -58,15 +58,14 @@ impl<'a, T: Element> HostSliceMut<'a, T> {
     /// element twice.
     pub fn with_layout(elements: &'a mut [T], layout: Layout) -> Result<Self> {
         check_storage(&layout, elements.len())?;
-        if layout.overlaps_itself() {
-            let context = format!(
-                "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
-                 over each other",
-                layout.shape(),
-                layout.strides()
-            );
-            return Err(Error::new(ErrorKind::Layout, context));
-        }
+        require!(
+            !layout.overlaps_itself(),
+            Layout,
+            "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
+             over each other",
+            layout.shape(),
+            layout.strides()
+        );
         Ok(Self { layout: Some(layout), ..elements.into() })
     }
 
@@ -99,26 +98,24 @@ impl<'a, T: Element> HostSliceMut<'a, T> {
 /// Returns the layout of `len` elements of host memory in C order, for a view of this shape.
 pub(super) fn whole(shape: &[usize], len: usize) -> Result<Layout> {
     let layout = Layout::row_major(shape)?;
-    if layout.len() == len {
-        return Ok(layout);
-    }
-    let context = format!(
+    require!(
+        layout.len() == len,
+        InvalidArgument,
         "the host memory has {len} and the view of shape {shape:?} has {}; they must have the same number",
         layout.len(),
-        len = counted(len, "element"),
+        len = counted(len, "element")
     );
-    Err(Error::new(ErrorKind::InvalidArgument, context))
+    Ok(layout)
 }
 
 fn check_storage(layout: &Layout, len: usize) -> Result<()> {
-    if layout.storage_len() <= len {
-        return Ok(());
-    }
-    let context = format!(
+    require!(
+        layout.storage_len() <= len,
+        Layout,
         "the layout is of a storage of {} and the slice has {len}; make the layout for a storage of the slice's length",
         counted(layout.storage_len(), "element")
     );
-    Err(Error::new(ErrorKind::Layout, context))
+    Ok(())
 }
 
 impl<'a, T> From<&'a [T]> for HostSlice<'a, T> {

@@ -86,25 +86,9 @@ impl fmt::Display for Taken {
 pub(super) struct NotCompiled(String);
 
 impl NotCompiled {
-    /// `failure` is what the compiler calls it, where its messages do not say.
-    fn new(job: &Job, compiler: &Taken, failure: &str, log: &[u8]) -> Self {
-        let log = text_of(log);
-        let lines = if log.is_empty() { failure } else { &log };
-        Self(format!("{} does not compile with {compiler}:\n{lines}", job.file.display()))
-    }
-
     /// The same, with the place in front that names the source.
     pub(super) fn at(&self, place: impl fmt::Display) -> Self {
         Self(format!("{place}: {self}").chars().filter(is_shown).collect())
-    }
-
-    fn too_slow(job: &Job, compiler: &Taken) -> Self {
-        Self(format!(
-            "{} does not compile with {compiler} within {} seconds; look for templates, constants or included files that \
-             never end",
-            job.file.display(),
-            TIME_LIMIT.as_secs()
-        ))
     }
 }
 
@@ -228,19 +212,32 @@ impl<'a> Workplace<'a> {
         let file = |path: &Path| File::create(path).context("cannot write a compiler's files");
         let child = command.stdin(Stdio::null()).stdout(file(&ptx)?).stderr(file(&log)?).spawn();
         let mut child = child.with_context(|| format!("cannot start {compiler}"))?;
+        let source = job.file.display();
         let Some(status) = process::wait(&mut child, TIME_LIMIT) else {
-            return Err(NotCompiled::too_slow(job, &compiler).into());
+            let seconds = TIME_LIMIT.as_secs();
+            let why = format!(
+                "{source} does not compile with {compiler} within {seconds} seconds; look for templates, constants or \
+                 included files that never end"
+            );
+            return Err(NotCompiled(why).into());
         };
-        let log = beginning(&log, MAX_LOG_BYTES + 1)?;
+        let log = text_of(&beginning(&log, MAX_LOG_BYTES + 1)?);
         if compiler.kind == Compiler::Nvrtc && status.code() == Some(child::NOT_LOADED.into()) {
-            let (path, said) = (compiler.path.display().to_string(), text_of(&log));
-            refuse!(Unavailable, "cannot load {compiler} of {path} to compile {}: {said}", job.file.display());
+            refuse!(Unavailable, "cannot load {compiler} of {} to compile {source}: {log}", compiler.path.display());
         }
         if !status.success() {
-            let silent = format!("it ended with {status}, and said nothing");
-            return Err(NotCompiled::new(job, &compiler, &silent, &log).into());
+            let lines = if log.is_empty() { &format!("it ended with {status}, and said nothing") } else { &log };
+            return Err(NotCompiled(format!("{source} does not compile with {compiler}:\n{lines}")).into());
         }
-        Compiled::new(job, compiler, beginning(&ptx, MAX_TEXT_BYTES + 1)?, &log)
+        let ptx = beginning(&ptx, MAX_TEXT_BYTES + 1)?;
+        require!(
+            ptx.len() <= MAX_TEXT_BYTES,
+            InvalidArgument,
+            "{compiler} makes more than {} MiB of PTX from {source}; compile fewer kernels",
+            MAX_TEXT_BYTES >> 20
+        );
+        let ptx = String::from_utf8(ptx).with_context(|| format!("{compiler} makes PTX that is not text"))?;
+        Ok(Compiled { ptx, compiler, log })
     }
 }
 
@@ -256,20 +253,6 @@ impl Job<'_> {
     /// The source's folder, where its own headers are.
     fn folder(&self) -> &Path {
         self.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-    }
-}
-
-impl Compiled {
-    fn new(job: &Job, compiler: Taken, ptx: Vec<u8>, log: &[u8]) -> Result<Self> {
-        require!(
-            ptx.len() <= MAX_TEXT_BYTES,
-            InvalidArgument,
-            "{compiler} makes more than {} MiB of PTX from {}; compile fewer kernels",
-            MAX_TEXT_BYTES >> 20,
-            job.file.display()
-        );
-        let ptx = String::from_utf8(ptx).with_context(|| format!("{compiler} makes PTX that is not text"))?;
-        Ok(Self { ptx, compiler, log: text_of(log) })
     }
 }
 

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use self::header::{Header, MAX_HEADER, Refusal};
 use super::ArrayFile;
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 
 /// Room that NumPy leaves behind the shape, so that a file can grow along its first axis.
 const GROWTH_DIGITS: usize = 21;
@@ -61,9 +61,12 @@ impl Reader {
         let unreadable =
             |error| io_error(format_args!("cannot read {}: check the path and its permissions", path.display()), error);
         // Before opening: opening a pipe would wait for its writer.
-        if !fs::metadata(path).map_err(unreadable)?.is_file() {
-            return refused(format!("cannot read {}: it is not a regular file; save the array to one", path.display()));
-        }
+        require!(
+            fs::metadata(path).map_err(unreadable)?.is_file(),
+            Io,
+            "cannot read {}: it is not a regular file; save the array to one",
+            path.display()
+        );
         let mut file = File::open(path).map_err(unreadable)?;
         // Another file may have taken the path in between.
         let metadata = file.metadata().map_err(unreadable)?;
@@ -71,20 +74,20 @@ impl Reader {
         let (shape, bytes) = shape_and_bytes(&header, path)?;
         let start = file.stream_position().map_err(unreadable)?;
         let data = metadata.len().saturating_sub(start);
-        if data < bytes {
-            return refused(format!(
-                "{} is truncated: its header promises {} of data, and the file has {data}; save or copy it again",
-                path.display(),
-                counted(bytes, "byte")
-            ));
-        }
-        if data > bytes {
-            return refused(format!(
-                "{} has {} after its array; save the array to a file of its own with numpy.save",
-                path.display(),
-                counted(data - bytes, "byte")
-            ));
-        }
+        require!(
+            data >= bytes,
+            Io,
+            "{} is truncated: its header promises {} of data, and the file has {data}; save or copy it again",
+            path.display(),
+            counted(bytes, "byte")
+        );
+        require!(
+            data <= bytes,
+            Io,
+            "{} has {} after its array; save the array to a file of its own with numpy.save",
+            path.display(),
+            counted(data - bytes, "byte")
+        );
         let Header { dtype, descr, fortran, .. } = header;
         Ok(Self {
             file,
@@ -152,42 +155,33 @@ fn io_error(context: impl std::fmt::Display, error: io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("{context}: {error}"))
 }
 
-fn refused<T>(sentence: String) -> Result<T> {
-    Err(Error::new(ErrorKind::Io, sentence))
-}
-
 /// Reads what comes before the data.
 fn read_header(file: &mut File, path: &Path) -> Result<Header> {
     let path = path.display();
     let mut bytes = Vec::new();
     let unreadable = |error| io_error(format_args!("cannot read {path}: check its disk"), error);
     Read::by_ref(file).take(12).read_to_end(&mut bytes).map_err(unreadable)?;
-    if !bytes.starts_with(b"\x93NUMPY") {
-        return refused(format!("{path} is not a .npy file; write one with numpy.save"));
-    }
+    require!(bytes.starts_with(b"\x93NUMPY"), Io, "{path} is not a .npy file; write one with numpy.save");
     let (prelude, length) = match *bytes {
         [_, _, _, _, _, _, 1, 0, low, high, ..] => (10, u64::from(u16::from_le_bytes([low, high]))),
         [_, _, _, _, _, _, 2 | 3, 0, a, b, c, d] => (12, u64::from(u32::from_le_bytes([a, b, c, d]))),
         [_, _, _, _, _, _, 1..=3, 0, ..] | [_, _, _, _, _, _] | [_, _, _, _, _, _, 1..=3] => {
-            return refused(format!("{path} is truncated within its header; save or copy it again"));
+            refuse!(Io, "{path} is truncated within its header; save or copy it again")
         }
-        _ => {
-            return refused(format!("{path} is not a .npy file of version 1.0, 2.0 or 3.0; write one with numpy.save"));
-        }
+        _ => refuse!(Io, "{path} is not a .npy file of version 1.0, 2.0 or 3.0; write one with numpy.save"),
     };
-    if length > MAX_HEADER {
-        return refused(format!(
-            "{path} has a header of {length} bytes, more than the {MAX_HEADER} that NumPy reads; save a plain array"
-        ));
-    }
+    require!(
+        length <= MAX_HEADER,
+        Io,
+        "{path} has a header of {length} bytes, more than the {MAX_HEADER} that NumPy reads; save a plain array"
+    );
     let missing = (prelude + length).saturating_sub(bytes.len() as u64);
     Read::by_ref(file).take(missing).read_to_end(&mut bytes).map_err(unreadable)?;
-    if (bytes.len() as u64) < prelude + length {
-        return refused(format!("{path} is truncated within its header; save or copy it again"));
-    }
+    let is_whole = bytes.len() as u64 >= prelude + length;
+    require!(is_whole, Io, "{path} is truncated within its header; save or copy it again");
     file.seek(SeekFrom::Start(prelude + length)).map_err(unreadable)?;
-    Header::parse(&bytes[prelude as usize..(prelude + length) as usize], bytes[6]).or_else(|refusal| {
-        refused(match refusal {
+    Header::parse(&bytes[prelude as usize..(prelude + length) as usize], bytes[6]).map_err(|refusal| {
+        let sentence = match refusal {
             Refusal::Malformed(why) => {
                 format!("{path} has a header that NumPy would not write: {why}; save it again with numpy.save")
             }
@@ -199,7 +193,8 @@ fn read_header(file: &mut File, path: &Path) -> Result<Header> {
                  bytes or a complex number",
                 header::visible(&descr)
             ),
-        })
+        };
+        Error::new(ErrorKind::Io, sentence)
     })
 }
 
@@ -216,13 +211,11 @@ fn shape_and_bytes(header: &Header, path: &Path) -> Result<(Vec<usize>, u64)> {
             let bytes = if extents.contains(&0) { 0 } else { bytes };
             Ok((shape, bytes))
         }
-        _ => Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "{} promises {extents:?} elements of {dtype}, more bytes than an address can count; save it again",
-                path.display()
-            ),
-        )),
+        _ => refuse!(
+            Layout,
+            "{} promises {extents:?} elements of {dtype}, more bytes than an address can count; save it again",
+            path.display()
+        ),
     }
 }
 
