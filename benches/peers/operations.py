@@ -24,6 +24,7 @@ from pathlib import Path
 import torch
 
 from peers import Clock, Unsupported
+from score import line
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALAR = 0.3
@@ -190,10 +191,6 @@ def answered(run):
             answers.append(said)
             torch.cuda.empty_cache()
     return answers
-
-
-def line(cells):
-    return "| " + " | ".join(cells) + " |\n"
 
 
 def cell(answer, bytes_):

@@ -144,18 +144,16 @@ impl Identity {
     /// Returns what differs from the input and the options of this run, in words; `None` if nothing
     /// does.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
-        let differs = |what: &str, before: String, now: String| Some(format!("{what} was {before} and is {now}"));
-        if self.input != now.input {
-            differs("the input", self.input.clone(), now.input.clone())
-        } else if self.axes != now.axes {
-            differs("the order of axes", format!("{:?}", self.axes), format!("{:?}", now.axes))
-        } else if (&self.descr, &self.shape, self.fortran_order) != (&now.descr, &now.shape, now.fortran_order) {
-            differs("the input's array", self.array(), now.array())
-        } else if self.stamp != now.stamp {
-            Some("the input was changed since".into())
-        } else {
-            None
+        for (what, before, now) in [
+            ("the input", self.input.clone(), now.input.clone()),
+            ("the order of axes", format!("{:?}", self.axes), format!("{:?}", now.axes)),
+            ("the input's array", self.array(), now.array()),
+        ] {
+            if before != now {
+                return Some(format!("{what} was {before} and is {now}"));
+            }
         }
+        (self.stamp != now.stamp).then(|| "the input was changed since".into())
     }
 
     fn array(&self) -> String {

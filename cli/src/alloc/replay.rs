@@ -85,7 +85,7 @@ fn document(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> Value {
     })
 }
 
-/// What a replay showed.
+/// The outcome of a replay.
 #[derive(Debug)]
 pub(super) struct Outcome {
     /// The most bytes in use at once, by the log.
@@ -96,7 +96,7 @@ pub(super) struct Outcome {
     fragmentation: f64,
     /// Nanoseconds for a call, the mean over all allocations and frees.
     ns_per_call: f64,
-    /// What the allocator says at the end of the log.
+    /// The allocator's figures at the end of the log.
     pub(super) figures: Figures,
     /// The course of the replay, in at most about 1,000 samples.
     pub(super) samples: Vec<Sample>,

@@ -16,7 +16,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Of doubles, rounded as they are.
+    /// Computes doubles, which are rounded as usual.
     fn of_doubles(self, factor: f64, x: f64, y: f64) -> f64 {
         match self {
             Self::Add => x + y,
@@ -25,8 +25,8 @@ impl Operation {
         }
     }
 
-    /// Of shorter floats, to be rounded to their type. Double precision holds the product of two
-    /// of them exactly.
+    /// Computes shorter floats, to be rounded to their type. Double precision holds the product
+    /// of two of them exactly.
     fn of_floats(self, factor: f64, x: f64, y: f64) -> f64 {
         match self {
             Self::Add => number::odd_sum(x, y),
@@ -35,7 +35,7 @@ impl Operation {
         }
     }
 
-    /// Of integers, of whose results the last bits count.
+    /// Computes integers; the last bits of the result count.
     fn of_integers(self, factor: i128, x: i128, y: i128) -> i128 {
         match self {
             Self::Add => x.wrapping_add(y),

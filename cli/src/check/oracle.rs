@@ -29,7 +29,7 @@ pub(super) enum Formula {
     Fill(String),
     /// 0, 1, 2 ...
     Iota,
-    /// Of two buffers, element by element, with the argument that is the factor where there is one.
+    /// Two buffers element by element, with the argument that is the factor where there is one.
     Elementwise(Operation, Option<usize>, [Source; 2]),
     /// The sum of all elements of the source.
     Sum(Source),

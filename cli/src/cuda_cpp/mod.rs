@@ -60,24 +60,24 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Compiler::Nvrtc => "NVRTC",
+            Compiler::Clang => "clang",
+        }
+    }
+
     /// As documents have it.
     pub(super) fn json(&self) -> Value {
-        let name = match self.kind {
-            Compiler::Nvrtc => "nvrtc",
-            Compiler::Clang => "clang",
-        };
         // Not every path is text.
-        json!({ "name": name, "version": self.version, "path": self.path.display().to_string() })
+        let path = self.path.display().to_string();
+        json!({ "name": self.name().to_lowercase(), "version": self.version, "path": path })
     }
 }
 
 impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self.kind {
-            Compiler::Nvrtc => "NVRTC",
-            Compiler::Clang => "clang",
-        };
-        write!(f, "{name} {}", self.version)
+        write!(f, "{} {}", self.name(), self.version)
     }
 }
 

@@ -84,7 +84,7 @@ impl Shown<'_> {
         document
     }
 
-    /// What was launched where.
+    /// Describes the launch, the kernel and the device.
     fn launch_json(&self) -> Value {
         // Not every path is text.
         let file = self.program.file.display().to_string();
