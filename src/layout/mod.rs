@@ -35,6 +35,7 @@
 mod axes;
 mod reshape;
 mod transform;
+pub(crate) mod walk;
 
 pub use axes::Axes;
 pub use reshape::Reshape;

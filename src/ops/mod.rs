@@ -76,7 +76,6 @@
 //!   what it writes, unless that work is ordered before or after it on the stream or by events.
 
 mod arithmetic;
-mod canonical;
 mod conversion;
 mod movement;
 mod numbering;
@@ -89,7 +88,7 @@ mod span;
 pub mod spin;
 mod target;
 mod tuning;
-mod units;
+pub(crate) mod units;
 
 use arithmetic::{elementwise, fill, iterate, reduce, rowwise};
 use conversion::{affine, cast, normalize};
@@ -128,3 +127,5 @@ pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose
 pub use tuning::Policy;
 #[doc(hidden)]
 pub use tuning::TileShape;
+#[doc(hidden)]
+pub use units::SECTOR;

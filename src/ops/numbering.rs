@@ -1,10 +1,10 @@
 //! Numbers the blocks of a grid and the axes that kernels walk, and chooses the arithmetic of
 //! indices.
 
-use super::canonical::{Axis as Walk, Canonical};
-use crate::abi::{Axis, Divisor, Index};
+use crate::abi::{self, Divisor, Index};
 use crate::launch_shape::MAX_GRID_X;
 use crate::layout::Layout;
+use crate::layout::walk::{Axis, Canonical};
 
 /// Returns a grid of `blocks`, numbered along x and then y. The launch refuses more blocks than a
 /// grid allows.
@@ -19,13 +19,13 @@ pub(super) fn grid(blocks: u64) -> [u32; 3] {
 
 /// Returns the axes in the form that kernels walk.
 pub(super) fn axes<'a, const AXES: usize>(
-    walks: impl IntoIterator<Item = &'a Walk>,
+    walks: impl IntoIterator<Item = &'a Axis>,
     divisor: fn(u64) -> Divisor,
-) -> [Axis; AXES] {
-    let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; AXES];
+) -> [abi::Axis; AXES] {
+    let mut axes = [abi::Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; AXES];
     for (to, walk) in axes.iter_mut().zip(walks) {
         let extent = divisor(walk.extent as u64);
-        *to = Axis { extent, src_stride: walk.src as i64, dst_stride: walk.dst as i64 };
+        *to = abi::Axis { extent, src_stride: walk.src as i64, dst_stride: walk.dst as i64 };
     }
     axes
 }
@@ -39,13 +39,13 @@ pub(super) fn divisor(index: Index) -> fn(u64) -> Divisor {
 }
 
 /// More elements than any tile is long.
-pub(super) const BEYOND: usize = 1 << 16;
+const BEYOND: usize = 1 << 16;
 
 /// Returns narrow arithmetic if it counts every element and spans each side from any element to any
 /// other. Kernels may start at another corner than the axes do, as tiles do if the source runs
 /// backwards.
 pub(super) fn index(canonical: &Canonical) -> Index {
-    let reach = |stride: fn(&Walk) -> isize| -> usize {
+    let reach = |stride: fn(&Axis) -> isize| -> usize {
         // This cannot overflow: it is the distance of two elements of one storage.
         canonical.axes().iter().map(|axis| stride(axis).unsigned_abs() * (axis.extent - 1)).sum()
     };

@@ -200,6 +200,13 @@ impl fmt::Display for Walk {
 }
 
 impl Verdict {
+    /// Returns the verdict of a strategy: its reason to take the work, or why it declines.
+    pub(super) fn of(strategy: &'static str, considered: Result<&str, Decline>) -> Self {
+        let (takes, quantity) = (considered.is_ok(), considered.err().map(|decline| decline.quantity));
+        let reason = considered.unwrap_or_else(|decline| decline.reason).into();
+        Self { strategy, takes, reason, quantity }
+    }
+
     /// Returns the reason and, for a decline, the quantity that decided.
     pub fn why(&self) -> String {
         let Self { reason, quantity, .. } = self;
@@ -277,6 +284,37 @@ impl<P: Placed> Step<P> {
     }
 }
 
+/// A [`Step`] with operands of one type, whatever its parameters.
+pub(super) trait AnyStep<O> {
+    /// Returns the kernel.
+    fn entry(&self) -> EntryId;
+
+    /// Returns the launch's shape.
+    fn shape(&self) -> LaunchShape;
+
+    /// Queues the launch on operands at these addresses.
+    ///
+    /// # Safety
+    ///
+    /// As [`Step::launch`].
+    unsafe fn queue(&self, device: &Device, operands: O, stream: StreamHandle) -> Result<()>;
+}
+
+impl<P: Placed> AnyStep<P::Operands> for Step<P> {
+    fn entry(&self) -> EntryId {
+        self.entry
+    }
+
+    fn shape(&self) -> LaunchShape {
+        self.shape
+    }
+
+    unsafe fn queue(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.launch(device, operands, stream) }
+    }
+}
+
 /// The launch of a plan that has one, or none if there are no elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AtMostOne<P>(pub(super) Option<Step<P>>);
@@ -317,14 +355,48 @@ impl<P: Placed> AtMostOne<P> {
         unsafe { step.launch(device, operands, stream) }
     }
 
-    /// Writes the launch and the elements that it is for.
-    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, elements: impl fmt::Display) -> fmt::Result {
+    /// Writes the launch and the elements that it is for, or that there is `nothing` to do.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, elements: impl fmt::Display, nothing: &str) -> fmt::Result {
         match &self.0 {
             Some(step) => write!(f, "{}: {elements}, {}", step.entry, step.shape),
-            None => f.write_str("nothing to compute"),
+            None => f.write_str(nothing),
         }
     }
 }
+
+/// Implements [`Plan`] and `Display` for a plan with a `step` of [`AtMostOne`] launch: by its
+/// elements, why its kernel does the work, the bytes that it reads and writes, and what to print if
+/// it launches nothing.
+macro_rules! plan_of_one_step {
+    ($plan:ty, |$self:ident| $elements:expr, $why:expr, [$read:expr, $written:expr], $nothing:literal) => {
+        impl $crate::ops::Plan for $plan {
+            fn entry(&self) -> Option<&'static str> {
+                self.step.entry()
+            }
+
+            fn shape(&self) -> Option<$crate::launch_shape::LaunchShape> {
+                self.step.shape()
+            }
+
+            fn launches(&self) -> u64 {
+                self.step.count()
+            }
+
+            fn explain(&self) -> $crate::ops::Explanation {
+                let $self = self;
+                $crate::ops::Explanation::of($self, $why, $read, $written)
+            }
+        }
+
+        impl std::fmt::Display for $plan {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $self = self;
+                $self.step.write(f, $elements, $nothing)
+            }
+        }
+    };
+}
+pub(super) use plan_of_one_step;
 
 impl Explanation {
     /// Explains a plan that has one way only, by the bytes it reads and writes.

@@ -7,17 +7,19 @@
 
 #![forbid(unsafe_code)]
 
+use std::cmp::Reverse;
+
 use super::runs::Runs;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
+use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
+use crate::ops::units::LINE;
 
 /// Fewest tiles for each slot, where they are not small by then: the first tile's way in and the
 /// last one's way out overlap with nothing.
 const TILES_PER_SLOT: usize = 4;
 /// A tile of fewer bytes costs more calls than it overlaps.
 const SMALL_BYTES: usize = 4 << 20;
-/// Tiles begin at multiples of this many bytes along their axes, where that changes little.
-const LINE: usize = 128;
 
 /// A permute by the fewest axes that move the same elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,31 +39,17 @@ impl Permute {
     /// `InvalidArgument` unless `axes` names each axis once; `Layout` if the shape has more
     /// elements than a layout can count.
     pub(super) fn new(shape: &[usize], axes: &[usize], is_fortran: bool) -> Result<Self> {
-        Layout::row_major(shape)?.permuted_axes(axes)?;
-        // Fortran order is C order with the axes reversed.
-        let stored = |axis: usize| if is_fortran { shape.len() - 1 - axis } else { axis };
-        // The axes of the result, by stored axes. Those that follow each other are one group.
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        for &axis in axes.iter().filter(|&&axis| shape[axis] != 1) {
-            let axis = stored(axis);
-            let follows = |group: &&mut Vec<usize>| {
-                // Only axes of one index may lie between.
-                group.last().is_some_and(|&last| last < axis && (last + 1..axis).all(|at| shape[stored(at)] == 1))
-            };
-            match groups.last_mut().filter(follows) {
-                Some(group) => group.push(axis),
-                None => groups.push(vec![axis]),
-            }
+        let stored = if is_fortran { Layout::column_major(shape) } else { Layout::row_major(shape) }?;
+        let source = stored.permuted_axes(axes)?;
+        let walk = Canonical::new(&source, &Layout::row_major(source.shape())?, 1);
+        // Both sides have their slowest axis first.
+        let mut by_place: Vec<(usize, &Axis)> = walk.axes().iter().rev().enumerate().collect();
+        by_place.sort_unstable_by_key(|(_, axis)| Reverse(axis.src));
+        let mut order = vec![0; by_place.len()];
+        for (place, &(of_result, _)) in by_place.iter().enumerate() {
+            order[of_result] = place;
         }
-        let extent = |group: &[usize]| group.iter().map(|&axis| shape[stored(axis)]).product::<usize>();
-        let mut by_place: Vec<usize> = (0..groups.len()).collect();
-        by_place.sort_unstable_by_key(|&group| groups[group][0]);
-        let extents = by_place.iter().map(|&group| extent(&groups[group])).collect();
-        let mut order = vec![0; groups.len()];
-        for (place, &group) in by_place.iter().enumerate() {
-            order[group] = place;
-        }
-        Ok(Self { extents, order })
+        Ok(Self { extents: by_place.iter().map(|(_, axis)| axis.extent).collect(), order })
     }
 
     /// Returns the number of elements.
@@ -118,6 +106,7 @@ impl Tiling {
         }
         let share = permute.len() / (TILES_PER_SLOT * slots);
         let most = (cut.most_bytes / width).max(1).min(share.max(SMALL_BYTES / width));
+        // Where that changes little, tiles begin at whole lines along their axes.
         let tile = permute.grown(most.min(budget / (2 * slots * width)), cut.lean, (LINE / width).max(1));
         Ok(Self { permute, tile })
     }
@@ -187,41 +176,23 @@ impl Permute {
         let mut tile = vec![1_usize; self.extents.len()];
         let grow = |tile: &mut Vec<usize>, wanted: fn(usize, usize) -> usize| {
             let len: usize = tile.iter().product();
-            let mut sides = [Side::Source, Side::Result].map(|side| self.frontier(tile, side));
-            sides[0].0 = sides[0].0.saturating_mul(lean);
-            sides.sort_by_key(|&(run, _)| run);
-            for axis in sides.into_iter().filter_map(|(_, axis)| axis) {
+            let frontiers = [Side::Source, Side::Result]
+                .map(|side| frontier(self.axes(side).rev(), tile, |axis| self.extents[axis]));
+            let longer = shorter_first(frontiers, [1, lean]).find_map(|(_, axis)| {
                 let others = len / tile[axis];
                 let extent = wanted(tile[axis], most / others).min(self.extents[axis]);
-                if extent > tile[axis] && others * extent <= most {
-                    tile[axis] = extent;
-                    return true;
-                }
-            }
-            false
+                (extent > tile[axis] && others * extent <= most).then_some((axis, extent))
+            });
+            longer.map(|(axis, extent)| tile[axis] = extent).is_some()
         };
         if self.len() > 0 {
             while grow(&mut tile, |extent, _| 2 * extent) {}
             while grow(&mut tile, |_, most| most) {}
         }
         for (tile, &extent) in tile.iter_mut().zip(&self.extents) {
-            // The same number of tiles, of about equal extents.
-            *tile = extent.div_ceil(extent.div_ceil(*tile).max(1)).max(1).next_multiple_of(line).min(*tile);
+            *tile = even_part(extent, *tile).next_multiple_of(line).min(*tile);
         }
         tile
-    }
-
-    /// Returns the length of a tile's runs on a side, and the axis along which they can grow;
-    /// `None` if the tile is the whole array.
-    fn frontier(&self, tile: &[usize], side: Side) -> (usize, Option<usize>) {
-        let mut run = 1;
-        for axis in self.axes(side).rev() {
-            run *= tile[axis];
-            if tile[axis] < self.extents[axis] {
-                return (run, Some(axis));
-            }
-        }
-        (run, None)
     }
 }
 

@@ -7,36 +7,22 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::layout::{Layout, MAX_RANK};
+use crate::layout::Layout;
+use crate::layout::walk::{Axis, Canonical};
 
 /// Most boxes of one copy. Each costs a call of the driver, some microseconds, so for more of them
 /// a kernel is faster by far.
 const MAX_BOXES: usize = 4096;
 
-/// An axis along which both sides walk, with strides in bytes. The destination's is positive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Axis {
-    extent: usize,
-    src: isize,
-    dst: isize,
-}
-
-/// An axis of one index.
-const ONE: Axis = Axis { extent: 1, src: 0, dst: 0 };
-
 /// The boxes of a copy, all of one shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Boxes {
-    /// Bytes from the start of each storage to the first row.
-    first: [usize; 2],
-    /// Bytes of a row.
-    width: usize,
+    /// Elements of a row.
+    row: usize,
     height: Axis,
     depth: Axis,
-    /// The axes along which the boxes lie. Those beyond are of one index.
-    along: [Axis; MAX_RANK],
-    /// The number of boxes.
-    count: usize,
+    /// The walk from one box to the next.
+    along: Canonical,
 }
 
 /// One box: `depth` slices of `height` rows of `width` bytes. Pitches are those of rows, then of
@@ -64,43 +50,41 @@ impl Boxes {
     /// elements lie in too many rows.
     pub(super) fn plan(src: &Layout, dst: &Layout, width: usize) -> Result<Self> {
         check(src, dst, width)?;
-        if src.is_empty() {
-            return Ok(Self { first: [0; 2], width: 0, height: ONE, depth: ONE, along: [ONE; MAX_RANK], count: 0 });
+        let walk = Canonical::new(src, dst, width);
+        let row = walk.together();
+        let rows = if row > 1 { walk.without([0; 2]) } else { walk };
+        let places = places_of_rows(rows.axes(), row);
+        let [height, depth] = places.map(|place| rows.axes().get(place).copied().unwrap_or(Axis::ONE));
+        let along = rows.without(places);
+        if along.len() > MAX_BOXES || (row == 1 && along.len() > 1) {
+            return Err(scattered(src, dst, row));
         }
-        let mut axes = Axes::new(src, dst, width);
-        let row = axes.take_row(width);
-        axes.fuse();
-        let (height, depth) = axes.take_rows(row);
-        // Invariant 2 of layouts: no product of some extents overflows.
-        let count = axes.listed().iter().map(|axis| axis.extent).product();
-        if count > MAX_BOXES || (row == width && count > 1) {
-            return Err(scattered(src, dst, width, row));
-        }
-        Ok(Self { first: axes.first, width: row, height, depth, along: axes.list, count })
+        Ok(Self { row, height, depth, along })
     }
 
     /// Returns the number of bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.width * self.height.extent * self.depth.extent * self.count
+        self.row * self.along.width * self.height.extent * self.depth.extent * self.along.len()
     }
 
     /// Returns the boxes.
     pub(super) fn iter(&self) -> impl Iterator<Item = RowBox> + '_ {
-        (0..self.count).map(|number| {
-            let [mut src, mut dst] = self.first;
-            let mut rest = number;
-            for axis in &self.along {
+        let Canonical { width, src_start, dst_start, .. } = self.along;
+        (0..self.along.len()).map(move |number| {
+            let (mut src, mut dst, mut rest) = (src_start, dst_start, number);
+            for axis in self.along.axes().iter().rev() {
                 let index = (rest % axis.extent) as isize;
                 rest /= axis.extent;
                 // The layouts' invariants keep every index within the storage.
                 src = src.wrapping_add_signed(index * axis.src);
                 dst = dst.wrapping_add_signed(index * axis.dst);
             }
-            let pitches = |side: fn(&Axis) -> isize| [side(&self.height) as usize, side(&self.depth) as usize];
+            let pitches =
+                |side: fn(&Axis) -> isize| [&self.height, &self.depth].map(|axis| side(axis) as usize * width);
             RowBox {
-                src,
-                dst,
-                width: self.width,
+                src: src * width,
+                dst: dst * width,
+                width: self.row * width,
                 height: self.height.extent,
                 depth: self.depth.extent,
                 src_pitches: pitches(|axis| axis.src),
@@ -110,101 +94,25 @@ impl Boxes {
     }
 }
 
-/// The axes that are not planned yet, the destination's longest stride first.
-struct Axes {
-    first: [usize; 2],
-    list: [Axis; MAX_RANK],
-    rank: usize,
-}
-
-impl Axes {
-    /// Returns the axes of two layouts that are not empty, so that all run forwards in the
-    /// destination.
-    fn new(src: &Layout, dst: &Layout, width: usize) -> Self {
-        let mut axes = Self { first: [src.offset() * width, dst.offset() * width], list: [ONE; MAX_RANK], rank: 0 };
-        // Both storages have at most isize::MAX bytes, and every stride of several indices lies
-        // within one: no product overflows.
-        let bytes = |stride: isize| stride * width as isize;
-        for ((&extent, &src), &dst) in src.shape().iter().zip(src.strides()).zip(dst.strides()) {
-            if extent == 1 {
-                continue;
-            }
-            let mut axis = Axis { extent, src: bytes(src), dst: bytes(dst) };
-            if axis.dst < 0 {
-                let last = extent as isize - 1;
-                axes.first[0] = axes.first[0].wrapping_add_signed(last * axis.src);
-                axes.first[1] = axes.first[1].wrapping_add_signed(last * axis.dst);
-                axis = Axis { extent, src: -axis.src, dst: -axis.dst };
-            }
-            axes.list[axes.rank] = axis;
-            axes.rank += 1;
-        }
-        let rank = axes.rank;
-        axes.list[..rank].sort_unstable_by_key(|axis| std::cmp::Reverse(axis.dst));
-        axes
-    }
-
-    fn listed(&self) -> &[Axis] {
-        &self.list[..self.rank]
-    }
-
-    /// Takes the inner axes that are contiguous on both sides, and returns the bytes of their row.
-    fn take_row(&mut self, width: usize) -> usize {
-        let mut row = width;
-        while let Some(axis) = self.listed().last() {
-            if axis.src != row as isize || axis.dst != row as isize {
-                break;
-            }
-            row *= axis.extent;
-            self.remove(self.rank - 1);
-        }
-        row
-    }
-
-    /// Fuses neighbours whose outer axis goes on where the inner ends, on both sides.
-    fn fuse(&mut self) {
-        for outer in (0..self.rank.saturating_sub(1)).rev() {
-            let (this, inner) = (self.list[outer], self.list[outer + 1]);
-            let goes_on =
-                |inner_stride: isize, stride: isize| inner_stride.checked_mul(inner.extent as isize) == Some(stride);
-            if goes_on(inner.src, this.src) && goes_on(inner.dst, this.dst) {
-                self.list[outer] = Axis { extent: this.extent * inner.extent, ..inner };
-                self.remove(outer + 1);
-            }
+/// Returns the places of the axes of a box of rows of `row` elements: its height, and its depth if
+/// one call of the driver copies all slices. A place past all axes stands for none. Of all pairs it
+/// takes the one with the most rows.
+fn places_of_rows(axes: &[Axis], row: usize) -> [usize; 2] {
+    let is_pitch = |axis: &Axis| axis.src >= row as isize && axis.dst >= row as isize;
+    // The driver counts the pitch of slices in rows, which a slice holds all.
+    let whole = |slice: isize, pitch: isize, rows: usize| slice % pitch == 0 && slice / pitch >= rows as isize;
+    let (mut most, mut places) = (0, [axes.len(); 2]);
+    for (at, height) in axes.iter().enumerate().rev().filter(|(_, axis)| is_pitch(axis)) {
+        let holds =
+            |slice: &Axis| whole(slice.src, height.src, height.extent) && whole(slice.dst, height.dst, height.extent);
+        let slices = axes.iter().enumerate().rev().filter(|&(other, slice)| other != at && holds(slice));
+        let depth = slices.max_by_key(|(_, slice)| slice.extent);
+        let rows = height.extent * depth.map_or(1, |(_, depth)| depth.extent);
+        if rows > most {
+            (most, places) = (rows, [at, depth.map_or(axes.len(), |(at, _)| at)]);
         }
     }
-
-    /// Takes the axes of a box of rows of `row` bytes: its height, and its depth if one call of the
-    /// driver copies all slices. Of all pairs it takes the one with the most rows.
-    fn take_rows(&mut self, row: usize) -> (Axis, Axis) {
-        let is_pitch = |axis: &Axis| axis.src >= row as isize && axis.dst >= row as isize;
-        // The driver counts the pitch of slices in rows, which a slice holds all.
-        let whole = |slice: isize, pitch: isize, rows: usize| slice % pitch == 0 && slice / pitch >= rows as isize;
-        let mut best = (0, None, None);
-        for (at, height) in self.listed().iter().enumerate().filter(|(_, axis)| is_pitch(axis)) {
-            let holds = |slice: &Axis| {
-                whole(slice.src, height.src, height.extent) && whole(slice.dst, height.dst, height.extent)
-            };
-            let slices = self.listed().iter().enumerate().filter(|&(other, slice)| other != at && holds(slice));
-            let depth = slices.max_by_key(|(_, slice)| slice.extent);
-            let rows = height.extent * depth.map_or(1, |(_, depth)| depth.extent);
-            if rows > best.0 {
-                best = (rows, Some(at), depth.map(|(at, _)| at));
-            }
-        }
-        let axes = [best.1, best.2].map(|at| at.map_or(ONE, |at| self.list[at]));
-        let mut taken = [best.1, best.2];
-        // The later one first, so that the other stays where it is.
-        taken.sort_unstable_by_key(|&at| std::cmp::Reverse(at));
-        taken.into_iter().flatten().for_each(|at| self.remove(at));
-        axes.into()
-    }
-
-    fn remove(&mut self, at: usize) {
-        self.list.copy_within(at + 1..self.rank, at);
-        self.rank -= 1;
-        self.list[self.rank] = ONE;
-    }
+    places
 }
 
 fn check(src: &Layout, dst: &Layout, width: usize) -> Result<()> {
@@ -228,14 +136,14 @@ fn check(src: &Layout, dst: &Layout, width: usize) -> Result<()> {
 }
 
 /// Returns the error for elements in too many rows.
-fn scattered(src: &Layout, dst: &Layout, width: usize, row: usize) -> Error {
+fn scattered(src: &Layout, dst: &Layout, row: usize) -> Error {
     let context = format!(
         "shape {:?} with strides {:?} and {:?} lies in rows of {} that no few boxes hold; copy a contiguous array between \
          host and device, and reorder its elements on the device (ops::copy_into)",
         src.shape(),
         src.strides(),
         dst.strides(),
-        counted(row / width, "element")
+        counted(row, "element")
     );
     Error::new(ErrorKind::Layout, context)
 }

@@ -50,8 +50,8 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
         "ops",
         &[
             &["target", "units"],
-            // What every operation is made of: operands, plans, walks and thresholds.
-            &["canonical", "operand", "plan", "tuning"],
+            // What every operation is made of: operands, plans and thresholds.
+            &["operand", "plan", "tuning"],
             &["numbering", "span"],
             &["arithmetic", "movement", "probe", "spin"],
             // Where the bits stay, a conversion is a move.

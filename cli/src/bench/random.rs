@@ -22,9 +22,6 @@ use crate::output::Output;
 use crate::runs::Kept;
 use crate::{args, by_width, ensure_room, open, peaks, reference};
 
-/// Bytes of a sector, the least that memory delivers.
-const SECTOR: u64 = 32;
-
 /// The permutes of a seed, or a part of them.
 pub(super) struct List {
     pub(super) random: args::Random,
@@ -137,7 +134,7 @@ impl<'a> DrawnCase<'a> {
         let strategy = explanation.verdicts.iter().find(|verdict| verdict.takes).map_or("none", |first| first.strategy);
         let bytes = (case.len() * width) as u64;
         let read = match &explanation.walk {
-            Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * SECTOR),
+            Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * ops::SECTOR as u64),
             _ => bytes,
         };
         Ok(Self { case, bits, source, kernel: plan.entry(), strategy, touched: read + bytes })

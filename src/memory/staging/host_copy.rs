@@ -43,11 +43,11 @@ pub(super) unsafe fn copy_through_caches(src: *const u8, dst: *mut u8, bytes: us
 mod x86 {
     use std::arch::is_x86_feature_detected;
 
-    /// Bytes of a cache line.
-    const LINE: usize = 64;
+    /// Bytes of a line of the host's caches.
+    const HOST_LINE: usize = 64;
 
     /// Bytes that are loaded before the first of them is stored, so that the loads wait together.
-    const BLOCK: usize = 4 * LINE;
+    const BLOCK: usize = 4 * HOST_LINE;
 
     /// Bytes between what is copied and what is fetched into all caches meanwhile. The processor by
     /// itself fetches no further than to the end of a page. On an H100's host (4 threads, 256 MiB)
@@ -86,7 +86,7 @@ mod x86 {
     ///
     /// - As [`super::copy_past_caches`], and as `copy_blocks`.
     pub(super) unsafe fn copy_by(copy_blocks: CopyBlocks, src: *const u8, dst: *mut u8, bytes: usize) {
-        let head = dst.align_offset(LINE).min(bytes);
+        let head = dst.align_offset(HOST_LINE).min(bytes);
         let blocks = (bytes - head) / BLOCK;
         let done = head + blocks * BLOCK;
         // SAFETY: the first `head` of the caller's bytes.
@@ -118,9 +118,9 @@ mod x86 {
 
                 for block in 0..blocks {
                     let (from, to) = (src.wrapping_add(block * BLOCK), dst.wrapping_add(block * BLOCK));
-                    for line in 0..BLOCK / LINE {
+                    for line in 0..BLOCK / HOST_LINE {
                         // SAFETY: this fetch has no effect on addresses without memory.
-                        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD + line * LINE).cast()) };
+                        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD + line * HOST_LINE).cast()) };
                     }
                     let mut words = [$zero(); BLOCK / size_of::<$word>()];
                     for (at, word) in words.iter_mut().enumerate() {

@@ -1,20 +1,17 @@
 //! Sets every element of an array to one value.
 
-use std::fmt;
-
 use crate::abi::{FILL, FillParams, Key};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, queue};
-use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
 use crate::ops::tuning::Tuning;
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::ViewMut;
 
@@ -90,7 +87,7 @@ impl FillPlan {
         };
         let span = span(bytes, 1, &[dst]);
         let params = FillParams { dst: 0, span, low: 0, high: 0 };
-        let shape = shape(lanes(&span, VECTOR as u64), Tuning::of(target).arithmetic.fill_block);
+        let shape = shape(lanes(&span, VECTOR), Tuning::of(target).arithmetic.fill_block);
         let step = Step { entry: FILL.get(Key::ONLY), shape, params };
         Ok(Self { dst: planned, step: AtMostOne((len > 0).then_some(step)) })
     }
@@ -105,9 +102,10 @@ impl FillPlan {
         let to = Operand::written("destination", &dst);
         let start = self.dst.in_view(&to)?;
         queue([to], stream, &|device, [dst], stream| {
-            // SAFETY: the elements lie within a live buffer, which is borrowed exclusively; `queue`
-            // orders other work.
-            unsafe { self.place(device, value, dst + start, stream) }
+            // SAFETY: the kernel writes one byte in each lane that the shape has beyond vectors. The
+            // elements lie within a live buffer, which is borrowed exclusively; `queue` orders other
+            // work.
+            unsafe { self.step.launch(device, (dst + start, pattern(value)), stream) }
         })
     }
 
@@ -135,16 +133,8 @@ impl FillPlan {
                 format!("the value is of {} and the plan was made for {}; make one for it", T::DTYPE, self.dst.dtype),
             ));
         }
-        // SAFETY: as the caller promises.
-        unsafe { self.place(device, value, dst, stream) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`fill_raw`], for elements that start as planned.
-    unsafe fn place<T: Element>(&self, device: &Device, value: T, dst: u64, stream: StreamHandle) -> Result<()> {
         // SAFETY: the kernel writes one byte in each lane that the shape has beyond vectors; the
-        // rest as the caller promises.
+        // elements start as planned, and the rest is as the caller promises.
         unsafe { self.step.launch(device, (dst, pattern(value)), stream) }
     }
 }
@@ -159,28 +149,10 @@ fn pattern<T: Element>(value: T) -> [u64; 2] {
     pattern.map(u64::from_le_bytes)
 }
 
-impl Plan for FillPlan {
-    fn entry(&self) -> Option<&'static str> {
-        self.step.entry()
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        self.step.shape()
-    }
-
-    fn launches(&self) -> u64 {
-        self.step.count()
-    }
-
-    fn explain(&self) -> Explanation {
-        let why = self.step.reason(|params| reason(&params.span));
-        Explanation::of(self, why, 0, self.dst.bytes())
-    }
-}
-
-impl fmt::Display for FillPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Contiguous { dtype, len, .. } = self.dst;
-        self.step.write(f, format_args!("{} of {dtype}", counted(len, "element")))
-    }
-}
+plan_of_one_step!(
+    FillPlan,
+    |plan| format_args!("{} of {}", counted(plan.dst.len, "element"), plan.dst.dtype),
+    plan.step.reason(|params| reason(&params.span)),
+    [0, plan.dst.bytes()],
+    "nothing to compute"
+);

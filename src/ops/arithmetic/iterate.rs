@@ -1,19 +1,16 @@
 //! Takes every element through a number of fused products and sums: arithmetic of any intensity.
 
-use std::fmt;
-
 use crate::abi::{ITERATE, IterateParams, Key};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::DType;
 use crate::error::{Result, counted};
-use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
 use crate::ops::tuning::Tuning;
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -114,7 +111,7 @@ impl IteratePlan {
         let params = IterateParams { dst: 0, src: 0, span, steps: 0, factor: 0, offset: 0 };
         // Arithmetic bounds it rather than memory, so the GPU's speed does not decide its blocks.
         let block = Tuning::common().arithmetic.elementwise_block;
-        let shape = shape(lanes(&span, VECTOR as u64 / DType::F32.width() as u64).max(1), block);
+        let shape = shape(lanes(&span, VECTOR / DType::F32.width() as u64).max(1), block);
         let step = Step { entry: ITERATE.get(Key::ONLY), shape, params };
         Ok(Self {
             src: Contiguous::new("source", DType::F32, len, src)?,
@@ -140,10 +137,10 @@ impl IteratePlan {
         let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         queue([from, to], stream, &|device, [src, dst], stream| {
-            // SAFETY: the views have the planned number of contiguous elements, within live
-            // buffers; the destination is borrowed exclusively, so the source does not overlap it;
-            // `queue` orders other work.
-            unsafe { self.place(device, iteration, [src + starts[0], dst + starts[1]], stream) }
+            // SAFETY: the shape has a lane for every vector and every other element. The views have
+            // the planned number of contiguous elements, within live buffers; the destination is
+            // borrowed exclusively, so the source does not overlap it; `queue` orders other work.
+            unsafe { self.step.launch(device, (iteration, [src + starts[0], dst + starts[1]]), stream) }
         })
     }
 
@@ -167,49 +164,17 @@ impl IteratePlan {
         self.src.check_address("source", src)?;
         self.dst.check_address("destination", dst)?;
         check_same_or_apart(["source", "destination"], src, dst, self.dst.bytes())?;
-        // SAFETY: as the caller promises; both operands start as planned, and the source is the
-        // destination or shares no byte with it.
-        unsafe { self.place(device, iteration, [src, dst], stream) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`iterate_raw`], for operands that start as planned, with the source the destination or
-    /// without a common byte.
-    unsafe fn place(
-        &self,
-        device: &Device,
-        iteration: Iteration,
-        operands: [u64; 2],
-        stream: StreamHandle,
-    ) -> Result<()> {
-        // SAFETY: the shape has a lane for every vector and every other element; the rest as the
-        // caller promises.
-        unsafe { self.step.launch(device, (iteration, operands), stream) }
+        // SAFETY: the shape has a lane for every vector and every other element. Both operands
+        // start as planned, and the source is the destination or shares no byte with it; the rest
+        // as the caller promises.
+        unsafe { self.step.launch(device, (iteration, [src, dst]), stream) }
     }
 }
 
-impl Plan for IteratePlan {
-    fn entry(&self) -> Option<&'static str> {
-        self.step.entry()
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        self.step.shape()
-    }
-
-    fn launches(&self) -> u64 {
-        self.step.count()
-    }
-
-    fn explain(&self) -> Explanation {
-        let why = self.step.reason(|params| reason(&params.span));
-        Explanation::of(self, why, self.src.bytes(), self.dst.bytes())
-    }
-}
-
-impl fmt::Display for IteratePlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.step.write(f, counted(self.dst.len, "element"))
-    }
-}
+plan_of_one_step!(
+    IteratePlan,
+    |plan| counted(plan.dst.len, "element"),
+    plan.step.reason(|params| reason(&params.span)),
+    [plan.src.bytes(), plan.dst.bytes()],
+    "nothing to compute"
+);

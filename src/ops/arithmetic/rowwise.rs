@@ -20,10 +20,7 @@ use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::plan::{AtMostOne, Placed, Step};
 use crate::ops::tuning::Tuning;
-use crate::ops::units;
-
-/// Bytes of a vector.
-const VECTOR: u64 = units::VECTOR as u64;
+use crate::ops::units::wide::VECTOR;
 
 /// The addresses of a launch.
 #[derive(Debug, Clone, Copy)]

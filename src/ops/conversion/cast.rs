@@ -12,9 +12,9 @@ use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_apart, check_shapes, queue};
-use crate::ops::plan::{Explanation, Placed, Plan, Step};
+use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, common_span, lanes, phase, reason};
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 use crate::ops::{Align, PermutePlan, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -102,15 +102,9 @@ pub unsafe fn cast_raw(
 pub struct CastPlan {
     src: Contiguous,
     dst: Contiguous,
-    work: Option<Work>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "plans are Copy and allocate nothing")]
-enum Work {
-    /// Copies, because the bits stay the same.
-    Copy(PermutePlan),
-    Cast(Step<CastParams>),
+    /// The plan that copies, if the bits stay the same.
+    copy: Option<PermutePlan>,
+    step: AtMostOne<CastParams>,
 }
 
 impl Placed for CastParams {
@@ -143,15 +137,15 @@ impl CastPlan {
             let copy = PermutePlan::new(&layout, aligns[0], &layout, aligns[1], to.width(), target)?;
             // A copy may depend on the whole start.
             let (src, dst) = (src.exactly(src_start), dst.exactly(dst_start));
-            return Ok(Self { src, dst, work: (len > 0).then_some(Work::Copy(copy)) });
+            return Ok(Self { src, dst, copy: (len > 0).then_some(copy), step: AtMostOne(None) });
         };
         let widths = [from, to].map(|dtype| dtype.width() as u64);
-        let count = VECTOR as u64 / widths[0].max(widths[1]);
+        let count = VECTOR / widths[0].max(widths[1]);
         let span = common_span(len, count, [(src_start, widths[0]), (dst_start, widths[1])]);
         let blocks = lanes(&span, count).div_ceil(u64::from(CAST_BLOCK));
         let shape = LaunchShape { grid: grid(blocks), block: [CAST_BLOCK, 1, 1], dynamic_shared: 0 };
         let step = Step { entry, shape, params: CastParams { src: 0, dst: 0, span } };
-        Ok(Self { src, dst, work: (len > 0).then_some(Work::Cast(step)) })
+        Ok(Self { src, dst, copy: None, step: AtMostOne((len > 0).then_some(step)) })
     }
 
     /// Queues the cast of `src` into `dst` on `stream`.
@@ -203,15 +197,14 @@ impl CastPlan {
     ///
     /// As [`cast_raw`], for sides that start as planned and do not overlap.
     unsafe fn place(&self, device: &Device, [src, dst]: [u64; 2], stream: StreamHandle) -> Result<()> {
-        match &self.work {
-            None => Ok(()),
+        if let Some(copy) = &self.copy {
             // SAFETY: both types have the same bits for each value; the rest as the caller
             // promises.
-            Some(Work::Copy(plan)) => unsafe { plan.launch_raw(device, src, dst, stream) },
-            // SAFETY: the shape has a lane for every run and every other element; the rest as the
-            // caller promises.
-            Some(Work::Cast(step)) => unsafe { step.launch(device, [src, dst], stream) },
+            return unsafe { copy.launch_raw(device, src, dst, stream) };
         }
+        // SAFETY: the shape has a lane for every run and every other element; the rest as the
+        // caller promises.
+        unsafe { self.step.launch(device, [src, dst], stream) }
     }
 }
 
@@ -227,30 +220,21 @@ fn elements(len: u64) -> Result<usize> {
 
 impl Plan for CastPlan {
     fn entry(&self) -> Option<&'static str> {
-        match &self.work {
-            None => None,
-            Some(Work::Copy(plan)) => plan.entry(),
-            Some(Work::Cast(step)) => Some(step.entry.name()),
-        }
+        self.copy.as_ref().map_or(self.step.entry(), Plan::entry)
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        match &self.work {
-            None => None,
-            Some(Work::Copy(plan)) => plan.shape(),
-            Some(Work::Cast(step)) => Some(step.shape),
-        }
+        self.copy.as_ref().map_or(self.step.shape(), Plan::shape)
     }
 
     fn launches(&self) -> u64 {
-        u64::from(self.work.is_some())
+        self.copy.as_ref().map_or(self.step.count(), Plan::launches)
     }
 
     fn explain(&self) -> Explanation {
-        let why = match &self.work {
-            None => "there are no elements".into(),
-            Some(Work::Copy(_)) => "both types have the same bits, so they are copied".into(),
-            Some(Work::Cast(step)) => reason(&step.params.span),
+        let why = match &self.copy {
+            Some(_) => "both types have the same bits, so they are copied".into(),
+            None => self.step.reason(|params| reason(&params.span)),
         };
         Explanation::of(self, why, self.src.bytes(), self.dst.bytes())
     }
@@ -258,12 +242,9 @@ impl Plan for CastPlan {
 
 impl fmt::Display for CastPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.work {
-            None => f.write_str("nothing to cast"),
-            Some(Work::Copy(plan)) => plan.fmt(f),
-            Some(Work::Cast(Step { entry, shape, .. })) => {
-                write!(f, "{entry}: {}, {shape}", counted(self.src.len, "element"))
-            }
+        match &self.copy {
+            Some(copy) => copy.fmt(f),
+            None => self.step.write(f, counted(self.src.len, "element"), "nothing to cast"),
         }
     }
 }

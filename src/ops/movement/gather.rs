@@ -1,18 +1,16 @@
 //! Takes rows from an array, or puts rows into one, by their indices.
 
-use std::fmt;
-
 use crate::abi::{Divisor, Family, GATHER, INDEXED_BLOCK, INDEXED_PER_THREAD, IndexedRowsParams, Key, SCATTER};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
+use crate::ops::Align;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue, start};
-use crate::ops::plan::{Explanation, Placed, Step};
-use crate::ops::units::VECTOR;
-use crate::ops::{Align, Plan};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
+use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -184,8 +182,7 @@ impl IndexedRows {
 /// A plan that takes or puts rows by their indices: the kernel, the grid and the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedPlan {
-    /// `None` if there are no bytes.
-    step: Option<Step<IndexedRowsParams>>,
+    step: AtMostOne<IndexedRowsParams>,
     way: Indexed,
     rows: u64,
     count: u64,
@@ -219,7 +216,7 @@ impl IndexedPlan {
             ));
         }
         // The widest words to which all rows are aligned in start and length.
-        let access = 1 << (align.bytes() | row_bytes | VECTOR as u64).trailing_zeros();
+        let access = 1 << (align.bytes() | row_bytes | VECTOR).trailing_zeros();
         let words = row_bytes / access;
         let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().find(Key::width(access as usize)))
         else {
@@ -239,7 +236,12 @@ impl IndexedPlan {
             let shape = LaunchShape { grid: grid(blocks), block: [INDEXED_BLOCK, 1, 1], dynamic_shared: 0 };
             Step { entry, shape, params }
         });
-        Ok(Self { step, way, rows, count, row_bytes, index, align })
+        Ok(Self { step: AtMostOne(step), way, rows, count, row_bytes, index, align })
+    }
+
+    /// Returns the bytes of the rows that move.
+    fn bytes(&self) -> u64 {
+        self.count.saturating_mul(self.row_bytes)
     }
 
     /// Queues the rows on `stream`.
@@ -279,13 +281,12 @@ impl IndexedPlan {
         let operands =
             [Operand::read("source", &src), Operand::read("indices", &indices), Operand::written("destination", &dst)];
         queue(operands, stream, &|device, [src, indices, dst], stream| {
-            let Some(step) = &self.step else { return Ok(()) };
             // SAFETY: the checks above found the planned numbers of rows, of bytes a row and of
             // indices in the views, all without gaps, and rows with the planned alignment. A view
             // lies within its buffer, which it borrows. The kernel skips indices beyond `rows`, so
             // it reaches these elements alone. `dst` is borrowed exclusively; `queue` requires one
             // device and orders other work.
-            unsafe { step.launch(device, [src + starts[0], indices + starts[1], dst + starts[2]], stream) }
+            unsafe { self.step.launch(device, [src + starts[0], indices + starts[1], dst + starts[2]], stream) }
         })
     }
 
@@ -312,47 +313,18 @@ impl IndexedPlan {
         let of_indices = bytes_from(indices, u128::from(self.count) * width as u128);
         let read = [("source", bytes_from(src, from)), ("indices", of_indices)];
         check_written_apart(&read, &[("destination", bytes_from(dst, to))])?;
-        let Some(step) = &self.step else { return Ok(()) };
         // SAFETY: `new` gave the shape a lane for every word of `count` rows, and the kernel skips
         // indices beyond `rows`. `check_aligned` and `check_written_apart` saw that the addresses
         // are aligned and that the destination shares no byte with what is read; the caller
         // promises that the rows and the indices exist, and the order of other work.
-        unsafe { step.launch(device, operands, stream) }
+        unsafe { self.step.launch(device, operands, stream) }
     }
 }
 
-impl Plan for IndexedPlan {
-    fn entry(&self) -> Option<&'static str> {
-        self.step.as_ref().map(|step| step.entry.name())
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        self.step.as_ref().map(|step| step.shape)
-    }
-
-    fn launches(&self) -> u64 {
-        u64::from(self.step.is_some())
-    }
-
-    fn explain(&self) -> Explanation {
-        let bytes = self.count.saturating_mul(self.row_bytes);
-        let indices = self.count.saturating_mul(self.index.width() as u64);
-        Explanation {
-            entry: self.entry(),
-            shape: self.shape(),
-            launches: self.launches(),
-            reason: "rows move in the widest words to which all of them are aligned".into(),
-            read: bytes.saturating_add(indices),
-            written: bytes,
-            ..Explanation::default()
-        }
-    }
-}
-
-impl fmt::Display for IndexedPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Step { entry, shape, .. }) = &self.step else { return f.write_str("nothing to move") };
-        let (rows, bytes) = (counted(self.count, "row"), counted(self.row_bytes, "byte"));
-        write!(f, "{entry}: {rows} of {bytes}, {shape}")
-    }
-}
+plan_of_one_step!(
+    IndexedPlan,
+    |plan| format_args!("{} of {}", counted(plan.count, "row"), counted(plan.row_bytes, "byte")),
+    "rows move in the widest words to which all of them are aligned".into(),
+    [plan.bytes().saturating_add(plan.count.saturating_mul(plan.index.width() as u64)), plan.bytes()],
+    "nothing to move"
+);

@@ -26,7 +26,7 @@ pub use tile_shape::TileShape;
 
 pub(in crate::ops) use arithmetic::Arithmetic;
 pub(in crate::ops) use movement::{Fields, InPlace, Packed, Permutes, Quads, Tiles};
-pub(in crate::ops) use tile_shape::Kind;
+pub(in crate::ops) use tile_shape::RowEnds;
 
 use super::Target;
 use super::units::VECTOR;

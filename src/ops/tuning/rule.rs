@@ -4,7 +4,7 @@
 use super::{Fields, Quads, Tiles, Tuning, h100, multiprocessor};
 use crate::launch_shape::MAX_BLOCK_THREADS;
 use crate::ops::Target;
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 
 /// Bytes that an H100's multiprocessor must have in flight for the full speed of its memory. CUB
 /// has the same number, and numbers near the rule's for other GPUs.
@@ -46,7 +46,7 @@ pub(super) const fn of(target: Target) -> Tuning {
     let block = block(multiprocessor.threads);
     tuning.arithmetic.elementwise_block = block;
     tuning.arithmetic.fill_block = block;
-    let most_in_flight = multiprocessor.threads as u64 * VECTOR as u64;
+    let most_in_flight = multiprocessor.threads as u64 * VECTOR;
     tuning.copy_block = if scaled(IN_FLIGHT, to, from) > most_in_flight { SMALL_BLOCK } else { block };
     tuning
 }

@@ -24,9 +24,9 @@ pub struct TileShape {
     pub(super) ragged_across_log2: u32,
 }
 
-/// The kind of matrix that a tile is cut from.
+/// Where the rows of a matrix that a tile is cut from start and end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ops) enum Kind {
+pub(in crate::ops) enum RowEnds {
     /// Every row is whole vectors.
     Whole,
     /// Every row is whole vectors, and the L2 cache holds what is written.
@@ -97,24 +97,24 @@ impl TileShape {
     }
 
     /// Returns the base-2 logarithm of the micro-tiles of a tile.
-    pub(in crate::ops) fn all_log2(&self, kind: Kind) -> u32 {
-        if kind == Kind::Ragged { self.ragged_micro_tiles_log2 } else { self.micro_tiles_log2 }
+    pub(in crate::ops) fn all_log2(&self, ends: RowEnds) -> u32 {
+        if ends == RowEnds::Ragged { self.ragged_micro_tiles_log2 } else { self.micro_tiles_log2 }
     }
 
     /// Cuts a tile from a matrix of `cols` by `rows` micro-tiles. If a side is shorter than the
     /// tuned tile, the other side gets its micro-tiles.
-    pub(in crate::ops) fn split(&self, kind: Kind, cols: usize, rows: usize, tiles: &Tiles) -> Split {
-        let all_log2 = self.all_log2(kind);
-        let most = self.most_across(kind == Kind::Ragged);
-        let preferred = match kind {
-            Kind::Whole => self.across_log2,
-            Kind::WholeSmall => self.micro_tiles_log2 - tiles.small_down_log2,
-            Kind::Ragged => self.ragged_across_log2.min(most),
+    pub(in crate::ops) fn split(&self, ends: RowEnds, cols: usize, rows: usize, tiles: &Tiles) -> Split {
+        let all_log2 = self.all_log2(ends);
+        let most = self.most_across(ends == RowEnds::Ragged);
+        let preferred = match ends {
+            RowEnds::Whole => self.across_log2,
+            RowEnds::WholeSmall => self.micro_tiles_log2 - tiles.small_down_log2,
+            RowEnds::Ragged => self.ragged_across_log2.min(most),
         };
         let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
         let across_log2 = preferred.max(all_log2.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols)).min(most);
         let down_log2 = all_log2 - across_log2;
-        debug_assert!(kind != Kind::Ragged || 1 << down_log2 > RAGGED_MARGIN, "{self:?} has no rows of its own");
+        debug_assert!(ends != RowEnds::Ragged || 1 << down_log2 > RAGGED_MARGIN, "{self:?} has no rows of its own");
         Split { across_log2, all_log2, used: cols.min(1 << across_log2) * rows.min(1 << down_log2) }
     }
 }

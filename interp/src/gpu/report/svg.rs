@@ -20,7 +20,7 @@ const BYTE: f64 = 6.5;
 const GAP: f64 = 6.0;
 const CELL: f64 = 20.0;
 const ROW: f64 = 24.0;
-const LINE: f64 = 20.0;
+const LINE_HEIGHT: f64 = 20.0;
 const WIDTH: f64 = MARGIN + LABELS + ROW_BYTES as f64 * BYTE + 3.0 * GAP + MARGIN;
 
 /// Colours are written out for light and dark alike, because few renderers except browsers support
@@ -92,7 +92,7 @@ impl Canvas {
 
     /// Writes a line of text from the left margin.
     fn line(&mut self, class: &str, text: &str) -> fmt::Result {
-        self.y += LINE;
+        self.y += LINE_HEIGHT;
         writeln!(self.body, "<text class=\"{class}\" x=\"{MARGIN}\" y=\"{}\">{}</text>", self.y, escaped(text))
     }
 
@@ -114,7 +114,7 @@ impl Canvas {
 
     fn sectors(&mut self, access: &WarpAccess) -> fmt::Result {
         let rows = access.rows(u32::MAX);
-        self.y += LINE;
+        self.y += LINE_HEIGHT;
         for sector in 0..WORDS / SECTOR_WORDS {
             let middle = sector_x(sector) + 16.0 * BYTE;
             self.label("mid faint", middle, &format!("sector {sector}"))?;
@@ -147,7 +147,7 @@ impl Canvas {
     }
 
     fn group(&mut self, access: &WarpAccess, group: &Group) -> fmt::Result {
-        self.y += LINE;
+        self.y += LINE_HEIGHT;
         let height = (group.rows.len() + 1) as f64 * ROW + 19.0;
         self.label("end faint", MARGIN + LABELS - 10.0, "bank")?;
         for (bank, &count) in group.in_bank.iter().enumerate() {

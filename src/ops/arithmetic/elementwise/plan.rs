@@ -1,7 +1,5 @@
 //! Plans a launch from a length and starts.
 
-use std::fmt;
-
 use super::Elementwise;
 use crate::abi::ElementwiseParams;
 use crate::device::Device;
@@ -13,10 +11,10 @@ use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
 use crate::ops::span::{Contiguous, Phase, lanes, reason, span};
 use crate::ops::tuning::Tuning;
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -113,7 +111,7 @@ impl ElementwisePlan {
         let params = ElementwiseParams { dst: 0, a: 0, b: 0, span, scalar: 0 };
         let tuning = Tuning::of(target);
         let entry = tuning.hinted(entry, operands.dst.bytes(), target);
-        let shape = shape(lanes(&span, VECTOR as u64 / width), tuning.arithmetic.elementwise_block);
+        let shape = shape(lanes(&span, VECTOR / width), tuning.arithmetic.elementwise_block);
         Ok(Self { operation, operands, step: AtMostOne(Some(Step { entry, shape, params })) })
     }
 
@@ -151,10 +149,10 @@ impl ElementwisePlan {
         };
         queue([a, b, to], stream, &|device, [a, b, dst], stream| {
             let operands = Operands { dst: dst + starts.dst, a: a + starts.a, b: b + starts.b };
-            // SAFETY: the views have the planned number of contiguous elements, within live
-            // buffers; the destination is borrowed exclusively, so no source overlaps it; `queue`
-            // orders other work.
-            unsafe { self.place(device, scalar, operands, stream) }
+            // SAFETY: the shape has a lane for every vector and every other element. The views have
+            // the planned number of contiguous elements, within live buffers; the destination is
+            // borrowed exclusively, so no source overlaps it; `queue` orders other work.
+            unsafe { self.step.launch(device, Added { operands, scalar }, stream) }
         })
     }
 
@@ -181,9 +179,10 @@ impl ElementwisePlan {
             planned.check_address(which, *address)?;
             check_same_or_apart([which, "destination"], *address, operands.dst, self.operands.dst.bytes())?;
         }
-        // SAFETY: as the caller promises; the operands start as planned, and each source is the
-        // destination or shares no byte with it.
-        unsafe { self.place(device, scalar, operands, stream) }
+        // SAFETY: the shape has a lane for every vector and every other element. The operands start
+        // as planned, and each source is the destination or shares no byte with it; the rest as the
+        // caller promises.
+        unsafe { self.step.launch(device, Added { operands, scalar }, stream) }
     }
 
     fn other_sources(&self, given: usize) -> Error {
@@ -193,16 +192,6 @@ impl ElementwisePlan {
             format!("{operation} computes with {has} beside its destination, and got {given}; give it {has}"),
         )
     }
-
-    /// # Safety
-    ///
-    /// As [`elementwise_raw`](super::elementwise_raw), for operands that start as planned, with
-    /// each source the destination or without a common byte.
-    unsafe fn place(&self, device: &Device, scalar: f64, operands: Operands<u64>, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the shape has a lane for every vector and every other element; the rest as the
-        // caller promises.
-        unsafe { self.step.launch(device, Added { operands, scalar }, stream) }
-    }
 }
 
 /// Returns the shape of a launch with this number of lanes, at least one, in blocks of `block`
@@ -211,28 +200,10 @@ pub(in crate::ops::arithmetic) fn shape(lanes: u64, block: u32) -> LaunchShape {
     LaunchShape { grid: grid(lanes.div_ceil(u64::from(block))), block: [block, 1, 1], dynamic_shared: 0 }
 }
 
-impl Plan for ElementwisePlan {
-    fn entry(&self) -> Option<&'static str> {
-        self.step.entry()
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        self.step.shape()
-    }
-
-    fn launches(&self) -> u64 {
-        self.step.count()
-    }
-
-    fn explain(&self) -> Explanation {
-        let why = self.step.reason(|params| reason(&params.span));
-        let bytes = self.operands.dst.bytes();
-        Explanation::of(self, why, bytes.saturating_mul(self.operation.reads()), bytes)
-    }
-}
-
-impl fmt::Display for ElementwisePlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.step.write(f, counted(self.operands.dst.len, "element"))
-    }
-}
+plan_of_one_step!(
+    ElementwisePlan,
+    |plan| counted(plan.operands.dst.len, "element"),
+    plan.step.reason(|params| reason(&params.span)),
+    [plan.operands.dst.bytes().saturating_mul(plan.operation.reads()), plan.operands.dst.bytes()],
+    "nothing to compute"
+);

@@ -13,10 +13,8 @@ use crate::ops::arithmetic::kernel;
 use crate::ops::plan::Step;
 use crate::ops::span::Phase;
 use crate::ops::tuning::Arithmetic;
-use crate::ops::units;
+use crate::ops::units::wide::VECTOR;
 
-/// Bytes of a vector.
-const VECTOR: u64 = units::VECTOR as u64;
 /// Most blocks for which an axis is split: those of a reduction over all elements.
 const BLOCKS: u64 = REDUCE_BLOCKS as u64;
 

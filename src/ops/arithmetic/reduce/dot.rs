@@ -15,7 +15,7 @@ use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_shapes, check_written_apart, queue};
 use crate::ops::plan::{Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -165,7 +165,7 @@ impl DotPlan {
         self.operands[0].check_address("first operand", a)?;
         self.operands[1].check_address("second operand", b)?;
         let width = sum_type(self.operands[0].dtype).width() as u64;
-        check_aligned(&[("result", result, width), ("scratch", scratch, VECTOR as u64)])?;
+        check_aligned(&[("result", result, width), ("scratch", scratch, VECTOR)])?;
         // A single launch does not use the scratch.
         let room = if self.passes.second.is_some() { Scratch::BYTES as u128 } else { 0 };
         check_written_apart(
@@ -181,11 +181,11 @@ impl DotPlan {
 
 impl Plan for DotPlan {
     fn entry(&self) -> Option<&'static str> {
-        Some(self.passes.first.entry().name())
+        Some(self.passes.first.step().entry().name())
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        Some(self.passes.first.shape())
+        Some(self.passes.first.step().shape())
     }
 
     fn launches(&self) -> u64 {
@@ -201,8 +201,6 @@ impl Plan for DotPlan {
 
 impl fmt::Display for DotPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let first = self.passes.first;
-        write!(f, "{}: {}, {}", first.entry(), counted(self.operands[0].len, "element"), first.shape())?;
-        self.passes.second.map_or(Ok(()), |second| write!(f, ", then {}", second.entry()))
+        self.passes.write(f, counted(self.operands[0].len, "element"))
     }
 }

@@ -7,7 +7,7 @@ use crate::element::DType;
 use crate::launch_shape::LaunchShape;
 use crate::ops::plan::Step;
 use crate::ops::span::{Phase, span};
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 
 /// Most bytes of a block's value.
 const VALUE: usize = 8;
@@ -36,6 +36,6 @@ pub(super) fn passes(
 
 /// Returns the blocks for the elements: one for each run of vectors, up to a limit.
 fn blocks(len: u64, width: u64) -> u32 {
-    let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * VECTOR as u64;
+    let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * VECTOR;
     len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32
 }

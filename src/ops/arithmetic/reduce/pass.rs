@@ -1,11 +1,12 @@
 //! One launch of a reduction.
 
-use crate::abi::{EntryId, ReduceColumnsParams, ReduceParams, ReduceRowsParams};
+use std::fmt;
+
+use crate::abi::{ReduceColumnsParams, ReduceParams, ReduceRowsParams};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::Result;
-use crate::launch_shape::LaunchShape;
-use crate::ops::plan::{Placed, Step};
+use crate::ops::plan::{AnyStep, Placed, Step};
 
 /// The addresses of a launch, which ignores those that it does not need.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,19 +35,21 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    pub(super) fn entry(&self) -> EntryId {
+    /// Returns what all launches share. The kernels read and write no more than [`Pass::launch`]
+    /// asks for:
+    ///
+    /// - `over_all::passes` took the span of all elements from the planned starts, so its vectors
+    ///   are aligned in both operands, and a block writes the one result of its part.
+    /// - The kernel of rows finds the first whole vector by a row's address. `Cut::pass` gives
+    ///   blocks of whole groups of threads: both are powers of two, and `along_axis::rows` makes no
+    ///   group larger than its block.
+    /// - `along_axis::columns` has `quads` only if the planned start and the inner axis are whole
+    ///   vectors, and no more columns across than the block has threads.
+    pub(super) fn step(&self) -> &dyn AnyStep<Sides> {
         match self {
-            Self::All(step) => step.entry,
-            Self::Rows(step) => step.entry,
-            Self::Columns(step) => step.entry,
-        }
-    }
-
-    pub(super) fn shape(&self) -> LaunchShape {
-        match self {
-            Self::All(step) => step.shape,
-            Self::Rows(step) => step.shape,
-            Self::Columns(step) => step.shape,
+            Self::All(step) => step,
+            Self::Rows(step) => step,
+            Self::Columns(step) => step,
         }
     }
 
@@ -58,20 +61,8 @@ impl Pass {
     ///   room for an element of each part.
     /// - This memory lives until the launch has run, and other work on it is ordered.
     unsafe fn launch(&self, device: &Device, sides: Sides, stream: StreamHandle) -> Result<()> {
-        match self {
-            // SAFETY: the caller holds the memory. `over_all::passes` took the span from the
-            // planned starts, so its vectors are aligned in both operands, and a block writes the
-            // one result of its part.
-            Self::All(step) => unsafe { step.launch(device, sides, stream) },
-            // SAFETY: the caller holds the memory. The kernel finds the first whole vector by a
-            // row's address. `Cut::pass` gives blocks of whole groups of threads: both are powers
-            // of two, and `along_axis::rows` makes no group larger than its block.
-            Self::Rows(step) => unsafe { step.launch(device, sides, stream) },
-            // SAFETY: the caller holds the memory. `along_axis::columns` has `quads` only if the
-            // planned start and the inner axis are whole vectors, and no more columns across than
-            // the block has threads.
-            Self::Columns(step) => unsafe { step.launch(device, sides, stream) },
-        }
+        // SAFETY: the caller holds the memory, and `step` says why the kernel stays within it.
+        unsafe { self.step().queue(device, sides, stream) }
     }
 }
 
@@ -89,6 +80,13 @@ pub(super) struct Passes {
 impl Passes {
     pub(super) fn count(&self) -> u64 {
         1 + u64::from(self.second.is_some())
+    }
+
+    /// Writes the first launch, for these elements, and the kernel of the second.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, elements: impl fmt::Display) -> fmt::Result {
+        let first = self.first.step();
+        write!(f, "{}: {elements}, {}", first.entry(), first.shape())?;
+        self.second.map_or(Ok(()), |second| write!(f, ", then {}", second.step().entry()))
     }
 
     /// Queues them, from `a` (and `b`) to `result`.

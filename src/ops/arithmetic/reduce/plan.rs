@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::along_axis::Cut;
-use super::pass::{Pass, Passes};
+use super::pass::Passes;
 use super::{Reduction, Scratch, check_axis, over_all, without};
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -16,7 +16,7 @@ use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apar
 use crate::ops::plan::{Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, first_byte};
 use crate::ops::tuning::Tuning;
-use crate::ops::units::VECTOR;
+use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -175,7 +175,7 @@ impl ReductionPlan {
     pub unsafe fn launch_raw(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
         self.a.check_address("array", operands.a)?;
         let width = self.reduction.result(self.a.dtype).width() as u64;
-        check_aligned(&[("result", operands.result, width), ("scratch", operands.scratch, VECTOR as u64)])?;
+        check_aligned(&[("result", operands.result, width), ("scratch", operands.scratch, VECTOR)])?;
         let [outer, _, inner] = self.extents;
         let results = u128::from(outer) * u128::from(inner) * u128::from(width);
         // One launch leaves the scratch alone.
@@ -200,10 +200,6 @@ impl ReductionPlan {
         // SAFETY: the caller holds the array, which starts as planned, the results and the scratch.
         unsafe { passes.launch(device, [a, a, result, scratch], stream) }
     }
-
-    fn first(&self) -> Option<Pass> {
-        self.passes.map(|passes| passes.first)
-    }
 }
 
 /// Returns the product of the extents before the reduced axis, its extent, and the product of those
@@ -218,11 +214,11 @@ fn extents(shape: &[usize], axis: Option<usize>) -> [u64; 3] {
 
 impl Plan for ReductionPlan {
     fn entry(&self) -> Option<&'static str> {
-        self.first().map(|pass| pass.entry().name())
+        self.passes.as_ref().map(|passes| passes.first.step().entry().name())
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.first().map(|pass| pass.shape())
+        self.passes.as_ref().map(|passes| passes.first.step().shape())
     }
 
     fn launches(&self) -> u64 {
@@ -244,9 +240,7 @@ impl Plan for ReductionPlan {
 impl fmt::Display for ReductionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(passes) = &self.passes else { return f.write_str("nothing to reduce") };
-        let ([outer, n, inner], first) = (self.extents, passes.first);
-        let (results, each) = (counted(outer * inner, "result"), counted(n, "element"));
-        write!(f, "{}: {results} of {each}, {}", first.entry(), first.shape())?;
-        passes.second.map_or(Ok(()), |second| write!(f, ", then {}", second.entry()))
+        let [outer, n, inner] = self.extents;
+        passes.write(f, format_args!("{} of {}", counted(outer * inner, "result"), counted(n, "element")))
     }
 }

@@ -1,7 +1,5 @@
 //! Computes mean and variance along the last axis.
 
-use std::fmt;
-
 use super::{Sides, check_rows, counted_rows, elements, reason, rows_of, step};
 use crate::abi::{MEAN_VARIANCE, RowwiseParams};
 use crate::array::DeviceArray;
@@ -9,11 +7,10 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
 use crate::error::{Error, ErrorKind, Result};
-use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
-use crate::ops::plan::{AtMostOne, Explanation, Plan};
+use crate::ops::plan::{AtMostOne, plan_of_one_step};
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -169,11 +166,11 @@ impl MeanVariancePlan {
         let starts = [self.src.in_view(&from)?, first_byte(&means)?, first_byte(&variances)?];
         check_rows(self.rows, a.shape())?;
         queue([from, means, variances], stream, &|device, [src, mean, variance], stream| {
-            let results = [mean + starts[1], variance + starts[2]];
-            // SAFETY: the views have the planned number of contiguous elements and two results a
-            // row, within live buffers; written memory is borrowed exclusively; `queue` orders
-            // other work.
-            unsafe { self.place(device, src + starts[0], results, stream) }
+            let sides = Sides { src: src + starts[0], dst: mean + starts[1], variances: variance + starts[2] };
+            // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The views
+            // have the planned number of contiguous elements and two results a row, within live
+            // buffers; written memory is borrowed exclusively; `queue` orders other work.
+            unsafe { self.step.launch(device, sides, stream) }
         })
     }
 
@@ -194,42 +191,17 @@ impl MeanVariancePlan {
         let bytes = u128::from(self.rows[0]) * u128::from(width);
         let [mean, variance] = results.map(|address| bytes_from(address, bytes));
         check_written_apart(&[("source", self.src.range(src))], &[("mean", mean), ("variance", variance)])?;
-        // SAFETY: the rows start as planned, the results are aligned, and the three share no byte,
-        // as checked above; the caller promises the rest of the raw contract.
-        unsafe { self.place(device, src, results, stream) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`mean_variance_raw`], for rows that start as planned.
-    unsafe fn place(&self, device: &Device, src: u64, [dst, variances]: [u64; 2], stream: StreamHandle) -> Result<()> {
-        // SAFETY: blocks are whole groups, which hold their rows if the plan says so; the rest as
-        // the caller promises.
-        unsafe { self.step.launch(device, Sides { src, dst, variances }, stream) }
+        // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The rows start
+        // as planned, the results are aligned, and the three share no byte, as checked above; the
+        // caller promises the rest of the raw contract.
+        unsafe { self.step.launch(device, Sides { src, dst: results[0], variances: results[1] }, stream) }
     }
 }
 
-impl Plan for MeanVariancePlan {
-    fn entry(&self) -> Option<&'static str> {
-        self.step.entry()
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        self.step.shape()
-    }
-
-    fn launches(&self) -> u64 {
-        self.step.count()
-    }
-
-    fn explain(&self) -> Explanation {
-        let written = self.rows[0].saturating_mul(2 * sum_type(self.src.dtype).width() as u64);
-        Explanation::of(self, self.step.reason(reason), self.src.bytes(), written)
-    }
-}
-
-impl fmt::Display for MeanVariancePlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.step.write(f, counted_rows(self.rows))
-    }
-}
+plan_of_one_step!(
+    MeanVariancePlan,
+    |plan| counted_rows(plan.rows),
+    plan.step.reason(reason),
+    [plan.src.bytes(), plan.rows[0].saturating_mul(2 * sum_type(plan.src.dtype).width() as u64)],
+    "nothing to compute"
+);

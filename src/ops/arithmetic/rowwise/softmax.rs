@@ -1,7 +1,5 @@
 //! Computes softmax along the last axis.
 
-use std::fmt;
-
 use super::{Sides, check_rows, counted_rows, elements, reason, rows_of, step};
 use crate::abi::{RowwiseParams, SOFTMAX};
 use crate::array::DeviceArray;
@@ -9,11 +7,10 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
 use crate::error::Result;
-use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Explanation, Plan};
+use crate::ops::plan::{AtMostOne, plan_of_one_step};
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -133,9 +130,12 @@ impl SoftmaxPlan {
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         check_rows(self.rows, a.shape())?;
         queue([from, to], stream, &|device, [src, dst], stream| {
-            // SAFETY: the views have the planned number of contiguous elements, within live
-            // buffers; the destination is borrowed exclusively; `queue` orders other work.
-            unsafe { self.place(device, src + starts[0], dst + starts[1], stream) }
+            let sides = Sides { src: src + starts[0], dst: dst + starts[1], variances: 0 };
+            // SAFETY: every thread reads its elements before it writes them; blocks are whole
+            // groups, which hold their rows if the plan says so. The views have the planned number
+            // of contiguous elements, within live buffers; the destination is borrowed exclusively;
+            // `queue` orders other work.
+            unsafe { self.step.launch(device, sides, stream) }
         })
     }
 
@@ -153,40 +153,17 @@ impl SoftmaxPlan {
         self.src.check_address("source", src)?;
         self.dst.check_address("destination", dst)?;
         check_same_or_apart(["source", "destination"], src, dst, self.src.bytes())?;
-        // SAFETY: as the caller promises.
-        unsafe { self.place(device, src, dst, stream) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`softmax_raw`], for operands that start as planned.
-    unsafe fn place(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         // SAFETY: every thread reads its elements before it writes them; blocks are whole groups,
-        // which hold their rows if the plan says so; the rest as the caller promises.
+        // which hold their rows if the plan says so. Both operands start as planned, and are the
+        // same or share no byte; the rest as the caller promises.
         unsafe { self.step.launch(device, Sides { src, dst, variances: 0 }, stream) }
     }
 }
 
-impl Plan for SoftmaxPlan {
-    fn entry(&self) -> Option<&'static str> {
-        self.step.entry()
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        self.step.shape()
-    }
-
-    fn launches(&self) -> u64 {
-        self.step.count()
-    }
-
-    fn explain(&self) -> Explanation {
-        Explanation::of(self, self.step.reason(reason), self.src.bytes(), self.dst.bytes())
-    }
-}
-
-impl fmt::Display for SoftmaxPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.step.write(f, counted_rows(self.rows))
-    }
-}
+plan_of_one_step!(
+    SoftmaxPlan,
+    |plan| counted_rows(plan.rows),
+    plan.step.reason(reason),
+    [plan.src.bytes(), plan.dst.bytes()],
+    "nothing to compute"
+);

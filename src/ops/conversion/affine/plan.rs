@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::axes::Axes;
-use super::strategies::{Added, STRATEGIES, Task, Values, Work};
+use super::strategies::{Added, Launch, STRATEGIES, Task, Values};
 use super::{Affine, Channels};
 use crate::abi::{MAX_CHANNELS, affine_type};
 use crate::device::Device;
@@ -38,7 +38,7 @@ pub struct AffinePlan {
     types: [DType; 2],
     aligns: [Align; 2],
     /// `None` if there are no elements.
-    planned: Option<(Task, Work)>,
+    planned: Option<(Task, Launch)>,
 }
 
 impl AffinePlan {
@@ -85,8 +85,8 @@ impl AffinePlan {
         dst_align.check("destination", to.width())?;
         let task = Task::new([src, dst], plan.aligns, plan.types, channels, target)?;
         let taken = STRATEGIES.iter().find_map(|strategy| (strategy.plan)(&task).ok());
-        let work = taken.ok_or_else(|| not_images(src, dst))?;
-        Ok(Self { planned: Some((task, work)), ..plan })
+        let launch = taken.ok_or_else(|| not_images(src, dst))?;
+        Ok(Self { planned: Some((task, launch)), ..plan })
     }
 
     /// Returns the bytes of the source's elements, and of factors and offsets in device memory. The
@@ -105,7 +105,7 @@ impl AffinePlan {
     }
 
     fn len(&self) -> u64 {
-        self.planned.map_or(0, |(task, _)| task.axes.len() as u64)
+        self.planned.map_or(0, |(task, _)| task.axes.walk.len() as u64)
     }
 
     /// Queues the map of `src` into `dst` on `stream`.
@@ -210,7 +210,7 @@ impl AffinePlan {
         let Some((task, _)) = &self.planned else { return Ok(()) };
         let [src_align, dst_align] = self.aligns.map(Align::bytes);
         check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
-        let [from, to] = task.axes.reach(self.types.map(DType::width));
+        let [from, to] = task.axes.walk.reach(self.types.map(DType::width));
         let (mut factors_at, mut offsets_at) = (bytes_from(0, 0), bytes_from(0, 0));
         if let Affine::PerChannel { factors, offsets, .. } = affine {
             check_aligned(&[("factors", factors, VALUE), ("offsets", offsets, VALUE)])?;
@@ -238,7 +238,7 @@ impl AffinePlan {
         stream: StreamHandle,
     ) -> Result<()> {
         self.check_channels(&affine)?;
-        let Some((_, work)) = &self.planned else { return Ok(()) };
+        let Some((_, launch)) = &self.planned else { return Ok(()) };
         let values = match affine {
             Affine::Uniform { factor, offset } => Values::Uniform { factor, offset },
             Affine::PerChannel { factors, offsets, .. } => {
@@ -248,7 +248,7 @@ impl AffinePlan {
         };
         // SAFETY: the entry reaches exactly the elements of the two layouts and the values of their
         // channels, in accesses that the alignments allow; the rest as the caller promises.
-        unsafe { work.launch(device, Added { src, dst, values }, stream) }
+        unsafe { launch.step().queue(device, Added { src, dst, values }, stream) }
     }
 
     /// Checks that the factors and offsets are in the planned place.
@@ -356,11 +356,11 @@ fn channel_values(values: &Operand<'_>, channels: usize) -> Result<u64> {
 
 impl Plan for AffinePlan {
     fn entry(&self) -> Option<&'static str> {
-        self.planned.map(|(_, work)| work.entry().name())
+        self.planned.as_ref().map(|(_, launch)| launch.step().entry().name())
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.planned.map(|(_, work)| work.shape())
+        self.planned.as_ref().map(|(_, launch)| launch.step().shape())
     }
 
     fn launches(&self) -> u64 {
@@ -371,12 +371,8 @@ impl Plan for AffinePlan {
         let mut verdicts = Vec::new();
         for strategy in self.planned.iter().flat_map(|_| &STRATEGIES) {
             let Some((task, _)) = &self.planned else { break };
-            let declined = (strategy.plan)(task).err();
-            let takes = declined.is_none();
-            let reason = declined.map_or(strategy.about, |decline| decline.reason).into();
-            let quantity = declined.map(|decline| decline.quantity);
-            verdicts.push(Verdict { strategy: strategy.name, takes, reason, quantity });
-            if takes {
+            verdicts.push(Verdict::of(strategy.name, (strategy.plan)(task).map(|_| strategy.about)));
+            if verdicts.last().is_some_and(|verdict| verdict.takes) {
                 break;
             }
         }
@@ -389,7 +385,7 @@ impl fmt::Display for AffinePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.planned {
             None => f.write_str("nothing to map"),
-            Some((_, work)) => work.fmt(f),
+            Some((_, launch)) => launch.fmt(f),
         }
     }
 }

@@ -9,17 +9,12 @@ use std::fmt;
 use super::Channels;
 use super::axes::Axes;
 use super::normalization::Normalization;
-use crate::abi::{
-    AffineElementsParams, AffineTileParams, AffineValues, Divisor, EntryId, NormalizeParams, affine_type,
-};
-use crate::device::Device;
-use crate::driver::StreamHandle;
+use crate::abi::{AffineElementsParams, AffineTileParams, AffineValues, Divisor, NormalizeParams, affine_type};
 use crate::element::DType;
 use crate::error::{Result, counted};
-use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
-use crate::ops::canonical::Axis;
-use crate::ops::plan::{Decline, Placed, Step, at_most};
+use crate::layout::walk::Axis;
+use crate::ops::plan::{AnyStep, Decline, Placed, Step, at_most};
 use crate::ops::units::VECTOR;
 use crate::ops::{Align, Target};
 
@@ -78,7 +73,7 @@ pub(super) struct Strategy {
     /// Why it takes its work.
     pub(super) about: &'static str,
     /// Plans the work, or says why it declines.
-    pub(super) plan: fn(&Task) -> Result<Work, Decline>,
+    pub(super) plan: fn(&Task) -> Result<Launch, Decline>,
 }
 
 /// The strategies, in the order in which they look at the work.
@@ -102,7 +97,7 @@ const WITH_LAUNCH: &str = "channels whose values are launch parameters";
 
 /// A launch, by its kernel's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum Launch {
     Images(Step<NormalizeParams>),
     Tile(Step<AffineTileParams>),
     Elements(Step<AffineElementsParams>),
@@ -176,34 +171,13 @@ impl Placed for AffineElementsParams {
     }
 }
 
-impl Work {
-    pub(super) fn entry(&self) -> EntryId {
+impl Launch {
+    /// Returns what all launches share.
+    pub(super) fn step(&self) -> &dyn AnyStep<Added> {
         match self {
-            Self::Images(step) => step.entry,
-            Self::Tile(step) => step.entry,
-            Self::Elements(step) => step.entry,
-        }
-    }
-
-    pub(super) fn shape(&self) -> LaunchShape {
-        match self {
-            Self::Images(step) => step.shape,
-            Self::Tile(step) => step.shape,
-            Self::Elements(step) => step.shape,
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Device::launch`], for the parameters that these make.
-    pub(super) unsafe fn launch(&self, device: &Device, added: Added, stream: StreamHandle) -> Result<()> {
-        match self {
-            // SAFETY: as the caller promises; so below.
-            Self::Images(step) => unsafe { step.launch(device, added, stream) },
-            // SAFETY: see above.
-            Self::Tile(step) => unsafe { step.launch(device, added, stream) },
-            // SAFETY: see above.
-            Self::Elements(step) => unsafe { step.launch(device, added, stream) },
+            Self::Images(step) => step,
+            Self::Tile(step) => step,
+            Self::Elements(step) => step,
         }
     }
 }
@@ -218,7 +192,7 @@ fn channels(axes: &[Axis], channel: Option<usize>, reversed: bool, divisor: fn(u
     AffineValues { factor: 0, offset: 0, factors: 0, offsets: 0, step, inner, channels }
 }
 
-impl fmt::Display for Work {
+impl fmt::Display for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Images(Step { entry, shape, params }) => {

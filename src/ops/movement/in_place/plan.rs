@@ -13,18 +13,16 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
+use crate::ops::Plan;
 use crate::ops::numbering::index_of;
 use crate::ops::operand::{
     Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
 };
 use crate::ops::plan::{Explanation, Placed, Step};
 use crate::ops::tuning::{InPlace, Tuning};
-use crate::ops::{Plan, units};
+use crate::ops::units::wide::SECTOR;
 use crate::stream::Stream;
 use crate::view::ViewMut;
-
-/// Bytes of a row of a panel that touches whole sectors of device memory.
-const SECTOR: u64 = units::SECTOR as u64;
 
 /// A plan of a transpose in place: the kernels, the grids and the parameters.
 ///
@@ -283,15 +281,7 @@ impl Plan for InPlacePlan {
             2 => "rows and columns have no common divisor: elements move within rows, then within columns",
             _ => "rows and columns have a common divisor: columns are rotated before the other two passes",
         };
-        Explanation {
-            entry: self.entry(),
-            shape: self.shape(),
-            launches: self.launches(),
-            reason: reason.into(),
-            read: moved,
-            written: moved,
-            ..Explanation::default()
-        }
+        Explanation::of(self, reason.into(), moved, moved)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::PermutePlan;
-use super::strategy::{Decline, STRATEGIES};
+use super::strategy::STRATEGIES;
 #[cfg(feature = "interp")]
 use crate::counters::GlobalCounters;
 #[cfg(feature = "interp")]
@@ -13,16 +13,14 @@ use crate::device::Device;
 use crate::driver::soft::Soft;
 #[cfg(feature = "interp")]
 use crate::error::Result;
+use crate::layout::walk::Axis;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
 #[cfg(feature = "interp")]
 use crate::ops::Align;
 use crate::ops::Plan;
-use crate::ops::canonical::Axis;
 use crate::ops::plan::{Explanation, PlannedAxis, Verdict, Walk};
-use crate::ops::units::SECTOR;
-
-const SECTOR_BYTES: u64 = SECTOR as u64;
+use crate::ops::units::wide::SECTOR;
 
 /// The software GPU runs at most this number of blocks to count the requests of the whole grid.
 #[cfg(feature = "interp")]
@@ -69,15 +67,7 @@ fn verdicts(plan: &PermutePlan) -> Vec<Verdict> {
         return Vec::new();
     }
     let task = plan.task();
-    let verdict = STRATEGIES.iter().map(|strategy| {
-        let strategy_name = strategy.name();
-        match strategy.consider(&task, &mut None) {
-            Ok(reason) => Verdict { strategy: strategy_name, takes: true, reason: reason.into(), quantity: None },
-            Err(Decline { reason, quantity }) => {
-                Verdict { strategy: strategy_name, takes: false, reason: reason.into(), quantity: Some(quantity) }
-            }
-        }
-    });
+    let verdict = STRATEGIES.iter().map(|strategy| Verdict::of(strategy.name, (strategy.consider)(&task, &mut None)));
     verdict.collect()
 }
 
@@ -154,15 +144,14 @@ fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
     // sector.
     let mut run = width;
     let mut axes = axes.into_iter().peekable();
-    while let Some((extent, stride)) = axes.next_if(|&(_, stride)| stride < run + SECTOR_BYTES) {
+    while let Some((extent, stride)) = axes.next_if(|&(_, stride)| stride < run + SECTOR) {
         run += (extent - 1) * stride;
     }
     // The starts of the runs cycle through the multiples of `step` within a sector, so some runs
     // touch one sector more than they fill.
-    let step = 1 << axes.clone().fold(SECTOR_BYTES, |bits, (_, stride)| bits | stride).trailing_zeros();
+    let step = 1 << axes.clone().fold(SECTOR, |bits, (_, stride)| bits | stride).trailing_zeros();
     let runs: u64 = axes.map(|(extent, _)| extent).product();
-    let sectors =
-        u128::from(runs) * u128::from(run.next_multiple_of(step) + SECTOR_BYTES - step) / u128::from(SECTOR_BYTES);
+    let sectors = u128::from(runs) * u128::from(run.next_multiple_of(step) + SECTOR - step) / u128::from(SECTOR);
     u64::try_from(sectors).unwrap_or(u64::MAX)
 }
 

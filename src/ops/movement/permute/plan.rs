@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
-use crate::ops::canonical::{Canonical, Reach};
+use crate::layout::walk::{Canonical, Reach};
 use crate::ops::operand::{
     Operand, check_aligned, check_apart, check_bytes, check_disjoint, check_shapes, check_width, queue,
 };
@@ -104,7 +104,7 @@ impl PermutePlan {
         tiles: &[TileShape],
     ) -> Result<Self> {
         check([src, dst], [src_align, dst_align], width)?;
-        let widened = Canonical::new(src, dst, width).widened(src_align, dst_align).width;
+        let widened = Canonical::new(src, dst, width).widened(src_align.min(dst_align).bytes()).width;
         let shape = tiles.iter().find(|shape| shape.width() == widened).copied();
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
@@ -125,7 +125,7 @@ impl PermutePlan {
         let (reason, reach) = ("there are no elements", [Reach::default(); 2]);
         let mut plan = Self { work: None, reason, canonical, reach, aligns, target, choice };
         plan.canonical.fill(src, dst);
-        plan.reach = plan.canonical.reach();
+        plan.reach = plan.canonical.reach([width; 2]);
         plan.choose();
         plan
     }
@@ -136,7 +136,7 @@ impl PermutePlan {
             return;
         }
         let task = Task::new(&self.canonical, self.aligns, self.target, self.choice);
-        let takes = STRATEGIES.iter().find_map(|strategy| strategy.consider(&task, &mut self.work).ok());
+        let takes = STRATEGIES.iter().find_map(|strategy| (strategy.consider)(&task, &mut self.work).ok());
         self.reason = takes.expect("the last strategy takes every task");
     }
 
@@ -250,7 +250,7 @@ fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: us
 impl Plan for PermutePlan {
     /// Names the kernel. The name ends in `_hinted` if the kernel gives hints to the L2 cache.
     fn entry(&self) -> Option<&'static str> {
-        self.work.as_ref().map(|work| work.step().entry())
+        self.work.as_ref().map(|work| work.step().entry().name())
     }
 
     fn shape(&self) -> Option<LaunchShape> {

@@ -2,27 +2,22 @@
 
 use std::fmt;
 
-use super::strategies;
+use super::strategies::{copy, elements, fields, packed, patch, ragged_tile, rows, small_matrix, stacked, vector_tile};
 use super::task::Task;
 use crate::abi::{
     CopyParams, ElementsParams, FieldsParams, PackedParams, PackedQuadsParams, PatchParams, RowsParams,
     StackedTileParams, TransposeParams, VectorTileParams,
 };
-use crate::device::Device;
-use crate::driver::StreamHandle;
-use crate::error::Result;
-use crate::launch_shape::LaunchShape;
+use crate::ops::plan::{AnyStep, Placed, Step};
 pub(super) use crate::ops::plan::{Decline, at_least, at_most, found};
-use crate::ops::plan::{Placed, Step};
 
 /// One way to permute: a kernel, or a few with one description, and the work they are best for.
-pub(super) trait Strategy: Sync {
+pub(super) struct Strategy {
     /// Its name in explanations.
-    fn name(&self) -> &'static str;
-
+    pub(super) name: &'static str,
     /// Takes the task: writes the launch in place, because it is large, and returns the reason. Or
     /// declines the task and writes nothing.
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline>;
+    pub(super) consider: fn(&Task<'_>, &mut Option<Launch>) -> Result<&'static str, Decline>,
 }
 
 /// Every strategy, in the order in which they look at a task.
@@ -30,19 +25,19 @@ pub(super) trait Strategy: Sync {
 /// Special shapes come first: copies of bytes, long runs, small arrays, structs, and stacks of
 /// small matrices. Tiles follow, those of several axes where one axis per side is too short.
 /// `elements` takes everything.
-pub(super) static STRATEGIES: [&dyn Strategy; 12] = [
-    &strategies::copy::Copy,
-    &strategies::rows::Rows,
-    &strategies::patch::Patch,
-    &strategies::small_matrix::SmallMatrix,
-    &strategies::packed::PackedQuads,
-    &strategies::packed::PackedStepped,
-    &strategies::fields::Fields,
-    &strategies::stacked::Stacked,
-    &strategies::packed::Packed,
-    &strategies::vector_tile::VectorTile,
-    &strategies::ragged_tile::RaggedTile,
-    &strategies::elements::Elements,
+pub(super) static STRATEGIES: [Strategy; 12] = [
+    Strategy { name: "copy", consider: copy::consider },
+    Strategy { name: "rows", consider: rows::consider },
+    Strategy { name: "patch", consider: patch::consider },
+    Strategy { name: "small_matrix", consider: small_matrix::consider },
+    Strategy { name: "packed_quads", consider: packed::quads::consider },
+    Strategy { name: "packed_stepped", consider: packed::stepped::consider },
+    Strategy { name: "fields", consider: fields::consider },
+    Strategy { name: "stacked", consider: stacked::consider },
+    Strategy { name: "packed", consider: packed::consider },
+    Strategy { name: "vector_tile", consider: vector_tile::consider },
+    Strategy { name: "ragged_tile", consider: ragged_tile::consider },
+    Strategy { name: "elements", consider: elements::consider },
 ];
 
 /// The launch of a strategy, by its parameters. They are large: a plan is copied, and made without
@@ -63,7 +58,7 @@ pub(super) enum Launch {
 
 impl Launch {
     /// Returns what all launches share.
-    pub(super) fn step(&self) -> &dyn AnyStep {
+    pub(super) fn step(&self) -> &dyn Shown {
         match self {
             Self::Copy(step) => step,
             Self::Rows(step) => step,
@@ -79,39 +74,10 @@ impl Launch {
     }
 }
 
-/// A [`Step`] with a source and a destination, whatever its parameters.
-pub(super) trait AnyStep: fmt::Display {
-    /// Returns the kernel's name.
-    fn entry(&self) -> &'static str;
+/// A [`Step`] with a source and a destination that a plan can print, whatever its parameters.
+pub(super) trait Shown: AnyStep<[u64; 2]> + fmt::Display {}
 
-    /// Returns the launch's shape.
-    fn shape(&self) -> LaunchShape;
-
-    /// Queues the launch on storages at these addresses.
-    ///
-    /// # Safety
-    ///
-    /// As [`Step::launch`].
-    unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()>;
-}
-
-impl<P: Placed<Operands = [u64; 2]>> AnyStep for Step<P>
-where
-    Self: fmt::Display,
-{
-    fn entry(&self) -> &'static str {
-        self.entry.name()
-    }
-
-    fn shape(&self) -> LaunchShape {
-        self.shape
-    }
-
-    unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.launch(device, operands, stream) }
-    }
-}
+impl<S: AnyStep<[u64; 2]> + fmt::Display> Shown for S {}
 
 /// Implements [`Placed`] for parameters whose only addresses are `src` and `dst`, which count from
 /// the starts of the storages.

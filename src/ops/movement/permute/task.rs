@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use super::strategies::tile::Tiling;
 use super::strategy::{Decline, found};
 use crate::abi::{EntryId, Family, Index};
-use crate::ops::canonical::Canonical;
+use crate::layout::walk::Canonical;
 use crate::ops::tuning::{Permutes, TileShape, Tuning};
 use crate::ops::{Align, Target, numbering};
 
@@ -67,7 +67,7 @@ impl<'a> Task<'a> {
     /// Returns the work in the widest elements that are contiguous on both sides.
     pub(super) fn widened(&self) -> &Widened {
         self.widened.get_or_init(|| {
-            let canonical = self.canonical.widened(self.src_align, self.dst_align);
+            let canonical = self.canonical.widened(self.align() as u64);
             let (len, index) = (canonical.len(), numbering::index(&canonical));
             Widened { canonical, len, index }
         })

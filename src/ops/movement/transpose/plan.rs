@@ -16,7 +16,7 @@ use crate::ops::Plan;
 use crate::ops::operand::{
     Operand, byte_range, check_aligned, check_apart, check_bytes, check_disjoint, check_width, entry, queue,
 };
-use crate::ops::plan::{Explanation, Placed, Step};
+use crate::ops::plan::{AnyStep, Explanation, Placed, Step};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -25,15 +25,15 @@ use crate::view::{View, ViewMut};
 /// Only layouts decide a plan. A program can keep it and launch it any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransposePlan {
-    work: Work,
+    launches: Launches,
     src: Layout,
     dst: Layout,
     width: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
-    Nothing,
+enum Launches {
+    None,
     Tiles(Step<TransposeParams>),
     Columns(Columns),
 }
@@ -71,12 +71,12 @@ impl TransposePlan {
         check_bytes("destination", dst, width)?;
         check_matrices(src, dst)?;
         check_disjoint(dst)?;
-        let work = match variant {
-            _ if src.is_empty() => Work::Nothing,
+        let launches = match variant {
+            _ if src.is_empty() => Launches::None,
             Variant::ColumnLoop => columns(src, dst, width)?,
             variant => tiles(src, dst, width, variant)?,
         };
-        Ok(Self { work, src: *src, dst: *dst, width })
+        Ok(Self { launches, src: *src, dst: *dst, width })
     }
 
     /// Queues the transpose of `src` into `dst` on `stream`.
@@ -127,6 +127,15 @@ impl TransposePlan {
         unsafe { self.queue(device, [src, dst], stream) }
     }
 
+    /// Returns the first launch.
+    fn first(&self) -> Option<&dyn AnyStep<[u64; 2]>> {
+        match &self.launches {
+            Launches::None => None,
+            Launches::Tiles(step) => Some(step),
+            Launches::Columns(columns) => Some(&columns.first),
+        }
+    }
+
     /// Queues every launch.
     ///
     /// # Safety
@@ -134,13 +143,13 @@ impl TransposePlan {
     /// As [`TransposePlan::launch_raw`]; the two sides share no element, and the addresses are
     /// aligned to the width.
     unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
-        match &self.work {
-            Work::Nothing => Ok(()),
+        match &self.launches {
+            Launches::None => Ok(()),
             // SAFETY: `tiles` made the parameters of the two layouts, and the kernels compare each
             // row and column with the extents, so they reach the layouts' elements and no others.
             // The caller promises that those exist, are aligned and are apart.
-            Work::Tiles(step) => unsafe { step.launch(device, operands, stream) },
-            Work::Columns(columns) => {
+            Launches::Tiles(step) => unsafe { step.launch(device, operands, stream) },
+            Launches::Columns(columns) => {
                 let mut step = columns.first;
                 for _ in 0..columns.count {
                     // SAFETY: `columns` made the parameters for the first column of the source and
@@ -159,41 +168,25 @@ impl TransposePlan {
 
 impl Plan for TransposePlan {
     fn entry(&self) -> Option<&'static str> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Tiles(step) => Some(step.entry.name()),
-            Work::Columns(columns) => Some(columns.first.entry.name()),
-        }
+        self.first().map(|step| step.entry().name())
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Tiles(step) => Some(step.shape),
-            Work::Columns(columns) => Some(columns.first.shape),
-        }
+        self.first().map(|step| step.shape())
     }
 
     /// Counts the launches: 0 for no elements, the columns for `column_loop`, else 1.
     fn launches(&self) -> u64 {
-        match &self.work {
-            Work::Nothing => 0,
-            Work::Tiles(_) => 1,
-            Work::Columns(columns) => columns.count,
+        match &self.launches {
+            Launches::None => 0,
+            Launches::Tiles(_) => 1,
+            Launches::Columns(columns) => columns.count,
         }
     }
 
     fn explain(&self) -> Explanation {
         let bytes = (self.src.len() * self.width) as u64;
-        Explanation {
-            entry: self.entry(),
-            shape: self.shape(),
-            launches: self.launches(),
-            reason: "the caller asks for this variant".into(),
-            read: bytes,
-            written: bytes,
-            ..Explanation::default()
-        }
+        Explanation::of(self, "the caller asks for this variant".into(), bytes, bytes)
     }
 }
 
@@ -217,7 +210,7 @@ pub(super) fn check_matrices(src: &Layout, dst: &Layout) -> Result<()> {
     ))
 }
 
-fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Work> {
+fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Launches> {
     let (rows, cols) = (src.shape()[0], src.shape()[1]);
     let params = TransposeParams {
         src: (src.offset() * width) as u64,
@@ -245,10 +238,10 @@ fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<W
     let entry = entry(&family, width, index(src, dst))?;
     let shape =
         LaunchShape { grid: [tiles_x as u32, y as u32, z as u32], block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
-    Ok(Work::Tiles(Step { entry, shape, params }))
+    Ok(Launches::Tiles(Step { entry, shape, params }))
 }
 
-fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
+fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Launches> {
     let (rows, cols) = (src.shape()[0] as u64, src.shape()[1] as u64);
     let params = ColumnParams {
         src: (src.offset() * width) as u64,
@@ -265,7 +258,7 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
     // Wrapping, because the stride of a single column is not used and might overflow.
     let step = |stride: isize| (stride as i64).wrapping_mul(width as i64);
     let entry = entry(&COLUMN_LOOP, width, index(src, dst))?;
-    Ok(Work::Columns(Columns {
+    Ok(Launches::Columns(Columns {
         first: Step { entry, shape, params },
         count: cols,
         src_step: step(src.strides()[1]),
@@ -290,12 +283,12 @@ fn too_large(src: &Layout) -> Error {
 
 impl fmt::Display for TransposePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.work {
-            Work::Nothing => f.write_str("nothing to transpose"),
-            Work::Tiles(Step { entry, shape, params }) => {
+        match &self.launches {
+            Launches::None => f.write_str("nothing to transpose"),
+            Launches::Tiles(Step { entry, shape, params }) => {
                 write!(f, "{entry}: {} x {} elements, {}", params.rows, params.cols, shape)
             }
-            Work::Columns(columns) => {
+            Launches::Columns(columns) => {
                 let Columns { first: Step { entry, shape, params }, count, .. } = columns;
                 write!(
                     f,

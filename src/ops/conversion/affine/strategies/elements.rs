@@ -1,34 +1,33 @@
 //! Maps any layouts, element by element.
 
-use super::{Decline, Step, Task, Work, channels};
+use super::{Decline, Launch, Step, Task, channels};
 use crate::abi::{
-    AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AffineElementsParams, ELEMENTS_BLOCK, ElementsParams, Index, Key,
+    AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AffineElementsParams, ELEMENTS_BLOCK, ElementsParams, Key,
     elements_per_thread,
 };
 use crate::element::DType;
 use crate::launch_shape::LaunchShape;
-use crate::ops::numbering::{BEYOND, axes, divisor, grid};
+use crate::ops::numbering::{axes, divisor, grid, index};
 
 /// A thread moves the number of elements that it moves of this width.
 const LIKE: u32 = 4;
 
 /// Takes all work whose values are in memory.
-pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
+pub(super) fn plan(task: &Task) -> Result<Launch, Decline> {
     task.check_in_memory()?;
-    let (walk, [src_width, dst_width], [src_type, dst_type]) = (&task.axes, task.widths(), task.codes());
-    let is_narrow = walk.len().max(walk.farthest()) <= i32::MAX as usize - BEYOND;
-    let index = if is_narrow { Index::Narrow } else { Index::Wide };
+    let (walk, [src_width, dst_width], [src_type, dst_type]) = (&task.axes.walk, task.widths(), task.codes());
+    let index = index(walk);
     let elements = ElementsParams {
         src: (walk.src_start * src_width) as u64,
         dst: (walk.dst_start * dst_width) as u64,
         len: walk.len() as u64,
-        rank: walk.as_slice().len() as u64,
-        axes: axes(walk.as_slice(), divisor(index)),
+        rank: walk.axes().len() as u64,
+        axes: axes(walk.axes(), divisor(index)),
     };
     let blocks = elements.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(LIKE)));
-    let values = channels(walk.as_slice(), walk.channel, walk.reversed, divisor(index));
+    let values = channels(walk.axes(), task.axes.channel, task.axes.reversed, divisor(index));
     let family = if task.types[1] == DType::F64 { AFFINE_ELEMENTS_F64 } else { AFFINE_ELEMENTS };
-    Ok(Work::Elements(Step {
+    Ok(Launch::Elements(Step {
         entry: family.get(Key::index(index)),
         shape: LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 },
         params: AffineElementsParams { elements, src_type, dst_type, values },

@@ -1,6 +1,6 @@
 //! Maps images of bytes to planes, with values as launch parameters.
 
-use super::{Decline, Step, Task, WITH_LAUNCH, Work};
+use super::{Decline, Launch, Step, Task, WITH_LAUNCH};
 use crate::abi::{Key, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
 use crate::element::DType;
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
@@ -8,10 +8,7 @@ use crate::layout::{Layout, MAX_RANK};
 use crate::ops::Align;
 use crate::ops::plan::{at_least, found};
 use crate::ops::tuning::Tuning;
-use crate::ops::units;
-
-/// Bytes of a vector.
-const VECTOR: u64 = units::VECTOR as u64;
+use crate::ops::units::wide::VECTOR;
 
 /// Images with interleaved channels, and planes without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +49,7 @@ impl Images {
 }
 
 /// Takes images, with blocks that write all planes of an image or one plane each.
-pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
+pub(super) fn plan(task: &Task) -> Result<Launch, Decline> {
     let elsewhere = "factors and offsets are uniform or in device memory, not launch parameters";
     at_least(task.with_launch, 1, WITH_LAUNCH, elsewhere)?;
     let others = "the sides are not images of u8 and planes in C order without gaps";
@@ -78,5 +75,5 @@ pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
     // The launch refuses extents beyond a grid's.
     let grid = [chunks, y, rows.div_ceil(y)].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
     let shape = LaunchShape { grid, block: [NORMALIZE_BLOCK, 1, 1], dynamic_shared: 0 };
-    Ok(Work::Images(Step { entry, shape, params }))
+    Ok(Launch::Images(Step { entry, shape, params }))
 }

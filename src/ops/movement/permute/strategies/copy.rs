@@ -9,41 +9,36 @@ use std::fmt;
 use crate::abi::{COPY, CopyParams, Key};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least};
 use crate::ops::movement::permute::task::{Task, power_of_two};
 use crate::ops::numbering::grid;
 use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
 /// Takes bytes that lie alike on both sides, without gaps and aligned to 16 bytes.
-pub(in crate::ops::movement::permute) struct Copy;
-
-impl Strategy for Copy {
-    fn name(&self) -> &'static str {
-        "copy"
-    }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let canonical = task.canonical;
-        let (together, len) = (canonical.together(), canonical.len());
-        at_least(together, len, "elements that follow each other on both sides", "a side has gaps or another order")?;
-        let in_bytes = |elements: usize| (elements * canonical.width) as u64;
-        let (src, dst, bytes) = (in_bytes(canonical.src_start), in_bytes(canonical.dst_start), in_bytes(len));
-        let start = power_of_two((src | dst) as usize | task.align());
-        at_least(start, VECTOR, "known alignment of both sides in bytes", "a side is not aligned to 16 bytes")?;
-        let block = task.tuning.copy_block;
-        // A lane moves one access or one byte of the tail. A small copy may be all tail.
-        let lanes = (bytes / VECTOR as u64).max(bytes % VECTOR as u64);
-        let blocks = lanes.div_ceil(u64::from(block));
-        let step = Step {
-            entry: task.hinted(COPY.get(Key::ONLY)),
-            shape: LaunchShape { grid: grid(blocks), block: [block, 1, 1], dynamic_shared: 0 },
-            params: CopyParams { src, dst, bytes },
-        };
-        let reason = "both sides lie alike in memory, without gaps and aligned to 16 bytes";
-        *launch = Some(Launch::Copy(step));
-        Ok(reason)
-    }
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let canonical = task.canonical;
+    let (together, len) = (canonical.together(), canonical.len());
+    at_least(together, len, "elements that follow each other on both sides", "a side has gaps or another order")?;
+    let in_bytes = |elements: usize| (elements * canonical.width) as u64;
+    let (src, dst, bytes) = (in_bytes(canonical.src_start), in_bytes(canonical.dst_start), in_bytes(len));
+    let start = power_of_two((src | dst) as usize | task.align());
+    at_least(start, VECTOR, "known alignment of both sides in bytes", "a side is not aligned to 16 bytes")?;
+    let block = task.tuning.copy_block;
+    // A lane moves one access or one byte of the tail. A small copy may be all tail.
+    let lanes = (bytes / VECTOR as u64).max(bytes % VECTOR as u64);
+    let blocks = lanes.div_ceil(u64::from(block));
+    let step = Step {
+        entry: task.hinted(COPY.get(Key::ONLY)),
+        shape: LaunchShape { grid: grid(blocks), block: [block, 1, 1], dynamic_shared: 0 },
+        params: CopyParams { src, dst, bytes },
+    };
+    let reason = "both sides lie alike in memory, without gaps and aligned to 16 bytes";
+    *launch = Some(Launch::Copy(step));
+    Ok(reason)
 }
 
 impl fmt::Display for Step<CopyParams> {

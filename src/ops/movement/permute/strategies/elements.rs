@@ -9,40 +9,35 @@ use std::fmt;
 use crate::abi::{ELEMENTS, ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::canonical::{Axis, Canonical};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy};
+use crate::layout::walk::{Axis, Canonical};
+use crate::ops::movement::permute::strategy::{Decline, Launch};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
 /// Takes everything.
-pub(in crate::ops::movement::permute) struct Elements;
-
-impl Strategy for Elements {
-    fn name(&self) -> &'static str {
-        "elements"
-    }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let Widened { canonical, len, index } = task.widened();
-        let width = canonical.width;
-        let params = ElementsParams {
-            src: (canonical.src_start * width) as u64,
-            dst: (canonical.dst_start * width) as u64,
-            len: *len as u64,
-            rank: canonical.axes().len() as u64,
-            axes: axes(canonical.axes(), divisor(*index)),
-        };
-        let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
-        let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-        // Where accesses lie apart, half a sector waits in the cache for the other half.
-        let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
-        let entry = task.unhinted(ELEMENTS, width, *index)?;
-        let entry = if has_runs { task.hinted(entry) } else { entry };
-        *launch = Some(Launch::Elements(Step { entry, shape, params }));
-        Ok(reason(canonical))
-    }
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let Widened { canonical, len, index } = task.widened();
+    let width = canonical.width;
+    let params = ElementsParams {
+        src: (canonical.src_start * width) as u64,
+        dst: (canonical.dst_start * width) as u64,
+        len: *len as u64,
+        rank: canonical.axes().len() as u64,
+        axes: axes(canonical.axes(), divisor(*index)),
+    };
+    let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
+    let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
+    // Where accesses lie apart, half a sector waits in the cache for the other half.
+    let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
+    let entry = task.unhinted(ELEMENTS, width, *index)?;
+    let entry = if has_runs { task.hinted(entry) } else { entry };
+    *launch = Some(Launch::Elements(Step { entry, shape, params }));
+    Ok(reason(canonical))
 }
 
 /// Says why no other kernel takes the elements.

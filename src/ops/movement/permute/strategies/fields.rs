@@ -16,16 +16,13 @@ use crate::abi::{
     INTERLEAVE_QUADS, Index, fields_steps,
 };
 use crate::launch_shape::LaunchShape;
-use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most, found};
+use crate::layout::walk::{Axis, Canonical};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most, found};
 use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
 use crate::ops::tuning;
-use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
-
-/// Takes packed structs, unless tiles move them by whole vectors and blocks would be partly idle.
-pub(in crate::ops::movement::permute) struct Fields;
+use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
 
 /// The axes by their role.
 #[derive(Debug, Clone, Copy)]
@@ -49,25 +46,19 @@ impl Images {
         // Axes are sorted by the destination's stride.
         let nearest = axes.first().filter(|axis| axis.dst == 1);
         let nearest = found(nearest, "axes along which the destination's elements follow each other", apart)?;
-        let (inner, &Walk { extent, src, .. }) = (0, nearest);
+        let (inner, &Axis { extent, src, .. }) = (0, nearest);
         let Canonical { src_start, dst_start, .. } = *canonical;
-        let outer = |wanted: &dyn Fn(&Walk) -> bool| axes.iter().skip(1).position(wanted).map(|place| place + 1);
+        let outer = |wanted: &dyn Fn(&Axis) -> bool| axes.iter().skip(1).position(wanted).map(|place| place + 1);
         let few = |extent: usize| extent <= most;
         // Planes that follow each other are structs too, but of very many fields.
-        let packed = |axis: &Walk| axis.src.unsigned_abs() == 1 && axis.extent as isize == src;
+        let packed = |axis: &Axis| axis.src.unsigned_abs() == 1 && axis.extent as isize == src;
         if let Some(planes) = outer(&|axis| packed(axis) && few(axis.extent)) {
-            let fields = axes[planes];
             // The structs run forwards, so the planes may run backwards.
-            let flipped = if fields.src < 0 { (fields.extent - 1) as isize } else { 0 };
-            return Ok(Self {
-                is_packed_src: true,
-                fields: fields.extent,
-                pitch: fields.dst * fields.src,
-                structs: extent,
-                src_start: src_start.wrapping_add_signed(flipped * fields.src),
-                dst_start: dst_start.wrapping_add_signed(flipped * fields.dst),
-                axes: [inner, planes],
-            });
+            let mut turned = *canonical;
+            turned.turn_forwards_in_source(planes);
+            let (Canonical { src_start, dst_start, .. }, fields) = (turned, turned.axes()[planes]);
+            let (structs, axes, pitch) = (extent, [inner, planes], fields.dst);
+            return Ok(Self { is_packed_src: true, fields: fields.extent, pitch, structs, src_start, dst_start, axes });
         }
         let planes = outer(&|axis| axis.src == 1 && axis.dst == extent as isize);
         let many = planes.map(|_| extent).or_else(|| outer(&packed).map(|planes| axes[planes].extent));
@@ -118,38 +109,36 @@ impl Cut {
 
     /// Divides the words of all banks by the power of two that the fields share with them.
     fn group(word: usize, fields: usize) -> usize {
-        let banks = BANKS / word;
+        let banks = BANK_ROW / word;
         banks >> fields.trailing_zeros().min(banks.trailing_zeros())
     }
 }
 
-impl Strategy for Fields {
-    fn name(&self) -> &'static str {
-        "fields"
+/// Takes packed structs, unless tiles move them by whole vectors and blocks would be partly idle.
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let Widened { canonical, index, .. } = task.widened();
+    let (width, constants) = (canonical.width, &task.permutes().fields);
+    let (images, start) = images(task)?;
+    let vectors = if start >= VECTOR { Cut::vectors(width, &images, constants) } else { None };
+    let is_whole = start >= VECTOR && (images.structs | images.fields).is_multiple_of(VECTOR / width);
+    if is_whole {
+        // Tiles move such structs as well.
+        let banks = "lanes would share banks, and tiles move whole vectors too";
+        at_least(usize::from(vectors.is_some()), 1, "ways to move vectors without sharing banks", banks)?;
+        let of_field = images.structs * width;
+        let idle = vectors.map_or(0, |cut| cut.idle(of_field));
+        let less = "blocks would be partly idle, and tiles move whole vectors too";
+        at_most(idle, of_field / constants.idle_part, "idle bytes of each field", less)?;
     }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let Widened { canonical, index, .. } = task.widened();
-        let (width, constants) = (canonical.width, &task.permutes().fields);
-        let (images, start) = images(task)?;
-        let vectors = if start >= VECTOR { Cut::vectors(width, &images, constants) } else { None };
-        let is_whole = start >= VECTOR && (images.structs | images.fields).is_multiple_of(VECTOR / width);
-        if is_whole {
-            // Tiles move such structs as well.
-            let banks = "lanes would share banks, and tiles move whole vectors too";
-            at_least(usize::from(vectors.is_some()), 1, "ways to move vectors without sharing banks", banks)?;
-            let of_field = images.structs * width;
-            let idle = vectors.map_or(0, |cut| cut.idle(of_field));
-            let less = "blocks would be partly idle, and tiles move whole vectors too";
-            at_most(idle, of_field / constants.idle_part, "idle bytes of each field", less)?;
-        }
-        let cut = vectors.unwrap_or_else(|| Cut::words(width, &images));
-        // Kernels that move vectors use 64-bit arithmetic throughout.
-        let index = if vectors.is_some() { Index::Wide } else { *index };
-        let step = step(task, canonical, &images, cut, index)?;
-        *launch = Some(Launch::Fields(step));
-        Ok(reason(images.is_packed_src, vectors.is_some()))
-    }
+    let cut = vectors.unwrap_or_else(|| Cut::words(width, &images));
+    // Kernels that move vectors use 64-bit arithmetic throughout.
+    let index = if vectors.is_some() { Index::Wide } else { *index };
+    let step = step(task, canonical, &images, cut, index)?;
+    *launch = Some(Launch::Fields(step));
+    Ok(reason(images.is_packed_src, vectors.is_some()))
 }
 
 /// Returns the axes by their role, and the largest power of two of bytes that all images and planes
@@ -185,11 +174,11 @@ pub(super) fn are_few(task: &Task<'_>) -> bool {
 pub(super) fn takes_many(task: &Task<'_>) -> bool {
     let few = task.permutes().fields.few;
     let are_many = task.widened().canonical.width < VECTOR && images(task).is_ok_and(|(images, _)| images.fields > few);
-    are_many && Fields.consider(task, &mut None).is_ok()
+    are_many && consider(task, &mut None).is_ok()
 }
 
 /// Returns the axes that are neither structs nor fields.
-fn batch<'a>(canonical: &'a Canonical, images: &'a Images) -> impl Iterator<Item = &'a Walk> {
+fn batch<'a>(canonical: &'a Canonical, images: &'a Images) -> impl Iterator<Item = &'a Axis> {
     let others = canonical.axes().iter().enumerate().filter(|(place, _)| !images.axes.contains(place));
     others.map(|(_, axis)| axis)
 }

@@ -4,22 +4,19 @@ use std::ops::Range;
 
 use crate::abi::{TILE_AXES, ragged_tile_folds};
 use crate::layout::MAX_RANK;
+use crate::layout::walk::{Axis, Canonical};
 use crate::ops::Align;
-use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::tuning::Tiles;
 use crate::ops::units::{SECTOR, VECTOR};
-
-/// An axis of one index.
-pub(super) const NONE: Walk = Walk { extent: 1, src: 0, dst: 0 };
 
 /// The axes of a transpose by their role.
 #[derive(Debug, Clone)]
 pub(super) struct Matrices {
     /// Along the source's run: the first axis has stride 1, and each next continues it.
-    pub(super) cols: [Walk; TILE_AXES],
+    pub(super) cols: [Axis; TILE_AXES],
     /// Along the destination's run.
-    pub(super) rows: [Walk; TILE_AXES],
-    batch: [Walk; MAX_RANK],
+    pub(super) rows: [Axis; TILE_AXES],
+    batch: [Axis; MAX_RANK],
     rank: usize,
     pub(super) src_start: usize,
     pub(super) dst_start: usize,
@@ -28,7 +25,7 @@ pub(super) struct Matrices {
 }
 
 /// Returns the axes of a run.
-pub(super) fn rank(run: &[Walk; TILE_AXES]) -> usize {
+pub(super) fn rank(run: &[Axis; TILE_AXES]) -> usize {
     run.iter().take_while(|axis| axis.extent > 1).count()
 }
 
@@ -46,30 +43,28 @@ impl Matrices {
     pub(super) fn new(canonical: &Canonical, [row, col]: [usize; 2], long: Long, tiles: &Tiles) -> Self {
         let axes = canonical.axes();
         let lanes = VECTOR / canonical.width;
-        let (mut cols, mut rows) = ([NONE; TILE_AXES], [NONE; TILE_AXES]);
+        let (mut cols, mut rows) = ([Axis::ONE; TILE_AXES], [Axis::ONE; TILE_AXES]);
         (cols[0], rows[0]) = (axes[col], axes[row]);
         let (mut src_start, mut dst_start) = (canonical.src_start, canonical.dst_start);
         if cols[0].src < 0 {
             // The source runs forwards, so the destination may run backwards.
-            let last = (cols[0].extent - 1) as isize;
-            src_start = src_start.wrapping_add_signed(last * cols[0].src);
-            dst_start = dst_start.wrapping_add_signed(last * cols[0].dst);
-            cols[0] = Walk { extent: cols[0].extent, src: 1, dst: -cols[0].dst };
+            cols[0] = cols[0].turned(&mut src_start, &mut dst_start);
         }
-        let (mut batch, mut rank) = ([NONE; MAX_RANK], 0);
+        let (mut batch, mut rank) = ([Axis::ONE; MAX_RANK], 0);
         for (position, &axis) in axes.iter().enumerate() {
-            let bytes = |run: &[Walk; TILE_AXES]| run[0].extent * canonical.width;
-            let short = |run: &[Walk; TILE_AXES]| run[1] == NONE && bytes(run) < tiles.run;
+            let bytes = |run: &[Axis; TILE_AXES]| run[0].extent * canonical.width;
+            let short = |run: &[Axis; TILE_AXES]| run[1] == Axis::ONE && bytes(run) < tiles.run;
             // Rows that end within a sector share it with the next index of the outer axis. The
             // rows of a micro-tile have one index of that axis, or two if elements are wide.
-            let shares = rows[1] == NONE && bytes(&rows) < tiles.folded_row && !bytes(&rows).is_multiple_of(SECTOR);
+            let shares =
+                rows[1] == Axis::ONE && bytes(&rows) < tiles.folded_row && !bytes(&rows).is_multiple_of(SECTOR);
             let wide = ragged_tile_folds(canonical.width as u32) && rows[0].extent >= lanes;
             let folds = (long.rows || short(&rows)) && rows[0].extent.is_multiple_of(lanes) || shares && wide;
             if position == row || position == col {
                 continue;
-            } else if folds && rows[1] == NONE && axis.dst == rows[0].extent as isize {
+            } else if folds && rows[1] == Axis::ONE && axis.dst == rows[0].extent as isize {
                 rows[1] = axis;
-            } else if (long.cols || short(&cols)) && cols[1] == NONE && axis.src == cols[0].extent as isize {
+            } else if (long.cols || short(&cols)) && cols[1] == Axis::ONE && axis.src == cols[0].extent as isize {
                 cols[1] = axis;
             } else {
                 batch[rank] = axis;
@@ -80,7 +75,7 @@ impl Matrices {
     }
 
     /// Returns the axes of the batch.
-    pub(super) fn batch(&self) -> &[Walk] {
+    pub(super) fn batch(&self) -> &[Axis] {
         &self.batch[..self.rank]
     }
 
@@ -103,8 +98,8 @@ impl Matrices {
     /// if none does, until neither side's run goes on.
     pub(super) fn join(&mut self) {
         for run in [&mut self.cols, &mut self.rows] {
-            if run[1] != NONE {
-                self.batch[self.rank] = std::mem::replace(&mut run[1], NONE);
+            if run[1] != Axis::ONE {
+                self.batch[self.rank] = std::mem::replace(&mut run[1], Axis::ONE);
                 self.rank += 1;
             }
         }
@@ -123,10 +118,7 @@ impl Matrices {
             self.batch.copy_within(position + 1..self.rank, position);
             self.rank -= 1;
             if (if is_row { axis.dst } else { axis.src }) < 0 {
-                let last = (axis.extent - 1) as isize;
-                self.src_start = self.src_start.wrapping_add_signed(last * axis.src);
-                self.dst_start = self.dst_start.wrapping_add_signed(last * axis.dst);
-                axis = Walk { extent: axis.extent, src: -axis.src, dst: -axis.dst };
+                axis = axis.turned(&mut self.src_start, &mut self.dst_start);
             }
             let run = if is_row { &mut self.rows } else { &mut self.cols };
             let end = rank(run);
@@ -135,7 +127,7 @@ impl Matrices {
     }
 
     /// Returns the position in the batch of an axis that a run has room for.
-    fn next(&self, run: &[Walk; TILE_AXES], goes_on: impl Fn(&Walk) -> bool) -> Option<usize> {
+    fn next(&self, run: &[Axis; TILE_AXES], goes_on: impl Fn(&Axis) -> bool) -> Option<usize> {
         self.batch().iter().position(goes_on).filter(|_| rank(run) < TILE_AXES)
     }
 

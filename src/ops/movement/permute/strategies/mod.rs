@@ -1,4 +1,4 @@
-//! The strategies, a file each: a type that takes a task or says why it declines.
+//! The strategies, a file each: a function that takes a task or says why it declines.
 
 pub(super) mod copy;
 pub(super) mod elements;

@@ -14,24 +14,19 @@
 //! `packed`) (docs/adr/0009).
 
 use crate::abi::RAGGED_TILE;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least};
 use crate::ops::movement::permute::task::Task;
 
 /// Takes matrices whose rows start or end between vectors, or between the sectors that are written.
-pub(in crate::ops::movement::permute) struct RaggedTile;
-
-impl Strategy for RaggedTile {
-    fn name(&self) -> &'static str {
-        "ragged_tile"
-    }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
-        let whole = "every row is whole vectors, and no access needs a shift";
-        at_least(usize::from(tiling.is_ragged()), 1, "sides with ragged rows", whole)?;
-        let reason = "the sides are contiguous along different axes, and rows start or end between 16-byte vectors or the sectors that \
-             are written: tiles whose accesses are shifted to the aligned middle of each row";
-        *launch = Some(Launch::Tile(tiling.step(task, RAGGED_TILE)?));
-        Ok(reason)
-    }
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
+    let whole = "every row is whole vectors, and no access needs a shift";
+    at_least(usize::from(tiling.is_ragged()), 1, "sides with ragged rows", whole)?;
+    let reason = "the sides are contiguous along different axes, and rows start or end between 16-byte vectors or the sectors that \
+         are written: tiles whose accesses are shifted to the aligned middle of each row";
+    *launch = Some(Launch::Tile(tiling.step(task, RAGGED_TILE)?));
+    Ok(reason)
 }

@@ -12,68 +12,58 @@ use std::fmt;
 use crate::abi::{Index, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
 use crate::ops::movement::permute::task::Task;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::plan::Step;
 use crate::ops::units::{LINE, VECTOR};
 
 /// Takes runs of unaligned bytes that are long enough on both sides.
-pub(in crate::ops::movement::permute) struct Rows;
-
-impl Strategy for Rows {
-    fn name(&self) -> &'static str {
-        "rows"
-    }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let constants = &task.permutes().rows;
-        let together = task.widened().canonical.width;
-        at_most(
-            together,
-            VECTOR / 2,
-            "bytes that are one element of both sides",
-            "the runs already are whole vectors",
-        )?;
-        // The run counts the elements before they are widened.
-        let run = task.canonical.together() * task.canonical.width;
-        let short = "no run that is contiguous on both sides is long enough to shift";
-        let is_narrow = task.widened().index == Index::Narrow;
-        let is_large = is_narrow && task.bytes() >= task.permutes().quads.smallest;
-        let has_tiles = is_large && !task.canonical.src_span().is_empty();
-        let shortest = if has_tiles { constants.shortest_of_large } else { constants.shortest };
-        let shortest = shortest[together.trailing_zeros() as usize];
-        at_least(run, shortest, "bytes of a run that is contiguous on both sides", short)?;
-        let bytes = task.canonical.in_bytes();
-        let outer = &bytes.axes()[1..];
-        // Stores of whole lines are worth a few idle lanes if a run is long.
-        let grain = if run < constants.long { VECTOR } else { LINE };
-        // The largest distance of a run's start from the aligned address before it. Only a common
-        // divisor of all starts is known.
-        let strides = outer.iter().fold(bytes.dst_start, |bits, axis| bits | axis.dst as usize);
-        let known = strides.trailing_zeros().min(task.dst_align.bytes().trailing_zeros());
-        let vectors = (run + grain - (1 << known.min(grain.trailing_zeros()))).div_ceil(VECTOR);
-        let runs: usize = outer.iter().map(|axis| axis.extent).product();
-        let index = index(&bytes);
-        let divisor = divisor(index);
-        let params = RowsParams {
-            src: bytes.src_start as u64,
-            dst: bytes.dst_start as u64,
-            run: run as u64,
-            grain: grain as u64,
-            quads: divisor(vectors as u64),
-            len: vectors as u64 * runs as u64,
-            rank: outer.len() as u64,
-            axes: axes(outer, divisor),
-        };
-        let blocks = params.len.div_ceil(u64::from(ROWS_BLOCK * ROWS_PER_THREAD));
-        let shape = LaunchShape { grid: grid(blocks), block: [ROWS_BLOCK, 1, 1], dynamic_shared: 0 };
-        let reason = "runs are contiguous on both sides but start or end off 16 bytes: 16-byte accesses shifted to \
-                      where each run starts in the destination";
-        let step = Step { entry: task.hinted(ROWS.get(Key::index(index))), shape, params };
-        *launch = Some(Launch::Rows(step));
-        Ok(reason)
-    }
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let constants = &task.permutes().rows;
+    let together = task.widened().canonical.width;
+    at_most(together, VECTOR / 2, "bytes that are one element of both sides", "the runs already are whole vectors")?;
+    // The run counts the elements before they are widened.
+    let run = task.canonical.together() * task.canonical.width;
+    let short = "no run that is contiguous on both sides is long enough to shift";
+    let is_narrow = task.widened().index == Index::Narrow;
+    let is_large = is_narrow && task.bytes() >= task.permutes().quads.smallest;
+    let has_tiles = is_large && !task.canonical.src_span().is_empty();
+    let shortest = if has_tiles { constants.shortest_of_large } else { constants.shortest };
+    let shortest = shortest[together.trailing_zeros() as usize];
+    at_least(run, shortest, "bytes of a run that is contiguous on both sides", short)?;
+    let bytes = task.canonical.in_bytes();
+    let outer = &bytes.axes()[1..];
+    // Stores of whole lines are worth a few idle lanes if a run is long.
+    let grain = if run < constants.long { VECTOR } else { LINE };
+    // The largest distance of a run's start from the aligned address before it. Only a common
+    // divisor of all starts is known.
+    let strides = outer.iter().fold(bytes.dst_start, |bits, axis| bits | axis.dst as usize);
+    let known = strides.trailing_zeros().min(task.dst_align.bytes().trailing_zeros());
+    let vectors = (run + grain - (1 << known.min(grain.trailing_zeros()))).div_ceil(VECTOR);
+    let runs: usize = outer.iter().map(|axis| axis.extent).product();
+    let index = index(&bytes);
+    let divisor = divisor(index);
+    let params = RowsParams {
+        src: bytes.src_start as u64,
+        dst: bytes.dst_start as u64,
+        run: run as u64,
+        grain: grain as u64,
+        quads: divisor(vectors as u64),
+        len: vectors as u64 * runs as u64,
+        rank: outer.len() as u64,
+        axes: axes(outer, divisor),
+    };
+    let blocks = params.len.div_ceil(u64::from(ROWS_BLOCK * ROWS_PER_THREAD));
+    let shape = LaunchShape { grid: grid(blocks), block: [ROWS_BLOCK, 1, 1], dynamic_shared: 0 };
+    let reason = "runs are contiguous on both sides but start or end off 16 bytes: 16-byte accesses shifted to \
+                  where each run starts in the destination";
+    let step = Step { entry: task.hinted(ROWS.get(Key::index(index))), shape, params };
+    *launch = Some(Launch::Rows(step));
+    Ok(reason)
 }
 
 impl fmt::Display for Step<RowsParams> {

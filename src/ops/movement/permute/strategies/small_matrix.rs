@@ -10,69 +10,64 @@ use std::fmt;
 
 use super::patch::{is_small_allowed, shape};
 use crate::abi::{Index, SMALL_TILE, SMALL_TILE_ACROSS, SMALL_TILE_DOWN, STAGGERED, TILE, TILE_ROWS, TransposeParams};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
 /// Takes single matrices of a few MiB at most that fill the kernel's tiles.
-pub(in crate::ops::movement::permute) struct SmallMatrix;
-
-impl Strategy for SmallMatrix {
-    fn name(&self) -> &'static str {
-        "small_matrix"
-    }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let widened @ Widened { canonical, len, .. } = task.widened();
-        let (width, constants) = (canonical.width, &task.permutes().small);
-        is_small_allowed(task, widened)?;
-        let many = "the array is not a single matrix";
-        let axes = canonical.axes();
-        at_least(axes.len(), 2, "axes", many)?;
-        at_most(axes.len(), 2, "axes", many)?;
-        let (rows, cols) = (axes[0], axes[1]);
-        let bytes = len * width;
-        at_most(bytes, constants.matrix_bytes, "bytes of a side", "the matrix is large")?;
-        let apart = "a side is not contiguous along an axis of its own";
-        at_most(rows.dst as usize, 1, "elements from one to the next along the destination's nearest axis", apart)?;
-        at_most(cols.src.unsigned_abs(), 1, "elements from one to the next along the source's nearest axis", apart)?;
-        at_least(cols.src.unsigned_abs(), 1, "elements from one to the next along the source's nearest axis", apart)?;
-        let lanes = VECTOR / width;
-        let starts = canonical.src_start | canonical.dst_start | rows.src as usize | cols.dst as usize;
-        let is_whole =
-            task.align() >= VECTOR && cols.src == 1 && (rows.extent | cols.extent | starts).is_multiple_of(lanes);
-        let is_worth = width >= constants.micro_tiles_width || bytes >= constants.micro_tiles_bytes;
-        let fills = |[across, down]: [usize; 2]| {
-            constants.filled_part * cols.extent >= across && constants.filled_part * rows.extent >= down
-        };
-        let micro_tiles = [SMALL_TILE_ACROSS, SMALL_TILE_DOWN].map(|micro_tiles| micro_tiles as usize * lanes);
-        let (family, tile, block) = if is_whole && is_worth && fills(micro_tiles) {
-            (SMALL_TILE, micro_tiles, [SMALL_TILE_ACROSS * SMALL_TILE_DOWN, 1, 1])
-        } else {
-            (STAGGERED, [TILE as usize; 2], [TILE, TILE_ROWS, 1])
-        };
-        let fewest = tile.map(|side| side.div_ceil(constants.filled_part));
-        let empty = "most of each tile would be empty";
-        at_least(cols.extent, fewest[0], "columns", empty)?;
-        at_least(rows.extent, fewest[1], "rows", empty)?;
-        let params = TransposeParams {
-            src: (canonical.src_start * width) as u64,
-            dst: (canonical.dst_start * width) as u64,
-            rows: rows.extent as u64,
-            cols: cols.extent as u64,
-            src_row_stride: rows.src as i64,
-            src_col_stride: cols.src as i64,
-            dst_row_stride: cols.dst as i64,
-            dst_col_stride: rows.dst as i64,
-        };
-        let shape = shape([cols.extent.div_ceil(tile[0]), rows.extent.div_ceil(tile[1]), 1], block)?;
-        let step = Step { entry: task.kernel(family, width, Index::Narrow)?, shape, params };
-        let reason = "there is one small matrix, which few parameters describe: tiles in shared memory, with threads for every \
-                      multiprocessor";
-        *launch = Some(Launch::Matrix(step));
-        Ok(reason)
-    }
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let widened @ Widened { canonical, len, .. } = task.widened();
+    let (width, constants) = (canonical.width, &task.permutes().small);
+    is_small_allowed(task, widened)?;
+    let many = "the array is not a single matrix";
+    let axes = canonical.axes();
+    at_least(axes.len(), 2, "axes", many)?;
+    at_most(axes.len(), 2, "axes", many)?;
+    let (rows, cols) = (axes[0], axes[1]);
+    let bytes = len * width;
+    at_most(bytes, constants.matrix_bytes, "bytes of a side", "the matrix is large")?;
+    let apart = "a side is not contiguous along an axis of its own";
+    at_most(rows.dst as usize, 1, "elements from one to the next along the destination's nearest axis", apart)?;
+    at_most(cols.src.unsigned_abs(), 1, "elements from one to the next along the source's nearest axis", apart)?;
+    at_least(cols.src.unsigned_abs(), 1, "elements from one to the next along the source's nearest axis", apart)?;
+    let lanes = VECTOR / width;
+    let starts = canonical.src_start | canonical.dst_start | rows.src as usize | cols.dst as usize;
+    let is_whole =
+        task.align() >= VECTOR && cols.src == 1 && (rows.extent | cols.extent | starts).is_multiple_of(lanes);
+    let is_worth = width >= constants.micro_tiles_width || bytes >= constants.micro_tiles_bytes;
+    let fills = |[across, down]: [usize; 2]| {
+        constants.filled_part * cols.extent >= across && constants.filled_part * rows.extent >= down
+    };
+    let micro_tiles = [SMALL_TILE_ACROSS, SMALL_TILE_DOWN].map(|micro_tiles| micro_tiles as usize * lanes);
+    let (family, tile, block) = if is_whole && is_worth && fills(micro_tiles) {
+        (SMALL_TILE, micro_tiles, [SMALL_TILE_ACROSS * SMALL_TILE_DOWN, 1, 1])
+    } else {
+        (STAGGERED, [TILE as usize; 2], [TILE, TILE_ROWS, 1])
+    };
+    let fewest = tile.map(|side| side.div_ceil(constants.filled_part));
+    let empty = "most of each tile would be empty";
+    at_least(cols.extent, fewest[0], "columns", empty)?;
+    at_least(rows.extent, fewest[1], "rows", empty)?;
+    let params = TransposeParams {
+        src: (canonical.src_start * width) as u64,
+        dst: (canonical.dst_start * width) as u64,
+        rows: rows.extent as u64,
+        cols: cols.extent as u64,
+        src_row_stride: rows.src as i64,
+        src_col_stride: cols.src as i64,
+        dst_row_stride: cols.dst as i64,
+        dst_col_stride: rows.dst as i64,
+    };
+    let shape = shape([cols.extent.div_ceil(tile[0]), rows.extent.div_ceil(tile[1]), 1], block)?;
+    let step = Step { entry: task.kernel(family, width, Index::Narrow)?, shape, params };
+    let reason = "there is one small matrix, which few parameters describe: tiles in shared memory, with threads for every \
+                  multiprocessor";
+    *launch = Some(Launch::Matrix(step));
+    Ok(reason)
 }
 
 impl fmt::Display for Step<TransposeParams> {

@@ -15,8 +15,8 @@ use crate::ops::movement::permute::strategy::{Decline, at_least, at_most, found}
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
-use crate::ops::tuning::{Kind, TileShape, Tiles};
-use crate::ops::units::{BANKS, SECTOR, VECTOR, WORD};
+use crate::ops::tuning::{RowEnds, TileShape, Tiles};
+use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WORD};
 
 /// Rows of micro-tiles that a tile shares with the one above if rows of the destination start
 /// between sectors.
@@ -37,13 +37,11 @@ impl Tiling {
     /// large matrices or, if the plan may adapt, the shape that fills them best.
     pub(in crate::ops::movement::permute) fn new(task: &Task<'_>) -> Result<Self, Decline> {
         let Widened { canonical, .. } = task.widened();
-        let (width, axes) = (canonical.width, canonical.axes());
         let none = "the plan measures other tiles";
-        let shape = found(task.tile_shape(width), "shapes of tiles for elements of this width", none)?;
+        let shape = found(task.tile_shape(canonical.width), "shapes of tiles for elements of this width", none)?;
         let apart = "the sides are not contiguous along an axis each";
-        let row = axes.iter().position(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1);
+        let [row, col] = canonical.rows_and_columns();
         let row = found(row, "axes along which only the destination is contiguous", apart)?;
-        let col = axes.iter().position(|axis| axis.src.unsigned_abs() == 1);
         let col = found(col, "axes along which only the source is contiguous", apart)?;
         let cutter =
             Cutter { task, shape: &shape, places: [row, col], small: task.bytes() <= task.permutes().tiles.small };
@@ -190,12 +188,12 @@ impl Cutter<'_> {
 
     /// Returns the base-2 logarithm of the micro-tiles along a row of a tile; declines if most of
     /// the tile would be empty.
-    fn across(&self, kind: Kind, matrices: &Matrices) -> Result<u32, Decline> {
+    fn across(&self, ends: RowEnds, matrices: &Matrices) -> Result<u32, Decline> {
         let empty = "most of a tile would be empty";
         let [cols, rows] = matrices.extents().map(|extent| extent.div_ceil(self.lanes()));
-        let split = self.shape.split(kind, cols, rows, self.tiles());
+        let split = self.shape.split(ends, cols, rows, self.tiles());
         at_least(split.used, split.fewest(self.tiles()), "micro-tiles of a tile that the matrix fills", empty)?;
-        let fewest = if kind == Kind::Ragged { HALO } else { 1 };
+        let fewest = if ends == RowEnds::Ragged { HALO } else { 1 };
         at_least(cols.min(rows), fewest, "micro-tiles along the shorter side of the matrix", empty)?;
         Ok(split.across_log2)
     }
@@ -205,13 +203,13 @@ impl Cutter<'_> {
     /// contiguous on one side. If tiles are fuller so, the other side continues, or both.
     #[inline]
     fn whole(&self, plain: Matrices) -> Result<Tiling, Decline> {
-        let kind = if self.small { Kind::WholeSmall } else { Kind::Whole };
+        let ends = if self.small { RowEnds::WholeSmall } else { RowEnds::Whole };
         let numbered = |mut matrices: Matrices, down_first: bool| {
             if !down_first {
                 matrices.sort_batch_by_source();
             }
-            let across_log2 = self.across(kind, &matrices)?;
-            let cut = Cut::new(self.shape.all_log2(kind), across_log2, self.lanes(), 0, matrices.extents());
+            let across_log2 = self.across(ends, &matrices)?;
+            let cut = Cut::new(self.shape.all_log2(ends), across_log2, self.lanes(), 0, matrices.extents());
             Ok(Tiling { matrices, cut, down_first, is_ragged: false })
         };
         let long = |rows, cols, down_first| {
@@ -243,9 +241,10 @@ impl Cutter<'_> {
         let [_, starts] = matrices.starts();
         let on_sectors = starts.is_multiple_of(lanes * SECTOR / VECTOR) && self.task.dst_align.bytes() >= SECTOR as u64;
         let halo = if on_sectors { 0 } else { HALO };
-        let across_log2 = self.across(Kind::Ragged, &matrices)?;
+        let across_log2 = self.across(RowEnds::Ragged, &matrices)?;
         let [cols, rows] = matrices.extents();
-        let cut_by = |across_log2| Cut::new(self.shape.all_log2(Kind::Ragged), across_log2, lanes, halo, [cols, rows]);
+        let cut_by =
+            |across_log2| Cut::new(self.shape.all_log2(RowEnds::Ragged), across_log2, lanes, halo, [cols, rows]);
         let mut cut = cut_by(across_log2);
         if self.task.may_adapt() {
             let most = self.shape.most_across(true).min(cols.div_ceil(lanes).next_power_of_two().trailing_zeros());
@@ -288,7 +287,7 @@ impl Cut {
     /// elements a micro-tile: each 32 rows have one more.
     fn lines(&self, lanes: usize) -> usize {
         let rows = ((self.own >> self.across_log2) + self.halo) * lanes;
-        (lanes << self.across_log2) + rows + rows * WORD / BANKS
+        (lanes << self.across_log2) + rows + rows * WORD / BANK_ROW
     }
 
     /// Returns the number of micro-tiles of all tiles, filled or not.

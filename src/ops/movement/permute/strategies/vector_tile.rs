@@ -8,23 +8,18 @@
 //! the copy, f64 256 x 384 x 320 from 0.900 to 0.945 (docs/adr/0009).
 
 use crate::abi::VECTOR_TILE;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_most};
 use crate::ops::movement::permute::task::Task;
 
 /// Takes matrices whose rows are whole vectors on both sides.
-pub(in crate::ops::movement::permute) struct VectorTile;
-
-impl Strategy for VectorTile {
-    fn name(&self) -> &'static str {
-        "vector_tile"
-    }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
-        let ragged = "rows start or end between vectors, or between the sectors that are written";
-        at_most(usize::from(tiling.is_ragged()), 0, "sides with ragged rows", ragged)?;
-        let reason = "the sides are contiguous along different axes, and every row is whole 16-byte accesses: tiles transposed in registers";
-        *launch = Some(Launch::Tile(tiling.step(task, VECTOR_TILE)?));
-        Ok(reason)
-    }
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
+    let ragged = "rows start or end between vectors, or between the sectors that are written";
+    at_most(usize::from(tiling.is_ragged()), 0, "sides with ragged rows", ragged)?;
+    let reason = "the sides are contiguous along different axes, and every row is whole 16-byte accesses: tiles transposed in registers";
+    *launch = Some(Launch::Tile(tiling.step(task, VECTOR_TILE)?));
+    Ok(reason)
 }

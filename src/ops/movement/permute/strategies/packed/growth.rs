@@ -14,8 +14,8 @@
 use super::side::threads;
 use crate::abi::PACKED_AXES;
 use crate::layout::MAX_RANK;
+use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
 use crate::ops::Align;
-use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::permute::strategy::{Decline, at_least};
 use crate::ops::movement::permute::task::power_of_two;
 use crate::ops::tuning;
@@ -51,7 +51,7 @@ pub(super) struct Packing {
     /// Most elements of a run, or of the part of an axis that starts one. Longer runs are split.
     pub(super) longest: usize,
     pub(super) rank: usize,
-    pub(super) axes: [Walk; MAX_RANK],
+    pub(super) axes: [Axis; MAX_RANK],
     pub(super) src_start: usize,
     pub(super) dst_start: usize,
     /// Indices of each axis in a tile.
@@ -85,7 +85,7 @@ impl Packing {
 
     fn with_gap(canonical: &Canonical, gap: isize) -> Self {
         let rank = canonical.axes().len();
-        let mut axes = [Walk { extent: 1, src: 0, dst: 0 }; MAX_RANK];
+        let mut axes = [Axis::ONE; MAX_RANK];
         axes[..rank].copy_from_slice(canonical.axes());
         let near = |stride: isize, extent: usize| stride.unsigned_abs().saturating_mul(extent) < i32::MAX as usize;
         let dst = Order::new(&axes[..rank], 1, |axis| axis.dst, |axis| near(axis.src, axis.extent));
@@ -121,12 +121,8 @@ impl Packing {
     fn turn(&mut self) {
         let Self { axes, src, src_start, dst_start, .. } = self;
         for &place in &src.axes[..src.contiguous] {
-            let axis = &mut axes[place];
-            if axis.src < 0 {
-                let last = (axis.extent - 1) as isize;
-                *src_start = src_start.wrapping_add_signed(last * axis.src);
-                *dst_start = dst_start.wrapping_add_signed(last * axis.dst);
-                *axis = Walk { extent: axis.extent, src: -axis.src, dst: -axis.dst };
+            if axes[place].src < 0 {
+                axes[place] = axes[place].turned(src_start, dst_start);
             }
         }
     }
@@ -186,22 +182,11 @@ impl Packing {
     /// has the most elements: the first number as one run of a side that may go on, the second as
     /// several runs of both. Parts of an axis are whole sectors of a side whose runs then start on
     /// `grain` bytes.
-    pub(super) fn grow(
-        &mut self,
-        most: [usize; 2],
-        [src_weight, dst_weight]: [usize; 2],
-        aligns: [Align; 2],
-        grain: usize,
-    ) {
+    pub(super) fn grow(&mut self, most: [usize; 2], weights: [usize; 2], aligns: [Align; 2], grain: usize) {
         let mut len = self.taken.iter().product::<usize>();
         loop {
             let frontiers = [&self.src, &self.dst].map(|order| self.frontier(order));
-            let (run, axis) = match frontiers {
-                [Some(src), Some(dst)] if dst.0 * src_weight < src.0 * dst_weight => dst,
-                [Some(src), _] => src,
-                [None, Some(dst)] => dst,
-                [None, None] => break,
-            };
+            let Some((run, axis)) = shorter_first(frontiers, weights).next() else { break };
             let is_run = frontiers.into_iter().flatten().any(|(run, _)| run == len);
             let most = most[usize::from(!is_run)];
             let (have, extent) = (self.taken[axis], self.axes[axis].extent);
@@ -229,8 +214,8 @@ impl Packing {
 
     /// Makes the parts of an axis equal, and multiples of `whole` indices if they are larger.
     fn even_out(&mut self, axis: usize, whole: usize) {
-        let (extent, taken) = (self.axes[axis].extent, self.taken[axis]);
-        let even = extent.div_ceil(extent.div_ceil(taken));
+        let extent = self.axes[axis].extent;
+        let even = even_part(extent, self.taken[axis]);
         self.taken[axis] = if even > whole { even.next_multiple_of(whole).min(extent) } else { even };
     }
 
@@ -254,14 +239,8 @@ impl Packing {
 
     /// Returns the elements of a side's run, and the axis that would extend it.
     pub(super) fn frontier(&self, order: &Order) -> Option<(usize, usize)> {
-        let mut run = 1;
-        for &axis in &order.axes[..order.contiguous] {
-            run *= self.taken[axis];
-            if self.taken[axis] < self.axes[axis].extent {
-                return Some((run, axis));
-            }
-        }
-        None
+        let axes = order.axes[..order.contiguous].iter().copied();
+        frontier(axes, &self.taken, |axis| self.axes[axis].extent)
     }
 
     /// Returns the number of axes of the side's order within a run of the tile, or within the part
@@ -329,7 +308,7 @@ impl Packing {
     /// all of those before it.
     pub(super) fn starts(&self, aligns: [Align; 2], side: usize, place: usize) -> usize {
         let (order, start) = [(&self.src, self.src_start), (&self.dst, self.dst_start)][side];
-        let stride = |axis: &Walk| [axis.src, axis.dst][side];
+        let stride = |axis: &Axis| [axis.src, axis.dst][side];
         let (inside, others) = order.axes[..self.rank].split_at(self.rank.min(place + 1));
         // A run starts at its lowest address: the last index of an axis that runs backwards.
         let start =
@@ -340,10 +319,10 @@ impl Packing {
         power_of_two(bits.wrapping_mul(self.width) | aligns[side].bytes() as usize)
     }
 
-    fn grain(&self, order: &Order, start: usize, align: Align, stride: fn(&Walk) -> isize) -> usize {
+    fn grain(&self, order: &Order, start: usize, align: Align, stride: fn(&Axis) -> isize) -> usize {
         let mut bits = start;
         for (place, &axis) in order.axes[..self.rank].iter().enumerate() {
-            let (inside, Walk { extent, .. }) = (place < order.inner, self.axes[axis]);
+            let (inside, Axis { extent, .. }) = (place < order.inner, self.axes[axis]);
             if !inside || self.taken[axis] < extent {
                 bits |= (stride(&self.axes[axis]) as usize).wrapping_mul(if inside { self.taken[axis] } else { 1 });
             }
@@ -355,7 +334,7 @@ impl Packing {
 impl Order {
     /// Sorts the axes by stride. The runs have an element in every `gap`, and go along axes that
     /// are `near` on the other side. Where gaps are between, all axes of a run have one direction.
-    fn new(axes: &[Walk], gap: isize, stride: fn(&Walk) -> isize, near: impl Fn(&Walk) -> bool) -> Self {
+    fn new(axes: &[Axis], gap: isize, stride: fn(&Axis) -> isize, near: impl Fn(&Axis) -> bool) -> Self {
         let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
         for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
             *to = place;

@@ -10,10 +10,10 @@
 //! 0.85).
 
 mod growth;
-mod quads;
+pub(in crate::ops::movement::permute) mod quads;
 mod room;
 mod side;
-mod stepped;
+pub(in crate::ops::movement::permute) mod stepped;
 
 use std::fmt;
 
@@ -21,46 +21,39 @@ use super::tile::Tiling;
 use crate::abi::{PACKED, PackedParams};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
 use crate::ops::numbering::grid;
 use crate::ops::plan::Step;
 use crate::ops::tuning::Permutes;
 use crate::ops::units::{VECTOR, WORD};
 use growth::Packing;
-pub(in crate::ops::movement::permute) use quads::PackedQuads;
-pub(in crate::ops::movement::permute) use stepped::PackedStepped;
 
 /// Takes work with runs on both sides that is faster so than by tiles of one axis per side or
 /// element by element.
-pub(in crate::ops::movement::permute) struct Packed;
-
-impl Strategy for Packed {
-    fn name(&self) -> &'static str {
-        "packed"
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let Widened { canonical, .. } = task.widened();
+    let constants = &task.permutes().packed;
+    if task.tiling().is_ok() {
+        // With two axes, only the other side's run could extend a short one.
+        at_least(canonical.axes().len(), 3, "axes", "no third axis makes a short run longer")?;
     }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let Widened { canonical, .. } = task.widened();
-        let constants = &task.permutes().packed;
-        if task.tiling().is_ok() {
-            // With two axes, only the other side's run could extend a short one.
-            at_least(canonical.axes().len(), 3, "axes", "no third axis makes a short run longer")?;
-        }
-        let packing = Packing::forwards(canonical)?;
-        is_better(&packing, task)?;
-        let aligns = [task.src_align, task.dst_align];
-        let (packing, threads) = packing.grown(aligns, constants);
-        // Gaps on both sides end a tile early: from images without one channel a tile would take
-        // one pixel.
-        let taken = packing.taken[..packing.rank].iter().product::<usize>() * canonical.width;
-        at_least(taken, constants.smallest_tile, "bytes of a tile", "gaps on both sides make tiles too small")?;
-        let step = step(&packing, threads, task)?;
-        let reason = "the sides are contiguous along different axes, several of which make a run: tiles of those axes, moved in \
-                      the runs of either side";
-        *launch = Some(Launch::Packed(step));
-        Ok(reason)
-    }
+    let packing = Packing::forwards(canonical)?;
+    is_better(&packing, task)?;
+    let aligns = [task.src_align, task.dst_align];
+    let (packing, threads) = packing.grown(aligns, constants);
+    // Gaps on both sides end a tile early: from images without one channel a tile would take
+    // one pixel.
+    let taken = packing.taken[..packing.rank].iter().product::<usize>() * canonical.width;
+    at_least(taken, constants.smallest_tile, "bytes of a tile", "gaps on both sides make tiles too small")?;
+    let step = step(&packing, threads, task)?;
+    let reason = "the sides are contiguous along different axes, several of which make a run: tiles of those axes, moved in \
+                  the runs of either side";
+    *launch = Some(Launch::Packed(step));
+    Ok(reason)
 }
 
 /// Declines if tiles of one axis per side, or `elements`, were faster on an H100.

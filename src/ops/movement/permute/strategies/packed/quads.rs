@@ -16,64 +16,59 @@ use super::side::{Lay, Runs};
 use crate::abi::{Divisor, PACKED_LOADS, PACKED_QUADS, PACKED_STEPPED, PackedQuadsParams, QuadSide, STEPPED_LOADS};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
+use crate::layout::walk::Axis;
 use crate::ops::Align;
-use crate::ops::canonical::Axis as Walk;
 use crate::ops::movement::permute::strategies::fields;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::numbering::grid;
 use crate::ops::plan::Step;
 use crate::ops::tuning;
-use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
-
-/// Takes large arrays whose runs start anywhere, and batches of small matrices.
-pub(in crate::ops::movement::permute) struct PackedQuads;
+use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
 
 /// Most elements of a run: a tile has fewer.
 const LONGEST: usize = MAX_SHARED_BYTES as usize;
 
-impl Strategy for PackedQuads {
-    fn name(&self) -> &'static str {
-        "packed_quads"
+/// Takes large arrays whose runs start anywhere, and batches of small matrices.
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let Widened { canonical, .. } = task.widened();
+    let constants = &task.permutes().quads;
+    at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
+    let mut packing = Packing::new(canonical)?;
+    let aligns = [task.src_align, task.dst_align];
+    let starts_on_vectors = |side| packing.starts(aligns, side, 0) >= VECTOR;
+    let is_on_vectors = [0, 1].into_iter().all(starts_on_vectors);
+    if packing.kept_whole(constants).is_none() && is_on_vectors {
+        // Most plans are of such arrays, and a tile takes longer to grow than all else here.
+        needs_split_vectors(&packing, 0, task)?;
     }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let Widened { canonical, .. } = task.widened();
-        let constants = &task.permutes().quads;
-        at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
-        let mut packing = Packing::new(canonical)?;
-        let aligns = [task.src_align, task.dst_align];
-        let starts_on_vectors = |side| packing.starts(aligns, side, 0) >= VECTOR;
-        let is_on_vectors = [0, 1].into_iter().all(starts_on_vectors);
-        if packing.kept_whole(constants).is_none() && is_on_vectors {
-            // Most plans are of such arrays, and a tile takes longer to grow than all else here.
-            needs_split_vectors(&packing, 0, task)?;
+    let few = "structs of few fields move as structs";
+    at_most(usize::from(fields::are_few(task)), 0, "images of structs of few fields that start on words", few)?;
+    (packing.word, packing.longest) = (VECTOR, LONGEST);
+    let is_kept = packing.grow_quads(constants, aligns);
+    let aligned = packing.grains(aligns).map(|grain| grain >= VECTOR);
+    if is_kept {
+        is_worth_gathering(&packing)?;
+    } else {
+        if !is_on_vectors {
+            needs_split_vectors(&packing, aligned.iter().filter(|&&aligned| !aligned).count(), task)?;
         }
-        let few = "structs of few fields move as structs";
-        at_most(usize::from(fields::are_few(task)), 0, "images of structs of few fields that start on words", few)?;
-        (packing.word, packing.longest) = (VECTOR, LONGEST);
-        let is_kept = packing.grow_quads(constants, aligns);
-        let aligned = packing.grains(aligns).map(|grain| grain >= VECTOR);
-        if is_kept {
-            is_worth_gathering(&packing)?;
-        } else {
-            if !is_on_vectors {
-                needs_split_vectors(&packing, aligned.iter().filter(|&&aligned| !aligned).count(), task)?;
-            }
-            is_better(&packing, task)?;
-        }
-        let room = packing.room(aligned[0], None, 0);
-        let lanes = Lanes::of(&packing, &room);
-        let banks = "lanes that gather would share banks";
-        let most = constants.ways[usize::from(!is_kept)][packing.width.trailing_zeros() as usize];
-        at_most(lanes.ways, most, "lanes of a warp that share a bank", banks)?;
-        *launch = Some(Launch::PackedQuads(step(&packing, &room, aligned, &lanes, task)?));
-        Ok(if is_kept {
-            "a few matrices are contiguous on both sides: they go through shared memory whole, by vectors on either side"
-        } else {
-            "the runs of a side start or end between 16-byte vectors: tiles of several axes, moved by vectors as they lie"
-        })
+        is_better(&packing, task)?;
     }
+    let room = packing.room(aligned[0], None, 0);
+    let lanes = Lanes::of(&packing, &room);
+    let banks = "lanes that gather would share banks";
+    let most = constants.ways[usize::from(!is_kept)][packing.width.trailing_zeros() as usize];
+    at_most(lanes.ways, most, "lanes of a warp that share a bank", banks)?;
+    *launch = Some(Launch::PackedQuads(step(&packing, &room, aligned, &lanes, task)?));
+    Ok(if is_kept {
+        "a few matrices are contiguous on both sides: they go through shared memory whole, by vectors on either side"
+    } else {
+        "the runs of a side start or end between 16-byte vectors: tiles of several axes, moved by vectors as they lie"
+    })
 }
 
 /// Declines matrices of bytes that others move by whole words: 8 x 8 bytes reach 0.88 of the copy
@@ -130,7 +125,7 @@ fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
 /// whole vectors. Where there are no such tiles, `packed` was slower.
 fn needs_split_vectors(packing: &Packing, sides: usize, task: &Task<'_>) -> Result<(), Decline> {
     let has_gaps = packing.width < VECTOR && task.widened().canonical.src_span().is_empty();
-    let Walk { extent, .. } = packing.axes[packing.src.axes[0]];
+    let Axis { extent, .. } = packing.axes[packing.src.axes[0]];
     let keeps = packing.is_together() && !packing.turns_narrow();
     let is_short_or_apart = !keeps || extent * packing.width <= task.permutes().quads.longest_of_vectors;
     let moves_any =
@@ -212,7 +207,7 @@ impl Lanes {
     /// vectors, or the lanes after those that spread over the banks start a word later.
     pub(super) fn of(packing: &Packing, room: &Room) -> Self {
         let apart = VECTOR / packing.width * room.strides[packing.dst.axes[0]];
-        let spread = (BANKS >> apart.trailing_zeros().min(BANKS.trailing_zeros())).trailing_zeros();
+        let spread = (BANK_ROW >> apart.trailing_zeros().min(BANK_ROW.trailing_zeros())).trailing_zeros();
         let straight = WARP.trailing_zeros();
         let turns = [straight, spread.min(straight)];
         let orders = turns.map(|turn| Self { turn, ways: packing.ways(room, turn) });
@@ -225,11 +220,11 @@ impl Packing {
     fn ways(&self, room: &Room, turn: u32) -> usize {
         let granule = self.width.max(WORD);
         let (lanes, words) = (WARP * WORD / granule, VECTOR / granule);
-        let mut banks = [(0, u32::MAX); BANKS / WORD];
+        let mut banks = [(0, u32::MAX); BANK_ROW / WORD];
         for lane in 0..lanes {
             let word = (lane >> turn) & (words - 1);
             let place = self.place(room, (lane * words + word) * granule / self.width) / WORD;
-            let (shared, last) = &mut banks[place % (BANKS / WORD)];
+            let (shared, last) = &mut banks[place % (BANK_ROW / WORD)];
             if *last != place as u32 {
                 (*shared, *last) = (*shared + 1, place as u32);
             }
@@ -404,7 +399,7 @@ fn side(
     room: &Room,
     chunks: [usize; 2],
     (word, aligned): (usize, bool),
-    stride: fn(&Walk) -> isize,
+    stride: fn(&Axis) -> isize,
 ) -> Result<QuadSide, Decline> {
     let Lay { words, runs } = packing.lay(order, word, aligned);
     let Runs { len, unit, chunk, chunked } = packing.split(order, chunks);

@@ -2,7 +2,7 @@
 
 use super::growth::Packing;
 use crate::layout::MAX_RANK;
-use crate::ops::units::BANKS;
+use crate::ops::units::BANK_ROW;
 
 /// The strides of a tile's axes in shared memory.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl Packing {
                 let least = if outside && !aligned { bytes + self.word - 1 } else { bytes };
                 let class = |power: usize, class: usize| least + (class.wrapping_sub(least) & (power - 1));
                 let wanted = wanted.map_or(0, |wanted| wanted[axis]);
-                let spread = class(BANKS, wanted);
+                let spread = class(BANK_ROW, wanted);
                 // A wanted stride that costs too much memory gains little.
                 let is_met = wanted > 0 && wanted & in_word == natural && spread <= least + least / spread_part;
                 unmet += usize::from(wanted > 0 && !is_met);
@@ -61,10 +61,10 @@ impl Packing {
         let inner = self.dst.axes[..self.dst.inner].iter().copied();
         for axis in inner.chain(self.outer(&self.dst)) {
             // 0 stands for any stride, so a wanted 0 becomes a whole round of the banks.
-            wanted[axis] = stride % BANKS + BANKS;
-            stride = stride * self.taken[axis] % BANKS;
+            wanted[axis] = stride % BANK_ROW + BANK_ROW;
+            stride = stride * self.taken[axis] % BANK_ROW;
             covered *= self.taken[axis];
-            if covered * self.width >= BANKS {
+            if covered * self.width >= BANK_ROW {
                 break;
             }
         }
@@ -73,13 +73,13 @@ impl Packing {
 
     /// Counts the extra rounds that the lanes of a warp need for their first words of the
     /// destination, beyond one each.
-    pub(super) fn conflicts(&self, words: &[u16; BANKS], turn: usize) -> usize {
+    pub(super) fn conflicts(&self, words: &[u16; BANK_ROW], turn: usize) -> usize {
         // All of these are powers of two.
-        let (banks, lanes) = (BANKS / self.word, self.word / self.width);
+        let (banks, lanes) = (BANK_ROW / self.word, self.word / self.width);
         let turn_log2 = (8 * self.width).trailing_zeros();
         let mut conflicts = 0;
         for step in 0..lanes {
-            let (mut first, mut rounds) = ([u16::MAX; BANKS / 4], [0u8; BANKS / 4]);
+            let (mut first, mut rounds) = ([u16::MAX; BANK_ROW / 4], [0u8; BANK_ROW / 4]);
             for lane in 0..banks {
                 let turned = (lane & turn) >> turn_log2;
                 let word = words[lane * lanes + ((step + turned) & (lanes - 1))];
@@ -96,11 +96,11 @@ impl Packing {
     }
 
     /// Returns the words of shared memory that hold the first elements of the destination.
-    pub(super) fn words(&self, room: &Room) -> [u16; BANKS] {
+    pub(super) fn words(&self, room: &Room) -> [u16; BANK_ROW] {
         let mut walks = [(0, 0); MAX_RANK];
         let order = self.dst.axes[..self.dst.inner].iter().copied().chain(self.outer(&self.dst));
         let rank = order.zip(&mut walks).map(|(axis, to)| *to = (room.strides[axis], self.taken[axis])).count();
-        let (mut words, mut digits, mut place) = ([0; BANKS], [0; MAX_RANK], 0);
+        let (mut words, mut digits, mut place) = ([0; BANK_ROW], [0; MAX_RANK], 0);
         for to in &mut words {
             *to = (place >> self.word.trailing_zeros()) as u16;
             for (digit, (stride, taken)) in digits.iter_mut().zip(&walks[..rank]) {
@@ -128,7 +128,7 @@ impl Packing {
         if natural.0 == 0 {
             return (natural.1, natural.2);
         }
-        let stepped = (1..BANKS / self.word).step_by(2).map(|step| self.room(src_aligned, Some(step), spread_part));
+        let stepped = (1..BANK_ROW / self.word).step_by(2).map(|step| self.room(src_aligned, Some(step), spread_part));
         let stepped = stepped.min_by_key(|room| (room.unmet, room.bytes)).map_or(natural, best_turn);
         let (_, room, turn) = if stepped.0 < natural.0 { stepped } else { natural };
         (room, turn)

@@ -4,7 +4,7 @@ use super::growth::{Order, Packing};
 use super::room::Room;
 use crate::abi::{Digit, Divisor, Index, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedSide, PackedTiles};
 use crate::layout::MAX_RANK;
-use crate::ops::canonical::{Axis as Walk, Canonical};
+use crate::layout::walk::{Axis, Canonical};
 use crate::ops::movement::permute::strategy::{Decline, at_most};
 use crate::ops::numbering::{axes, divisor};
 use crate::ops::tuning;
@@ -68,7 +68,7 @@ impl Packing {
         chunks: [usize; 2],
         aligned: bool,
         threads: usize,
-        stride: fn(&Walk) -> isize,
+        stride: fn(&Axis) -> isize,
     ) -> Result<PackedSide, Decline> {
         let lay = self.lay(order, self.word, aligned);
         let (across, Lay { words, runs }) = (lay.across(threads), lay);
@@ -112,7 +112,7 @@ impl Packing {
         &self,
         order: &Order,
         room: &Room,
-        stride: fn(&Walk) -> isize,
+        stride: fn(&Axis) -> isize,
     ) -> Result<(u64, [Digit; PACKED_AXES]), Decline> {
         let reach = self.outer(order).map(|axis| stride(&self.axes[axis]).unsigned_abs() * (self.taken[axis] - 1));
         let far = "the runs of a tile lie too far apart";
@@ -125,7 +125,7 @@ impl Packing {
         &self,
         axes: impl Iterator<Item = usize>,
         room: &Room,
-        stride: fn(&Walk) -> isize,
+        stride: fn(&Axis) -> isize,
     ) -> Result<(u64, [Digit; AXES]), Decline> {
         let mut digits = [Digit { extent: 1, multiplier: 0, shift: 0, room: 0, stride: 0 }; AXES];
         let mut rank = 0;
@@ -169,10 +169,10 @@ impl Packing {
     }
 
     /// Returns the axis of the parts of `axis`, the length of a part, and the whole length.
-    pub(super) fn parts(&self, axis: usize) -> (Walk, usize, usize) {
-        let Walk { extent, src, dst } = *self.axes.get(axis).unwrap_or(&Walk { extent: 1, src: 0, dst: 0 });
+    pub(super) fn parts(&self, axis: usize) -> (Axis, usize, usize) {
+        let Axis { extent, src, dst } = *self.axes.get(axis).unwrap_or(&Axis::ONE);
         let taken = self.taken.get(axis).copied().unwrap_or(1);
-        (Walk { extent: extent.div_ceil(taken), src: src * taken as isize, dst: dst * taken as isize }, taken, extent)
+        (Axis { extent: extent.div_ceil(taken), src: src * taken as isize, dst: dst * taken as isize }, taken, extent)
     }
 
     /// Returns the axes that tiles take in parts: the source's, the destination's. An index past

@@ -8,56 +8,46 @@
 use super::growth::Packing;
 use super::quads::{Lanes, step};
 use crate::abi::PackedQuadsParams;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::plan::Step;
 use crate::ops::tuning;
 use crate::ops::units::{SECTOR, VECTOR, WORD};
 
 /// Takes large arrays whose nearest elements of the source lie at most a sector apart.
-pub(in crate::ops::movement::permute) struct PackedStepped;
-
-impl Strategy for PackedStepped {
-    fn name(&self) -> &'static str {
-        "packed_stepped"
-    }
-
-    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
-        let Widened { canonical, .. } = task.widened();
-        let strides = canonical.axes().iter().map(|axis| axis.src).filter(|&stride| stride != 0);
-        let gap = strides.min_by_key(|stride| stride.unsigned_abs()).unwrap_or(1);
-        at_least(
-            gap.unsigned_abs(),
-            2,
-            "elements from one of the source to the next",
-            "the source has runs that move by vectors",
-        )?;
-        at_most(canonical.width, VECTOR / 2, "bytes of an element", "elements of 16 bytes are vectors")?;
-        let apart = gap.unsigned_abs().saturating_mul(canonical.width);
-        let far = "elements of the source lie more than a sector apart";
-        at_most(apart, SECTOR, "bytes from one element of the source to the next", far)?;
-        let constants = &task.permutes().quads;
-        at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
-        let packing = Packing::of_stepped(canonical, gap)?;
-        let same = packing.src.axes[..packing.rank] == packing.dst.axes[..packing.rank];
-        let in_order = "elements that keep their order move one by one at a copy's speed";
-        at_most(usize::from(same), 0, "sources whose axes are in the destination's order", in_order)?;
-        let together = if packing.is_together() { canonical.width } else { 0 };
-        at_most(
-            together,
-            WORD - 1,
-            "bytes of elements that keep their order",
-            "they move one by one at a copy's speed",
-        )?;
-        // The tables of short runs may need as much shared memory as the tile.
-        let half = tuning::Quads { tile: constants.tile.map(|tile| tile.map(|bytes| bytes / 2)), ..*constants };
-        let step = tiles(&packing, constants, task).or_else(|_| tiles(&packing, &half, task))?;
-        *launch = Some(Launch::PackedQuads(step));
-        Ok(
-            "the source's elements lie apart, and the others between may not be read: tiles of several axes, loaded element by \
-            element and stored by vectors",
-        )
-    }
+pub(in crate::ops::movement::permute) fn consider(
+    task: &Task<'_>,
+    launch: &mut Option<Launch>,
+) -> Result<&'static str, Decline> {
+    let Widened { canonical, .. } = task.widened();
+    let strides = canonical.axes().iter().map(|axis| axis.src).filter(|&stride| stride != 0);
+    let gap = strides.min_by_key(|stride| stride.unsigned_abs()).unwrap_or(1);
+    at_least(
+        gap.unsigned_abs(),
+        2,
+        "elements from one of the source to the next",
+        "the source has runs that move by vectors",
+    )?;
+    at_most(canonical.width, VECTOR / 2, "bytes of an element", "elements of 16 bytes are vectors")?;
+    let apart = gap.unsigned_abs().saturating_mul(canonical.width);
+    let far = "elements of the source lie more than a sector apart";
+    at_most(apart, SECTOR, "bytes from one element of the source to the next", far)?;
+    let constants = &task.permutes().quads;
+    at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
+    let packing = Packing::of_stepped(canonical, gap)?;
+    let same = packing.src.axes[..packing.rank] == packing.dst.axes[..packing.rank];
+    let in_order = "elements that keep their order move one by one at a copy's speed";
+    at_most(usize::from(same), 0, "sources whose axes are in the destination's order", in_order)?;
+    let together = if packing.is_together() { canonical.width } else { 0 };
+    at_most(together, WORD - 1, "bytes of elements that keep their order", "they move one by one at a copy's speed")?;
+    // The tables of short runs may need as much shared memory as the tile.
+    let half = tuning::Quads { tile: constants.tile.map(|tile| tile.map(|bytes| bytes / 2)), ..*constants };
+    let step = tiles(&packing, constants, task).or_else(|_| tiles(&packing, &half, task))?;
+    *launch = Some(Launch::PackedQuads(step));
+    Ok(
+        "the source's elements lie apart, and the others between may not be read: tiles of several axes, loaded element by \
+        element and stored by vectors",
+    )
 }
 
 /// Returns the launch with tiles that these constants cut.

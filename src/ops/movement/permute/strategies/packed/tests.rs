@@ -1,7 +1,7 @@
 use super::*;
 use crate::abi::{PackedSide, PackedTiles};
 use crate::layout::Layout;
-use crate::ops::canonical::Canonical;
+use crate::layout::walk::Canonical;
 use crate::ops::movement::permute::task::{Choice, Task};
 use crate::ops::{Align, Target};
 
@@ -21,7 +21,7 @@ fn task(canonical: &Canonical) -> Task<'_> {
 
 fn plan(canonical: &Canonical) -> Option<PackedParams> {
     let mut launch = None;
-    Packed.consider(&task(canonical), &mut launch).ok()?;
+    consider(&task(canonical), &mut launch).ok()?;
     match launch? {
         Launch::Packed(step) => Some(step.params),
         _ => None,

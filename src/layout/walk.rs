@@ -1,25 +1,41 @@
-//! Reduces two layouts of one shape to the fewest axes that move the same elements.
+//! Reduces two layouts of one shape to the fewest axes that move the same elements, and grows tiles
+//! along such axes.
 //!
 //! The same work has many notations: with axes of one index, in any order of axes, with an axis cut
 //! in two, backwards on both sides. All of them give the same axes here, so plans look at strides
 //! only. The steps are those of HPTT (Springer, Su and Bientinesi 2017) and of NumPy's iterator.
+//!
+//! Permutes, maps, copies of boxes and tiles out of core all start from here.
 
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
 
-use crate::layout::{Layout, MAX_RANK};
-use crate::ops::Align;
+use super::{Layout, MAX_RANK};
 
 /// An axis along which both sides walk, with strides in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::ops) struct Axis {
-    /// The number of indices, at least 2.
-    pub(in crate::ops) extent: usize,
+pub(crate) struct Axis {
+    /// The number of indices, at least 2 in a [`Canonical`].
+    pub(crate) extent: usize,
     /// The source's stride: negative if it runs backwards, 0 if it is broadcast.
-    pub(in crate::ops) src: isize,
-    /// The destination's stride, which is positive.
-    pub(in crate::ops) dst: isize,
+    pub(crate) src: isize,
+    /// The destination's stride, which is positive in a [`Canonical`].
+    pub(crate) dst: isize,
+}
+
+impl Axis {
+    /// The axis of one index.
+    pub(crate) const ONE: Self = Self { extent: 1, src: 0, dst: 0 };
+
+    /// Returns the axis walked from its other end, to which the starts of both sides move.
+    pub(crate) fn turned(self, src_start: &mut usize, dst_start: &mut usize) -> Self {
+        // The layouts' invariants keep both ends in their storages.
+        let last = (self.extent - 1) as isize;
+        *src_start = src_start.wrapping_add_signed(last * self.src);
+        *dst_start = dst_start.wrapping_add_signed(last * self.dst);
+        Self { extent: self.extent, src: -self.src, dst: -self.dst }
+    }
 }
 
 /// The work of a copy: element `src_start + sum(i * src)` of the source's storage goes to element
@@ -28,14 +44,14 @@ pub(in crate::ops) struct Axis {
 /// The axes are sorted by the destination's stride, the shortest first, and no two neighbours could
 /// be fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::ops) struct Canonical {
+pub(crate) struct Canonical {
     /// Bytes of an element. After [`Canonical::widened`] it may be several of the layouts'
     /// elements.
-    pub(in crate::ops) width: usize,
+    pub(crate) width: usize,
     /// Where the walk starts in the source's storage, in elements.
-    pub(in crate::ops) src_start: usize,
+    pub(crate) src_start: usize,
     /// Where the walk starts in the destination's storage, in elements.
-    pub(in crate::ops) dst_start: usize,
+    pub(crate) dst_start: usize,
     rank: usize,
     axes: [Axis; MAX_RANK],
 }
@@ -45,18 +61,18 @@ const UNUSED: Axis = Axis { extent: 0, src: 0, dst: 0 };
 
 impl Canonical {
     /// Returns the work without elements.
-    pub(in crate::ops) fn empty(width: usize) -> Self {
+    pub(crate) fn empty(width: usize) -> Self {
         // One unused axis has extent 0, so the work is empty.
         Self { width, src_start: 0, dst_start: 0, rank: 1, axes: [UNUSED; MAX_RANK] }
     }
 
     /// Whether there are no elements.
-    pub(in crate::ops) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.axes().first().is_some_and(|axis| axis.extent == 0)
     }
 
     /// Returns the work of two layouts of one shape. The destination must not overlap itself.
-    pub(in crate::ops) fn new(src: &Layout, dst: &Layout, width: usize) -> Self {
+    pub(crate) fn new(src: &Layout, dst: &Layout, width: usize) -> Self {
         let mut canonical = Self::empty(width);
         canonical.fill(src, dst);
         canonical
@@ -64,7 +80,7 @@ impl Canonical {
 
     /// Fills in the work of two layouts, as [`Canonical::new`] does, in place because it is large.
     /// `self` must be empty work.
-    pub(in crate::ops) fn fill(&mut self, src: &Layout, dst: &Layout) {
+    pub(crate) fn fill(&mut self, src: &Layout, dst: &Layout) {
         if src.is_empty() {
             return;
         }
@@ -78,15 +94,11 @@ impl Canonical {
         self.fuse();
     }
 
-    /// Inserts an axis in order, so that it runs forwards in the destination.
-    fn insert(&mut self, mut axis: Axis) {
+    /// Inserts an axis in order, so that it runs forwards in the destination, and returns its
+    /// place.
+    pub(crate) fn insert(&mut self, mut axis: Axis) -> usize {
         if axis.dst < 0 {
-            // The walk starts at the other end. The layouts' invariants keep both ends in their
-            // storages.
-            let last = (axis.extent - 1) as isize;
-            self.src_start = self.src_start.wrapping_add_signed(last * axis.src);
-            self.dst_start = self.dst_start.wrapping_add_signed(last * axis.dst);
-            axis = Axis { extent: axis.extent, src: -axis.src, dst: -axis.dst };
+            axis = axis.turned(&mut self.src_start, &mut self.dst_start);
         }
         // No two strides of the destination are equal, or it would overlap itself.
         let mut at = self.rank;
@@ -96,6 +108,28 @@ impl Canonical {
         }
         self.axes[at] = axis;
         self.rank += 1;
+        at
+    }
+
+    /// Turns an axis forwards in the source, perhaps backwards in the destination. Returns whether
+    /// it ran backwards there.
+    pub(crate) fn turn_forwards_in_source(&mut self, at: usize) -> bool {
+        let is_backwards = self.axes[at].src < 0;
+        if is_backwards {
+            self.axes[at] = self.axes[at].turned(&mut self.src_start, &mut self.dst_start);
+        }
+        is_backwards
+    }
+
+    /// Returns the walk along the other axes than those at these places.
+    pub(crate) fn without(mut self, places: [usize; 2]) -> Self {
+        let mut kept = 0;
+        for at in (0..self.rank).filter(|at| !places.contains(at)) {
+            self.axes[kept] = self.axes[at];
+            kept += 1;
+        }
+        self.truncate(kept);
+        self
     }
 
     /// Fuses neighbours whose outer axis continues where the inner ends, on both sides.
@@ -124,13 +158,13 @@ impl Canonical {
     }
 
     /// Returns the same work in the widest elements, of at most 16 bytes, that are contiguous on
-    /// both sides and that the alignments of the storages and of all strides allow.
-    pub(in crate::ops) fn widened(mut self, src_align: Align, dst_align: Align) -> Self {
+    /// both sides and that all strides and the alignment of both storages, in bytes, allow.
+    pub(crate) fn widened(mut self, align: u64) -> Self {
         let &[Axis { extent, src: 1, dst: 1 }, ref outer @ ..] = self.axes() else { return self };
         let strides = outer.iter().fold(0, |bits, axis| bits | axis.src | axis.dst) as usize;
         // A power of two divides all of these numbers if it divides their bitwise or.
         let elements = extent | strides | self.src_start | self.dst_start;
-        let most = (16 / self.width).min(src_align.min(dst_align).bytes() as usize / self.width).max(1);
+        let most = (16 / self.width).min(align as usize / self.width).max(1);
         let factor = 1 << elements.trailing_zeros().min(most.trailing_zeros());
         self.width *= factor;
         self.src_start /= factor;
@@ -148,7 +182,7 @@ impl Canonical {
     }
 
     /// Returns the same work in bytes, for elements that are contiguous on both sides.
-    pub(in crate::ops) fn in_bytes(mut self) -> Self {
+    pub(crate) fn in_bytes(mut self) -> Self {
         debug_assert!(self.together() > 1, "the bytes of one element are no axis of {self:?}");
         self.src_start *= self.width;
         self.dst_start *= self.width;
@@ -162,18 +196,18 @@ impl Canonical {
     }
 
     /// Returns the axes, the destination's innermost first.
-    pub(in crate::ops) fn axes(&self) -> &[Axis] {
+    pub(crate) fn axes(&self) -> &[Axis] {
         &self.axes[..self.rank]
     }
 
     /// Returns the number of elements.
-    pub(in crate::ops) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.axes().iter().map(|axis| axis.extent).product()
     }
 
     /// Returns the length of the first run of elements that is contiguous on both sides, at least
     /// 1.
-    pub(in crate::ops) fn together(&self) -> usize {
+    pub(crate) fn together(&self) -> usize {
         match self.axes() {
             &[Axis { extent, src: 1, dst: 1 }, ..] => extent,
             _ => 1,
@@ -182,7 +216,7 @@ impl Canonical {
 
     /// Returns the range of the source's storage from its first element to its last if it holds
     /// each element once and nothing else; else an empty range.
-    pub(in crate::ops) fn src_span(&self) -> Range<usize> {
+    pub(crate) fn src_span(&self) -> Range<usize> {
         // Without gaps, every stride is the product of the extents of the shorter ones.
         let (mut len, mut below) = (1, 0);
         while let Some(axis) = self.axes().iter().find(|axis| axis.src.unsigned_abs() == len) {
@@ -194,42 +228,75 @@ impl Canonical {
         if len == self.len() { self.src_start - below..self.src_start - below + len } else { 0..0 }
     }
 
-    /// Returns the bytes that each side reaches in its storage.
-    pub(in crate::ops) fn reach(&self) -> [Reach; 2] {
-        reach(self.axes(), [(self.src_start, self.width), (self.dst_start, self.width)])
+    /// Returns the places of the first axis along which only the destination is contiguous, and of
+    /// the first along which the source is, perhaps backwards.
+    pub(crate) fn rows_and_columns(&self) -> [Option<usize>; 2] {
+        let place = |is: fn(&Axis) -> bool| self.axes().iter().position(is);
+        [place(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1), place(|axis| axis.src.unsigned_abs() == 1)]
+    }
+
+    /// Returns the bytes that each side, with elements of its width, reaches in its storage.
+    pub(crate) fn reach(&self, widths: [usize; 2]) -> [Reach; 2] {
+        let mut ends = [[self.src_start; 2], [self.dst_start; 2]];
+        for axis in self.axes() {
+            for ([first, last], stride) in ends.iter_mut().zip([axis.src, axis.dst]) {
+                // The layouts' invariants keep both ends in their storages.
+                let steps = stride.wrapping_mul(axis.extent as isize - 1);
+                let end = if steps < 0 { first } else { last };
+                *end = end.wrapping_add_signed(steps);
+            }
+        }
+        // A storage has at most isize::MAX bytes, as every plan checks.
+        let bytes = |[first, last]: [usize; 2], width| Reach { first: first * width, end: (last + 1) * width };
+        [bytes(ends[0], widths[0]), bytes(ends[1], widths[1])]
     }
 }
 
-/// Returns the bytes that the source and the destination of these axes, which have elements, reach
-/// in their storages. Each side has the element at which it starts, and the bytes of one.
-pub(in crate::ops) fn reach(axes: &[Axis], sides: [(usize, usize); 2]) -> [Reach; 2] {
-    let mut ends = sides.map(|(start, _)| [start; 2]);
-    for axis in axes {
-        for ([first, last], stride) in ends.iter_mut().zip([axis.src, axis.dst]) {
-            // The layouts' invariants keep both ends in their storages.
-            let steps = stride.wrapping_mul(axis.extent as isize - 1);
-            let end = if steps < 0 { first } else { last };
-            *end = end.wrapping_add_signed(steps);
-        }
-    }
-    // A storage has at most isize::MAX bytes, as every plan checks.
-    let bytes = |[first, last]: [usize; 2], width| Reach { first: first * width, end: (last + 1) * width };
-    [bytes(ends[0], sides[0].1), bytes(ends[1], sides[1].1)]
+/// Returns the elements of a tile's run on a side whose axes have this order, and the axis that
+/// would extend it; `None` if the tile has all of the axes.
+pub(crate) fn frontier(
+    order: impl IntoIterator<Item = usize>,
+    taken: &[usize],
+    extent: impl Fn(usize) -> usize,
+) -> Option<(usize, usize)> {
+    let mut run = 1;
+    order.into_iter().find_map(|axis| {
+        run *= taken[axis];
+        (taken[axis] < extent(axis)).then_some((run, axis))
+    })
+}
+
+/// Returns the frontiers of a source and a destination along which a tile is to grow: first the one
+/// with the shorter run, by these weights of the two.
+pub(crate) fn shorter_first(
+    [src, dst]: [Option<(usize, usize)>; 2],
+    [src_weight, dst_weight]: [usize; 2],
+) -> impl Iterator<Item = (usize, usize)> {
+    let dst_first = match (src, dst) {
+        (Some(src), Some(dst)) => dst.0.saturating_mul(src_weight) < src.0.saturating_mul(dst_weight),
+        _ => false,
+    };
+    (if dst_first { [dst, src] } else { [src, dst] }).into_iter().flatten()
+}
+
+/// Returns the indices of the parts of an axis if as few of them as have `taken` are about equal.
+pub(crate) fn even_part(extent: usize, taken: usize) -> usize {
+    extent.div_ceil(extent.div_ceil(taken).max(1)).max(1)
 }
 
 /// The bytes from the first to the last that one side reaches, from the start of its storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::ops) struct Reach {
+pub(crate) struct Reach {
     /// The first byte.
-    pub(in crate::ops) first: usize,
+    pub(crate) first: usize,
     /// The byte after the last.
-    pub(in crate::ops) end: usize,
+    pub(crate) end: usize,
 }
 
 impl Reach {
     /// Returns the same bytes of a storage at this address. Wide integers hold any raw address.
     #[inline]
-    pub(in crate::ops) fn at(self, address: u64) -> Range<u128> {
+    pub(crate) fn at(self, address: u64) -> Range<u128> {
         let at = |bytes: usize| u128::from(address) + bytes as u128;
         at(self.first)..at(self.end)
     }
