@@ -80,6 +80,16 @@ impl Error {
         Self { inner: Box::new(Inner { kind, context: context.into() }) }
     }
 
+    /// An error of shapes or layouts.
+    pub(crate) fn layout(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Layout, context)
+    }
+
+    /// An error of an argument.
+    pub(crate) fn argument(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidArgument, context)
+    }
+
     /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind

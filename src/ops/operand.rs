@@ -7,7 +7,7 @@ use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
 use crate::memory::{Allocation, DeviceBuffer, Shared, queue_in_order};
 use crate::stream::Stream;
@@ -67,14 +67,11 @@ impl<'a> Operand<'a> {
                 layout.storage_len()
             )
         };
-        Error::new(
-            ErrorKind::Layout,
-            format!(
-                "the {name} has {}, and the plan was made for {}; make a plan for this {name}",
-                described(layout, dtype.width()),
-                described(planned, width)
-            ),
-        )
+        Error::layout(format!(
+            "the {name} has {}, and the plan was made for {}; make a plan for this {name}",
+            described(layout, dtype.width()),
+            described(planned, width)
+        ))
     }
 }
 
@@ -106,10 +103,10 @@ pub(super) fn check_width(width: usize) -> Result<()> {
     if WIDTHS.contains(&width) {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!("elements of {width} were given; they must have 1, 2, 4, 8 or 16", width = counted(width, "byte")),
-    ))
+    Err(Error::argument(format!(
+        "elements of {width} were given; they must have 1, 2, 4, 8 or 16",
+        width = counted(width, "byte")
+    )))
 }
 
 /// Returns the family's entry for elements of this width.
@@ -117,7 +114,7 @@ pub(super) fn entry(family: &Family, width: usize, index: Index) -> Result<Entry
     family.entry(width, index).ok_or_else(|| {
         let why = family.gap(Key::width(width).and(Key::index(index))).map_or(String::new(), |why| format!(": {why}"));
         let (family, width) = (family.stem(), counted(width, "byte"));
-        Error::new(ErrorKind::InvalidArgument, format!("{family} has no kernel for elements of {width}{why}"))
+        Error::argument(format!("{family} has no kernel for elements of {width}{why}"))
     })
 }
 
@@ -125,16 +122,13 @@ pub(super) fn entry(family: &Family, width: usize, index: Index) -> Result<Entry
 pub(super) fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<()> {
     match layout.storage_len().checked_mul(width) {
         Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
-        _ => Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "the {which}'s storage of {} of {width} has more bytes than can be addressed ({}); use a layout \
+        _ => Err(Error::layout(format!(
+            "the {which}'s storage of {} of {width} has more bytes than can be addressed ({}); use a layout \
                  of a smaller storage",
-                counted(layout.storage_len(), "element"),
-                isize::MAX,
-                width = counted(width, "byte")
-            ),
-        )),
+            counted(layout.storage_len(), "element"),
+            isize::MAX,
+            width = counted(width, "byte")
+        ))),
     }
 }
 
@@ -143,15 +137,12 @@ pub(super) fn check_disjoint(dst: &Layout) -> Result<()> {
     if !dst.overlaps_itself() {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the destination's strides {:?} may reach an element of shape {:?} twice; write to a layout that does not overlap \
+    Err(Error::layout(format!(
+        "the destination's strides {:?} may reach an element of shape {:?} twice; write to a layout that does not overlap \
              itself",
-            dst.strides(),
-            dst.shape()
-        ),
-    ))
+        dst.strides(),
+        dst.shape()
+    )))
 }
 
 /// Checks that each raw address is a multiple of its power of two. Every raw launch asks, so the
@@ -168,10 +159,9 @@ pub(super) fn check_aligned(addresses: &[(&str, u64, u64)]) -> Result<()> {
 
 #[cold]
 fn misaligned(which: &str, address: u64, align: u64) -> Error {
-    Error::new(
-        ErrorKind::InvalidArgument,
-        format!("the {which}'s address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
-    )
+    Error::argument(format!(
+        "the {which}'s address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"
+    ))
 }
 
 /// Checks that a source and a destination share no byte.
@@ -191,13 +181,10 @@ pub(super) fn check_named_apart(names: [&str; 2], one: Range<u128>, other: Range
 
 #[cold]
 fn overlapping(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Error {
-    Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "the {}, bytes {:#x} to {:#x}, and the {}, bytes {:#x} to {:#x}, overlap; use other memory for the {}",
-            names[0], one.start, one.end, names[1], other.start, other.end, names[1]
-        ),
-    )
+    Error::argument(format!(
+        "the {}, bytes {:#x} to {:#x}, and the {}, bytes {:#x} to {:#x}, overlap; use other memory for the {}",
+        names[0], one.start, one.end, names[1], other.start, other.end, names[1]
+    ))
 }
 
 /// Checks that each written operand shares no byte with the operands that are read and the other
@@ -218,15 +205,12 @@ pub(super) fn check_same_or_apart(names: [&str; 2], one: u64, other: u64, bytes:
     if one == other || one.abs_diff(other) >= bytes {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "the {} at {one:#x} overlaps the {} at {other:#x}, and each has {}; pass the same address or memory apart",
-            names[0],
-            names[1],
-            counted(bytes, "byte")
-        ),
-    ))
+    Err(Error::argument(format!(
+        "the {} at {one:#x} overlaps the {} at {other:#x}, and each has {}; pass the same address or memory apart",
+        names[0],
+        names[1],
+        counted(bytes, "byte")
+    )))
 }
 
 /// Returns the bytes from an address on. Wide integers hold any raw address.
@@ -246,14 +230,11 @@ pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
     if one.shape() == other.shape() {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the operands have shapes {:?} and {:?}; give views of one shape (split_axis, broadcast and contiguous help)",
-            one.shape(),
-            other.shape()
-        ),
-    ))
+    Err(Error::layout(format!(
+        "the operands have shapes {:?} and {:?}; give views of one shape (split_axis, broadcast and contiguous help)",
+        one.shape(),
+        other.shape()
+    )))
 }
 
 /// Returns the bytes from the start of a storage to its first element, if the elements lie in C
@@ -262,13 +243,10 @@ pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
     if layout.is_standard_layout() {
         return Ok((layout.offset() * size_of::<T>()) as u64);
     }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "an operand of shape {:?} has strides {:?}; arithmetic takes elements in C order without gaps: copy it first \
+    Err(Error::layout(format!(
+        "an operand of shape {:?} has strides {:?}; arithmetic takes elements in C order without gaps: copy it first \
              (contiguous, copy_into)",
-            layout.shape(),
-            layout.strides()
-        ),
-    ))
+        layout.shape(),
+        layout.strides()
+    )))
 }

@@ -2,18 +2,16 @@
 
 use std::fmt;
 
+use super::Target;
 use super::numbering::grid;
 use super::operand::{Operand, queue, start};
 use super::tuning::Tuning;
-use super::{Target, units};
+use super::units::wide::VECTOR;
 use crate::abi::{Family, Key, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
-
-/// Bytes of an access.
-const VECTOR: u64 = units::VECTOR as u64;
 
 /// The memory traffic of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -120,23 +118,17 @@ pub fn probe(
     let fits = bytes > 0 && block > 0 && bytes.is_multiple_of(block) && bytes / block <= u64::from(MAX_GRID_X);
     let room = if access == Access::Read { dst.len() as u64 >= VECTOR } else { dst.len() as u64 == bytes };
     let (Some(entry), true, true) = (entry, fits, room) else {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "a probe of {} to {} cannot {access} with {shape}; give both the same multiple of {block}, \
+        return Err(Error::argument(format!(
+            "a probe of {} to {} cannot {access} with {shape}; give both the same multiple of {block}, \
                  at most {MAX_GRID_X} of them",
-                counted(src.len(), "byte"),
-                dst.len(),
-                block = counted(block, "byte")
-            ),
-        ));
+            counted(src.len(), "byte"),
+            dst.len(),
+            block = counted(block, "byte")
+        )));
     };
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
     if starts.iter().any(|start| !start.is_multiple_of(VECTOR)) {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            "a probe must start on a multiple of 16 bytes; slice there",
-        ));
+        return Err(Error::argument("a probe must start on a multiple of 16 bytes; slice there"));
     }
     let launch = LaunchShape { grid: grid(bytes / block), block: [shape.threads, 1, 1], dynamic_shared: 0 };
     let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
@@ -161,10 +153,11 @@ pub fn probe(
 /// has gaps; else the driver's error.
 pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Result<()> {
     if src.len() != dst.len() {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("{} cannot be copied to {}; give the same number", counted(src.len(), "byte"), dst.len()),
-        ));
+        return Err(Error::argument(format!(
+            "{} cannot be copied to {}; give the same number",
+            counted(src.len(), "byte"),
+            dst.len()
+        )));
     }
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
     let (operands, bytes) = ([Operand::read("source", &src), Operand::written("destination", &dst)], src.len() as u64);

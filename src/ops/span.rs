@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::abi::Span;
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, start};
 use crate::ops::units::VECTOR;
 
@@ -60,14 +60,11 @@ impl Contiguous {
         if start.bytes().is_multiple_of(width) {
             return Ok(Self { dtype, len, start: start.modulo(MODULO), modulo: MODULO });
         }
-        Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the {which} starts {} behind a multiple of 256, which cuts an element of {dtype}; give a start at a \
+        Err(Error::argument(format!(
+            "the {which} starts {} behind a multiple of 256, which cuts an element of {dtype}; give a start at a \
                  multiple of {width}",
-                counted(start.bytes(), "byte")
-            ),
-        ))
+            counted(start.bytes(), "byte")
+        )))
     }
 
     /// Returns the same elements for a plan that depends on the whole start.
@@ -102,16 +99,13 @@ impl Contiguous {
         if operand.dtype == self.dtype && len == self.len && (phase == self.start || len == 0) {
             return Ok(start);
         }
-        Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "the {} has {}, and the plan was made for {}; make a plan for this {}",
-                operand.name,
-                self.described(operand.dtype, len, phase),
-                self.described(self.dtype, self.len, self.start),
-                operand.name
-            ),
-        ))
+        Err(Error::layout(format!(
+            "the {} has {}, and the plan was made for {}; make a plan for this {}",
+            operand.name,
+            self.described(operand.dtype, len, phase),
+            self.described(self.dtype, self.len, self.start),
+            operand.name
+        )))
     }
 
     /// Checks that an address has the planned start.
@@ -125,16 +119,13 @@ impl Contiguous {
         if phase == self.start || self.len == 0 {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the {which}'s address {address:#x} lies {} behind a multiple of {}, and the plan was made for {}; make a \
+        Err(Error::argument(format!(
+            "the {which}'s address {address:#x} lies {} behind a multiple of {}, and the plan was made for {}; make a \
                  plan for this address",
-                counted(phase.bytes(), "byte"),
-                self.modulo,
-                self.start.bytes()
-            ),
-        ))
+            counted(phase.bytes(), "byte"),
+            self.modulo,
+            self.start.bytes()
+        )))
     }
 
     fn described(&self, dtype: DType, len: u64, phase: Phase) -> String {

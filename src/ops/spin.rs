@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::abi::{Key, SPIN, SpinParams};
 use crate::device::Device;
 use crate::driver::DriverKind;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::launch_shape::LaunchShape;
 use crate::stream::Stream;
 
@@ -23,12 +23,9 @@ const LONGEST_ON_SOFT: Duration = Duration::from_secs(1);
 pub fn spin(device: &Device, time: Duration, stream: &Stream) -> Result<()> {
     device.context().check_same(stream.context(), "the device and the stream")?;
     if device.info().kind == DriverKind::Soft && time > LONGEST_ON_SOFT {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the software GPU spins for at most {LONGEST_ON_SOFT:?}, and {time:?} were asked for; ask for less"
-            ),
-        ));
+        return Err(Error::argument(format!(
+            "the software GPU spins for at most {LONGEST_ON_SOFT:?}, and {time:?} were asked for; ask for less"
+        )));
     }
     let params = SpinParams { nanoseconds: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) };
     let shape = LaunchShape { grid: [1; 3], block: [1; 3], dynamic_shared: 0 };

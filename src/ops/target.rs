@@ -2,7 +2,7 @@
 
 use crate::device::{Device, Tuned};
 use crate::driver::DeviceInfo;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// A power of two, up to 256, that divides the address of a storage.
 ///
@@ -41,14 +41,11 @@ impl Align {
 
     #[cold]
     fn too_little(self, which: &str, width: usize) -> Error {
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the {which}'s storage is aligned to {} and its elements are of {width}; use a storage that is aligned \
+        Error::argument(format!(
+            "the {which}'s storage is aligned to {} and its elements are of {width}; use a storage that is aligned \
                  to its elements",
-                counted(self.0, "byte")
-            ),
-        )
+            counted(self.0, "byte")
+        ))
     }
 }
 

@@ -70,7 +70,7 @@ pub fn permute_file(
     destination: &Destination,
     options: Options<'_>,
 ) -> Result<Summary> {
-    let run = Run { device, source, axes, destination, options };
+    let run = FileToFile { device, source, axes, destination, options };
     match source.dtype().width() {
         1 => run.of::<u8>(),
         2 => run.of::<u16>(),
@@ -81,7 +81,7 @@ pub fn permute_file(
 }
 
 /// A run from file to file.
-struct Run<'r> {
+struct FileToFile<'r> {
     device: &'r Device,
     source: &'r dyn ArrayFile,
     axes: &'r [usize],
@@ -89,7 +89,7 @@ struct Run<'r> {
     options: Options<'r>,
 }
 
-impl Run<'_> {
+impl FileToFile<'_> {
     /// Moves elements as wide as `T`.
     fn of<T: Element + Pod>(&self) -> Result<Summary> {
         let Self { device, source, axes, destination, options } = *self;

@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 
 use super::runs::Runs;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
 use crate::ops::units::LINE;
@@ -102,7 +102,7 @@ impl Tiling {
                  least {least} as `Options::device_memory`",
                 counted(budget, "byte")
             );
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
+            return Err(Error::argument(context));
         }
         let share = permute.len() / (TILES_PER_SLOT * slots);
         let most = (cut.most_bytes / width).max(1).min(share.max(SMALL_BYTES / width));

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Stations;
-use super::ring::{Ring, State};
+use super::ring::{Ring, RingState};
 use super::slot::{Flight, Slot};
 use super::timeline::Track;
 use crate::driver::nvtx;
@@ -191,6 +191,6 @@ impl<I: Element, O: Element> Drop for Feed<'_, I, O> {
 
 impl<I: Element, O: Element> Drop for Drain<'_, I, O> {
     fn drop(&mut self) {
-        self.0.ring.change(State::leave);
+        self.0.ring.change(RingState::leave);
     }
 }

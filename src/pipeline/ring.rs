@@ -13,12 +13,12 @@ use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 
 /// The ring; `S` is a slot on the host's side, `F` a slot whose batch is on its way.
 pub(super) struct Ring<S, F> {
-    state: Mutex<State<S, F>>,
+    state: Mutex<RingState<S, F>>,
     changed: Condvar,
 }
 
 /// The state of a ring. None of its methods waits.
-pub(super) struct State<S, F> {
+pub(super) struct RingState<S, F> {
     free: Vec<S>,
     /// The number of the batch that is claimed next.
     next: u64,
@@ -60,7 +60,7 @@ pub(super) enum Next<T> {
     Over,
 }
 
-impl<S, F> State<S, F> {
+impl<S, F> RingState<S, F> {
     pub(super) fn new(free: Vec<S>) -> Self {
         Self {
             free,
@@ -193,11 +193,11 @@ impl<S, F> State<S, F> {
 
 impl<S, F> Ring<S, F> {
     pub(super) fn new(free: Vec<S>) -> Self {
-        Self { state: Mutex::new(State::new(free)), changed: Condvar::new() }
+        Self { state: Mutex::new(RingState::new(free)), changed: Condvar::new() }
     }
 
     /// Waits until a station answers; `None` if nothing will come.
-    pub(super) fn wait<T>(&self, mut station: impl FnMut(&mut State<S, F>) -> Next<T>) -> Option<T> {
+    pub(super) fn wait<T>(&self, mut station: impl FnMut(&mut RingState<S, F>) -> Next<T>) -> Option<T> {
         let mut state = lock(&self.state);
         loop {
             match station(&mut state) {
@@ -209,7 +209,7 @@ impl<S, F> Ring<S, F> {
     }
 
     /// Changes the state, and wakes the stations that wait.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State<S, F>) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut RingState<S, F>) -> T) -> T {
         let changed = change(&mut lock(&self.state));
         self.changed.notify_all();
         changed
@@ -222,7 +222,7 @@ impl<S, F> Ring<S, F> {
         state.stop(None);
         let mut free = std::mem::take(&mut state.free);
         left(&mut free);
-        *state = State::new(free);
+        *state = RingState::new(free);
     }
 
     /// Ends a run that is at rest.
@@ -241,7 +241,7 @@ impl<S, F> Ring<S, F> {
         self.state().free.push(slot);
     }
 
-    fn state(&self) -> MutexGuard<'_, State<S, F>> {
+    fn state(&self) -> MutexGuard<'_, RingState<S, F>> {
         lock(&self.state)
     }
 }
@@ -307,7 +307,7 @@ mod tests {
     }
 
     impl Stations {
-        fn step(&mut self, state: &mut State<usize, usize>, step: Step) {
+        fn step(&mut self, state: &mut RingState<usize, usize>, step: Step) {
             match step {
                 Step::Claim | Step::Fill(_) | Step::End(_) => self.step_of_a_source(state, step),
                 Step::Queue | Step::Fly | Step::Fail | Step::Close => self.step_of_the_engine(state, step),
@@ -331,7 +331,7 @@ mod tests {
             }
         }
 
-        fn step_of_a_source(&mut self, state: &mut State<usize, usize>, step: Step) {
+        fn step_of_a_source(&mut self, state: &mut RingState<usize, usize>, step: Step) {
             match step {
                 Step::Fill(at) => {
                     if let Some((batch, slot)) = pick(&mut self.claimed, at) {
@@ -353,7 +353,7 @@ mod tests {
             }
         }
 
-        fn step_of_the_engine(&mut self, state: &mut State<usize, usize>, step: Step) {
+        fn step_of_the_engine(&mut self, state: &mut RingState<usize, usize>, step: Step) {
             match (step, self.queued.take()) {
                 (Step::Fly, Some((batch, slot))) => state.fly(batch, slot),
                 (Step::Fail, Some((_, slot))) => {
@@ -378,7 +378,7 @@ mod tests {
         }
 
         /// Each slot is in one place.
-        fn check(&self, state: &State<usize, usize>, slots: usize) {
+        fn check(&self, state: &RingState<usize, usize>, slots: usize) {
             let ring = state.free.iter().copied().chain(state.filled.values().map(|&(slot, _)| slot));
             let ring = ring.chain(state.flights.iter().map(|&(_, slot)| slot));
             let held = self.claimed.iter().chain(&self.queued).chain(&self.landed).map(|&(_, slot)| slot);
@@ -395,7 +395,7 @@ mod tests {
         }
     }
 
-    impl<S, F> State<S, F> {
+    impl<S, F> RingState<S, F> {
         fn queue_is_over(&self) -> bool {
             self.stopped || self.end.is_some_and(|end| self.queue >= end)
         }
@@ -411,7 +411,7 @@ mod tests {
             slots in 1_usize..6,
             steps in prop::collection::vec(step(), 0..300),
         ) {
-            let mut state = State::new((0..slots).collect());
+            let mut state = RingState::new((0..slots).collect());
             let mut stations = Stations::default();
             for step in steps {
                 stations.step(&mut state, step);
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn the_first_error_is_kept() {
-        let mut state = State::<u8, u8>::new(vec![0]);
+        let mut state = RingState::<u8, u8>::new(vec![0]);
         state.stop(None);
         for text in ["first", "second"] {
             state.stop(Some(Error::new(ErrorKind::Io, text)));

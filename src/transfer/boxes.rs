@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical};
 
@@ -122,14 +122,14 @@ fn check(src: &Layout, dst: &Layout, width: usize) -> Result<()> {
             src.shape(),
             dst.shape()
         );
-        return Err(Error::new(ErrorKind::Layout, context));
+        return Err(Error::layout(context));
     }
     for layout in [src, dst] {
         if layout.storage_len().checked_mul(width).is_none_or(|bytes| bytes > isize::MAX as usize) {
             let (len, width) = (counted(layout.storage_len(), "element"), counted(width, "byte"));
             let context =
                 format!("a storage of {len} of {width} has more bytes than can be addressed; use a smaller one");
-            return Err(Error::new(ErrorKind::Layout, context));
+            return Err(Error::layout(context));
         }
     }
     Ok(())
@@ -145,7 +145,7 @@ fn scattered(src: &Layout, dst: &Layout, row: usize) -> Error {
         dst.strides(),
         counted(row, "element")
     );
-    Error::new(ErrorKind::Layout, context)
+    Error::layout(context)
 }
 
 #[cfg(test)]
@@ -153,6 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     /// Returns the bytes of the destination after the boxes of a plan were copied.
     fn copied(boxes: &Boxes, src: &[u8], dst: &mut [u8]) {

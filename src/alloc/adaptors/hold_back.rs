@@ -22,13 +22,13 @@ pub struct HoldBack<A> {
     inner: A,
     driver: Arc<dyn Driver>,
     bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<Held>,
     /// A thread's wait for an event has ended.
     waited: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Held {
     /// Bytes in use or requested, and a request may be of any number.
     live: u128,
     /// Freed bytes behind an event each, the oldest first.
@@ -70,7 +70,7 @@ impl<A: Allocate> HoldBack<A> {
     }
 
     /// Records an event for what a lane has freed, if it may.
-    fn record(&self, state: &mut State, lane: u32) -> Result<()> {
+    fn record(&self, state: &mut Held, lane: u32) -> Result<()> {
         let Some(&(stream, bytes)) = state.unrecorded.get(&lane) else { return Ok(()) };
         let event = match state.spare.pop() {
             Some(event) => event,
@@ -91,7 +91,7 @@ impl<A: Allocate> HoldBack<A> {
     /// it.
     fn make_room(&self, bytes: u64) -> Result<()> {
         let bytes = u128::from(bytes);
-        let needed = |state: &State| state.live + u128::from(state.queued) + bytes > u128::from(self.bytes);
+        let needed = |state: &Held| state.live + u128::from(state.queued) + bytes > u128::from(self.bytes);
         let mut state = lock(&self.state);
         while needed(&state) {
             if state.behind.is_empty() {

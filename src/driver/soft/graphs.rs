@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Soft;
 use super::schedule::Mark;
-use super::state::{Action, HostBox, HostPointer, State, Work, no_such};
+use super::state::{Action, HostBox, HostPointer, Queued, State, no_such};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
@@ -47,7 +47,7 @@ impl State {
             self.check_locks(address, bytes)?;
         }
         if !self.captures.contains_key(&stream.0) {
-            self.schedule.push(stream.0, Work { stream, action: Arc::new(action) });
+            self.schedule.push(stream.0, Queued { stream, action: Arc::new(action) });
             return Ok(());
         }
         // CUDA's driver would take such a copy, and stage it at a time that it does not document.
@@ -195,7 +195,7 @@ unsafe impl Graphs for Soft {
             state.schedule.wait(stream.0, &last);
         }
         for action in nodes.iter() {
-            state.schedule.push(stream.0, Work { stream, action: Arc::clone(action) });
+            state.schedule.push(stream.0, Queued { stream, action: Arc::clone(action) });
         }
         let end = state.schedule.record(stream.0);
         state.exec(exec)?.last = end;

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use self::schedule::Goal;
-use self::state::{Action, Entry, HostBox, HostPointer, State, Work, no_such};
+use self::state::{Action, Entry, HostBox, HostPointer, Queued, State, no_such};
 use super::memory::within_the_host;
 use super::{Copy3d, DeviceInfo, Driver, DriverKind, Place, StreamHandle, available_memory};
 use crate::counters::Counters;
@@ -188,7 +188,7 @@ impl Soft {
         state.step(goal, |work| self.run(work))
     }
 
-    fn run(&self, work: &Work) -> Result<Counters> {
+    fn run(&self, work: &Queued) -> Result<Counters> {
         match &*work.action {
             // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written,
             // until this has run.

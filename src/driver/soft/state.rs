@@ -14,7 +14,7 @@ use crate::launch_shape::LaunchShape;
 
 /// The state of a software GPU, without its memory.
 pub(super) struct State {
-    pub(super) schedule: Schedule<Work>,
+    pub(super) schedule: Schedule<Queued>,
     /// Live events with their latest record.
     pub(super) events: HashMap<u64, Latest>,
     pub(super) modules: HashMap<u64, Loaded>,
@@ -67,7 +67,7 @@ pub(super) struct Line(pub(super) [u8; 64]);
 
 /// Work on a stream, and the stream for error messages. A graph shares its actions with all its
 /// launches.
-pub(super) struct Work {
+pub(super) struct Queued {
     pub(super) stream: StreamHandle,
     pub(super) action: Arc<Action>,
 }
@@ -161,7 +161,7 @@ impl State {
     /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first
     /// failure, or a panic, marks the device as failed, and no queued work runs from then on: the
     /// code that queued a copy may then reuse the memory.
-    pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Work) -> Result<Counters>) -> Result<bool> {
+    pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<Counters>) -> Result<bool> {
         let guard = FailOnUnwind(self);
         let stepped = guard.0.run_next(goal, run);
         if let Err(error) = &stepped {
@@ -171,7 +171,7 @@ impl State {
         stepped
     }
 
-    fn run_next(&mut self, goal: &Goal, run: impl FnOnce(&Work) -> Result<Counters>) -> Result<bool> {
+    fn run_next(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<Counters>) -> Result<bool> {
         let Some(work) = self.schedule.next(goal)? else { return Ok(false) };
         self.counters += run(&work).map_err(|error| error.while_doing(&work))?;
         Ok(true)
@@ -194,7 +194,7 @@ impl Drop for FailOnUnwind<'_> {
 }
 
 /// Describes the work, for a failure that is reported late.
-impl fmt::Display for Work {
+impl fmt::Display for Queued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.action {
             Action::Upload { dst, bytes, .. } => {
@@ -242,7 +242,7 @@ mod tests {
         state.schedule.open(1);
         for value in 0..2 {
             let action = Action::Fill { dst: 0, value, bytes: 1 };
-            state.schedule.push(1, Work { stream: StreamHandle(1), action: Arc::new(action) });
+            state.schedule.push(1, Queued { stream: StreamHandle(1), action: Arc::new(action) });
         }
         let goal = state.schedule.everything();
         let step = AssertUnwindSafe(|| state.step(&goal, |_| panic!("as work may")));

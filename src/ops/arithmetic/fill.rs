@@ -4,7 +4,7 @@ use crate::abi::{FILL, FillParams, Key};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::ops::Target;
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, queue};
@@ -80,10 +80,10 @@ impl FillPlan {
     pub fn new(dtype: DType, len: u64, dst: Phase, target: Target) -> Result<Self> {
         let planned = Contiguous::new("destination", dtype, len, dst)?;
         let Some(bytes) = len.checked_mul(dtype.width() as u64) else {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("{} of {dtype} have more bytes than can be addressed; fill fewer", counted(len, "element")),
-            ));
+            return Err(Error::argument(format!(
+                "{} of {dtype} have more bytes than can be addressed; fill fewer",
+                counted(len, "element")
+            )));
         };
         let span = span(bytes, 1, &[dst]);
         let params = FillParams { dst: 0, span, low: 0, high: 0 };
@@ -128,10 +128,11 @@ impl FillPlan {
     ) -> Result<()> {
         self.dst.check_address("destination", dst)?;
         if T::DTYPE != self.dst.dtype {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("the value is of {} and the plan was made for {}; make one for it", T::DTYPE, self.dst.dtype),
-            ));
+            return Err(Error::argument(format!(
+                "the value is of {} and the plan was made for {}; make one for it",
+                T::DTYPE,
+                self.dst.dtype
+            )));
         }
         // SAFETY: the kernel writes one byte in each lane that the shape has beyond vectors; the
         // elements start as planned, and the rest is as the caller promises.

@@ -10,7 +10,7 @@ use std::fmt;
 
 use crate::abi::{EntryId, Family, Key};
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// Returns the kernel of a family for elements of a type.
 ///
@@ -21,13 +21,10 @@ fn kernel(family: Family, operation: impl fmt::Display, dtype: DType) -> Result<
     entry(family, dtype).ok_or_else(|| {
         let known = |other: &DType| entry(family, *other).is_some();
         let types: Vec<_> = DType::ALL.into_iter().filter(known).map(DType::name).collect();
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "there is no kernel for the {operation} of {dtype}; cast the elements to one of {} (cast_into)",
-                types.join(", ")
-            ),
-        )
+        Error::argument(format!(
+            "there is no kernel for the {operation} of {dtype}; cast the elements to one of {} (cast_into)",
+            types.join(", ")
+        ))
     })
 }
 

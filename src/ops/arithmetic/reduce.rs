@@ -27,7 +27,7 @@ use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element, Number};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::arithmetic::{entry, sum_type};
@@ -254,7 +254,7 @@ fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
         Some(last) => format!("axes are numbered from 0 to {last}, and None means all"),
         None => "reduce all elements (None)".into(),
     };
-    Err(Error::new(ErrorKind::Layout, format!("shape {shape:?} has no axis {axis}; {instead}")))
+    Err(Error::layout(format!("shape {shape:?} has no axis {axis}; {instead}")))
 }
 
 /// Queues the sums of `a` along an axis, or of all elements, on `stream`. Allocates nothing and

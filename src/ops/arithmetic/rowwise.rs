@@ -15,7 +15,7 @@ pub use softmax::{SoftmaxPlan, softmax, softmax_into, softmax_raw};
 
 use crate::abi::{EntryId, ROWWISE_THREADS, RowwiseParams, held_quads};
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::plan::{AtMostOne, Placed, Step};
@@ -53,13 +53,10 @@ fn check_rows(planned: [u64; 2], shape: &[usize]) -> Result<()> {
     if rows_of(shape) == planned {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the plan was made for {}, and the array has shape {shape:?}; make a plan for it",
-            counted_rows(planned)
-        ),
-    ))
+    Err(Error::layout(format!(
+        "the plan was made for {}, and the array has shape {shape:?}; make a plan for it",
+        counted_rows(planned)
+    )))
 }
 
 /// Returns the number of elements.
@@ -71,13 +68,10 @@ fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
     let elements = rows.checked_mul(n);
     let bytes = elements.and_then(|elements| elements.checked_mul(dtype.width() as u64));
     elements.filter(|_| bytes.is_some_and(|bytes| bytes <= isize::MAX as u64)).ok_or_else(|| {
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "{} of {n} {dtype} have more bytes than can be addressed; pass fewer or shorter ones",
-                counted(rows, "row")
-            ),
-        )
+        Error::argument(format!(
+            "{} of {n} {dtype} have more bytes than can be addressed; pass fewer or shorter ones",
+            counted(rows, "row")
+        ))
     })
 }
 

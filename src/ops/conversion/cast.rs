@@ -7,7 +7,7 @@ use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::numbering::grid;
@@ -210,12 +210,8 @@ impl CastPlan {
 
 /// Returns a length that the host can address.
 fn elements(len: u64) -> Result<usize> {
-    usize::try_from(len).map_err(|_| {
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!("{} are more than can be addressed; cast fewer", counted(len, "element")),
-        )
-    })
+    usize::try_from(len)
+        .map_err(|_| Error::argument(format!("{} are more than can be addressed; cast fewer", counted(len, "element"))))
 }
 
 impl Plan for CastPlan {
@@ -256,12 +252,9 @@ impl fmt::Display for CastPlan {
 /// `InvalidArgument` if a type is complex.
 fn entry(from: DType, to: DType) -> Result<Option<EntryId>> {
     if from.is_complex() || to.is_complex() {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "{from} cannot be cast to {to}: complex types cannot be cast; view them as floats with a last axis of 2"
-            ),
-        ));
+        return Err(Error::argument(format!(
+            "{from} cannot be cast to {to}: complex types cannot be cast; view them as floats with a last axis of 2"
+        )));
     }
     let (from, to) = kernel(from, to);
     Ok(CAST.find(Key::types(from, to)))

@@ -6,7 +6,7 @@
 
 use crate::array::DeviceArray;
 use crate::element::Float;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ops::affine::{Affine, Normalization, affine_into};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -51,8 +51,7 @@ pub fn normalize_into<'a, T: Float>(
 }
 
 fn shapes(from: &[usize], to: &[usize]) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!("images of shape {from:?} do not become planes of shape {to:?}; give [n, h, w, c] and [n, c, h, w]"),
-    )
+    Error::layout(format!(
+        "images of shape {from:?} do not become planes of shape {to:?}; give [n, h, w, c] and [n, c, h, w]"
+    ))
 }

@@ -4,7 +4,7 @@ use crate::abi::{Divisor, Family, GATHER, INDEXED_BLOCK, INDEXED_PER_THREAD, Ind
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::numbering::grid;
@@ -109,13 +109,10 @@ fn queue_rows<T: Element, I: Element>(
 }
 
 fn unlike([src, indices, dst]: [&[usize]; 3]) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!(
-            "rows of shape {src:?} do not become {dst:?} by indices of shape {indices:?}; give one axis of indices, one for each row \
+    Error::layout(format!(
+        "rows of shape {src:?} do not become {dst:?} by indices of shape {indices:?}; give one axis of indices, one for each row \
              that they number, and rows of one shape"
-        ),
-    )
+    ))
 }
 
 /// Rows of bytes, and the indices that number them.
@@ -210,24 +207,20 @@ impl IndexedPlan {
     /// `InvalidArgument` if indices are not `u32` or `i64`, or the bytes overflow.
     pub fn new(way: Indexed, rows: u64, count: u64, row_bytes: u64, index: DType, align: Align) -> Result<Self> {
         if !matches!(index, DType::U32 | DType::I64) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("rows are found by indices of u32 or i64, not {index}; cast them (cast)"),
-            ));
+            return Err(Error::argument(format!(
+                "rows are found by indices of u32 or i64, not {index}; cast them (cast)"
+            )));
         }
         // The widest words to which all rows are aligned in start and length.
         let access = 1 << (align.bytes() | row_bytes | VECTOR).trailing_zeros();
         let words = row_bytes / access;
         let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().find(Key::width(access as usize)))
         else {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "nothing can address {count} of {row_bytes}; give fewer",
-                    count = counted(count, "row"),
-                    row_bytes = counted(row_bytes, "byte")
-                ),
-            ));
+            return Err(Error::argument(format!(
+                "nothing can address {count} of {row_bytes}; give fewer",
+                count = counted(count, "row"),
+                row_bytes = counted(row_bytes, "byte")
+            )));
         };
         let step = (len > 0).then(|| {
             let long = u64::from(index == DType::I64);
@@ -271,10 +264,11 @@ impl IndexedPlan {
         }
         let starts = [start::<T>(src.layout())?, start::<I>(indices.layout())?, start::<T>(dst.layout())?];
         if I::DTYPE != self.index {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("the plan is for indices of {}, and these are {}; make a plan for them", self.index, I::DTYPE),
-            ));
+            return Err(Error::argument(format!(
+                "the plan is for indices of {}, and these are {}; make a plan for them",
+                self.index,
+                I::DTYPE
+            )));
         }
         let align = self.align.bytes();
         check_aligned(&[("source", starts[0], align), ("destination", starts[2], align)])?;

@@ -5,7 +5,7 @@ use crate::abi::ElementwiseParams;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
@@ -187,10 +187,9 @@ impl ElementwisePlan {
 
     fn other_sources(&self, given: usize) -> Error {
         let (operation, has) = (self.operation, counted(self.operation.sources(), "source"));
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!("{operation} computes with {has} beside its destination, and got {given}; give it {has}"),
-        )
+        Error::argument(format!(
+            "{operation} computes with {has} beside its destination, and got {given}; give it {has}"
+        ))
     }
 }
 

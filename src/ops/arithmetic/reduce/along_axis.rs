@@ -7,7 +7,7 @@ use super::pass::{Pass, Passes};
 use super::{Reduction, Scratch};
 use crate::abi::{Divisor, EntryId, REDUCE_BLOCKS, ReduceColumnsParams, ReduceRowsParams, reduce_columns_block};
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::kernel;
 use crate::ops::plan::Step;
@@ -56,10 +56,9 @@ impl Cut {
         let width = dtype.width() as u64;
         let bytes = extents.iter().map(|&extent| extent.max(1)).try_fold(width, u64::checked_mul);
         if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("an array of {extents:?} {dtype} has more bytes than can be addressed; pass smaller extents"),
-            ));
+            return Err(Error::argument(format!(
+                "an array of {extents:?} {dtype} has more bytes than can be addressed; pass smaller extents"
+            )));
         }
         let [outer, n, inner] = extents;
         let threads = if inner == 1 { rows(n * width, tuning) } else { columns(extents, width, start, tuning) };
@@ -192,6 +191,7 @@ fn columns([_, n, inner]: [u64; 3], width: u64, start: Phase, tuning: &Arithmeti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use crate::ops::tuning::Tuning;
 
     fn tuning() -> &'static Arithmetic {

@@ -9,7 +9,7 @@ use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_shapes, check_written_apart, queue};
@@ -120,10 +120,10 @@ impl DotPlan {
         let (a, b, dst) = (a.into(), b.into(), dst.into());
         check_shapes(a.layout(), b.layout())?;
         if dst.len() != 1 {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!("a dot product is one value, and its view has shape {:?}; give one element", dst.shape()),
-            ));
+            return Err(Error::layout(format!(
+                "a dot product is one value, and its view has shape {:?}; give one element",
+                dst.shape()
+            )));
         }
         let room = scratch.view_mut()?;
         let [a, b, room, to] = [

@@ -8,7 +8,7 @@ use super::{Reduction, Scratch, check_axis, over_all, without};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element, Number};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
@@ -73,10 +73,9 @@ impl ReductionPlan {
         let a = Contiguous::new("array", dtype, outer * n * inner, start)?;
         let results = outer * inner;
         if n == 0 && results > 0 && reduction != Reduction::Sum {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("there is no {reduction} of no elements, in shape {shape:?}; give at least one"),
-            ));
+            return Err(Error::argument(format!(
+                "there is no {reduction} of no elements, in shape {shape:?}; give at least one"
+            )));
         }
         let (passes, cut) = match (axis, reduction.over_all(dtype)) {
             (None, Some(family)) => {
@@ -125,41 +124,34 @@ impl ReductionPlan {
         let Self { reduction, axis, a, .. } = self;
         let (wanted, found) = (reduction.result(a.dtype), to.layout.shape());
         if to.dtype != wanted {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("the {reduction} of {} is of {wanted}, and the destination of {}; give one", a.dtype, to.dtype),
-            ));
+            return Err(Error::argument(format!(
+                "the {reduction} of {} is of {wanted}, and the destination of {}; give one",
+                a.dtype, to.dtype
+            )));
         }
         let Some(axis) = *axis else {
             if to.layout.len() == 1 {
                 return Ok(());
             }
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "the {reduction} of all elements is one value, and its view has shape {found:?}; give one element"
-                ),
-            ));
+            return Err(Error::layout(format!(
+                "the {reduction} of all elements is one value, and its view has shape {found:?}; give one element"
+            )));
         };
         check_axis(shape, axis)?;
         if extents(shape, Some(axis)) != self.extents {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "the plan was made for {:?} elements before, along and behind axis {axis}, and the array has shape \
+            return Err(Error::layout(format!(
+                "the plan was made for {:?} elements before, along and behind axis {axis}, and the array has shape \
                      {shape:?}; make a plan for it",
-                    self.extents
-                ),
-            ));
+                self.extents
+            )));
         }
         if found.len() + 1 == shape.len() && found[..axis] == shape[..axis] && found[axis..] == shape[axis + 1..] {
             return Ok(());
         }
         let shape = without(shape, axis)?;
-        Err(Error::new(
-            ErrorKind::Layout,
-            format!("the {reduction} has shape {shape:?}, and its view {found:?}; give a view of {shape:?}"),
-        ))
+        Err(Error::layout(format!(
+            "the {reduction} has shape {shape:?}, and its view {found:?}; give a view of {shape:?}"
+        )))
     }
 
     /// Queues the reduction of elements at an address.

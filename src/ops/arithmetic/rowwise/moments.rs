@@ -6,7 +6,7 @@ use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ops::Target;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
@@ -125,10 +125,7 @@ impl MeanVariancePlan {
         let (entry, len) = (kernel(MEAN_VARIANCE, "mean and variance", dtype)?, elements(shape, dtype)?);
         let src = Contiguous::new("source", dtype, len, start)?;
         if shape[0] > 0 && shape[1] == 0 {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "rows without elements have no mean; give rows of at least one element",
-            ));
+            return Err(Error::argument("rows without elements have no mean; give rows of at least one element"));
         }
         // The results have no elements per row, so their starts do not keep threads from holding
         // rows.
@@ -153,14 +150,11 @@ impl MeanVariancePlan {
             [Operand::read("source", &a), Operand::written("mean", &mean), Operand::written("variance", &variance)];
         for result in [&means, &variances] {
             if result.layout.shape() != shape {
-                return Err(Error::new(
-                    ErrorKind::Layout,
-                    format!(
-                        "means and variances have shape {shape:?}, and the view of the {} {:?}; give {shape:?}",
-                        result.name,
-                        result.layout.shape()
-                    ),
-                ));
+                return Err(Error::layout(format!(
+                    "means and variances have shape {shape:?}, and the view of the {} {:?}; give {shape:?}",
+                    result.name,
+                    result.layout.shape()
+                )));
             }
         }
         let starts = [self.src.in_view(&from)?, first_byte(&means)?, first_byte(&variances)?];

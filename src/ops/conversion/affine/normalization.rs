@@ -1,7 +1,7 @@
 //! The factors and offsets that normalise images.
 
 use crate::abi::MAX_CHANNELS;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// A normalisation of bytes by channel: `(scale * x - mean) / deviation`.
 ///
@@ -44,27 +44,21 @@ impl Normalization {
     pub fn new(scale: f64, mean: &[f64], deviation: &[f64]) -> Result<Self> {
         let channels = mean.len();
         if channels != deviation.len() || !(1..=MAX_CHANNELS).contains(&channels) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "{channels} and {} were given; give one of each for 1 to {MAX_CHANNELS} channels",
-                    counted(deviation.len(), "deviation"),
-                    channels = counted(channels, "mean")
-                ),
-            ));
+            return Err(Error::argument(format!(
+                "{channels} and {} were given; give one of each for 1 to {MAX_CHANNELS} channels",
+                counted(deviation.len(), "deviation"),
+                channels = counted(channels, "mean")
+            )));
         }
         let mut result = Self { channels, factors: [0.0; MAX_CHANNELS], offsets: [0.0; MAX_CHANNELS] };
         for channel in 0..channels {
             let (mean, deviation) = (mean[channel], deviation[channel]);
             let (factor, offset) = ((scale / deviation) as f32, (-mean / deviation) as f32);
             if !factor.is_finite() || !offset.is_finite() {
-                return Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    format!(
-                        "a scale of {scale}, mean of {mean} and deviation of {deviation} in channel {channel} give no finite \
+                return Err(Error::argument(format!(
+                    "a scale of {scale}, mean of {mean} and deviation of {deviation} in channel {channel} give no finite \
                          numbers; the deviation must not be 0"
-                    ),
-                ));
+                )));
             }
             result.factors[channel] = factor;
             result.offsets[channel] = offset;

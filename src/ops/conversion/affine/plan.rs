@@ -9,7 +9,7 @@ use crate::abi::{MAX_CHANNELS, affine_type};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::operand::{
@@ -67,10 +67,11 @@ impl AffinePlan {
         check_bytes("source", src, from.width())?;
         check_bytes("destination", dst, to.width())?;
         if src.shape() != dst.shape() {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!("shape {:?} cannot be mapped to shape {:?}; they must be equal", src.shape(), dst.shape()),
-            ));
+            return Err(Error::layout(format!(
+                "shape {:?} cannot be mapped to shape {:?}; they must be equal",
+                src.shape(),
+                dst.shape()
+            )));
         }
         check_disjoint(dst)?;
         let count = channels.axis().map(|axis| extent(src, axis)).transpose()?;
@@ -173,19 +174,16 @@ impl AffinePlan {
         if is_planned {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "the plan was made for other work than elements of {} in shape {:?} with strides {:?} to elements of {} \
+        Err(Error::layout(format!(
+            "the plan was made for other work than elements of {} in shape {:?} with strides {:?} to elements of {} \
                  in shape {:?} with strides {:?}; make a plan for these",
-                from.dtype,
-                from.layout.shape(),
-                from.layout.strides(),
-                to.dtype,
-                to.layout.shape(),
-                to.layout.strides()
-            ),
-        ))
+            from.dtype,
+            from.layout.shape(),
+            from.layout.strides(),
+            to.dtype,
+            to.layout.shape(),
+            to.layout.strides()
+        )))
     }
 
     /// Queues the map on storages at these addresses.
@@ -255,20 +253,17 @@ impl AffinePlan {
     fn check_channels<A>(&self, affine: &Affine<A>) -> Result<()> {
         let given = affine.channels();
         if given != self.channels {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("the plan is for values {:?}, and these are {given:?}; make a plan for these", self.channels),
-            ));
+            return Err(Error::argument(format!(
+                "the plan is for values {:?}, and these are {given:?}; make a plan for these",
+                self.channels
+            )));
         }
         match affine {
-            Affine::Normalized { by, .. } if Some(by.channels()) != self.count => Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "the images have {}, and the normalisation is for {}; make one for their number",
-                    counted(self.count.unwrap_or(0), "channel"),
-                    by.channels()
-                ),
-            )),
+            Affine::Normalized { by, .. } if Some(by.channels()) != self.count => Err(Error::argument(format!(
+                "the images have {}, and the normalisation is for {}; make one for their number",
+                counted(self.count.unwrap_or(0), "channel"),
+                by.channels()
+            ))),
             _ => Ok(()),
         }
     }
@@ -284,26 +279,20 @@ fn check_types(from: DType, to: DType) -> Result<()> {
     if known(from) && known(to) && (from == DType::F64) == (to == DType::F64) && to != DType::U8 {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "elements of {from} are not mapped to {to}; u8, f16, bf16 and f32 are mapped to f16, bf16 or f32, and f64 \
+    Err(Error::argument(format!(
+        "elements of {from} are not mapped to {to}; u8, f16, bf16 and f32 are mapped to f16, bf16 or f32, and f64 \
              to f64: cast before or after (cast_into)"
-        ),
-    ))
+    )))
 }
 
 /// Returns the extent of an axis of channels.
 fn extent(layout: &Layout, axis: usize) -> Result<usize> {
     layout.shape().get(axis).copied().ok_or_else(|| {
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "shape {:?} has no axis {axis} for the channels; give one of its {}, counted from 0",
-                layout.shape(),
-                counted(layout.rank(), "axis")
-            ),
-        )
+        Error::argument(format!(
+            "shape {:?} has no axis {axis} for the channels; give one of its {}, counted from 0",
+            layout.shape(),
+            counted(layout.rank(), "axis")
+        ))
     })
 }
 
@@ -312,44 +301,35 @@ fn check_count(channels: usize) -> Result<()> {
     if channels <= MAX_CHANNELS {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "the images have {}, and the values of at most {MAX_CHANNELS} go with a launch; give the values in device \
+    Err(Error::argument(format!(
+        "the images have {}, and the values of at most {MAX_CHANNELS} go with a launch; give the values in device \
              memory",
-            counted(channels, "channel")
-        ),
-    ))
+        counted(channels, "channel")
+    )))
 }
 
 /// Returns the error if no strategy takes the work: only that of images can decline for its
 /// layouts.
 fn not_images(src: &Layout, dst: &Layout) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!(
-            "values go with a launch only where images of 1 to 4 channels of u8 become planes, both in C order without \
+    Error::layout(format!(
+        "values go with a launch only where images of 1 to 4 channels of u8 become planes, both in C order without \
              gaps, and not from strides {:?} to {:?} in shape {:?}; copy the images first (contiguous, copy_into), or \
              give the values in device memory",
-            src.strides(),
-            dst.strides(),
-            src.shape()
-        ),
-    )
+        src.strides(),
+        dst.strides(),
+        src.shape()
+    ))
 }
 
 /// Returns the bytes from the start of a view's storage to the first of its values, one per
 /// channel.
 fn channel_values(values: &Operand<'_>, channels: usize) -> Result<u64> {
     if values.layout.shape() != [channels] {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the {} have shape {:?}, and each channel has one; give a view of shape [{channels}]",
-                values.name,
-                values.layout.shape()
-            ),
-        ));
+        return Err(Error::argument(format!(
+            "the {} have shape {:?}, and each channel has one; give a view of shape [{channels}]",
+            values.name,
+            values.layout.shape()
+        )));
     }
     first_byte(values)
 }

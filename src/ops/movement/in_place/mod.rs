@@ -7,7 +7,7 @@ pub use plan::InPlacePlan;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::stream::Stream;
 use crate::view::ViewMut;
@@ -93,13 +93,10 @@ pub unsafe fn transpose_in_place_raw(
 
 /// Returns the error for a matrix that is neither square nor in C order without gaps.
 fn not_in_place(layout: &Layout) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!(
-            "shape {:?} with strides {:?} cannot be transposed in place: unless it is square, a matrix must lie in C order \
+    Error::layout(format!(
+        "shape {:?} with strides {:?} cannot be transposed in place: unless it is square, a matrix must lie in C order \
              without gaps; use transpose_into another buffer",
-            layout.shape(),
-            layout.strides()
-        ),
-    )
+        layout.shape(),
+        layout.strides()
+    ))
 }

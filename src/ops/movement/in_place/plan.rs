@@ -10,7 +10,7 @@ use crate::abi::{
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::Plan;
@@ -115,15 +115,12 @@ impl InPlacePlan {
             _ => return Err(not_matrices(layout)),
         };
         if layout.overlaps_itself() {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "shape {:?} with strides {:?} may reach an element twice and cannot be transposed in place; use a layout \
+            return Err(Error::layout(format!(
+                "shape {:?} with strides {:?} may reach an element twice and cannot be transposed in place; use a layout \
                      that does not overlap itself",
-                    layout.shape(),
-                    layout.strides()
-                ),
-            ));
+                layout.shape(),
+                layout.strides()
+            )));
         }
         if rows != cols && !layout.is_standard_layout() {
             return Err(not_in_place(layout));
@@ -182,15 +179,12 @@ impl InPlacePlan {
         operands[0].check(&self.layout, self.width)?;
         let start = start::<u8>(scratch.layout())?;
         if scratch.len() < self.scratch_bytes() || !start.is_multiple_of(self.width as u64) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "the scratch has {} from byte {start}; give {} from a multiple of {}",
-                    counted(scratch.len(), "byte"),
-                    self.scratch_bytes(),
-                    self.width
-                ),
-            ));
+            return Err(Error::argument(format!(
+                "the scratch has {} from byte {start}; give {} from a multiple of {}",
+                counted(scratch.len(), "byte"),
+                self.scratch_bytes(),
+                self.width
+            )));
         }
         queue(operands, stream, &|device, [matrix, scratch], stream| {
             // SAFETY: the matrix has the planned layout, as `Operand::check` saw, which lies within
@@ -476,22 +470,19 @@ fn square(layout: &Layout, width: usize) -> Result<Step<SquareParams>> {
 }
 
 fn not_matrices(layout: &Layout) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!(
-            "shape {:?}, of {}, cannot be transposed in place; it must have two, or three of which the first is the batch \
+    Error::layout(format!(
+        "shape {:?}, of {}, cannot be transposed in place; it must have two, or three of which the first is the batch \
              (index_axis and merge_axes make fewer, insert_axis more)",
-            layout.shape(),
-            counted(layout.rank(), "axis")
-        ),
-    )
+        layout.shape(),
+        counted(layout.rank(), "axis")
+    ))
 }
 
 fn too_large(layout: &Layout) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!("a matrix of shape {:?} has more parts than a grid covers; transpose it in parts", layout.shape()),
-    )
+    Error::layout(format!(
+        "a matrix of shape {:?} has more parts than a grid covers; transpose it in parts",
+        layout.shape()
+    ))
 }
 
 impl fmt::Display for InPlacePlan {

@@ -7,7 +7,7 @@ use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::layout::walk::{Canonical, Reach};
@@ -192,17 +192,14 @@ impl PermutePlan {
         if width == self.canonical.width && Canonical::new(src, dst, width) == self.canonical {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "the plan was made for other views than a source of strides {:?} and a destination of strides {:?}, of \
+        Err(Error::layout(format!(
+            "the plan was made for other views than a source of strides {:?} and a destination of strides {:?}, of \
                  shape {:?} and elements of {}; make a plan for these",
-                src.strides(),
-                dst.strides(),
-                src.shape(),
-                counted(width, "byte")
-            ),
-        ))
+            src.strides(),
+            dst.strides(),
+            src.shape(),
+            counted(width, "byte")
+        )))
     }
 
     /// Queues the copy between storages at these addresses, in memory that others own.
@@ -234,10 +231,11 @@ fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: us
     check_bytes("source", src, width)?;
     check_bytes("destination", dst, width)?;
     if src.shape() != dst.shape() {
-        return Err(Error::new(
-            ErrorKind::Layout,
-            format!("shape {:?} cannot be copied to shape {:?}; they must be equal", src.shape(), dst.shape()),
-        ));
+        return Err(Error::layout(format!(
+            "shape {:?} cannot be copied to shape {:?}; they must be equal",
+            src.shape(),
+            dst.shape()
+        )));
     }
     check_disjoint(dst)?;
     if !src.is_empty() {

@@ -10,7 +10,7 @@ use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
 use crate::ops::{copy_into, copy_into_raw};
 use crate::stream::Stream;
@@ -121,13 +121,10 @@ pub unsafe fn transpose_raw(
 }
 
 fn not_a_matrix(which: &str, layout: &Layout) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the {which} of a transpose has shape {:?}, of {}; it must have two (index_axis and merge_axes make fewer, \
+    Error::layout(format!(
+        "the {which} of a transpose has shape {:?}, of {}; it must have two (index_axis and merge_axes make fewer, \
              insert_axis more)",
-            layout.shape(),
-            counted(layout.rank(), "axis")
-        ),
-    )
+        layout.shape(),
+        counted(layout.rank(), "axis")
+    ))
 }

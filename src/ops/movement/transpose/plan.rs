@@ -9,7 +9,7 @@ use crate::abi::{
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::Plan;
@@ -199,15 +199,12 @@ pub(super) fn check_matrices(src: &Layout, dst: &Layout) -> Result<()> {
     if dst.shape() == [cols, rows] {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the transpose of shape {:?} has shape {:?}, and the destination has {:?}",
-            src.shape(),
-            [cols, rows],
-            dst.shape()
-        ),
-    ))
+    Err(Error::layout(format!(
+        "the transpose of shape {:?} has shape {:?}, and the destination has {:?}",
+        src.shape(),
+        [cols, rows],
+        dst.shape()
+    )))
 }
 
 fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Launches> {
@@ -272,13 +269,10 @@ fn index(src: &Layout, dst: &Layout) -> Index {
 }
 
 fn too_large(src: &Layout) -> Error {
-    Error::new(
-        ErrorKind::Layout,
-        format!(
-            "a matrix of shape {:?} has more tiles than a grid covers; transpose it in parts (split_at)",
-            src.shape()
-        ),
-    )
+    Error::layout(format!(
+        "a matrix of shape {:?} has more tiles than a grid covers; transpose it in parts (split_at)",
+        src.shape()
+    ))
 }
 
 impl fmt::Display for TransposePlan {

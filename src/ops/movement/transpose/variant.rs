@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 
 /// A way to transpose, from the worst to the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,10 +54,7 @@ impl FromStr for Variant {
         }
         Self::ALL.into_iter().find(|variant| variant.name() == text).ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            Error::new(
-                ErrorKind::InvalidArgument,
-                format!("`{text}` does not name a transpose kernel; give one of {known}"),
-            )
+            Error::argument(format!("`{text}` does not name a transpose kernel; give one of {known}"))
         })
     }
 }
