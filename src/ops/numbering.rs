@@ -2,7 +2,7 @@
 //! indices.
 
 use crate::abi::{self, Divisor, Index};
-use crate::launch_shape::MAX_GRID_X;
+use crate::launch_shape::{MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical};
 
@@ -15,6 +15,12 @@ use crate::layout::walk::{Axis, Canonical};
 pub(super) fn grid(blocks: u64) -> [u32; 3] {
     let x = blocks.clamp(1, u64::from(MAX_GRID_X));
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]
+}
+
+/// Returns a grid of these extents if CUDA allows it.
+pub(super) fn checked_grid([x, y, z]: [u64; 3]) -> Option<[u32; 3]> {
+    let most = u64::from(MAX_GRID_YZ);
+    (x <= u64::from(MAX_GRID_X) && y <= most && z <= most).then_some([x as u32, y as u32, z as u32])
 }
 
 /// Returns the axes in the form that kernels walk.

@@ -267,6 +267,21 @@ pub(super) trait Placed: Params {
     fn at(self, operands: Self::Operands) -> Self;
 }
 
+/// Implements [`Placed`] for parameters whose only addresses are `src` and `dst`, which count from
+/// the starts of the storages.
+macro_rules! placed {
+    ($($params:ty),*) => {$(
+        impl $crate::ops::plan::Placed for $params {
+            type Operands = [u64; 2];
+
+            fn at(self, [src, dst]: [u64; 2]) -> Self {
+                Self { src: src.wrapping_add(self.src), dst: dst.wrapping_add(self.dst), ..self }
+            }
+        }
+    )*};
+}
+pub(super) use placed;
+
 impl<P: Placed> Step<P> {
     /// Queues the launch on operands at these addresses.
     ///
@@ -364,22 +379,22 @@ impl<P: Placed> AtMostOne<P> {
     }
 }
 
-/// Implements [`Plan`] and `Display` for a plan with a `step` of [`AtMostOne`] launch: by its
-/// elements, why its kernel does the work, the bytes that it reads and writes, and what to print if
-/// it launches nothing.
-macro_rules! plan_of_one_step {
-    ($plan:ty, |$self:ident| $elements:expr, $why:expr, [$read:expr, $written:expr], $nothing:literal) => {
+/// Implements [`Plan`] and `Display` for a plan by the field that has its launches, such as an
+/// [`AtMostOne`]: with its elements, why its kernel does the work, the bytes that it reads and
+/// writes, and what to print if it launches nothing.
+macro_rules! plan_of {
+    ($plan:ident by $field:ident, |$self:ident| $elements:expr, $why:expr, [$read:expr, $written:expr], $nothing:literal) => {
         impl $crate::ops::Plan for $plan {
             fn entry(&self) -> Option<&'static str> {
-                self.step.entry()
+                self.$field.entry()
             }
 
             fn shape(&self) -> Option<$crate::launch_shape::LaunchShape> {
-                self.step.shape()
+                self.$field.shape()
             }
 
             fn launches(&self) -> u64 {
-                self.step.count()
+                self.$field.count()
             }
 
             fn explain(&self) -> $crate::ops::Explanation {
@@ -391,12 +406,12 @@ macro_rules! plan_of_one_step {
         impl std::fmt::Display for $plan {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let $self = self;
-                $self.step.write(f, $elements, $nothing)
+                $self.$field.write(f, $elements, $nothing)
             }
         }
     };
 }
-pub(super) use plan_of_one_step;
+pub(super) use plan_of;
 
 impl Explanation {
     /// Explains a plan that has one way only, by the bytes it reads and writes.

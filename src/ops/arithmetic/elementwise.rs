@@ -42,42 +42,34 @@ impl Elementwise {
     /// Every operation.
     pub const ALL: [Self; 5] = [Self::Mul, Self::Add, Self::Triad, Self::NStream, Self::Axpy];
 
+    /// Returns the name, the number of arrays that it reads, that of sources, and the kernels.
+    const fn row(self) -> (&'static str, u64, usize, Family) {
+        match self {
+            Self::Mul => ("mul", 1, 1, MUL),
+            Self::Add => ("add", 2, 2, ADD),
+            Self::Triad => ("triad", 2, 2, TRIAD),
+            Self::NStream => ("nstream", 3, 2, NSTREAM),
+            Self::Axpy => ("axpy", 2, 1, AXPY),
+        }
+    }
+
     /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Mul => "mul",
-            Self::Add => "add",
-            Self::Triad => "triad",
-            Self::NStream => "nstream",
-            Self::Axpy => "axpy",
-        }
+        self.row().0
     }
 
     /// Returns the number of arrays that it reads; it writes one.
     pub fn reads(self) -> u64 {
-        match self {
-            Self::Mul => 1,
-            Self::Add | Self::Triad | Self::Axpy => 2,
-            Self::NStream => 3,
-        }
+        self.row().1
     }
 
     /// Returns the number of sources besides the destination.
     pub fn sources(self) -> usize {
-        match self {
-            Self::Mul | Self::Axpy => 1,
-            Self::Add | Self::Triad | Self::NStream => 2,
-        }
+        self.row().2
     }
 
     fn family(self) -> Family {
-        match self {
-            Self::Mul => MUL,
-            Self::Add => ADD,
-            Self::Triad => TRIAD,
-            Self::NStream => NSTREAM,
-            Self::Axpy => AXPY,
-        }
+        self.row().3
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, counted};
 use crate::ops::Target;
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, queue};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -150,8 +150,8 @@ fn pattern<T: Element>(value: T) -> [u64; 2] {
     pattern.map(u64::from_le_bytes)
 }
 
-plan_of_one_step!(
-    FillPlan,
+plan_of!(
+    FillPlan by step,
     |plan| format_args!("{} of {}", counted(plan.dst.len, "element"), plan.dst.dtype),
     plan.step.reason(|params| reason(&params.span)),
     [0, plan.dst.bytes()],

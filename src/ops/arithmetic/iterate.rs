@@ -7,7 +7,7 @@ use crate::element::DType;
 use crate::error::{Result, counted};
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -171,8 +171,8 @@ impl IteratePlan {
     }
 }
 
-plan_of_one_step!(
-    IteratePlan,
+plan_of!(
+    IteratePlan by step,
     |plan| counted(plan.dst.len, "element"),
     plan.step.reason(|params| reason(&params.span)),
     [plan.src.bytes(), plan.dst.bytes()],

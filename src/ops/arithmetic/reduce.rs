@@ -54,14 +54,20 @@ impl Reduction {
     /// Every reduction.
     pub const ALL: [Self; 4] = [Self::Sum, Self::Min, Self::Max, Self::ArgMax];
 
+    /// Returns the name, and the kernels over all elements, along the last axis, and along another
+    /// axis or for parts. Indices are found along a single axis.
+    const fn row(self) -> (&'static str, Option<Family>, Family, Family) {
+        match self {
+            Self::Sum => ("sum", Some(SUM), SUM_ROWS, SUM_COLUMNS),
+            Self::Min => ("min", Some(MIN), MIN_ROWS, MIN_COLUMNS),
+            Self::Max => ("max", Some(MAX), MAX_ROWS, MAX_COLUMNS),
+            Self::ArgMax => ("argmax", None, ARGMAX_ROWS, ARGMAX_COLUMNS),
+        }
+    }
+
     /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "sum",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::ArgMax => "argmax",
-        }
+        self.row().0
     }
 
     /// Returns the type of the results for elements of a type.
@@ -86,33 +92,17 @@ impl Reduction {
     /// Returns the kernels over all elements; `None` for indices and integers, which are reduced
     /// along a single axis.
     fn over_all(self, dtype: DType) -> Option<Family> {
-        let family = match self {
-            Self::Sum => SUM,
-            Self::Min => MIN,
-            Self::Max => MAX,
-            Self::ArgMax => return None,
-        };
-        entry(family, dtype).is_some().then_some(family)
+        self.row().1.filter(|family| entry(*family, dtype).is_some())
     }
 
     /// Returns the kernels along the last axis.
     fn rows(self) -> Family {
-        match self {
-            Self::Sum => SUM_ROWS,
-            Self::Min => MIN_ROWS,
-            Self::Max => MAX_ROWS,
-            Self::ArgMax => ARGMAX_ROWS,
-        }
+        self.row().2
     }
 
     /// Returns the kernels along another axis, or for parts.
     fn columns(self) -> Family {
-        match self {
-            Self::Sum => SUM_COLUMNS,
-            Self::Min => MIN_COLUMNS,
-            Self::Max => MAX_COLUMNS,
-            Self::ArgMax => ARGMAX_COLUMNS,
-        }
+        self.row().3
     }
 }
 

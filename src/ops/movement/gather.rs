@@ -9,7 +9,7 @@ use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue, start};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
 use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -315,8 +315,8 @@ impl IndexedPlan {
     }
 }
 
-plan_of_one_step!(
-    IndexedPlan,
+plan_of!(
+    IndexedPlan by step,
     |plan| format_args!("{} of {}", counted(plan.count, "row"), counted(plan.row_bytes, "byte")),
     "rows move in the widest words to which all of them are aligned".into(),
     [plan.bytes().saturating_add(plan.count.saturating_mul(plan.index.width() as u64)), plan.bytes()],

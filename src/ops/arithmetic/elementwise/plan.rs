@@ -11,7 +11,7 @@ use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of_one_step};
+use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
 use crate::ops::span::{Contiguous, Phase, lanes, reason, span};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -199,8 +199,8 @@ pub(in crate::ops::arithmetic) fn shape(lanes: u64, block: u32) -> LaunchShape {
     LaunchShape { grid: grid(lanes.div_ceil(u64::from(block))), block: [block, 1, 1], dynamic_shared: 0 }
 }
 
-plan_of_one_step!(
-    ElementwisePlan,
+plan_of!(
+    ElementwisePlan by step,
     |plan| counted(plan.operands.dst.len, "element"),
     plan.step.reason(|params| reason(&params.span)),
     [plan.operands.dst.bytes().saturating_mul(plan.operation.reads()), plan.operands.dst.bytes()],

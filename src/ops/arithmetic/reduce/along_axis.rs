@@ -77,7 +77,7 @@ impl Cut {
     /// Returns the launches; there is at least one result.
     pub(super) fn passes(&self, reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> Result<Passes> {
         let [outer, _, inner] = self.extents;
-        let first = self.pass(reduction, dtype)?;
+        let first = Some(self.pass(reduction, dtype)?);
         if self.parts == 1 {
             return Ok(Passes { first, second: None, indices: 0 });
         }

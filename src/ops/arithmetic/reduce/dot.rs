@@ -1,7 +1,5 @@
 //! Dot products of contiguous arrays.
 
-use std::fmt;
-
 use super::pass::Passes;
 use super::{Scratch, over_all};
 use crate::abi::{DOT, SUM};
@@ -10,10 +8,9 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
 use crate::error::{Error, Result, counted};
-use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_shapes, check_written_apart, queue};
-use crate::ops::plan::{Explanation, Plan};
+use crate::ops::plan::plan_of;
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
 use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
@@ -179,28 +176,10 @@ impl DotPlan {
     }
 }
 
-impl Plan for DotPlan {
-    fn entry(&self) -> Option<&'static str> {
-        Some(self.passes.first.step().entry().name())
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        Some(self.passes.first.step().shape())
-    }
-
-    fn launches(&self) -> u64 {
-        self.passes.count()
-    }
-
-    fn explain(&self) -> Explanation {
-        let [a, _] = &self.operands;
-        let why = format!("each block sums a value from all {} of each array", counted(a.len, "element"));
-        Explanation::of(self, why, a.bytes().saturating_mul(2), sum_type(a.dtype).width() as u64)
-    }
-}
-
-impl fmt::Display for DotPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.passes.write(f, counted(self.operands[0].len, "element"))
-    }
-}
+plan_of!(
+    DotPlan by passes,
+    |plan| counted(plan.operands[0].len, "element"),
+    format!("each block sums a value from all {} of each array", counted(plan.operands[0].len, "element")),
+    [plan.operands[0].bytes().saturating_mul(2), sum_type(plan.operands[0].dtype).width() as u64],
+    "nothing to compute"
+);

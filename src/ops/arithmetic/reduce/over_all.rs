@@ -31,7 +31,8 @@ pub(super) fn passes(
         // The scratch starts on a vector.
         step(second, 1, span(u64::from(blocks), outcome.width() as u64, &[Phase::ALIGNED]))
     };
-    Passes { first: step(first, blocks, span(len, width, &starts)), second: (blocks > 1).then(join), indices: 0 }
+    let first = step(first, blocks, span(len, width, &starts));
+    Passes { first: Some(first), second: (blocks > 1).then(join), indices: 0 }
 }
 
 /// Returns the blocks for the elements: one for each run of vectors, up to a limit.

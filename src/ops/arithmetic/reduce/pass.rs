@@ -6,6 +6,7 @@ use crate::abi::{ReduceColumnsParams, ReduceParams, ReduceRowsParams};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::Result;
+use crate::launch_shape::LaunchShape;
 use crate::ops::plan::{AnyStep, Placed, Step};
 
 /// The addresses of a launch, which ignores those that it does not need.
@@ -66,11 +67,11 @@ impl Pass {
     }
 }
 
-/// The launches of a reduction: if there are two, the first leaves the results of parts in the
-/// scratch memory, and the second joins them.
+/// The launches of a reduction: none if there are no results. If there are two, the first leaves
+/// the results of parts in the scratch memory, and the second joins them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Passes {
-    pub(super) first: Pass,
+    pub(super) first: Option<Pass>,
     pub(super) second: Option<Pass>,
     /// The bytes of the parts' indices, which lie before their elements in the scratch; 0 if the
     /// results are not indices.
@@ -78,13 +79,26 @@ pub(super) struct Passes {
 }
 
 impl Passes {
+    pub(super) const NONE: Self = Self { first: None, second: None, indices: 0 };
+
+    /// As [`Plan::entry`](crate::ops::Plan::entry).
+    pub(super) fn entry(&self) -> Option<&'static str> {
+        self.first.as_ref().map(|first| first.step().entry().name())
+    }
+
+    /// As [`Plan::shape`](crate::ops::Plan::shape).
+    pub(super) fn shape(&self) -> Option<LaunchShape> {
+        self.first.as_ref().map(|first| first.step().shape())
+    }
+
+    /// As [`Plan::launches`](crate::ops::Plan::launches).
     pub(super) fn count(&self) -> u64 {
-        1 + u64::from(self.second.is_some())
+        [self.first, self.second].into_iter().flatten().count() as u64
     }
 
     /// Writes the first launch, for these elements, and the kernel of the second.
-    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, elements: impl fmt::Display) -> fmt::Result {
-        let first = self.first.step();
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, elements: impl fmt::Display, nothing: &str) -> fmt::Result {
+        let Some(first) = self.first.as_ref().map(Pass::step) else { return f.write_str(nothing) };
         write!(f, "{}: {elements}, {}", first.entry(), first.shape())?;
         self.second.map_or(Ok(()), |second| write!(f, ", then {}", second.step().entry()))
     }
@@ -102,16 +116,17 @@ impl Passes {
         [a, b, result, scratch]: [u64; 4],
         stream: StreamHandle,
     ) -> Result<()> {
+        let Some(first) = &self.first else { return Ok(()) };
         let sides = Sides { a, b, result, ..Sides::default() };
         let Some(second) = &self.second else {
             // SAFETY: as the caller promises: the only part has the results of the reduction.
-            return unsafe { self.first.launch(device, sides, stream) };
+            return unsafe { first.launch(device, sides, stream) };
         };
         let behind = if self.indices == 0 { 0 } else { scratch + self.indices };
         // SAFETY: the caller holds `a` and `b`. The scratch has room for a result of each part, and
         // for the elements of indices after them: `Cut::new` limits the parts of an axis, and an
         // assertion in `over_all` limits the number of its blocks.
-        unsafe { self.first.launch(device, Sides { result: scratch, values: behind, ..sides }, stream) }?;
+        unsafe { first.launch(device, Sides { result: scratch, values: behind, ..sides }, stream) }?;
         let (from, indices) = if behind == 0 { (scratch, 0) } else { (behind, scratch) };
         let sides = Sides { a: from, b: from, indices, result, values: 0 };
         // SAFETY: the scratch holds the results of the first launch, which comes before on the

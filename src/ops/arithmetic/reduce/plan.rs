@@ -1,7 +1,5 @@
 //! Plans one launch or two from a shape and an axis.
 
-use std::fmt;
-
 use super::along_axis::Cut;
 use super::pass::Passes;
 use super::{Reduction, Scratch, check_axis, over_all, without};
@@ -9,11 +7,10 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element, Number};
 use crate::error::{Error, Result, counted};
-use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
-use crate::ops::plan::{Explanation, Plan};
+use crate::ops::plan::{Plan, plan_of};
 use crate::ops::span::{Contiguous, Phase, first_byte};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -43,7 +40,7 @@ pub struct ReductionPlan {
     /// after it.
     extents: [u64; 3],
     a: Contiguous,
-    passes: Option<Passes>,
+    passes: Passes,
     /// How an axis is cut; `None` over all elements.
     cut: Option<Cut>,
 }
@@ -82,10 +79,10 @@ impl ReductionPlan {
                 let outcome = reduction.result(dtype);
                 let entries = [kernel(family, reduction, dtype)?, kernel(family, reduction, outcome)?];
                 let width = dtype.width() as u64;
-                (Some(over_all::passes(entries, n, width, outcome, [start; 2])), None)
+                (over_all::passes(entries, n, width, outcome, [start; 2]), None)
             }
-            _ if results == 0 => (None, Some(cut)),
-            _ => (Some(cut.passes(reduction, dtype, &tuning)?), Some(cut)),
+            _ if results == 0 => (Passes::NONE, Some(cut)),
+            _ => (cut.passes(reduction, dtype, &tuning)?, Some(cut)),
         };
         Ok(Self { reduction, axis, extents, a, passes, cut })
     }
@@ -188,9 +185,22 @@ impl ReductionPlan {
     /// and a scratch that is aligned to 16 bytes.
     unsafe fn place(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
         let Reduced { a, result, scratch } = operands;
-        let Some(passes) = &self.passes else { return Ok(()) };
         // SAFETY: the caller holds the array, which starts as planned, the results and the scratch.
-        unsafe { passes.launch(device, [a, a, result, scratch], stream) }
+        unsafe { self.passes.launch(device, [a, a, result, scratch], stream) }
+    }
+
+    /// Returns the number of results.
+    fn results(&self) -> u64 {
+        self.extents[0] * self.extents[2]
+    }
+
+    /// Says why the kernels do the work.
+    fn reason(&self) -> String {
+        match &self.cut {
+            _ if self.passes == Passes::NONE => "there are no results".into(),
+            Some(cut) => cut.reason(),
+            None => format!("each block reduces a value from all {}", counted(self.extents[1], "element")),
+        }
     }
 }
 
@@ -204,35 +214,10 @@ fn extents(shape: &[usize], axis: Option<usize>) -> [u64; 3] {
     }
 }
 
-impl Plan for ReductionPlan {
-    fn entry(&self) -> Option<&'static str> {
-        self.passes.as_ref().map(|passes| passes.first.step().entry().name())
-    }
-
-    fn shape(&self) -> Option<LaunchShape> {
-        self.passes.as_ref().map(|passes| passes.first.step().shape())
-    }
-
-    fn launches(&self) -> u64 {
-        self.passes.map_or(0, |passes| passes.count())
-    }
-
-    fn explain(&self) -> Explanation {
-        let [outer, n, inner] = self.extents;
-        let why = match (&self.passes, &self.cut) {
-            (None, _) => "there are no results".into(),
-            (_, Some(cut)) => cut.reason(),
-            (Some(_), None) => format!("each block reduces a value from all {}", counted(n, "element")),
-        };
-        let width = self.reduction.result(self.a.dtype).width() as u64;
-        Explanation::of(self, why, self.a.bytes(), (outer * inner).saturating_mul(width))
-    }
-}
-
-impl fmt::Display for ReductionPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(passes) = &self.passes else { return f.write_str("nothing to reduce") };
-        let [outer, n, inner] = self.extents;
-        passes.write(f, format_args!("{} of {}", counted(outer * inner, "result"), counted(n, "element")))
-    }
-}
+plan_of!(
+    ReductionPlan by passes,
+    |plan| format_args!("{} of {}", counted(plan.results(), "result"), counted(plan.extents[1], "element")),
+    plan.reason(),
+    [plan.a.bytes(), plan.results().saturating_mul(plan.reduction.result(plan.a.dtype).width() as u64)],
+    "nothing to reduce"
+);

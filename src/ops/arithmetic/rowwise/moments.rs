@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::ops::Target;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
-use crate::ops::plan::{AtMostOne, plan_of_one_step};
+use crate::ops::plan::{AtMostOne, plan_of};
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -192,8 +192,8 @@ impl MeanVariancePlan {
     }
 }
 
-plan_of_one_step!(
-    MeanVariancePlan,
+plan_of!(
+    MeanVariancePlan by step,
     |plan| counted_rows(plan.rows),
     plan.step.reason(reason),
     [plan.src.bytes(), plan.rows[0].saturating_mul(2 * sum_type(plan.src.dtype).width() as u64)],

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, plan_of_one_step};
+use crate::ops::plan::{AtMostOne, plan_of};
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -160,8 +160,8 @@ impl SoftmaxPlan {
     }
 }
 
-plan_of_one_step!(
-    SoftmaxPlan,
+plan_of!(
+    SoftmaxPlan by step,
     |plan| counted_rows(plan.rows),
     plan.step.reason(reason),
     [plan.src.bytes(), plan.dst.bytes()],

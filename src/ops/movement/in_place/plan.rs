@@ -14,7 +14,7 @@ use crate::error::{Error, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::Plan;
-use crate::ops::numbering::index_of;
+use crate::ops::numbering::{checked_grid, index_of};
 use crate::ops::operand::{
     Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
 };
@@ -435,12 +435,6 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
-}
-
-/// Returns a grid of these extents if CUDA allows it.
-fn checked_grid([x, y, z]: [u64; 3]) -> Option<[u32; 3]> {
-    let most = u64::from(MAX_GRID_YZ);
-    (x <= u64::from(MAX_GRID_X) && y <= most && z <= most).then_some([x as u32, y as u32, z as u32])
 }
 
 fn square(layout: &Layout, width: usize) -> Result<Step<SquareParams>> {

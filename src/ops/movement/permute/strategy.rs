@@ -8,7 +8,7 @@ use crate::abi::{
     CopyParams, ElementsParams, FieldsParams, PackedParams, PackedQuadsParams, PatchParams, RowsParams,
     StackedTileParams, TransposeParams, VectorTileParams,
 };
-use crate::ops::plan::{AnyStep, Placed, Step};
+use crate::ops::plan::{AnyStep, Placed, Step, placed};
 pub(super) use crate::ops::plan::{Decline, at_least, at_most, found};
 
 /// One way to permute: a kernel, or a few with one description, and the work they are best for.
@@ -78,20 +78,6 @@ impl Launch {
 pub(super) trait Shown: AnyStep<[u64; 2]> + fmt::Display {}
 
 impl<S: AnyStep<[u64; 2]> + fmt::Display> Shown for S {}
-
-/// Implements [`Placed`] for parameters whose only addresses are `src` and `dst`, which count from
-/// the starts of the storages.
-macro_rules! placed {
-    ($($params:ty),*) => {$(
-        impl Placed for $params {
-            type Operands = [u64; 2];
-
-            fn at(self, [src, dst]: [u64; 2]) -> Self {
-                Self { src: src.wrapping_add(self.src), dst: dst.wrapping_add(self.dst), ..self }
-            }
-        }
-    )*};
-}
 
 placed!(CopyParams, RowsParams, PatchParams, TransposeParams, FieldsParams, StackedTileParams, ElementsParams);
 

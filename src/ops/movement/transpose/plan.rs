@@ -10,13 +10,14 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
 use crate::error::{Error, Result, counted};
-use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
+use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::Plan;
+use crate::ops::numbering::{checked_grid, index_of};
 use crate::ops::operand::{
     Operand, byte_range, check_aligned, check_apart, check_bytes, check_disjoint, check_width, entry, queue,
 };
-use crate::ops::plan::{AnyStep, Explanation, Placed, Step};
+use crate::ops::plan::{AnyStep, Explanation, Step, placed};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -49,13 +50,7 @@ struct Columns {
     dst_step: i64,
 }
 
-impl Placed for ColumnParams {
-    type Operands = [u64; 2];
-
-    fn at(self, [src, dst]: [u64; 2]) -> Self {
-        Self { src: src.wrapping_add(self.src), dst: dst.wrapping_add(self.dst), ..self }
-    }
-}
+placed!(ColumnParams);
 
 impl TransposePlan {
     /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes by one variant, for any layouts.
@@ -221,10 +216,7 @@ fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<L
     };
     let (tiles_y, tiles_x) = (params.rows.div_ceil(u64::from(TILE)), params.cols.div_ceil(u64::from(TILE)));
     let y = tiles_y.min(u64::from(MAX_GRID_YZ));
-    let z = tiles_y.div_ceil(y);
-    if tiles_x > u64::from(MAX_GRID_X) || z > u64::from(MAX_GRID_YZ) {
-        return Err(too_large(src));
-    }
+    let grid = checked_grid([tiles_x, y, tiles_y.div_ceil(y)]).ok_or_else(|| too_large(src))?;
     let family = match variant {
         Variant::Naive => NAIVE,
         Variant::Tiled => TILED,
@@ -233,8 +225,7 @@ fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<L
         Variant::ColumnLoop => return columns(src, dst, width),
     };
     let entry = entry(&family, width, index(src, dst))?;
-    let shape =
-        LaunchShape { grid: [tiles_x as u32, y as u32, z as u32], block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
+    let shape = LaunchShape { grid, block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
     Ok(Launches::Tiles(Step { entry, shape, params }))
 }
 
@@ -248,10 +239,8 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Launches> {
         dst_stride: dst.strides()[1] as i64,
     };
     let blocks = rows.div_ceil(u64::from(COLUMN_BLOCK));
-    if blocks > u64::from(MAX_GRID_X) {
-        return Err(too_large(src));
-    }
-    let shape = LaunchShape { grid: [blocks as u32, 1, 1], block: [COLUMN_BLOCK, 1, 1], dynamic_shared: 0 };
+    let grid = checked_grid([blocks, 1, 1]).ok_or_else(|| too_large(src))?;
+    let shape = LaunchShape { grid, block: [COLUMN_BLOCK, 1, 1], dynamic_shared: 0 };
     // Wrapping, because the stride of a single column is not used and might overflow.
     let step = |stride: isize| (stride as i64).wrapping_mul(width as i64);
     let entry = entry(&COLUMN_LOOP, width, index(src, dst))?;
@@ -265,7 +254,7 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Launches> {
 
 /// Returns the narrowest arithmetic that is enough for both sides.
 fn index(src: &Layout, dst: &Layout) -> Index {
-    if [src, dst].map(crate::ops::numbering::index_of) == [Index::Narrow; 2] { Index::Narrow } else { Index::Wide }
+    if [src, dst].map(index_of) == [Index::Narrow; 2] { Index::Narrow } else { Index::Wide }
 }
 
 fn too_large(src: &Layout) -> Error {
