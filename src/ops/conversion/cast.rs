@@ -12,7 +12,7 @@ use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
+use crate::ops::plan::{AtMostOne, Explanation, Plan, Step, placed};
 use crate::ops::span::{Contiguous, Phase, common_span, lanes, phase, reason};
 use crate::ops::units::wide::VECTOR;
 use crate::ops::{Align, PermutePlan, Target};
@@ -107,13 +107,7 @@ pub struct CastPlan {
     step: AtMostOne<CastParams>,
 }
 
-impl Placed for CastParams {
-    type Operands = [u64; 2];
-
-    fn at(self, [src, dst]: [u64; 2]) -> Self {
-        Self { src, dst, ..self }
-    }
-}
+placed!(CastParams);
 
 impl CastPlan {
     /// Plans the cast of `len` elements: each side has a start and a type.

@@ -102,10 +102,14 @@ fn queue_rows<T: Element, I: Element>(
     let (&[count], [rows, row @ ..]) = (shapes[1], if way == Indexed::Gather { shapes[0] } else { shapes[2] }) else {
         return Err(unlike(shapes));
     };
-    let row_bytes = (row.iter().product::<usize>() as u64).saturating_mul(size_of::<T>() as u64);
+    let row_bytes = bytes_of_row::<T>(row);
     let starts = [start::<T>(src.layout())?, start::<T>(dst.layout())?];
     let align = starts.map(Align::of).into_iter().fold(align, Align::min);
     IndexedPlan::new(way, *rows as u64, count as u64, row_bytes, I::DTYPE, align)?.launch(src, indices, dst, stream)
+}
+
+fn bytes_of_row<T>(row: &[usize]) -> u64 {
+    (row.iter().product::<usize>() as u64).saturating_mul(size_of::<T>() as u64)
 }
 
 fn unlike([src, indices, dst]: [&[usize]; 3]) -> Error {
@@ -257,9 +261,8 @@ impl IndexedPlan {
         let (&[count], [of_src, src_row @ ..], [of_dst, dst_row @ ..]) = (shapes[1], shapes[0], shapes[2]) else {
             return Err(unlike(shapes));
         };
-        let row_bytes = (src_row.iter().product::<usize>() as u64).saturating_mul(size_of::<T>() as u64);
         let is_planned = [*of_src as u64, *of_dst as u64] == sides && count as u64 == self.count;
-        if src_row != dst_row || !is_planned || row_bytes != self.row_bytes {
+        if src_row != dst_row || !is_planned || bytes_of_row::<T>(src_row) != self.row_bytes {
             return Err(unlike(shapes));
         }
         let starts = [start::<T>(src.layout())?, start::<I>(indices.layout())?, start::<T>(dst.layout())?];

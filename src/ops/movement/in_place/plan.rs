@@ -14,7 +14,7 @@ use crate::error::{Error, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::Plan;
-use crate::ops::numbering::{checked_grid, index_of};
+use crate::ops::numbering::{checked_grid, divisor, index_of};
 use crate::ops::operand::{
     Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
 };
@@ -351,10 +351,7 @@ impl Grid {
 
     /// Returns the constants by which the kernels divide by `value`.
     fn divisor(&self, value: u64) -> Divisor {
-        match self.index() {
-            Index::Narrow => Divisor::narrow(value),
-            Index::Wide => Divisor::wide(value),
-        }
+        divisor(self.index())(value)
     }
 
     /// Returns the most bytes of scratch for panels, at least `least`.

@@ -37,28 +37,12 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     });
     // Broadcast elements are read once.
     let source = walks.iter().filter(|axis| axis.src != 0).map(|axis| axis.extent as u64).product::<u64>();
-    let side = |stride: fn(&Axis) -> isize| {
-        if walks.is_empty() && canonical.is_empty() {
-            0
-        } else {
-            sectors(walks.iter().map(|axis| (axis.extent, stride(axis))), width)
-        }
-    };
-    Explanation {
-        entry: plan.entry(),
-        shape: plan.shape(),
-        launches: plan.launches(),
-        reason: plan.reason().into(),
-        read: if canonical.is_empty() { 0 } else { source * width as u64 },
-        written: plan.bytes(),
-        walk: Some(Walk {
-            width,
-            axes: axes.collect(),
-            read_sectors: side(|axis| axis.src),
-            written_sectors: side(|axis| axis.dst),
-        }),
-        verdicts: verdicts(plan),
-    }
+    let side = |stride: fn(&Axis) -> isize| sectors(walks.iter().map(|axis| (axis.extent, stride(axis))), width);
+    let if_any = |figure: u64| if canonical.is_empty() { 0 } else { figure };
+    let [read_sectors, written_sectors] = [side(|axis| axis.src), side(|axis| axis.dst)].map(if_any);
+    let walk = Some(Walk { width, axes: axes.collect(), read_sectors, written_sectors });
+    let read = if_any(source * width as u64);
+    Explanation { walk, verdicts: verdicts(plan), ..Explanation::of(plan, plan.reason().into(), read, plan.bytes()) }
 }
 
 /// Returns the verdict of every strategy, including those after the first that takes the work.

@@ -6,13 +6,10 @@
 
 use std::fmt;
 
+use super::{Decline, Launch, Step, Task, at_least, grid, power_of_two};
 use crate::abi::{COPY, CopyParams, Key};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least};
-use crate::ops::movement::permute::task::{Task, power_of_two};
-use crate::ops::numbering::grid;
-use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
 /// Takes bytes that lie alike on both sides, without gaps and aligned to 16 bytes.

@@ -6,14 +6,11 @@
 
 use std::fmt;
 
+use super::{Decline, Launch, Step, Task, Widened, axes, divisor, grid};
 use crate::abi::{ELEMENTS, ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::layout::walk::{Axis, Canonical};
-use crate::ops::movement::permute::strategy::{Decline, Launch};
-use crate::ops::movement::permute::task::{Task, Widened};
-use crate::ops::numbering::{axes, divisor, grid};
-use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
 /// Takes everything.

@@ -11,16 +11,13 @@
 
 use std::fmt;
 
+use super::{Decline, Launch, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid, power_of_two};
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
     INTERLEAVE_QUADS, Index, fields_steps,
 };
 use crate::launch_shape::LaunchShape;
 use crate::layout::walk::{Axis, Canonical};
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most, found};
-use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
-use crate::ops::numbering::{axes, divisor, grid};
-use crate::ops::plan::Step;
 use crate::ops::tuning;
 use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
 

@@ -8,12 +8,10 @@
 use std::fmt;
 
 use super::tile::fold;
+use super::{Decline, Launch, Step, Task, Widened, at_least, at_most};
 use crate::abi::{Divisor, Index, PATCH, PATCH_BLOCK, PatchParams};
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::layout::walk::Axis;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
-use crate::ops::movement::permute::task::{Task, Widened};
-use crate::ops::plan::Step;
 
 /// Checks what all strategies for small arrays require.
 pub(super) fn is_small_allowed(task: &Task<'_>, widened: &Widened) -> Result<(), Decline> {

@@ -13,9 +13,8 @@
 //! tiles adapt to be full (2174 before), and 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 2334 (2003 by
 //! `packed`) (docs/adr/0009).
 
+use super::{Decline, Launch, Task, at_least};
 use crate::abi::RAGGED_TILE;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least};
-use crate::ops::movement::permute::task::Task;
 
 /// Takes matrices whose rows start or end between vectors, or between the sectors that are written.
 pub(in crate::ops::movement::permute) fn consider(

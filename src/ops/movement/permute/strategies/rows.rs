@@ -9,13 +9,10 @@
 
 use std::fmt;
 
+use super::{Decline, Launch, Step, Task, at_least, at_most, axes, divisor, grid, index};
 use crate::abi::{Index, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
-use crate::ops::movement::permute::task::Task;
-use crate::ops::numbering::{axes, divisor, grid, index};
-use crate::ops::plan::Step;
 use crate::ops::units::{LINE, VECTOR};
 
 /// Takes runs of unaligned bytes that are long enough on both sides.

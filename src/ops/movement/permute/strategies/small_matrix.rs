@@ -9,10 +9,8 @@
 use std::fmt;
 
 use super::patch::{is_small_allowed, shape};
+use super::{Decline, Launch, Step, Task, Widened, at_least, at_most};
 use crate::abi::{Index, SMALL_TILE, SMALL_TILE_ACROSS, SMALL_TILE_DOWN, STAGGERED, TILE, TILE_ROWS, TransposeParams};
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
-use crate::ops::movement::permute::task::{Task, Widened};
-use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
 /// Takes single matrices of a few MiB at most that fill the kernel's tiles.

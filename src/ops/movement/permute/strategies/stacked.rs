@@ -9,14 +9,11 @@
 
 use std::fmt;
 
+use super::{Decline, Launch, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid, power_of_two};
 use crate::abi::{Divisor, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::layout::walk::Axis;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most, found};
-use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
-use crate::ops::numbering::{axes, divisor, grid};
-use crate::ops::plan::Step;
 use crate::ops::units::{VECTOR, WORD};
 
 /// Takes batches of small matrices of whole vectors.

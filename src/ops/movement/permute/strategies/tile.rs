@@ -6,15 +6,12 @@
 use std::fmt;
 
 use super::matrices::{Long, Matrices, rank};
+use super::{Decline, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid};
 use crate::abi::{
     Divisor, Family, Fold, Index, RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds,
 };
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, at_least, at_most, found};
-use crate::ops::movement::permute::task::{Task, Widened};
-use crate::ops::numbering::{axes, divisor, grid};
-use crate::ops::plan::Step;
 use crate::ops::tuning::{RowEnds, TileShape, Tiles};
 use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WORD};
 

@@ -7,9 +7,8 @@
 //! the order and the folding of axes take 2 bytes 384 x 512 x 640 by 2, 1, 0 from 0.859 to 0.937 of
 //! the copy, f64 256 x 384 x 320 from 0.900 to 0.945 (docs/adr/0009).
 
+use super::{Decline, Launch, Task, at_most};
 use crate::abi::VECTOR_TILE;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_most};
-use crate::ops::movement::permute::task::Task;
 
 /// Takes matrices whose rows are whole vectors on both sides.
 pub(in crate::ops::movement::permute) fn consider(

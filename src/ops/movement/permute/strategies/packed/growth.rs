@@ -16,8 +16,7 @@ use crate::abi::PACKED_AXES;
 use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
 use crate::ops::Align;
-use crate::ops::movement::permute::strategy::{Decline, at_least};
-use crate::ops::movement::permute::task::power_of_two;
+use crate::ops::movement::permute::strategies::{Decline, at_least, power_of_two};
 use crate::ops::tuning;
 use crate::ops::units::{SECTOR, WORD};
 

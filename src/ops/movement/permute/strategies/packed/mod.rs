@@ -18,13 +18,10 @@ pub(in crate::ops::movement::permute) mod stepped;
 use std::fmt;
 
 use super::tile::Tiling;
+use super::{Decline, Launch, Step, Task, Widened, at_least, at_most, grid, power_of_two};
 use crate::abi::{PACKED, PackedParams};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
-use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
-use crate::ops::numbering::grid;
-use crate::ops::plan::Step;
 use crate::ops::tuning::Permutes;
 use crate::ops::units::{VECTOR, WORD};
 use growth::Packing;

@@ -18,11 +18,9 @@ use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::layout::walk::Axis;
 use crate::ops::Align;
-use crate::ops::movement::permute::strategies::fields;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
-use crate::ops::movement::permute::task::{Task, Widened};
-use crate::ops::numbering::grid;
-use crate::ops::plan::Step;
+use crate::ops::movement::permute::strategies::{
+    Decline, Launch, Step, Task, Widened, at_least, at_most, fields, grid,
+};
 use crate::ops::tuning;
 use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
 
@@ -264,7 +262,7 @@ pub(super) fn step(
         if packing.gap != 1 { (PACKED_STEPPED, width, STEPPED_LOADS) } else { (PACKED_QUADS, VECTOR, PACKED_LOADS) };
     let mut src_side = side(packing, &packing.src, room, chunks, (loads, aligned[0]), |axis| axis.src)?;
     let mut dst_side = side(packing, &packing.dst, room, chunks, (VECTOR, aligned[1]), |axis| axis.dst)?;
-    let Lines { cells, axis, others } = packing.lines();
+    let (cells, axis, others) = packing.lines();
     let elements = |axes: &[usize]| axes.iter().map(|&axis| packing.taken[axis]).product::<usize>();
     let (cell, cell_count) = (elements(cells), packing.taken[axis]);
     let line = cell * cell_count;
@@ -344,30 +342,20 @@ impl Lows {
     }
 }
 
-/// How the destination's runs are lines of cells; see [`PackedQuadsParams`].
-struct Lines<'a> {
-    /// The axes of a cell.
-    cells: &'a [usize],
-    /// The axis along which a line's cells lie.
-    axis: usize,
-    /// The axes that number lines.
-    others: &'a [usize],
-}
-
 impl Packing {
-    /// Returns lines of at least the elements of a vector but one, as far as a run has them.
-    fn lines(&self) -> Lines<'_> {
+    /// Returns how the destination's runs are lines of cells (see [`PackedQuadsParams`]), of at least
+    /// the elements of a vector but one, as far as a run has them: the axes of a cell, the axis
+    /// along which a line's cells lie, and the axes that number lines.
+    fn lines(&self) -> (&[usize], usize, &[usize]) {
         let inner = &self.dst.axes[..self.dst.inner];
         let (mut len, mut last) = (self.taken[inner[0]], 0);
         while last + 1 < inner.len() && len + 1 < VECTOR / self.width {
             last += 1;
             len *= self.taken[inner[last]];
         }
-        Lines { cells: &inner[..last], axis: inner[last], others: &inner[last + 1..] }
+        (&inner[..last], inner[last], &inner[last + 1..])
     }
-}
 
-impl Packing {
     /// Returns the strides in shared memory along which the destination's runs go: negative, modulo
     /// 2^64, where they go backwards.
     fn way(&self, room: &Room) -> Room {

@@ -5,8 +5,7 @@ use super::room::Room;
 use crate::abi::{Digit, Divisor, Index, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedSide, PackedTiles};
 use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical};
-use crate::ops::movement::permute::strategy::{Decline, at_most};
-use crate::ops::numbering::{axes, divisor};
+use crate::ops::movement::permute::strategies::{Decline, at_most, axes, divisor};
 use crate::ops::tuning;
 
 /// How the threads of a block share the runs of a side.

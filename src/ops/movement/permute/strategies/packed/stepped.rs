@@ -8,9 +8,7 @@
 use super::growth::Packing;
 use super::quads::{Lanes, step};
 use crate::abi::PackedQuadsParams;
-use crate::ops::movement::permute::strategy::{Decline, Launch, at_least, at_most};
-use crate::ops::movement::permute::task::{Task, Widened};
-use crate::ops::plan::Step;
+use crate::ops::movement::permute::strategies::{Decline, Launch, Step, Task, Widened, at_least, at_most};
 use crate::ops::tuning;
 use crate::ops::units::{SECTOR, VECTOR, WORD};
 
