@@ -15,8 +15,10 @@ pub(crate) const WARP: usize = crate::launch_shape::WARP as usize;
 
 /// The same sizes for plans that count in 64 bits.
 pub(crate) mod wide {
+    use crate::ops::units;
+
     /// Bytes of a vector.
-    pub(crate) const VECTOR: u64 = super::VECTOR as u64;
+    pub(crate) const VECTOR: u64 = units::VECTOR as u64;
     /// Bytes of a sector.
-    pub(crate) const SECTOR: u64 = super::SECTOR as u64;
+    pub(crate) const SECTOR: u64 = units::SECTOR as u64;
 }

@@ -140,26 +140,20 @@ impl Tiling {
             .map(|extents| self.permute.order.iter().map(|&axis| extents[axis]).collect())
     }
 
-    /// Returns the number of elements of the array.
-    #[cfg(test)]
-    fn elements(&self) -> usize {
-        self.permute.len()
-    }
-
     /// Returns the number of tiles.
     pub(super) fn len(&self) -> usize {
-        self.counts(Side::Result).map(|(_, count)| count).product()
+        self.counts().map(|(_, count)| count).product()
     }
 
-    /// Returns each axis of a side, with the number of tiles along it.
-    fn counts(&self, side: Side) -> impl DoubleEndedIterator<Item = (usize, usize)> + '_ {
-        self.permute.axes(side).map(|axis| (axis, self.permute.extents[axis].div_ceil(self.tile[axis])))
+    /// Returns each axis of the result, with the number of tiles along it.
+    fn counts(&self) -> impl DoubleEndedIterator<Item = (usize, usize)> + '_ {
+        self.permute.axes(Side::Result).map(|axis| (axis, self.permute.extents[axis].div_ceil(self.tile[axis])))
     }
 
     /// Returns a tile by its number, which is less than [`Tiling::len`].
     pub(super) fn tile(&self, number: usize) -> Tile<'_> {
         let (mut starts, mut rest) = (vec![0; self.tile.len()], number);
-        for (axis, count) in self.counts(Side::Result).rev() {
+        for (axis, count) in self.counts().rev() {
             starts[axis] = rest % count * self.tile[axis];
             rest /= count;
         }
@@ -323,7 +317,7 @@ mod tests {
             let tiling = Tiling::new(permute.clone(), width, slots, budget, Cut { most_bytes: usize::MAX, lean }).unwrap();
             prop_assert!(tiling.largest() <= elements);
             prop_assert_eq!(Tiling::of(permute, tiling.extents()), Some(tiling.clone()));
-            let len = tiling.elements();
+            let len = tiling.permute.len();
             prop_assert_eq!(len, shape.iter().product::<usize>());
             let mut result = vec![usize::MAX; len];
             for number in 0..tiling.len() {

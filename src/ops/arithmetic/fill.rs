@@ -102,9 +102,9 @@ impl FillPlan {
         let to = Operand::written("destination", &dst);
         let start = self.dst.in_view(&to)?;
         queue([to], stream, &|device, [dst], stream| {
-            // SAFETY: the kernel writes one byte in each lane that the shape has beyond vectors. The
-            // elements lie within a live buffer, which is borrowed exclusively; `queue` orders other
-            // work.
+            // SAFETY: the kernel writes one byte in each lane that the shape has beyond vectors.
+            // The elements lie within a live buffer, which is borrowed exclusively; `queue` orders
+            // other work.
             unsafe { self.step.launch(device, (dst + start, pattern(value)), stream) }
         })
     }

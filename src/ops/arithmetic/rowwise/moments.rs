@@ -185,9 +185,9 @@ impl MeanVariancePlan {
         let bytes = u128::from(self.rows[0]) * u128::from(width);
         let [mean, variance] = results.map(|address| bytes_from(address, bytes));
         check_written_apart(&[("source", self.src.range(src))], &[("mean", mean), ("variance", variance)])?;
-        // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The rows start
-        // as planned, the results are aligned, and the three share no byte, as checked above; the
-        // caller promises the rest of the raw contract.
+        // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The rows
+        // start as planned, the results are aligned, and the three share no byte, as checked above;
+        // the caller promises the rest of the raw contract.
         unsafe { self.step.launch(device, Sides { src, dst: results[0], variances: results[1] }, stream) }
     }
 }

@@ -343,9 +343,9 @@ impl Lows {
 }
 
 impl Packing {
-    /// Returns how the destination's runs are lines of cells (see [`PackedQuadsParams`]), of at least
-    /// the elements of a vector but one, as far as a run has them: the axes of a cell, the axis
-    /// along which a line's cells lie, and the axes that number lines.
+    /// Returns how the destination's runs are lines of cells (see [`PackedQuadsParams`]), of at
+    /// least the elements of a vector but one, as far as a run has them: the axes of a cell, the
+    /// axis along which a line's cells lie, and the axes that number lines.
     fn lines(&self) -> (&[usize], usize, &[usize]) {
         let inner = &self.dst.axes[..self.dst.inner];
         let (mut len, mut last) = (self.taken[inner[0]], 0);
