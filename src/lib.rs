@@ -92,6 +92,9 @@ pub mod random;
 mod sync;
 pub mod driver;
 pub mod alloc;
+mod host;
+mod tuning_file;
+mod context;
 pub mod device;
 pub mod stream;
 #[cfg(feature = "pipeline")]

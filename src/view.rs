@@ -11,11 +11,12 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use crate::array::DeviceArray;
+use crate::context::{Allocation, Shared};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::{Layout, Reshape};
-use crate::memory::{Allocation, DeviceBuffer, Shared};
+use crate::memory::DeviceBuffer;
 
 /// A view that reads elements of a buffer.
 ///

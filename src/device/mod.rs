@@ -6,69 +6,25 @@
 //! kernel ([`Stream::capture`](crate::Stream::capture)); captures by other code may not allow it.
 
 mod backend;
-mod context;
-mod kernels;
 mod launch;
-mod tuned;
 
-pub use backend::{Availability, Backend, probe};
-pub(crate) use context::Context;
-pub(crate) use kernels::Kernels;
+pub use crate::context::Device;
 #[doc(hidden)]
-pub use tuned::Tuned;
-pub use tuned::TuningFile;
+pub use crate::tuning_file::Tuned;
+pub use crate::tuning_file::TuningFile;
+pub use backend::{Availability, Backend, probe};
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
 use crate::alloc::{Allocate, Caching, DriverMemory};
-use crate::counters::Counters;
-use crate::driver::{Counted, DeviceInfo, Driver, DriverKind, Stats, StreamHandle};
-use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "cudarc")]
-use crate::stream::Owner;
-use crate::stream::{Event, Stream};
+use crate::context::Owner;
+use crate::context::{Event, Stream};
+use crate::counters::Counters;
+use crate::driver::{Counted, Driver, DriverKind, Stats, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
 use backend::{open_cuda, open_soft, slow};
-
-/// An open device. A clone is the same device. It closes when the last clone, stream, event and
-/// buffer of it is gone.
-///
-/// ```
-/// # #[cfg(feature = "interp")] {
-/// use warpstride::{Backend, Device};
-///
-/// let device = Device::open(Backend::Auto)?;
-/// println!("{}", device.choice()); // which one it chose, and why
-/// let matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
-/// assert_eq!(matrix.view().t().shape(), [3, 2]);
-/// assert_eq!(matrix.device(), &device.clone());
-/// # }
-/// # Ok::<(), warpstride::Error>(())
-/// ```
-#[derive(Clone)]
-pub struct Device {
-    inner: Arc<Inner>,
-}
-
-/// A handle of a device. Each stream has one of its own for its buffers to count, so threads on
-/// streams of their own share no reference count.
-struct Inner {
-    // Fields drop in this order: the last handle unloads the kernels first.
-    shared: Arc<Shared>,
-    default_stream: Stream,
-}
-
-/// The state that all handles of a device share.
-struct Shared {
-    // Fields drop in this order: the context closes the driver.
-    /// Graphs keep them loaded too.
-    kernels: Arc<Kernels>,
-    choice: String,
-    tuning_file: TuningFile,
-    context: Arc<Context>,
-    counted: Arc<Counted>,
-}
 
 impl Device {
     /// Opens a device.
@@ -172,55 +128,14 @@ impl Device {
                 "the allocator is over another driver; make it over the driver that the closure gets",
             ));
         }
-        let context = Context::new(&counted, allocator);
-        let default_stream = Stream::new(&context, None)?;
-        let kernels = Kernels::new(&context);
-        let tuning_file = TuningFile::of(context.driver().info());
-        let shared = Arc::new(Shared { kernels, choice, tuning_file, context, counted });
-        Ok(Self { inner: Arc::new(Inner { shared, default_stream }) })
-    }
-
-    /// Returns another handle of this device, with a reference count of its own.
-    fn another(&self) -> Self {
-        let Inner { shared, default_stream } = self.inner.as_ref();
-        Self { inner: Arc::new(Inner { shared: Arc::clone(shared), default_stream: default_stream.clone() }) }
-    }
-
-    /// Returns the device's properties and limits.
-    #[inline]
-    pub fn info(&self) -> &DeviceInfo {
-        self.driver().info()
-    }
-
-    /// Returns a sentence that says which device was chosen, and why.
-    pub fn choice(&self) -> &str {
-        &self.inner.shared.choice
-    }
-
-    /// Returns the user's tuning file, as it was when the device was opened. It says why a file is
-    /// not used.
-    #[inline]
-    pub fn tuning_file(&self) -> &TuningFile {
-        &self.inner.shared.tuning_file
-    }
-
-    /// Returns the allocator of buffers, for its figures, a snapshot, or to give memory back.
-    pub fn allocator(&self) -> &dyn Allocate {
-        self.context().allocator()
+        Self::new(counted, allocator, choice)
     }
 
     /// Whether all of a slice is page-locked, so that copy engines use it directly.
     #[cfg(feature = "pipeline")]
     pub(crate) fn is_page_locked<T>(&self, memory: &[T]) -> bool {
         let bytes = size_of_val(memory);
-        bytes == 0 || self.inner.shared.counted.is_page_locked(memory.as_ptr().cast(), bytes)
-    }
-
-    /// Returns the driver, for calls that this interface lacks. It counts its calls, and cuts
-    /// copies where registered memory begins or ends.
-    #[inline]
-    pub fn driver(&self) -> &Arc<dyn Driver> {
-        self.context().driver()
+        bytes == 0 || self.counted().is_page_locked(memory.as_ptr().cast(), bytes)
     }
 
     /// Returns the sum of the counters of all launches so far, or `None` if the device does not
@@ -270,19 +185,12 @@ impl Device {
     /// # Ok::<(), warpstride::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        self.inner.shared.counted.stats()
+        self.counted().stats()
     }
 
     /// See [`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2).
     pub(crate) fn reset_persisting_l2(&self) -> Result<()> {
         self.driver().reset_persisting_l2()
-    }
-
-    /// Returns the stream for operations that name none. It is an ordinary stream: CUDA's legacy
-    /// default stream is never used.
-    #[inline]
-    pub fn default_stream(&self) -> &Stream {
-        &self.inner.default_stream
     }
 
     /// Makes a new stream.
@@ -373,16 +281,6 @@ impl Device {
     pub fn take_drop_error(&self) -> Option<Error> {
         self.context().take_drop_error()
     }
-
-    #[inline]
-    pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.inner.shared.context
-    }
-
-    #[inline]
-    pub(crate) fn kernels(&self) -> &Kernels {
-        &self.inner.shared.kernels
-    }
 }
 
 /// Makes the allocator of every device that is opened without one. On the software GPU each block
@@ -394,18 +292,4 @@ fn caching(driver: Arc<dyn Driver>) -> Result<Arc<dyn Allocate>> {
         DriverKind::Soft => Arc::new(Caching::undivided(driver)?),
         DriverKind::Cuda => Arc::new(Caching::new(driver)?),
     })
-}
-
-impl PartialEq for Device {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner.shared, &other.inner.shared)
-    }
-}
-
-impl Eq for Device {}
-
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Device").field(&self.inner.shared.choice).finish()
-    }
 }

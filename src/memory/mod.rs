@@ -8,34 +8,23 @@
 //! captured ([`Stream::capture`]): its memory goes to the device's allocator, in the order of
 //! streams, and nothing waits.
 
-mod allocation;
 mod fresh;
-mod home;
 mod host;
-mod joint;
-mod last_use;
-mod shared;
-pub(crate) mod staging;
 
-pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
+pub use crate::host::PinnedMemory;
 #[doc(hidden)]
-pub use staging::Route;
-
-pub(crate) use allocation::Allocation;
-pub(crate) use host::{HostPool, Lent, Parked};
-pub(crate) use joint::Joint;
-pub(crate) use last_use::queue_in_order;
-pub(crate) use shared::Shared;
-pub(crate) use staging::Staging;
+pub use crate::host::Route;
+pub use host::{PinnedBuffer, WriteCombined};
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use self::fresh::room_for;
-use crate::device::Device;
+#[cfg(feature = "pipeline")]
+use crate::context::queue_in_order;
+use crate::context::{Allocation, Device, Shared, Stream};
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::stream::Stream;
 
 /// A buffer of elements in device memory. An empty buffer makes no driver call.
 ///

@@ -4,12 +4,13 @@
 use std::ops::Range;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
+use crate::context::{Allocation, Shared, queue_in_order};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, DeviceBuffer, Shared, queue_in_order};
+use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 

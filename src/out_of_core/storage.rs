@@ -18,7 +18,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 use super::runs::Runs;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, require};
-use crate::memory::staging::copy_past_caches;
+use crate::host::copy_past_caches;
 
 /// Most bytes of one piece.
 const PIECE: usize = 4 << 20;

@@ -3,12 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Stream;
-use super::capture::{Capture, CapturedGraph};
-use crate::device::{Context, Kernels};
+use crate::context::{Capture, CapturedGraph, Context, Joint, Kernels, Stream};
 use crate::driver::GraphExecHandle;
 use crate::error::Result;
-use crate::memory::Joint;
 use crate::sync::lock;
 
 /// Captured work, which each launch runs anew. [`Stream::capture`] makes it.

@@ -5,12 +5,13 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 
 use super::host_slice::whole;
 use super::{WaitAtEnd, queue};
-use crate::device::Context;
+use crate::context::Context;
 use crate::driver::EventHandle;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::host::Lent;
 use crate::layout::Layout;
-use crate::memory::{Lent, PinnedBuffer, WriteCombined};
+use crate::memory::{PinnedBuffer, WriteCombined};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 

@@ -1,11 +1,11 @@
 //! Queues the boxes of a copy, after all former uses of its device memory.
 
 use super::boxes::{Boxes, RowBox};
+use crate::context::{Allocation, Shared, copies, queue_in_order};
 use crate::driver::{Copy3d, Pitched, Place};
 use crate::element::Element;
 use crate::error::{Result, counted};
 use crate::layout::Layout;
-use crate::memory::{Allocation, Shared, queue_in_order, staging};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -113,7 +113,7 @@ fn placed(part: &RowBox, src: Place, dst: Place) -> Copy3d {
 /// # Safety
 ///
 /// - As [`Memory::copy_3d`](crate::driver::Memory::copy_3d).
-/// - As [`staging::upload`] of the side on the device.
+/// - As [`copies::upload`] of the side on the device.
 unsafe fn queue_one(stream: &Stream, copy: &Copy3d) -> Result<()> {
     let driver = stream.context().driver();
     let Copy3d { dst, src, width, height: 1, depth: 1 } = *copy else {
@@ -122,9 +122,9 @@ unsafe fn queue_one(stream: &Stream, copy: &Copy3d) -> Result<()> {
     };
     match (dst.place, src.place) {
         // SAFETY: the caller's promises, about the only row.
-        (Place::Device(dst), Place::Host(src)) => unsafe { staging::upload(stream, dst, src, width) },
+        (Place::Device(dst), Place::Host(src)) => unsafe { copies::upload(stream, dst, src, width) },
         // SAFETY: as above.
-        (Place::Host(dst), Place::Device(src)) => unsafe { staging::download(stream, dst, src, width) },
+        (Place::Host(dst), Place::Device(src)) => unsafe { copies::download(stream, dst, src, width) },
         // SAFETY: as above.
         (Place::Device(dst), Place::Device(src)) => unsafe { driver.copy_d2d(dst, src, width as u64, stream.handle()) },
         // SAFETY: as above; the driver refuses it.

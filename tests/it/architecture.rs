@@ -9,8 +9,12 @@ use std::path::{Path, PathBuf};
 const LEVELS: &[&[&str]] = &[
     &["error", "abi", "element", "layout", "ptx", "random", "sync"],
     &["driver"],
-    &["alloc"],
-    &["device", "stream", "io", "memory"],
+    &["alloc", "host", "tuning_file"],
+    // Handles of devices and streams, allocations, and the state that these share.
+    &["context"],
+    &["device"],
+    &["stream"],
+    &["io", "memory"],
     // Copies and arrays know views, and views know arrays.
     &["array", "transfer", "view"],
     &["ops"],
@@ -67,9 +71,11 @@ const UNSAFE: &[&str] = &[
     "src/driver/",                     // the seam itself, and what lies behind it
     "src/alloc/",                      // blocks of device memory, given back once
     "interp/src/gpu/exec/dispatch.rs", // the one call that picks the vector width
-    "src/device/",                     // the safe side of the seam: modules, and parameters as bytes
+    "src/host/",                       // page-locked memory, and copies through it
+    "src/context/",                    // the safe side of the seam: modules, allocations, streams and events
+    "src/device/",                     // the safe side of the seam: parameters as bytes
     "src/memory/",                     // the safe side of the seam: buffers
-    "src/stream/",                     // the safe side of the seam: streams and events
+    "src/stream/",                     // the safe side of the seam: graphs
     "src/transfer/",                   // copies, and the host memory that they borrow or own
     "src/ops/",                        // launches, and the raw entry points
     "src/interop/",                    // launches on memory of other crates

@@ -7,27 +7,21 @@
 //! ([`Device::pinned_memory`]). A buffer that is dropped goes back to the pool, which keeps it
 //! page-locked for the next one; [`Device::trim_pinned`] gives it back to the system.
 
-mod parked;
 mod pinned;
-mod pool;
-mod shelf;
 mod write_combined;
 
-pub(crate) use parked::{Lent, Parked};
-pub(crate) use pool::{HostBlock, HostPool};
-
 pub use pinned::PinnedBuffer;
-pub use pool::PinnedMemory;
 pub use write_combined::WriteCombined;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::device::{Context, Device};
+use crate::context::{Context, Device};
 use crate::driver::HostKind;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::host::{HostBlock, Lent, PinnedMemory};
 
 /// Elements in page-locked memory, which goes back to the pool of its device.
 struct Elements<T> {
@@ -55,7 +49,7 @@ impl<T: Element> Elements<T> {
     /// elements as long as `self` lives.
     fn first(&self) -> NonNull<T> {
         // Blocks are aligned to 64 bytes at least, and elements to 16 at most.
-        self.block.as_ref().map_or(NonNull::dangling(), |block| block.memory.cast())
+        self.block.as_ref().map_or(NonNull::dangling(), |block| block.memory().cast())
     }
 
     /// Takes out what must outlast a copy; `None` if there is nothing.

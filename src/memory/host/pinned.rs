@@ -4,11 +4,12 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::slice;
 
-use super::{Elements, Lent};
-use crate::device::Device;
+use super::Elements;
+use crate::context::Device;
 use crate::driver::HostKind;
 use crate::element::Element;
 use crate::error::Result;
+use crate::host::Lent;
 
 /// Pinned host memory: a slice that the device's copy engines read and write directly.
 ///

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::slice;
 
-use super::{Elements, Lent};
-use crate::device::Device;
+use super::Elements;
+use crate::context::Device;
 use crate::driver::HostKind;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::host::Lent;
 
 /// Write-combined host memory, for uploads: the program writes it and never reads it.
 ///

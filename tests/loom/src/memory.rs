@@ -1,12 +1,12 @@
-//! `src/memory`: the count of a buffer's handles, and the order of the uses of its memory.
+//! `src/context`: the count of a buffer's handles, and the order of the uses of its memory.
 
 #[allow(dead_code, reason = "no model adds memory to a graph")]
-#[path = "../../../src/memory/joint.rs"]
+#[path = "../../../src/context/joint.rs"]
 mod joint;
 #[allow(dead_code, reason = "no model asks for the stream alone")]
-#[path = "../../../src/memory/last_use.rs"]
+#[path = "../../../src/context/last_use.rs"]
 mod last_use;
-#[path = "../../../src/memory/shared.rs"]
+#[path = "../../../src/context/shared.rs"]
 mod shared;
 
 pub(crate) mod joint_models;
@@ -15,8 +15,9 @@ pub(crate) mod shared_models;
 pub(crate) use self::shared::Shared;
 
 use self::last_use::LastUse;
+use crate::stream::{Capturing, Event, Stream};
 
-/// What `last_use` imports from the crate's `memory::home`.
+/// What `last_use` imports from the crate's `context::home`.
 mod home {
     use crate::stream::Stream;
 

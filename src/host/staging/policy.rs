@@ -17,7 +17,7 @@ pub enum Route {
 
 /// The direction of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     Upload,
     Download,
 }

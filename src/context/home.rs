@@ -1,7 +1,6 @@
 //! Where a buffer comes from.
 
-use crate::device::Device;
-use crate::stream::Stream;
+use super::{Device, Stream};
 
 /// The stream that a buffer was allocated on, and its device. It holds one handle wherever one
 /// leads to both, because each counts.

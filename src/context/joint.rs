@@ -11,11 +11,9 @@
 
 use std::cell::Cell;
 
-use super::Allocation;
 use super::last_use::{Locked, wait_once};
-use super::shared::Shared;
+use super::{Allocation, Shared, Stream};
 use crate::error::Result;
-use crate::stream::Stream;
 use crate::sync::{Arc, Mutex, lock};
 
 /// The memory of a graph.

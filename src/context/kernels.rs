@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::context::Context;
+use super::Context;
 use crate::abi::{ENTRIES, EntryId, OLDEST};
 use crate::driver::{FunctionHandle, ModuleHandle};
 use crate::error::{Error, ErrorKind, Result};

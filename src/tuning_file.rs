@@ -119,7 +119,7 @@ impl Tuned {
 /// be read, or was written by another version of this crate, changes nothing and leaves a note. So
 /// does one that the variable names and that is missing.
 ///
-/// [`Device::tuning_file`]: super::Device::tuning_file
+/// [`Device::tuning_file`]: crate::Device::tuning_file
 #[derive(Debug, Clone, Default)]
 pub struct TuningFile {
     path: Option<PathBuf>,

@@ -2,15 +2,11 @@
 
 use std::panic::Location;
 
-use crate::alloc::{Block, Request};
-use crate::device::Device;
-use crate::error::{Result, counted};
-use crate::stream::Stream;
-
 use super::home::Home;
 use super::last_use::{LastUse, queue_in_order};
-use super::shared::Shared;
-use super::staging;
+use super::{Device, Shared, Stream, copies};
+use crate::alloc::{Block, Request};
+use crate::error::{Result, counted};
 
 /// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
@@ -24,7 +20,7 @@ impl Allocation {
     /// address 0 and make no driver call.
     #[inline]
     #[track_caller]
-    pub(super) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
+    pub(crate) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
         // A graph's launches come later, and on any stream.
         let stream = if stream.is_capturing() { device.default_stream() } else { stream };
         let block = match bytes {
@@ -69,7 +65,7 @@ impl Shared<Allocation> {
     }
 
     /// Queues a fill of all bytes with 0.
-    pub(super) fn fill_zero(&self) -> Result<()> {
+    pub(crate) fn fill_zero(&self) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
@@ -86,14 +82,14 @@ impl Shared<Allocation> {
     ///
     /// - `src` is valid for reads of the allocation's number of bytes.
     /// - No other code writes them, or reads or writes the allocation, during the call.
-    pub(super) unsafe fn upload(&self, src: *const u8) -> Result<()> {
+    pub(crate) unsafe fn upload(&self, src: *const u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
         // SAFETY: the copy covers a whole live allocation, ordered by `copied`; `src` is valid, as
         // the caller promises, until the wait of `copied` is over.
-        self.copied(|stream| unsafe { staging::upload(stream, address, src, bytes) })
+        self.copied(|stream| unsafe { copies::upload(stream, address, src, bytes) })
             .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(bytes, "byte"))))
     }
 
@@ -103,14 +99,14 @@ impl Shared<Allocation> {
     ///
     /// - `dst` is valid for writes of the allocation's number of bytes.
     /// - No other code reads or writes them, or writes the allocation, during the call.
-    pub(super) unsafe fn download(&self, dst: *mut u8) -> Result<()> {
+    pub(crate) unsafe fn download(&self, dst: *mut u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
         // SAFETY: the copy covers a whole live allocation, ordered by `copied`; `dst` is valid, as
         // the caller promises, until the wait of `copied` is over.
-        self.copied(|stream| unsafe { staging::download(stream, dst, address, bytes) })
+        self.copied(|stream| unsafe { copies::download(stream, dst, address, bytes) })
             .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(bytes, "byte"))))
     }
 

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Inner, Stream};
-use crate::device::{Context, Kernels};
+use super::stream::Inner;
+use super::{Allocation, Context, Joint, Kernels, Shared, Stream};
 use crate::driver::GraphHandle;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{Allocation, Joint, Shared};
 use crate::sync::lock;
 
 /// What a stream of a capture has recorded so far: the memory that the recorded work uses. `None`
@@ -17,24 +16,24 @@ pub(super) type Captured = Mutex<Option<Vec<Shared<Allocation>>>>;
 pub(crate) type Capturing<'a> = MutexGuard<'a, Option<Vec<Shared<Allocation>>>>;
 
 /// The result of a capture.
-pub(super) struct Capture {
-    pub(super) graph: CapturedGraph,
+pub(crate) struct Capture {
+    pub(crate) graph: CapturedGraph,
     /// The memory that the work uses.
-    pub(super) memory: Joint,
+    pub(crate) memory: Joint,
     /// The kernels that the work may launch; `None` if nothing is left that could.
-    pub(super) kernels: Option<Arc<Kernels>>,
+    pub(crate) kernels: Option<Arc<Kernels>>,
 }
 
 /// A graph of the driver, which its drop destroys.
-pub(super) struct CapturedGraph {
-    pub(super) context: Arc<Context>,
-    pub(super) handle: GraphHandle,
+pub(crate) struct CapturedGraph {
+    pub(crate) context: Arc<Context>,
+    pub(crate) handle: GraphHandle,
 }
 
 impl Capture {
     /// Captures what `work` queues on a stream of its own. The capture has ended when this returns
     /// or unwinds.
-    pub(super) fn of(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Self> {
+    pub(crate) fn of(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Self> {
         // Taken first, because `work` may drop the last handle of the device.
         let kernels = context.kernels();
         let stream = Stream::make(context, None, Some(Mutex::new(Some(Vec::new()))))?;

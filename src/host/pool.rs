@@ -37,7 +37,7 @@ unsafe impl Sync for HostBlock {}
 
 impl HostBlock {
     /// Returns the first byte.
-    pub(in crate::memory) fn memory(&self) -> NonNull<u8> {
+    pub(crate) fn memory(&self) -> NonNull<u8> {
         self.memory
     }
 }
@@ -86,7 +86,7 @@ impl HostPool {
 
     /// Returns a block of at least `bytes` bytes, which must not be 0. Its contents are zeros if it
     /// is new, and else what its last owner left.
-    pub(in crate::memory) fn take(&self, bytes: usize, kind: HostKind) -> Result<HostBlock> {
+    pub(crate) fn take(&self, bytes: usize, kind: HostKind) -> Result<HostBlock> {
         let whole = bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes <= isize::MAX as usize);
         let whole = whole.ok_or_else(|| {
             let asked = counted(bytes, "byte");
@@ -143,17 +143,17 @@ impl HostPool {
 
     /// Frees cached blocks until at most `keep` bytes are held, or none is cached. Returns the
     /// freed bytes.
-    pub(super) fn trim(&self, keep: usize) -> Result<usize> {
+    pub(crate) fn trim(&self, keep: usize) -> Result<usize> {
         let evicted = lock(&self.books).evict(|held| held > keep);
         let bytes = evicted.iter().map(|block| block.bytes).sum();
         self.free(evicted).map(|()| bytes)
     }
 
-    pub(super) fn set_limit(&self, bytes: usize) {
+    pub(crate) fn set_limit(&self, bytes: usize) {
         lock(&self.books).limit = Some(bytes);
     }
 
-    pub(super) fn figures(&self) -> PinnedMemory {
+    pub(crate) fn figures(&self) -> PinnedMemory {
         let mut books = lock(&self.books);
         let limit = books.limit();
         PinnedMemory {

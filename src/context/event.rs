@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::Context;
+use super::Context;
 use crate::driver::{Driver, EventHandle};
 use crate::error::Result;
 
 /// A point in a stream that other streams and the host can wait for. It records the time at which
 /// the stream passed it.
 ///
-/// [`super::Stream::record`] queues it; recording it again moves it.
+/// [`Stream::record`](super::Stream::record) queues it; recording it again moves it.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {

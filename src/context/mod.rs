@@ -1,15 +1,43 @@
-//! The state that all objects of one open device share.
+//! What devices, streams and buffers are made of: their handles, and the state that they share.
+//!
+//! These name each other, so they are one room: a stream keeps its context and counts a device, a
+//! device has a stream, a buffer knows the stream of its last use, and a captured stream keeps
+//! buffers. [`device`](crate::device), [`stream`](crate::stream) and [`memory`](crate::memory) stand
+//! on it, each by itself.
+
+mod allocation;
+mod capture;
+pub(crate) mod copies;
+mod device;
+mod event;
+mod home;
+mod joint;
+mod kernels;
+mod last_use;
+mod shared;
+mod stream;
+
+pub(crate) use allocation::Allocation;
+pub(crate) use capture::{Capture, CapturedGraph, Capturing};
+pub use device::Device;
+pub use event::Event;
+pub(crate) use joint::Joint;
+pub(crate) use kernels::Kernels;
+pub(crate) use last_use::queue_in_order;
+pub(crate) use shared::Shared;
+#[cfg(feature = "cudarc")]
+pub(crate) use stream::Owner;
+pub use stream::Stream;
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 
-use super::Kernels;
 use crate::alloc::Allocate;
 use crate::driver::{Counted, Driver, EventHandle};
 use crate::error::{Error, Result};
-use crate::memory::{HostPool, Lent, Parked, Staging};
-use crate::stream::{Inner, Stream, foreign};
+use crate::host::{HostPool, Lent, Parked, Staging};
 use crate::sync::lock;
+use stream::{Inner, foreign};
 
 /// The driver, the allocator, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
@@ -34,7 +62,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(counted: &Arc<Counted>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
+    fn new(counted: &Arc<Counted>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
         let driver = Arc::clone(counted) as Arc<dyn Driver>;
         Arc::new(Self {
             staging: Staging::new(Arc::clone(counted)),
@@ -61,7 +89,7 @@ impl Context {
         self.allocator.as_ref()
     }
 
-    pub(super) fn enter_kernels(&self, kernels: &Arc<Kernels>) {
+    fn enter_kernels(&self, kernels: &Arc<Kernels>) {
         self.kernels.get_or_init(|| Arc::downgrade(kernels));
     }
 
@@ -146,12 +174,12 @@ impl Context {
         lock(&self.retired).push(event);
     }
 
-    pub(crate) fn enter(&self, stream: Weak<Inner>) {
+    fn enter(&self, stream: Weak<Inner>) {
         lock(&self.streams).push(stream);
     }
 
     /// Removes a stream from the list at the end of its drop.
-    pub(crate) fn leave(&self, stream: *const Inner) {
+    fn leave(&self, stream: *const Inner) {
         lock(&self.streams).retain(|listed| !std::ptr::eq(listed.as_ptr(), stream));
         self.left.notify_all();
     }

@@ -11,12 +11,10 @@
 
 use std::sync::PoisonError;
 
-use super::Allocation;
 use super::home::Home;
 use super::joint::Part;
-use super::shared::Shared;
+use super::{Allocation, Capturing, Event, Shared, Stream};
 use crate::error::Result;
-use crate::stream::{Capturing, Event, Stream};
 use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The stream that last used an allocation.
@@ -81,7 +79,7 @@ impl LastUse {
     /// alone, and not for what is queued on the stream of the last use by then. `make` makes the
     /// event, for the allocation's first fence.
     #[cfg_attr(not(feature = "pipeline"), allow(dead_code, reason = "pipelines alone have fences"))]
-    pub(super) fn fence(&self, make: impl FnOnce() -> Result<Event>) -> Result<()> {
+    pub(crate) fn fence(&self, make: impl FnOnce() -> Result<Event>) -> Result<()> {
         let mut locked = self.lock();
         if locked.last.queued == Queued::No {
             return Ok(());

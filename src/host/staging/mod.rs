@@ -28,13 +28,13 @@ use std::sync::{Arc, Mutex};
 use self::helper::Helper;
 use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
-use self::policy::{Direction, Policy};
+pub(crate) use self::policy::Direction;
+use self::policy::Policy;
+use super::{HostBlock, HostPool};
 use crate::driver::{Counted, Driver, DriverKind, HostKind};
 #[cfg(feature = "pipeline")]
 use crate::element::Element;
 use crate::error::Result;
-use crate::memory::host::{HostBlock, HostPool};
-use crate::stream::Stream;
 use crate::sync::lock;
 
 /// Copies elements within the host, past the caches where the processor can, for large copies whose
@@ -63,60 +63,6 @@ pub(crate) struct Staging {
     busy: AtomicUsize,
 }
 
-/// Copies `bytes` bytes to the device after the work that is queued on `stream`. Where the engine
-/// wins, the host waits for that work and the bytes are there when this returns; else the driver's
-/// copy is queued on the stream.
-///
-/// # Safety
-///
-/// - As [`Memory::copy_h2d`](crate::driver::Memory::copy_h2d).
-/// - Only this stream has work that uses the range of the device, and no other thread queues such
-///   work before this returns: [`queue_in_order`](super::queue_in_order) calls it.
-pub(crate) unsafe fn upload(stream: &Stream, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
-    // SAFETY: the caller's promises.
-    if unsafe { staged(stream, Direction::Upload, dst, src.cast_mut(), bytes) }? {
-        return Ok(());
-    }
-    // SAFETY: the caller's promises.
-    unsafe { stream.context().driver().copy_h2d(dst, src, bytes, stream.handle()) }
-}
-
-/// Copies `bytes` bytes to the host after the work that is queued on `stream`, as [`upload`].
-///
-/// # Safety
-///
-/// - As [`Memory::copy_d2h`](crate::driver::Memory::copy_d2h).
-/// - Only this stream has work that uses the range of the device, and no other thread queues such
-///   work before this returns: [`queue_in_order`](super::queue_in_order) calls it.
-pub(crate) unsafe fn download(stream: &Stream, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
-    // SAFETY: the caller's promises.
-    if unsafe { staged(stream, Direction::Download, src, dst, bytes) }? {
-        return Ok(());
-    }
-    // SAFETY: the caller's promises.
-    unsafe { stream.context().driver().copy_d2h(dst, src, bytes, stream.handle()) }
-}
-
-/// Copies by the engine of the stream's device if that is the way. Else it returns false, and
-/// nothing was copied.
-///
-/// # Safety
-///
-/// - As [`upload`] or [`download`].
-unsafe fn staged(stream: &Stream, direction: Direction, device: u64, host: *mut u8, bytes: usize) -> Result<bool> {
-    let context = stream.context();
-    let staging = context.staging();
-    let threads = staging.threads(direction, bytes);
-    // The device copies page-locked memory itself, at the speed of the link.
-    if threads == 0 || staging.driver.is_page_locked(host, bytes) {
-        return Ok(false);
-    }
-    stream.synchronize()?;
-    // SAFETY: the caller's promises. The work that was queued has run, and the caller holds off
-    // what comes behind, because the engine's streams are not known to it.
-    unsafe { staging.copy(context.pinned(), direction, device, host, bytes, threads) }
-}
-
 impl Staging {
     pub(crate) fn new(driver: Arc<Counted>) -> Self {
         Self {
@@ -128,7 +74,7 @@ impl Staging {
         }
     }
 
-    pub(super) fn set_route(&self, route: Route) {
+    pub(crate) fn set_route(&self, route: Route) {
         *lock(&self.route) = route;
     }
 
@@ -146,6 +92,31 @@ impl Staging {
 
     fn policy(&self, direction: Direction) -> &Policy {
         &self.policies[direction as usize]
+    }
+
+    /// Copies `bytes` bytes between the device and the host if the engine is the way: after `wait`,
+    /// and they are there when this returns. Else it returns false, and nothing was copied.
+    ///
+    /// # Safety
+    ///
+    /// - As `copy`, once `wait` has returned.
+    pub(crate) unsafe fn copy_after(
+        &self,
+        wait: impl FnOnce() -> Result<()>,
+        pool: &HostPool,
+        direction: Direction,
+        device: u64,
+        host: *mut u8,
+        bytes: usize,
+    ) -> Result<bool> {
+        let threads = self.threads(direction, bytes);
+        // The device copies page-locked memory itself, at the speed of the link.
+        if threads == 0 || self.driver.is_page_locked(host, bytes) {
+            return Ok(false);
+        }
+        wait()?;
+        // SAFETY: the caller's promises.
+        unsafe { self.copy(pool, direction, device, host, bytes, threads) }
     }
 
     /// Copies `bytes` bytes between the device and the host, and returns when they are there.

@@ -29,7 +29,7 @@ unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
     #[inline]
-    pub(super) fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         let counted = Box::new(Counted { handles: AtomicUsize::new(1), value });
         Self { inner: NonNull::from(Box::leak(counted)), owns: PhantomData }
     }

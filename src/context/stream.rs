@@ -1,0 +1,238 @@
+//! Streams: queues of work on a device.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use super::capture::Captured;
+use super::{Context, Device, Event};
+use crate::alloc::Lane;
+use crate::driver::{Driver, EventHandle, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A queue of work on a device. A clone is the same stream.
+///
+/// Dropping the last handle does not wait unless the driver fails. Queued work still runs.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::{Backend, Device, ops};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let (first, second) = (device.stream()?, device.stream()?);
+/// let a = device.array(&[3], &[1.0_f32, 2.0, 3.0])?;
+/// let (mut b, mut c) = (device.alloc_array(&[3])?, device.alloc_array(&[3])?);
+/// ops::copy_into(&a, &mut b, &first)?;
+/// ops::mul_into(2.0, &b, &mut c, &second)?; // `b` makes `second` wait for `first`
+/// assert_eq!(c.to_vec()?, [2.0, 4.0, 6.0]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Stream {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) context: Arc<Context>,
+    pub(super) handle: StreamHandle,
+    /// The stream as the allocator knows it; the drop closes it.
+    lane: Lane,
+    /// The stream's position when another stream last waited for it. The event is made with the
+    /// stream, so ordering two streams allocates nothing.
+    passed: EventHandle,
+    /// A handle of the device that only this stream's buffers count, so threads on streams of their
+    /// own share no reference count. `None` for a default stream, which the device owns.
+    device: Option<Device>,
+    /// Of a stream that was made for a capture.
+    pub(super) captured: Option<Captured>,
+    /// What keeps a stream of another owner alive, which destroys it; `None` for our own.
+    owner: Option<Owner>,
+}
+
+/// A value that keeps a stream alive; `()` where the caller does that.
+pub(crate) type Owner = Box<dyn Any + Send + Sync>;
+
+impl Stream {
+    /// Makes a stream; `device` is a handle for its buffers alone.
+    pub(crate) fn new(context: &Arc<Context>, device: Option<Device>) -> Result<Self> {
+        let stream = Self::make(context, device, None)?;
+        context.enter(Arc::downgrade(&stream.inner));
+        Ok(stream)
+    }
+
+    /// Makes a stream that [`Context::synchronize`] does not know yet.
+    pub(super) fn make(context: &Arc<Context>, device: Option<Device>, captured: Option<Captured>) -> Result<Self> {
+        let passed = context.ordering_event()?;
+        let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
+        // SAFETY: the stream is live, and `Inner`'s drop closes the lane before it destroys it.
+        let opened = unsafe { context.allocator().open(handle) };
+        let lane = opened.inspect_err(|_| {
+            // The first error is the one to report. SAFETY: nothing has used the stream.
+            let _ = unsafe { context.driver().stream_destroy(handle) };
+            context.retire(passed);
+        })?;
+        let inner = Inner { context: Arc::clone(context), handle, lane, passed, device, captured, owner: None };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Wraps a stream of another owner, which destroys it.
+    ///
+    /// # Safety
+    ///
+    /// - `handle` is a live stream of the context's driver.
+    /// - It stays live until `owner` is dropped, or as long as [`Device::stream_from_raw`] says.
+    pub(crate) unsafe fn of_another(
+        context: &Arc<Context>,
+        device: Device,
+        handle: StreamHandle,
+        owner: Owner,
+    ) -> Result<Self> {
+        let passed = context.ordering_event()?;
+        // SAFETY: the stream is live, and `Inner`'s drop closes the lane before the owner goes.
+        let opened = unsafe { context.allocator().open(handle) };
+        let lane = opened.inspect_err(|_| context.retire(passed))?;
+        let (context, device) = (Arc::clone(context), Some(device));
+        let inner = Inner { context, handle, lane, passed, device, captured: None, owner: Some(owner) };
+        let stream = Self { inner: Arc::new(inner) };
+        stream.context().enter(Arc::downgrade(&stream.inner));
+        Ok(stream)
+    }
+
+    /// Waits until all work queued on this stream has run.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` while the stream is captured; else the error of the driver call or of
+    /// earlier work on the device.
+    pub fn synchronize(&self) -> Result<()> {
+        self.check_not_capturing("a wait for a stream")?;
+        // SAFETY: the stream is live as long as `self`.
+        unsafe { self.driver().stream_synchronize(self.inner.handle) }
+    }
+
+    /// Makes work that is queued here from now on wait for the event's latest record. An event that
+    /// was never recorded delays nothing.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the event is of another device, or while the stream is captured; else
+    /// the error of the driver call.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        self.check_not_capturing("a wait for an event")?;
+        self.context().check_same(event.context(), "the stream and the event")?;
+        // SAFETY: both are live, of the same driver, as long as their owners.
+        unsafe { self.driver().event_wait(event.handle(), self.inner.handle) }
+    }
+
+    /// Queues the event: it is passed when all work queued here before it has run.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the event is of another device, or while the stream is captured; else
+    /// the error of the driver call.
+    pub fn record(&self, event: &Event) -> Result<()> {
+        self.check_not_capturing("the record of an event")?;
+        self.context().check_same(event.context(), "the stream and the event")?;
+        // SAFETY: both are live, of the same driver, as long as their owners.
+        unsafe { self.driver().event_record(event.handle(), self.inner.handle) }
+    }
+
+    /// Returns the driver's handle for raw entry points: on CUDA a `CUstream`. It is valid as long
+    /// as this stream lives.
+    #[inline]
+    pub fn handle(&self) -> StreamHandle {
+        self.inner.handle
+    }
+
+    #[inline]
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.inner.context
+    }
+
+    /// Returns the stream as the allocator knows it.
+    #[inline]
+    pub(crate) fn lane(&self) -> &Lane {
+        &self.inner.lane
+    }
+
+    /// Returns this stream's own handle of its device; `None` for a default stream.
+    #[inline]
+    pub(crate) fn device(&self) -> Option<&Device> {
+        self.inner.device.as_ref()
+    }
+
+    fn driver(&self) -> &dyn Driver {
+        self.inner.context.driver().as_ref()
+    }
+
+    /// Makes work that is queued here from now on wait for all work that is queued on `other` now.
+    pub(crate) fn wait_for(&self, other: &Self) -> Result<()> {
+        if Arc::ptr_eq(&self.inner, &other.inner) {
+            return Ok(());
+        }
+        // Another thread may record the event again before the wait below: it then stands for more
+        // work, never for less. SAFETY: the event and the stream are live as long as `other`.
+        unsafe { self.driver().event_record(other.inner.passed, other.inner.handle) }?;
+        // SAFETY: the event is live as long as `other`, the stream as long as `self`, and they are
+        // of one context.
+        unsafe { self.driver().event_wait(other.inner.passed, self.inner.handle) }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let _last = Retire(self);
+        let driver = self.context.driver();
+        // SAFETY: a buffer that names the lane has a handle of the stream, so there is none.
+        let closed = unsafe { self.context.allocator().close(&self.lane) };
+        self.context.note_drop(closed, || "closing the memory of a dropped stream".into());
+        // From here on the event stands for the stream's last work, so `Context::synchronize` still
+        // waits for it. SAFETY: both are live until the end of this function.
+        let recorded = unsafe { driver.event_record(self.passed, self.handle) };
+        if recorded.is_err() {
+            // The event does not stand for the last work, so no later call could wait for it. Only
+            // the first error is reported. SAFETY: the stream is live until the end of this
+            // function.
+            let _ = unsafe { driver.stream_synchronize(self.handle) };
+        }
+        self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
+        if self.owner.is_some() {
+            return;
+        }
+        // SAFETY: no other owner holds the handle, and it is not used again.
+        let destroyed = unsafe { driver.stream_destroy(self.handle) };
+        self.context.note_drop(destroyed, || "destroying a stream".into());
+    }
+}
+
+/// Retires the event of a stream when its drop ends, even if its driver panics. Else
+/// `Context::synchronize` would wait for this drop for ever.
+struct Retire<'a>(&'a Inner);
+
+impl Drop for Retire<'_> {
+    fn drop(&mut self) {
+        self.0.context.retire(self.0.passed);
+        self.0.context.leave(self.0);
+    }
+}
+
+impl PartialEq for Stream {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Stream {}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stream").field(&self.inner.handle.0).finish()
+    }
+}
+
+#[cold]
+pub(super) fn foreign(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, format!("{what} belong to different devices; use what one device made"))
+}
