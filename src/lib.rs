@@ -100,9 +100,9 @@ pub mod stream;
 #[cfg(feature = "pipeline")]
 pub mod io;
 pub mod memory;
+pub mod view;
 pub mod array;
 pub mod transfer;
-pub mod view;
 pub mod ops;
 #[cfg(feature = "cudarc")]
 pub mod interop;

@@ -10,7 +10,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use crate::array::DeviceArray;
 use crate::context::{Allocation, Shared};
 use crate::device::Device;
 use crate::element::Element;
@@ -296,17 +295,18 @@ operations!(View);
 operations!(ViewMut);
 
 impl<'a, T: Element> View<'a, T> {
+    /// Looks at a buffer under a row-major layout of its elements.
     #[inline]
-    pub(crate) fn of_array(array: &'a DeviceArray<T>) -> Self {
-        View { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
+    pub(crate) fn over(buffer: &'a DeviceBuffer<T>, layout: Layout) -> Self {
+        View { memory: buffer.memory(), layout, of: PhantomData }
     }
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
-    // Exclusive for as long as the view lives, and row-major layouts reach each element once.
+    /// Looks at a buffer under a row-major layout of its elements, which reaches each of them once.
     #[inline]
-    pub(crate) fn of_array(array: &'a mut DeviceArray<T>) -> Self {
-        ViewMut { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
+    pub(crate) fn over(buffer: &'a mut DeviceBuffer<T>, layout: Layout) -> Self {
+        ViewMut { memory: buffer.memory(), layout, of: PhantomData }
     }
 
     /// Returns a view of no bytes on the same device, for a plan that needs no scratch.

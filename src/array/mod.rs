@@ -136,13 +136,13 @@ impl<T: Element> DeviceArray<T> {
     /// method of [`View`].
     #[inline]
     pub fn view(&self) -> View<'_, T> {
-        View::of_array(self)
+        View::over(&self.buffer, self.layout)
     }
 
     /// Looks at the array, to write.
     #[inline]
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
-        ViewMut::of_array(self)
+        ViewMut::over(&mut self.buffer, self.layout)
     }
 
     /// Looks at a part of an axis, at every `|step|`-th index, backwards for a negative step. See

@@ -15,8 +15,8 @@ const LEVELS: &[&[&str]] = &[
     &["device"],
     &["stream"],
     &["io", "memory"],
-    // Copies and arrays know views, and views know arrays.
-    &["array", "transfer", "view"],
+    &["view"],
+    &["array", "transfer"],
     &["ops"],
     &["interop"],
     &["pipeline"],

@@ -4,29 +4,9 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::Soft;
-use super::schedule::Mark;
-use super::state::{Action, HostBox, HostPointer, Queued, State, no_such};
+use super::state::{Action, Capture, Exec, HostBox, HostPointer, Nodes, Queued, State, no_such};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
-
-/// Captured work in its order, shared by a graph, what was instantiated from it, and its launches.
-pub(super) type Nodes = Arc<[Arc<Action>]>;
-
-/// The capture of one stream.
-pub(super) struct Capture {
-    /// A number that no other capture has, for the events that are recorded in it.
-    pub(super) id: u64,
-    nodes: Vec<Arc<Action>>,
-    /// Why nothing comes of it, after a call that must not be captured.
-    broken: Option<Error>,
-}
-
-/// A graph that can be launched.
-pub(super) struct Exec {
-    nodes: Nodes,
-    /// The end of its last launch, which the next one waits for.
-    last: Option<Arc<Mark>>,
-}
 
 impl Action {
     /// Returns the first address of its host memory, and the bytes from there to the last one.
@@ -88,15 +68,6 @@ impl State {
         let what =
             format!("{call} stream {:#x} is refused while the stream is captured; end the capture first", stream.0);
         Err(self.refuse(stream, what))
-    }
-
-    /// Breaks the capture of `stream`, if there is one still, and returns the error that says why.
-    pub(super) fn refuse(&mut self, stream: StreamHandle, what: String) -> Error {
-        let error = Error::new(ErrorKind::InvalidArgument, what);
-        if let Some(capture) = self.captures.get_mut(&stream.0) {
-            capture.broken.get_or_insert_with(|| error.clone());
-        }
-        error
     }
 
     /// Refuses a copy across a place where registered memory begins or ends, as CUDA's driver does.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::graphs::{Capture, Exec, Nodes};
 use super::schedule::{Goal, Mark, Schedule};
 use crate::counters::Counters;
 use crate::driver::{Copy3d, EventHandle, FunctionHandle, StreamHandle};
@@ -43,6 +42,25 @@ pub(super) enum Latest {
     Captured(StreamHandle, u64),
 }
 
+/// Captured work in its order, shared by a graph, what was instantiated from it, and its launches.
+pub(super) type Nodes = Arc<[Arc<Action>]>;
+
+/// The capture of one stream.
+pub(super) struct Capture {
+    /// A number that no other capture has, for the events that are recorded in it.
+    pub(super) id: u64,
+    pub(super) nodes: Vec<Arc<Action>>,
+    /// Why nothing comes of it, after a call that must not be captured.
+    pub(super) broken: Option<Error>,
+}
+
+/// A graph that can be launched.
+pub(super) struct Exec {
+    pub(super) nodes: Nodes,
+    /// The end of its last launch, which the next one waits for.
+    pub(super) last: Option<Arc<Mark>>,
+}
+
 /// A kernel that can be launched.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
@@ -65,7 +83,7 @@ pub(super) struct Loaded {
 #[expect(dead_code, reason = "read and written by callers only")]
 pub(super) struct Line(pub(super) [u8; 64]);
 
-/// Work on a stream, and the stream for error messages. A graph shares its actions with all its
+/// Queued on a stream, and the stream for error messages. A graph shares its actions with all its
 /// launches.
 pub(super) struct Queued {
     pub(super) stream: StreamHandle,
@@ -156,6 +174,15 @@ impl State {
                 }
             }
         }
+    }
+
+    /// Breaks the capture of `stream`, if there is one still, and returns the error that says why.
+    pub(super) fn refuse(&mut self, stream: StreamHandle, what: String) -> Error {
+        let error = Error::new(ErrorKind::InvalidArgument, what);
+        if let Some(capture) = self.captures.get_mut(&stream.0) {
+            capture.broken.get_or_insert_with(|| error.clone());
+        }
+        error
     }
 
     /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first
