@@ -16,7 +16,9 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
+use warpstride::ops::{
+    DotPlan, Elementwise, ElementwisePlan, Operands, Phase, Reduced, Reduction, ReductionPlan, Scratch, Target,
+};
 use warpstride::roofline::criterion::DeviceTime;
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use warpstride::roofline::record::{Group, Subject};
@@ -114,23 +116,27 @@ impl Arrays {
         let set = self.rotation.advance();
         let [c, a, b] = self.arrays.each_ref().map(|array| array.address(set));
         let (stream, len) = (self.device.default_stream().handle(), self.len as u64);
+        let target = Target::of(&self.device);
         match operation {
             Operation::Elementwise(operation) => {
                 let operands = Operands { dst: c, a, b };
+                let plan = ElementwisePlan::new(operation, self.number, len, operands.map(Phase::of), target)?;
                 // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one
                 // stream.
-                unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, len, operands, stream) }
+                unsafe { plan.launch_raw(&self.device, 0.5, operands, stream) }
             }
             Operation::Reduction(reduction) => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());
                 let operands = Reduced { a, result, scratch };
+                let plan = ReductionPlan::new(reduction, self.number, &[self.len], None, Phase::of(a), target)?;
                 // SAFETY: as above, with room for a result and the scratch.
-                unsafe { ops::reduce_raw(&self.device, reduction, self.number, &[self.len], None, operands, stream) }
+                unsafe { plan.launch_raw(&self.device, operands, stream) }
             }
             Operation::Dot => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());
+                let plan = DotPlan::new(self.number, len, [a, b].map(Phase::of))?;
                 // SAFETY: as above.
-                unsafe { ops::dot_raw(&self.device, self.number, len, [a, b], result, scratch, stream) }
+                unsafe { plan.launch_raw(&self.device, [a, b], result, scratch, stream) }
             }
         }
     }

@@ -22,7 +22,8 @@
 //! A bare verb allocates its result, a [`DeviceArray`](crate::DeviceArray), and runs on the default
 //! stream. A verb with `_into` writes into a destination, the last argument before the stream. It
 //! allocates nothing and waits for nothing; only the first launch of a kernel loads it
-//! ([`device`](crate::device) says how to prepare for that). A verb with `_raw` takes addresses.
+//! ([`device`](crate::device) says how to prepare for that). A verb with `_raw` moves elements
+//! between layouts at addresses; for other operations on addresses, a plan has `launch_raw`.
 //! Operands are `&array`, `&mut array` or views.
 //!
 //! # Plans
@@ -95,15 +96,14 @@ use conversion::{affine, cast, normalize};
 use movement::{gather, in_place, permute, transpose};
 
 pub use affine::{Affine, AffinePlan, Channels, Normalization, affine, affine_into, affine_into_raw};
-pub use cast::{CastPlan, cast, cast_into, cast_raw};
+pub use cast::{CastPlan, cast, cast_into};
 pub use elementwise::{
-    Elementwise, ElementwisePlan, Operands, add, add_into, axpy_into, elementwise_raw, mul, mul_into, nstream_into,
-    triad, triad_into,
+    Elementwise, ElementwisePlan, Operands, add, add_into, axpy_into, mul, mul_into, nstream_into, triad, triad_into,
 };
-pub use fill::{FillPlan, fill_into, fill_raw};
-pub use gather::{Indexed, IndexedPlan, IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
+pub use fill::{FillPlan, fill_into};
+pub use gather::{Indexed, IndexedPlan, gather_rows, scatter_rows};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
-pub use iterate::{IteratePlan, Iteration, iterate_into, iterate_raw};
+pub use iterate::{IteratePlan, Iteration, iterate_into};
 pub use normalize::{normalize, normalize_into};
 #[cfg(feature = "interp")]
 pub use permute::Requested;
@@ -112,13 +112,10 @@ pub use permute::copy_into_tuned;
 pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
 pub use plan::{Explanation, Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
 pub use reduce::{
-    DotPlan, Reduced, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, dot_raw, max, max_into,
-    min, min_into, reduce_raw, sum, sum_into,
+    DotPlan, Reduced, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, min,
+    min_into, sum, sum_into,
 };
-pub use rowwise::{
-    MeanVariancePlan, Moments, SoftmaxPlan, mean_variance, mean_variance_into, mean_variance_raw, softmax,
-    softmax_into, softmax_raw,
-};
+pub use rowwise::{MeanVariancePlan, Moments, SoftmaxPlan, mean_variance, mean_variance_into, softmax, softmax_into};
 pub use span::Phase;
 #[doc(hidden)]
 pub use spin::spin;

@@ -9,10 +9,13 @@ use half::{bf16, f16};
 use warpstride::device::Device;
 use warpstride::driver::StreamHandle;
 use warpstride::element::{DType, Element};
-use warpstride::error::ErrorKind;
+use warpstride::error::{ErrorKind, Result};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::probe::{Access, ProbeShape, probe};
-use warpstride::ops::{self, Elementwise, Iteration, Operands, Reduced, Reduction, Scratch, Target};
+use warpstride::ops::{
+    self, DotPlan, Elementwise, ElementwisePlan, IteratePlan, Iteration, Operands, Phase, Reduced, Reduction,
+    ReductionPlan, Scratch, Target,
+};
 use warpstride::roofline::peak::Peaks;
 
 use crate::backend::{Setup, cases};
@@ -143,6 +146,52 @@ fn elementwise_operations_are_the_hosts_bit_by_bit(setup: &Setup) {
     of_every_kind!(elementwise(&device, &mut random, &[0, 1, 7, 1000, 9001]));
 }
 
+/// Plans an operation on these addresses, and queues it.
+///
+/// # Safety
+///
+/// As [`ElementwisePlan::launch_raw`].
+unsafe fn elementwise_at(
+    device: &Device,
+    operation: Elementwise,
+    dtype: DType,
+    scalar: f64,
+    len: u64,
+    operands: Operands<u64>,
+) -> Result<()> {
+    let plan = ElementwisePlan::new(operation, dtype, len, operands.map(Phase::of), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, scalar, operands, handle(device)) }
+}
+
+/// Plans a dot product of these addresses, and queues it.
+///
+/// # Safety
+///
+/// As [`DotPlan::launch_raw`].
+unsafe fn dot_at(device: &Device, dtype: DType, len: u64, operands: [u64; 2], result: u64, scratch: u64) -> Result<()> {
+    let plan = DotPlan::new(dtype, len, operands.map(Phase::of))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, operands, result, scratch, handle(device)) }
+}
+
+/// Plans a reduction of these addresses, and queues it.
+///
+/// # Safety
+///
+/// As [`ReductionPlan::launch_raw`].
+pub(crate) unsafe fn reduce_at(
+    device: &Device,
+    (reduction, dtype): (Reduction, DType),
+    shape: &[usize],
+    axis: Option<usize>,
+    operands: Reduced,
+) -> Result<()> {
+    let plan = ReductionPlan::new(reduction, dtype, shape, axis, Phase::of(operands.a), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, operands, handle(device)) }
+}
+
 fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {
     for &len in lengths {
         for starts in STARTS {
@@ -155,8 +204,7 @@ fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]
                 let operands = Operands { dst: at(&result, dst), a: at(&source, first), b: at(&other, second) };
                 // SAFETY: `len` elements of buffers that live to the end of the round, which are
                 // downloaded after this.
-                unsafe { ops::elementwise_raw(device, operation, K::DTYPE, 0.3, len as u64, operands, handle(device)) }
-                    .unwrap();
+                unsafe { elementwise_at(device, operation, K::DTYPE, 0.3, len as u64, operands) }.unwrap();
                 let mut expected = old.clone();
                 for i in 0..len {
                     expected[dst + i] = K::compute(operation, 0.3, old[dst + i], a[first + i], b[second + i]);
@@ -176,7 +224,7 @@ fn operands_may_be_the_destination(setup: &Setup) {
         let buffer = device.upload(&numbers).unwrap();
         let operands = Operands { dst: buffer.address(), a: buffer.address(), b: buffer.address() };
         // SAFETY: the buffer has 5000 elements, and is downloaded after this.
-        unsafe { ops::elementwise_raw(&device, operation, DType::F32, -1.5, 5000, operands, handle(&device)) }.unwrap();
+        unsafe { elementwise_at(&device, operation, DType::F32, -1.5, 5000, operands) }.unwrap();
         let expected: Vec<f32> = numbers.iter().map(|&x| F32::compute(operation, -1.5, x, x, x)).collect();
         assert!(buffer.download().unwrap() == expected, "{operation} in place");
     }
@@ -192,7 +240,14 @@ fn steps_are_the_hosts_fused_products_and_sums(setup: &Setup) {
     let raw = |src: u64, dst: u64| {
         // SAFETY: the buffer has 5000 elements and is downloaded after this, and what is refused
         // does not run.
-        unsafe { ops::iterate_raw(&device, iteration, [src, dst], 5000, handle(&device)) }
+        unsafe {
+            IteratePlan::new(5000, [src, dst].map(Phase::of))?.launch_raw(
+                &device,
+                iteration,
+                [src, dst],
+                handle(&device),
+            )
+        }
     };
     raw(buffer.address(), buffer.address()).unwrap();
     expected.iter_mut().for_each(|x| *x = stepped(iteration, *x));
@@ -264,7 +319,7 @@ fn reduce<K: Kind, R: Element>(
     let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
     // SAFETY: the buffers have this number of elements, a result and the scratch, and live until
     // the download.
-    unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &[len], None, operands, handle(device)) }.unwrap();
+    unsafe { reduce_at(device, (reduction, K::DTYPE), &[len], None, operands) }.unwrap();
     result.download().unwrap()[0]
 }
 
@@ -274,7 +329,7 @@ fn dot<K: Kind>(device: &Device, [a, b]: [(&DeviceBuffer<K::Bits>, usize); 2], l
     let result = device.alloc::<K::Sum>(1).unwrap();
     let (operands, to, room) = ([at(a.0, a.1), at(b.0, b.1)], result.address(), scratch.address());
     // SAFETY: as above.
-    unsafe { ops::dot_raw(device, K::DTYPE, len as u64, operands, to, room, handle(device)) }.unwrap();
+    unsafe { dot_at(device, K::DTYPE, len as u64, operands, to, room) }.unwrap();
     K::sum(result.download().unwrap()[0])
 }
 
@@ -373,9 +428,7 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
 
     let refused = |operands: Operands<u64>| {
         // SAFETY: refused before any work is queued.
-        unsafe { ops::elementwise_raw(&device, Elementwise::Add, DType::F32, 0.0, 6, operands, stream.handle()) }
-            .unwrap_err()
-            .to_string()
+        unsafe { elementwise_at(&device, Elementwise::Add, DType::F32, 0.0, 6, operands) }.unwrap_err().to_string()
     };
     let apart = Operands { dst: c.address(), a: a.address(), b: a.address() };
     assert!(refused(Operands { a: a.address() + 2, ..apart }).contains("multiple of 4"));
@@ -386,9 +439,7 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     let long = device.zeros::<f32>(len).unwrap();
     let refused = |operands: [u64; 2], len: usize, to: u64, scratch: u64| {
         // SAFETY: refused before any work is queued.
-        unsafe { ops::dot_raw(&device, DType::F32, len as u64, operands, to, scratch, stream.handle()) }
-            .unwrap_err()
-            .to_string()
+        unsafe { dot_at(&device, DType::F32, len as u64, operands, to, scratch) }.unwrap_err().to_string()
     };
     let apart = [a.address(), long.address()];
     let shown = refused(apart, 12, apart[0] + 4, scratch);

@@ -4,11 +4,11 @@
 use approx::assert_relative_eq;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element};
-use warpstride::error::ErrorKind;
+use warpstride::error::{ErrorKind, Result};
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Reduced, Reduction, Scratch};
+use warpstride::ops::{self, MeanVariancePlan, Phase, Reduced, Reduction, Scratch, SoftmaxPlan, Target};
 
-use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, handle, of_every_kind, random};
+use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, handle, of_every_kind, random, reduce_at};
 use crate::backend::{Setup, cases};
 use crate::matrices::Random;
 use crate::permutes::device;
@@ -74,7 +74,7 @@ fn reduce<K: Kind, R: Element>(
     let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
     // SAFETY: the buffers have this number of elements, results and the scratch, and live until the
     // download.
-    unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &extents, Some(1), operands, handle(device)) }.unwrap();
+    unsafe { reduce_at(device, (reduction, K::DTYPE), &extents, Some(1), operands) }.unwrap();
     result.download().unwrap()
 }
 
@@ -263,6 +263,28 @@ fn softmax_is_near_that_in_double_precision(setup: &Setup) {
     of_every_kind!(softmaxes(&device, &mut numbers, &ROWS));
 }
 
+/// Plans the softmax of rows at these addresses, and queues it.
+///
+/// # Safety
+///
+/// As [`SoftmaxPlan::launch_raw`].
+unsafe fn softmax_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, dst: u64) -> Result<()> {
+    let plan = SoftmaxPlan::new(dtype, shape, [src, dst].map(Phase::of), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, dst, handle(device)) }
+}
+
+/// Plans mean and variance of rows at this address, and queues them.
+///
+/// # Safety
+///
+/// As [`MeanVariancePlan::launch_raw`].
+unsafe fn moments_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, results: [u64; 2]) -> Result<()> {
+    let plan = MeanVariancePlan::new(dtype, shape, Phase::of(src), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, results, handle(device)) }
+}
+
 fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
     for &[rows, n] in all {
         // From -8 to 8.
@@ -273,7 +295,7 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
             let result = device.upload(&elements).unwrap();
             let (shape, from_at, to_at) = ([rows, n].map(|extent| extent as u64), at(&source, from), at(&result, to));
             // SAFETY: both buffers have this number of elements, and live until the download.
-            unsafe { ops::softmax_raw(device, K::DTYPE, shape, from_at, to_at, handle(device)) }.unwrap();
+            unsafe { softmax_at(device, K::DTYPE, shape, from_at, to_at) }.unwrap();
             let found = result.download().unwrap();
             assert!(
                 found[..to] == elements[..to] && found[to + rows * n..] == elements[to + rows * n..],
@@ -333,7 +355,7 @@ fn rows_become_their_softmax_in_place(setup: &Setup) {
             for (from, to) in [(&source, &result), (&own, &own)] {
                 let (from, to) = (at(from, start), at(to, start));
                 // SAFETY: both have this number of elements, and live until the downloads.
-                unsafe { ops::softmax_raw(&device, F32::DTYPE, [2, n as u64], from, to, handle(&device)) }.unwrap();
+                unsafe { softmax_at(&device, F32::DTYPE, [2, n as u64], from, to) }.unwrap();
             }
             assert!(result.download().unwrap() == own.download().unwrap(), "{n} from {start}");
         }
@@ -379,7 +401,7 @@ fn no_number<K: Kind>(device: &Device) {
             let [source, result] = [(); 2].map(|()| device.upload(&row).unwrap());
             let (from, to) = (at(&source, 0), at(&result, 0));
             // SAFETY: both have this number of elements, and live until the download.
-            unsafe { ops::softmax_raw(device, K::DTYPE, [1, n as u64], from, to, handle(device)) }.unwrap();
+            unsafe { softmax_at(device, K::DTYPE, [1, n as u64], from, to) }.unwrap();
             assert!(result.download().unwrap().into_iter().all(|bits| K::value(bits).is_nan()), "{n}, {place}");
         }
     }
@@ -447,7 +469,7 @@ fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
             let results = [mean.address(), variance.address()];
             // SAFETY: the buffers have this number of elements and results, and live until the
             // downloads.
-            unsafe { ops::mean_variance_raw(device, K::DTYPE, shape, from, results, handle(device)) }.unwrap();
+            unsafe { moments_at(device, K::DTYPE, shape, from, results) }.unwrap();
             let (mean, variance) = (mean.download().unwrap(), variance.download().unwrap());
             // For single precision: some roundings of 2^-24 of the mean, whose square is negligible
             // in the variance.
@@ -487,7 +509,7 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
     assert!(error.to_string().contains("rows without elements have no mean"), "{error}");
     let from = buffer.address();
     // SAFETY: refused before any work is queued.
-    let error = unsafe { ops::softmax_raw(&device, F32::DTYPE, [3, 4], from, from + 16, handle(&device)) }.unwrap_err();
+    let error = unsafe { softmax_at(&device, F32::DTYPE, [3, 4], from, from + 16) }.unwrap_err();
     assert!(error.to_string().contains("overlap"), "{error}");
     let apart = wrong.address();
     for (results, operands) in [
@@ -496,7 +518,7 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
         ([apart, apart + 8], ["the mean", "the variance"]),
     ] {
         // SAFETY: refused before any work is queued.
-        let error = unsafe { ops::mean_variance_raw(&device, F32::DTYPE, [3, 4], from, results, handle(&device)) };
+        let error = unsafe { moments_at(&device, F32::DTYPE, [3, 4], from, results) };
         let shown = error.unwrap_err().to_string();
         assert!(shown.contains("overlap") && operands.iter().all(|name| shown.contains(name)), "{shown}");
     }
@@ -515,16 +537,13 @@ fn results_over_other_operands_are_refused(setup: &Setup) {
         (rows(1), Some(1), Reduced { result: scratch + 16, ..apart }, ["the result", "the scratch"]),
     ] {
         // SAFETY: refused before anything is queued.
-        let error = unsafe {
-            ops::reduce_raw(&device, Reduction::Sum, DType::F32, &shape, axis, operands, handle(&device)).unwrap_err()
-        };
+        let error = unsafe { reduce_at(&device, (Reduction::Sum, DType::F32), &shape, axis, operands).unwrap_err() };
         let shown = error.to_string();
         assert!(shown.contains("overlap") && names.iter().all(|name| shown.contains(name)), "{shown}");
     }
     // One launch leaves the scratch alone.
     let operands = Reduced { scratch: a, ..apart };
     // SAFETY: array and results are as long as the shape says, and live until the stream is done.
-    unsafe { ops::reduce_raw(&device, Reduction::Sum, DType::F32, &rows(1000), Some(1), operands, handle(&device)) }
-        .unwrap();
+    unsafe { reduce_at(&device, (Reduction::Sum, DType::F32), &rows(1000), Some(1), operands) }.unwrap();
     device.default_stream().synchronize().unwrap();
 }

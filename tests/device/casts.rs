@@ -3,9 +3,9 @@
 use half::{bf16, f16};
 use warpstride::device::Device;
 use warpstride::element::DType;
-use warpstride::error::ErrorKind;
+use warpstride::error::{ErrorKind, Result};
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, IndexedRows};
+use warpstride::ops::{self, Align, CastPlan, Indexed, IndexedPlan, Phase, Target};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -186,6 +186,17 @@ fn every_pair(device: &Device, random: &mut Random) {
     }
 }
 
+/// Plans the cast of elements at two addresses, and queues it.
+///
+/// # Safety
+///
+/// As [`CastPlan::launch_raw`].
+unsafe fn cast_at(device: &Device, (src, from): (u64, DType), (dst, to): (u64, DType), len: u64) -> Result<()> {
+    let plan = CastPlan::new((Phase::of(src), from), (Phase::of(dst), to), len, Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, dst, device.default_stream().handle()) }
+}
+
 /// Casts elements that start this number of elements after an allocation's start, and checks the
 /// bytes around them too.
 fn check(device: &Device, (from, src_start): (DType, usize), (to, dst_start): (DType, usize), bits: &[u64]) {
@@ -197,7 +208,7 @@ fn check(device: &Device, (from, src_start): (DType, usize), (to, dst_start): (D
     let at = |buffer: &DeviceBuffer<u8>, dtype: DType, start: usize| buffer.address() + (start * dtype.width()) as u64;
     let (src, dst) = ((at(&source, from, src_start), from), (at(&result, to, dst_start), to));
     // SAFETY: both buffers have the elements from there on, and live until the download.
-    unsafe { ops::cast_raw(device, src, dst, bits.len() as u64, device.default_stream().handle()) }.unwrap();
+    unsafe { cast_at(device, src, dst, bits.len() as u64) }.unwrap();
     let got = result.download().unwrap();
     for (place, found) in got.chunks_exact(to.width()).enumerate() {
         let mut eight = [0; 8];
@@ -319,7 +330,7 @@ fn what_cannot_be_cast_or_found_is_refused(setup: &Setup) {
     let address = floats.address();
     for (src, dst, wrong) in [(address + 2, bytes.address(), "multiple of 4"), (address, address + 20, "overlap")] {
         // SAFETY: refused before any work is queued.
-        let error = unsafe { ops::cast_raw(&device, (src, DType::F32), (dst, DType::U8), 6, stream.handle()) };
+        let error = unsafe { cast_at(&device, (src, DType::F32), (dst, DType::U8), 6) };
         assert!(error.unwrap_err().to_string().contains(wrong));
     }
 
@@ -335,22 +346,13 @@ fn what_cannot_be_cast_or_found_is_refused(setup: &Setup) {
     let (from, to) = (floats.view(&[3, 2]).unwrap(), rows.view_mut(&[3, 2]).unwrap());
     let error = ops::gather_rows(from, doubles.view(&[3]).unwrap(), to, stream).unwrap_err();
     assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("u32 or i64"), "{error}");
-    let apart = IndexedRows {
-        src: floats.address(),
-        dst: rows.address(),
-        rows: 3,
-        row_bytes: 8,
-        indices: indices.address(),
-        index: DType::U32,
-        count: 3,
-    };
-    for (rows, wrong) in [
-        (IndexedRows { indices: apart.indices + 1, ..apart }, "multiple of 4"),
-        (IndexedRows { src: apart.dst + 8, ..apart }, "overlap"),
-        (IndexedRows { indices: apart.dst, ..apart }, "overlap"),
-    ] {
+    let (src, indices, dst) = (floats.address(), indices.address(), rows.address());
+    let plan = IndexedPlan::new(Indexed::Scatter, 3, 3, 8, DType::U32, Align::of(8)).unwrap();
+    for (operands, wrong) in
+        [([src, indices + 1, dst], "multiple of 4"), ([dst + 8, indices, dst], "overlap"), ([src, dst, dst], "overlap")]
+    {
         // SAFETY: refused before any work is queued.
-        let error = unsafe { ops::scatter_rows_raw(&device, &rows, stream.handle()) }.unwrap_err();
+        let error = unsafe { plan.launch_raw(&device, operands, stream.handle()) }.unwrap_err();
         assert!(error.to_string().contains(wrong), "{error}");
     }
 }

@@ -13,13 +13,11 @@ pub use plan::{ElementwisePlan, Operands};
 
 use crate::abi::{ADD, AXPY, Family, MUL, NSTREAM, TRIAD};
 use crate::array::DeviceArray;
-use crate::device::Device;
-use crate::driver::StreamHandle;
-use crate::element::{DType, Float};
+use crate::element::Float;
 use crate::error::Result;
 use crate::ops::Target;
 use crate::ops::operand::Operand;
-use crate::ops::span::{Phase, phase};
+use crate::ops::span::phase;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -219,28 +217,4 @@ fn queue<T: Float>(
     let starts = Operands { dst: phase(&Operand::written("destination", &dst))?, a: start(0)?, b: start(1)? };
     let plan = ElementwisePlan::new(operation, T::DTYPE, dst.len() as u64, starts, Target::of(dst.device()))?;
     plan.launch(scalar, sources, dst, stream)
-}
-
-/// Queues an operation on `len` elements of a type at addresses: `scalar` is rounded to the type.
-///
-/// # Errors
-///
-/// `InvalidArgument` if an address is not a multiple of an element, a source overlaps the
-/// destination without being it, or no kernel computes with the type; else the driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract). A source may be the destination.
-pub unsafe fn elementwise_raw(
-    device: &Device,
-    operation: Elementwise,
-    dtype: DType,
-    scalar: f64,
-    len: u64,
-    operands: Operands<u64>,
-    stream: StreamHandle,
-) -> Result<()> {
-    let plan = ElementwisePlan::new(operation, dtype, len, operands.map(Phase::of), Target::of(device))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, scalar, operands, stream) }
 }

@@ -39,21 +39,6 @@ pub fn fill_into<'a, T: Element>(value: T, dst: impl Into<ViewMut<'a, T>>, strea
     FillPlan::new(T::DTYPE, dst.len() as u64, start, Target::of(dst.memory().device()))?.launch(value, dst, stream)
 }
 
-/// Queues [`fill_into`] on `len` elements at an address.
-///
-/// # Errors
-///
-/// `InvalidArgument` if the address is not a multiple of an element, or the elements have more
-/// bytes than can be addressed; else the driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract).
-pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64, stream: StreamHandle) -> Result<()> {
-    // SAFETY: as the caller promises.
-    unsafe { FillPlan::new(T::DTYPE, len, Phase::of(dst), Target::of(device))?.launch_raw(device, value, dst, stream) }
-}
-
 /// A plan of a fill. Length, start and target decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FillPlan {
@@ -118,7 +103,7 @@ impl FillPlan {
     ///
     /// # Safety
     ///
-    /// As [`fill_raw`].
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract).
     pub unsafe fn launch_raw<T: Element>(
         &self,
         device: &Device,

@@ -62,28 +62,6 @@ pub fn iterate_into<'a>(
     IteratePlan::new(dst.len() as u64, starts)?.launch(Iteration { factor, offset, steps }, src, dst, stream)
 }
 
-/// Queues [`iterate_into`] on `len` elements at the addresses of source and destination.
-///
-/// # Errors
-///
-/// `InvalidArgument` if an address is not a multiple of 4, or the source overlaps the destination
-/// without being it; else the driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract). The source may be the destination.
-pub unsafe fn iterate_raw(
-    device: &Device,
-    iteration: Iteration,
-    [src, dst]: [u64; 2],
-    len: u64,
-    stream: StreamHandle,
-) -> Result<()> {
-    let plan = IteratePlan::new(len, [src, dst].map(Phase::of))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, iteration, [src, dst], stream) }
-}
-
 /// A plan of [`iterate_into`]. The length and the starts decide it; a launch adds the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IteratePlan {
@@ -153,7 +131,7 @@ impl IteratePlan {
     ///
     /// # Safety
     ///
-    /// As [`iterate_raw`].
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract). The source may be the destination.
     pub unsafe fn launch_raw(
         &self,
         device: &Device,

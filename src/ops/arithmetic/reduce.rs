@@ -16,7 +16,7 @@ mod plan;
 
 use std::fmt;
 
-pub use dot::{DotPlan, dot, dot_into, dot_raw};
+pub use dot::{DotPlan, dot, dot_into};
 pub use plan::{Reduced, ReductionPlan};
 
 use crate::abi::{
@@ -25,14 +25,13 @@ use crate::abi::{
 };
 use crate::array::DeviceArray;
 use crate::device::Device;
-use crate::driver::StreamHandle;
 use crate::element::{DType, Element, Number};
 use crate::error::{Error, Result};
 use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::arithmetic::{entry, sum_type};
 use crate::ops::operand::Operand;
-use crate::ops::span::{Phase, phase};
+use crate::ops::span::phase;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -324,31 +323,4 @@ fn queue<T: Number, R: Element>(
     let start = phase(&Operand::read("array", &a))?;
     ReductionPlan::new(reduction, T::DTYPE, a.shape(), axis, start, Target::of(a.device()))?
         .launch(a, scratch, dst, stream)
-}
-
-/// Queues a reduction of elements at an address, of this type and this shape in C order.
-///
-/// # Errors
-///
-/// `Layout` if the shape has no such axis; `InvalidArgument` if an address is not aligned, a result
-/// of `min`, `max` or `argmax` has no elements, the result or the scratch overlaps another operand,
-/// the array has more bytes than can be addressed, or no kernel computes with the type; else the
-/// driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract), with the memory that [`Reduced`]
-/// requires for the results and the scratch, which overlap no other operand.
-pub unsafe fn reduce_raw(
-    device: &Device,
-    reduction: Reduction,
-    dtype: DType,
-    shape: &[usize],
-    axis: Option<usize>,
-    operands: Reduced,
-    stream: StreamHandle,
-) -> Result<()> {
-    let plan = ReductionPlan::new(reduction, dtype, shape, axis, Phase::of(operands.a), Target::of(device))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, operands, stream) }
 }

@@ -10,8 +10,8 @@
 mod moments;
 mod softmax;
 
-pub use moments::{MeanVariancePlan, Moments, mean_variance, mean_variance_into, mean_variance_raw};
-pub use softmax::{SoftmaxPlan, softmax, softmax_into, softmax_raw};
+pub use moments::{MeanVariancePlan, Moments, mean_variance, mean_variance_into};
+pub use softmax::{SoftmaxPlan, softmax, softmax_into};
 
 use crate::abi::{EntryId, ROWWISE_THREADS, RowwiseParams, held_quads};
 use crate::element::DType;

@@ -75,28 +75,6 @@ fn queue_cast([src, dst]: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
     CastPlan::new(from, to, dst.layout.len() as u64, Target::of(dst.device()))?.run([src, dst], stream)
 }
 
-/// Queues [`cast_into`] on `len` elements at two addresses, each with its type.
-///
-/// # Errors
-///
-/// As [`CastPlan::new`]; `InvalidArgument` also if the sides overlap or the device does not
-/// allow the launch; else the driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract).
-pub unsafe fn cast_raw(
-    device: &Device,
-    (src, from): (u64, DType),
-    (dst, to): (u64, DType),
-    len: u64,
-    stream: StreamHandle,
-) -> Result<()> {
-    let plan = CastPlan::new((Phase::of(src), from), (Phase::of(dst), to), len, Target::of(device))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, src, dst, stream) }
-}
-
 /// A plan of a cast. Types, length and starts decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CastPlan {
@@ -177,7 +155,7 @@ impl CastPlan {
     ///
     /// # Safety
     ///
-    /// As [`cast_raw`].
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract).
     pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         self.src.check_address("source", src)?;
         self.dst.check_address("destination", dst)?;
@@ -189,7 +167,7 @@ impl CastPlan {
 
     /// # Safety
     ///
-    /// As [`cast_raw`], for sides that start as planned and do not overlap.
+    /// As [`CastPlan::launch_raw`], for sides that start as planned and do not overlap.
     unsafe fn place(&self, device: &Device, [src, dst]: [u64; 2], stream: StreamHandle) -> Result<()> {
         if let Some(copy) = &self.copy {
             // SAFETY: both types have the same bits for each value; the rest as the caller

@@ -119,67 +119,6 @@ fn unlike([src, indices, dst]: [&[usize]; 3]) -> Error {
     ))
 }
 
-/// Rows of bytes, and the indices that number them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IndexedRows {
-    /// Device address of the first row to read.
-    pub src: u64,
-    /// Device address of the first row to write.
-    pub dst: u64,
-    /// The number of rows on the side that indices number.
-    pub rows: u64,
-    /// Bytes of a row.
-    pub row_bytes: u64,
-    /// Device address of the first index.
-    pub indices: u64,
-    /// The type of the indices: `u32` or `i64`.
-    pub index: DType,
-    /// The number of indices, and of rows of the other side.
-    pub count: u64,
-}
-
-/// Queues [`gather_rows`] in memory that others own: see [`ops`](crate::ops#the-raw-contract).
-///
-/// # Errors
-///
-/// `InvalidArgument` if indices are not `u32` or `i64` or not aligned to their type, or the
-/// destination overlaps what is read; else the driver's error.
-///
-/// # Safety
-///
-/// [The raw contract](crate::ops#the-raw-contract), for `rows` rows of the source, `count` of the
-/// destination and `count` indices.
-pub unsafe fn gather_rows_raw(device: &Device, rows: &IndexedRows, stream: StreamHandle) -> Result<()> {
-    // SAFETY: as the caller promises.
-    unsafe { rows.launch(Indexed::Gather, device, stream) }
-}
-
-/// Queues [`scatter_rows`] in memory that others own: see [`ops`](crate::ops#the-raw-contract).
-///
-/// # Errors
-///
-/// As [`gather_rows_raw`].
-///
-/// # Safety
-///
-/// As [`gather_rows_raw`], with `count` rows of the source and `rows` of the destination.
-pub unsafe fn scatter_rows_raw(device: &Device, rows: &IndexedRows, stream: StreamHandle) -> Result<()> {
-    // SAFETY: as the caller promises.
-    unsafe { rows.launch(Indexed::Scatter, device, stream) }
-}
-
-impl IndexedRows {
-    /// # Safety
-    ///
-    /// As [`gather_rows_raw`] or [`scatter_rows_raw`].
-    unsafe fn launch(&self, way: Indexed, device: &Device, stream: StreamHandle) -> Result<()> {
-        let &Self { src, dst, rows, row_bytes, indices, index, count } = self;
-        let plan = IndexedPlan::new(way, rows, count, row_bytes, index, Align::of(src | dst))?;
-        // SAFETY: as the caller promises.
-        unsafe { plan.launch_raw(device, [src, indices, dst], stream) }
-    }
-}
-
 /// A plan that takes or puts rows by their indices: the kernel, the grid and the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedPlan {

@@ -165,7 +165,7 @@ impl ElementwisePlan {
     ///
     /// # Safety
     ///
-    /// As [`elementwise_raw`](super::elementwise_raw).
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract). A source may be the destination.
     pub unsafe fn launch_raw(
         &self,
         device: &Device,

@@ -51,32 +51,6 @@ pub fn dot_into<'a, T: Float>(
     DotPlan::new(T::DTYPE, a.len() as u64, starts)?.launch(a, b, scratch, dst, stream)
 }
 
-/// Queues the dot product of `len` elements of a type at two addresses. Result and scratch are as
-/// in [`Reduced`](super::Reduced).
-///
-/// # Errors
-///
-/// `InvalidArgument` if an address is not aligned, the result or the scratch overlaps another
-/// operand, or no kernel computes with the type; else the driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract), for one result and
-/// [`Scratch::BYTES`] of scratch.
-pub unsafe fn dot_raw(
-    device: &Device,
-    dtype: DType,
-    len: u64,
-    operands: [u64; 2],
-    result: u64,
-    scratch: u64,
-    stream: StreamHandle,
-) -> Result<()> {
-    let plan = DotPlan::new(dtype, len, operands.map(Phase::of))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, operands, result, scratch, stream) }
-}
-
 /// A plan of a dot product. Length, type and starts decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DotPlan {
@@ -149,7 +123,8 @@ impl DotPlan {
     ///
     /// # Safety
     ///
-    /// As [`dot_raw`].
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract), for one result and
+    /// [`Scratch::BYTES`](super::Scratch::BYTES) of scratch.
     pub unsafe fn launch_raw(
         &self,
         device: &Device,

@@ -160,7 +160,8 @@ impl ReductionPlan {
     ///
     /// # Safety
     ///
-    /// As [`reduce_raw`](super::reduce_raw).
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract), with the memory that [`Reduced`]
+    /// requires for the results and the scratch, which overlap no other operand.
     pub unsafe fn launch_raw(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
         self.a.check_address("array", operands.a)?;
         let width = self.reduction.result(self.a.dtype).width() as u64;
@@ -181,7 +182,7 @@ impl ReductionPlan {
 
     /// # Safety
     ///
-    /// As [`reduce_raw`](super::reduce_raw), for an array that starts as planned, aligned results
+    /// As [`ReductionPlan::launch_raw`], for an array that starts as planned, aligned results
     /// and a scratch that is aligned to 16 bytes.
     unsafe fn place(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
         let Reduced { a, result, scratch } = operands;

@@ -79,32 +79,6 @@ pub fn mean_variance_into<'a, T: Float>(
     plan.launch(a, mean, variance, stream)
 }
 
-/// Queues [`mean_variance_into`] on rows at an address: `shape` is the number of rows, and of the
-/// elements of each. `results` are the addresses of the first mean and the first variance, of the
-/// type [`Number::Sum`].
-///
-/// # Errors
-///
-/// `InvalidArgument` if an address is not aligned to an element, a result overlaps another operand,
-/// there are rows and they have no elements, there are more bytes than can be addressed, or no
-/// kernel computes with the type; else the driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract), for a mean and a variance a row.
-pub unsafe fn mean_variance_raw(
-    device: &Device,
-    dtype: DType,
-    shape: [u64; 2],
-    src: u64,
-    results: [u64; 2],
-    stream: StreamHandle,
-) -> Result<()> {
-    let plan = MeanVariancePlan::new(dtype, shape, Phase::of(src), Target::of(device))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, src, results, stream) }
-}
-
 /// A plan of mean and variance. The rows, the type and the start decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeanVariancePlan {
@@ -177,7 +151,7 @@ impl MeanVariancePlan {
     ///
     /// # Safety
     ///
-    /// As [`mean_variance_raw`].
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract), for a mean and a variance a row.
     pub unsafe fn launch_raw(&self, device: &Device, src: u64, results: [u64; 2], stream: StreamHandle) -> Result<()> {
         self.src.check_address("source", src)?;
         let width = sum_type(self.src.dtype).width() as u64;

@@ -63,31 +63,6 @@ pub fn softmax_into<'a, T: Float>(
     SoftmaxPlan::new(T::DTYPE, rows_of(a.shape()), starts, Target::of(a.device()))?.launch(a, dst, stream)
 }
 
-/// Queues [`softmax_into`] on rows at an address: `shape` is the number of rows, and of the
-/// elements of each.
-///
-/// # Errors
-///
-/// `InvalidArgument` if an address is not aligned to an element, the two overlap and are not the
-/// same, there are more bytes than can be addressed, or no kernel computes with the type; else the
-/// driver's error.
-///
-/// # Safety
-///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract). `dst` may be `src`.
-pub unsafe fn softmax_raw(
-    device: &Device,
-    dtype: DType,
-    shape: [u64; 2],
-    src: u64,
-    dst: u64,
-    stream: StreamHandle,
-) -> Result<()> {
-    let plan = SoftmaxPlan::new(dtype, shape, [src, dst].map(Phase::of), Target::of(device))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, src, dst, stream) }
-}
-
 /// A plan of a softmax. The rows, the type and the starts decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SoftmaxPlan {
@@ -148,7 +123,7 @@ impl SoftmaxPlan {
     ///
     /// # Safety
     ///
-    /// As [`softmax_raw`].
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract). `dst` may be `src`.
     pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         self.src.check_address("source", src)?;
         self.dst.check_address("destination", dst)?;
