@@ -166,12 +166,6 @@ macro_rules! operations {
                 self.layout.strides()
             }
 
-            /// Returns the number of axes.
-            #[inline]
-            pub fn rank(&self) -> usize {
-                self.layout.rank()
-            }
-
             /// Returns the number of elements.
             pub fn len(&self) -> usize {
                 self.layout.len()
@@ -180,11 +174,6 @@ macro_rules! operations {
             /// Whether there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.layout.is_empty()
-            }
-
-            /// Whether the elements are contiguous in C order. See [`Layout::is_standard_layout`].
-            pub fn is_standard_layout(&self) -> bool {
-                self.layout.is_standard_layout()
             }
 
             /// Returns the device that the elements are on.

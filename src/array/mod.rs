@@ -95,11 +95,6 @@ impl<T: Element> DeviceArray<T> {
         self.layout.shape()
     }
 
-    /// The number of axes.
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.layout.len()

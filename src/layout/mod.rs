@@ -311,11 +311,6 @@ impl Layout {
         self.is_empty() || self.is_packed(axes)
     }
 
-    /// Whether the elements lie side by side in Fortran order; true for an empty array.
-    pub fn is_column_major(&self) -> bool {
-        self.is_empty() || self.is_packed(0..self.rank)
-    }
-
     /// Whether the elements fill [`Layout::storage_range`], each offset once, in any order of axes
     /// and directions; true for an empty array. Torch: `is_non_overlapping_and_dense`.
     pub fn is_contiguous(&self) -> bool {

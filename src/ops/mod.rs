@@ -115,7 +115,7 @@ pub use reduce::{
     DotPlan, Reduced, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, min,
     min_into, sum, sum_into,
 };
-pub use rowwise::{MeanVariancePlan, Moments, SoftmaxPlan, mean_variance, mean_variance_into, softmax, softmax_into};
+pub use rowwise::{MeanVariancePlan, SoftmaxPlan, mean_variance, mean_variance_into, softmax, softmax_into};
 pub use span::Phase;
 #[doc(hidden)]
 pub use spin::spin;

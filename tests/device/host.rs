@@ -119,7 +119,7 @@ fn lengths_are_checked(setup: &Setup) {
     assert_eq!(buffer.view(&[2, 2]).unwrap_err().kind(), ErrorKind::Layout);
     let matrix = device.zeros::<u8>(6).unwrap();
     let matrix = matrix.view(&[2, 3]).unwrap();
-    assert!(matrix.is_standard_layout() && !matrix.t().is_standard_layout());
+    assert!(matrix.layout().is_standard_layout() && !matrix.t().layout().is_standard_layout());
     assert_eq!(buffer.view_mut(&[2]).unwrap_err().kind(), ErrorKind::Layout);
     let longer = Layout::row_major(&[4]).unwrap();
     assert_eq!(buffer.view_with(longer).unwrap_err().kind(), ErrorKind::Layout);

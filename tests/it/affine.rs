@@ -4,7 +4,7 @@ use warpstride::ErrorKind;
 use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::layout::Layout;
-use warpstride::ops::{AffinePlan, Align, Channels, Limit, Plan, Quantity, Target};
+use warpstride::ops::{AffinePlan, Align, Channels, Explanation, Limit, Plan, Quantity, Target};
 
 const TARGET: Target = Target::new((9, 0));
 
@@ -73,7 +73,8 @@ fn layouts_that_mean_the_same_have_one_plan() {
     let reversed = |layout: Layout| layout.reverse(0).unwrap().reverse(1).unwrap();
     assert_eq!(plan(&reversed(src), DType::F32, &reversed(dst), DType::F16, None).unwrap(), once);
     assert_ne!(plan(&src, DType::F32, &dst, DType::F16, Some(0)).unwrap(), once);
-    assert_eq!((once.read(), once.written()), (4 * 640 * 480, 2 * 640 * 480));
+    let explained = once.explain();
+    assert_eq!((explained.read, explained.written), (4 * 640 * 480, 2 * 640 * 480));
     let text = once.to_string();
     assert!(text.starts_with("affine_tile_f32_f16: 1 of 640 x 480 elements, grid"), "{text}");
 }
@@ -84,7 +85,8 @@ fn arrays_of_any_size_are_planned() {
         let repeated = c_order(&[1, 64]).broadcast(&[len / 64, 64]).unwrap();
         for dst in [c_order(&[len / 64, 64]), c_order(&[64, len / 64]).t()] {
             let plan = plan(&repeated, DType::F32, &dst, to, Some(0)).unwrap();
-            assert!(plan.written() == ((len / 64 * 64) * to.width()) as u64 && plan.read() > plan.written(), "{plan}");
+            let Explanation { read, written, .. } = plan.explain();
+            assert!(written == ((len / 64 * 64) * to.width()) as u64 && read > written, "{plan}");
         }
     }
 }
@@ -93,7 +95,8 @@ fn arrays_of_any_size_are_planned() {
 fn nothing_is_launched_for_no_elements() {
     let none = c_order(&[0, 5]);
     let plan = plan(&none, DType::U8, &none, DType::F32, Some(1)).unwrap();
-    assert_eq!((plan.entry(), plan.shape(), plan.read(), plan.written()), (None, None, 0, 0));
+    let explained = plan.explain();
+    assert_eq!((plan.entry(), plan.shape(), explained.read, explained.written), (None, None, 0, 0));
     assert_eq!(plan.to_string(), "nothing to map");
 }
 

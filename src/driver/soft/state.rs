@@ -83,7 +83,7 @@ pub(super) struct Loaded {
 #[expect(dead_code, reason = "read and written by callers only")]
 pub(super) struct Line(pub(super) [u8; 64]);
 
-/// Queued on a stream, and the stream for error messages. A graph shares its actions with all its
+/// Work on a stream, and the stream for error messages. A graph shares its actions with all its
 /// launches.
 pub(super) struct Queued {
     pub(super) stream: StreamHandle,

@@ -10,7 +10,7 @@
 mod moments;
 mod softmax;
 
-pub use moments::{MeanVariancePlan, Moments, mean_variance, mean_variance_into};
+pub use moments::{MeanVariancePlan, mean_variance, mean_variance_into};
 pub use softmax::{SoftmaxPlan, softmax, softmax_into};
 
 use crate::abi::{EntryId, ROWWISE_THREADS, RowwiseParams, held_quads};

@@ -40,7 +40,7 @@ impl Track {
     }
 
     /// Whether it is on the device.
-    pub const fn is_on_device(self) -> bool {
+    const fn is_on_device(self) -> bool {
         matches!(self, Self::Upload | Self::Work | Self::Download)
     }
 }
@@ -71,7 +71,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// Returns the microseconds from the first start to the last end.
-    pub fn length_us(&self) -> f64 {
+    fn length_us(&self) -> f64 {
         let start = self.spans.iter().map(|span| span.start_us).fold(f64::INFINITY, f64::min);
         let end = self.spans.iter().map(|span| span.end_us).fold(f64::NEG_INFINITY, f64::max);
         (end - start).max(0.0)

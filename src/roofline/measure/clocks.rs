@@ -5,17 +5,15 @@ use std::sync::OnceLock;
 use super::throttle;
 use crate::device::Device;
 
-/// Reads the clocks of the GPU at a PCI bus id; returns `None` if it cannot.
-pub type ReadClocks = fn(&str) -> Option<Clocks>;
+static READER: OnceLock<fn(&str) -> Option<Clocks>> = OnceLock::new();
 
-static READER: OnceLock<ReadClocks> = OnceLock::new();
-
-/// Sets the function that reads clocks for every measurement of this process. Without one,
+/// Sets the function that reads the clocks of the GPU at a PCI bus id, or returns `None` if it
+/// cannot, for every measurement of this process. Without one,
 /// measurements know no clocks, and retake no samples of a throttled device. The first call counts.
 ///
 /// The crate reads no clocks itself: NVIDIA's management library (NVML) has them, which a program
 /// binds with a crate such as `nvml-wrapper`, as the command line does.
-pub fn read_clocks_by(reader: ReadClocks) {
+pub fn read_clocks_by(reader: fn(&str) -> Option<Clocks>) {
     let _ = READER.set(reader);
 }
 
@@ -50,7 +48,7 @@ impl Clocks {
 
     /// Whether heat or power hold the clocks down, or the multiprocessors' clock is below three
     /// quarters of its highest for any reason.
-    pub fn are_low(&self) -> bool {
+    pub(crate) fn are_low(&self) -> bool {
         self.slowed || f64::from(self.sm_mhz) < THROTTLED_BELOW * f64::from(self.sm_max_mhz)
     }
 

@@ -16,7 +16,7 @@ mod clocks;
 mod rotation;
 mod throttle;
 
-pub use clocks::{Clocks, ReadClocks, read_clocks_by};
+pub use clocks::{Clocks, read_clocks_by};
 pub(super) use rotation::cold_bytes;
 pub use rotation::{RotatingBuffer, Rotation};
 
@@ -59,7 +59,7 @@ pub struct Timing {
 impl Timing {
     /// Milliseconds that a fraction `q` of the samples (from 0 to 1) took at most, interpolated
     /// between two samples.
-    pub fn quantile_ms(&self, q: f64) -> f64 {
+    pub(crate) fn quantile_ms(&self, q: f64) -> f64 {
         let place = q.clamp(0.0, 1.0) * (self.samples.len() - 1) as f64;
         let (below, above) = (place.floor() as usize, place.ceil() as usize);
         self.samples[below] + (self.samples[above] - self.samples[below]) * place.fract()
@@ -73,7 +73,7 @@ impl Timing {
     /// Whether all samples (of an operation in parts, each part) were queued before the first one
     /// ran. An operation of very many launches cannot be, and its time then includes the gaps
     /// between them.
-    pub fn gapless(&self) -> bool {
+    pub(crate) fn gapless(&self) -> bool {
         self.gapless
     }
 

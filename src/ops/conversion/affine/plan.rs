@@ -92,7 +92,7 @@ impl AffinePlan {
 
     /// Returns the bytes of the source's elements, and of factors and offsets in device memory. The
     /// elements of a broadcast source count each time they are read.
-    pub fn read(&self) -> u64 {
+    fn read(&self) -> u64 {
         let values = match self.channels {
             Channels::InMemory(_) => (self.len().min(1) * self.count.unwrap_or(0) as u64).saturating_mul(2 * VALUE),
             _ => 0,
@@ -101,7 +101,7 @@ impl AffinePlan {
     }
 
     /// Returns the bytes of the destination's elements.
-    pub fn written(&self) -> u64 {
+    fn written(&self) -> u64 {
         self.len().saturating_mul(self.types[1].width() as u64)
     }
 
