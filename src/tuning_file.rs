@@ -333,21 +333,8 @@ mod tests {
     use crate::random::SplitMix64;
 
     fn info() -> DeviceInfo {
-        DeviceInfo {
-            name: "NVIDIA H200".into(),
-            kind: DriverKind::Cuda,
-            ordinal: 0,
-            compute_capability: (9, 0),
-            driver_version: "13.0".into(),
-            multiprocessors: 132,
-            memory_bytes: 141 << 30,
-            l2_bytes: 60 << 20,
-            nominal_bandwidth: Some(4_900_000_000_000),
-            max_block_threads: MAX_BLOCK_THREADS,
-            max_grid: [1; 3],
-            shared_bytes_per_block: 48 << 10,
-            pci_bus_id: None,
-        }
+        let nominal_bandwidth = Some(4_900_000_000_000);
+        DeviceInfo { nominal_bandwidth, ..DeviceInfo::of_none("NVIDIA H200", DriverKind::Cuda) }
     }
 
     fn with_row(before: &str, info: &DeviceInfo, row: Tuned) -> String {

@@ -47,7 +47,7 @@ pub(crate) unsafe fn download(stream: &Stream, dst: *mut u8, src: u64, bytes: us
 unsafe fn staged(stream: &Stream, direction: Direction, device: u64, host: *mut u8, bytes: usize) -> Result<bool> {
     let context = stream.context();
     let wait = || stream.synchronize();
-    // SAFETY: the caller's promises. After the wait the work that was queued has run, and the caller
-    // holds off what comes behind, because the engine's streams are not known to it.
+    // SAFETY: the caller's promises. After the wait the work that was queued has run, and the
+    // caller holds off what comes behind, because the engine's streams are not known to it.
     unsafe { context.staging().copy_after(wait, context.pinned(), direction, device, host, bytes) }
 }

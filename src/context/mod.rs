@@ -2,8 +2,8 @@
 //!
 //! These name each other, so they are one room: a stream keeps its context and counts a device, a
 //! device has a stream, a buffer knows the stream of its last use, and a captured stream keeps
-//! buffers. [`device`](crate::device), [`stream`](crate::stream) and [`memory`](crate::memory) stand
-//! on it, each by itself.
+//! buffers. [`device`](crate::device), [`stream`](crate::stream) and [`memory`](crate::memory)
+//! stand on it, each by itself.
 
 mod allocation;
 mod capture;

@@ -86,29 +86,11 @@ mod tests {
     use crate::abi::{COPY, Key};
     use crate::driver::DriverKind;
 
-    fn info() -> DeviceInfo {
-        DeviceInfo {
-            name: "a device".into(),
-            kind: DriverKind::Soft,
-            ordinal: 0,
-            compute_capability: (9, 0),
-            driver_version: "1".into(),
-            multiprocessors: 1,
-            memory_bytes: 1 << 30,
-            l2_bytes: 0,
-            nominal_bandwidth: None,
-            max_block_threads: 1024,
-            max_grid: [i32::MAX as u32, 65_535, 65_535],
-            shared_bytes_per_block: 48 << 10,
-            pci_bus_id: None,
-        }
-    }
-
     #[test]
     fn shapes_are_held_to_the_devices_limits() {
-        let entry = COPY.get(Key::ONLY);
+        let (entry, info) = (COPY.get(Key::ONLY), DeviceInfo::of_none("a device", DriverKind::Soft));
         let fits = LaunchShape { grid: [1, 65_535, 65_535], block: [32, 32, 1], dynamic_shared: 48 << 10 };
-        assert_eq!(check_shape(&info(), entry, &fits), Ok(()));
+        assert_eq!(check_shape(&info, entry, &fits), Ok(()));
         for (wrong, expected) in [
             (LaunchShape { grid: [0, 1, 1], ..fits }, "extent of 0"),
             (LaunchShape { block: [32, 0, 1], ..fits }, "extent of 0"),
@@ -117,7 +99,7 @@ mod tests {
             (LaunchShape { block: [1 << 16, 1 << 16, 1], ..fits }, "more threads"),
             (LaunchShape { dynamic_shared: (48 << 10) + 1, ..fits }, "more shared memory"),
         ] {
-            let error = check_shape(&info(), entry, &wrong).unwrap_err();
+            let error = check_shape(&info, entry, &wrong).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(error.to_string().contains(expected), "{error}");
         }

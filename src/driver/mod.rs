@@ -153,6 +153,28 @@ pub struct DeviceInfo {
     pub pci_bus_id: Option<String>,
 }
 
+#[cfg(test)]
+impl DeviceInfo {
+    /// Returns the facts of a device that does not exist, for tests.
+    pub(crate) fn of_none(name: &str, kind: DriverKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            ordinal: 0,
+            compute_capability: (9, 0),
+            driver_version: "13.0".into(),
+            multiprocessors: 132,
+            memory_bytes: 1 << 30,
+            l2_bytes: 60 << 20,
+            nominal_bandwidth: None,
+            max_block_threads: 1024,
+            max_grid: [i32::MAX as u32, 65_535, 65_535],
+            shared_bytes_per_block: 48 << 10,
+            pci_bus_id: None,
+        }
+    }
+}
+
 /// A device's driver: one object with all parts, because the handles and addresses of one part go
 /// to the others.
 ///

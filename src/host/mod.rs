@@ -1,7 +1,8 @@
 //! Page-locked memory of the host, and copies through it.
 //!
 //! A device has one pool of page-locked memory, of which buffers and the slots of the staging
-//! engine are made. Memory that is dropped while a copy uses it stays parked until the copy has run.
+//! engine are made. Memory that is dropped while a copy uses it stays parked until the copy has
+//! run.
 
 mod parked;
 mod pool;

@@ -26,7 +26,7 @@ impl Phase {
     }
 
     /// Returns the bytes from the last multiple of 256.
-    pub const fn bytes(self) -> u64 {
+    pub(crate) const fn bytes(self) -> u64 {
         self.0 as u64
     }
 

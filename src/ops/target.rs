@@ -29,7 +29,7 @@ impl Align {
     }
 
     /// Returns the alignment in bytes.
-    pub const fn bytes(self) -> u64 {
+    pub(crate) const fn bytes(self) -> u64 {
         self.0
     }
 

@@ -6,8 +6,9 @@
 //! use warpstride::roofline::measure::Rotation;
 //! use warpstride::{Backend, Device, ops};
 //!
-//! fn copies(c: &mut Criterion<DeviceTime>, time: &DeviceTime) -> warpstride::Result<()> {
-//!     let mut rotation = Rotation::new(time.device(), &[4 << 20; 2]);
+//! fn copies(c: &mut Criterion<DeviceTime>, device: &Device) -> warpstride::Result<()> {
+//!     let (time, stream) = (DeviceTime::new(device), device.default_stream());
+//!     let mut rotation = Rotation::new(device, &[4 << 20; 2]);
 //!     let source = rotation.upload(&vec![1.0_f32; 1 << 20])?;
 //!     let mut result = rotation.zeros::<f32>(1 << 20)?;
 //!     let mut group = c.benchmark_group("copy cold");
@@ -16,7 +17,7 @@
 //!         bencher.iter_custom(|runs| {
 //!             let timed = time.runs(runs, || {
 //!                 let set = rotation.advance();
-//!                 ops::copy_into(source.view(set)?, result.view_mut(set)?, time.stream())
+//!                 ops::copy_into(source.view(set)?, result.view_mut(set)?, stream)
 //!             });
 //!             timed.expect("the copies run").0
 //!         })
@@ -25,8 +26,9 @@
 //!     Ok(())
 //! }
 //!
-//! let time = DeviceTime::new(&Device::open(Backend::Cuda(0))?);
-//! copies(&mut Criterion::default().configure_from_args().with_measurement(time.clone()), &time)?;
+//! let device = Device::open(Backend::Cuda(0))?;
+//! let time = DeviceTime::new(&device);
+//! copies(&mut Criterion::default().configure_from_args().with_measurement(time), &device)?;
 //! # Ok::<(), warpstride::Error>(())
 //! ```
 
@@ -63,16 +65,6 @@ impl DeviceTime {
     /// ([`Device::stream_from_raw`]).
     pub fn on(device: &Device, stream: &Stream) -> Self {
         Self { device: device.clone(), stream: stream.clone() }
-    }
-
-    /// The device.
-    pub fn device(&self) -> &Device {
-        &self.device
-    }
-
-    /// The stream that launches are queued on.
-    pub fn stream(&self) -> &Stream {
-        &self.stream
     }
 
     /// Times `runs` runs of the operation that `launch` queues, as [`measure::time`] does: at most
@@ -141,7 +133,7 @@ mod tests {
         let device = Device::open(Backend::Soft).expect("the software GPU is always there");
         let time = DeviceTime::on(&device, &device.stream().expect("a stream"));
         let start = time.start();
-        ops::spin(&device, Duration::from_micros(10), time.stream()).expect("it spins");
+        ops::spin(&device, Duration::from_micros(10), &time.stream).expect("it spins");
         let spent = time.end(start);
         assert_eq!(time.add(&time.zero(), &spent), spent);
         assert_eq!(time.to_f64(&Duration::from_micros(3)), 3000.0);

@@ -273,17 +273,13 @@ macro_rules! same {
 
 /// How the table holds a function: one that only newer drivers have may be missing.
 macro_rules! held {
-    ($function:ty) => { $function };
-    ($function:ty, renamed) => { $function };
+    ($function:ty $(, renamed)?) => { $function };
     ($function:ty, newer) => { Option<$function> };
 }
 
 #[cfg(test)]
 macro_rules! hold {
-    ($function:expr) => {
-        $function
-    };
-    ($function:expr, renamed) => {
+    ($function:expr $(, renamed)?) => {
         $function
     };
     ($function:expr, newer) => {
@@ -293,11 +289,8 @@ macro_rules! hold {
 
 /// Takes a symbol of the library that was looked up, or returns an error.
 macro_rules! take {
-    ($symbol:ident, $found:expr) => {
+    ($symbol:ident, $found:expr $(, renamed)?) => {
         *$found.map_err(|_| missing(stringify!($symbol)))?
-    };
-    ($symbol:ident, $found:expr, renamed) => {
-        take!($symbol, $found)
     };
     ($symbol:ident, $found:expr, newer) => {
         $found.ok().map(|found| *found)

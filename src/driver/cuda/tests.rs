@@ -42,21 +42,7 @@ unsafe extern "C" fn pop(_context: *mut CUcontext) -> u32 {
 fn stubbed(current: usize) -> Cuda {
     CURRENT.set(current);
     let stubs = Api { cuCtxGetCurrent: get_current, cuCtxPushCurrent_v2: push, cuCtxPopCurrent_v2: pop, ..Api::stub() };
-    let info = DeviceInfo {
-        name: "a stub".into(),
-        kind: DriverKind::Cuda,
-        ordinal: 0,
-        compute_capability: (9, 0),
-        driver_version: "13.0".into(),
-        multiprocessors: 1,
-        memory_bytes: 1,
-        l2_bytes: 0,
-        nominal_bandwidth: None,
-        max_block_threads: 1,
-        max_grid: [1; 3],
-        shared_bytes_per_block: 1,
-        pci_bus_id: None,
-    };
+    let info = DeviceInfo { memory_bytes: 1, ..DeviceInfo::of_none("a stub", DriverKind::Cuda) };
     let context = Context(OURS as CUcontext);
     Cuda {
         api: Box::leak(Box::new(stubs)),

@@ -101,7 +101,7 @@ impl From<Option<usize>> for Channels {
 
 impl Channels {
     /// Returns the axis of channels, if there is one.
-    pub fn axis(self) -> Option<usize> {
+    pub(crate) fn axis(self) -> Option<usize> {
         match self {
             Self::Uniform => None,
             Self::InMemory(axis) | Self::WithLaunch(axis) => Some(axis),
