@@ -15,7 +15,7 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, FillPlan, PermutePlan, Phase, Plan, Target, TileShape};
 use warpstride::roofline::measure::{Rotation, Timing, has_times};
 
-use super::bench::measure::{OneToOne, measure};
+use super::bench::measure::{measure, one_to_one};
 use super::cold_runs::{ColdRuns, Launch};
 use super::output::{self, Output};
 use super::{by_width, destination, ensure_room, open, reference, refuse, require};
@@ -160,7 +160,7 @@ fn before(file: &Path) -> Result<Vec<u8>> {
 fn timed<T: Element + Pod>(runs: &mut ColdRuns<T>, expected: &[T], launch: impl Launch<T>) -> Result<Option<Timing>> {
     runs.begin(expected)?;
     let is_right = |found: &[T]| reference::are_equal(&found[..expected.len()], expected);
-    Ok(measure(&mut OneToOne { arrays: runs, kernel: None, launch, is_right }, SAMPLES, false)?.timing)
+    Ok(measure(&mut *one_to_one(runs, None, launch, is_right), SAMPLES, false)?.timing)
 }
 
 /// Times copies and fills in blocks of each number of threads.

@@ -124,5 +124,4 @@ pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose
 pub use tuning::Policy;
 #[doc(hidden)]
 pub use tuning::TileShape;
-#[doc(hidden)]
 pub use units::SECTOR;

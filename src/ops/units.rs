@@ -2,7 +2,7 @@
 
 /// Bytes of a vector: the widest access of a thread.
 pub(crate) const VECTOR: usize = 16;
-/// Bytes of a sector: the least that moves between the L2 cache and memory.
+/// The bytes of a sector: the least that moves between the L2 cache and memory.
 pub const SECTOR: usize = 32;
 /// Bytes of a line of the L2 cache: four sectors.
 pub(crate) const LINE: usize = 128;

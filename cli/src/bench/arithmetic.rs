@@ -6,18 +6,16 @@ use anyhow::Result;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::device::Device;
-use warpstride::element::{DType, Float, Number};
-use warpstride::error::Error;
+use warpstride::element::{Float, Number};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{
     DotPlan, Elementwise, ElementwisePlan, FillPlan, Operands as Starts, Phase, Plan, Reduction, ReductionPlan,
     Scratch, Target,
 };
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
-use warpstride::roofline::record::{Group, Subject};
 
-use super::measure::{Case, Work};
-use crate::{array_bytes, ensure_room, reference};
+use super::measure::{Rotating, Work, on_arrays};
+use crate::{ensure_room, reference};
 
 /// What arrays are scaled by: no power of two, so that products are rounded.
 const SCALAR: f64 = 0.3;
@@ -31,60 +29,39 @@ pub(super) enum Arithmetic {
     Dot,
 }
 
-/// A number that the host makes and reads.
-pub(super) trait HostNumber: Number {
-    /// Floats from -2 to 2; integers of 16 bits at most, so that doubles hold their sums exactly.
-    fn of_bits(bits: u16) -> Self;
+/// A number that the host reads.
+pub(super) trait Value {
     /// The value.
     fn value(self) -> f64;
-    /// The value of a sum.
-    fn sum_value(sum: Self::Sum) -> f64;
+}
+
+/// A number that the host makes and reads.
+pub(super) trait HostNumber: Value + Number<Sum: Value> {
+    /// Floats from -2 to 2; integers of 16 bits at most, so that doubles hold their sums exactly.
+    fn of_bits(bits: u16) -> Self;
 }
 
 macro_rules! host_numbers {
-    ($($type:ident: |$bits:ident| $number:expr;)*) => {$(
+    ($($type:ident)*: |$bits:ident| $made:expr, |$number:ident| $value:expr) => {$(
         impl HostNumber for $type {
             fn of_bits($bits: u16) -> Self {
-                $number
+                $made
             }
+        }
 
+        impl Value for $type {
             fn value(self) -> f64 {
-                self as f64
-            }
-
-            fn sum_value(sum: Self::Sum) -> f64 {
-                sum as f64
+                let $number = self;
+                $value
             }
         }
     )*};
-    ($($type:ident)*) => { host_numbers! { $($type: |bits| bits as $type;)* } };
 }
 
-host_numbers! { u8 i8 u16 i16 u32 i32 u64 i64 }
+host_numbers! { u8 i8 u16 i16 u32 i32 u64 i64: |bits| bits as Self, |number| number as f64 }
 host_numbers! {
-    f32: |bits| Self::nearest(f64::from(bits) / 16384.0 - 2.0);
-    f64: |bits| Self::nearest(f64::from(bits) / 16384.0 - 2.0);
+    f16 bf16 f32 f64: |bits| Self::nearest(f64::from(bits) / 16384.0 - 2.0), |number| number.to_f64()
 }
-
-macro_rules! host_halves {
-    ($($type:ident)*) => {$(
-        impl HostNumber for $type {
-            fn of_bits(bits: u16) -> Self {
-                Self::nearest(f64::from(bits) / 16384.0 - 2.0)
-            }
-
-            fn value(self) -> f64 {
-                self.to_f64()
-            }
-
-            fn sum_value(sum: f32) -> f64 {
-                f64::from(sum)
-            }
-        }
-    )*};
-}
-
-host_halves! { f16 bf16 }
 
 /// A number that the host computes with as the kernels do.
 pub(super) trait Computed: HostNumber + Float {
@@ -92,6 +69,8 @@ pub(super) trait Computed: HostNumber + Float {
     fn nearest(value: f64) -> Self;
     /// What an operation makes of elements.
     fn compute(operation: Elementwise, old: Self, a: Self, b: Self) -> Self;
+    /// What an affine map makes of a byte's number.
+    fn mapped(byte: u8, factor: f32, offset: f32) -> Self;
 }
 
 macro_rules! computed {
@@ -115,6 +94,11 @@ macro_rules! computed {
                 };
                 $nearest
             }
+
+            fn mapped(byte: u8, factor: f32, offset: f32) -> Self {
+                let $value = <$in>::from(byte).mul_add(factor.into(), offset.into());
+                $nearest
+            }
         }
     )*};
 }
@@ -136,82 +120,23 @@ impl Arithmetic {
         }
     }
 
-    /// Describes the operation on arrays of `bytes` bytes each, counted as BabelStream counts them.
-    pub(super) fn subject(self, shape: &[usize], dtype: DType, bytes: u64) -> Subject {
-        let (reads, writes) = match self {
-            Self::Fill => (0, 1),
-            Self::Elementwise(operation) => (operation.reads(), 1),
-            Self::Reduction(_) => (1, 0),
-            Self::Dot => (2, 0),
-        };
-        Subject::new(Group::Stream, self.name(), dtype, shape, [reads * bytes, writes * bytes])
-    }
-
-    /// Plans the operation. Allocations start on a vector.
-    fn plan<T: Number>(self, len: usize, target: Target) -> Result<Planned> {
-        let (start, count) = (Phase::ALIGNED, len as u64);
-        Ok(match self {
-            Self::Fill => Planned::Fill(FillPlan::new(T::DTYPE, count, start, target)?),
-            Self::Elementwise(operation) => {
-                let starts = Starts { dst: start, a: start, b: start };
-                Planned::Elementwise(ElementwisePlan::new(operation, T::DTYPE, count, starts, target)?)
-            }
-            Self::Reduction(reduction) => {
-                Planned::Reduction(ReductionPlan::new(reduction, T::DTYPE, &[len], None, start, target)?)
-            }
-            Self::Dot => Planned::Dot(DotPlan::new(T::DTYPE, count, [start; 2])?),
-        })
+    /// Counts the arrays that it reads and those that it writes, as BabelStream does.
+    pub(super) fn arrays(self) -> [u64; 2] {
+        match self {
+            Self::Fill => [0, 1],
+            Self::Elementwise(operation) => [operation.reads(), 1],
+            Self::Reduction(_) => [1, 0],
+            Self::Dot => [2, 0],
+        }
     }
 
     /// Returns the rotation of arrays of `bytes` bytes: those that the operation touches, and the
     /// copy beside it.
-    fn rotation(self, device: &Device, bytes: usize) -> Rotation {
+    pub(super) fn rotation(self, device: &Device, bytes: usize) -> Rotation {
         match self {
             Self::Fill | Self::Reduction(_) => Rotation::new(device, &[bytes]),
             _ => Rotation::new(device, &[bytes; 2]),
         }
-    }
-}
-
-/// The plan of an operation.
-enum Planned {
-    Fill(FillPlan),
-    Elementwise(ElementwisePlan),
-    Reduction(ReductionPlan),
-    Dot(DotPlan),
-}
-
-/// An operation on arrays of one axis.
-pub(super) struct OnArrays {
-    pub(super) arithmetic: Arithmetic,
-    pub(super) shape: [usize; 1],
-    pub(super) dtype: DType,
-}
-
-impl Case for OnArrays {
-    fn subject(&self) -> Result<Subject> {
-        let Self { arithmetic, shape, dtype } = self;
-        let bytes = array_bytes(shape, *dtype)? as u64;
-        Ok(arithmetic.subject(shape, *dtype, bytes))
-    }
-
-    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>> {
-        let bytes = array_bytes(&self.shape, self.dtype)?;
-        let rotation = self.arithmetic.rotation(device, bytes);
-        ensure_operands(&rotation, bytes)?;
-        match self.dtype {
-            DType::F16 => self.work::<f16>(rotation),
-            DType::Bf16 => self.work::<bf16>(rotation),
-            DType::F32 => self.work::<f32>(rotation),
-            _ => self.work::<f64>(rotation),
-        }
-    }
-}
-
-impl OnArrays {
-    fn work<T: Computed>(&self, rotation: Rotation) -> Result<Box<dyn Work>> {
-        let operands = Box::new(Operands::<T>::new(rotation, self.shape[0])?);
-        Ok(Box::new(OnOperands::new(operands, self.arithmetic)?))
     }
 }
 
@@ -245,6 +170,12 @@ pub(super) struct Operands<T: Number> {
     scratch: Scratch,
 }
 
+impl<T: Number> Rotating for Operands<T> {
+    fn rotation(&mut self) -> &mut Rotation {
+        &mut self.rotation
+    }
+}
+
 impl<T: Computed> Operands<T> {
     pub(super) fn new(rotation: Rotation, len: usize) -> Result<Self> {
         let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
@@ -254,79 +185,87 @@ impl<T: Computed> Operands<T> {
         let (sum, extreme, scratch) = (device.alloc(1)?, device.alloc(1)?, Scratch::new(device)?);
         Ok(Self { host, results: results?, a: a?, b: b?, sum, extreme, scratch, rotation })
     }
+
+    /// Says whether the first set's results are the expected ones.
+    fn are(&self, expected: &(dyn Fn(usize) -> T + Sync)) -> Result<bool> {
+        let found = self.results.download_first(self.results.len())?;
+        Ok(reference::all(found.len(), &|at| found[at] == expected(at)))
+    }
+
+    /// Says whether the sum is that of these terms, but for some roundings of each, of 2^-24 or
+    /// 2^-53.
+    fn is_sum_of(&self, term: &(dyn Fn(usize) -> f64 + Sync)) -> Result<bool> {
+        let len = self.results.len();
+        let (expected, size) = (reference::sum(len, term), reference::sum(len, &|at| term(at).abs()));
+        Ok((self.sum.download()?[0].value() - expected).abs() <= some_roundings::<T>() * size)
+    }
 }
 
-/// A planned operation on operands, which it owns or borrows.
-pub(super) struct OnOperands<O> {
-    operands: O,
+/// Some roundings of sums of elements: of 2^-24 or 2^-53 each.
+pub(super) fn some_roundings<T: Number>() -> f64 {
+    32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) }
+}
+
+/// Plans an operation on operands, and gives the first set's results their old values. Allocations
+/// start on a vector.
+pub(super) fn planned<'w, T: Computed>(
+    mut operands: impl DerefMut<Target = Operands<T>> + 'w,
     arithmetic: Arithmetic,
-    plan: Planned,
-}
-
-impl<T: Computed, O: DerefMut<Target = Operands<T>>> OnOperands<O> {
-    /// Plans the operation, and gives the first set's results their old values.
-    pub(super) fn new(mut operands: O, arithmetic: Arithmetic) -> Result<Self> {
-        let Operands { host: [old, ..], rotation, results, .. } = &mut *operands;
-        rotation.restart();
-        results.upload_first(old)?;
-        let plan = arithmetic.plan::<T>(old.len(), Target::of(rotation.device()))?;
-        Ok(Self { operands, arithmetic, plan })
-    }
-}
-
-impl<T: Computed, O: DerefMut<Target = Operands<T>>> Work for OnOperands<O> {
-    fn rotation(&mut self) -> &mut Rotation {
-        &mut self.operands.rotation
-    }
-
-    fn kernel(&self) -> Option<&'static str> {
-        match &self.plan {
-            Planned::Fill(plan) => plan.entry(),
-            Planned::Elementwise(plan) => plan.entry(),
-            Planned::Reduction(plan) => plan.entry(),
-            Planned::Dot(plan) => plan.entry(),
+) -> Result<Box<dyn Work + 'w>> {
+    let Operands { host: [old, ..], rotation, results, .. } = &mut *operands;
+    rotation.restart();
+    results.upload_first(old)?;
+    let (len, start, target, scalar) = (old.len(), Phase::ALIGNED, Target::of(rotation.device()), T::nearest(SCALAR));
+    let count = len as u64;
+    Ok(match arithmetic {
+        Arithmetic::Fill => {
+            let plan = FillPlan::new(T::DTYPE, count, start, target)?;
+            let launch = move |on: &mut Operands<T>, set| {
+                plan.launch(scalar, on.results.view_mut(set)?, on.rotation.device().default_stream())
+            };
+            on_arrays(operands, plan.entry(), launch, move |on| on.are(&|_| scalar))
         }
-    }
-
-    fn run(&mut self, set: usize, _: usize) -> Result<(), Error> {
-        let Operands { rotation, results, a, b, sum, extreme, scratch, .. } = &mut *self.operands;
-        let stream = rotation.device().default_stream();
-        let (a, b, to, scalar) = (a.view(set)?, b.view(set)?, results.view_mut(set)?, T::nearest(SCALAR));
-        match (&self.plan, self.arithmetic) {
-            (Planned::Fill(plan), _) => plan.launch(scalar, to, stream),
-            (Planned::Elementwise(plan), Arithmetic::Elementwise(operation)) => {
-                plan.launch(scalar.value(), &[a, b][..operation.sources()], to, stream)
-            }
-            (Planned::Elementwise(plan), _) => plan.launch(scalar.value(), &[a, b], to, stream),
-            (Planned::Reduction(plan), Arithmetic::Reduction(Reduction::Sum)) => {
-                plan.launch(a, scratch, sum.view_mut(&[])?, stream)
-            }
-            (Planned::Reduction(plan), _) => plan.launch(a, scratch, extreme.view_mut(&[])?, stream),
-            (Planned::Dot(plan), _) => plan.launch(a, b, scratch, sum.view_mut(&[])?, stream),
+        Arithmetic::Elementwise(operation) => {
+            let starts = Starts { dst: start, a: start, b: start };
+            let plan = ElementwisePlan::new(operation, T::DTYPE, count, starts, target)?;
+            let launch = move |on: &mut Operands<T>, set| {
+                let sources = &[on.a.view(set)?, on.b.view(set)?][..operation.sources()];
+                let stream = on.rotation.device().default_stream();
+                plan.launch(scalar.value(), sources, on.results.view_mut(set)?, stream)
+            };
+            on_arrays(operands, plan.entry(), launch, move |on| {
+                let [old, a, b] = &on.host;
+                on.are(&|at| T::compute(operation, old[at], a[at], b[at]))
+            })
         }
-    }
-
-    fn is_right(&mut self) -> Result<bool> {
-        let Operands { host: [old, a, b], results, sum, extreme, .. } = &*self.operands;
-        let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
-            let found = results.download_first(old.len())?;
-            Ok(reference::all(old.len(), &|at| found[at] == expected(at)))
-        };
-        match self.arithmetic {
-            Arithmetic::Fill => elements(&|_| T::nearest(SCALAR)),
-            Arithmetic::Elementwise(operation) => elements(&|at| T::compute(operation, old[at], a[at], b[at])),
-            Arithmetic::Reduction(Reduction::Min) => Ok(extreme.download()?[0] == first(a, &|x, y| x < y)),
-            Arithmetic::Reduction(Reduction::Max) => Ok(extreme.download()?[0] == first(a, &|x, y| x > y)),
-            Arithmetic::Reduction(_) | Arithmetic::Dot => {
-                let term =
-                    |at: usize| a[at].value() * if self.arithmetic == Arithmetic::Dot { b[at].value() } else { 1.0 };
-                let expected = reference::sum(a.len(), &term);
-                let size = reference::sum(a.len(), &|at| term(at).abs());
-                let found = T::sum_value(sum.download()?[0]);
-                // Some roundings of the terms' sum, each of 2^-24 or 2^-53.
-                let rounding = if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
-                Ok((found - expected).abs() <= 32.0 * rounding * size)
-            }
+        Arithmetic::Reduction(reduction) => {
+            let plan = ReductionPlan::new(reduction, T::DTYPE, &[len], None, start, target)?;
+            let launch = move |on: &mut Operands<T>, set| {
+                let (a, stream) = (on.a.view(set)?, on.rotation.device().default_stream());
+                match reduction {
+                    Reduction::Sum => plan.launch(a, &mut on.scratch, on.sum.view_mut(&[])?, stream),
+                    _ => plan.launch(a, &mut on.scratch, on.extreme.view_mut(&[])?, stream),
+                }
+            };
+            on_arrays(operands, plan.entry(), launch, move |on| {
+                let a = &on.host[1];
+                match reduction {
+                    Reduction::Sum => on.is_sum_of(&|at| a[at].value()),
+                    Reduction::Min => Ok(on.extreme.download()?[0] == first(a, &|x, y| x < y)),
+                    _ => Ok(on.extreme.download()?[0] == first(a, &|x, y| x > y)),
+                }
+            })
         }
-    }
+        Arithmetic::Dot => {
+            let plan = DotPlan::new(T::DTYPE, count, [start; 2])?;
+            let launch = move |on: &mut Operands<T>, set| {
+                let (a, b, stream) = (on.a.view(set)?, on.b.view(set)?, on.rotation.device().default_stream());
+                plan.launch(a, b, &mut on.scratch, on.sum.view_mut(&[])?, stream)
+            };
+            on_arrays(operands, plan.entry(), launch, move |on| {
+                let [_, a, b] = &on.host;
+                on.is_sum_of(&|at| a[at].value() * b[at].value())
+            })
+        }
+    })
 }

@@ -11,32 +11,14 @@ use warpstride::error::Error;
 use warpstride::roofline::measure::{self, Rotation, Timing, has_times};
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Record, Subject};
-use warpstride::view::{View, ViewMut};
 
-use crate::cold_runs::{ColdRuns, copy};
+use crate::cold_runs::{ColdRuns, Launch, copy};
 use crate::output::Output;
 use crate::{array_bytes, ensure_room, reference};
 
 /// The most bytes of an array whose launch takes a large part of the time. `bench` times the launch
 /// of such an array too.
 const SMALL: usize = 1 << 20;
-
-/// An operation on arrays of a shape.
-pub(crate) trait Case {
-    /// Describes the operation and its bytes. It fails before any device is opened.
-    ///
-    /// # Errors
-    ///
-    /// It fails if there is no such operation or no such array.
-    fn subject(&self) -> Result<Subject>;
-
-    /// Plans the operation and puts its operands on the device.
-    ///
-    /// # Errors
-    ///
-    /// It fails if there is no room, or the device fails.
-    fn prepare<'a>(&'a self, device: &Device) -> Result<Box<dyn Work + 'a>>;
-}
 
 /// A planned operation, whose operands lie in the sets of a rotation.
 pub(crate) trait Work {
@@ -141,13 +123,8 @@ impl<'a> Bench<'a> {
         Self { device, samples, peaks, output, copies: RefCell::default() }
     }
 
-    /// Measures a case.
-    pub(crate) fn record(&self, case: &dyn Case) -> Result<Record> {
-        self.record_of(case.subject()?, || case.prepare(self.device))
-    }
-
     /// Measures the work that `prepare` makes.
-    pub(crate) fn record_of<'w>(
+    pub(crate) fn record<'w>(
         &self,
         subject: Subject,
         prepare: impl FnOnce() -> Result<Box<dyn Work + 'w>>,
@@ -186,26 +163,58 @@ pub(crate) fn copy_gbps(device: &Device, bytes: usize, samples: usize) -> Result
     Ok(runs.time(samples, copy)?.gbps(2 * bytes as u64))
 }
 
-/// Work that makes the elements of one array from those of another. It owns or borrows the arrays.
-pub(crate) struct OneToOne<A, L, R> {
-    pub(crate) arrays: A,
-    pub(crate) kernel: Option<&'static str>,
-    /// Queues the launch on arrays of one axis, which it splits into its own shape.
-    pub(crate) launch: L,
-    /// Says whether the elements are right.
-    pub(crate) is_right: R,
+/// Arrays in the sets of a rotation.
+pub(crate) trait Rotating: 'static {
+    /// Returns the rotation.
+    fn rotation(&mut self) -> &mut Rotation;
 }
 
-impl<S, D, A, L, R> Work for OneToOne<A, L, R>
+impl<S: Element, D: Element> Rotating for ColdRuns<S, D> {
+    fn rotation(&mut self) -> &mut Rotation {
+        &mut self.rotation
+    }
+}
+
+/// A kernel on arrays, which it owns or borrows.
+struct OnArrays<A, L, R> {
+    arrays: A,
+    kernel: Option<&'static str>,
+    launch: L,
+    is_right: R,
+}
+
+/// Makes work of a launch on the arrays of a set, and of a check of the first set's results.
+pub(crate) fn on_arrays<'w, T: Rotating>(
+    arrays: impl DerefMut<Target = T> + 'w,
+    kernel: Option<&'static str>,
+    launch: impl FnMut(&mut T, usize) -> Result<(), Error> + 'w,
+    is_right: impl Fn(&T) -> Result<bool> + 'w,
+) -> Box<dyn Work + 'w> {
+    Box::new(OnArrays { arrays, kernel, launch, is_right })
+}
+
+/// Makes work that makes the elements of one array from those of another. Both come as one axis,
+/// which the launch splits into its own shape.
+pub(crate) fn one_to_one<'w, S: Element, D: Element>(
+    arrays: impl DerefMut<Target = ColdRuns<S, D>> + 'w,
+    kernel: Option<&'static str>,
+    mut launch: impl Launch<S, D> + 'w,
+    is_right: impl Fn(&[D]) -> bool + 'w,
+) -> Box<dyn Work + 'w> {
+    let launch =
+        move |arrays: &mut ColdRuns<S, D>, set: usize| launch(arrays.sources.view(set)?, arrays.results.view_mut(set)?);
+    on_arrays(arrays, kernel, launch, move |arrays| Ok(is_right(&arrays.results.download_first(arrays.results.len())?)))
+}
+
+impl<T, A, L, R> Work for OnArrays<A, L, R>
 where
-    S: Element,
-    D: Element,
-    A: DerefMut<Target = ColdRuns<S, D>>,
-    L: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>,
-    R: Fn(&[D]) -> bool,
+    T: Rotating,
+    A: DerefMut<Target = T>,
+    L: FnMut(&mut T, usize) -> Result<(), Error>,
+    R: Fn(&T) -> Result<bool>,
 {
     fn rotation(&mut self) -> &mut Rotation {
-        &mut self.arrays.rotation
+        self.arrays.rotation()
     }
 
     fn kernel(&self) -> Option<&'static str> {
@@ -213,12 +222,10 @@ where
     }
 
     fn run(&mut self, set: usize, _: usize) -> Result<(), Error> {
-        let ColdRuns { sources, results, .. } = &mut *self.arrays;
-        (self.launch)(sources.view(set)?, results.view_mut(set)?)
+        (self.launch)(&mut self.arrays, set)
     }
 
     fn is_right(&mut self) -> Result<bool> {
-        let results = &self.arrays.results;
-        Ok((self.is_right)(&results.download_first(results.len())?))
+        (self.is_right)(&self.arrays)
     }
 }

@@ -1,11 +1,24 @@
 //! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held
 //! against the device's ceilings.
 
-mod affine;
+/// Evaluates `$body` with `$type` as the type of a name, which is one of these.
+macro_rules! by_type {
+    ($dtype:expr, $type:ident in [$($listed:ident)*] => $body:expr) => {
+        match $dtype {
+            $(dtype if dtype == <$listed as warpstride::element::Element>::DTYPE => {
+                type $type = $listed;
+                $body
+            })*
+            dtype => unreachable!("no operation on {dtype} can be typed"),
+        }
+    };
+}
+
 mod arithmetic;
+mod axis;
+mod case;
 mod conversion;
 mod drawn;
-mod axis;
 pub(super) mod measure;
 mod permute;
 mod random;
@@ -26,12 +39,10 @@ use warpstride::roofline::measure::has_times;
 use super::output::Output;
 use super::runs::Kept;
 use super::{args, open, peaks, tune};
-use affine::Mapped;
-use arithmetic::{Arithmetic, OnArrays};
-use axis::{Along, AlongAxis};
-use conversion::Conversion;
-use measure::{Bench, Case};
-use permute::Moved;
+use arithmetic::Arithmetic;
+use axis::Along;
+use case::{Case, Op};
+use measure::Bench;
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
     let Some(operation) = &args.operation else {
@@ -56,87 +67,73 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     let ceilings = if has_times(&device) { Some(peaks::known(&device, output)?) } else { None };
     let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
     let bench = Bench::new(&device, samples, ceilings.as_ref().map(|(peaks, _)| peaks), output);
-    let record = bench.record(&*case)?;
+    let record = bench.record(subject, || case.prepare(&device))?;
     let shown = record.clone();
     let run = Run::new(&device, date, ceilings, vec![record]);
     kept.finish(&run, text::record(&run, &shown), json::document_of_one(&run)?, output)
 }
 
 /// The operation that was typed, and how often it is timed.
-fn case_of<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn Case + 'a>, args::Samples) {
+fn case_of<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Case<'a>, args::Samples) {
     use args::Operation;
 
-    let on_arrays = |arithmetic, numbers: &args::Arithmetic| -> (Box<dyn Case + 'a>, args::Samples) {
-        let args::Arithmetic { elements, dtype, samples } = *numbers;
-        (Box::new(OnArrays { arithmetic, shape: [elements], dtype }), samples)
+    let arithmetic = |arithmetic, args::Arithmetic { elements, dtype, samples }: &'a args::Arithmetic| {
+        (Op::Arithmetic(arithmetic), *dtype, slice::from_ref(elements), *samples)
     };
-    let elementwise = |operation, numbers| on_arrays(Arithmetic::Elementwise(operation), numbers);
-    match operation {
+    let elementwise = |operation, numbers| arithmetic(Arithmetic::Elementwise(operation), numbers);
+    let rows = |is_put, args::Rows { shape, dtype, samples }: &'a args::Rows| {
+        (Op::Rows { is_put }, *dtype, &shape[..], *samples)
+    };
+    let whole_rows = |along, args::Rowwise { shape, dtype, samples }: &'a args::Rowwise| {
+        (Op::Along(along, shape.len().saturating_sub(1)), *dtype, &shape[..], *samples)
+    };
+    let (op, dtype, shape, samples) = match operation {
         Operation::Permute(args::Permutes { shape, dtype, samples, .. }) => {
-            let shape = shape.as_deref().unwrap_or(&[]);
-            (Box::new(Moved { op: "permute", dtype: *dtype, shape, axes: Some(axes) }), *samples)
+            (Op::Permute(axes), *dtype, shape.as_deref().unwrap_or(&[]), *samples)
         }
         Operation::Affine(args::Affine { shape, from, to, channels, samples, .. }) => {
-            (Box::new(Mapped { from: *from, to: *to, shape, axes, channels: *channels }), *samples)
+            (Op::Affine { axes, from: *from, channels: *channels }, *to, &shape[..], *samples)
         }
         Operation::Copy(args::Elements { elements, dtype, samples }) => {
-            (Box::new(Moved { op: "copy", dtype: *dtype, shape: slice::from_ref(elements), axes: None }), *samples)
+            (Op::Copy, *dtype, slice::from_ref(elements), *samples)
         }
-        Operation::Normalize(args::Images { shape, dtype, samples }) => {
-            (Box::new(Conversion::Normalize { shape: *shape, to: *dtype }), *samples)
-        }
+        Operation::Normalize(args::Images { shape, dtype, samples }) => (Op::Normalize, *dtype, &shape[..], *samples),
         Operation::Cast(args::Cast { elements, from, to, samples }) => {
-            (Box::new(Conversion::Cast { shape: [*elements], from: *from, to: *to }), *samples)
+            (Op::Cast { from: *from }, *to, slice::from_ref(elements), *samples)
         }
         Operation::StridedCopy(args::Strided { elements: args::Elements { elements, dtype, samples }, step }) => {
-            (Box::new(Conversion::Strided { shape: [*elements], dtype: *dtype, step: step.get() }), *samples)
+            (Op::Strided { step: step.get() }, *dtype, slice::from_ref(elements), *samples)
         }
-        Operation::Gather(rows) => indexed(rows, false),
-        Operation::Scatter(rows) => indexed(rows, true),
-        Operation::Fill(numbers) => on_arrays(Arithmetic::Fill, numbers),
+        Operation::Gather(indexed) => rows(false, indexed),
+        Operation::Scatter(indexed) => rows(true, indexed),
+        Operation::Fill(numbers) => arithmetic(Arithmetic::Fill, numbers),
         Operation::Mul(numbers) => elementwise(Elementwise::Mul, numbers),
         Operation::Add(numbers) => elementwise(Elementwise::Add, numbers),
         Operation::Triad(numbers) => elementwise(Elementwise::Triad, numbers),
         Operation::Nstream(numbers) => elementwise(Elementwise::NStream, numbers),
         Operation::Axpy(numbers) => elementwise(Elementwise::Axpy, numbers),
-        Operation::Dot(numbers) => on_arrays(Arithmetic::Dot, numbers),
+        Operation::Dot(numbers) => arithmetic(Arithmetic::Dot, numbers),
         Operation::Sum(reduced) => reduction(Reduction::Sum, reduced),
         Operation::Min(reduced) => reduction(Reduction::Min, reduced),
         Operation::Max(reduced) => reduction(Reduction::Max, reduced),
         Operation::Argmax(reduced) => reduction(Reduction::ArgMax, reduced),
-        Operation::Softmax(rows) => along_rows(Along::Softmax, rows),
-        Operation::MeanVariance(rows) => along_rows(Along::MeanVariance, rows),
-    }
-}
-
-fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Case + '_>, args::Samples) {
-    let args::Rows { shape, dtype, samples } = *rows;
-    (Box::new(Conversion::Rows { shape, dtype, is_put }), samples)
+        Operation::Softmax(array) => whole_rows(Along::Softmax, array),
+        Operation::MeanVariance(array) => whole_rows(Along::MeanVariance, array),
+    };
+    (Case { op, dtype, shape }, samples)
 }
 
 /// A reduction along an axis, or over all elements. The index of the greatest element is found
 /// along the only axis, and integers are reduced along it.
-fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Box<dyn Case + '_>, args::Samples) {
+fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Op<'_>, DType, &[usize], args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
-    let dtype = *dtype;
-    let along_axis = |shape| AlongAxis { along: Along::Reduction(reduction), shape, axis: axis.unwrap_or(0), dtype };
-    let case: Box<dyn Case + '_> = match (elements, shape) {
-        (&Some(elements), _) if reduction != Reduction::ArgMax && is_float(dtype) => {
-            Box::new(OnArrays { arithmetic: Arithmetic::Reduction(reduction), shape: [elements], dtype })
-        }
-        (Some(elements), _) => Box::new(along_axis(slice::from_ref(elements))),
-        (None, shape) => Box::new(along_axis(shape.as_deref().unwrap_or(&[]))),
+    let is_float = matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+    let op = match elements {
+        Some(_) if reduction != Reduction::ArgMax && is_float => Op::Arithmetic(Arithmetic::Reduction(reduction)),
+        _ => Op::Along(Along::Reduction(reduction), axis.unwrap_or(0)),
     };
-    (case, *samples)
-}
-
-fn is_float(dtype: DType) -> bool {
-    matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
-}
-
-fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Case + '_>, args::Samples) {
-    let args::Rowwise { shape, dtype, samples } = rows;
-    (Box::new(AlongAxis { along, shape, axis: shape.len().saturating_sub(1), dtype: *dtype }), *samples)
+    let shape = elements.as_ref().map(slice::from_ref).or(shape.as_deref()).unwrap_or(&[]);
+    (op, *dtype, shape, *samples)
 }
 
 /// Halves the longest axis until the shape has at most `most` elements.

@@ -10,14 +10,13 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
 use warpstride::error::counted;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
+use warpstride::ops::{Align, PermutePlan, Plan, SECTOR, Target};
 use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::roofline::record::{Drawn, Group, Record, Subject};
-use warpstride::view::{View, ViewMut};
 
 use super::drawn::{Case, Sizes, cases};
-use super::measure::{self, Bench, OneToOne, Work};
-use crate::cold_runs::ColdRuns;
+use super::measure::{Bench, Work};
+use super::permute::in_c_order;
 use crate::output::Output;
 use crate::runs::Kept;
 use crate::{args, by_width, ensure_room, open, peaks, reference};
@@ -63,7 +62,8 @@ impl List {
         for case in &cases {
             progress.doing(&case.name);
             let drawn = DrawnCase::new(case, &bits, &device)?;
-            let record = held(bench.record(&drawn)?, drawn.touched);
+            let prepare = || by_width!(case.dtype, T => drawn.prepare::<T>(&device));
+            let record = held(bench.record(drawn.subject(), prepare)?, drawn.touched);
             let DrawnCase { strategy, touched, .. } = drawn;
             let drawn = Drawn { kind: case.kind.name().into(), strategy: strategy.into(), touched };
             records.push(Record { drawn: Some(drawn), ..record });
@@ -118,7 +118,6 @@ struct DrawnCase<'a> {
     case: &'a Case,
     bits: &'a [u64],
     source: Layout,
-    kernel: Option<&'static str>,
     /// The strategy that takes it.
     strategy: &'static str,
     /// Bytes of the sectors that it reads and writes.
@@ -134,42 +133,27 @@ impl<'a> DrawnCase<'a> {
         let strategy = explanation.verdicts.iter().find(|verdict| verdict.takes).map_or("none", |first| first.strategy);
         let bytes = (case.len() * width) as u64;
         let read = match &explanation.walk {
-            Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * ops::SECTOR as u64),
+            Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * SECTOR as u64),
             _ => bytes,
         };
-        Ok(Self { case, bits, source, kernel: plan.entry(), strategy, touched: read + bytes })
+        Ok(Self { case, bits, source, strategy, touched: read + bytes })
     }
 
-    fn work<T: Element + Pod + Send + Sync>(&self, device: &Device) -> Result<Box<dyn Work + '_>> {
-        let (case, len) = (self.case, self.case.len());
-        let elements = &bytemuck::cast_slice::<u64, T>(self.bits)[..case.storage_len()];
-        let bytes = [size_of_val(elements), len * size_of::<T>()];
-        let rotation = Rotation::new(device, &bytes);
-        // The expected elements and those that came back; the sources and results of the rotation.
-        ensure_room(Rotation::padded(bytes[0]), 2, &[(device, rotation.arrays(2))])?;
-        let arrays = ColdRuns::new(rotation, elements, len)?;
-        let launch = move |array: View<'_, T>, result: ViewMut<'_, T>| {
-            let stream = array.device().default_stream();
-            let source = case.source_of(array)?;
-            let result = result.split_axis(0, source.shape())?;
-            ops::copy_into(source, result, stream)
-        };
-        let expected = reference::in_c_order(elements, &self.source)?;
-        let is_right = move |found: &[T]| reference::are_equal(found, &expected);
-        Ok(Box::new(OneToOne { arrays: Box::new(arrays), kernel: self.kernel, launch, is_right }))
-    }
-}
-
-impl measure::Case for DrawnCase<'_> {
-    fn subject(&self) -> Result<Subject> {
+    fn subject(&self) -> Subject {
         let Case { dtype, shape, axes, steps, .. } = self.case;
         let bytes = (self.case.len() * dtype.width()) as u64;
         let subject = Subject::new(Group::Permute, "permute", *dtype, shape, [bytes; 2]);
-        Ok(Subject { axes: Some(axes.clone()), steps: steps.clone(), ..subject })
+        Subject { axes: Some(axes.clone()), steps: steps.clone(), ..subject }
     }
 
-    fn prepare<'w>(&'w self, device: &Device) -> Result<Box<dyn Work + 'w>> {
-        by_width!(self.case.dtype, T => self.work::<T>(device))
+    fn prepare<T: Element + Pod>(&self, device: &Device) -> Result<Box<dyn Work + 'a>> {
+        let case = self.case;
+        let elements = &bytemuck::cast_slice::<u64, T>(self.bits)[..case.storage_len()];
+        let bytes = [size_of_val(elements), case.len() * size_of::<T>()];
+        let rotation = Rotation::new(device, &bytes);
+        // The expected elements and those that came back; the sources and results of the rotation.
+        ensure_room(Rotation::padded(bytes[0]), 2, &[(device, rotation.arrays(2))])?;
+        in_c_order(rotation, elements, &self.source, |array| case.source_of(array))
     }
 }
 

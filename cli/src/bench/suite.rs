@@ -13,12 +13,10 @@ use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::record::Record;
 
-use super::affine::Mapped;
-use super::arithmetic::{self, Arithmetic, Computed, OnOperands, Operands};
-use super::axis::{Along, AlongAxis};
-use super::conversion::Conversion;
-use super::measure::{Bench, Case};
-use super::permute::Moved;
+use super::arithmetic::{self, Arithmetic, Computed, Operands};
+use super::axis::Along;
+use super::case::{Case, Op};
+use super::measure::Bench;
 use super::shrink;
 use crate::output::Output;
 use crate::runs::Kept;
@@ -30,18 +28,6 @@ const SAMPLES: usize = 20;
 const COUNTED: usize = 64 << 10;
 /// Most elements of a case on the software GPU, which is soon done with them.
 const SMALL: usize = 1 << 14;
-/// Permutes that convert what they move: from which type to which, the axis of the result whose
-/// indices have factors and offsets of their own, the shape, and the axes. Images of pixels to
-/// planes and back, activations of many channels, and matrices.
-type Mapping = (DType, DType, Option<usize>, &'static [usize], &'static [usize]);
-const MAPPED: [Mapping; 6] = [
-    (DType::F32, DType::F32, None, &[16384, 16384], &[1, 0]),
-    (DType::F32, DType::F16, None, &[16384, 16384], &[1, 0]),
-    (DType::U8, DType::F32, None, &[16384, 16384], &[1, 0]),
-    (DType::F16, DType::F16, Some(1), &[64, 56, 56, 256], &[0, 3, 1, 2]),
-    (DType::F32, DType::Bf16, Some(3), &[64, 256, 55, 55], &[0, 2, 3, 1]),
-    (DType::U8, DType::F16, Some(1), &[64, 1080, 1920, 3], &[0, 3, 1, 2]),
-];
 /// The matrices that every kernel transposes, on a GPU and elsewhere.
 const MATRICES: [&[usize]; 2] = [&[4096, 16384], &[256]];
 
@@ -58,32 +44,52 @@ const ARITHMETIC: [Arithmetic; 10] = [
     Arithmetic::Reduction(Reduction::Max),
 ];
 
-/// What is done along an axis of a matrix.
-const MATRIX: [usize; 2] = [8192, 16384];
-const ALONG_AXES: [(Along, DType, usize); 9] = [
-    (Along::Reduction(Reduction::Sum), DType::F32, 0),
-    (Along::Reduction(Reduction::Sum), DType::F32, 1),
-    (Along::Reduction(Reduction::Max), DType::F32, 0),
-    (Along::Reduction(Reduction::Max), DType::F32, 1),
-    (Along::Reduction(Reduction::ArgMax), DType::F32, 0),
-    (Along::Reduction(Reduction::ArgMax), DType::F32, 1),
-    (Along::Softmax, DType::F32, 1),
-    (Along::Softmax, DType::F16, 1),
-    (Along::MeanVariance, DType::F32, 1),
+/// Permutes that convert what they move: images of pixels to planes and back, activations of many
+/// channels, and matrices.
+const MAPPED: [Case<'_>; 6] = [
+    mapped(DType::F32, DType::F32, None, &[16384, 16384], &[1, 0]),
+    mapped(DType::F32, DType::F16, None, &[16384, 16384], &[1, 0]),
+    mapped(DType::U8, DType::F32, None, &[16384, 16384], &[1, 0]),
+    mapped(DType::F16, DType::F16, Some(1), &[64, 56, 56, 256], &[0, 3, 1, 2]),
+    mapped(DType::F32, DType::Bf16, Some(3), &[64, 256, 55, 55], &[0, 2, 3, 1]),
+    mapped(DType::U8, DType::F16, Some(1), &[64, 1080, 1920, 3], &[0, 3, 1, 2]),
 ];
 
-/// What is made of elements, and where rows go.
-const CONVERSIONS: [Conversion; 9] = [
-    Conversion::Normalize { shape: [64, 1080, 1920, 3], to: DType::F32 },
-    Conversion::Normalize { shape: [64, 1080, 1920, 3], to: DType::F16 },
-    Conversion::Cast { shape: [1 << 27], from: DType::U8, to: DType::F32 },
-    Conversion::Cast { shape: [1 << 27], from: DType::F32, to: DType::F16 },
-    Conversion::Cast { shape: [1 << 27], from: DType::F32, to: DType::U8 },
-    Conversion::Cast { shape: [1 << 27], from: DType::F16, to: DType::F32 },
-    Conversion::Rows { shape: [1 << 18, 1 << 10], dtype: DType::F32, is_put: false },
-    Conversion::Rows { shape: [1 << 18, 1 << 10], dtype: DType::F32, is_put: true },
-    Conversion::Strided { shape: [1 << 27], dtype: DType::F32, step: 2 },
+const fn mapped<'a>(
+    from: DType,
+    dtype: DType,
+    channels: Option<usize>,
+    shape: &'a [usize],
+    axes: &'a [usize],
+) -> Case<'a> {
+    Case { op: Op::Affine { axes, from, channels }, dtype, shape }
+}
+
+/// What is done along an axis of a matrix, what is made of elements, and where rows go.
+const OTHERS: [Case<'_>; 18] = [
+    along(Along::Reduction(Reduction::Sum), DType::F32, 0),
+    along(Along::Reduction(Reduction::Sum), DType::F32, 1),
+    along(Along::Reduction(Reduction::Max), DType::F32, 0),
+    along(Along::Reduction(Reduction::Max), DType::F32, 1),
+    along(Along::Reduction(Reduction::ArgMax), DType::F32, 0),
+    along(Along::Reduction(Reduction::ArgMax), DType::F32, 1),
+    along(Along::Softmax, DType::F32, 1),
+    along(Along::Softmax, DType::F16, 1),
+    along(Along::MeanVariance, DType::F32, 1),
+    Case { op: Op::Normalize, dtype: DType::F32, shape: &[64, 1080, 1920, 3] },
+    Case { op: Op::Normalize, dtype: DType::F16, shape: &[64, 1080, 1920, 3] },
+    Case { op: Op::Cast { from: DType::U8 }, dtype: DType::F32, shape: &[1 << 27] },
+    Case { op: Op::Cast { from: DType::F32 }, dtype: DType::F16, shape: &[1 << 27] },
+    Case { op: Op::Cast { from: DType::F32 }, dtype: DType::U8, shape: &[1 << 27] },
+    Case { op: Op::Cast { from: DType::F16 }, dtype: DType::F32, shape: &[1 << 27] },
+    Case { op: Op::Rows { is_put: false }, dtype: DType::F32, shape: &[1 << 18, 1 << 10] },
+    Case { op: Op::Rows { is_put: true }, dtype: DType::F32, shape: &[1 << 18, 1 << 10] },
+    Case { op: Op::Strided { step: 2 }, dtype: DType::F32, shape: &[1 << 27] },
 ];
+
+const fn along(along: Along, dtype: DType, axis: usize) -> Case<'static> {
+    Case { op: Op::Along(along, axis), dtype, shape: &[8192, 16384] }
+}
 
 /// A permute of `cases.json`.
 #[derive(Deserialize)]
@@ -124,38 +130,30 @@ impl Suite<'_> {
         self.streams::<f16>(DType::F16)?;
         self.streams::<bf16>(DType::Bf16)?;
         let listed: Vec<Listed> = serde_json::from_str(include_str!("cases.json"))?;
-        for Listed { dtype, mut shape, axes } in listed {
-            self.fit(&mut shape);
-            let permute = Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) };
-            // Two that differ in size alone may be one by now.
-            let name = permute.subject()?.name();
-            if !self.cases.iter().any(|case| case.name == name) {
-                self.measured(&permute)?;
-            }
+        for Listed { dtype, shape, axes } in listed {
+            self.measured(Case { op: Op::Permute(&axes), dtype, shape: &shape })?;
         }
-        for (from, to, channels, shape, axes) in MAPPED {
-            let mut shape = shape.to_vec();
-            self.fit(&mut shape);
-            self.measured(&Mapped { from, to, shape: &shape, axes, channels })?;
-        }
+        MAPPED.into_iter().try_for_each(|case| self.measured(case))?;
         self.transposes()?;
-        for (along, dtype, axis) in ALONG_AXES {
-            let mut shape = MATRIX;
-            self.fit(&mut shape);
-            self.measured(&AlongAxis { along, shape: &shape, axis, dtype })?;
-        }
-        for mut conversion in CONVERSIONS {
-            self.fit(conversion.shape_mut());
-            self.measured(&conversion)?;
-        }
-        Ok(())
+        OTHERS.into_iter().try_for_each(|case| self.measured(case))
     }
 
-    /// Makes the shape small where the device is the software GPU.
-    fn fit(&self, shape: &mut [usize]) {
+    /// Measures a case, which is small where the device is the software GPU: two permutes that
+    /// differ in size alone may then be one, and it is measured once.
+    fn measured(&mut self, case: Case<'_>) -> Result<()> {
+        let mut shape = case.shape.to_vec();
         if !self.timed {
-            shrink(shape, SMALL);
+            shrink(&mut shape, SMALL);
         }
+        let case = Case { shape: &shape, ..case };
+        let name = case.subject()?.name();
+        if self.cases.iter().any(|case| case.name == name) { Ok(()) } else { self.add(case) }
+    }
+
+    fn add(&mut self, case: Case<'_>) -> Result<()> {
+        let device = self.bench.device;
+        self.cases.push(self.bench.record(case.subject()?, || case.prepare(device))?);
+        Ok(())
     }
 
     /// Which of two values suits the device.
@@ -167,21 +165,15 @@ impl Suite<'_> {
         // As those that the ceilings were measured with.
         let bytes = self.bench.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
-        self.measured(&Moved { op: "copy", dtype, shape: &shape, axes: None })?;
+        self.add(Case { op: Op::Copy, dtype, shape: &shape })?;
         // For all of them, those that touch one array alone too.
         let rotation = Rotation::new(self.bench.device, &[bytes]);
         arithmetic::ensure_operands(&rotation, bytes)?;
         let mut operands = Operands::<T>::new(rotation, shape[0])?;
         for arithmetic in ARITHMETIC {
-            let subject = arithmetic.subject(&shape, dtype, bytes as u64);
-            let record = self.bench.record_of(subject, || Ok(Box::new(OnOperands::new(&mut operands, arithmetic)?)))?;
-            self.cases.push(record);
+            let subject = Case { op: Op::Arithmetic(arithmetic), dtype, shape: &shape }.subject()?;
+            self.cases.push(self.bench.record(subject, || arithmetic::planned(&mut operands, arithmetic))?);
         }
-        Ok(())
-    }
-
-    fn measured(&mut self, case: &dyn Case) -> Result<()> {
-        self.cases.push(self.bench.record(case)?);
         Ok(())
     }
 
