@@ -23,7 +23,7 @@ use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Group, Record, Subject};
 use warpstride::stream::{Graph, Stream};
 
-use super::bench::measure::{Outcome, Work, count, measure};
+use super::bench::measure::{Work, count, measure};
 use super::cold_runs::ColdRuns;
 use super::output::Output;
 use super::transpose::matrix;
@@ -48,12 +48,13 @@ pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Re
     if let Some(path) = &args.input {
         let source = input::array(path)?;
         matrix(&*source)?;
-        let devices = Devices::open(backend, source.bytes(), source.dtype(), output)
+        let devices = open(backend, output)
+            .and_then(|device| Devices::of(device, source.bytes(), source.dtype(), output))
             .with_context(|| format!("cannot compare on {}", path.display()))?;
         by_width!(source.dtype(), T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
     } else {
         let bytes = array_bytes(&args.shape, args.dtype)?;
-        let devices = Devices::open(backend, bytes, args.dtype, output)?;
+        let devices = Devices::of(open(backend, output)?, bytes, args.dtype, output)?;
         by_width!(args.dtype, T => {
             compare::<T>(&devices, Matrix::random(args.shape, args.dtype, bytes)?, &variants, args.model, output)
         })
@@ -61,11 +62,11 @@ pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Re
 }
 
 /// Every kernel on random bits, `size` rows and columns of f32.
-pub(super) fn of_squares(device: &Device, size: usize, output: &Output) -> Result<Vec<Row>> {
+pub(super) fn of_squares(device: &Device, size: usize, peaks: Option<&Peaks>, output: &Output) -> Result<Vec<Row>> {
     let bytes = array_bytes(&[size; 2], DType::F32)?;
     let devices = Devices::of(device.clone(), bytes, DType::F32, output)?;
     let matrix = Matrix::<u32>::random([size; 2], DType::F32, bytes)?;
-    Ok(ladder(&devices, &matrix, &Variant::ALL, output)?.0)
+    Ok(ladder(&devices, &matrix, &Variant::ALL, peaks, output)?.0)
 }
 
 /// Where it is done.
@@ -77,12 +78,8 @@ struct Devices {
 }
 
 impl Devices {
-    /// Opens what a matrix of `bytes` bytes needs, and makes sure that it fits.
-    fn open(backend: Backend, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
-        Self::of(open(backend, output)?, bytes, dtype, output)
-    }
-
-    /// The same on a device that is open.
+    /// Opens what a matrix of `bytes` bytes needs beside the named device, and makes sure that it
+    /// fits.
     fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
         let rotation = Rotation::new(&named, &[bytes; 2]);
         // The matrix, its transpose, and the elements that came back from a device; on each device
@@ -198,47 +195,20 @@ impl Kernel {
 
 /// One row of the table.
 pub(super) struct Row {
-    variant: String,
+    /// The record, without a prediction.
+    pub(super) record: Record,
     /// Launches of the kernel; `None` in a graph, whose nodes no model knows.
     launches: Option<u64>,
-    /// Timed runs that are wanted.
-    samples: usize,
-    outcome: Outcome,
 }
 
 impl Row {
-    /// Returns the GB/s for a matrix of `bytes` bytes.
-    pub(super) fn gbps(&self, bytes: u64) -> Option<f64> {
-        self.outcome.timing.as_ref().map(|timing| timing.gbps(2 * bytes))
-    }
-
-    /// Returns the counters of one run.
-    pub(super) fn counters(&self) -> Option<Counters> {
-        self.outcome.counters
-    }
-
-    /// Gives the row the counters of another run.
-    pub(super) fn set_counters(&mut self, counters: Option<Counters>) {
-        self.outcome.counters = counters;
-    }
-
-    /// The record of a matrix of this shape and type, beside a copy of `copy_gbps`, with the time
-    /// that `model` predicts.
-    pub(super) fn record(
-        self,
-        shape: [usize; 2],
-        dtype: DType,
-        copy_gbps: Option<f64>,
-        peaks: Option<&Peaks>,
-        model: Option<DeviceModel>,
-    ) -> Record {
-        let Self { variant, launches, samples, outcome } = self;
-        let bytes = (shape[0] * shape[1] * dtype.width()) as u64;
-        let predicted = model.zip(outcome.counters).zip(launches);
-        let predicted = predicted.map(|((model, counters), launches)| model.predict(&counters, bytes, bytes, launches));
-        let subject = Subject::new(Group::Transpose, "transpose", dtype, &shape, [bytes; 2]);
-        let subject = Subject { variant: Some(variant), ..subject };
-        Record { predicted, ..outcome.record(subject, samples, copy_gbps, peaks) }
+    /// The record with the time that `model` predicts.
+    pub(super) fn predicted(self, model: Option<DeviceModel>) -> Record {
+        let Self { record, launches } = self;
+        let Subject { read, written, .. } = record.subject;
+        let counted = model.zip(record.counters).zip(launches);
+        let predicted = counted.map(|((model, counters), launches)| model.predict(&counters, read, written, launches));
+        Record { predicted, ..record }
     }
 }
 
@@ -250,12 +220,10 @@ fn compare<T: Element + Pod>(
     output: &Output,
 ) -> Result<()> {
     let date = jiff::Timestamp::now().to_string();
-    let (rows, counted_on) = ladder(devices, &matrix, variants, output)?;
+    let (rows, counted_on) = ladder(devices, &matrix, variants, None, output)?;
     let model = model.or_else(|| DeviceModel::of(&devices.named.info().name));
     let Matrix { rows: height, cols: width, dtype, .. } = matrix;
-    let bytes = size_of_val(matrix.elements.as_slice()) as u64;
-    let copy = rows.first().and_then(|copy| copy.gbps(bytes));
-    let records = rows.into_iter().map(|row| row.record([height, width], dtype, copy, None, model)).collect();
+    let records = rows.into_iter().map(|row| row.predicted(model)).collect();
     let run = Run::new(&devices.named, date, None, records);
     let mut document = json::document(&run)?;
     // Scripts find the records as rows, too.
@@ -279,12 +247,13 @@ fn compare<T: Element + Pod>(
     Ok(())
 }
 
-/// Runs the copy and every variant. Also returns the device that the rows' counters come from, if
-/// they have any.
+/// Runs the copy, and every variant beside it. Also returns the device that the rows' counters come
+/// from, if they have any.
 fn ladder<T: Element + Pod>(
     devices: &Devices,
     matrix: &Matrix<T>,
     variants: &[Variant],
+    peaks: Option<&Peaks>,
     output: &Output,
 ) -> Result<(Vec<Row>, Option<DriverKind>)> {
     let kernels = Kernel::all(variants);
@@ -298,7 +267,8 @@ fn ladder<T: Element + Pod>(
     });
     let counted_on = if counted.is_some() { devices.counting.as_ref() } else { Some(&devices.named) };
     progress.step();
-    let mut rows = Vec::with_capacity(kernels.len());
+    let bytes = size_of_val(&*matrix.elements) as u64;
+    let mut rows: Vec<Row> = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         progress.doing(kernel.name());
         let (samples, _) = kernel.samples(matrix.cols);
@@ -312,12 +282,17 @@ fn ladder<T: Element + Pod>(
                 None
             });
         }
-        rows.push(Row { variant: kernel.name(), launches, samples, outcome });
+        let subject =
+            Subject::new(Group::Transpose, "transpose", matrix.dtype, &[matrix.rows, matrix.cols], [bytes; 2]);
+        let subject = Subject { variant: Some(kernel.name()), ..subject };
+        let own = outcome.timing.as_ref().map(|timing| timing.gbps(2 * bytes));
+        let copy = rows.first().map_or(own, |copy| copy.record.gbps);
+        rows.push(Row { record: outcome.record(subject, samples, copy, peaks), launches });
         progress.step();
     }
     // A device that does not count leaves every row without.
     let counted_on =
-        counted_on.filter(|_| rows.iter().any(|row| row.outcome.counters.is_some())).map(|device| device.info().kind);
+        counted_on.filter(|_| rows.iter().any(|row| row.record.counters.is_some())).map(|device| device.info().kind);
     Ok((rows, counted_on))
 }
 

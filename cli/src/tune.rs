@@ -40,69 +40,54 @@ const GAIN: f64 = 1.01;
 /// Rows of the matrices against their columns, as base-2 logarithms.
 const ASPECTS: [i32; 3] = [0, -6, 6];
 
-/// What was found for one width, of whole rows and of ragged ones.
-struct Found {
-    tile: TileShape,
-    kernels: Vec<Kernel>,
-}
-
-/// The speed of one kernel with every tile.
-struct Kernel {
-    ragged: bool,
-    /// By the base-2 logarithm of the squares along a row.
+/// The speed of one kernel with every tile, or in blocks of every number of threads.
+struct Sweep {
+    kernel: &'static str,
+    /// Bytes of its elements.
+    width: usize,
+    /// The base-2 logarithms of the squares along a row, or the threads of a block.
+    tried: Vec<u32>,
     gbps: Vec<f64>,
-}
-
-impl Kernel {
-    fn best(&self) -> u32 {
-        fastest(&self.gbps) as u32
-    }
-}
-
-/// The speed of copies or fills in blocks of each of [`BLOCKS`].
-struct Blocks {
-    name: &'static str,
     now: u32,
-    gbps: [f64; BLOCKS.len()],
 }
 
-impl Blocks {
+impl Sweep {
     fn best(&self) -> u32 {
-        BLOCKS[fastest(&self.gbps)]
+        let fastest = (0..self.gbps.len()).max_by(|&a, &b| self.gbps[a].total_cmp(&self.gbps[b]));
+        self.tried[fastest.unwrap_or_default()]
     }
 
-    /// The speed in blocks of this number, if it was timed.
-    fn gbps(&self, block: u32) -> Option<f64> {
-        BLOCKS.iter().position(|&timed| timed == block).map(|place| self.gbps[place])
+    /// The speed with one of them, if it was timed.
+    fn gbps(&self, one: u32) -> Option<f64> {
+        self.tried.iter().position(|&timed| timed == one).map(|place| self.gbps[place])
     }
-}
 
-fn fastest(gbps: &[f64]) -> usize {
-    (0..gbps.len()).max_by(|&a, &b| gbps[a].total_cmp(&gbps[b])).unwrap_or_default()
-}
-
-/// Which of two to use from now on.
-fn chosen<T>([best, now]: [T; 2], [best_gbps, now_gbps]: [Option<f64>; 2]) -> T {
-    match (best_gbps, now_gbps) {
-        (Some(best_gbps), Some(now_gbps)) if best_gbps < GAIN * now_gbps => now,
-        _ => best,
-    }
-}
-
-/// The row of the user's file: what was found, where it is enough of a gain.
-fn row(found: &[Found], blocks: &[Blocks; 2]) -> warpstride::Result<Tuned> {
-    let mut across = [[0; 2]; 5];
-    for (across, Found { tile, kernels }) in across.iter_mut().zip(found) {
-        let now = [tile.across(), tile.ragged_across()];
-        for (place, kernel) in kernels.iter().enumerate() {
-            let gbps = |across: u32| kernel.gbps.get(across as usize).copied();
-            across[place] = chosen([kernel.best(), now[place]], [gbps(kernel.best()), gbps(now[place])]);
+    /// Which to use from now on: the best, where it is enough of a gain.
+    fn chosen(&self) -> u32 {
+        match (self.gbps(self.best()), self.gbps(self.now)) {
+            (Some(best), Some(now)) if best < GAIN * now => self.now,
+            _ => self.best(),
         }
     }
-    let [copy, fill] = [0, 1]
-        .map(|place| &blocks[place])
-        .map(|blocks| chosen([blocks.best(), blocks.now], [blocks.gbps(blocks.best()), blocks.gbps(blocks.now)]));
-    Tuned::new(across, copy, fill)
+
+    /// Its row of a table.
+    fn cells(&self, name: String, shown: fn(u32) -> String) -> [String; 6] {
+        let gbps = |one| number(self.gbps(one), 1, "");
+        let (best, now) = (self.best(), self.now);
+        [name, shown(best), gbps(best), shown(now), gbps(now), shown(self.chosen())]
+    }
+}
+
+/// The sweeps of each width: of whole rows, and of ragged ones.
+type Found = (TileShape, [Sweep; 2]);
+
+/// The row of the user's file.
+fn row(found: &[Found], blocks: &[Sweep; 2]) -> warpstride::Result<Tuned> {
+    let mut across = [[0; 2]; 5];
+    for (across, (_, kernels)) in across.iter_mut().zip(found) {
+        *across = kernels.each_ref().map(Sweep::chosen);
+    }
+    Tuned::new(across, blocks[0].chosen(), blocks[1].chosen())
 }
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
@@ -141,7 +126,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     // Another program may have added a section by now.
     let written = TuningFile::with_row(&before(&file)?, device.info(), row).map_err(anyhow::Error::msg)?;
     destination::replace(&destination, |file| file.write_all(written.as_bytes()))?;
-    output.result(&text(&device, &found, &blocks, row, &file), json(&device, &found, &blocks, row, &file))
+    output.result(&text(&device, &found, &blocks, &file), json(&device, &found, &blocks, &file))
 }
 
 /// Returns the text that a section is added to; fails where other sections could be lost.
@@ -164,30 +149,30 @@ fn timed<T: Element + Pod>(runs: &mut ColdRuns<T>, expected: &[T], launch: impl 
 }
 
 /// Times copies and fills in blocks of each number of threads.
-fn tuned_blocks(device: &Device, target: Target) -> Result<[Blocks; 2]> {
+fn tuned_blocks(device: &Device, target: Target) -> Result<[Sweep; 2]> {
     let elements = reference::random::<u32>(BYTES / size_of::<u32>())?;
     let mut runs = ColdRuns::new(Rotation::new(device, &[BYTES; 2]), &elements, elements.len())?;
     let filled = vec![VALUE; elements.len()];
     let across = TileShape::of(target).map(|tile| [tile.across(), tile.ragged_across()]);
-    let mut copied = [0.0; BLOCKS.len()];
-    let mut fills = copied;
-    for (place, block) in BLOCKS.into_iter().enumerate() {
+    let (mut copies, mut fills) = (Vec::new(), Vec::new());
+    for block in BLOCKS {
         let target = Target::of_info(device.info(), Some(Tuned::new(across, block, block)?));
         let copy = copy_plan(elements.len(), target)?;
         let timing =
             timed(&mut runs, &elements, |source, result| copy.launch(source, result, device.default_stream()))?;
         let timing = timing.with_context(|| format!("{copy} copies wrongly; please report this as a bug"))?;
-        copied[place] = timing.gbps(2 * BYTES as u64);
+        copies.push(timing.gbps(2 * BYTES as u64));
         let fill = fill_plan(elements.len(), target)?;
         let timing = timed(&mut runs, &filled, |_, result| fill.launch(VALUE, result, device.default_stream()))?;
         let timing = timing.with_context(|| format!("{fill} fills wrongly; please report this as a bug"))?;
-        fills[place] = timing.gbps(BYTES as u64);
+        fills.push(timing.gbps(BYTES as u64));
     }
-    let now = |shape: Option<LaunchShape>| shape.map_or(0, |shape| shape.block[0]);
-    Ok([
-        Blocks { name: "copy", now: now(copy_plan(elements.len(), target)?.shape()), gbps: copied },
-        Blocks { name: "fill", now: now(fill_plan(elements.len(), target)?.shape()), gbps: fills },
-    ])
+    let sweep = |kernel, shape: Option<LaunchShape>, gbps| {
+        let now = shape.map_or(0, |shape| shape.block[0]);
+        Sweep { kernel, width: size_of::<u32>(), tried: BLOCKS.into(), gbps, now }
+    };
+    let shapes = (copy_plan(elements.len(), target)?.shape(), fill_plan(elements.len(), target)?.shape());
+    Ok([sweep("copy", shapes.0, copies), sweep("fill", shapes.1, fills)])
 }
 
 fn copy_plan(len: usize, target: Target) -> warpstride::Result<PermutePlan> {
@@ -203,8 +188,7 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape) -> Result<Found> {
     let len = BYTES / size_of::<T>();
     let elements = reference::random::<T>(len)?;
     let mut runs = ColdRuns::new(Rotation::new(device, &[BYTES; 2]), &elements, len)?;
-    let mut kernels = Vec::new();
-    for ragged in [false, true] {
+    let mut sweep = |ragged: bool, kernel, now| -> Result<Sweep> {
         let mut ms = vec![0.0; tile.most_across(ragged) as usize + 1];
         let mut bytes = 0;
         for aspect in ASPECTS {
@@ -230,9 +214,11 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape) -> Result<Found> {
                 *ms += timing.median_ms();
             }
         }
-        kernels.push(Kernel { ragged, gbps: ms.iter().map(|ms| bytes as f64 / (ms * 1e6)).collect() });
-    }
-    Ok(Found { tile, kernels })
+        let gbps = ms.iter().map(|ms| bytes as f64 / (ms * 1e6)).collect();
+        Ok(Sweep { kernel, width: tile.width(), tried: (0..).take(ms.len()).collect(), gbps, now })
+    };
+    let whole = sweep(false, "vector_tile", tile.across())?;
+    Ok((tile, [whole, sweep(true, "ragged_tile", tile.ragged_across())?]))
 }
 
 /// Rows and columns of a matrix of at most `len` elements, a power of two.
@@ -242,28 +228,20 @@ fn matrix(len: usize, aspect: i32, ragged: bool) -> [usize; 2] {
     [rows_log2, log2 - rows_log2].map(|log2| (1 << log2) - usize::from(ragged))
 }
 
-fn text(device: &Device, found: &[Found], blocks: &[Blocks; 2], row: Tuned, file: &Path) -> String {
+fn text(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> String {
     let mut table = Table::new(&["kernel", "micro-tiles a row", "GB/s", "now", "GB/s now", "written"]);
     let mut rows = String::new();
-    for (Found { tile, kernels }, written) in found.iter().zip(row.across_log2()) {
-        for kernel in kernels {
-            let (now, name) = match kernel.ragged {
-                true => (tile.ragged_across(), "ragged_tile"),
-                false => (tile.across(), "vector_tile"),
-            };
-            let gbps = |across: u32| number(kernel.gbps.get(across as usize).copied(), 1, "");
-            let squares = |across: u32| (1_u64 << across).to_string();
-            let name = format!("{name}, {}", counted(tile.width(), "byte"));
-            let (best, kept) = (kernel.best(), written[usize::from(kernel.ragged)]);
-            table.add_row([name, squares(best), gbps(best), squares(now), gbps(now), squares(kept)]);
+    for (tile, kernels) in found {
+        for sweep in kernels {
+            let name = format!("{}, {}", sweep.kernel, counted(sweep.width, "byte"));
+            table.add_row(sweep.cells(name, |across| (1_u64 << across).to_string()));
         }
-        rows += &format!("    {:?},\n", tile.with_across(written[0], written[1]));
+        let [whole, ragged] = kernels.each_ref().map(Sweep::chosen);
+        rows += &format!("    {:?},\n", tile.with_across(whole, ragged));
     }
     let mut of_blocks = Table::new(&["kernel", "threads a block", "GB/s", "now", "GB/s now", "written"]);
-    for (blocks, written) in blocks.iter().zip([row.copy_block(), row.fill_block()]) {
-        let (gbps, best, now) = (|block: u32| number(blocks.gbps(block), 1, ""), blocks.best(), blocks.now);
-        let cells = [best.to_string(), gbps(best), now.to_string(), gbps(now), written.to_string()];
-        of_blocks.add_row([blocks.name.to_owned()].into_iter().chain(cells));
+    for sweep in blocks {
+        of_blocks.add_row(sweep.cells(sweep.kernel.into(), |threads| threads.to_string()));
     }
     format!(
         "{}\n{table}\n{of_blocks}\nEvery device that is opened from now on reads the written numbers from {}; where the best \
@@ -274,33 +252,31 @@ fn text(device: &Device, found: &[Found], blocks: &[Blocks; 2], row: Tuned, file
     )
 }
 
-fn json(device: &Device, found: &[Found], blocks: &[Blocks; 2], row: Tuned, file: &Path) -> Value {
-    let kernels = found.iter().zip(row.across_log2()).flat_map(|(Found { tile, kernels }, written)| {
-        kernels.iter().map(move |kernel| {
-            json!({
-                "kernel": if kernel.ragged { "ragged_tile" } else { "vector_tile" },
-                "width": tile.width(),
-                "across_log2": kernel.best(),
-                "across_log2_now": if kernel.ragged { tile.ragged_across() } else { tile.across() },
-                "across_log2_written": written[usize::from(kernel.ragged)],
-                "gbps": kernel.gbps,
-            })
-        })
-    });
-    let blocks = blocks.iter().zip([row.copy_block(), row.fill_block()]).map(|(blocks, written)| {
+fn json(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> Value {
+    let kernel = |sweep: &Sweep| {
         json!({
-            "kernel": blocks.name,
-            "threads": BLOCKS,
-            "best": blocks.best(),
-            "now": blocks.now,
-            "written": written,
-            "gbps": blocks.gbps,
+            "kernel": sweep.kernel,
+            "width": sweep.width,
+            "across_log2": sweep.best(),
+            "across_log2_now": sweep.now,
+            "across_log2_written": sweep.chosen(),
+            "gbps": sweep.gbps,
         })
-    });
+    };
+    let block = |sweep: &Sweep| {
+        json!({
+            "kernel": sweep.kernel,
+            "threads": sweep.tried,
+            "best": sweep.best(),
+            "now": sweep.now,
+            "written": sweep.chosen(),
+            "gbps": sweep.gbps,
+        })
+    };
     json!({
         "device": output::info_json(device.info()),
-        "kernels": kernels.collect::<Vec<_>>(),
-        "blocks": blocks.collect::<Vec<_>>(),
+        "kernels": found.iter().flat_map(|(_, kernels)| kernels).map(kernel).collect::<Vec<_>>(),
+        "blocks": blocks.iter().map(block).collect::<Vec<_>>(),
         "file": file.display().to_string(),
     })
 }
@@ -319,40 +295,40 @@ mod tests {
         assert!(refused.contains("notes.txt: line 2 is neither") && refused.contains("move it away"), "{refused}");
     }
 
-    /// Kernels whose present tiles have the speed 1, those of one micro-tile a row `gain`, and the
+    /// Sweeps whose present tiles have the speed 1, those of one micro-tile a row `gain`, and the
     /// others none.
     fn found(gain: f64) -> [Found; 5] {
-        let kernel = |ragged: bool, most: u32, now: u32| {
-            let speed = |across: u32| if across == 0 { gain } else { f64::from(u8::from(across == now)) };
-            Kernel { ragged, gbps: (0..=most).map(speed).collect() }
-        };
         TileShape::of(Target::new((9, 0))).map(|tile| {
-            let whole = kernel(false, tile.most_across(false), tile.across());
-            Found { tile, kernels: vec![whole, kernel(true, tile.most_across(true), tile.ragged_across())] }
+            let sweep = |kernel, ragged, now: u32| {
+                let tried: Vec<u32> = (0..=tile.most_across(ragged)).collect();
+                let speed = |&across: &u32| if across == 0 { gain } else { f64::from(u8::from(across == now)) };
+                let gbps = tried.iter().map(speed).collect();
+                Sweep { kernel, width: tile.width(), tried, gbps, now }
+            };
+            (tile, [sweep("vector_tile", false, tile.across()), sweep("ragged_tile", true, tile.ragged_across())])
         })
+    }
+
+    fn blocks(gbps: [f64; 4]) -> [Sweep; 2] {
+        ["copy", "fill"].map(|kernel| Sweep { kernel, width: 4, tried: BLOCKS.into(), gbps: gbps.into(), now: 1024 })
     }
 
     #[test]
     fn what_is_written_is_shown_beside_the_best() {
         let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-        let (found, file) = (found(1.005), Path::new("tuning.txt"));
-        let blocks = ["copy", "fill"].map(|name| Blocks { name, now: 1024, gbps: [0.5, 1.02, 0.5, 1.0] });
-        let row = row(&found, &blocks).expect("kernels take it");
-        let document = json(&device, &found, &blocks, row, file);
-        for (kernel, now) in document["kernels"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .zip(found.iter().flat_map(|Found { tile, .. }| [tile.across(), tile.ragged_across()]))
+        let (found, blocks, file) = (found(1.005), blocks([0.5, 1.02, 0.5, 1.0]), Path::new("tuning.txt"));
+        let document = json(&device, &found, &blocks, file);
+        for (kernel, sweep) in
+            document["kernels"].as_array().expect("a list").iter().zip(found.iter().flat_map(|(_, kernels)| kernels))
         {
             let numbers =
                 ["across_log2", "across_log2_now", "across_log2_written"].map(|member| kernel[member].as_u64());
-            assert_eq!(numbers, [0, now, now].map(|number| Some(number.into())), "{kernel}");
+            assert_eq!(numbers, [0, sweep.now, sweep.now].map(|number| Some(number.into())), "{kernel}");
         }
         let numbers = ["best", "now", "written"].map(|member| document["blocks"][1][member].as_u64());
         assert_eq!(numbers, [256, 1024, 256].map(Some));
-        let text = text(&device, &found, &blocks, row, file);
-        let tiles = found.iter().map(|Found { tile, .. }| format!("    {tile:?},\n")).collect::<String>();
+        let text = text(&device, &found, &blocks, file);
+        let tiles = found.iter().map(|(tile, _)| format!("    {tile:?},\n")).collect::<String>();
         assert!(text.contains(&tiles), "the present tiles are written: {text}");
         let line = text.lines().find(|line| line.contains("fill")).expect("a line of fills");
         assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["fill", "256", "1.0", "1024", "1.0", "256"]);
@@ -360,10 +336,8 @@ mod tests {
 
     #[test]
     fn what_gains_less_than_the_noise_stays() {
-        let tiles = TileShape::of(Target::new((9, 0)));
-        let blocks = |gbps: [f64; 4]| ["copy", "fill"].map(|name| Blocks { name, now: 1024, gbps });
         let row = |gain: f64| row(&found(gain), &blocks([0.5, gain, 0.5, 1.0])).expect("kernels take it");
-        let now = tiles.map(|tile| [tile.across(), tile.ragged_across()]);
+        let now = TileShape::of(Target::new((9, 0))).map(|tile| [tile.across(), tile.ragged_across()]);
         assert_eq!(row(1.005), Tuned::new(now, 1024, 1024).expect("the present ones"));
         assert_eq!(row(1.02), Tuned::new([[0; 2]; 5], 256, 256).expect("the best ones"));
         // A block that was not timed is replaced.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Stations;
 use super::ring::{Ring, RingState};
-use super::slot::{Flight, Slot};
+use super::slot::Slot;
 use super::timeline::Track;
 use crate::driver::nvtx;
 use crate::element::Element;
@@ -23,7 +23,7 @@ pub struct Drain<'p, I: Element, O: Element>(pub(super) &'p Stations<I, O>);
 
 /// A slot that a closure of the program has. It goes back also where the closure panics.
 struct Held<'p, I: Element, O: Element> {
-    ring: &'p Ring<Slot<I, O>, Flight<I, O>>,
+    ring: &'p Ring<Slot<I, O>, Slot<I, O>>,
     slot: Option<Slot<I, O>>,
 }
 
@@ -44,7 +44,7 @@ impl<I: Element, O: Element> Held<'_, I, O> {
     fn give_back(&mut self, error: Option<&Error>) {
         let Some(mut slot) = self.slot.take() else { return };
         // The batch has not landed, or nobody took it.
-        slot.device.marks.clear();
+        slot.marks.clear();
         self.ring.change(|state| {
             state.free(slot);
             state.stop(error.cloned());
@@ -82,9 +82,9 @@ impl<I: Element, O: Element> Feed<'_, I, O> {
         let start = Instant::now();
         let filled = {
             let _range = nvtx::Range::new(options.source);
-            fill(batch, &mut held.slot().source)
+            fill(batch, held.slot().source.memory())
         };
-        let room = held.slot().source.len();
+        let room = held.slot().source.memory().len();
         match filled.and_then(|elements| check_elements(elements, room)) {
             Ok(Some(elements)) => {
                 if let Some(recorder) = recorder {
@@ -135,18 +135,18 @@ impl<I: Element, O: Element> Drain<'_, I, O> {
     /// If `take` panics. The run stops then.
     pub fn take(&self, take: impl FnOnce(u64, &mut [O]) -> Result<()>) -> Result<bool> {
         let Stations { ring, recorder, .. } = self.0;
-        let Some((batch, mut flight)) = ring.wait(|state| state.land()) else { return Ok(false) };
-        let asked = await_landing(&mut flight);
-        let (slot, elements, failed) = flight.land();
+        let Some((batch, mut slot)) = ring.wait(|state| state.land()) else { return Ok(false) };
+        let asked = await_landing(&mut slot);
+        let landed = slot.land();
         let mut held = Held { ring, slot: Some(slot) };
-        let landed = asked.and(failed.map_or(Ok(()), Err)).and_then(|()| match recorder {
-            Some(recorder) => recorder.note_marks(batch, &mut held.slot().device.marks),
-            None => Ok(()),
+        let landed = asked.and(landed).and_then(|elements| match recorder {
+            Some(recorder) => recorder.note_marks(batch, &mut held.slot().marks).map(|()| elements),
+            None => Ok(elements),
         });
         let start = Instant::now();
-        let taken = landed.and_then(|()| {
+        let taken = landed.and_then(|elements| {
             let _range = nvtx::Range::new(SINK);
-            take(batch, &mut held.slot().sink[..elements])
+            take(batch, &mut held.slot().sink.memory()[..elements])
         });
         if let Err(error) = taken {
             held.stop(Some(&error));
@@ -168,11 +168,11 @@ impl<I: Element, O: Element> Drain<'_, I, O> {
 const SINK: &str = "sink";
 
 /// Asks until a batch has arrived: at first without a pause, because a short one is about to.
-fn await_landing<I: Element, O: Element>(flight: &mut Flight<I, O>) -> Result<()> {
+fn await_landing<I: Element, O: Element>(slot: &mut Slot<I, O>) -> Result<()> {
     /// Linux adds up to 50 us to each pause: `PR_SET_TIMERSLACK` in prctl(2).
     const PAUSE: Duration = Duration::from_micros(20);
     let start = Instant::now();
-    while !flight.has_landed()? {
+    while !slot.has_landed()? {
         if start.elapsed() < PAUSE {
             thread::yield_now();
         } else {

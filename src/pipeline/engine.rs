@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 use super::ring::Finished;
-use super::slot::{DeviceSide, Flight, Slot, landed};
+use super::slot::Slot;
 use super::timeline::{Recorder, Track};
 use super::work::Work;
 use super::{Mode, Stations, Summary};
@@ -14,9 +14,7 @@ use crate::driver::nvtx;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::memory::PinnedBuffer;
 use crate::stream::{Graph, Stream};
-use crate::transfer::{InFlight, PinnedPart};
 
 /// The names of the copies' spans.
 const TO_DEVICE: &str = "cpu_to_gpu";
@@ -95,10 +93,10 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         ring.change(|state| state.close());
         ring.wait(|state| state.rest());
         let Finished { flights, taken, stopped, error } = ring.finish();
-        for (_, flight) in flights {
+        for (_, mut slot) in flights {
             // The first error is kept already.
-            let (mut slot, ..) = flight.land();
-            slot.device.marks.clear();
+            let _ = slot.land();
+            slot.marks.clear();
             ring.restore(slot);
         }
         if stopped {
@@ -119,7 +117,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         let ring = &self.stations.ring;
         while let Some((batch, slot, elements)) = ring.wait(|state| state.queue()) {
             match self.queue(slot, batch, elements, work) {
-                Ok(flight) => ring.change(|state| state.fly(batch, flight)),
+                Ok(slot) => ring.change(|state| state.fly(batch, slot)),
                 Err(failed) => {
                     let Failed { slot, cause } = *failed;
                     ring.change(|state| match slot {
@@ -136,104 +134,90 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
     /// Queues one batch. A failure gives the slot back once no copy uses its memory.
     fn queue(
         &mut self,
-        slot: Slot<I, O>,
+        mut slot: Slot<I, O>,
         batch: u64,
         elements: usize,
         work: &mut Queue<'_, I, O>,
-    ) -> Result<Flight<I, O>, Box<Failed<I, O>>> {
-        let mut passage = Passage::new(slot);
+    ) -> Result<Slot<I, O>, Box<Failed<I, O>>> {
         let stages = || {
-            self.upload(&mut passage, elements)?;
-            let kept = self.work(&mut passage.device, (batch, elements), work)?;
-            self.download(&mut passage, kept)
+            self.upload(&mut slot, elements)?;
+            let kept = self.work(&mut slot, (batch, elements), work)?;
+            self.download(&mut slot, kept)
         };
-        match catch_unwind(AssertUnwindSafe(stages)) {
-            Ok(Ok(())) => Ok(passage.into_flight()),
-            Ok(Err(error)) => Err(Box::new(Failed { slot: passage.given_back(), cause: Cause::Error(error) })),
-            Err(payload) => Err(Box::new(Failed { slot: passage.given_back(), cause: Cause::Panic(payload) })),
-        }
+        let cause = match catch_unwind(AssertUnwindSafe(stages)) {
+            Ok(Ok(())) => return Ok(slot),
+            Ok(Err(error)) => Cause::Error(error),
+            Err(payload) => Cause::Panic(payload),
+        };
+        // A panic of the driver takes a part of the slot along, here too.
+        let landed = catch_unwind(AssertUnwindSafe(|| drop(slot.land())));
+        slot.marks.clear();
+        let slot = Some(slot).filter(|slot| landed.is_ok() && slot.is_whole());
+        Err(Box::new(Failed { slot, cause }))
     }
 
-    fn upload(&self, passage: &mut Passage<I, O>, elements: usize) -> Result<()> {
+    fn upload(&self, slot: &mut Slot<I, O>, elements: usize) -> Result<()> {
         let _range = nvtx::Range::new(TO_DEVICE);
         let (up, recorder) = (&self.streams.up, self.recorder());
-        let device = &mut passage.device;
-        device.input.follow(up)?;
-        let start = device.marks.start(recorder, up)?;
-        let to = device.input.view_mut_with(Layout::row_major(&[elements])?)?;
-        let host = passage.source.take().expect("the slot is at its first stage");
-        match up.upload(PinnedPart::new(host, elements), to) {
-            Ok(copy) => passage.upload = Some(copy),
-            Err(failed) => {
-                let error = failed.error().clone();
-                passage.source = Some(failed.into_host().into_buffer());
-                return Err(error);
-            }
-        }
-        device.marks.end(recorder, up, (TO_DEVICE, Track::Upload), start)?;
+        slot.input.follow(up)?;
+        let start = slot.marks.start(recorder, up)?;
+        let to = slot.input.view_mut_with(Layout::row_major(&[elements])?)?;
+        slot.source.fly(elements, |host| up.upload(host, to))?;
+        slot.marks.end(recorder, up, (TO_DEVICE, Track::Upload), start)?;
         self.pause(up)
     }
 
     /// Queues the work, and returns the number of elements of its results.
     fn work(
         &mut self,
-        device: &mut DeviceSide<I, O>,
+        slot: &mut Slot<I, O>,
         (batch, filled): (u64, usize),
         work: &mut Queue<'_, I, O>,
     ) -> Result<usize> {
         let stream = &self.streams.work;
         // Before the start of the work is marked: the waits are no part of it.
-        device.input.follow(stream)?;
-        device.output.follow(stream)?;
+        slot.input.follow(stream)?;
+        slot.output.follow(stream)?;
         let recorder = self.stations.recorder.as_ref();
-        let start = device.marks.start(recorder, stream)?;
-        let before = device.marks.stages();
+        let start = slot.marks.start(recorder, stream)?;
+        let before = slot.marks.stages();
         let kept = if self.stations.options.mode == Mode::Graph {
             let _range = nvtx::Range::new(WORK);
-            let captured = &mut self.graphs[device.number];
+            let captured = &mut self.graphs[slot.number];
             // Work depends on the number of elements, so another number is captured anew.
             if captured.as_ref().is_none_or(|captured| captured.filled != filled) {
                 let former = captured.take();
-                *captured = Some(Captured::of(device, (batch, filled), stream, work, former)?);
+                *captured = Some(Captured::of(slot, (batch, filled), stream, work, former)?);
             }
             let captured = captured.as_ref().expect("it was captured");
             captured.graph.launch(stream)?;
             captured.kept
         } else {
-            call(device, (batch, filled), stream, recorder, work)?
+            call(slot, (batch, filled), stream, recorder, work)?
         };
-        if device.marks.stages() == before {
-            device.marks.end(recorder, stream, (WORK, Track::Work), start)?;
+        if slot.marks.stages() == before {
+            slot.marks.end(recorder, stream, (WORK, Track::Work), start)?;
         } else {
             // The program's ranges say more.
-            device.marks.give_back(start);
+            slot.marks.give_back(start);
         }
         if self.stations.options.mode.has_streams() {
-            device.input.fence()?;
+            slot.input.fence()?;
         }
         self.pause(stream)?;
         Ok(kept)
     }
 
-    fn download(&self, passage: &mut Passage<I, O>, kept: usize) -> Result<()> {
+    fn download(&self, slot: &mut Slot<I, O>, kept: usize) -> Result<()> {
         let _range = nvtx::Range::new(TO_HOST);
         let (down, recorder) = (&self.streams.down, self.recorder());
-        let device = &mut passage.device;
-        device.output.follow(down)?;
-        let start = device.marks.start(recorder, down)?;
-        let from = device.output.view_with(Layout::row_major(&[kept])?)?;
-        let host = passage.sink.take().expect("the slot is at its last stage");
-        match down.download(from, PinnedPart::new(host, kept)) {
-            Ok(copy) => passage.download = Some(copy),
-            Err(failed) => {
-                let error = failed.error().clone();
-                passage.sink = Some(failed.into_host().into_buffer());
-                return Err(error);
-            }
-        }
-        device.marks.end(recorder, down, (TO_HOST, Track::Download), start)?;
+        slot.output.follow(down)?;
+        let start = slot.marks.start(recorder, down)?;
+        let from = slot.output.view_with(Layout::row_major(&[kept])?)?;
+        slot.sink.fly(kept, |host| down.download(from, host))?;
+        slot.marks.end(recorder, down, (TO_HOST, Track::Download), start)?;
         if self.stations.options.mode.has_streams() {
-            device.output.fence()?;
+            slot.output.fence()?;
         }
         self.pause(down)
     }
@@ -269,7 +253,7 @@ pub(super) struct Captured {
 impl Captured {
     /// Captures work; it replaces that of `former`, if there is one.
     fn of<I: Element, O: Element>(
-        device: &mut DeviceSide<I, O>,
+        slot: &mut Slot<I, O>,
         (batch, filled): (u64, usize),
         stream: &Stream,
         work: &mut Queue<'_, I, O>,
@@ -277,7 +261,7 @@ impl Captured {
     ) -> Result<Self> {
         let mut kept = 0;
         let captured = |captured: &Stream| {
-            kept = call(device, (batch, filled), captured, None, work)?;
+            kept = call(slot, (batch, filled), captured, None, work)?;
             Ok(())
         };
         let graph = match former {
@@ -290,13 +274,13 @@ impl Captured {
 
 /// Calls the program's work, and returns the number of elements of its results.
 fn call<I: Element, O: Element>(
-    device: &mut DeviceSide<I, O>,
+    slot: &mut Slot<I, O>,
     (batch, filled): (u64, usize),
     stream: &Stream,
     recorder: Option<&Recorder>,
     work: &mut Queue<'_, I, O>,
 ) -> Result<usize> {
-    let DeviceSide { number, input, output, marks } = device;
+    let Slot { number, input, output, marks, .. } = slot;
     let room = output.len();
     let mut queued = Work { batch, slot: *number, filled, input, output, stream, marks, recorder, kept: room };
     work(&mut queued)?;
@@ -307,40 +291,4 @@ fn call<I: Element, O: Element>(
         return Err(Error::new(ErrorKind::InvalidArgument, sentence));
     }
     Ok(kept)
-}
-
-/// A slot on its way through the stages.
-struct Passage<I: Element, O: Element> {
-    /// `None` while its copy is on its way, as `sink`.
-    source: Option<PinnedBuffer<I>>,
-    sink: Option<PinnedBuffer<O>>,
-    device: DeviceSide<I, O>,
-    upload: Option<InFlight<PinnedPart<I>>>,
-    download: Option<InFlight<PinnedPart<O>>>,
-}
-
-impl<I: Element, O: Element> Passage<I, O> {
-    fn new(slot: Slot<I, O>) -> Self {
-        let Slot { source, sink, device } = slot;
-        Self { source: Some(source), sink: Some(sink), device, upload: None, download: None }
-    }
-
-    fn into_flight(self) -> Flight<I, O> {
-        let (upload, download) = self.upload.zip(self.download).expect("both copies are queued");
-        Flight { device: self.device, upload, download }
-    }
-
-    /// Waits for the copies that are on their way, and gives the slot back; `None` if a panic of
-    /// the driver took a part of it along.
-    fn given_back(self) -> Option<Slot<I, O>> {
-        let (upload, download) = (self.upload, self.download);
-        let wait = AssertUnwindSafe(|| (upload.map(|copy| landed(copy).0), download.map(|copy| landed(copy).0)));
-        let landed = catch_unwind(wait);
-        let (source, sink) = landed.ok()?;
-        let source = self.source.or(source.map(PinnedPart::into_buffer))?;
-        let sink = self.sink.or(sink.map(PinnedPart::into_buffer))?;
-        let mut device = self.device;
-        device.marks.clear();
-        Some(Slot { source, sink, device })
-    }
 }

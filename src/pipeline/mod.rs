@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use self::engine::Streams;
 use self::ring::Ring;
-use self::slot::{Flight, Slot};
+use self::slot::Slot;
 use self::timeline::Recorder;
 use crate::device::Device;
 use crate::element::Element;
@@ -103,7 +103,7 @@ pub struct Pipeline<I: Element, O: Element> {
 
 /// What the stages of a pipeline share.
 struct Stations<I: Element, O: Element> {
-    ring: Ring<Slot<I, O>, Flight<I, O>>,
+    ring: Ring<Slot<I, O>, Slot<I, O>>,
     options: Options,
     recorder: Option<Recorder>,
 }
@@ -199,7 +199,7 @@ impl<I: Element, O: Element> Pipeline<I, O> {
     pub fn start(&mut self) -> Result<Run<'_, I, O>> {
         let Self { device, streams, slots, elements: [input, output], stations } = self;
         let mut missing: Vec<_> = (0..*slots).collect();
-        stations.ring.begin(|left| missing.retain(|&number| left.iter().all(|slot| slot.device.number != number)));
+        stations.ring.begin(|left| missing.retain(|&number| left.iter().all(|slot| slot.number != number)));
         for number in missing {
             stations.ring.restore(Slot::new(device, number, *input, *output)?);
         }

@@ -5,72 +5,97 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::memory::{DeviceBuffer, PinnedBuffer};
-use crate::transfer::{InFlight, PinnedPart};
+use crate::transfer::{CopyError, InFlight, PinnedPart};
 
-/// A slot whose memory nothing uses.
+/// A slot. While a batch is on its way, its copies own the host's memory.
 pub(super) struct Slot<I: Element, O: Element> {
-    pub(super) source: PinnedBuffer<I>,
-    pub(super) sink: PinnedBuffer<O>,
-    pub(super) device: DeviceSide<I, O>,
-}
-
-/// The part of a slot that stays on the device while a batch is on its way.
-pub(super) struct DeviceSide<I: Element, O: Element> {
     /// The place of the slot in the ring.
     pub(super) number: usize,
+    pub(super) source: Host<I>,
+    pub(super) sink: Host<O>,
     pub(super) input: DeviceBuffer<I>,
     pub(super) output: DeviceBuffer<O>,
     /// The points of the batch on the timeline.
     pub(super) marks: Marks,
 }
 
-/// A slot whose batch is on its way.
-pub(super) struct Flight<I: Element, O: Element> {
-    pub(super) device: DeviceSide<I, O>,
-    pub(super) upload: InFlight<PinnedPart<I>>,
-    pub(super) download: InFlight<PinnedPart<O>>,
+/// Page-locked memory, or the copy that owns it; neither where a panic of the driver took it along.
+pub(super) struct Host<T: Element> {
+    memory: Option<PinnedBuffer<T>>,
+    copy: Option<InFlight<PinnedPart<T>>>,
+}
+
+impl<T: Element> Host<T> {
+    /// The memory of a slot that has no copy on its way.
+    pub(super) fn memory(&mut self) -> &mut PinnedBuffer<T> {
+        self.memory.as_mut().expect("no copy is on its way")
+    }
+
+    /// Has `copy` queue a copy of the first `elements`.
+    pub(super) fn fly(
+        &mut self,
+        elements: usize,
+        copy: impl FnOnce(PinnedPart<T>) -> Result<InFlight<PinnedPart<T>>, CopyError<PinnedPart<T>>>,
+    ) -> Result<()> {
+        let memory = self.memory.take().expect("no copy is on its way");
+        match copy(PinnedPart::new(memory, elements)) {
+            Ok(copy) => {
+                self.copy = Some(copy);
+                Ok(())
+            }
+            Err(failed) => Err(self.give_back(failed)),
+        }
+    }
+
+    /// Waits for the copy, if there is one, and takes the memory back, whether it failed or not.
+    /// Returns the number of copied elements.
+    fn land(&mut self) -> Result<usize> {
+        let Some(copy) = self.copy.take() else { return Ok(0) };
+        let part = copy.wait().map_err(|failed| self.give_back(failed))?;
+        let elements = part.len();
+        self.memory = Some(part.into_buffer());
+        Ok(elements)
+    }
+
+    /// Takes the memory back from a copy that failed.
+    fn give_back(&mut self, failed: CopyError<PinnedPart<T>>) -> Error {
+        let error = failed.error().clone();
+        self.memory = Some(failed.into_host().into_buffer());
+        error
+    }
+
+    fn is_done(&mut self) -> Result<bool> {
+        self.copy.as_mut().map_or(Ok(true), InFlight::is_done)
+    }
 }
 
 impl<I: Element, O: Element> Slot<I, O> {
     pub(super) fn new(device: &Device, number: usize, input: usize, output: usize) -> Result<Self> {
         Ok(Self {
-            source: device.pinned_zeros(input)?,
-            sink: device.pinned_zeros(output)?,
-            device: DeviceSide {
-                number,
-                input: device.zeros(input)?,
-                output: device.zeros(output)?,
-                marks: Marks::default(),
-            },
+            number,
+            source: Host { memory: Some(device.pinned_zeros(input)?), copy: None },
+            sink: Host { memory: Some(device.pinned_zeros(output)?), copy: None },
+            input: device.zeros(input)?,
+            output: device.zeros(output)?,
+            marks: Marks::default(),
         })
     }
-}
 
-impl<I: Element, O: Element> Flight<I, O> {
     /// Whether the batch has arrived. Nothing waits.
     pub(super) fn has_landed(&mut self) -> Result<bool> {
         // The download comes after the upload, and the last mark behind the download.
-        Ok(self.download.is_done()? && self.upload.is_done()? && self.device.marks.have_passed()?)
+        Ok(self.sink.is_done()? && self.source.is_done()? && self.marks.have_passed()?)
     }
 
-    /// Takes the slot back; waits where the batch has not arrived. Also returns the number of
-    /// elements that arrived, and the first failure of the copies.
-    pub(super) fn land(self) -> (Slot<I, O>, usize, Option<Error>) {
-        let (source, upload) = landed(self.upload);
-        let (sink, download) = landed(self.download);
-        let elements = sink.len();
-        let slot = Slot { source: source.into_buffer(), sink: sink.into_buffer(), device: self.device };
-        (slot, elements, upload.or(download))
+    /// Takes the host's memory back; waits where the batch has not arrived. Returns the number of
+    /// elements that arrived, or the first failure of the copies.
+    pub(super) fn land(&mut self) -> Result<usize> {
+        let (upload, download) = (self.source.land(), self.sink.land());
+        upload.and(download)
     }
-}
 
-/// Waits for a copy, and takes its memory back whether it failed or not.
-pub(super) fn landed<H: crate::transfer::Lend>(copy: InFlight<H>) -> (H, Option<Error>) {
-    match copy.wait() {
-        Ok(host) => (host, None),
-        Err(failed) => {
-            let error = failed.error().clone();
-            (failed.into_host(), Some(error))
-        }
+    /// Whether it has all of its memory.
+    pub(super) fn is_whole(&self) -> bool {
+        self.source.memory.is_some() && self.sink.memory.is_some()
     }
 }

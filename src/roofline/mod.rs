@@ -17,7 +17,6 @@ pub mod measure;
 pub mod model;
 pub mod peak;
 #[doc(hidden)]
-#[doc(hidden)]
 pub mod record;
 #[doc(hidden)]
 pub mod run;

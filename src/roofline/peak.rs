@@ -8,6 +8,8 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::probe::{Access, ProbeShape, memcpy, probe};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
 
 /// Most bytes of an array that ceilings are measured with.
 const LARGEST: u64 = 1 << 30;
@@ -89,7 +91,7 @@ impl Peaks {
         };
         let (read, write, copy) = (best(Access::Read)?, best(Access::Write)?, best(Access::Copy)?);
         step("memcpy");
-        let memcpy = arrays.memcpy()?;
+        let memcpy = arrays.time(arrays.bytes, 1, memcpy)?.gbps(2 * arrays.bytes);
         let mut sizes = Vec::new();
         let mut bytes = SMALLEST;
         while bytes <= arrays.bytes {
@@ -169,24 +171,30 @@ impl Arrays {
         Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes, low_clocks: false })
     }
 
-    /// Times `launches` probes of that number of bytes of each array, as one sample.
-    fn time(&mut self, access: Access, shape: ProbeShape, bytes: u64, launches: u64) -> Result<Timing> {
+    /// Times `launches` launches on that number of bytes of each array, as one sample.
+    fn time(
+        &mut self,
+        bytes: u64,
+        launches: u64,
+        launch: impl Fn(View<'_, u8>, ViewMut<'_, u8>, &Stream) -> Result<()>,
+    ) -> Result<Timing> {
         let Self { src, dst, .. } = self;
         let (device, room) = (src.device().clone(), src.len());
         let timing = measure::time(&device, device.default_stream(), SAMPLES, || {
             for _ in 0..launches {
                 let from = src.view(&[room])?.slice(0, ..bytes as usize, 1)?;
                 let to = dst.view_mut(&[room])?.slice(0, ..bytes as usize, 1)?;
-                probe(access, shape, from, to, device.default_stream())?;
+                launch(from, to, device.default_stream())?;
             }
             Ok(())
         })?;
-        Ok(self.noted(timing))
+        self.low_clocks |= timing.clocks().is_some_and(|clocks| clocks.are_low());
+        Ok(timing)
     }
 
-    fn noted(&mut self, timing: Timing) -> Timing {
-        self.low_clocks |= timing.clocks().is_some_and(|clocks| clocks.are_low());
-        timing
+    /// Times launches of a probe.
+    fn probe(&mut self, access: Access, shape: ProbeShape, bytes: u64, launches: u64) -> Result<Timing> {
+        self.time(bytes, launches, |from, to, stream| probe(access, shape, from, to, stream))
     }
 
     fn best(&mut self, access: Access) -> Result<Best> {
@@ -194,7 +202,7 @@ impl Arrays {
         let (most, target) = (device.info().max_block_threads, Target::of(device));
         let mut best = None;
         for shape in ProbeShape::all(access, target).filter(|shape| shape.threads <= most) {
-            let gbps = self.time(access, shape, self.bytes, 1)?.gbps(access.bytes() * self.bytes);
+            let gbps = self.probe(access, shape, self.bytes, 1)?.gbps(access.bytes() * self.bytes);
             if best.is_none_or(|best: Best| best.gbps < gbps) {
                 best = Some(Best { gbps, shape });
             }
@@ -202,20 +210,10 @@ impl Arrays {
         best.ok_or_else(|| Error::new(ErrorKind::Unavailable, "the device takes no block of 128 threads"))
     }
 
-    fn memcpy(&mut self) -> Result<f64> {
-        let Self { src, dst, bytes, .. } = self;
-        let moved = 2 * *bytes;
-        let (device, room) = (src.device().clone(), src.len());
-        let timing = measure::time(&device, device.default_stream(), SAMPLES, || {
-            memcpy(src.view(&[room])?, dst.view_mut(&[room])?, device.default_stream())
-        })?;
-        Ok(self.noted(timing).gbps(moved))
-    }
-
     /// GB/s where `bytes` bytes in all are moved over and over.
     fn warm(&mut self, access: Access, shape: ProbeShape, bytes: u64) -> Result<f64> {
         let launches = (BYTES_A_SAMPLE / bytes).clamp(1, LAUNCHES);
-        let timing = self.time(access, shape, bytes / access.bytes(), launches)?;
+        let timing = self.probe(access, shape, bytes / access.bytes(), launches)?;
         Ok(timing.gbps(bytes * launches))
     }
 }

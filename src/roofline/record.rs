@@ -14,10 +14,11 @@ use crate::element::DType;
 pub const SCHEMA: u32 = 3;
 
 /// The part of a report that an operation belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Group {
     /// Fills, copies, arithmetic and reductions of long arrays.
+    #[default]
     Stream,
     /// Permutes, each by the kernel that is chosen for it.
     Permute,
@@ -50,7 +51,7 @@ impl Group {
 }
 
 /// An operation on arrays of one shape and type, and its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Subject {
     /// The part of a report that it belongs to.
@@ -93,22 +94,8 @@ pub struct Subject {
 impl Subject {
     /// Makes an operation that reads and writes these bytes, with no axes, variant or other type.
     pub fn new(group: Group, op: &str, dtype: DType, shape: &[usize], [read, written]: [u64; 2]) -> Self {
-        Self {
-            group,
-            op: op.into(),
-            variant: None,
-            dtype: Some(dtype),
-            from: None,
-            shape: shape.into(),
-            axes: None,
-            step: None,
-            steps: None,
-            channels: None,
-            launch: None,
-            read,
-            written,
-            bytes: read.saturating_add(written),
-        }
+        let (op, dtype, shape, bytes) = (op.into(), Some(dtype), shape.into(), read.saturating_add(written));
+        Self { group, op, dtype, shape, read, written, bytes, ..Self::default() }
     }
 
     /// Makes the launch of a kernel that reads and writes these bytes.
@@ -189,7 +176,7 @@ pub struct Drawn {
 }
 
 /// The measurement of one operation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Record {
     /// [`Subject::name`]; no other record of a run has it.
@@ -244,29 +231,8 @@ pub struct Record {
 impl Record {
     /// A record without times and counters.
     pub fn new(subject: Subject, kernel: Option<&str>, verified: impl Into<Option<bool>>) -> Self {
-        Self {
-            name: subject.name(),
-            subject,
-            kernel: kernel.map(Into::into),
-            verified: verified.into(),
-            samples: 0,
-            ms: None,
-            gbps: None,
-            copy_gbps: None,
-            fraction_of_copy: None,
-            fraction_of_ceiling: None,
-            fraction_of_nominal: None,
-            cold: None,
-            gapless: None,
-            discarded: None,
-            clocks: None,
-            samples_ms: None,
-            launch_us: None,
-            counters: None,
-            counted_shape: None,
-            predicted: None,
-            drawn: None,
-        }
+        let (name, kernel, verified) = (subject.name(), kernel.map(Into::into), verified.into());
+        Self { name, subject, kernel, verified, ..Self::default() }
     }
 
     /// The record with a timing, which is held against a copy of `copy_gbps` and against the
@@ -353,18 +319,15 @@ impl Record {
                 conflicts as f64 / instructions as f64
             ));
         }
-        match self.subject.variant.as_deref() {
+        reasons.extend(match self.subject.variant.as_deref() {
             Some("column_loop") => {
-                reasons
-                    .push("every column is a launch of its own, which costs more than the bytes that it moves".into());
+                Some("every column is a launch of its own, which costs more than the bytes that it moves".into())
             }
             Some("column_loop_graph") => {
-                reasons.push(
-                    "every column is a node of the graph, and a node starts once the one before has ended".into(),
-                );
+                Some("every column is a node of the graph, and a node starts once the one before has ended".into())
             }
-            _ => {}
-        }
+            _ => None,
+        });
         // A kernel may do more than access memory, so its accesses alone do not explain its time.
         if reasons.is_empty() && self.subject.group == Group::Kernel {
             return None;

@@ -184,26 +184,19 @@ impl Suite<'_> {
         let model = DeviceModel::of(&self.bench.device.info().name);
         let mut counted: Option<(usize, Vec<Option<Counters>>)> = None;
         for &size in self.of(MATRICES) {
-            let rows = ladder::of_squares(self.bench.device, size, self.bench.output)?;
-            let scaled = counted.as_ref().filter(|_| rows.iter().all(|row| row.counters().is_none()));
-            let scaled = scaled.map(|(smaller, all)| {
-                let times = (size / smaller).pow(2) as u64;
-                let counters = all.iter().map(|counters| counters.map(|counters| counters * times)).collect::<Vec<_>>();
-                (*smaller, counters)
-            });
-            let own = rows.iter().map(|row| row.counters()).collect();
-            let copy = rows.first().and_then(|copy| copy.gbps((size * size * size_of::<f32>()) as u64));
-            for (at, mut row) in rows.into_iter().enumerate() {
-                if let Some((_, counters)) = &scaled {
-                    row.set_counters(counters[at]);
+            let mut rows = ladder::of_squares(self.bench.device, size, self.bench.peaks, self.bench.output)?;
+            let own: Vec<_> = rows.iter().map(|row| row.record.counters).collect();
+            match &counted {
+                Some((smaller, all)) if own.iter().all(Option::is_none) => {
+                    let times = (size / smaller).pow(2) as u64;
+                    for (row, counters) in rows.iter_mut().zip(all) {
+                        row.record.counters = counters.map(|counters| counters * times);
+                        row.record.counted_shape = Some(vec![*smaller; 2]);
+                    }
                 }
-                let counted_shape = scaled.as_ref().map(|(smaller, _)| vec![*smaller; 2]);
-                self.cases
-                    .push(Record { counted_shape, ..row.record([size; 2], DType::F32, copy, self.bench.peaks, model) });
+                _ => counted = Some((size, own)),
             }
-            if scaled.is_none() {
-                counted = Some((size, own));
-            }
+            self.cases.extend(rows.into_iter().map(|row| row.predicted(model)));
         }
         Ok(())
     }

@@ -127,13 +127,12 @@ impl<'d> Bench<'d> {
             ms: found.ms,
             gbps_by_events: found.device_ms.map(|ms| gbps(bytes, ms)),
         };
+        let _by_driver = (memory == HostSide::PageableByDriver).then(|| ByDriver::new(self.device));
         let (up, down) = match memory {
-            HostSide::Pageable => (Some(self.pageable_up(bytes)?), Some(self.pageable_down(bytes)?)),
-            HostSide::FreshPageable => (None, Some(self.fresh_down(bytes)?)),
-            HostSide::PageableByDriver => {
-                let _by_driver = ByDriver::new(self.device);
+            HostSide::Pageable | HostSide::PageableByDriver => {
                 (Some(self.pageable_up(bytes)?), Some(self.pageable_down(bytes)?))
             }
+            HostSide::FreshPageable => (None, Some(self.fresh_down(bytes)?)),
             HostSide::Pinned => (Some(self.pinned_up(bytes)?), Some(self.pinned_down(bytes)?)),
             HostSide::Registered => self.registered(bytes).map(|(up, down)| (Some(up), Some(down)))?,
             HostSide::WriteCombined => (Some(self.write_combined_up(bytes)?), None),
@@ -170,16 +169,14 @@ impl<'d> Bench<'d> {
         self.clear(bytes)?;
         self.buffer.upload_from(&self.sent[..bytes])?;
         let verified = self.has_arrived(bytes)?;
-        let ms = host_times(self.device, verified, || self.buffer.upload_from(&self.sent[..bytes]))?;
-        Ok(Found { verified, ms, device_ms: None })
+        Found::timed(self.device, verified, || self.buffer.upload_from(&self.sent[..bytes]))
     }
 
     fn pageable_down(&mut self, bytes: usize) -> Result<Found> {
         self.prepare(bytes)?;
         self.buffer.download_into(&mut self.received[..bytes])?;
         let verified = self.received[..bytes] == self.sent[..bytes];
-        let ms = host_times(self.device, verified, || self.buffer.download_into(&mut self.received[..bytes]))?;
-        Ok(Found { verified, ms, device_ms: None })
+        Found::timed(self.device, verified, || self.buffer.download_into(&mut self.received[..bytes]))
     }
 
     /// The system maps each page of the new memory at its first use, within the copy. Small vectors
@@ -190,20 +187,30 @@ impl<'d> Bench<'d> {
         let verified = first == self.sent[..bytes];
         let is_small = bytes <= MOST_REUSED;
         let mut small: Vec<Vec<u8>> = Some(first).filter(|_| is_small).into_iter().collect();
-        let ms = host_times(self.device, verified, || {
+        Found::timed(self.device, verified, || {
             let fresh = self.buffer.download()?;
             if !is_small {
                 return Ok(Some(fresh));
             }
             small.push(fresh);
             Ok(None)
-        })?;
-        Ok(Found { verified, ms, device_ms: None })
+        })
     }
 
     fn pinned_up(&mut self, bytes: usize) -> Result<Found> {
-        self.clear(bytes)?;
         let host = self.device.pinned_from(&self.sent[..bytes])?;
+        self.locked_up(host, bytes)
+    }
+
+    fn write_combined_up(&mut self, bytes: usize) -> Result<Found> {
+        let mut host = self.device.write_combined::<u8>(bytes)?;
+        host.write(0, &self.sent[..bytes])?;
+        self.locked_up(host, bytes)
+    }
+
+    /// Times uploads of page-locked memory that has the bytes to send.
+    fn locked_up<H: Lend<Element = u8>>(&mut self, host: H, bytes: usize) -> Result<Found> {
+        self.clear(bytes)?;
         let host = self.streams[0].upload(host, self.buffer.view_mut(&[bytes])?)?.wait()?;
         let verified = self.has_arrived(bytes)?;
         self.flights(host, verified, |stream, buffer, host| Ok(stream.upload(host, buffer.view_mut(&[bytes])?)?))
@@ -215,15 +222,6 @@ impl<'d> Bench<'d> {
         let host = self.streams[0].download(self.buffer.view(&[bytes])?, host)?.wait()?;
         let verified = host[..] == self.sent[..bytes];
         self.flights(host, verified, |stream, buffer, host| Ok(stream.download(buffer.view(&[bytes])?, host)?))
-    }
-
-    fn write_combined_up(&mut self, bytes: usize) -> Result<Found> {
-        self.clear(bytes)?;
-        let mut host = self.device.write_combined::<u8>(bytes)?;
-        host.write(0, &self.sent[..bytes])?;
-        let host = self.streams[0].upload(host, self.buffer.view_mut(&[bytes])?)?.wait()?;
-        let verified = self.has_arrived(bytes)?;
-        self.flights(host, verified, |stream, buffer, host| Ok(stream.upload(host, buffer.view_mut(&[bytes])?)?))
     }
 
     /// Times copies that own page-locked memory, by both clocks.
@@ -238,12 +236,12 @@ impl<'d> Bench<'d> {
         let start_flight = |buffer: &mut DeviceBuffer<u8>, host: &mut Option<H>| {
             copy(stream, buffer, host.take().expect("each flight lands before the next"))
         };
-        let ms = host_times(self.device, verified, || {
+        let found = Found::timed(self.device, verified, || {
             host = Some(start_flight(&mut self.buffer, &mut host)?.wait()?);
             Ok(())
         })?;
-        if ms.is_none() {
-            return Ok(Found { verified, ms, device_ms: None });
+        if found.ms.is_none() {
+            return Ok(found);
         }
         let mut device_ms = Vec::new();
         let (start, end) = (self.device.event()?, self.device.event()?);
@@ -257,7 +255,7 @@ impl<'d> Bench<'d> {
             device_ms.push(f64::from(end.elapsed_ms_since(&start)?));
         }
         device_ms.sort_unstable_by(f64::total_cmp);
-        Ok(Found { verified, ms, device_ms: Some(device_ms[SAMPLES / 2]) })
+        Ok(Found { device_ms: Some(device_ms[SAMPLES / 2]), ..found })
     }
 
     /// Times memory that is page-locked where it lies.
@@ -273,11 +271,9 @@ impl<'d> Bench<'d> {
             // The bytes came back, so they had arrived.
             let verified = target == source;
             let up = || other.scope(|inner| inner.upload(source, buffer.view_mut(&[bytes])?));
-            let ms = host_times(device, verified, up)?;
-            let up = Found { verified, ms, device_ms: None };
+            let up = Found::timed(device, verified, up)?;
             let down = || other.scope(|inner| inner.download(buffer.view(&[bytes])?, &mut *target));
-            let down = Found { verified, ms: host_times(device, verified, down)?, device_ms: None };
-            Ok((up, down))
+            Ok((up, Found::timed(device, verified, down)?))
         })
     }
 
@@ -298,8 +294,7 @@ impl<'d> Bench<'d> {
         fly(&mut there, &mut hosts)?;
         let arrived = there.download()? == self.sent[..bytes];
         let verified = arrived && hosts.as_ref().is_some_and(|(_, back)| back[..] == self.sent[..bytes]);
-        let ms = host_times(self.device, verified, || fly(&mut there, &mut hosts))?;
-        Ok(Found { verified, ms, device_ms: None })
+        Found::timed(self.device, verified, || fly(&mut there, &mut hosts))
     }
 }
 
@@ -309,6 +304,13 @@ struct Found {
     ms: Option<Milliseconds>,
     /// Milliseconds by events, at the median.
     device_ms: Option<f64>,
+}
+
+impl Found {
+    /// Times a copy by the host's clock alone.
+    fn timed<R>(device: &Device, verified: bool, work: impl FnMut() -> Result<R>) -> Result<Self> {
+        Ok(Self { verified, ms: host_times(device, verified, work)?, device_ms: None })
+    }
 }
 
 /// Bytes that no shift by a part of a page repeats. The first one is not 0, as cleared memory is.
@@ -389,7 +391,7 @@ fn frames(device: &Device, largest: usize) -> Result<Vec<RoundTrip>> {
     let stream = device.default_stream();
 
     let mut trips = Vec::new();
-    for way in Way::ALL {
+    for (way, name) in WAYS {
         ops::fill_into(0.0_f32, there.view_mut(&shape)?, stream)?;
         received.fill(0.0);
         back.fill(0.0);
@@ -417,7 +419,7 @@ fn frames(device: &Device, largest: usize) -> Result<Vec<RoundTrip>> {
         let ms = host_times(device, verified, || travel(&mut received, &mut back))?.map(|ms| ms.median);
         let bytes = len * size_of::<f32>();
         let gbps = ms.map(|ms| gbps(2 * bytes, ms));
-        trips.push(RoundTrip { way: way.name().into(), frames: shape[0], bytes: bytes as u64, verified, ms, gbps });
+        trips.push(RoundTrip { way: name.into(), frames: shape[0], bytes: bytes as u64, verified, ms, gbps });
     }
     Ok(trips)
 }
@@ -431,18 +433,13 @@ enum Way {
     Pinned,
 }
 
-impl Way {
-    const ALL: [Self; 4] = [Self::Driver, Self::Pageable, Self::Copied, Self::Pinned];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Driver => "pageable, by the driver",
-            Self::Pageable => "pageable",
-            Self::Copied => "pinned, filled and emptied by the host",
-            Self::Pinned => "pinned, one wait",
-        }
-    }
-}
+/// The ways with their names in tables.
+const WAYS: [(Way, &str); 4] = [
+    (Way::Driver, "pageable, by the driver"),
+    (Way::Pageable, "pageable"),
+    (Way::Copied, "pinned, filled and emptied by the host"),
+    (Way::Pinned, "pinned, one wait"),
+];
 
 #[cfg(test)]
 mod tests {

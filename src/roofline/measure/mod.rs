@@ -149,32 +149,21 @@ pub fn time_parts(
     parts: usize,
     mut launch: impl FnMut(usize) -> Result<()>,
 ) -> Result<Timing> {
-    timing(device, stream, samples, parts, &mut launch)
-}
-
-/// Does the work of [`time_parts`]. The compiler makes it once for all operations.
-fn timing(
-    device: &Device,
-    stream: &Stream,
-    samples: usize,
-    parts: usize,
-    launch: &mut dyn FnMut(usize) -> Result<()>,
-) -> Result<Timing> {
     check_has_times(device)?;
     let parts = parts.max(1);
     let mut back_off = BackOff::new(device.info().pci_bus_id.as_deref().unwrap_or_default(), DEADLINE);
     for _ in 0..WARM_UPS {
-        (0..parts).try_for_each(&mut *launch)?;
+        (0..parts).try_for_each(&mut launch)?;
     }
     stream.synchronize()?;
     let begin = Instant::now();
-    (0..parts).try_for_each(&mut *launch)?;
+    (0..parts).try_for_each(&mut launch)?;
     stream.synchronize()?;
     let fit = DEADLINE.as_secs_f64() / begin.elapsed().as_secs_f64().max(1e-9);
     let samples = samples.max(1).min((fit as usize).max(FEWEST));
     let (mut gate, mut discarded) = (GATES.0, 0);
     loop {
-        let (mut samples, gapless) = sample(gate, device, stream, samples, parts, launch)?;
+        let (mut samples, gapless) = sample(gate, device, stream, samples, parts, &mut launch)?;
         if !gapless && gate < GATES.1 && !back_off.is_over() {
             gate *= 2;
             continue;
@@ -256,11 +245,6 @@ fn queue_behind(
 ///
 /// What `launch` and the driver failed with.
 pub fn launch_us(stream: &Stream, mut launch: impl FnMut() -> Result<()>) -> Result<f64> {
-    mean_launch_us(stream, &mut launch)
-}
-
-/// Does the work of [`launch_us`]. The compiler makes it once for all operations.
-fn mean_launch_us(stream: &Stream, launch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     for _ in 0..WARM_UPS {
         launch()?;
     }
