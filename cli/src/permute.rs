@@ -1,14 +1,16 @@
 //! `warpstride permute IN.npy OUT.npy --axes 0,2,1`.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use bytemuck::Pod;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::io::{ArrayFile, Destination, npy};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Plan};
+use warpstride::ops::{self, Align, PermutePlan, Plan, TransposePlan, Variant};
 use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
@@ -17,47 +19,101 @@ use super::{args, by_width, destination, ensure_room, input, open, streamed};
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
     let source = input::array(&args.input)?;
     let failed = || format!("cannot permute {}", args.input.display());
-    let (shape, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
-    let layout = Layout::row_major(&shape).with_context(failed)?;
-    let axes = args.axes.of(&shape).with_context(failed)?;
+    let layout = Layout::row_major(source.shape()).with_context(failed)?;
+    let axes = args.axes.of(source.shape()).with_context(failed)?;
     let permuted = layout.permuted_axes(&axes).with_context(failed)?;
-    let target = destination::checked(&args.output, &[&args.input], output)?;
-    let device = open(backend, output)?;
-    let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };
-    let done = if streamed::is_needed(&args.streamed, &*source, &target, &device, output).with_context(failed)? {
-        streamed::run(&args.streamed, &*source, &axes, &target, &work).with_context(failed)?
-    } else {
-        ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
-        by_width!(dtype, T => {
-            rearrange::<T>(source, &target, &work, |view, result| copy(&device, view.permuted_axes(&axes)?, result))
-        })
-        .with_context(failed)?
-        .into()
-    };
-
-    output.note(format!("{}: {:?} {name}", args.output.display(), permuted.shape()));
-    let document = json!({
-        "device": output::info_json(device.info()),
-        // Not every path is text.
-        "input": args.input.display().to_string(),
-        "output": args.output.display().to_string(),
-        "shape": shape,
-        "axes": axes,
-        "dtype": name,
-        "kernel": done.kernel,
-        "device_memory": done.device_memory,
-        "tiles": done.tiles,
-        "resumed_tiles": done.resumed_tiles,
-    });
-    output.result("", document).with_context(|| format!("{} was written", args.output.display()))
+    let paths = (&*args.input, &*args.output);
+    let order =
+        Order { verb: "permute", doing: "permuting", paths, streamed: &args.streamed, axes: &axes, variant: None };
+    let mut document = order.run(source, permuted.shape(), &format!("{:?}", permuted.shape()), backend, output)?;
+    document.retain(|member, _| member != "variant");
+    order.result(document, output)
 }
 
-/// Queues a copy, and names the kernel that does it.
-pub(super) fn copy<T: Element>(
+/// The axes of a file's array go into another order, in another file.
+pub(super) struct Order<'a> {
+    pub(super) verb: &'static str,
+    /// As the progress says it.
+    pub(super) doing: &'static str,
+    /// The files: the input and the output.
+    pub(super) paths: (&'a Path, &'a Path),
+    pub(super) streamed: &'a args::Streamed,
+    pub(super) axes: &'a [usize],
+    /// The kernel of a transpose, where one is asked for.
+    pub(super) variant: Option<Variant>,
+}
+
+impl Order<'_> {
+    /// Moves the elements to an array of `shape`, which a note calls `called`; returns the members
+    /// of the document.
+    pub(super) fn run(
+        &self,
+        source: Box<dyn ArrayFile>,
+        shape: &[usize],
+        called: &str,
+        backend: Backend,
+        output: &Output,
+    ) -> Result<Map<String, Value>> {
+        let Self { verb, doing, paths: (from, to), streamed, axes, variant } = *self;
+        let failed = || format!("cannot {verb} {}", from.display());
+        let (extents, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
+        let target = destination::checked(to, &[from], output)?;
+        let device = open(backend, output)?;
+        let work = Work { doing, shape, device: &device, output };
+        let is_streamed = variant.is_none()
+            && streamed::is_needed(streamed, &*source, &target, &device, output).with_context(failed)?;
+        let done = if is_streamed {
+            streamed::run(streamed, &*source, axes, &target, &work).with_context(failed)?
+        } else {
+            ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
+            by_width!(dtype, T => {
+                rearrange::<T>(source, &target, &work, |view, result| match variant {
+                    Some(variant) => transpose(&device, view, result, variant),
+                    None => copy(&device, view.permuted_axes(axes)?, result),
+                })
+            })
+            .with_context(failed)?
+            .into()
+        };
+        output.note(format!("{}: {called} {name}", to.display()));
+        let document = json!({
+            "device": output::info_json(device.info()),
+            // Not every path is text.
+            "input": from.display().to_string(),
+            "output": to.display().to_string(),
+            "shape": extents,
+            "axes": axes,
+            "dtype": name,
+            "kernel": done.kernel,
+            "variant": variant.map(Variant::name),
+            "device_memory": done.device_memory,
+            "tiles": done.tiles,
+            "resumed_tiles": done.resumed_tiles,
+        });
+        let Value::Object(document) = document else { unreachable!("it is one") };
+        Ok(document)
+    }
+
+    /// Prints the document.
+    pub(super) fn result(&self, document: Map<String, Value>, output: &Output) -> Result<()> {
+        output.result("", document.into()).with_context(|| format!("{} was written", self.paths.1.display()))
+    }
+}
+
+/// Queues a transpose by a kernel, and names it.
+fn transpose<T: Element>(
     device: &Device,
     src: View<'_, T>,
     dst: ViewMut<'_, T>,
+    variant: Variant,
 ) -> Result<Option<&'static str>, Error> {
+    let plan = TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?;
+    plan.launch(src, dst, device.default_stream())?;
+    Ok(plan.entry())
+}
+
+/// Queues a copy, and names the kernel that does it.
+fn copy<T: Element>(device: &Device, src: View<'_, T>, dst: ViewMut<'_, T>) -> Result<Option<&'static str>, Error> {
     let (align, target) = (Align::ALLOCATION, ops::Target::of(device));
     let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
     let entry = plan.entry();
@@ -77,7 +133,7 @@ pub(super) struct Work<'a> {
 
 /// Reads a file, has its elements moved to an array of another shape, and writes that in C order.
 /// Names the kernel that moved them.
-pub(super) fn rearrange<T: Element + Pod>(
+fn rearrange<T: Element + Pod>(
     source: Box<dyn ArrayFile>,
     target: &Destination,
     work: &Work<'_>,

@@ -5,7 +5,7 @@ use std::ops::DerefMut;
 
 use anyhow::Result;
 use warpstride::counters::Counters;
-use warpstride::device::Device;
+use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::roofline::measure::{self, Rotation, Timing, has_times};
@@ -14,7 +14,9 @@ use warpstride::roofline::record::{Record, Subject};
 
 use crate::cold_runs::{ColdRuns, Launch, copy};
 use crate::output::Output;
-use crate::{array_bytes, ensure_room, reference};
+use crate::run::Run;
+use crate::runs::Kept;
+use crate::{args, array_bytes, ensure_room, open, peaks, reference};
 
 /// The most bytes of an array whose launch takes a large part of the time. `bench` times the launch
 /// of such an array too.
@@ -108,23 +110,50 @@ fn run(work: &mut dyn Work) -> Result<(), Error> {
     (0..work.parts()).try_for_each(|part| work.run(set, part))
 }
 
-/// A device, and how cases are measured on it.
-pub(crate) struct Bench<'a> {
-    pub(crate) device: &'a Device,
-    pub(crate) samples: usize,
-    pub(crate) peaks: Option<&'a Peaks>,
-    pub(crate) output: &'a Output,
+/// A device, how cases are measured on it, and the run that they will be.
+pub(super) struct Bench<'a> {
+    pub(super) device: Device,
+    pub(super) output: &'a Output,
+    pub(super) kept: Kept<'a>,
+    samples: usize,
+    date: String,
+    /// The ceilings, and when they were measured; `None` where nothing is timed.
+    ceilings: Option<(Peaks, String)>,
     /// GB/s of copies of arrays of a number of bytes.
     copies: RefCell<Vec<(usize, f64)>>,
 }
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(device: &'a Device, samples: usize, peaks: Option<&'a Peaks>, output: &'a Output) -> Self {
-        Self { device, samples, peaks, output, copies: RefCell::default() }
+    /// Reads the kept run, of which `case` alone is compared if there is one, and opens the device.
+    pub(super) fn open(
+        args: &'a args::Bench,
+        case: Option<&str>,
+        samples: usize,
+        ceilings: fn(&Device, &Output) -> Result<peaks::Kept>,
+        (backend, output): (Backend, &'a Output),
+    ) -> Result<Self> {
+        let mut kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
+        case.map_or(Ok(()), |case| kept.narrow_to(case))?;
+        let device = open(backend, output)?;
+        kept.check_device(&device)?;
+        let date = jiff::Timestamp::now().to_string();
+        let ceilings = if has_times(&device) { Some(ceilings(&device, output)?) } else { None };
+        let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
+        Ok(Self { device, output, kept, samples, date, ceilings, copies: RefCell::default() })
+    }
+
+    /// The ceilings that times are held against.
+    pub(super) fn peaks(&self) -> Option<&Peaks> {
+        self.ceilings.as_ref().map(|(peaks, _)| peaks)
+    }
+
+    /// The run of these records.
+    pub(super) fn run(&self, cases: Vec<Record>) -> Run {
+        Run::new(&self.device, self.date.clone(), self.ceilings.clone(), cases)
     }
 
     /// Measures the work that `prepare` makes.
-    pub(crate) fn record<'w>(
+    pub(super) fn record<'w>(
         &self,
         subject: Subject,
         prepare: impl FnOnce() -> Result<Box<dyn Work + 'w>>,
@@ -137,19 +166,19 @@ impl<'a> Bench<'a> {
         progress.step();
         progress.doing(format!("measuring {}", subject.op));
         let outcome = measure(&mut *work, self.samples, bytes <= SMALL)?;
-        Ok(outcome.record(subject, self.samples, copy, self.peaks))
+        Ok(outcome.record(subject, self.samples, copy, self.peaks()))
     }
 
     /// Returns the GB/s of a copy of an array of `bytes` bytes, which is measured once in a run;
     /// `None` where time means nothing.
-    pub(crate) fn copy_gbps(&self, bytes: usize) -> Result<Option<f64>> {
-        if bytes == 0 || !has_times(self.device) {
+    fn copy_gbps(&self, bytes: usize) -> Result<Option<f64>> {
+        if bytes == 0 || !has_times(&self.device) {
             return Ok(None);
         }
         if let Some(&(_, gbps)) = self.copies.borrow().iter().find(|(len, _)| *len == bytes) {
             return Ok(Some(gbps));
         }
-        let gbps = copy_gbps(self.device, bytes, self.samples)?;
+        let gbps = copy_gbps(&self.device, bytes, self.samples)?;
         self.copies.borrow_mut().push((bytes, gbps));
         Ok(Some(gbps))
     }

@@ -27,18 +27,15 @@ mod suite;
 use std::slice;
 
 use crate::export::{json, text};
-use crate::run::Run;
 use anyhow::Result;
 use serde_json::json;
 use warpstride::device::Backend;
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
 use warpstride::ops::{Elementwise, Reduction};
-use warpstride::roofline::measure::has_times;
 
 use super::output::Output;
-use super::runs::Kept;
-use super::{args, open, peaks, tune};
+use super::{args, peaks, tune};
 use arithmetic::Arithmetic;
 use axis::Along;
 use case::{Case, Op};
@@ -59,18 +56,9 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
     let (case, args::Samples { samples }) = case_of(operation, &axes);
     let (subject, samples) = (case.subject()?, usize::from(samples));
-    let mut kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
-    kept.narrow_to(&subject.name())?;
-    let device = open(backend, output)?;
-    kept.check_device(&device)?;
-    let date = jiff::Timestamp::now().to_string();
-    let ceilings = if has_times(&device) { Some(peaks::known(&device, output)?) } else { None };
-    let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
-    let bench = Bench::new(&device, samples, ceilings.as_ref().map(|(peaks, _)| peaks), output);
-    let record = bench.record(subject, || case.prepare(&device))?;
-    let shown = record.clone();
-    let run = Run::new(&device, date, ceilings, vec![record]);
-    kept.finish(&run, text::record(&run, &shown), json::document_of_one(&run)?, output)
+    let bench = Bench::open(args, Some(&subject.name()), samples, peaks::known, (backend, output))?;
+    let run = bench.run(vec![bench.record(subject, || case.prepare(&bench.device))?]);
+    bench.kept.finish(&run, text::record(&run, &run.cases[0]), json::document_of_one(&run)?, output)
 }
 
 /// The operation that was typed, and how often it is timed.

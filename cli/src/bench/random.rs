@@ -1,7 +1,7 @@
 //! `warpstride bench permute --random SEED,N`: drawn permutes, each beside a copy.
 
 use crate::export::{json, text};
-use crate::run::{Run, Score};
+use crate::run::Score;
 use anyhow::Result;
 use bytemuck::Pod;
 use rayon::prelude::*;
@@ -18,8 +18,7 @@ use super::drawn::{Case, Sizes, cases};
 use super::measure::{Bench, Work};
 use super::permute::in_c_order;
 use crate::output::Output;
-use crate::runs::Kept;
-use crate::{args, by_width, ensure_room, open, peaks, reference};
+use crate::{args, by_width, ensure_room, peaks, reference};
 
 /// The permutes of a seed, or a part of them.
 pub(super) struct List {
@@ -46,23 +45,19 @@ impl List {
 
     /// Measures them.
     pub(super) fn run(&self, args: &args::Bench, samples: usize, backend: Backend, output: &Output) -> Result<()> {
-        let kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
-        let device = open(backend, output)?;
-        kept.check_device(&device)?;
-        let (timed, date) = (has_times(&device), jiff::Timestamp::now().to_string());
-        let ceilings = if timed { Some(peaks::known(&device, output)?) } else { None };
-        let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
-        let cases = self.cases(if timed { Sizes::TIMED } else { Sizes::COUNTED });
-        let bits = bits(&cases)?;
         // The bar is of all cases, and none has its own.
         let quiet = Output::new(false, true, false);
-        let bench = Bench::new(&device, samples, ceilings.as_ref().map(|(peaks, _)| peaks), &quiet);
+        let mut bench = Bench::open(args, None, samples, peaks::known, (backend, output))?;
+        bench.output = &quiet;
+        let timed = has_times(&bench.device);
+        let cases = self.cases(if timed { Sizes::TIMED } else { Sizes::COUNTED });
+        let bits = bits(&cases)?;
         let progress = output.progress_with_rate(cases.len() as u64);
         let mut records = Vec::new();
         for case in &cases {
             progress.doing(&case.name);
-            let drawn = DrawnCase::new(case, &bits, &device)?;
-            let prepare = || by_width!(case.dtype, T => drawn.prepare::<T>(&device));
+            let drawn = DrawnCase::new(case, &bits, &bench.device)?;
+            let prepare = || by_width!(case.dtype, T => drawn.prepare::<T>(&bench.device));
             let record = held(bench.record(drawn.subject(), prepare)?, drawn.touched);
             let DrawnCase { strategy, touched, .. } = drawn;
             let drawn = Drawn { kind: case.kind.name().into(), strategy: strategy.into(), touched };
@@ -70,7 +65,7 @@ impl List {
             progress.step();
         }
         drop(progress);
-        let mut run = Run::new(&device, date, ceilings, records);
+        let mut run = bench.run(records);
         let score = if timed && !run.cases.is_empty() { Score::of(&run.cases) } else { Score::default() };
         let mut shown = text::run(&run);
         if let Score { score: Some(score), lowest: Some(lowest) } = score {
@@ -80,7 +75,7 @@ impl List {
             );
         }
         run.score = Some(score);
-        kept.finish(&run, shown, json::document(&run)?, output)
+        bench.kept.finish(&run, shown, json::document(&run)?, output)
     }
 }
 

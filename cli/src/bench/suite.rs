@@ -1,7 +1,6 @@
 //! `warpstride bench --all`: a fixed list of cases in one run.
 
 use crate::export::{json, text};
-use crate::run::Run;
 use anyhow::Result;
 use half::{bf16, f16};
 use serde::Deserialize;
@@ -19,8 +18,7 @@ use super::case::{Case, Op};
 use super::measure::Bench;
 use super::shrink;
 use crate::output::Output;
-use crate::runs::Kept;
-use crate::{args, compare as ladder, open, peaks};
+use crate::{args, compare as ladder, peaks};
 
 /// Timed runs of a case.
 const SAMPLES: usize = 20;
@@ -100,20 +98,14 @@ struct Listed {
 }
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
-    let kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
-    let device = open(backend, output)?;
-    kept.check_device(&device)?;
-    let timed = has_times(&device);
-    let date = jiff::Timestamp::now().to_string();
     // Measured in this run: kept ceilings may come from another day.
-    let ceilings = if timed { Some(peaks::measured(&device, output)?) } else { None };
-    let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
-    let bench = Bench::new(&device, SAMPLES, ceilings.as_ref().map(|(peaks, _)| peaks), output);
+    let bench = Bench::open(args, None, SAMPLES, peaks::measured, (backend, output))?;
+    let timed = has_times(&bench.device);
     let mut suite = Suite { bench, timed, cases: Vec::new() };
     suite.all()?;
-    let cases = suite.cases;
-    let run = Run::new(&device, date, ceilings, cases);
-    kept.finish(&run, text::run(&run), json::document(&run)?, output)
+    let Suite { bench, cases, .. } = suite;
+    let run = bench.run(cases);
+    bench.kept.finish(&run, text::run(&run), json::document(&run)?, output)
 }
 
 /// The cases in the making.
@@ -151,8 +143,8 @@ impl Suite<'_> {
     }
 
     fn add(&mut self, case: Case<'_>) -> Result<()> {
-        let device = self.bench.device;
-        self.cases.push(self.bench.record(case.subject()?, || case.prepare(device))?);
+        let record = self.bench.record(case.subject()?, || case.prepare(&self.bench.device))?;
+        self.cases.push(record);
         Ok(())
     }
 
@@ -163,11 +155,11 @@ impl Suite<'_> {
 
     fn streams<T: Computed>(&mut self, dtype: DType) -> Result<()> {
         // As those that the ceilings were measured with.
-        let bytes = self.bench.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
+        let bytes = self.bench.peaks().map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
         self.add(Case { op: Op::Copy, dtype, shape: &shape })?;
         // For all of them, those that touch one array alone too.
-        let rotation = Rotation::new(self.bench.device, &[bytes]);
+        let rotation = Rotation::new(&self.bench.device, &[bytes]);
         arithmetic::ensure_operands(&rotation, bytes)?;
         let mut operands = Operands::<T>::new(rotation, shape[0])?;
         for arithmetic in ARITHMETIC {
@@ -184,7 +176,7 @@ impl Suite<'_> {
         let model = DeviceModel::of(&self.bench.device.info().name);
         let mut counted: Option<(usize, Vec<Option<Counters>>)> = None;
         for &size in self.of(MATRICES) {
-            let mut rows = ladder::of_squares(self.bench.device, size, self.bench.peaks, self.bench.output)?;
+            let mut rows = ladder::of_squares(&self.bench.device, size, self.bench.peaks(), self.bench.output)?;
             let own: Vec<_> = rows.iter().map(|row| row.record.counters).collect();
             match &counted {
                 Some((smaller, all)) if own.iter().all(Option::is_none) => {

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::svg::{COPY, Chart, GREY, OCHRE, PURPLE, READ, SIZE, WRITE, failed, legend, line};
+use super::svg::{COPY, Chart, GREY, LABELS, OCHRE, PURPLE, READ, SIZE, WRITE, chart, check, failed, line};
 use crate::run::pipelines::{PipelineRun, Pipelines, Stage, lanes};
 use warpstride::error::{Result, counted};
 
@@ -52,53 +52,36 @@ pub(super) fn charts(all: &Pipelines) -> Result<Vec<Chart>> {
     Ok(charts)
 }
 
-/// Fails on numbers that fit on no axis.
-fn check(values: impl IntoIterator<Item = f64>, what: &str) -> Result<()> {
-    let wrong = values.into_iter().find(|value| !(0.0..1e15).contains(value));
-    wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is not {what}"))))
-}
-
 /// A line for each mode, and the bound.
 fn rates(all: &Pipelines) -> Result<String> {
     let rate = |run: &PipelineRun| Some((run.batch as f64, run.frames_per_second?));
     let bound = |run: &PipelineRun| Some((run.batch as f64, run.bound?.frames_per_second()));
     let points = || all.runs.iter().filter_map(rate).chain(all.runs.iter().filter_map(bound));
-    check(points().flat_map(|(batch, rate)| [batch, rate]), "a number of frames")?;
+    check(points().flat_map(|(batch, rate)| [batch, rate]), 1e15, "a number of frames")?;
     let first = points().map(|point| point.0).fold(f64::MAX, f64::min).max(1.0);
     let last = points().map(|point| point.0).fold(2.0 * first, f64::max);
     let most = points().map(|point| point.1).fold(1.0, f64::max);
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-    area.fill(&WHITE).map_err(failed)?;
-    let mut chart = ChartBuilder::on(&area)
-        .margin(14)
-        .x_label_area_size(44)
-        .y_label_area_size(84)
-        // With room for the legend above the lines.
-        .build_cartesian_2d((first..last).log_scale().base(2.0), 0.0..1.4 * most)
-        .map_err(failed)?;
-    let mut mesh = chart.configure_mesh();
-    mesh.x_label_formatter(&|frames| format!("{frames:.0}")).y_label_formatter(&|rate| format!("{rate:.0}"));
-    mesh.x_desc("frames of a batch").y_desc("frames/s").light_line_style(WHITE).draw().map_err(failed)?;
     let sorted = |mut points: Vec<(f64, f64)>| {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         points.dedup_by(|a, b| a.0 == b.0);
         points
     };
-    for (mode, _, colour) in MODES {
-        let points = sorted(all.runs.iter().filter(|run| run.mode == mode).filter_map(rate).collect());
-        if !points.is_empty() {
-            line(&mut chart, points, colour.stroke_width(2), 3, mode)?;
+    let x = ((first..last).log_scale().base(2.0), "frames of a batch", LABELS);
+    let label = |frames: &f64| format!("{frames:.0}");
+    // With room for the legend above the lines.
+    chart(x, &label, (1.4 * most, "frames/s", 84), SeriesLabelPosition::UpperLeft, |chart| {
+        for (mode, _, colour) in MODES {
+            let points = sorted(all.runs.iter().filter(|run| run.mode == mode).filter_map(rate).collect());
+            if !points.is_empty() {
+                line(chart, points, colour.stroke_width(2), 3, mode)?;
+            }
         }
-    }
-    let bounds = sorted(all.runs.iter().filter_map(bound).collect());
-    if !bounds.is_empty() {
-        line(&mut chart, bounds, GREY.stroke_width(1), 0, "bound: the slower of link and compute")?;
-    }
-    legend(&mut chart, SeriesLabelPosition::UpperLeft)?;
-    area.present().map_err(failed)?;
-    drop((chart, area));
-    Ok(svg)
+        let bounds = sorted(all.runs.iter().filter_map(bound).collect());
+        if !bounds.is_empty() {
+            line(chart, bounds, GREY.stroke_width(1), 0, "bound: the slower of link and compute")?;
+        }
+        Ok(())
+    })
 }
 
 fn colour(stage: &str) -> RGBColor {
@@ -107,7 +90,7 @@ fn colour(stage: &str) -> RGBColor {
 
 /// A row for each lane, and a rectangle for each stage.
 fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
-    check(stages.iter().flat_map(|stage| [stage.start_us, stage.end_us]), "a time of a stage in us")?;
+    check(stages.iter().flat_map(|stage| [stage.start_us, stage.end_us]), 1e15, "a time of a stage in us")?;
     let lanes = lanes(stages);
     if lanes.len() > MOST_ROWS {
         return Err(failed(format!("a timeline has {}, and {MOST_ROWS} are the most", counted(lanes.len(), "row"))));
@@ -152,7 +135,8 @@ fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
         }
         area.present().map_err(failed)?;
     }
-    Ok(described(&svg, &words(run, stages)))
+    // With a text alternative.
+    Ok(svg.replacen('>', &format!(" role=\"img\"><desc>{}</desc>", words(run, stages)), 1))
 }
 
 /// The timeline in words, for readers who do not see it.
@@ -168,58 +152,4 @@ fn words(run: &PipelineRun, stages: &[Stage]) -> String {
         percent(run.overlap),
         percent(run.idle)
     )
-}
-
-/// The image with a text alternative.
-fn described(svg: &str, words: &str) -> String {
-    let words = words.replace('&', "&amp;").replace('<', "&lt;");
-    match svg.split_once('>') {
-        Some((open, rest)) => format!("{open} role=\"img\"><desc>{words}</desc>{rest}"),
-        None => svg.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_timeline_is_xml_with_its_words() {
-        let stage = |name: &str, track: &str, start_us, end_us| Stage {
-            name: name.into(),
-            track: track.into(),
-            batch: 0,
-            start_us,
-            end_us,
-        };
-        let stages = [
-            stage("random_generation", "source", 0.0, 10.0),
-            stage("cpu_to_gpu", "upload", 10.0, 20.0),
-            stage("a < b", "work", 20.0, 25.0),
-        ];
-        let run = PipelineRun {
-            mode: "a < b".into(),
-            batch: 4,
-            slots: 6,
-            frames: 4,
-            verified: true,
-            waits_per_batch: None,
-            host_bytes: 0,
-            seconds: None,
-            frames_per_second: None,
-            bound: None,
-            fraction_of_bound: None,
-            source_frames_per_second: None,
-            sink_frames_per_second: None,
-            overlap: Some(0.5),
-            idle: None,
-            timeline: None,
-        };
-        let svg = timeline(&run, &stages).unwrap();
-        let parsed = roxmltree::Document::parse(&svg).unwrap();
-        let words = parsed.root_element().first_element_child().and_then(|first| first.text()).unwrap();
-        assert!(words.contains("50 % of the time") && words.contains("a < b"), "{words}");
-        assert!(svg.contains("upload") && svg.contains("random_generation"));
-        assert!(timeline(&run, &[stage("work", "work", -1.0, 1.0)]).is_err());
-    }
 }

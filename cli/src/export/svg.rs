@@ -1,7 +1,8 @@
 //! A run as charts in SVG, each an image by itself. `plotters` draws them; its text needs no fonts
 //! here.
 
-use plotters::coord::ranged1d::Ranged;
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -45,10 +46,10 @@ pub(crate) struct Chart {
 /// `InvalidArgument` where a number of the run cannot be drawn.
 pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
-    let mut chart = |name, title: &str, svg| charts.push(Chart { name, title: title.into(), svg });
+    let mut add = |name, title: &str, svg| charts.push(Chart { name, title: title.into(), svg });
     if let Some(peaks) = run.peaks.as_ref().filter(|_| run.has_times()) {
-        chart("roofline", "Speed by the part of the bytes that is written", roofline(run, peaks)?);
-        chart("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?);
+        add("roofline", "Speed by the part of the bytes that is written", roofline(run, peaks)?);
+        add("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?);
     }
     for (group, name, sectors) in [
         (Group::Stream, "streams", "streams-sectors"),
@@ -60,16 +61,16 @@ pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
     ] {
         let speeds: Vec<Bar> = run.group(group).filter_map(Bar::speed).collect();
         if !speeds.is_empty() {
-            chart(name, &format!("{}, % of the ceiling of their bytes", group.title()), bars(&speeds, "% of ceiling")?);
+            add(name, &format!("{}, % of the ceiling of their bytes", group.title()), bars(&speeds, "% of ceiling")?);
         }
         let counted: Vec<Bar> = run.group(group).filter_map(Bar::sectors).collect();
         if !counted.is_empty() {
             let title = format!("{}, sectors moved for each that the bytes fill", group.title());
-            chart(sectors, &title, bars(&counted, "sectors moved for each needed")?);
+            add(sectors, &title, bars(&counted, "sectors moved for each needed")?);
         }
     }
     if let Some(transfers) = run.transfers.as_ref().filter(|all| all.copies.iter().any(|copy| copy.gbps.is_some())) {
-        chart("transfers", "Speed of copies between host and device by their bytes", self::transfers(transfers)?);
+        add("transfers", "Speed of copies between host and device by their bytes", self::transfers(transfers)?);
     }
     charts.extend(run.pipeline.iter().map(pipelines::charts).collect::<Result<Vec<_>>>()?.into_iter().flatten());
     Ok(charts)
@@ -81,17 +82,55 @@ pub(super) fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 /// Fails on numbers that fit on no axis.
-fn check(values: impl IntoIterator<Item = f64>) -> Result<()> {
-    let wrong = values.into_iter().find(|value| !(0.0..1e12).contains(value));
-    wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is not a bandwidth in GB/s"))))
+pub(super) fn check(values: impl IntoIterator<Item = f64>, most: f64, what: &str) -> Result<()> {
+    let wrong = values.into_iter().find(|value| !(0.0..most).contains(value));
+    wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is not {what}"))))
 }
 
-/// A chart in the making.
-pub(super) type Context<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+fn check_speeds(values: impl IntoIterator<Item = f64>) -> Result<()> {
+    check(values, 1e12, "a bandwidth in GB/s")
+}
+
+/// A chart of lines in the making.
+pub(super) type Lines<'a, 'b, X> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, RangedCoordf64>>;
+
+/// An axis: its range, the name below it, and its labels at most.
+pub(super) type XAxis<'x, X> = (X, &'x str, usize);
+/// Labels that an axis has where nothing else is said.
+pub(super) const LABELS: usize = 11;
+
+/// Draws a chart of the lines that `draw` adds, over `x` and from 0 to `top`. `room` is pixels for
+/// the labels of speeds.
+pub(super) fn chart<X: AsRangedCoord<Value = f64>>(
+    (x, x_name, labels): XAxis<'_, X>,
+    x_label: &dyn Fn(&f64) -> String,
+    (top, y_name, room): (f64, &str, u32),
+    corner: SeriesLabelPosition,
+    draw: impl FnOnce(&mut Lines<'_, '_, X::CoordDescType>) -> Result<()>,
+) -> Result<String>
+where
+    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut builder = ChartBuilder::on(&area);
+    builder.margin(14).x_label_area_size(44).y_label_area_size(room);
+    let mut chart = builder.build_cartesian_2d(x, 0.0..top).map_err(failed)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(labels).x_label_formatter(x_label).y_label_formatter(&|speed| format!("{speed:.0}"));
+    mesh.x_desc(x_name).y_desc(y_name).light_line_style(WHITE).draw().map_err(failed)?;
+    draw(&mut chart)?;
+    let legend = &mut chart.configure_series_labels();
+    legend.position(corner).background_style(WHITE.mix(0.8)).border_style(GREY).draw().map_err(failed)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
+    Ok(svg)
+}
 
 /// Adds a line and its entry in the legend.
-pub(super) fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
-    chart: &mut Context<'_, '_, X, Y>,
+pub(super) fn line<X: Ranged<ValueType = f64>>(
+    chart: &mut Lines<'_, '_, X>,
     points: impl IntoIterator<Item = (f64, f64)>,
     style: ShapeStyle,
     points_of: u32,
@@ -105,15 +144,6 @@ pub(super) fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
     Ok(())
 }
 
-/// Puts the legend into a corner.
-pub(super) fn legend<'a, 'b: 'a, X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
-    chart: &mut Context<'a, 'b, X, Y>,
-    corner: SeriesLabelPosition,
-) -> Result<()> {
-    let labels = &mut chart.configure_series_labels();
-    labels.position(corner).background_style(WHITE.mix(0.8)).border_style(GREY).draw().map_err(failed)
-}
-
 /// The ceiling over the part of the bytes that is written, from reading alone to writing alone, and
 /// where the operations are.
 fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
@@ -121,79 +151,56 @@ fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
     let timed = run.cases.iter().filter_map(|case| Some((&case.subject, case.gbps?)));
     let points: Vec<(f64, f64, Group)> =
         timed.map(|(subject, gbps)| (subject.written as f64 / subject.bytes as f64, gbps, subject.group)).collect();
-    check([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
-    check(points.iter().flat_map(|&(part, gbps, _)| [part, gbps]))?;
+    check_speeds([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
+    check_speeds(points.iter().flat_map(|&(part, gbps, _)| [part, gbps]))?;
     let most = points.iter().map(|point| point.1).chain(peaks.nominal).fold(ceilings.write, f64::max);
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-    area.fill(&WHITE).map_err(failed)?;
-    let mut chart = ChartBuilder::on(&area)
-        .margin(14)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d(-0.04..1.04, 0.0..1.1 * most)
-        .map_err(failed)?;
     let mode = |part: &f64| match (part * 100.0).round() as i64 {
         0 => "read only".into(),
         50 => "copy".into(),
         100 => "write only".into(),
         percent => format!("{percent} %"),
     };
-    let mut mesh = chart.configure_mesh();
-    mesh.x_labels(12).x_label_formatter(&mode).y_label_formatter(&|gbps| format!("{gbps:.0}"));
-    mesh.x_desc("part of the bytes that is written").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
-    // Bytes in parts of 1000, which the ceiling of a mix is counted in.
-    let roof = (0..=100).map(|percent| (percent as f64 / 100.0, ceilings.of(1000 - 10 * percent, 10 * percent)));
-    line(&mut chart, roof, COPY.stroke_width(2), 0, "ceiling of the mix, measured")?;
-    if let Some(nominal) = peaks.nominal {
-        line(&mut chart, [(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1), 0, "nominal")?;
-    }
-    for (group, colour) in Group::ALL.into_iter().zip([READ, WRITE, GREY, PURPLE, OCHRE, BLACK]) {
-        let of_group = points.iter().filter(|point| point.2 == group);
-        let dot = colour.mix(0.6).filled();
-        let series = chart.draw_series(of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, dot)));
-        series.map_err(failed)?.label(group.title()).legend(move |(x, y)| Circle::new((x + 9, y), 4, dot));
-    }
-    legend(&mut chart, SeriesLabelPosition::LowerLeft)?;
-    area.present().map_err(failed)?;
-    drop((chart, area));
-    Ok(svg)
+    let x = (-0.04..1.04, "part of the bytes that is written", 12);
+    chart(x, &mode, (1.1 * most, "GB/s", 64), SeriesLabelPosition::LowerLeft, |chart| {
+        // Bytes in parts of 1000, which the ceiling of a mix is counted in.
+        let roof = (0..=100).map(|percent| (percent as f64 / 100.0, ceilings.of(1000 - 10 * percent, 10 * percent)));
+        line(chart, roof, COPY.stroke_width(2), 0, "ceiling of the mix, measured")?;
+        if let Some(nominal) = peaks.nominal {
+            line(chart, [(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1), 0, "nominal")?;
+        }
+        for (group, colour) in Group::ALL.into_iter().zip([READ, WRITE, GREY, PURPLE, OCHRE, BLACK]) {
+            let of_group = points.iter().filter(|point| point.2 == group);
+            let dot = colour.mix(0.6).filled();
+            let series = chart.draw_series(of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, dot)));
+            series.map_err(failed)?.label(group.title()).legend(move |(x, y)| Circle::new((x + 9, y), 4, dot));
+        }
+        Ok(())
+    })
 }
 
 /// The speed of arrays moved over and over, by their size, with the L2 cache's own.
 fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
     const MIB: f64 = (1_u64 << 20) as f64;
     let sizes = &peaks.sizes;
-    check(sizes.iter().flat_map(|warm| [warm.read, warm.write, warm.copy]))?;
+    check_speeds(sizes.iter().flat_map(|warm| [warm.read, warm.write, warm.copy]))?;
     let [first, last] = [sizes.first(), sizes.last()].map(|warm| warm.map_or(1.0, |warm| warm.bytes as f64 / MIB));
     let most = sizes.iter().flat_map(|warm| [warm.read, warm.write, warm.copy]).fold(1.0, f64::max);
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-    area.fill(&WHITE).map_err(failed)?;
-    let mut chart = ChartBuilder::on(&area)
-        .margin(14)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d((first.max(0.01)..last.max(first + 1.0)).log_scale().base(2.0), 0.0..1.1 * most)
-        .map_err(failed)?;
-    let mut mesh = chart.configure_mesh();
-    mesh.x_label_formatter(&|mib| format!("{mib:.0}")).y_label_formatter(&|gbps| format!("{gbps:.0}"));
-    mesh.x_desc("MiB").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
-    let mut speeds = |name, colour: RGBColor, speed: fn(&Warm) -> f64| {
-        let points = sizes.iter().map(|warm| (warm.bytes as f64 / MIB, speed(warm)));
-        line(&mut chart, points, colour.stroke_width(2), 3, name)
-    };
-    speeds("read", READ, |warm| warm.read)?;
-    speeds("write", WRITE, |warm| warm.write)?;
-    speeds("copy", COPY, |warm| warm.copy)?;
-    let cache = run.device.l2_bytes as f64 / MIB;
-    if (first..last).contains(&cache) {
-        line(&mut chart, [(cache, 0.0), (cache, 1.1 * most)], GREY.stroke_width(1), 0, "L2 cache")?;
-    }
-    legend(&mut chart, SeriesLabelPosition::LowerRight)?;
-    area.present().map_err(failed)?;
-    drop((chart, area));
-    Ok(svg)
+    let x = ((first.max(0.01)..last.max(first + 1.0)).log_scale().base(2.0), "MiB", LABELS);
+    let label = |mib: &f64| format!("{mib:.0}");
+    chart(x, &label, (1.1 * most, "GB/s", 64), SeriesLabelPosition::LowerRight, |chart| {
+        let mut speeds = |name, colour: RGBColor, speed: fn(&Warm) -> f64| {
+            let points = sizes.iter().map(|warm| (warm.bytes as f64 / MIB, speed(warm)));
+            line(chart, points, colour.stroke_width(2), 3, name)
+        };
+        speeds("read", READ, |warm| warm.read)?;
+        speeds("write", WRITE, |warm| warm.write)?;
+        speeds("copy", COPY, |warm| warm.copy)?;
+        let cache = run.device.l2_bytes as f64 / MIB;
+        if (first..last).contains(&cache) {
+            line(chart, [(cache, 0.0), (cache, 1.1 * most)], GREY.stroke_width(1), 0, "L2 cache")?;
+        }
+        Ok(())
+    })
 }
 
 /// The speed of copies between host and device by their bytes: a line for each kind of memory and
@@ -201,22 +208,10 @@ fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
 fn transfers(transfers: &Transfers) -> Result<String> {
     const MIB: f64 = (1_u64 << 20) as f64;
     let timed: Vec<(&Transfer, f64)> = transfers.copies.iter().filter_map(|copy| Some((copy, copy.gbps?))).collect();
-    check(timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)))?;
+    check_speeds(timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)))?;
     let sizes = || timed.iter().map(|(copy, _)| copy.bytes as f64 / MIB);
     let (first, last) = (sizes().fold(f64::MAX, f64::min).max(1e-4), sizes().fold(1e-3, f64::max));
     let most = timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)).fold(1.0, f64::max);
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-    area.fill(&WHITE).map_err(failed)?;
-    let mut chart = ChartBuilder::on(&area)
-        .margin(14)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d((first..last.max(2.0 * first)).log_scale().base(2.0), 0.0..1.1 * most)
-        .map_err(failed)?;
-    let mut mesh = chart.configure_mesh();
-    mesh.x_label_formatter(&|mib| format!("{mib}")).y_label_formatter(&|gbps| format!("{gbps:.0}"));
-    mesh.x_desc("MiB in each direction").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
     let kinds = [
         (HostSide::Pinned, COPY),
         (HostSide::Registered, PURPLE),
@@ -224,23 +219,23 @@ fn transfers(transfers: &Transfers) -> Result<String> {
         (HostSide::Pageable, READ),
         (HostSide::PageableByDriver, WRITE),
     ];
-    for (memory, colour) in kinds {
-        for (direction, width) in [(Direction::H2d, 2), (Direction::D2h, 1), (Direction::Both, 3)] {
-            let of_kind = timed.iter().filter(|(copy, _)| copy.memory == memory && copy.direction == direction);
-            let points: Vec<(f64, f64)> = of_kind.map(|(copy, gbps)| (copy.bytes as f64 / MIB, *gbps)).collect();
-            if !points.is_empty() {
-                let label = format!("{} {}", memory.name(), direction.name());
-                line(&mut chart, points, colour.stroke_width(width), 3, &label)?;
+    let x = ((first..last.max(2.0 * first)).log_scale().base(2.0), "MiB in each direction", LABELS);
+    chart(x, &f64::to_string, (1.1 * most, "GB/s", 64), SeriesLabelPosition::UpperLeft, |chart| {
+        for (memory, colour) in kinds {
+            for (direction, width) in [(Direction::H2d, 2), (Direction::D2h, 1), (Direction::Both, 3)] {
+                let of_kind = timed.iter().filter(|(copy, _)| copy.memory == memory && copy.direction == direction);
+                let points: Vec<(f64, f64)> = of_kind.map(|(copy, gbps)| (copy.bytes as f64 / MIB, *gbps)).collect();
+                if !points.is_empty() {
+                    let label = format!("{} {}", memory.name(), direction.name());
+                    line(chart, points, colour.stroke_width(width), 3, &label)?;
+                }
             }
         }
-    }
-    if let Some(link) = transfers.link {
-        line(&mut chart, [(first, link.gbps), (last, link.gbps)], GREY.stroke_width(1), 0, "link, one direction")?;
-    }
-    legend(&mut chart, SeriesLabelPosition::UpperLeft)?;
-    area.present().map_err(failed)?;
-    drop((chart, area));
-    Ok(svg)
+        if let Some(link) = transfers.link {
+            line(chart, [(first, link.gbps), (last, link.gbps)], GREY.stroke_width(1), 0, "link, one direction")?;
+        }
+        Ok(())
+    })
 }
 
 /// A bar of a chart.
@@ -265,7 +260,7 @@ impl Bar {
 /// Bars from left to right, one below the other, each with its name before it and its value behind
 /// it.
 fn bars(bars: &[Bar], unit: &str) -> Result<String> {
-    check(bars.iter().map(|bar| bar.value))?;
+    check_speeds(bars.iter().map(|bar| bar.value))?;
     if bars.len() > MOST_BARS {
         return Err(failed(format!("it has {}, and {MOST_BARS} bars are the most", counted(bars.len(), "case"))));
     }

@@ -139,7 +139,7 @@ pub(crate) fn changes(changes: &[Change]) -> String {
         &["case", "verdict", "counters"]
     });
     for Change { name, before_ms, now_ms, verdict, doubt, difference } in changes {
-        let verdict = doubt.map_or(verdict.name().into(), |doubt| format!("{} ({doubt})", verdict.name()));
+        let verdict = doubt.map_or(verdict.name(), |doubt| format!("{} ({doubt})", verdict.name()));
         if !is_timed {
             table.add_row([name, &verdict, difference.as_deref().unwrap_or("-")]);
             continue;

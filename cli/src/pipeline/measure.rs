@@ -177,17 +177,9 @@ pub(crate) fn measure<I: Pixel>(
         slots,
         frames: job.frames,
         verified: job.verify(&mut ring, case)?,
-        waits_per_batch: None,
         host_bytes,
-        seconds: None,
-        frames_per_second: None,
         bound,
-        fraction_of_bound: None,
-        source_frames_per_second: None,
-        sink_frames_per_second: None,
-        overlap: None,
-        idle: None,
-        timeline: None,
+        ..PipelineRun::default()
     };
     if !run.verified {
         return Ok(run);

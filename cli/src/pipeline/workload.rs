@@ -146,28 +146,3 @@ impl<I: Pixel> Stages<I> {
         ops::iterate_into(FACTOR, OFFSET, self.workload.steps, from, to, stream)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_follow_from_operations_a_byte() {
-        assert_eq!([0.0, 0.25, 10.0, 1e9].map(steps), [Some(0), Some(1), Some(40), Some(4_000_000_000)]);
-        assert_eq!([-1.0, 1e12, f64::NAN, f64::INFINITY].map(steps), [None; 4]);
-    }
-
-    #[test]
-    fn a_cpu_takes_the_channels_where_they_lie() {
-        let workload = Workload { shape: [2, 1, 2], is_planar: false, steps: 0 };
-        let frame = [0_u8, 255, 255, 0];
-        let low = (-MEAN[0] / DEVIATION[0]) as f32;
-        assert_eq!(workload.expected(&frame, 0), low);
-        assert!((workload.expected(&frame, 1) - ((1.0 - MEAN[0]) / DEVIATION[0]) as f32).abs() < 1e-5);
-        let planar = Workload { is_planar: true, ..workload };
-        assert_eq!(planar.expected(&[0.0_f32; 4], 1), low);
-        let steps = Workload { steps: 2, ..workload };
-        let x = low.mul_add(FACTOR, OFFSET).mul_add(FACTOR, OFFSET);
-        assert_eq!(steps.expected(&frame, 0), x);
-    }
-}

@@ -38,16 +38,8 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// Its name in reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Same => "same",
-            Self::Different => "different",
-            Self::Wrong => "wrong",
-            Self::Gone => "gone",
-            Self::Undecided => "undecided",
-        }
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     /// The verdict on the times of one case before and now.

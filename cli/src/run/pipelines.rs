@@ -54,7 +54,7 @@ impl Bound {
 }
 
 /// One run: a mode and a batch size. Rates and seconds are `None` on the software GPU.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PipelineRun {
     /// The mode's name.
     pub(crate) mode: String,

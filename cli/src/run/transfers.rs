@@ -248,23 +248,4 @@ mod tests {
         assert!((gbps(6, 16) - 121.0).abs() < 0.01);
         assert_eq!((Link::new(0, 16), Link::new(7, 16)), (None, None));
     }
-
-    #[test]
-    fn both_ways_are_held_against_both_directions() {
-        let transfers = Transfers { link: Link::new(5, 16), ..Transfers::default() };
-        let copy = Transfer {
-            memory: HostSide::Pinned,
-            direction: Direction::Both,
-            bytes: 1,
-            verified: true,
-            ms: None,
-            gbps: Some(63.0),
-            gbps_by_events: None,
-        };
-        let part = transfers.fraction_of_link(&copy).unwrap();
-        assert!((part - 0.5).abs() < 0.01, "{part}");
-        let one_way = Transfer { direction: Direction::H2d, ..copy.clone() };
-        assert!((transfers.fraction_of_link(&one_way).unwrap() - 1.0).abs() < 0.01);
-        assert_eq!(transfers.fraction_of_link(&Transfer { gbps: None, ..copy }), None);
-    }
 }

@@ -252,6 +252,12 @@ fn a_trace_has_the_stages_of_the_last_run() {
         let found = events.iter().filter(|event| event["ph"] == "X" && event["name"] == name).count();
         assert_eq!(found, 8, "{name}");
     }
+    // A viewer draws overlapping events of one thread wrongly.
+    for thread in events.iter().filter(|event| event["name"] == "thread_name") {
+        let own = events.iter().filter(|event| event["ph"] == "X" && event["tid"] == thread["tid"]);
+        let spans: Vec<f64> = own.flat_map(|event| [&event["ts"], &event["dur"]]).filter_map(Value::as_f64).collect();
+        assert!(spans.chunks(2).zip(spans[2..].chunks(2)).all(|(one, next)| one[0] + one[1] <= next[0] + 1e-3));
+    }
 }
 
 /// The software GPU's document with times as a GPU's has them.
@@ -295,4 +301,7 @@ fn a_report_draws_rates_and_timelines() {
     let mut wrong = timed();
     wrong["pipeline"]["runs"][0]["frames_per_second"] = json!(-1.0);
     Reports::of(&wrong).report("--html other.html").failed(&["a number of frames"]);
+    wrong = timed();
+    wrong["pipeline"]["runs"][4]["timeline"][0]["start_us"] = json!(-1.0);
+    Reports::of(&wrong).report("--html other.html").failed(&["a time of a stage"]);
 }

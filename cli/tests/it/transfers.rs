@@ -70,7 +70,8 @@ fn timed() -> Value {
 #[test]
 fn a_report_draws_the_copies_of_a_run() {
     let reports = Reports::of(&timed());
-    reports.report("").ended(0, &["PCIe 5 x16: 63.0 GB/s", "50.0 %"], &[]);
+    // Copies both ways are held against both directions.
+    reports.report("").ended(0, &["PCIe 5 x16: 63.0 GB/s", "50.0 %", "25.0 %"], &[]);
     reports.report("--html page.html --svg charts").succeeded();
     let page = fs::read_to_string(reports.path("page.html")).expect("the page");
     let chart = fs::read_to_string(reports.path("charts/transfers.svg")).expect("the chart");
