@@ -23,8 +23,7 @@ use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Group, Record, Subject};
 use warpstride::stream::{Graph, Stream};
 
-use super::bench::measure::{Work, count, measure};
-use super::cold_runs::ColdRuns;
+use super::bench::measure::{ColdRuns, Work, count, measure};
 use super::output::Output;
 use super::transpose::matrix;
 use super::{args, array_bytes, by_width, ensure_room, input, message, open, reference};

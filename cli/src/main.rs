@@ -12,7 +12,6 @@ mod alloc;
 mod args;
 mod bench;
 mod check;
-mod cold_runs;
 mod compare;
 mod completions;
 mod cuda_cpp;

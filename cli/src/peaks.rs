@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::run::table::{Table, number};
+use crate::run::table::{self, Table};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use warpstride::ptx::PROVENANCE;
 use warpstride::roofline::measure::has_times;
 
 use crate::nvml::{self, Identity};
-use warpstride::roofline::peak::{Best, Peaks};
+use warpstride::roofline::peak::Peaks;
 
 use super::output::{self, Output};
 use super::{input, message, open, require, runs};
@@ -121,15 +121,10 @@ pub(super) fn measured(device: &Device, output: &Output) -> Result<Kept> {
 
 fn text(info: &DeviceInfo, kept: &Kept) -> String {
     let peaks = &kept.peaks;
-    let part = |gbps: f64| number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
     let mut table = Table::new(&["ceiling", "GB/s", "of nominal", "launched as"]);
-    let nominal = number(peaks.nominal, 1, "");
-    table.add_row(["nominal", &nominal, "", "by the device's attributes"]);
-    for (name, best) in [("read", &peaks.read), ("write", &peaks.write), ("copy", &peaks.copy)] {
-        let Best { gbps, shape } = best;
-        table.add_row([name, &format!("{gbps:.1}"), &part(*gbps), &shape.to_string()]);
+    for [name, how, gbps, part] in table::ceilings(peaks) {
+        table.add_row([name, gbps, part, how]);
     }
-    table.add_row(["memcpy", &format!("{:.1}", peaks.memcpy), &part(peaks.memcpy), "by the driver"]);
     let mut sizes = Table::new(&["touched over and over", "read GB/s", "write GB/s", "copy GB/s"]);
     for warm in &peaks.sizes {
         let size = format!("{} MiB", warm.bytes >> 20);

@@ -62,18 +62,18 @@ impl Order<'_> {
         let work = Work { doing, shape, device: &device, output };
         let is_streamed = variant.is_none()
             && streamed::is_needed(streamed, &*source, &target, &device, output).with_context(failed)?;
-        let done = if is_streamed {
-            streamed::run(streamed, &*source, axes, &target, &work).with_context(failed)?
+        let (kernel, tiles) = if is_streamed {
+            let done = streamed::run(streamed, &*source, axes, &target, &work).with_context(failed)?;
+            (done.kernel, Some(done))
         } else {
             ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
-            by_width!(dtype, T => {
+            let kernel = by_width!(dtype, T => {
                 rearrange::<T>(source, &target, &work, |view, result| match variant {
                     Some(variant) => transpose(&device, view, result, variant),
                     None => copy(&device, view.permuted_axes(axes)?, result),
                 })
-            })
-            .with_context(failed)?
-            .into()
+            });
+            (kernel.with_context(failed)?, None)
         };
         output.note(format!("{}: {called} {name}", to.display()));
         let document = json!({
@@ -84,11 +84,11 @@ impl Order<'_> {
             "shape": extents,
             "axes": axes,
             "dtype": name,
-            "kernel": done.kernel,
+            "kernel": kernel,
             "variant": variant.map(Variant::name),
-            "device_memory": done.device_memory,
-            "tiles": done.tiles,
-            "resumed_tiles": done.resumed_tiles,
+            "device_memory": tiles.as_ref().map(|done| done.device_memory),
+            "tiles": tiles.as_ref().map(|done| done.tiles),
+            "resumed_tiles": tiles.as_ref().map(|done| done.resumed_tiles),
         });
         let Value::Object(document) = document else { unreachable!("it is one") };
         Ok(document)

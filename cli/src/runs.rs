@@ -96,7 +96,12 @@ impl<'a> Kept<'a> {
     ) -> Result<()> {
         let wrong = run.wrong();
         let saved = match self.save.filter(|_| wrong.is_empty()) {
-            Some(name) => save(name, run).map(|file| output.note(format!("kept as {name}: {}", file.display()))),
+            // In place of the run that was kept under it before.
+            Some(name) => file(name).and_then(|file| {
+                cache(&file, run)?;
+                output.note(format!("kept as {name}: {}", file.display()));
+                Ok(())
+            }),
             None => Ok(()),
         };
         let changes = self.before.as_ref().map(|before| compare::changes(before, run)).transpose()?;
@@ -112,13 +117,6 @@ impl<'a> Kept<'a> {
         saved?;
         ensure_none_worse(changes.as_deref().unwrap_or(&[]))
     }
-}
-
-/// Keeps a run under a name, in place of the run that was kept under it before; returns the file.
-fn save(name: &str, run: &Run) -> Result<PathBuf> {
-    let file = file(name)?;
-    cache(&file, run)?;
-    Ok(file)
 }
 
 /// Fails where a case is worse than it was, or where nothing could be compared.

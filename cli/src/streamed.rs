@@ -12,33 +12,6 @@ use super::output::Output;
 use super::permute::Work;
 use super::{args, ensure_room};
 
-/// What was done, for a document.
-#[derive(Default)]
-pub(super) struct Done {
-    pub(super) kernel: Option<&'static str>,
-    pub(super) device_memory: Option<usize>,
-    pub(super) tiles: Option<u64>,
-    pub(super) resumed_tiles: Option<u64>,
-}
-
-/// An array that went through the device as a whole.
-impl From<Option<&'static str>> for Done {
-    fn from(kernel: Option<&'static str>) -> Self {
-        Self { kernel, ..Self::default() }
-    }
-}
-
-impl From<Summary> for Done {
-    fn from(done: Summary) -> Self {
-        Self {
-            kernel: done.kernel,
-            device_memory: Some(done.device_memory),
-            tiles: Some(done.tiles),
-            resumed_tiles: Some(done.resumed_tiles),
-        }
-    }
-}
-
 /// Whether an array is to be streamed, or has to be. Says so if an unfinished result is left aside.
 pub(super) fn is_needed(
     options: &args::Streamed,
@@ -72,7 +45,7 @@ pub(super) fn run(
     axes: &[usize],
     target: &Destination,
     work: &Work<'_>,
-) -> Result<Done> {
+) -> Result<Summary> {
     let bar = work.output.progress_in_bytes(source.bytes() as u64);
     bar.doing(work.doing);
     let has_begun = AtomicBool::new(false);
@@ -88,5 +61,5 @@ pub(super) fn run(
         progress: Some(&progress),
         ..Options::default()
     };
-    Ok(out_of_core::permute_file(work.device, source, axes, target, options)?.into())
+    Ok(out_of_core::permute_file(work.device, source, axes, target, options)?)
 }

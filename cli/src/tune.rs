@@ -15,8 +15,7 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, FillPlan, PermutePlan, Phase, Plan, Target, TileShape};
 use warpstride::roofline::measure::{Rotation, Timing, has_times};
 
-use super::bench::measure::{measure, one_to_one};
-use super::cold_runs::{ColdRuns, Launch};
+use super::bench::measure::{ColdRuns, Launch, measure, one_to_one};
 use super::output::{self, Output};
 use super::{by_width, destination, ensure_room, open, reference, refuse, require};
 use crate::run::table::{Table, number};

@@ -77,9 +77,14 @@ impl<S, F> RingState<S, F> {
         }
     }
 
+    /// Whether there is no batch of this number.
+    fn is_over(&self, batch: u64) -> bool {
+        self.stopped || self.end.is_some_and(|end| batch >= end)
+    }
+
     /// Gives a source a free slot and the number of its batch.
     pub(super) fn claim(&mut self) -> Next<(u64, S)> {
-        if self.stopped || self.end.is_some_and(|end| self.next >= end) {
+        if self.is_over(self.next) {
             return Next::Over;
         }
         let Some(slot) = self.free.pop() else { return Next::Wait };
@@ -91,7 +96,7 @@ impl<S, F> RingState<S, F> {
     /// Takes a slot back from a source, with the number of elements in it.
     pub(super) fn fill(&mut self, batch: u64, slot: S, elements: usize) {
         self.away -= 1;
-        if self.stopped || self.end.is_some_and(|end| batch >= end) {
+        if self.is_over(batch) {
             self.free.push(slot);
         } else {
             self.filled.insert(batch, (slot, elements));
@@ -119,7 +124,7 @@ impl<S, F> RingState<S, F> {
 
     /// Gives the engine the next batch.
     pub(super) fn queue(&mut self) -> Next<(u64, S, usize)> {
-        if self.stopped || self.end.is_some_and(|end| self.queue >= end) {
+        if self.is_over(self.queue) {
             return Next::Over;
         }
         let Some((slot, elements)) = self.filled.remove(&self.queue) else { return Next::Wait };
@@ -308,58 +313,23 @@ mod tests {
 
     impl Stations {
         fn step(&mut self, state: &mut RingState<usize, usize>, step: Step) {
-            match step {
-                Step::Claim | Step::Fill(_) | Step::End(_) => self.step_of_a_source(state, step),
-                Step::Queue | Step::Fly | Step::Fail | Step::Close => self.step_of_the_engine(state, step),
-                Step::Land => {
-                    if let Next::Ready((batch, slot)) = state.land() {
-                        self.orders[2].push(batch);
-                        self.landed.push((batch, slot));
-                    }
-                }
-                Step::Take(at) => {
-                    if let Some((_, slot)) = pick(&mut self.landed, at) {
-                        state.take();
-                        state.free(slot);
-                        self.taken += 1;
-                    }
-                }
-                Step::Stop => {
-                    state.stop(Some(Error::new(ErrorKind::Io, "a later error")));
-                    self.stopped = true;
-                }
-            }
-        }
-
-        fn step_of_a_source(&mut self, state: &mut RingState<usize, usize>, step: Step) {
-            match step {
-                Step::Fill(at) => {
-                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
-                        state.fill(batch, slot, slot + 100);
-                    }
-                }
-                Step::End(at) => {
-                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
-                        state.end(batch, slot);
-                        self.ended = Some(self.ended.map_or(batch, |ended| ended.min(batch)));
-                    }
-                }
-                _ => {
+            match (step, self.queued) {
+                (Step::Claim, _) => {
                     if let Next::Ready((batch, slot)) = state.claim() {
                         self.orders[0].push(batch);
                         self.claimed.push((batch, slot));
                     }
                 }
-            }
-        }
-
-        fn step_of_the_engine(&mut self, state: &mut RingState<usize, usize>, step: Step) {
-            match (step, self.queued.take()) {
-                (Step::Fly, Some((batch, slot))) => state.fly(batch, slot),
-                (Step::Fail, Some((_, slot))) => {
-                    state.free(slot);
-                    state.stop(Some(Error::new(ErrorKind::Io, "the engine failed")));
-                    self.stopped = true;
+                (Step::Fill(at), _) => {
+                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
+                        state.fill(batch, slot, slot + 100);
+                    }
+                }
+                (Step::End(at), _) => {
+                    if let Some((batch, slot)) = pick(&mut self.claimed, at) {
+                        state.end(batch, slot);
+                        self.ended = Some(self.ended.map_or(batch, |ended| ended.min(batch)));
+                    }
                 }
                 (Step::Queue, None) if !self.closed => {
                     let Next::Ready((batch, slot, elements)) = state.queue() else { return };
@@ -368,13 +338,41 @@ mod tests {
                     self.orders[1].push(batch);
                     self.queued = Some((batch, slot));
                 }
+                (Step::Fly, Some((batch, slot))) => {
+                    state.fly(batch, slot);
+                    self.queued = None;
+                }
+                (Step::Fail, Some((_, slot))) => {
+                    state.free(slot);
+                    self.queued = None;
+                    self.stop(state, "the engine failed");
+                }
                 // The engine closes when it has nothing more to queue.
-                (Step::Close, None) if state.queue_is_over() => {
+                (Step::Close, None) if state.is_over(state.queue) => {
                     state.close();
                     self.closed = true;
                 }
-                (_, queued) => self.queued = queued,
+                (Step::Land, _) => {
+                    if let Next::Ready((batch, slot)) = state.land() {
+                        self.orders[2].push(batch);
+                        self.landed.push((batch, slot));
+                    }
+                }
+                (Step::Take(at), _) => {
+                    if let Some((_, slot)) = pick(&mut self.landed, at) {
+                        state.take();
+                        state.free(slot);
+                        self.taken += 1;
+                    }
+                }
+                (Step::Stop, _) => self.stop(state, "a later error"),
+                (Step::Queue | Step::Fly | Step::Fail | Step::Close, _) => {}
             }
+        }
+
+        fn stop(&mut self, state: &mut RingState<usize, usize>, why: &str) {
+            state.stop(Some(Error::new(ErrorKind::Io, why)));
+            self.stopped = true;
         }
 
         /// Each slot is in one place.
@@ -390,18 +388,8 @@ mod tests {
                 assert!(order.iter().enumerate().all(|(at, &batch)| batch == at as u64), "{order:?}");
             }
             if self.stopped {
-                assert_eq!((state.claim_is_over(), state.filled.len()), (true, 0));
+                assert_eq!((state.is_over(state.next), state.filled.len()), (true, 0));
             }
-        }
-    }
-
-    impl<S, F> RingState<S, F> {
-        fn queue_is_over(&self) -> bool {
-            self.stopped || self.end.is_some_and(|end| self.queue >= end)
-        }
-
-        fn claim_is_over(&self) -> bool {
-            self.stopped || self.end.is_some_and(|end| self.next >= end)
         }
     }
 

@@ -13,8 +13,7 @@ use warpstride::view::{View, ViewMut};
 
 use super::arithmetic::{Computed, HostNumber, Value, numbers, some_roundings};
 use super::case::Case;
-use super::measure::{Work, one_to_one};
-use crate::cold_runs::ColdRuns;
+use super::measure::{ColdRuns, Work, one_to_one};
 use crate::{ensure_room, reference, require};
 
 /// An operation along an axis.

@@ -12,8 +12,7 @@ use warpstride::roofline::measure::Rotation;
 use warpstride::view::{View, ViewMut};
 
 use super::arithmetic::Computed;
-use super::measure::{Work, one_to_one};
-use crate::cold_runs::ColdRuns;
+use super::measure::{ColdRuns, Work, one_to_one};
 use crate::{permuted_layouts, reference};
 
 /// Channels of images at most.

@@ -4,15 +4,17 @@ use std::cell::RefCell;
 use std::ops::DerefMut;
 
 use anyhow::Result;
+use bytemuck::Pod;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
-use warpstride::roofline::measure::{self, Rotation, Timing, has_times};
+use warpstride::ops;
+use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing, has_times};
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Record, Subject};
+use warpstride::view::{View, ViewMut};
 
-use crate::cold_runs::{ColdRuns, Launch, copy};
 use crate::output::Output;
 use crate::run::Run;
 use crate::runs::Kept;
@@ -188,8 +190,46 @@ impl<'a> Bench<'a> {
 pub(crate) fn copy_gbps(device: &Device, bytes: usize, samples: usize) -> Result<f64> {
     let rotation = Rotation::new(device, &[bytes; 2]);
     ensure_room(Rotation::padded(bytes), 1, &[(device, rotation.arrays(2))])?;
-    let mut runs = ColdRuns::new(rotation, &reference::random::<u8>(bytes)?, bytes)?;
-    Ok(runs.time(samples, copy)?.gbps(2 * bytes as u64))
+    let ColdRuns { mut rotation, sources, mut results } =
+        ColdRuns::new(rotation, &reference::random::<u8>(bytes)?, bytes)?;
+    let stream = device.default_stream();
+    let timing = measure::time(device, stream, samples, || {
+        let set = rotation.advance();
+        ops::copy_into(sources.view(set)?, results.view_mut(set)?, stream)
+    })?;
+    Ok(timing.gbps(2 * bytes as u64))
+}
+
+/// Makes the elements of one array from those of another. Both come as one axis, which the launch
+/// splits into its own shape.
+pub(crate) trait Launch<S, D = S>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
+impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
+
+/// The sources and the results of a rotation.
+pub(crate) struct ColdRuns<S: Element, D: Element = S> {
+    pub(crate) rotation: Rotation,
+    pub(crate) sources: RotatingBuffer<S>,
+    pub(crate) results: RotatingBuffer<D>,
+}
+
+impl<S: Element, D: Element> ColdRuns<S, D> {
+    /// Makes sources that all are `elements`, and results of `len` elements.
+    pub(crate) fn new(rotation: Rotation, elements: &[S], len: usize) -> Result<Self> {
+        let (sources, results) = (rotation.upload(elements)?, rotation.zeros(len)?);
+        Ok(Self { rotation, sources, results })
+    }
+
+    /// Makes the first set the next, and its result wrong everywhere: what a kernel leaves out of
+    /// the `expected` elements is seen. Those may be fewer than the result has.
+    pub(crate) fn begin(&mut self, expected: &[D]) -> Result<()>
+    where
+        D: Pod,
+    {
+        let mut wrong = reference::complement(expected)?;
+        wrong.resize(self.results.len(), D::zeroed());
+        self.rotation.restart();
+        Ok(self.results.upload_first(&wrong)?)
+    }
 }
 
 /// Arrays in the sets of a rotation.

@@ -9,8 +9,7 @@ use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 use warpstride::roofline::measure::Rotation;
 use warpstride::view::{View, ViewMut};
 
-use super::measure::{Work, one_to_one};
-use crate::cold_runs::ColdRuns;
+use super::measure::{ColdRuns, Work, one_to_one};
 use crate::reference;
 
 /// Copies a view of an array into C order. `layout` is that of the view of `elements`, and `view`

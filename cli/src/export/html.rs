@@ -7,7 +7,7 @@ use super::svg::{self, Chart};
 use crate::run::Run;
 use crate::run::columns::CASE;
 use crate::run::pipelines::WORDS;
-use crate::run::table::{Table, number};
+use crate::run::table::{self, Table};
 use warpstride::error::Result;
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;
@@ -60,7 +60,7 @@ pub(crate) fn page(run: &Run) -> Result<String> {
                 @for group in run.groups() {
                     h2 { (group.title()) }
                     (table(&Table::of(CASE, run.group(group))))
-                    @for chart in charts.iter().filter(|chart| belongs(chart.name, group)) { (figure(chart)) }
+                    @for chart in charts.iter().filter(|chart| chart.name.starts_with(&group.title().to_lowercase())) { (figure(chart)) }
                     (reasons(run, group))
                 }
                 @if let Some(transfers) = &run.transfers {
@@ -85,10 +85,6 @@ pub(crate) fn page(run: &Run) -> Result<String> {
     Ok(page.into_string())
 }
 
-fn belongs(chart: &str, group: Group) -> bool {
-    chart.starts_with(&group.title().to_lowercase())
-}
-
 fn figure(chart: &Chart) -> Markup {
     html! { figure { figcaption { (chart.title) } (PreEscaped(&chart.svg)) } }
 }
@@ -109,22 +105,12 @@ fn table(table: &Table) -> Markup {
 }
 
 fn ceilings(peaks: &Peaks) -> Markup {
-    let part = |gbps: f64| number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
-    let measured = [
-        ("read", peaks.read.gbps, peaks.read.shape.to_string()),
-        ("write", peaks.write.gbps, peaks.write.shape.to_string()),
-        ("copy", peaks.copy.gbps, peaks.copy.shape.to_string()),
-        ("memcpy", peaks.memcpy, "by the driver".into()),
-    ];
-    let nominal = peaks.nominal.map_or("-".into(), |nominal| format!("{nominal:.1}"));
-    let mut rows = vec![["nominal".into(), "by the device's attributes".into(), nominal, String::new()]];
-    rows.extend(measured.map(|(name, gbps, how)| [name.into(), how, format!("{gbps:.1}"), part(gbps)]));
     html! {
         h2 { "Ceilings" }
         (table(&Table {
             words: 2,
             header: vec!["ceiling", "launched as", "GB/s", "of nominal"],
-            rows: rows.into_iter().map(Vec::from).collect(),
+            rows: table::ceilings(peaks).into_iter().map(Vec::from).collect(),
         }))
     }
 }

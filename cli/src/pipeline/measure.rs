@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::bound;
 use super::workload::{Stages, Workload};
 use crate::run::pipelines::{Bound, PipelineRun, Stage};
 use warpstride::device::Device;
@@ -214,23 +213,6 @@ pub(crate) fn measure<I: Pixel>(
         run.sink_frames_per_second = rate(driven.sink_seconds);
     }
     Ok(run)
-}
-
-/// Measures the rates that runs with batches of `batch` frames are held against; `None` on the
-/// software GPU.
-///
-/// # Errors
-///
-/// As [`measure`].
-pub(crate) fn bound_of<I: Pixel>(device: &Device, workload: Workload, batch: usize) -> Result<Option<Bound>> {
-    has_times(device).then(|| bound::measure::<I>(device, workload, batch)).transpose()
-}
-
-/// Returns the number of batches, each with its input and its results, that host and device hold at
-/// once: the slots or those that measure the link, and one to check results with or between the
-/// operations.
-pub(crate) fn batches_held(slots: usize) -> usize {
-    slots.max(bound::IN_FLIGHT) + 1
 }
 
 /// Runs some batches again and records their stages. Sinks do nothing in this run.

@@ -21,7 +21,7 @@ use warpstride::pipeline::frames::{Images, Pixel, Synthetic};
 use warpstride::pipeline::{Mode, Timeline};
 use warpstride::roofline::measure::has_times;
 
-use measure::{Case, Job, Sink};
+use measure::{Case, Job, Sink, Source};
 use workload::Workload;
 pub(crate) use workload::steps;
 
@@ -129,15 +129,8 @@ impl Sweep<'_> {
         let fill = |first: u64, batch: &mut [u8]| {
             (first..).zip(batch.chunks_mut(elements)).try_for_each(|(number, frame)| images.fill(number, frame))
         };
-        self.all(&Job {
-            device: self.device,
-            workload: self.workload([channels, height, width], false),
-            frames: images.frames(),
-            source: &fill,
-            source_name: "image_decoding",
-            threads: self.threads(),
-            reuses: self.args.reuse,
-        })
+        let workload = Workload { shape: [channels, height, width], is_planar: false, steps: self.args.intensity };
+        self.all(&self.job(workload, images.frames(), &fill, "image_decoding"))
     }
 
     fn of_random<T: Pixel>(&self) -> Result<Pipelines> {
@@ -156,25 +149,22 @@ impl Sweep<'_> {
             frames.fill(first, batch);
             Ok(())
         };
-        self.all(&Job {
-            device: self.device,
-            workload: self.workload(shape, T::DTYPE == DType::F32),
-            frames: self.args.frames.unwrap_or(default.0),
-            source: &fill,
-            source_name: "random_generation",
-            threads: self.threads(),
-            reuses: self.args.reuse,
-        })
+        let workload = Workload { shape, is_planar: T::DTYPE == DType::F32, steps: self.args.intensity };
+        let count = self.args.frames.unwrap_or(default.0);
+        self.all(&self.job(workload, count, &fill, "random_generation"))
     }
 
-    fn workload(&self, shape: [usize; 3], is_planar: bool) -> Workload {
-        Workload { shape, is_planar, steps: self.args.intensity }
-    }
-
-    /// Most of the host's threads: one queues, and one takes results.
-    fn threads(&self) -> usize {
+    fn job<'j, T: Pixel>(
+        &'j self,
+        workload: Workload,
+        frames: u64,
+        source: &'j Source<'j, T>,
+        source_name: &'static str,
+    ) -> Job<'j, T> {
+        // Most of the host's threads: one queues, and one takes results.
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        threads.saturating_sub(2).clamp(1, MOST_THREADS.min(self.args.slots))
+        let threads = threads.saturating_sub(2).clamp(1, MOST_THREADS.min(self.args.slots));
+        Job { device: self.device, workload, frames, source, source_name, threads, reuses: self.args.reuse }
     }
 
     fn modes(&self) -> &[Mode] {
@@ -205,7 +195,9 @@ impl Sweep<'_> {
             let Some(bytes) = bytes.checked_mul(4 + size_of::<T>()) else {
                 refuse!(Layout, "a batch of {batch} frames has more bytes than an address can count; use smaller ones")
             };
-            let held = measure::batches_held(slots);
+            // Host and device hold the batches of the slots or those that measure the link, each with
+            // its results, and one to check results with or between the operations.
+            let held = slots.max(bound::IN_FLIGHT) + 1;
             ensure_room(bytes, held, &[(device, held)])?;
         }
         let cases = (batches.len() * self.modes().len()) as u64;
@@ -215,7 +207,8 @@ impl Sweep<'_> {
             // Page-locked memory of the size before is of no use for this one.
             device.trim_pinned(0)?;
             progress.doing(format!("link and compute, batches of {batch}"));
-            let bound = measure::bound_of::<T>(device, *workload, batch)?;
+            let bound = || bound::measure::<T>(device, *workload, batch);
+            let bound = has_times(device).then(bound).transpose()?;
             for &mode in self.modes() {
                 progress.doing(format!("{mode}, batches of {batch}"));
                 let turn = Turn { case: Case { mode, batch, slots }, bound, progress: &progress };

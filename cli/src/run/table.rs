@@ -1,6 +1,7 @@
 //! Tables: rows of text for whichever format shows them.
 
 use super::columns::{self, Headed, Value};
+use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::Record;
 
 /// A table as text.
@@ -42,6 +43,23 @@ impl Table {
             rows: records.iter().map(row).collect(),
         }
     }
+}
+
+/// The ceilings: each with its name, how it is launched, its GB/s, and the part of nominal.
+pub(crate) fn ceilings(peaks: &Peaks) -> Vec<[String; 4]> {
+    let measured = [
+        ("read", peaks.read.shape.to_string(), peaks.read.gbps),
+        ("write", peaks.write.shape.to_string(), peaks.write.gbps),
+        ("copy", peaks.copy.shape.to_string(), peaks.copy.gbps),
+        ("memcpy", "by the driver".into(), peaks.memcpy),
+    ];
+    let nominal = number(peaks.nominal, 1, "");
+    let mut rows = vec![["nominal".into(), "by the device's attributes".into(), nominal, String::new()]];
+    rows.extend(measured.map(|(name, how, gbps)| {
+        let part = number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
+        [name.into(), how, format!("{gbps:.1}"), part]
+    }));
+    rows
 }
 
 /// A multiple in a table: `8.00x`.

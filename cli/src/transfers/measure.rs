@@ -118,32 +118,30 @@ impl<'d> Bench<'d> {
     /// Measures the copies of one kind and size.
     fn copies(&mut self, memory: HostSide, bytes: usize) -> Result<Vec<Transfer>> {
         self.buffer = self.device.alloc(bytes)?;
-        let transfer = |direction, found: Found| Transfer {
-            memory,
-            direction,
-            bytes: bytes as u64,
-            verified: found.verified,
-            gbps: found.ms.map(|ms| if direction == Direction::Both { 2.0 } else { 1.0 } * gbps(bytes, ms.median)),
-            ms: found.ms,
-            gbps_by_events: found.device_ms.map(|ms| gbps(bytes, ms)),
-        };
         let _by_driver = (memory == HostSide::PageableByDriver).then(|| ByDriver::new(self.device));
-        let (up, down) = match memory {
+        let found = match memory {
             HostSide::Pageable | HostSide::PageableByDriver => {
-                (Some(self.pageable_up(bytes)?), Some(self.pageable_down(bytes)?))
+                vec![(Direction::H2d, self.pageable_up(bytes)?), (Direction::D2h, self.pageable_down(bytes)?)]
             }
-            HostSide::FreshPageable => (None, Some(self.fresh_down(bytes)?)),
-            HostSide::Pinned => (Some(self.pinned_up(bytes)?), Some(self.pinned_down(bytes)?)),
-            HostSide::Registered => self.registered(bytes).map(|(up, down)| (Some(up), Some(down)))?,
-            HostSide::WriteCombined => (Some(self.write_combined_up(bytes)?), None),
+            HostSide::FreshPageable => vec![(Direction::D2h, self.fresh_down(bytes)?)],
+            HostSide::Pinned => vec![
+                (Direction::H2d, self.pinned_up(bytes)?),
+                (Direction::D2h, self.pinned_down(bytes)?),
+                (Direction::Both, self.both_ways(bytes)?),
+            ],
+            HostSide::Registered => {
+                let (up, down) = self.registered(bytes)?;
+                vec![(Direction::H2d, up), (Direction::D2h, down)]
+            }
+            HostSide::WriteCombined => vec![(Direction::H2d, self.write_combined_up(bytes)?)],
         };
-        let found = [(Direction::H2d, up), (Direction::D2h, down)];
-        let mut all: Vec<_> =
-            found.into_iter().filter_map(|(direction, found)| Some(transfer(direction, found?))).collect();
-        if memory == HostSide::Pinned {
-            all.push(transfer(Direction::Both, self.both_ways(bytes)?));
-        }
-        Ok(all)
+        let transfer = |(direction, Found { verified, ms, device_ms })| {
+            let directions = if direction == Direction::Both { 2.0 } else { 1.0 };
+            let gbps_by_events = device_ms.map(|ms| gbps(bytes, ms));
+            let gbps = ms.map(|ms| directions * gbps(bytes, ms.median));
+            Transfer { memory, direction, bytes: bytes as u64, verified, ms, gbps, gbps_by_events }
+        };
+        Ok(found.into_iter().map(transfer).collect())
     }
 
     /// Overwrites the device's buffer, so that only an upload brings the bytes to send there.
