@@ -21,36 +21,27 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     let plan = PermutePlan::new(&source, align, &result, align, dtype.width(), Target::of(&device))?;
     let explanation = plan.explain();
     let (major, minor) = device.info().compute_capability;
-    let requested = requested(&plan);
+    let (counted, requested) = requested(&plan);
     let policy = policy::of(device.info(), device.tuning_file(), output);
     let text = format!(
-        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{}policy: {}\n",
-        requested.text, policy.text
+        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{counted}policy: {}\n",
+        policy.text
     );
-    output.result(&text, json(args, axes, &device, &explanation, [requested.json, policy.json]))
+    output.result(&text, json(args, axes, &device, &explanation, [requested, policy.json]))
 }
 
-/// What the kernel asks for, where there is a software GPU to count it.
-struct Counted {
-    text: String,
-    json: Value,
-}
-
-fn requested(plan: &PermutePlan) -> Counted {
+/// What the kernel asks for, where there is a software GPU to count it: as text, and in JSON.
+fn requested(plan: &PermutePlan) -> (String, Value) {
     match plan.requested() {
         Ok(Requested { load, store, exact }) => {
             let side = |GlobalCounters { sectors, requests, .. }: GlobalCounters| {
                 format!("{} in {}", counted(sectors, "sector"), counted(requests, "request"))
             };
             let about = if exact { "" } else { "about " };
-            Counted {
-                text: format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store)),
-                json: json!({ "load": load, "store": store, "exact": exact }),
-            }
+            let text = format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store));
+            (text, json!({ "load": load, "store": store, "exact": exact }))
         }
-        Err(error) => {
-            Counted { text: format!("asks for what was not counted: {}\n", super::typed(error)), json: Value::Null }
-        }
+        Err(error) => (format!("asks for what was not counted: {}\n", super::typed(error)), Value::Null),
     }
 }
 

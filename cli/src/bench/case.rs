@@ -162,8 +162,6 @@ impl<'a> Case<'a> {
                 });
             }
             Op::Along(along, axis) => return AlongAxis { along, axis, case: *self }.work(device, sides),
-            // Indices of both directions, and what they are drawn from.
-            Op::Rows { .. } => ensure_room(shape[0], 16, &[(device, 4)])?,
             Op::Affine { .. } => ensure_room(self.vector()?, 2, &[(device, 2)])?,
             _ => {}
         }
@@ -182,6 +180,8 @@ impl<'a> Case<'a> {
                 by_type!(dtype, D in [u8 i32 f16 bf16 f32 f64] => conversion::casted::<S, D>(rotation, shape[0]))
             }),
             Op::Rows { is_put } => {
+                // Indices of both directions, and what they are drawn from.
+                ensure_room(shape[0], 16, &[(device, 4)])?;
                 by_width!(dtype, T => conversion::moved::<T>(rotation, [shape[0], shape[1]], is_put))
             }
             _ => by_width!(dtype, T => self.copied::<T>(rotation)),
