@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use libtest_mimic::{Completion, Failed, Trial};
 use warpstride::alloc::{Caching, DriverMemory};
+use warpstride::driver::trace::Trace;
 use warpstride::driver::{Driver, DriverKind};
 use warpstride::{Device, Error};
 
 use crate::long::{LONG, is_long};
+use crate::program::{Program, Stream};
 
 /// Device memory of the software GPUs under test: small, so that running out of it costs nothing.
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
@@ -123,6 +125,27 @@ impl Setup {
     /// Opens a device over the driver under test.
     pub(crate) fn device(&self) -> Device {
         self.open(Arc::clone(&self.driver)).unwrap()
+    }
+
+    /// Opens a device over a trace of a driver.
+    pub(crate) fn traced(&self, driver: &Arc<dyn Driver>) -> (Arc<Trace>, Device) {
+        let trace = Arc::new(Trace::new(Arc::clone(driver)));
+        (Arc::clone(&trace), self.open(trace).unwrap())
+    }
+
+    /// Runs `body` as [`for_each_seed`](Self::for_each_seed) does, on a device.
+    pub(crate) fn for_each_device(&self, body: impl Fn(Device)) {
+        self.for_each_seed(|driver| body(self.open(Arc::clone(driver)).unwrap()));
+    }
+
+    /// Runs `body` as [`for_each_seed`](Self::for_each_seed) does, in a program.
+    pub(crate) fn for_each_program(&self, body: impl Fn(&Program)) {
+        self.for_each_seed(|driver| body(&Program::new(driver)));
+    }
+
+    /// Runs `body` as [`for_each_seed`](Self::for_each_seed) does, on a stream of a program.
+    pub(crate) fn for_each_stream(&self, body: impl for<'p> Fn(&'p Program, Stream<'p>)) {
+        self.for_each_program(|program| body(program, program.stream().unwrap()));
     }
 
     /// Runs `body` on the driver under 64 seeds where it has one, else once; a failing seed is

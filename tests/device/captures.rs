@@ -10,7 +10,7 @@ use warpstride::error::Result;
 use warpstride::{DeviceArray, Error, ErrorKind, Graph, Stream, Updated, ops};
 
 use crate::backend::{Setup, cases};
-use crate::failures::assert_names;
+use crate::failures::every_call;
 
 cases! {
     Any a_graph_runs_its_work_at_each_launch,
@@ -44,8 +44,7 @@ fn graph_of_step(device: &Device, values: &mut DeviceArray<f32>) -> Graph {
 }
 
 fn a_graph_runs_its_work_at_each_launch(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let mut values = device.array(&[100], &[1.0_f32; 100]).unwrap();
         let graph = graph_of_step(&device, &mut values);
         assert_eq!(graph.nodes(), 2);
@@ -59,8 +58,7 @@ fn a_graph_runs_its_work_at_each_launch(setup: &Setup) {
 }
 
 fn launches_on_streams_in_turn_are_ordered_with_other_work(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let mut values = device.array(&[100], &[1.0_f32; 100]).unwrap();
         let mut copy = device.alloc_array(&[100]).unwrap();
@@ -78,8 +76,7 @@ fn launches_on_streams_in_turn_are_ordered_with_other_work(setup: &Setup) {
 
 fn memory_lives_as_long_as_the_graph(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = setup.open(trace.clone()).unwrap();
+        let (trace, device) = setup.traced(driver);
         let before = trace.live();
         let stream = device.stream().unwrap();
         let mut result = device.array(&[50], &[0.0_f32; 50]).unwrap();
@@ -128,8 +125,7 @@ fn a_graph_of_many_buffers_is_launched(setup: &Setup) {
 }
 
 fn threads_capture_at_once(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let both = Barrier::new(2);
         let shared = device.array(&[30], &[2.0_f32; 30]).unwrap();
         let run = |factor: f32| {
@@ -191,8 +187,7 @@ fn threads_launch_graphs_that_share_buffers(setup: &Setup) {
 }
 
 fn a_device_is_used_and_waited_for_during_a_capture(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let stream = device.stream().unwrap();
         let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
         let graph = stream.capture(|s| {
@@ -214,8 +209,7 @@ fn a_device_is_used_and_waited_for_during_a_capture(setup: &Setup) {
 }
 
 fn the_first_launch_of_a_kernel_may_be_captured(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let graph = graph_of_step(&device, &mut values);
     let calls = trace.calls();
@@ -228,8 +222,7 @@ fn the_first_launch_of_a_kernel_may_be_captured(setup: &Setup) {
 }
 
 fn an_update_takes_other_buffers_or_other_work(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut a = device.array(&[10], &[1.0_f32; 10]).unwrap();
         let mut b = device.array(&[10], &[2.0_f32; 10]).unwrap();
@@ -260,8 +253,7 @@ fn a_failed_update_leaves_the_graph(setup: &Setup) {
 
 /// The driver may have replaced some operands before it failed.
 fn a_failed_update_keeps_the_memory_of_both_works(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let mut graph = graph_of_step(&device, &mut values);
     assert_eq!(format!("{graph:?}"), "Graph { nodes: 2, allocations: 3, .. }");
@@ -311,8 +303,7 @@ fn what_cannot_be_captured_is_refused(setup: &Setup) {
 }
 
 fn an_error_or_a_panic_ends_the_capture(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
     let ours = || Error::new(ErrorKind::Io, "of the closure");
     let failed = device.default_stream().capture(|s| step(&device, &mut values, s).and(Err(ours())));
@@ -334,8 +325,7 @@ fn an_error_or_a_panic_ends_the_capture(setup: &Setup) {
 }
 
 fn a_captured_stream_that_escapes_is_an_ordinary_one(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let mut values = device.array(&[10], &[1.0_f32; 10]).unwrap();
         let mut escaped = None;
         let graph = device.default_stream().capture(|s| {
@@ -386,19 +376,5 @@ fn everything(setup: &Setup, driver: Arc<Trace>) -> Result<()> {
 }
 
 fn every_call_of_a_graph_may_fail(setup: &Setup) {
-    let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    everything(setup, clean.clone()).unwrap();
-    let calls = clean.calls();
-    assert!(clean.live().is_empty(), "{:?}", clean.live());
-    let closing = calls.iter().position(|call| matches!(call, Call::ModuleUnload { .. })).unwrap();
-    for (index, call) in calls.iter().enumerate() {
-        let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-        trace.fail_nth(index);
-        let outcome = everything(setup, trace.clone());
-        assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
-        // Closing the device can report its failures to no caller.
-        if outcome.is_err() || index < closing {
-            assert_names(outcome, &trace.calls()[index]);
-        }
-    }
+    every_call(setup, everything);
 }

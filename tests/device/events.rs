@@ -28,8 +28,7 @@ fn an_event_never_recorded_holds_nothing_back(setup: &Setup) {
 }
 
 fn an_event_is_passed_once_its_stream_got_there(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (stream, event) = (program.stream().unwrap(), program.event().unwrap());
         let buffer = program.buffer(1000).unwrap();
         let host = program.pinned(1000).unwrap();
@@ -43,8 +42,7 @@ fn an_event_is_passed_once_its_stream_got_there(setup: &Setup) {
 }
 
 fn polling_comes_to_an_end(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (first, second) = (program.stream().unwrap(), program.stream().unwrap());
         let (handed, done) = (program.event().unwrap(), program.event().unwrap());
         let buffer = program.buffer(1000).unwrap();
@@ -90,8 +88,7 @@ fn time_runs_forward(setup: &Setup) {
 }
 
 fn a_wait_outlives_its_event(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (producer, consumer) = (program.stream().unwrap(), program.stream().unwrap());
         let (from, to) = (program.buffer(1 << 20).unwrap(), program.buffer(1 << 20).unwrap());
         let event = program.event().unwrap();
@@ -107,8 +104,7 @@ fn a_wait_outlives_its_event(setup: &Setup) {
 /// Recording again moves the event, but not the waits that exist: the consumer sees at least the
 /// first value.
 fn a_wait_holds_a_record_that_was_there(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (producer, consumer) = (program.stream().unwrap(), program.stream().unwrap());
         let (from, to) = (program.buffer(100).unwrap(), program.buffer(100).unwrap());
         let event = program.event().unwrap();

@@ -169,6 +169,25 @@ pub(crate) fn assert_names<T: std::fmt::Debug>(outcome: Result<T>, call: &Call) 
     assert!(error.to_string().contains(&call.to_string()), "it names {call}: {error}");
 }
 
+/// Makes each call of `everything` fail in turn: the error names the call, and nothing stays alive.
+pub(crate) fn every_call(setup: &Setup, everything: fn(&Setup, Arc<Trace>) -> Result<()>) {
+    let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    everything(setup, clean.clone()).unwrap();
+    let calls = clean.calls();
+    assert!(clean.live().is_empty(), "{:?}", clean.live());
+    let closing = calls.iter().position(|call| matches!(call, Call::ModuleUnload { .. })).unwrap();
+    for (index, call) in calls.iter().enumerate() {
+        let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+        trace.fail_nth(index);
+        let outcome = everything(setup, trace.clone());
+        assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
+        // Closing the device can report its failures to no caller.
+        if outcome.is_err() || index < closing {
+            assert_names(outcome, &trace.calls()[index]);
+        }
+    }
+}
+
 fn expected() -> Vec<u8> {
     (0x0101_0101_u32 * 3 + 1).to_le_bytes().repeat(100)
 }

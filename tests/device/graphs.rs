@@ -44,9 +44,7 @@ fn append<'p>(stream: &Stream<'p>, log: &Buffer<'_>, room: &Buffer<'_>, by: &Buf
 }
 
 fn captured_work_runs_at_each_launch_and_not_before(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let module = program.module(AFFINE).unwrap();
         let affine = module.function("affine").unwrap();
         let (a, b) = (program.upload(&1_u32.to_le_bytes().repeat(70)).unwrap(), program.buffer(280).unwrap());
@@ -72,9 +70,7 @@ fn captured_work_runs_at_each_launch_and_not_before(setup: &Setup) {
 }
 
 fn a_captured_copy_reads_its_source_at_each_launch(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let (source, target, buffer) =
             (program.pinned(64).unwrap(), program.pinned(64).unwrap(), program.buffer(64).unwrap());
         let graph = stream.capture(|| {
@@ -93,8 +89,7 @@ fn a_captured_copy_reads_its_source_at_each_launch(setup: &Setup) {
 
 /// No event orders the two streams: the driver orders launches of one executable graph itself.
 fn launches_of_one_graph_run_one_after_the_other(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let streams = [(); 2].map(|()| program.stream().unwrap());
         let (log, room, counter) =
             (program.upload(&[0; 9]).unwrap(), program.buffer(8).unwrap(), program.upload(&[7]).unwrap());
@@ -108,8 +103,7 @@ fn launches_of_one_graph_run_one_after_the_other(setup: &Setup) {
 }
 
 fn a_launch_runs_after_what_its_stream_waits_for(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (producer, launching) = (program.stream().unwrap(), program.stream().unwrap());
         let (made, ran) = (program.event().unwrap(), program.event().unwrap());
         let (log, room, by) =
@@ -128,9 +122,7 @@ fn a_launch_runs_after_what_its_stream_waits_for(setup: &Setup) {
 }
 
 fn an_update_changes_later_launches(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let (log, room, one, two) = (
             program.upload(&[0; 4]).unwrap(),
             program.buffer(3).unwrap(),
@@ -152,9 +144,7 @@ fn an_update_changes_later_launches(setup: &Setup) {
 }
 
 fn an_update_to_other_work_is_declined_and_changes_nothing(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&[0; 8]).unwrap();
         let exec = stream.capture(|| stream.fill(&buffer, 0, 5, 4)).unwrap().instantiate().unwrap();
         let longer = stream.capture(|| {
@@ -171,9 +161,7 @@ fn an_update_to_other_work_is_declined_and_changes_nothing(setup: &Setup) {
 }
 
 fn destroyed_graphs_still_run_what_was_launched(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let buffer = program.buffer(1 << 16).unwrap();
         let graph = stream.capture(|| stream.fill(&buffer, 0, 8, 1 << 16)).unwrap();
         let exec = graph.instantiate().unwrap();
@@ -185,9 +173,7 @@ fn destroyed_graphs_still_run_what_was_launched(setup: &Setup) {
 }
 
 fn a_module_may_be_loaded_in_a_capture(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&2_u32.to_le_bytes()).unwrap();
         let mut module = None;
         let graph = stream.capture(|| {
@@ -331,8 +317,7 @@ fn an_event_of_a_capture_is_passed_at_no_time(setup: &Setup) {
 /// A graph is no barrier: what does not wait for it runs before, after, or between its nodes.
 fn a_forgotten_wait_for_a_graph_is_seen(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (launching, forgetful) = (program.stream().unwrap(), program.stream().unwrap());
         let (log, room, by) =
             (program.upload(&[1, 2]).unwrap(), program.buffer(1).unwrap(), program.upload(&[3]).unwrap());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use warpstride::ErrorKind;
 use warpstride::device::Device;
-use warpstride::driver::trace::{Call, Method, Trace};
+use warpstride::driver::trace::{Method, Trace};
 use warpstride::error::Result;
 use warpstride::layout::Layout;
 use warpstride::memory::{DeviceBuffer, Route};
@@ -14,7 +14,7 @@ use warpstride::ops::{self, Affine, Normalization, Variant};
 use warpstride::stream::Stream;
 
 use crate::backend::{Setup, cases, exact};
-use crate::failures::assert_names;
+use crate::failures::every_call;
 use crate::matrices::Random;
 use crate::naive;
 use crate::program::{Pinned, Program};
@@ -55,8 +55,7 @@ fn buffers_come_back(setup: &Setup) {
 }
 
 fn empty_buffers_ask_nothing_of_the_driver(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let before = trace.calls().len();
     let mut buffer = device.upload::<f32>(&[]).unwrap();
     buffer.upload_from(&[]).unwrap();
@@ -91,8 +90,7 @@ fn staged_copies_come_back_by_any_number_of_threads(setup: &Setup) {
 }
 
 fn a_staged_copy_comes_after_the_work_before_and_before_the_work_behind(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         device.set_route(Route::Staged(2.try_into().unwrap()));
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let elements: Vec<u32> = Random::new(3).elements(3000);
@@ -133,8 +131,7 @@ fn lengths_are_checked(setup: &Setup) {
 
 /// Transposes and transposes back over several streams, with no wait in the program.
 fn uses_on_many_streams_are_ordered(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let elements: Vec<u32> = Random::new(7).elements(40 * 50);
         let streams: Vec<_> = (0..4).map(|_| device.stream().unwrap()).collect();
         let source = device.upload(&elements).unwrap();
@@ -161,8 +158,7 @@ fn uses_on_many_streams_are_ordered(setup: &Setup) {
 /// Each thread reads one buffer on its own stream; then yet another stream overwrites it while the
 /// reads are queued.
 fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let elements: Vec<u32> = Random::new(8).elements(33 * 65);
         let zeros = device.zeros::<u32>(elements.len()).unwrap();
         let mut shared = device.upload(&elements).unwrap();
@@ -200,8 +196,7 @@ fn halves_of_one_buffer(setup: &Setup) {
 }
 
 fn buffers_and_streams_may_be_dropped_with_work_queued(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let elements: Vec<u32> = Random::new(10).elements(64 * 32);
         let mut result = device.zeros::<u32>(elements.len()).unwrap();
         {
@@ -309,8 +304,7 @@ fn queue_sevens<'p>(program: &'p Program, device: &Device, stream: &Stream) -> (
 }
 
 fn a_dropped_stream_that_cannot_be_recorded_is_waited_for(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let program = Program::new(&setup.driver);
     let stream = device.stream().unwrap();
     let (host, _buffer) = queue_sevens(&program, &device, &stream);
@@ -323,8 +317,7 @@ fn a_dropped_stream_that_cannot_be_recorded_is_waited_for(setup: &Setup) {
 }
 
 fn all_streams_are_waited_for_though_one_wait_fails(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let program = Program::new(&setup.driver);
     let streams = [(); 2].map(|()| device.stream().unwrap());
     let queued = [0, 1].map(|i| queue_sevens(&program, &device, &streams[i]));
@@ -374,19 +367,5 @@ fn everything(setup: &Setup, driver: Arc<Trace>) -> Result<()> {
 }
 
 fn every_call_may_fail(setup: &Setup) {
-    let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    everything(setup, clean.clone()).unwrap();
-    let calls = clean.calls();
-    assert!(clean.live().is_empty() && calls.iter().any(|call| matches!(call, Call::Launch { .. })));
-    let closing = calls.iter().position(|call| matches!(call, Call::ModuleUnload { .. })).unwrap();
-    for (index, call) in calls.iter().enumerate() {
-        let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-        trace.fail_nth(index);
-        let outcome = everything(setup, trace.clone());
-        assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
-        // Closing the device can report its failures to no caller.
-        if outcome.is_err() || index < closing {
-            assert_names(outcome, &trace.calls()[index]);
-        }
-    }
+    every_call(setup, everything);
 }

@@ -17,9 +17,7 @@ cases! {
 }
 
 fn a_download_not_waited_for_has_not_happened(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&[9; 64]).unwrap();
         let host = program.pinned(64).unwrap();
         stream.d2h(&host, 0, &buffer, 0, 64).unwrap();
@@ -30,9 +28,7 @@ fn a_download_not_waited_for_has_not_happened(setup: &Setup) {
 }
 
 fn an_upload_reads_its_source_when_it_runs(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let (host, buffer) = (program.pinned(64).unwrap(), program.buffer(64).unwrap());
         host.set(&[1; 64]);
         stream.h2d(&buffer, 0, &host, 0, 64).unwrap();
@@ -44,8 +40,7 @@ fn an_upload_reads_its_source_when_it_runs(setup: &Setup) {
 
 fn synchronising_another_stream_is_not_enough(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (used, other) = (program.stream().unwrap(), program.stream().unwrap());
         let buffer = program.upload(&[9; 8]).unwrap();
         let host = program.pinned(8).unwrap();
@@ -62,8 +57,7 @@ fn synchronising_another_stream_is_not_enough(setup: &Setup) {
 /// under others.
 fn a_forgotten_wait_between_streams_is_seen(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (producer, consumer) = (program.stream().unwrap(), program.stream().unwrap());
         let buffer = program.upload(&[1]).unwrap();
         producer.fill(&buffer, 0, 2, 1).unwrap();
@@ -76,8 +70,7 @@ fn a_forgotten_wait_between_streams_is_seen(setup: &Setup) {
 /// pieces.
 fn seeds_give_every_order_that_is_legal_and_no_other(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (left, right, joined) = (program.stream().unwrap(), program.stream().unwrap(), program.stream().unwrap());
         let log = program.upload(&[0; 3]).unwrap();
         let buffers = [(); 2].map(|()| program.buffer(2).unwrap());
@@ -122,9 +115,7 @@ fn appended(order: [bool; 6]) -> Vec<u8> {
 }
 
 fn freeing_runs_what_is_queued(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&[3; 16]).unwrap();
         let host = program.pinned(16).unwrap();
         stream.d2h(&host, 0, &buffer, 0, 16).unwrap();

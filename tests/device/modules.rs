@@ -1,11 +1,9 @@
 //! PTX: loading, entries, launches.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use warpstride::device::Device;
+use warpstride::driver::FunctionHandle;
 use warpstride::driver::trace::{Call, Method, Trace};
-use warpstride::driver::{Driver, FunctionHandle};
 use warpstride::launch_shape::LaunchShape;
 use warpstride::{ErrorKind, ops};
 
@@ -79,8 +77,7 @@ fn a_kernel_computes(setup: &Setup) {
 }
 
 fn launches_on_one_stream_run_in_order(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let module = program.module(AFFINE).unwrap();
         let affine = module.function("affine").unwrap();
         let stream = program.stream().unwrap();
@@ -119,9 +116,7 @@ fn impossible_shapes_are_refused_and_do_no_harm(setup: &Setup) {
 }
 
 fn queued_launches_outlive_their_module(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&bytes_of(0..1000)).unwrap();
         let module = program.module(AFFINE).unwrap();
         let affine = module.function("affine").unwrap();
@@ -133,13 +128,6 @@ fn queued_launches_outlive_their_module(setup: &Setup) {
     });
 }
 
-/// Returns a device over a driver that traces this one.
-fn traced(setup: &Setup) -> (Arc<Trace>, Device) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
-    (trace, device)
-}
-
 /// Returns the bytes of PTX of each module that was loaded.
 fn loaded(trace: &Trace) -> Vec<usize> {
     let bytes = |call: &Call| if let Call::ModuleLoad { ptx } = call { Some(*ptx) } else { None };
@@ -147,7 +135,7 @@ fn loaded(trace: &Trace) -> Vec<usize> {
 }
 
 fn a_kernel_is_loaded_by_its_first_launch_and_alone(setup: &Setup) {
-    let (trace, device) = traced(setup);
+    let (trace, device) = setup.traced(&setup.driver);
     let source = device.upload(&[1_u16, 2, 3, 4, 5, 6]).unwrap();
     assert!(loaded(&trace).is_empty());
     for loads in [1, 1, 2] {
@@ -165,7 +153,7 @@ fn a_kernel_is_loaded_by_its_first_launch_and_alone(setup: &Setup) {
 }
 
 fn a_kernel_that_was_not_loaded_is_loaded_by_the_next_launch(setup: &Setup) {
-    let (trace, device) = traced(setup);
+    let (trace, device) = setup.traced(&setup.driver);
     let spin = || ops::spin(&device, Duration::from_nanos(1), device.default_stream());
     for method in [Method::ModuleLoad, Method::Function] {
         trace.fail_method(method);

@@ -47,9 +47,7 @@ fn a_stream_of_another_owner_is_used_and_not_destroyed(setup: &Setup) {
 }
 
 fn work_on_one_stream_runs_in_order(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
-        let stream = program.stream().unwrap();
+    setup.for_each_stream(|program, stream| {
         let (a, b) = (program.buffer(100).unwrap(), program.buffer(100).unwrap());
         stream.fill(&a, 0, 1, 100).unwrap();
         stream.d2d(&b, 0, &a, 0, 100).unwrap();
@@ -63,8 +61,7 @@ fn work_on_one_stream_runs_in_order(setup: &Setup) {
 
 /// A value passes from stream to stream, and each adds its mark after it.
 fn waits_order_streams(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let streams = [(); 4].map(|()| program.stream().unwrap());
         let events = [(); 4].map(|()| program.event().unwrap());
         let buffers = [(); 4].map(|()| program.buffer(1 << 16).unwrap());
@@ -83,8 +80,7 @@ fn waits_order_streams(setup: &Setup) {
 }
 
 fn a_diamond_of_streams_comes_together(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let [top, left, right, bottom] = [(); 4].map(|()| program.stream().unwrap());
         let [start, left_done, right_done] = [(); 3].map(|()| program.event().unwrap());
         let buffer = program.buffer(3000).unwrap();
@@ -103,8 +99,7 @@ fn a_diamond_of_streams_comes_together(setup: &Setup) {
 }
 
 fn work_of_a_destroyed_stream_still_runs(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let program = Program::new(driver);
+    setup.for_each_program(|program| {
         let (stream, event) = (program.stream().unwrap(), program.event().unwrap());
         let buffer = program.buffer(1 << 20).unwrap();
         stream.fill(&buffer, 0, 5, 1 << 20).unwrap();

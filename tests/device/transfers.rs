@@ -31,8 +31,7 @@ cases! {
 }
 
 fn borrowed_copies_come_back(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let stream = device.stream().unwrap();
         let elements: Vec<u32> = Random::new(1).elements(1500);
         let pinned = device.pinned_from(&elements[500..1000]).unwrap();
@@ -64,8 +63,7 @@ fn borrowed_copies_come_back(setup: &Setup) {
 }
 
 fn owned_copies_give_their_memory_back(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let stream = device.stream().unwrap();
         let elements: Vec<u16> = Random::new(2).elements(999);
         let mut combined = device.write_combined::<u16>(999).unwrap();
@@ -95,8 +93,7 @@ fn owned_copies_give_their_memory_back(setup: &Setup) {
 /// A block of a volume goes from a block of a volume on the host to another place on the device,
 /// within the device, and back; what lies around stays.
 fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let stream = device.stream().unwrap();
         let source: Vec<u32> = Random::new(3).elements(6 * 8 * 10);
         let block = |from: [usize; 3]| {
@@ -128,8 +125,7 @@ fn parts_go_by_boxes_in_every_direction(setup: &Setup) {
 
 /// The `out=` form: one pinned buffer for all frames, on both ways of lending it.
 fn a_frame_goes_round_without_an_allocation(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let stream = device.stream().unwrap();
     let mut frame = device.alloc_array::<f32>(&[3, 21, 38]).unwrap();
     let mut host = device.pinned_zeros::<f32>(frame.len()).unwrap();
@@ -162,8 +158,7 @@ fn staged(trace: &Trace, from: usize, streams: &[StreamHandle]) -> usize {
 /// A staged copy overtakes no work that is queued before it, and none behind it comes too early.
 fn ordinary_memory_is_staged_in_the_order_of_the_stream(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = setup.open(trace.clone()).unwrap();
+        let (trace, device) = setup.traced(driver);
         device.set_route(Route::Staged(2.try_into().unwrap()));
         let (one, other) = (device.stream().unwrap(), device.stream().unwrap());
         let streams = [&one, &other, device.default_stream()].map(|stream| stream.handle());
@@ -198,8 +193,7 @@ fn ordinary_memory_is_staged_in_the_order_of_the_stream(setup: &Setup) {
 }
 
 fn page_locked_memory_is_never_staged(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let stream = device.stream().unwrap();
     let mut array = device.array(&[3000], &[7_u32; 3000]).unwrap();
     device.set_route(Route::Staged(2.try_into().unwrap()));
@@ -224,8 +218,7 @@ const COLUMNS: usize = 1000;
 /// A scope locks whole pages. Another scope, a copy that waits and boxes of rows use what lies in
 /// the first and the last one besides.
 fn copies_begin_and_end_in_a_registered_page(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let device = setup.open(Arc::clone(driver)).unwrap();
+    setup.for_each_device(|device| {
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut pixels: Vec<u8> = Random::new(7).elements(ROWS * COLUMNS);
         let expected = pixels.clone();
@@ -349,8 +342,7 @@ fn parts_of_one_page_are_registered(setup: &Setup) {
 
 /// Without memory for slots ordinary memory is still copied, and the statistics show the wait.
 fn without_slots_the_driver_copies_ordinary_memory(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     device.set_route(Route::Staged(2.try_into().unwrap()));
     device.set_pinned_limit(0);
     let stream = device.stream().unwrap();
@@ -409,8 +401,7 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
 /// Memory that a failed copy gives back is the program's alone, even if the copy was queued.
 fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        let device = setup.open(trace.clone()).unwrap();
+        let (trace, device) = setup.traced(driver);
         // That of the zeros, so that no event orders the two.
         let stream = device.default_stream().clone();
         let mut array = device.alloc_array::<u64>(&[4]).unwrap();
@@ -440,8 +431,7 @@ fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
 }
 
 fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     let mut array = device.alloc_array::<f64>(&[0, 3]).unwrap();
     let before = trace.calls().len();
     let (pinned, combined) = (device.pinned_zeros::<f64>(0).unwrap(), device.write_combined::<f64>(0).unwrap());
@@ -454,8 +444,7 @@ fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
 }
 
 fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = setup.open(trace.clone()).unwrap();
+    let (trace, device) = setup.traced(&setup.driver);
     device.set_pinned_limit(10 << 12);
     let buffers = [3, 4].map(|pages| device.pinned::<u8>(pages << 12).unwrap());
     let error = device.pinned::<u32>(4 << 10).unwrap_err();
