@@ -14,16 +14,17 @@ use warpstride::driver::trace::{Call, Trace};
 use warpstride::element::DType;
 use warpstride::launch_shape::LaunchShape;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
+use warpstride::ops::{self, Variant};
 
 #[cfg(feature = "half")]
 use crate::affine;
 use crate::backend::{Setup, cases, exact};
+use crate::far::Far;
 use crate::long::{is_long, short_or_long};
 use crate::matrices::{Random, Sample, at_every_width};
-use crate::permutes::OLDEST;
+use crate::movers::{self, By};
 use crate::program::{Program, assert_same};
-use crate::{arithmetic, axes, casts, debug_build, images, in_place, integers, naive, permutes, transposes};
+use crate::{arithmetic, axes, casts, debug_build, images, in_place, integers, naive, transposes};
 
 cases! {
     SoftwareGpu("it has memory wherever 64-bit arithmetic reaches") every_entry_is_launched_and_right,
@@ -49,7 +50,7 @@ fn every_entry_of_a_debug_build_is_right(setup: &Setup) {
 fn launch_all(driver: &Arc<dyn Driver>) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         narrow::<T>(device, random);
-        wide::<T>(device, random);
+        wide::<T>(device);
         wide_lines(device.driver(), size_of::<T>(), random);
     }
     let trace = Arc::new(Trace::new(Arc::clone(driver)));
@@ -131,29 +132,30 @@ fn sources<T>() -> Vec<Layout> {
 
 /// Launches the entries that plans choose for storages of less than 2^31 elements.
 fn narrow<T: Sample>(device: &Device, random: &mut Random) {
+    let width = size_of::<T>();
+    let mut check = |by: By, src: Layout, dst: Layout| movers::check(device, by, [src, dst], width, random);
     for src in sources::<T>() {
         for [from, to] in [[src, c_order(src.shape())], [c_order(src.shape()), src]] {
-            permutes::check::<T>(device, from, to, random);
+            check(By::Large, from, to);
+            // In the long form, arrays are large.
             if !is_long() {
-                permutes::check_as_if_large::<T>(device, from, to, random);
+                check(By::AsIfLarge, from, to);
             }
         }
     }
     // packed_quads and, for every second column, packed_stepped
     for step in [1, 2] {
-        let matrices = short_or_long(256 << 10, 4 << 20) / (33 * 31 * size_of::<T>()) + 1;
+        let matrices = short_or_long(256 << 10, 4 << 20) / (33 * 31 * width) + 1;
         let columns = c_order(&[matrices, 33, 31 * step]).slice(2, .., step as isize).unwrap();
         let turned = columns.permuted_axes(&[0, 2, 1]).unwrap();
-        let check = if is_long() { permutes::check::<T> } else { permutes::check_as_if_large::<T> };
-        check(device, turned, c_order(turned.shape()), random);
+        check(By::AsIfLarge, turned, c_order(turned.shape()));
     }
     // copy, with a tail; rows, from and to addresses off vectors
-    permutes::check::<T>(device, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]), random);
-    let part = c_order(&[7, 131]).slice(1, 3..110, 1).unwrap();
-    permutes::check::<T>(device, part, c_order(&[7, 107]), random);
+    check(By::Large, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]));
+    check(By::Large, c_order(&[7, 131]).slice(1, 3..110, 1).unwrap(), c_order(&[7, 107]));
     // small_tile: large enough that vectors pay at every width
-    let cols = 2048 / size_of::<T>();
-    permutes::check::<T>(device, c_order(&[512, cols]).t(), c_order(&[cols, 512]), random);
+    let cols = 2048 / width;
+    check(By::Large, c_order(&[512, cols]).t(), c_order(&[cols, 512]));
     for variant in Variant::ALL {
         transposes::check::<T>(device, c_order(&[37, 45]), c_order(&[45, 37]), Some(variant), random);
     }
@@ -164,82 +166,37 @@ fn narrow<T: Sample>(device: &Device, random: &mut Random) {
     }
 }
 
-/// Two storages that lie more than 2^31 elements apart, as allocations of the software GPU do.
-struct Far<'a> {
-    device: &'a Device,
-    start: u64,
-    /// Bytes from one to the other.
-    distance: u64,
-}
-
-impl Far<'_> {
-    /// Returns a batch of two, one in each storage, in C order.
-    fn layout(&self, shape: &[usize], width: usize) -> Layout {
-        let mut strides = c_order(shape).strides().to_vec();
-        let apart = self.distance as usize / width;
-        strides[0] = apart as isize;
-        Layout::new(shape, &strides, 0, apart + c_order(&shape[1..]).len()).unwrap()
-    }
-
-    fn copy(&self, src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout, width: usize) {
-        let stream = self.device.default_stream().handle();
-        // SAFETY: the caller's buffers hold the layouts, and live until it has downloaded the
-        // result.
-        unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream) }.unwrap();
-        // The kernels for the number of elements between the storages run too, with hints to the
-        // cache and without.
-        let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
-        let chosen = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
-        let tuned = [target, OLDEST].map(|target| {
-            let tiles = &TileShape::of(target);
-            PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap()
-        });
-        let as_if_large = (!is_long()).then(|| chosen.as_if_large());
-        for large in tuned.into_iter().chain(as_if_large) {
-            // SAFETY: as above; the same elements go to the same indices.
-            unsafe { large.launch_raw(self.device, src, dst, stream) }.unwrap();
-        }
-    }
-}
-
 /// Launches the entries that plans choose for storages of more than 2^31 elements, but moves few.
-fn wide<T: Sample>(device: &Device, random: &mut Random) {
+fn wide<T: Sample>(device: &Device) {
     let width = size_of::<T>();
     // One of the two images of each source.
     let room = sources::<T>().iter().map(Layout::len).max().unwrap() / 2;
-    let halves = [device.zeros::<T>(room).unwrap(), device.zeros::<T>(room).unwrap()];
-    let [one, other] = [halves[0].address(), halves[1].address()];
-    let far = Far { device, start: one.min(other), distance: one.abs_diff(other) };
+    let mut far = Far::new(device, room * width);
     for near in sources::<T>() {
-        let elements: Vec<T> = random.elements(near.storage_len());
-        let (source, result) = (device.upload(&elements).unwrap(), device.zeros::<T>(elements.len()).unwrap());
-        let apart = far.layout(near.shape(), width);
-        far.copy(source.address(), &near, far.start, &apart, width);
-        far.copy(far.start, &apart, result.address(), &near, width);
-        assert!(result.download().unwrap() == elements, "{}: {near:?} to {apart:?} and back", T::DTYPE);
+        far.check(&near, &far.layout(near.shape(), [0, 0], width), width);
     }
-    let (src, dst) = (far.layout(&[2, 33], width), c_order(&[33, 2]));
-    let elements: Vec<T> = random.elements(66);
-    let source = device.upload(&elements).unwrap();
-    far.copy(source.address(), &c_order(&[2, 33]), far.start, &src, width);
-    let mut expected = elements.clone();
-    naive::transpose(&elements, &c_order(&[2, 33]), &mut expected, &dst);
+    let stream = device.default_stream().handle();
+    let (src, dst) = (far.layout(&[2, 33], [0, 0], width), c_order(&[33, 2]));
+    let rows = far.renew().map(|part| part[..33 * width].to_vec()).concat();
+    let mut expected = vec![0; rows.len()];
+    naive::copy_bytes(&rows, &c_order(&[2, 33]).t(), &mut expected, &dst, width);
     for variant in Variant::ALL {
-        let result = device.zeros::<T>(66).unwrap();
-        let (to, stream) = (result.address(), device.default_stream().handle());
-        // SAFETY: both halves and the result live until the download.
-        unsafe { ops::transpose_raw(device, far.start, &src, to, &dst, width, Some(variant), stream) }.unwrap();
+        let result = device.zeros::<u8>(rows.len()).unwrap();
+        // SAFETY: both parts and the result live until the download.
+        unsafe { ops::transpose_raw(device, far.start(), &src, result.address(), &dst, width, Some(variant), stream) }
+            .unwrap();
         assert!(result.download().unwrap() == expected, "{variant} of {}", T::DTYPE);
     }
-    let (square, apart) = (c_order(&[2, 37, 37]), far.layout(&[2, 37, 37], width));
-    let elements: Vec<T> = random.elements(square.len());
-    let source = device.upload(&elements).unwrap();
-    far.copy(source.address(), &square, far.start, &apart, width);
-    // SAFETY: both halves live until the download, and square matrices need no scratch.
-    unsafe { ops::transpose_in_place_raw(device, far.start, &apart, width, 0, device.default_stream().handle()) }
-        .unwrap();
-    far.copy(far.start, &apart, source.address(), &square.permuted_axes(&[0, 2, 1]).unwrap(), width);
-    assert!(source.download().unwrap() == elements, "{} in place", T::DTYPE);
+    let (square, apart) = (c_order(&[37, 37]), far.layout(&[2, 37, 37], [0, 0], width));
+    let mut expected = far.renew();
+    for part in &mut expected {
+        let before = part.clone();
+        naive::copy_bytes(&before, &square, part, &square.t(), width);
+    }
+    // SAFETY: both parts live until they are read, and square matrices need no scratch.
+    unsafe { ops::transpose_in_place_raw(device, far.start(), &apart, width, 0, stream) }.unwrap();
+    device.synchronize().unwrap();
+    assert!(far.read() == expected, "{} in place", T::DTYPE);
 }
 
 /// Launches the wide entries for rows and columns: plans choose them from 2^31 contiguous elements

@@ -15,18 +15,15 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Plan, Target, TileShape};
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases, exact};
-use crate::long::{is_long, short_or_long};
+use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width};
-use crate::packed::random_axes;
 use crate::permutes::family;
-use crate::{in_place, naive};
+use crate::{in_place, movers, naive};
 
 cases! {
     SoftwareGpu("it has initcheck and memcheck on every access") matrices_and_other_arrays_are_moved_without_their_neighbours,
-    SoftwareGpu("it has initcheck and memcheck on every access") small_matrices_are_moved_without_their_neighbours,
+    SoftwareGpu("it has initcheck and memcheck on every access") what_the_table_has_is_moved_without_its_neighbours,
     SoftwareGpu("it has initcheck and memcheck on every access") columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours,
-    SoftwareGpu("it has initcheck and memcheck on every access") short_axes_are_moved_without_their_neighbours,
-    SoftwareGpu("it has initcheck and memcheck on every access") structs_and_planes_are_moved_without_their_neighbours,
     SoftwareGpu("it has initcheck and memcheck on every access") transposes_in_place_leave_their_neighbours,
 }
 
@@ -52,26 +49,24 @@ impl Guarded {
         if self.random.coin() { 0 } else { self.random.below(40) }
     }
 
-    /// Copies layouts with elements, compares all of the destination's storage, and asserts that no
-    /// checker finds anything.
-    fn permute<T: Sample>(&mut self, src: &Layout, dst: &Layout) {
+    /// Copies layouts of elements of `width` bytes, compares all of the destination's storage, and
+    /// asserts that no checker finds anything.
+    fn permute(&mut self, width: usize, src: &Layout, dst: &Layout) {
         let (src, dst) = (trimmed(src), trimmed(dst));
-        let (src_lead, dst_lead) = (self.lead(), self.lead());
-        let elements: Vec<T> = self.random.elements(src.storage_len());
-        let mut expected: Vec<T> = self.random.elements(dst_lead + dst.storage_len());
-        let source = self.device.alloc::<T>(src_lead + elements.len()).unwrap();
+        let (src_lead, dst_lead) = (self.lead() * width, self.lead() * width);
+        let elements = self.random.bytes(src.storage_len() * width);
+        let mut expected = self.random.bytes(dst_lead + dst.storage_len() * width);
+        let source = self.device.alloc::<u8>(src_lead + elements.len()).unwrap();
         let result = self.device.upload(&expected).unwrap();
-        let width = size_of::<T>();
-        let [from, to] = [(source.address(), src_lead), (result.address(), dst_lead)]
-            .map(|(address, lead)| address + (lead * width) as u64);
+        let (from, to) = (source.address() + src_lead as u64, result.address() + dst_lead as u64);
         let stream = self.device.default_stream();
         for run in runs(&src) {
-            let (to, part) = (from + (run.start * width) as u64, &elements[run]);
-            // SAFETY: a part of the source's buffer, and the same number of elements, both alive
-            // until the stream is synchronised.
-            unsafe { self.soft.copy_h2d(to, part.as_ptr().cast(), size_of_val(part), stream.handle()) }.unwrap();
+            let (at, part) = (from + (run.start * width) as u64, &elements[run.start * width..run.end * width]);
+            // SAFETY: a part of the source's buffer, and the same number of bytes, both alive until
+            // the stream is synchronised.
+            unsafe { self.soft.copy_h2d(at, part.as_ptr(), part.len(), stream.handle()) }.unwrap();
         }
-        naive::copy(&elements, &src, &mut expected[dst_lead..], &dst);
+        naive::copy_bytes(&elements, &src, &mut expected[dst_lead..], &dst, width);
         let (src_align, dst_align, target) = (Align::of(from), Align::of(to), Target::of(&self.device));
         let plan = if self.random.coin() {
             PermutePlan::new(&src, src_align, &dst, dst_align, width, target)
@@ -80,7 +75,7 @@ impl Guarded {
             PermutePlan::tuned(&src, src_align, &dst, dst_align, width, target, &TileShape::of(target))
         }
         .unwrap();
-        let about = || format!("{plan}: {} of {src:?} from {src_lead} to {dst:?} at {dst_lead}", T::DTYPE);
+        let about = || format!("{plan}: {width} bytes of {src:?} from {src_lead} to {dst:?} at {dst_lead}");
         // SAFETY: both buffers hold the layouts after these elements, and live until the stream is
         // synchronised.
         unsafe { plan.launch_raw(&self.device, from, to, stream.handle()) }.unwrap();
@@ -151,108 +146,43 @@ fn runs(layout: &Layout) -> Vec<std::ops::Range<usize>> {
 }
 
 fn matrices_and_other_arrays_are_moved_without_their_neighbours(_: &Setup) {
-    fn run<T: Sample>(guarded: &mut Guarded) {
+    let mut guarded = Guarded::new(70);
+    for width in [1, 2, 4, 8, 16].repeat(short_or_long(40, 120)) {
         let random = &mut guarded.random;
         let shape = if random.below(3) > 0 { random.matrices(1 << 13) } else { random.shape(1 << 11) };
         let (src, dst) = (random.readable_array(&shape), random.array(&shape));
         if !src.is_empty() {
-            guarded.permute::<T>(&src, &dst);
+            guarded.permute(width, &src, &dst);
         }
-    }
-    let mut guarded = Guarded::new(70);
-    for _ in 0..short_or_long(40, 120) {
-        at_every_width!(run(&mut guarded));
     }
     guarded.assert_took(&["copy", "elements", "vector_tile", "ragged_tile", "rows", "packed", "patch"]);
 }
 
-/// Batches of two axes, mostly of whole vectors: side by side, apart, backwards or broadcast.
-fn small_matrices_are_moved_without_their_neighbours(_: &Setup) {
-    fn run<T: Sample>(guarded: &mut Guarded) {
-        let (random, lanes) = (&mut guarded.random, 16 / size_of::<T>());
-        let quads = [1 + random.below(12), 1 + random.below(12)];
-        let [rows, cols] = quads.map(|quads| quads * lanes);
-        let most = (1 + (32 << 10) / (rows * cols * size_of::<T>())).min(40);
-        let shape = [1 + random.below(3), 1 + random.below(2 * most), rows, cols];
-        let side = |turned: bool, random: &mut Random| {
-            let gap = |random: &mut Random| if random.coin() { 0 } else { random.below(3) * lanes };
-            let image = rows * cols + gap(random);
-            let outer = shape[1] * image + gap(random);
-            let matrix = if turned { [1, rows] } else { [cols, 1] };
-            let strides = [outer, image, matrix[0], matrix[1]].map(|stride| stride as isize);
-            let mut layout = Layout::new(&shape, &strides, 0, shape[0] * outer).unwrap();
-            for axis in [0, 1] {
-                layout = if random.below(4) == 0 { layout.reverse(axis).unwrap() } else { layout };
-            }
-            if !turned && random.below(6) == 0 {
-                layout = Layout::new(&shape, &[0, strides[1], strides[2], 1], 0, outer).unwrap();
-            }
-            layout
-        };
-        let (src, dst) = (side(false, random), side(true, random));
-        guarded.permute::<T>(&src, &dst);
-    }
+/// Small pairs of every row: parts of larger arrays, stacks, structs and planes, and others.
+fn what_the_table_has_is_moved_without_its_neighbours(_: &Setup) {
     let mut guarded = Guarded::new(73);
-    for _ in 0..short_or_long(12, 40) {
-        at_every_width!(run(&mut guarded));
+    for (width, src, dst) in movers::samples(short_or_long(3, 10), 1 << 17) {
+        guarded.permute(width, &src, &dst);
     }
-    guarded.assert_took(&["stacked_tile"]);
+    let structs = ["deinterleave", "interleave", "deinterleave_quads", "interleave_quads"];
+    guarded.assert_took(&structs);
+    guarded.assert_took(&["packed", "elements", "ragged_tile", "vector_tile", "stacked_tile"]);
 }
 
 /// Columns of ragged tiles that are numbered along the rows.
 fn columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours(_: &Setup) {
-    fn run<T: Sample>(guarded: &mut Guarded, rows: usize, cols: usize) {
-        // The short form has one matrix a type, and the types of fewest elements.
+    let mut guarded = Guarded::new(74);
+    // The short form has one matrix a type, and the types of fewest elements.
+    let matrices = [(4, 16_601, 127), (8, 16_401, 95), (1, 33_001, 255)];
+    for (width, rows, cols) in matrices.into_iter().take(short_or_long(2, 3)) {
         let src = Layout::row_major(&[short_or_long(1, 2), rows, cols]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
         let dst = Layout::row_major(src.shape()).unwrap();
-        let align = Align::of(size_of::<T>() as u64);
-        let plan = PermutePlan::new(&src, align, &dst, align, size_of::<T>(), Target::of(&guarded.device)).unwrap();
+        let align = Align::of(width as u64);
+        let plan = PermutePlan::new(&src, align, &dst, align, width, Target::of(&guarded.device)).unwrap();
         assert!(plan.to_string().contains("along the rows"), "{plan}");
-        guarded.permute::<T>(&src, &dst);
+        guarded.permute(width, &src, &dst);
     }
-    let mut guarded = Guarded::new(74);
-    if is_long() {
-        run::<u8>(&mut guarded, 33_001, 255);
-    }
-    run::<u32>(&mut guarded, 16_601, 127);
-    run::<u64>(&mut guarded, 16_401, 95);
     assert_eq!(guarded.kernels["ragged_tile"], short_or_long(2, 3));
-}
-
-fn short_axes_are_moved_without_their_neighbours(_: &Setup) {
-    fn run<T: Sample>(guarded: &mut Guarded) {
-        let [src, dst] = random_axes(1 << 13, &mut guarded.random);
-        guarded.permute::<T>(&src, &dst);
-    }
-    let mut guarded = Guarded::new(75);
-    for _ in 0..short_or_long(50, 200) {
-        at_every_width!(run(&mut guarded));
-    }
-    guarded.assert_took(&["packed", "elements", "ragged_tile", "vector_tile"]);
-}
-
-fn structs_and_planes_are_moved_without_their_neighbours(_: &Setup) {
-    fn run<T: Sample>(guarded: &mut Guarded) {
-        let random = &mut guarded.random;
-        let (fields, structs, batch) = (2 + random.below(63), 1 + random.below(3000), 1 + random.below(3));
-        // Planes are aligned to 16 bytes half of the time.
-        let multiple = if random.coin() { 4 } else { 16 };
-        let pitch = structs.next_multiple_of(multiple) + multiple * random.below(4);
-        let batch = if random.coin() { batch } else { 1 };
-        let packed = Layout::row_major(&[batch, structs, fields]).unwrap();
-        let planes = Layout::row_major(&[batch, fields, pitch]).unwrap();
-        let planes = planes.slice(2, ..structs, 1).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
-        let packed = if random.coin() { packed } else { packed.reverse(2).unwrap() };
-        let packed = if random.coin() { packed } else { packed.reverse(0).unwrap() };
-        let planes = if random.coin() { planes } else { planes.reverse(0).unwrap() };
-        guarded.permute::<T>(&packed, &planes);
-        guarded.permute::<T>(&planes, &packed);
-    }
-    let mut guarded = Guarded::new(71);
-    for _ in 0..short_or_long(4, 24) {
-        at_every_width!(run(&mut guarded));
-    }
-    guarded.assert_took(&["deinterleave", "interleave", "deinterleave_quads", "interleave_quads"]);
 }
 
 fn transposes_in_place_leave_their_neighbours(_: &Setup) {

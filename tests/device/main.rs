@@ -25,11 +25,10 @@ mod axes;
 mod captures;
 mod casts;
 mod copies;
-mod drawn;
 mod events;
 mod every_entry;
 mod failures;
-mod fields;
+mod far;
 mod graphs;
 #[cfg(feature = "interp")]
 mod guards;
@@ -44,27 +43,21 @@ mod late;
 mod matrices;
 mod memory;
 mod modules;
-mod packed;
-mod packed_quads;
+mod movers;
 mod permutes;
 #[cfg(feature = "pipeline")]
 mod pipelines;
 mod reuse;
-mod rows;
 #[cfg(feature = "interp")]
 mod random;
 #[cfg(feature = "half")]
 mod semantics;
-mod small;
-mod stacked;
 mod staged;
 mod steady;
 mod streams;
-mod tiles;
 mod times;
 mod transfers;
 mod transposes;
-mod wide;
 
 use std::process::ExitCode;
 
@@ -76,15 +69,15 @@ fn main() -> ExitCode {
         copies::cases(),
         streams::cases(),
         steady::cases(),
-        drawn::cases(),
         events::cases(),
         every_entry::cases(),
         modules::cases(),
+        movers::cases(),
         graphs::cases(),
         captures::cases(),
         late::cases(),
         failures::cases(),
-        fields::cases(),
+        far::cases(),
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),
@@ -104,16 +97,9 @@ fn main() -> ExitCode {
         semantics::cases(),
         transposes::cases(),
         permutes::cases(),
-        packed::cases(),
-        packed_quads::cases(),
-        tiles::cases(),
         large::cases(),
-        rows::cases(),
-        small::cases(),
-        stacked::cases(),
         staged::cases(),
         times::cases(),
-        wide::cases(),
         in_place::cases(),
         #[cfg(feature = "interp")]
         architectures::cases(),

@@ -87,6 +87,11 @@ impl Random {
         (0..len).map(|_| T::sample(self.bits())).collect()
     }
 
+    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let words = self.elements::<u64>(len.div_ceil(8));
+        words.into_iter().flat_map(u64::to_le_bytes).take(len).collect()
+    }
+
     /// Returns an extent near those of a tile and of small matrices; one in sixteen is 0.
     pub(crate) fn extent(&mut self) -> usize {
         match self.below(16) {

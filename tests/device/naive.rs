@@ -15,12 +15,21 @@ pub(crate) fn transpose<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], 
 
 /// `dst[i, j, ...] = src[i, j, ...]`.
 pub(crate) fn copy<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], dst_layout: &Layout) {
+    each(src_layout, dst_layout, |from, to| dst[to] = src[from]);
+}
+
+/// Copies elements of `width` bytes.
+pub(crate) fn copy_bytes(src: &[u8], src_layout: &Layout, dst: &mut [u8], dst_layout: &Layout, width: usize) {
+    each(src_layout, dst_layout, |from, to| dst[to * width..][..width].copy_from_slice(&src[from * width..][..width]));
+}
+
+/// Visits the offsets of every element in two layouts.
+pub(crate) fn each(src_layout: &Layout, dst_layout: &Layout, mut element: impl FnMut(usize, usize)) {
     let shape = src_layout.shape();
     let mut index = vec![0; shape.len()];
     for _ in 0..src_layout.len() {
         let from = src_layout.offset_of(&index).expect("an index of the source");
-        let to = dst_layout.offset_of(&index).expect("an index of the destination");
-        dst[to] = src[from];
+        element(from, dst_layout.offset_of(&index).expect("an index of the destination"));
         for axis in (0..shape.len()).rev() {
             index[axis] = (index[axis] + 1) % shape[axis];
             if index[axis] != 0 {
@@ -28,11 +37,4 @@ pub(crate) fn copy<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], dst_l
             }
         }
     }
-}
-
-/// Returns the layout of the bytes of elements.
-pub(crate) fn bytes(layout: &Layout, width: usize) -> Layout {
-    let shape = [layout.shape(), &[width]].concat();
-    let strides: Vec<isize> = layout.strides().iter().map(|stride| stride * width as isize).chain([1]).collect();
-    Layout::new(&shape, &strides, layout.offset() * width, layout.storage_len() * width).unwrap()
 }

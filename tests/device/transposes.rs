@@ -9,6 +9,7 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Plan, Variant};
 
 use crate::backend::{Setup, cases, exact};
+use crate::far::Far;
 use crate::hooked::Hooked;
 use crate::long::{is_long, short_or_long};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -19,8 +20,6 @@ cases! {
     Any random_shapes_at_every_width_by_every_variant,
     Any any_layout_to_any_layout,
     Any the_result_of_a_new_buffer_is_in_c_order,
-    Any copies_of_every_length_and_alignment,
-    Any copies_in_every_order_of_axes,
     Any offsets_beyond_31_bits,
     Any more_tiles_than_a_grid_has_in_y,
     Any raw_addresses_on_a_stream_of_the_driver,
@@ -94,58 +93,6 @@ fn the_result_of_a_new_buffer_is_in_c_order(setup: &Setup) {
     assert_eq!(one.to_vec().unwrap(), [3.0]);
 }
 
-fn copies_of_every_length_and_alignment(setup: &Setup) {
-    let device = device(setup);
-    let mut random = Random::new(3);
-    for len in [0, 1, 2, 15, 16, 17, 31, 33, 1023, 16 * 1024 - 1, 16 * 1024 + 1, 16 * 1024 + 17] {
-        for (from, to) in [(0, 0), (1, 1), (2, 6), (4, 8), (8, 0), (3, 16)] {
-            let src: Vec<u8> = random.elements(len + 32);
-            let mut expected: Vec<u8> = random.elements(len + 32);
-            let source = device.upload(&src).unwrap();
-            let mut result = device.upload(&expected).unwrap();
-            expected[to..to + len].copy_from_slice(&src[from..from + len]);
-            let from = source.view(&[len + 32]).unwrap().slice(0, from..from + len, 1).unwrap();
-            let to = result.view_mut(&[len + 32]).unwrap().slice(0, to..to + len, 1).unwrap();
-            ops::copy_into(from, to, device.default_stream()).unwrap();
-            assert!(result.download().unwrap() == expected, "{len} bytes");
-        }
-    }
-}
-
-fn copies_in_every_order_of_axes(setup: &Setup) {
-    fn run<T: Sample>(device: &Device, random: &mut Random) {
-        let src: Vec<T> = random.elements(3 * 4 * 5);
-        let source = device.upload(&src).unwrap();
-        let mut result = device.zeros::<T>(src.len()).unwrap();
-        let from = source.view(&[3, 4, 5]).unwrap().permuted_axes(&[2, 0, 1]).unwrap().reverse(1).unwrap();
-        let to = result.view_mut(&[3, 4, 5]).unwrap().permuted_axes(&[2, 0, 1]).unwrap().reverse(1).unwrap();
-        ops::copy_into(from, to, device.default_stream()).unwrap();
-        assert_eq!(result.download().unwrap(), src);
-    }
-    let device = device(setup);
-    at_every_width!(run(&device, &mut Random::new(4)));
-}
-
-/// A matrix of two rows that lie more than 2^31 elements apart, written and read by every variant.
-fn offsets_beyond_31_bits(setup: &Setup) {
-    if setup.is_soft() {
-        return offsets_beyond_31_bits_between_two_buffers(setup);
-    }
-    let device = device(setup);
-    let elements: Vec<u8> = Random::new(5).elements(33 * 2);
-    let source = device.upload(&elements).unwrap();
-    let far = Layout::new(&[2, 33], &[(1 << 31) + 5, 1], 0, (1 << 31) + 5 + 33).unwrap();
-    for variant in Variant::ALL {
-        let mut large = device.alloc::<u8>(far.storage_len()).unwrap();
-        let (there, back) = (large.view_mut_with(far).unwrap(), source.view(&[33, 2]).unwrap());
-        ops::transpose_into(back, there, Some(variant), device.default_stream()).unwrap();
-        let mut result = device.zeros::<u8>(elements.len()).unwrap();
-        let (there, back) = (large.view_with(far).unwrap(), result.view_mut(&[33, 2]).unwrap());
-        ops::transpose_into(there, back, Some(variant), device.default_stream()).unwrap();
-        assert_eq!(result.download().unwrap(), elements, "{variant}");
-    }
-}
-
 /// 65 537 tiles: the last two lie in the grid's second layer. The short form launches five instead,
 /// in layers of three.
 fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
@@ -171,32 +118,28 @@ pub(crate) fn in_layers(setup: &Setup) -> Device {
     exact(&(Arc::new(hooked) as Arc<dyn Driver>))
 }
 
-/// The software GPU under test has too little memory, but its allocations lie far apart: two of
-/// them form such a matrix.
-fn offsets_beyond_31_bits_between_two_buffers(setup: &Setup) {
+/// A matrix of two rows that lie more than 2^31 elements apart, read and written by every variant.
+fn offsets_beyond_31_bits(setup: &Setup) {
     let device = device(setup);
-    let elements: Vec<u32> = Random::new(5).elements(2 * 33);
-    let rows = [device.upload(&elements[..33]).unwrap(), device.upload(&elements[33..]).unwrap()];
-    let [first, second] = [rows[0].address(), rows[1].address()];
-    let distance = (second as i64 - first as i64) / 4;
-    let (base, offset) = if distance < 0 { (second, -distance as usize) } else { (first, 0) };
-    let storage = distance.unsigned_abs() as usize + 33;
-    let far = Layout::new(&[2, 33], &[distance as isize, 1], offset, storage).unwrap();
-    let near = Layout::row_major(&[33, 2]).unwrap();
-    let mut expected = vec![0; 66];
-    naive::transpose(&elements, &Layout::row_major(&[2, 33]).unwrap(), &mut expected, &near);
+    let mut far = Far::new(&device, 33);
+    let (rows, near) = (far.layout(&[2, 33], [0, 0], 1), Layout::row_major(&[33, 2]).unwrap());
     for variant in Variant::ALL {
-        let plan = ops::TransposePlan::new(&far, &near, 4, variant).unwrap();
-        assert!(plan.entry().unwrap().ends_with("_wide"), "{plan}: the buffers lie only {distance} elements apart");
-        let result = device.alloc::<u32>(66).unwrap();
-        let stream = device.default_stream();
-        // SAFETY: both rows and the result are live until the stream is synchronised.
-        let queued = unsafe {
-            ops::transpose_raw(&device, base, &far, result.address(), &near, 4, Some(variant), stream.handle())
+        let plan = ops::TransposePlan::new(&rows, &near, 1, variant).unwrap();
+        assert!(plan.entry().unwrap().ends_with("_wide"), "{plan}");
+        let (before, result) = (far.renew(), device.alloc::<u8>(66).unwrap());
+        let raw = |from: u64, src: &Layout, to: u64, dst: &Layout| {
+            let stream = device.default_stream().handle();
+            // SAFETY: both rows and the result live until the device is waited for.
+            unsafe { ops::transpose_raw(&device, from, src, to, dst, 1, Some(variant), stream) }.unwrap();
+            device.synchronize().unwrap();
         };
-        queued.unwrap();
-        stream.synchronize().unwrap();
+        raw(far.start(), &rows, result.address(), &near);
+        let mut expected = vec![0; 66];
+        naive::transpose(&before.concat(), &Layout::row_major(&[2, 33]).unwrap(), &mut expected, &near);
         assert_eq!(result.download().unwrap(), expected, "{plan}");
+        far.renew();
+        raw(result.address(), &near, far.start(), &rows);
+        assert!(far.read() == before, "{variant} and back");
     }
 }
 

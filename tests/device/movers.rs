@@ -1,0 +1,179 @@
+//! The table of permutes: sorts of layouts, each with the kernels that it is there for. Every row
+//! is a case: it copies its layouts by every plan for them, and compares all bytes of the
+//! destination's storage with the oracle. On the software GPU tiles and structs meet no bank
+//! conflict.
+
+use std::collections::BTreeMap;
+
+use warpstride::device::Device;
+use warpstride::layout::Layout;
+use warpstride::ops::{Align, PermutePlan, Plan, Target, TileShape};
+
+use crate::backend::{Case, Needs, Setup};
+use crate::long::is_long;
+use crate::matrices::Random;
+use crate::naive;
+use crate::permutes::{OLDEST, device, family};
+
+mod draws;
+mod table;
+
+use draws::{Draw, Pair};
+
+/// A sort of layouts: its claim, the plan whose kernel counts, widths of elements in bytes, the
+/// kernels, how many in a hundred of the pairs of a width they must take, and what draws these.
+struct Row(&'static str, By, &'static [usize], &'static [&'static str], usize, fn(&mut Draw));
+
+/// Kernels whose tiles in shared memory meet no bank conflict, wherever the rows start.
+const WITHOUT_CONFLICTS: [&str; 9] = [
+    "vector_tile",
+    "ragged_tile",
+    "stacked_tile",
+    "small_tile",
+    "staggered",
+    "deinterleave",
+    "deinterleave_quads",
+    "interleave",
+    "interleave_quads",
+];
+
+/// A plan for a pair of layouts.
+#[derive(Clone, Copy)]
+pub(crate) enum By {
+    /// That of the kernels for large arrays.
+    Large,
+    /// That for the array's size.
+    Size,
+    /// In the short form, that for the array's size as if it were large.
+    AsIfLarge,
+}
+
+/// Returns a case for each row, and one for the table.
+pub(crate) fn cases() -> Vec<Case> {
+    let case = |row: &'static Row| {
+        // Cases are listed once and live as long as the program.
+        let name = format!("{}::{}", module_path!(), row.0).leak();
+        Case { name, needs: Needs::Any, body: Box::leak(Box::new(|setup: &Setup| hold(row, setup))) }
+    };
+    let name = concat!(module_path!(), "::every_strategy_has_rows");
+    let all = Case { name, needs: Needs::Any, body: &every_strategy_has_rows };
+    table::ROWS.iter().map(case).chain([all]).collect()
+}
+
+/// Copies the pairs of a row, and counts those that their kernels took.
+fn hold(row @ &Row(_, by, widths, _, percent, _): &Row, setup: &Setup) {
+    let device = device(setup);
+    for &width in widths {
+        let Draw { pairs, mut random, .. } = Draw::new(row, width, setup.is_soft());
+        assert!(!pairs.is_empty(), "no pairs of {width} bytes");
+        let (mut known, mut taken, mut others) = (0, 0, BTreeMap::new());
+        for pair in &pairs {
+            let kernel = copied(&device, by, pair, width, &mut random, true);
+            match pair.kernels {
+                [] => continue,
+                [other] if other.starts_with('!') => assert_ne!(kernel, &other[1..], "{pair:?} of {width} bytes"),
+                kernels => {
+                    known += 1;
+                    taken += usize::from(kernels.contains(&kernel));
+                    others.entry(kernel).or_insert(pair);
+                }
+            }
+        }
+        assert!(taken * 100 >= percent * known, "{taken} of {known} pairs of {width} bytes: {others:?}");
+    }
+}
+
+/// Returns the plan whose kernel counts, and others for the same pair, among them one that every
+/// device can run that we support.
+fn plans(target: Target, by: By, Pair { src, dst, starts, .. }: &Pair, width: usize) -> Vec<PermutePlan> {
+    // Allocations are aligned to this.
+    let [src_align, dst_align] = starts.map(|start| Align::of(256 + start as u64));
+    let new = |target| PermutePlan::new(src, src_align, dst, dst_align, width, target).unwrap();
+    let tuned =
+        |target| PermutePlan::tuned(src, src_align, dst, dst_align, width, target, &TileShape::of(target)).unwrap();
+    match by {
+        By::AsIfLarge if !is_long() => vec![new(target).as_if_large(), new(OLDEST).as_if_large()],
+        By::Size => vec![new(target), tuned(target), tuned(OLDEST)],
+        By::Large | By::AsIfLarge => vec![tuned(target), new(target), tuned(OLDEST)],
+    }
+}
+
+/// Copies one layout to the other by each plan, with elements of `width` bytes.
+pub(crate) fn check(device: &Device, by: By, [src, dst]: [Layout; 2], width: usize, random: &mut Random) {
+    let pair = Pair { src, dst, starts: [0, 0], kernels: &[] };
+    copied(device, by, &pair, width, random, false);
+}
+
+/// Copies a pair by each of its plans, and returns the kernel that counts. The counters are looked
+/// at if there are some and `is_counted`.
+fn copied(device: &Device, by: By, pair: &Pair, width: usize, random: &mut Random, is_counted: bool) -> &'static str {
+    let Pair { src, dst, starts: [from, to], .. } = pair;
+    let elements = random.bytes(from + src.storage_len() * width);
+    let before = random.bytes(to + dst.storage_len() * width);
+    let mut expected = before.clone();
+    naive::copy_bytes(&elements[*from..], src, &mut expected[*to..], dst, width);
+    let (source, stream) = (device.upload(&elements).unwrap(), device.default_stream());
+    let mut plans = plans(Target::of(device), by, pair, width);
+    let counts = family(plans[0].entry());
+    for at in (1..plans.len()).rev() {
+        if plans[..at].contains(&plans[at]) {
+            plans.remove(at);
+        }
+    }
+    for plan in plans {
+        let result = device.upload(&before).unwrap();
+        let counted = if is_counted { device.counters().unwrap() } else { None };
+        // SAFETY: both buffers hold the layouts after these starts, and live until the stream is
+        // synchronised.
+        unsafe {
+            plan.launch_raw(device, source.address() + *from as u64, result.address() + *to as u64, stream.handle())
+        }
+        .unwrap();
+        stream.synchronize().unwrap();
+        let about = || format!("{width} bytes from {from}, {src:?}, to {to}, {dst:?}, by {plan}");
+        assert!(result.download().unwrap() == expected, "{}", about());
+        let Some((after, before)) = device.counters().unwrap().zip(counted) else { continue };
+        let counters = after - before;
+        if WITHOUT_CONFLICTS.contains(&family(plan.entry())) {
+            assert!(counters.shared_load.wavefronts > 0 && counters.shared_store.wavefronts > 0, "{}", about());
+            assert_eq!(counters.bank_conflicts(), 0, "{}", about());
+        }
+    }
+    counts
+}
+
+/// Returns some pairs of every row and width, with elements, in storages of at most this number of
+/// bytes.
+#[cfg(feature = "interp")]
+pub(crate) fn samples(most: usize, bytes: usize) -> impl Iterator<Item = (usize, Layout, Layout)> {
+    let of = move |row: &Row, width: usize| {
+        let mut pairs = Draw::new(row, width, true).pairs;
+        pairs.retain(|Pair { src, dst, .. }| {
+            !src.is_empty() && src.storage_len().max(dst.storage_len()) * width <= bytes
+        });
+        let step = (pairs.len() / most).max(1);
+        pairs.into_iter().step_by(step).take(most).map(move |pair| (width, pair.src, pair.dst))
+    };
+    table::ROWS.iter().flat_map(move |row| row.2.iter().flat_map(move |&width| of(row, width)))
+}
+
+/// The fewest pairs of each strategy.
+const FEWEST: usize = 8;
+
+/// A strategy without rows would be tested by chance alone.
+fn every_strategy_has_rows(setup: &Setup) {
+    let target = Target::of(&device(setup));
+    let mut pairs = BTreeMap::<&str, usize>::new();
+    for row @ &Row(_, by, widths, ..) in table::ROWS {
+        let width = widths[0];
+        // Some rows have hundreds.
+        for pair in Draw::new(row, width, true).pairs.iter().take(20) {
+            let explanation = plans(target, by, pair, width)[0].explain();
+            explanation.verdicts.iter().for_each(|verdict| *pairs.entry(verdict.strategy).or_default() += 0);
+            // No strategy takes no elements.
+            let first = explanation.verdicts.iter().find(|verdict| verdict.takes);
+            first.into_iter().for_each(|first| *pairs.entry(first.strategy).or_default() += 1);
+        }
+    }
+    assert!(pairs.values().all(|&pairs| pairs >= FEWEST), "some have fewer than {FEWEST} pairs: {pairs:?}");
+}
