@@ -12,6 +12,7 @@ use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Affine, AffinePlan, Align, Plan, Target};
 
 use crate::backend::{Setup, cases};
+use crate::debug_build;
 use crate::long::short_or_long;
 use crate::matrices::Random;
 use crate::permutes::device;
@@ -26,6 +27,7 @@ cases! {
     Any raw_addresses_of_any_alignment,
     Any offsets_beyond_31_bits,
     Any what_cannot_be_mapped_is_refused,
+    SoftwareGpu("it counts sectors") whole_tiles_access_each_sector_once,
 }
 
 /// A type of elements, and the type of its arithmetic.
@@ -189,7 +191,8 @@ fn same<D: Kind>(one: D, other: D) -> bool {
 }
 
 /// Maps on the device and on the host, and compares all of the destination's storage, including the
-/// gaps between its elements. The entry is that of the kernel.
+/// gaps between its elements. On the software GPU tiles meet no bank conflict. The entry is that of
+/// the kernel.
 fn check<S: Kind, D: Kind<Value = S::Value>>(
     device: &Device,
     random: &mut Random,
@@ -209,13 +212,22 @@ fn check<S: Kind, D: Kind<Value = S::Value>>(
         Some(axis) => Affine::PerChannel { axis, factors: view(0), offsets: view(1) },
         None => Affine::Uniform { factor: values.factors[0].into(), offset: values.offsets[0].into() },
     };
+    let before = device.counters().unwrap();
     let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
     ops::affine_into(from, affine, to, device.default_stream()).unwrap();
     let got = result.download().unwrap();
+    let counted = device.counters().unwrap().zip(before).map(|(after, before)| after - before);
     let wrong = (0..got.len()).find(|&at| !same(got[at], expected[at]));
     let case = format!("{} to {}: {src:?} to {dst:?}, channels {channels:?}, {plan}", S::DTYPE, D::DTYPE);
     assert_eq!(wrong.map(|at| (at, got[at], expected[at])), None, "{case}");
-    plan.entry().unwrap_or_default()
+    let entry = plan.entry().unwrap_or_default();
+    let is_tile = ["affine_tile", "affine_padded"].contains(&family(entry));
+    // Nothing is optimised in a debug build of the kernels.
+    if let Some(counters) = counted.filter(|_| is_tile && debug_build::path().is_none()) {
+        assert!(counters.shared_load.wavefronts > 0 && counters.shared_store.wavefronts > 0, "{case}: {counters:?}");
+        assert_eq!(counters.bank_conflicts(), 0, "{case}: {counters:?}");
+    }
+    entry
 }
 
 /// Returns the kernel of an entry, whatever its types and index.
@@ -275,6 +287,21 @@ fn tiles_end_at_every_edge(setup: &Setup) {
         }
     }
     of_every_pair!(run(&device(setup), &mut Random::new(91)));
+}
+
+fn whole_tiles_access_each_sector_once(setup: &Setup) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+        let (lanes, rows) = (16 / size_of::<S>(), 16 / size_of::<D>());
+        for quads in [[16, 16], [32, 32], [6, 34], [40, 24], [256, 2], [2, 256], [4, 64], [10, 66], [64, 8]] {
+            let shape = [quads[1] * rows, quads[0] * lanes];
+            let before = device.counters().unwrap().unwrap();
+            let entry = check::<S, D>(device, random, c_order(&shape), Layout::column_major(&shape).unwrap(), None);
+            let counted = device.counters().unwrap().unwrap() - before;
+            let sectors = [lanes, rows].map(|lanes| (shape[0] * shape[1] / lanes / 2) as u64);
+            assert_eq!([counted.global_load.sectors, counted.global_store.sectors], sectors, "{shape:?} by {entry}");
+        }
+    }
+    of_every_pair!(run(&device(setup), &mut Random::new(96)));
 }
 
 fn channels_may_be_any_axis_either_way(setup: &Setup) {

@@ -43,5 +43,3 @@ mod recorded_plans;
 mod semantics;
 #[cfg(feature = "interp")]
 mod software_gpu;
-#[cfg(feature = "interp")]
-mod tile_counters;
