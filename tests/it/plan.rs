@@ -247,43 +247,6 @@ fn there_is_a_lane_for_every_four_elements() {
     assert_eq!((grid(most * 1024), grid(most * 1024 + 1)), ([most as u32, 1, 1], [most as u32, 2, 1]));
 }
 
-/// The kernel for the array's size, between storages that are aligned as allocations are.
-fn small(src: &Layout, dst: &Layout, width: usize) -> &'static str {
-    let plan = PermutePlan::new(src, Align::ALLOCATION, dst, Align::ALLOCATION, width, TARGET).unwrap();
-    let entry = plan.entry().unwrap();
-    entry.rsplit_once("_b").map_or(entry, |(family, _)| family)
-}
-
-#[test]
-fn a_matrix_has_the_kernel_of_its_size() {
-    let transpose = |rows, cols, width| small(&c_order(rows, cols), &c_order(cols, rows).t(), width);
-    for (rows, cols, width, expected) in [
-        (1, 1, 4, "copy"),
-        (3, 5, 4, "patch"),
-        (256, 256, 1, "patch"),
-        (256, 260, 1, "staggered"),
-        (1023, 1025, 1, "staggered"),
-        (1024, 1024, 1, "small_tile"),
-        (512, 512, 2, "staggered"),
-        (256, 256, 4, "patch"),
-        (256, 260, 4, "small_tile"),
-        (255, 260, 4, "staggered"),
-        (181, 181, 8, "patch"),
-        (182, 182, 8, "small_tile"),
-        (129, 127, 16, "patch"),
-        (129, 129, 16, "small_tile"),
-        (2048, 1024, 4, "small_tile"),
-        (2048, 1028, 4, "vector_tile"),
-        (2047, 1025, 4, "ragged_tile"),
-        // Of few columns most of a tile would be empty.
-        (4096, 3, 1, "patch"),
-        (40_001, 3, 4, "deinterleave"),
-        (40_000, 3, 4, "deinterleave_quads"),
-    ] {
-        assert_eq!(transpose(rows, cols, width), expected, "{rows} x {cols} of {width} bytes");
-    }
-}
-
 /// As they were measured. What stays in the L2 cache may be wanted there by who reads it next.
 #[test]
 fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
@@ -430,26 +393,6 @@ fn no_plan_has_an_entry_that_its_architecture_has_not() {
 }
 
 #[test]
-fn several_small_matrices_are_patches() {
-    let batch = |images: usize, rows: usize, cols: usize| {
-        let src = Layout::row_major(&[images, rows, cols]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
-        small(&src, &Layout::row_major(src.shape()).unwrap(), 4)
-    };
-    assert_eq!([batch(16, 64, 64), batch(64, 64, 64), batch(65, 64, 64)], ["patch", "patch", "vector_tile"]);
-    // As many patches that are mostly empty are no longer small.
-    assert_eq!([batch(1024, 3, 5), batch(16_384, 3, 5)], ["patch", "elements"]);
-    // Beyond two axes of images no parameters are left.
-    let turned = |rank: usize| {
-        let shape: Vec<usize> = (3..3 + rank).collect();
-        let axes: Vec<usize> = (0..rank).rev().collect();
-        let src = Layout::row_major(&shape).unwrap().permuted_axes(&axes).unwrap();
-        small(&src, &Layout::row_major(src.shape()).unwrap(), 4)
-    };
-    assert_eq!([turned(2), turned(3), turned(4)], ["patch"; 3]);
-    assert_ne!(turned(5), "patch");
-}
-
-#[test]
 fn plans_can_be_read_and_compared() {
     assert_eq!(
         plan(1024, 100, 4, Variant::Padded).to_string(),
@@ -515,22 +458,4 @@ fn permutes_of_what_does_not_go_together_are_refused() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(names), "{error}");
     }
-}
-
-/// Runs of 509 bytes move by vectors in tiles of several axes, which have no kernel beyond narrow
-/// indices, and bytes that turn round from any address.
-#[test]
-fn short_runs_move_in_tiles_where_there_is_a_kernel() {
-    let heads = |tokens: usize| {
-        let src = c_order_of(&[2, tokens, 509]).permuted_axes(&[1, 0, 2]).unwrap();
-        small(&src, &c_order_of(src.shape()), 1)
-    };
-    assert_eq!([43_000, 4_300_000].map(heads), ["packed_quads", "rows_wide"]);
-    let backwards = c_order_of(&[6249, 9, 2048]).reverse(2).unwrap().permuted_axes(&[1, 0, 2]).unwrap();
-    assert_eq!(small(&backwards, &c_order_of(backwards.shape()), 1), "packed_quads");
-    assert_eq!(small(&backwards, &c_order_of(backwards.shape()), 4), "elements");
-}
-
-fn c_order_of(shape: &[usize]) -> Layout {
-    Layout::row_major(shape).unwrap()
 }

@@ -1,14 +1,130 @@
-//! How plans cut and number tiles, and when they take others: as an H100 was found to move them
-//! faster.
+//! How permutes move: the kernel of each size, and how its tiles are cut and numbered. Where sizes
+//! decide, an H100 was found to move them faster so.
 
 use warpstride::layout::Layout;
 use warpstride::ops::Plan;
 
 use crate::plan::{c_order, permute, permuted};
 
+/// How a plan's kernel begins, and what its text says, in parts.
+type Says = (&'static str, &'static str);
+
+#[track_caller]
+fn check(shape: &[usize], axes: &[usize], width: usize, (kernel, says): Says) {
+    let plan = permuted(shape, axes, width);
+    assert!(plan.entry().unwrap().starts_with(kernel), "{shape:?} by {axes:?}: {plan}, not {kernel}");
+    let missing = says.split("; ").find(|part| !plan.to_string().contains(part));
+    assert_eq!(missing, None, "{shape:?} by {axes:?}: {plan}");
+}
+
+#[test]
+fn a_matrix_has_the_kernel_of_its_size() {
+    for (rows, cols, width, kernel) in [
+        (1, 1, 4, "copy_"),
+        (3, 5, 4, "patch_"),
+        (256, 256, 1, "patch_"),
+        (256, 260, 1, "staggered_"),
+        (1023, 1025, 1, "staggered_"),
+        (1024, 1024, 1, "small_tile_"),
+        (512, 512, 2, "staggered_"),
+        (256, 256, 4, "patch_"),
+        (256, 260, 4, "small_tile_"),
+        (255, 260, 4, "staggered_"),
+        (181, 181, 8, "patch_"),
+        (182, 182, 8, "small_tile_"),
+        (129, 127, 16, "patch_"),
+        (129, 129, 16, "small_tile_"),
+        (2048, 1024, 4, "small_tile_"),
+        (2048, 1028, 4, "vector_tile_"),
+        (2047, 1025, 4, "ragged_tile_"),
+        // If the result is larger than 16 MiB, two tiles' parts of one sector may not meet in the
+        // L2 cache.
+        (2056, 2052, 4, "vector_tile_"),
+        (2060, 2052, 4, "ragged_tile_"),
+        (1088, 1025, 16, "vector_tile_"),
+        (1031, 1025, 16, "ragged_tile_"),
+        // Of few columns most of a tile would be empty.
+        (4096, 3, 1, "patch_"),
+        (40_001, 3, 4, "deinterleave_b"),
+        (40_000, 3, 4, "deinterleave_quads_"),
+        // Whole structs fill the blocks; of 16 fields, lanes would share banks.
+        (1 << 24, 8, 4, "deinterleave_quads_b32"),
+        (8, 1 << 24, 4, "interleave_quads_b32"),
+        (1 << 23, 24, 2, "deinterleave_quads_b16"),
+        (1 << 22, 8, 8, "deinterleave_quads_b64"),
+        (1 << 24, 16, 4, "vector_tile_b32"),
+        (1 << 22, 16, 2, "vector_tile_b16"),
+    ] {
+        check(&[rows, cols], &[1, 0], width, (kernel, ""));
+    }
+}
+
+#[test]
+fn batches_of_matrices_have_the_kernel_of_their_sizes() {
+    for (shape, width, kernel) in [
+        ([16, 64, 64], 4, "patch_"),
+        ([64, 64, 64], 4, "patch_"),
+        ([65, 64, 64], 4, "vector_tile_"),
+        // As many patches that are mostly empty are no longer small.
+        ([1024, 3, 5], 4, "patch_"),
+        ([16_384, 3, 5], 4, "elements_"),
+        // Small matrices of narrow elements are stacked.
+        ([65_536, 64, 64], 2, "stacked_tile_b16"),
+        ([65_536, 16, 16], 1, "stacked_tile_b8"),
+        ([65_536, 16, 16], 2, "packed_quads_b16"),
+        ([65_536, 16, 16], 4, "packed_quads_b32"),
+        ([65_536, 32, 32], 4, "packed_quads_b32"),
+        // Images of structs fill a part of a block.
+        ([20_000, 24, 24], 4, "packed_quads_b32"),
+    ] {
+        check(&shape, &[0, 2, 1], width, (kernel, ""));
+    }
+}
+
+#[test]
+fn arrays_of_many_axes_have_the_kernel_of_their_sizes() {
+    check(&[3, 4, 5], &[2, 1, 0], 4, ("patch_", ""));
+    check(&[3, 4, 5, 6], &[3, 2, 1, 0], 4, ("patch_", ""));
+    // Beyond two axes of images no parameters for patches are left.
+    assert!(!permuted(&[3, 4, 5, 6, 7], &[4, 3, 2, 1, 0], 4).entry().unwrap().starts_with("patch"));
+    // With joined or folded rows, tiles are faster than what packs axes.
+    check(&[512, 512, 511], &[2, 1, 0], 1, ("ragged_tile_b8_hinted", ""));
+    check(&[508, 512, 511], &[2, 1, 0], 1, ("ragged_tile_b8_hinted", ""));
+    check(&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4, ("ragged_tile_b32_hinted", ""));
+    // Of nine quads a row, most of a tile's second column would be empty.
+    check(&[24, 25, 26, 27, 33], &[4, 2, 0, 3, 1], 4, ("packed_quads_b32_hinted", ""));
+    // Runs of 509 bytes move by vectors in tiles of several axes, which have no kernel beyond
+    // narrow indices, and bytes that turn round from any address.
+    check(&[2, 43_000, 509], &[1, 0, 2], 1, ("packed_quads_", ""));
+    check(&[2, 4_300_000, 509], &[1, 0, 2], 1, ("rows_wide", ""));
+    let src = Layout::row_major(&[6249, 9, 2048]).unwrap().reverse(2).unwrap().permuted_axes(&[1, 0, 2]).unwrap();
+    let turned = |width| permute(&src, &Layout::row_major(src.shape()).unwrap(), width).entry().unwrap();
+    assert!(turned(1).starts_with("packed_quads_") && turned(4).starts_with("elements_"));
+}
+
+/// Blocks that run together move what is contiguous on one side.
+#[test]
+fn whole_tiles_follow_each_other_along_the_side_whose_axis_is_shorter() {
+    for (shape, axes, width, says) in [
+        (&[8192, 8192][..], &[1, 0][..], 4, "1 of 8192 x 8192 elements; of 16 micro-tiles; along the rows"),
+        (&[512, 512, 512], &[1, 2, 0], 4, "1 of 512 x 262144 elements; of 16 micro-tiles; down the columns"),
+        (&[512, 512, 512], &[2, 0, 1], 4, "1 of 262144 x 512 elements; of 16 micro-tiles; along the rows"),
+        // The axis between goes to either side.
+        (&[512, 512, 512], &[2, 1, 0], 4, "1 of 512 x 262144 elements; of 16 micro-tiles; along the rows"),
+        (&[640, 512, 384], &[2, 1, 0], 2, "1 of 640 x 196608 elements; of 16 micro-tiles; along the rows"),
+        (&[384, 512, 640], &[2, 1, 0], 2, "1 of 196608 x 640 elements; of 16 micro-tiles; down the columns"),
+        // Of 416 columns, the last tile of each row would be half empty.
+        (&[384, 400, 416], &[2, 1, 0], 4, "1 of 384 x 166400 elements; of 16 micro-tiles; along the rows"),
+        // Short runs go on on both sides.
+        (&[24, 24, 24, 24, 24, 24], &[5, 3, 1, 4, 2, 0], 4, "576 of 576 x 576 elements; of 16 micro-tiles"),
+    ] {
+        check(shape, axes, width, ("", says));
+    }
+}
+
 #[test]
 fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
-    for (rows, cols, width, expected) in [
+    for (rows, cols, width, says) in [
         (8191, 8193, 4, "down the columns"),
         (16_383, 513, 8, "down the columns"),
         (16_385, 513, 8, "along the rows"),
@@ -16,66 +132,30 @@ fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
         // Tiles of whole rows share nothing.
         (8192, 8192, 4, "along the rows"),
     ] {
-        let src = c_order(rows, cols);
-        let plan = permute(&src.t(), &c_order(cols, rows), width).to_string();
-        assert!(plan.contains(expected), "{plan}, not {expected}");
+        let plan = permute(&c_order(rows, cols).t(), &c_order(cols, rows), width).to_string();
+        assert!(plan.contains(says), "{plan}, not {says}");
     }
 }
 
-/// As an H100 was found to move them faster: blocks that run together move what is contiguous on
-/// one side.
+/// The tiles tuned for large matrices would be half empty.
 #[test]
-fn whole_tiles_follow_each_other_along_the_side_whose_axis_is_shorter() {
-    for (shape, axes, width, expected) in [
-        (
-            &[8192, 8192][..],
-            &[1, 0][..],
-            4,
-            "1 of 8192 x 8192 elements, tiles of 16 micro-tiles a row, numbered along the rows",
-        ),
-        (
-            &[512, 512, 512],
-            &[1, 2, 0],
-            4,
-            "1 of 512 x 262144 elements, tiles of 16 micro-tiles a row, numbered down the columns",
-        ),
-        (
-            &[512, 512, 512],
-            &[2, 0, 1],
-            4,
-            "1 of 262144 x 512 elements, tiles of 16 micro-tiles a row, numbered along the rows",
-        ),
-        // The axis between goes to either side.
-        (
-            &[512, 512, 512],
-            &[2, 1, 0],
-            4,
-            "1 of 512 x 262144 elements, tiles of 16 micro-tiles a row, numbered along the rows",
-        ),
-        (
-            &[640, 512, 384],
-            &[2, 1, 0],
-            2,
-            "1 of 640 x 196608 elements, tiles of 16 micro-tiles a row, numbered along the rows",
-        ),
-        (
-            &[384, 512, 640],
-            &[2, 1, 0],
-            2,
-            "1 of 196608 x 640 elements, tiles of 16 micro-tiles a row, numbered down the columns",
-        ),
-        // Of 416 columns, the last tile of each row would be half empty.
-        (
-            &[384, 400, 416],
-            &[2, 1, 0],
-            4,
-            "1 of 384 x 166400 elements, tiles of 16 micro-tiles a row, numbered along the rows",
-        ),
-        // Short runs go on on both sides.
-        (&[24, 24, 24, 24, 24, 24], &[5, 3, 1, 4, 2, 0], 4, "576 of 576 x 576 elements, tiles of 16 micro-tiles a row"),
+fn ragged_tiles_are_cut_to_be_full() {
+    for (shape, axes, width, says) in [
+        (&[33, 65, 127, 129][..], &[3, 1, 0, 2][..], 4, "65 of 4191 x 129 elements; of 8 micro-tiles"),
+        (&[1000, 255, 257], &[0, 2, 1], 4, "1000 of 255 x 257 elements; of 8 micro-tiles"),
+        (&[2000, 257, 255], &[0, 2, 1], 1, "2000 of 257 x 255 elements; of 16 micro-tiles"),
+        (&[511, 257, 1025], &[2, 1, 0], 1, "1 of 131327 x 1025 elements; of 8 micro-tiles"),
+        (&[65, 257, 1025], &[2, 1, 0], 8, "1 of 16705 x 1025 elements; of 16 micro-tiles"),
+        (&[100_003, 65], &[1, 0], 8, "1 of 100003 x 65 elements; of 8 micro-tiles"),
+        // As they were tuned.
+        (&[16_383, 16_385], &[1, 0], 1, "1 of 16383 x 16385 elements; of 8 micro-tiles"),
+        (&[8191, 8193], &[1, 0], 2, "1 of 8191 x 8193 elements; of 8 micro-tiles"),
+        (&[8191, 8193], &[1, 0], 4, "1 of 8191 x 8193 elements; of 16 micro-tiles"),
+        (&[8191, 8193], &[1, 0], 8, "1 of 8191 x 8193 elements; of 16 micro-tiles"),
+        // Rows that end on sectors gain nothing by being one.
+        (&[128, 64, 1025], &[2, 1, 0], 4, "64 of 128 x 1025 elements; of 8 micro-tiles"),
     ] {
-        let plan = permuted(shape, axes, width);
-        assert!(plan.to_string().contains(expected), "{plan}, not {expected}");
+        check(shape, axes, width, ("ragged_tile_", says));
     }
 }
 
@@ -92,78 +172,6 @@ fn images_follow_each_other_along_the_side_that_tiles_follow() {
     // first two are.
     assert_eq!(order(&[128, 36, 40, 32, 64]), [40, 36]);
     assert_eq!(order(&[64, 32, 36, 40, 128]), [36, 40]);
-}
-
-#[test]
-fn whole_structs_are_moved_by_quads_where_these_fill_the_blocks() {
-    for (shape, axes, width, expected) in [
-        (&[1 << 24, 8][..], &[1, 0][..], 4, "deinterleave_quads_b32"),
-        (&[8, 1 << 24], &[1, 0], 4, "interleave_quads_b32"),
-        (&[1 << 23, 24], &[1, 0], 2, "deinterleave_quads_b16"),
-        (&[1 << 22, 8], &[1, 0], 8, "deinterleave_quads_b64"),
-        // Lanes would share banks.
-        (&[1 << 24, 16], &[1, 0], 4, "vector_tile_b32"),
-        (&[1 << 22, 16], &[1, 0], 2, "vector_tile_b16"),
-        // Images fill a part of a block.
-        (&[20_000, 24, 24], &[0, 2, 1], 4, "packed_quads_b32"),
-    ] {
-        let plan = permuted(shape, axes, width);
-        assert_eq!(plan.entry().map(|entry| entry.trim_end_matches("_hinted")), Some(expected), "{plan}");
-    }
-}
-
-#[test]
-fn small_matrices_of_narrow_elements_are_stacked() {
-    for (shape, width, expected) in [
-        ([65_536, 64, 64], 2, "stacked_tile_b16"),
-        ([65_536, 16, 16], 1, "stacked_tile_b8"),
-        // As an H100 was found to move them faster.
-        ([65_536, 16, 16], 2, "packed_quads_b16"),
-        ([65_536, 16, 16], 4, "packed_quads_b32"),
-        ([65_536, 32, 32], 4, "packed_quads_b32"),
-    ] {
-        let plan = permuted(&shape, &[0, 2, 1], width);
-        assert_eq!(plan.entry().map(|entry| entry.trim_end_matches("_hinted")), Some(expected), "{plan}");
-    }
-}
-
-/// As an H100 was found to move them faster, where the tiles tuned for large matrices are half
-/// empty.
-#[test]
-fn ragged_tiles_are_cut_to_be_full() {
-    for (shape, axes, width, expected) in [
-        (&[33, 65, 127, 129][..], &[3, 1, 0, 2][..], 4, "65 of 4191 x 129 elements, tiles of 8 micro-tiles a row"),
-        (&[1000, 255, 257], &[0, 2, 1], 4, "1000 of 255 x 257 elements, tiles of 8 micro-tiles a row"),
-        (&[2000, 257, 255], &[0, 2, 1], 1, "2000 of 257 x 255 elements, tiles of 16 micro-tiles a row"),
-        (&[511, 257, 1025], &[2, 1, 0], 1, "1 of 131327 x 1025 elements, tiles of 8 micro-tiles a row"),
-        (&[65, 257, 1025], &[2, 1, 0], 8, "1 of 16705 x 1025 elements, tiles of 16 micro-tiles a row"),
-        (&[100_003, 65], &[1, 0], 8, "1 of 100003 x 65 elements, tiles of 8 micro-tiles a row"),
-        // As they were tuned.
-        (&[16_383, 16_385], &[1, 0], 1, "1 of 16383 x 16385 elements, tiles of 8 micro-tiles a row"),
-        (&[8191, 8193], &[1, 0], 2, "1 of 8191 x 8193 elements, tiles of 8 micro-tiles a row"),
-        (&[8191, 8193], &[1, 0], 4, "1 of 8191 x 8193 elements, tiles of 16 micro-tiles a row"),
-        (&[8191, 8193], &[1, 0], 8, "1 of 8191 x 8193 elements, tiles of 16 micro-tiles a row"),
-        // Rows that end on sectors gain nothing by being one.
-        (&[128, 64, 1025], &[2, 1, 0], 4, "64 of 128 x 1025 elements, tiles of 8 micro-tiles a row"),
-    ] {
-        let plan = permuted(shape, axes, width);
-        assert!(plan.to_string().contains(expected), "{plan}, not {expected}");
-    }
-}
-
-/// With joined or folded rows, tiles are faster than what packs axes.
-#[test]
-fn full_ragged_tiles_are_taken_rather_than_packed_axes() {
-    for (shape, axes, width, expected) in [
-        (&[512, 512, 511][..], &[2, 1, 0][..], 1, "ragged_tile_b8_hinted"),
-        (&[508, 512, 511], &[2, 1, 0], 1, "ragged_tile_b8_hinted"),
-        (&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4, "ragged_tile_b32_hinted"),
-        // Of nine quads a row, most of a tile's second column would be empty.
-        (&[24, 25, 26, 27, 33], &[4, 2, 0, 3, 1], 4, "packed_quads_b32_hinted"),
-    ] {
-        let plan = permuted(shape, axes, width);
-        assert_eq!(plan.entry(), Some(expected), "{plan}");
-    }
 }
 
 #[test]
