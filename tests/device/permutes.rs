@@ -26,8 +26,8 @@ pub(crate) fn device(setup: &Setup) -> Device {
 pub(crate) const OLDEST: Target = Target::new(abi::OLDEST);
 
 /// Copies on the device and by the oracle, and compares all bytes of the destination's storage,
-/// including those outside of its elements. Returns two entries: that for large arrays, and that for
-/// the array's size if it is another. The entry of the oldest device for large arrays runs too.
+/// including those outside of its elements. Returns two entries: that for large arrays, and that
+/// for the array's size if it is another. The entry of the oldest device for large arrays runs too.
 fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
