@@ -284,17 +284,20 @@ operations!(View);
 operations!(ViewMut);
 
 impl<'a, T: Element> View<'a, T> {
-    /// Looks at a buffer under a row-major layout of its elements.
+    /// Looks at a buffer under a row-major layout of its elements, which an array has checked.
     #[inline]
     pub(crate) fn over(buffer: &'a DeviceBuffer<T>, layout: Layout) -> Self {
+        debug_assert!(fits(buffer, &layout));
         View { memory: buffer.memory(), layout, of: PhantomData }
     }
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
-    /// Looks at a buffer under a row-major layout of its elements, which reaches each of them once.
+    /// Looks at a buffer under a row-major layout of its elements, which an array has checked and
+    /// which reaches each of them once.
     #[inline]
     pub(crate) fn over(buffer: &'a mut DeviceBuffer<T>, layout: Layout) -> Self {
+        debug_assert!(fits(buffer, &layout));
         ViewMut { memory: buffer.memory(), layout, of: PhantomData }
     }
 
@@ -302,6 +305,11 @@ impl<'a, T: Element> ViewMut<'a, T> {
     pub(crate) fn no_bytes(&self) -> Result<ViewMut<'a, u8>> {
         Ok(ViewMut { memory: self.memory, layout: Layout::row_major(&[0])?, of: PhantomData })
     }
+}
+
+/// Whether a row-major layout reaches no element beyond a buffer, and none twice.
+fn fits<T: Element>(buffer: &DeviceBuffer<T>, layout: &Layout) -> bool {
+    layout.is_standard_layout() && layout.storage_len() <= buffer.len()
 }
 
 impl<T> Clone for View<'_, T> {

@@ -26,8 +26,19 @@ pub(crate) struct Capture {
 
 /// A graph of the driver, which its drop destroys.
 pub(crate) struct CapturedGraph {
-    pub(crate) context: Arc<Context>,
-    pub(crate) handle: GraphHandle,
+    context: Arc<Context>,
+    handle: GraphHandle,
+}
+
+impl CapturedGraph {
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Returns the handle, which is live as long as `self`.
+    pub(crate) fn handle(&self) -> GraphHandle {
+        self.handle
+    }
 }
 
 impl Capture {

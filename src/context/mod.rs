@@ -1,6 +1,6 @@
-//! What devices, streams and buffers are made of: their handles, and the state that they share.
+//! Handles of devices, streams and buffers, and the state that they share.
 //!
-//! These name each other, so they are one room: a stream keeps its context and counts a device, a
+//! They name each other, so they are one room: a stream keeps its context and counts a device, a
 //! device has a stream, a buffer knows the stream of its last use, and a captured stream keeps
 //! buffers. [`device`](crate::device), [`stream`](crate::stream) and [`memory`](crate::memory)
 //! stand on it, each by itself.

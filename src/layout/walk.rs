@@ -16,11 +16,11 @@ use super::{Layout, MAX_RANK};
 /// An axis along which both sides walk, with strides in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Axis {
-    /// The number of indices, at least 2 in a [`Canonical`].
+    /// The number of indices, at least 2 in a [`Canonical`] that is not empty.
     pub(crate) extent: usize,
     /// The source's stride: negative if it runs backwards, 0 if it is broadcast.
     pub(crate) src: isize,
-    /// The destination's stride, which is positive in a [`Canonical`].
+    /// The destination's stride, which [`Canonical::new`] makes positive.
     pub(crate) dst: isize,
 }
 
@@ -41,8 +41,8 @@ impl Axis {
 /// The work of a copy: element `src_start + sum(i * src)` of the source's storage goes to element
 /// `dst_start + sum(i * dst)` of the destination's, for all indices `i` of the axes.
 ///
-/// The axes are sorted by the destination's stride, the shortest first, and no two neighbours could
-/// be fused.
+/// [`Canonical::new`] sorts the axes by the destination's stride, the shortest first, and leaves no
+/// two neighbours that could be fused. The methods that change single axes say what they leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Canonical {
     /// Bytes of an element. After [`Canonical::widened`] it may be several of the layouts'
@@ -95,7 +95,7 @@ impl Canonical {
     }
 
     /// Inserts an axis in order, so that it runs forwards in the destination, and returns its
-    /// place.
+    /// place. Neighbours stay unfused.
     pub(crate) fn insert(&mut self, mut axis: Axis) -> usize {
         if axis.dst < 0 {
             axis = axis.turned(&mut self.src_start, &mut self.dst_start);
@@ -112,7 +112,7 @@ impl Canonical {
     }
 
     /// Turns an axis forwards in the source, perhaps backwards in the destination. Returns whether
-    /// it ran backwards there.
+    /// it ran backwards in the source.
     pub(crate) fn turn_forwards_in_source(&mut self, at: usize) -> bool {
         let is_backwards = self.axes[at].src < 0;
         if is_backwards {
@@ -121,8 +121,12 @@ impl Canonical {
         is_backwards
     }
 
-    /// Returns the walk along the other axes than those at these places.
+    /// Returns the walk along the other axes than those at these places, without fusing them. A
+    /// place beyond the rank stands for no axis. Work without elements stays as it is.
     pub(crate) fn without(mut self, places: [usize; 2]) -> Self {
+        if self.is_empty() {
+            return self;
+        }
         let mut kept = 0;
         for at in (0..self.rank).filter(|at| !places.contains(at)) {
             self.axes[kept] = self.axes[at];
@@ -267,7 +271,7 @@ pub(crate) fn frontier(
 }
 
 /// Returns the frontiers of a source and a destination along which a tile is to grow: first the one
-/// with the shorter run, by these weights of the two.
+/// whose run is shorter in multiples of its weight.
 pub(crate) fn shorter_first(
     [src, dst]: [Option<(usize, usize)>; 2],
     [src_weight, dst_weight]: [usize; 2],

@@ -22,8 +22,8 @@
 //! A bare verb allocates its result, a [`DeviceArray`](crate::DeviceArray), and runs on the default
 //! stream. A verb with `_into` writes into a destination, the last argument before the stream. It
 //! allocates nothing and waits for nothing; only the first launch of a kernel loads it
-//! ([`device`](crate::device) says how to prepare for that). A verb with `_raw` moves elements
-//! between layouts at addresses; for other operations on addresses, a plan has `launch_raw`.
+//! ([`device`](crate::device) says how to prepare for that). A verb with `_raw` takes layouts and
+//! addresses; for other operations on addresses, a plan has `launch_raw`.
 //! Operands are `&array`, `&mut array` or views.
 //!
 //! # Plans

@@ -43,8 +43,9 @@ impl<I: Element, O: Element> Held<'_, I, O> {
 
     fn give_back(&mut self, error: Option<&Error>) {
         let Some(mut slot) = self.slot.take() else { return };
-        // The batch has not landed, or nobody took it.
+        // The batch has not landed, or no sink took it.
         slot.marks.clear();
+        debug_assert!(slot.is_whole(), "a slot goes back with all of its memory");
         self.ring.change(|state| {
             state.free(slot);
             state.stop(error.cloned());

@@ -97,6 +97,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
             // The first error is kept already.
             let _ = slot.land();
             slot.marks.clear();
+            debug_assert!(slot.is_whole(), "a slot goes back with all of its memory");
             ring.restore(slot);
         }
         if stopped {

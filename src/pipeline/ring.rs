@@ -11,7 +11,8 @@ use std::sync::PoisonError;
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 
-/// The ring; `S` is a slot on the host's side, `F` a slot whose batch is on its way.
+/// The ring; `S` is a slot on the host's side, `F` a slot whose batch is on its way. In a pipeline
+/// both are one type, whose copies own the host's memory between `fly` and the landing.
 pub(super) struct Ring<S, F> {
     state: Mutex<RingState<S, F>>,
     changed: Condvar,
@@ -77,7 +78,7 @@ impl<S, F> RingState<S, F> {
         }
     }
 
-    /// Whether there is no batch of this number.
+    /// Tells if no batch of this number will go on: the run has stopped, or it ends before the batch.
     fn is_over(&self, batch: u64) -> bool {
         self.stopped || self.end.is_some_and(|end| batch >= end)
     }

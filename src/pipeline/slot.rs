@@ -94,7 +94,7 @@ impl<I: Element, O: Element> Slot<I, O> {
         upload.and(download)
     }
 
-    /// Whether it has all of its memory.
+    /// Tells if it has all of its memory.
     pub(super) fn is_whole(&self) -> bool {
         self.source.memory.is_some() && self.sink.memory.is_some()
     }

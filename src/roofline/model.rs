@@ -36,21 +36,21 @@ pub struct DeviceModel {
     /// Memory, in GB/s.
     pub memory: Ceilings,
     /// The L2 cache, in GB/s, for sectors that are used whole.
-    l2_gbps: f64,
+    pub l2_gbps: f64,
     /// Sectors that a request loads beyond those its bytes fill, 10^9 a second.
-    scattered_loads: f64,
+    pub scattered_loads: f64,
     /// Sectors that a request stores beyond those its bytes fill, 10^9 a second.
-    scattered_stores: f64,
+    pub scattered_stores: f64,
     /// Streaming multiprocessors.
-    multiprocessors: u32,
+    pub multiprocessors: u32,
     /// Their clock in GHz. Each issues a request to its L1 cache a clock, and makes one pass
     /// through shared memory.
-    sm_ghz: f64,
+    pub sm_ghz: f64,
     /// Microseconds that a launch takes to start, to fill the memory's pipes and to drain them.
-    ramp_us: f64,
+    pub ramp_us: f64,
     /// Microseconds of the device from one launch to the next, of kernels as small as a column's
     /// that were queued before.
-    launch_us: f64,
+    pub launch_us: f64,
 }
 
 /// What bounds a kernel.

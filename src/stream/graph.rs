@@ -134,7 +134,7 @@ impl Graph {
     fn replace(&mut self, graph: &CapturedGraph) -> Result<Updated> {
         let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both are live, and this thread alone uses them.
-        if unsafe { self.context.driver().graph_update(*exec, graph.handle) }? {
+        if unsafe { self.context.driver().graph_update(*exec, graph.handle()) }? {
             return Ok(Updated::InPlace);
         }
         let (anew, nodes) = instantiate(graph)?;
@@ -151,11 +151,11 @@ impl Graph {
 
 /// Makes an executable graph, and returns its number of nodes too.
 fn instantiate(graph: &CapturedGraph) -> Result<(GraphExecHandle, usize)> {
-    let driver = graph.context.driver();
+    let driver = graph.context().driver();
     // SAFETY: the graph is live, and this thread alone uses it.
-    let nodes = unsafe { driver.graph_nodes(graph.handle) }?;
+    let nodes = unsafe { driver.graph_nodes(graph.handle()) }?;
     // SAFETY: as above.
-    let exec = unsafe { driver.graph_instantiate(graph.handle) }?;
+    let exec = unsafe { driver.graph_instantiate(graph.handle()) }?;
     Ok((exec, nodes))
 }
 

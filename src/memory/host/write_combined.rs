@@ -7,7 +7,7 @@ use super::Elements;
 use crate::context::Device;
 use crate::driver::HostKind;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::host::Lent;
 
 /// Write-combined host memory, for uploads: the program writes it and never reads it.
@@ -24,7 +24,8 @@ use crate::host::Lent;
 /// let mut image = device.alloc_array::<u8>(&[2, 3])?;
 /// let mut host = device.write_combined::<u8>(6)?;
 /// host.write(0, b"rgb")?;
-/// host.write(3, b"RST")?;
+/// host.write_from(3, (b'R'..).step_by(1).take(3))?;
+/// assert!(host.write_from(7, [0]).is_err());
 /// device.default_stream().upload(host, &mut image)?.wait()?;
 /// assert_eq!(image.to_vec()?, b"rgbRST");
 /// # }
@@ -54,16 +55,31 @@ impl<T: Element> WriteCombined<T> {
     /// `InvalidArgument` if they reach beyond the end; then none is written.
     pub fn write(&mut self, at: usize, elements: &[T]) -> Result<()> {
         if at.checked_add(elements.len()).is_none_or(|end| end > self.len()) {
-            let (len, elements) = (self.len(), counted(elements.len(), "element"));
-            let context =
-                format!("{elements} from index {at} reach beyond a buffer of {len}; write to fewer or allocate more");
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
+            return Err(self.beyond(at, elements.len()));
         }
         let first = self.0.first().as_ptr();
         // SAFETY: the block holds `len` elements, which `self` borrows exclusively, so the range
         // lies within it and is not that of `elements`.
         unsafe { first.wrapping_add(at).copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         Ok(())
+    }
+
+    /// Writes what an iterator gives from index `at` on, and returns the number of elements. It
+    /// takes no element beyond the end.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if `at` lies beyond the end.
+    pub fn write_from(&mut self, at: usize, elements: impl IntoIterator<Item = T>) -> Result<usize> {
+        let Some(room) = self.len().checked_sub(at) else { return Err(self.beyond(at, 0)) };
+        let first = self.0.first().as_ptr();
+        let mut written = 0;
+        for element in elements.into_iter().take(room) {
+            // SAFETY: `at + written` is below `len`, and `self` borrows the block exclusively.
+            unsafe { first.wrapping_add(at + written).write(element) };
+            written += 1;
+        }
+        Ok(written)
     }
 
     /// Writes one value to all elements.
@@ -90,6 +106,13 @@ impl<T: Element> WriteCombined<T> {
     /// Returns the first element, for a copy.
     pub(crate) fn as_ptr_in_flight(&self) -> *mut T {
         self.0.first().as_ptr()
+    }
+
+    fn beyond(&self, at: usize, count: usize) -> Error {
+        let (len, elements) = (self.len(), counted(count, "element"));
+        Error::argument(format!(
+            "{elements} from index {at} reach beyond a buffer of {len}; write to fewer or allocate more"
+        ))
     }
 }
 

@@ -73,7 +73,7 @@ impl Timing {
     /// Whether all samples (of an operation in parts, each part) were queued before the first one
     /// ran. An operation of very many launches cannot be, and its time then includes the gaps
     /// between them.
-    pub(crate) fn gapless(&self) -> bool {
+    pub fn gapless(&self) -> bool {
         self.gapless
     }
 
