@@ -5,7 +5,7 @@ use crate::abi::{MEAN_VARIANCE, RowwiseParams};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Float};
+use crate::element::{DType, Float, Number};
 use crate::error::{Error, Result};
 use crate::ops::Target;
 use crate::ops::arithmetic::{kernel, sum_type};
@@ -14,6 +14,9 @@ use crate::ops::plan::{AtMostOne, plan_of};
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
+
+/// Results of the type of the sums.
+type Sums<T> = DeviceArray<<T as Number>::Sum>;
 
 /// Computes mean and variance along the last axis into new buffers, on the default stream. See
 /// [`mean_variance_into`].
@@ -34,7 +37,7 @@ use crate::view::{View, ViewMut};
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 #[track_caller]
-pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<(DeviceArray<T::Sum>, DeviceArray<T::Sum>)> {
+pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<(Sums<T>, Sums<T>)> {
     let a = a.into();
     let shape = without_last(a.shape());
     let device = a.device();
