@@ -17,8 +17,7 @@ use crate::layout::walk::Axis;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
 #[cfg(feature = "interp")]
-use crate::ops::Align;
-use crate::ops::Plan;
+use crate::ops::{Align, Plan};
 use crate::ops::plan::{Explanation, PlannedAxis, Verdict, Walk};
 use crate::ops::units::wide::SECTOR;
 
@@ -143,7 +142,7 @@ fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
 mod tests {
     use super::*;
     use crate::layout::Layout;
-    use crate::ops::{Align, Target};
+    use crate::ops::{Align, Plan, Target};
 
     /// Counts sectors by visiting every byte of every element, from the start of a sector.
     fn counted(axes: &[(usize, isize)], width: usize) -> u64 {
