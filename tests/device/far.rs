@@ -24,7 +24,7 @@ cases! {
 /// Two parts of memory.
 pub(crate) struct Far<'d> {
     device: &'d Device,
-    /// Where they start.
+    /// They start here, the lower one first.
     parts: [u64; 2],
     /// Bytes of each.
     len: usize,
@@ -80,8 +80,9 @@ impl<'d> Far<'d> {
         })
     }
 
-    /// Copies elements that lie near each other to the parts, and others back, and compares all
-    /// bytes with the oracle. Returns both entries.
+    /// Copies elements that lie near each other to the parts, and others back, by every plan, and
+    /// compares all bytes with the oracle each time. Returns the entries of the plans for the number
+    /// of elements.
     pub(crate) fn check(&mut self, near: &Layout, far: &Layout, width: usize) -> [&'static str; 2] {
         let len = near.storage_len() * width;
         let distance = (self.parts[1] - self.parts[0]) as usize;
@@ -89,46 +90,49 @@ impl<'d> Far<'d> {
             at if at < distance => (0, at),
             at => (1, at - distance),
         };
-        let mut expected = self.renew();
-        let elements = self.random.bytes(len);
-        let source = self.device.upload(&elements).unwrap();
-        let there = self.copy(source.address(), near, self.parts[0], far, width);
-        naive::each(near, far, |from, to| {
-            let (part, at) = place(to);
-            expected[part][at..][..width].copy_from_slice(&elements[from * width..][..width]);
-        });
-        assert!(self.read() == expected, "{there}: {near:?} to {far:?}");
-        let parts = self.renew();
-        let mut expected = self.random.bytes(len);
-        let result = self.device.upload(&expected).unwrap();
-        let back = self.copy(self.parts[0], far, result.address(), near, width);
-        naive::each(far, near, |from, to| {
-            let (part, at) = place(from);
-            expected[to * width..][..width].copy_from_slice(&parts[part][at..][..width]);
-        });
-        assert!(result.download().unwrap() == expected, "{back}: {far:?} to {near:?}");
-        [there, back]
+        let (mut buffer, stream) = (self.device.zeros::<u8>(len).unwrap(), self.device.default_stream());
+        let sides = [(buffer.address(), near), (self.parts[0], far)];
+        [[0, 1], [1, 0]].map(|ends| {
+            let [src, dst] = ends.map(|end| sides[end]);
+            let plans = self.plans(src, dst, width);
+            for plan in &plans {
+                let (mut parts, mut bytes) = (self.renew(), self.random.bytes(len));
+                buffer.upload_from(&bytes).unwrap();
+                // SAFETY: the layouts reach the parts and the buffer alone, which live until the
+                // stream is synchronised.
+                unsafe { plan.launch_raw(self.device, src.0, dst.0, stream.handle()) }.unwrap();
+                stream.synchronize().unwrap_or_else(|error| panic!("{plan}: {error}"));
+                naive::each(near, far, |near, far| {
+                    let (part, at) = place(far);
+                    let (near, far) = (&mut bytes[near * width..][..width], &mut parts[part][at..][..width]);
+                    if ends[0] == 0 { far.copy_from_slice(near) } else { near.copy_from_slice(far) }
+                });
+                assert!(self.read() == parts && buffer.download().unwrap() == bytes, "{plan}: {src:?} to {dst:?}");
+            }
+            plans[0].entry().unwrap()
+        })
     }
 
-    /// Copies by all plans, which move the same elements to the same places, and returns the entry
-    /// of the one for the number of elements.
-    fn copy(&self, src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout, width: usize) -> &'static str {
-        let (target, stream) = (Target::of(self.device), self.device.default_stream());
+    /// Returns the plans from one side to the other; the first is for the number of elements.
+    fn plans(
+        &self,
+        (src, src_layout): (u64, &Layout),
+        (dst, dst_layout): (u64, &Layout),
+        width: usize,
+    ) -> Vec<PermutePlan> {
+        let target = Target::of(self.device);
         let [src_align, dst_align] = [src, dst].map(Align::of);
-        let chosen = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
+        let mut plans = vec![PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap()];
         let tuned = [target, OLDEST].map(|target| {
             let tiles = &TileShape::of(target);
             PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap()
         });
-        let mut plans = vec![chosen, tuned[0], tuned[1]];
-        plans.extend((!is_long()).then(|| chosen.as_if_large()));
-        for (at, plan) in plans.iter().enumerate().filter(|(at, plan)| !plans[..*at].contains(plan)) {
-            // SAFETY: the layouts reach the parts and the caller's buffer alone, which live until
-            // the stream is synchronised.
-            unsafe { plan.launch_raw(self.device, src, dst, stream.handle()) }.unwrap();
-            stream.synchronize().unwrap_or_else(|error| panic!("plan {at}, {plan}: {error}"));
+        for plan in tuned.into_iter().chain((!is_long()).then(|| plans[0].as_if_large())) {
+            if !plans.contains(&plan) {
+                plans.push(plan);
+            }
         }
-        chosen.entry().unwrap()
+        plans
     }
 }
 
