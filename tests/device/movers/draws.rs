@@ -49,6 +49,14 @@ impl Draw {
         self.copy(other, one);
     }
 
+    /// Structs to planes by the first half of the kernels, and back by the other half.
+    pub(super) fn structs(&mut self, packed: Layout, planes: Layout) {
+        let (there, back) = self.kernels.split_at(self.kernels.len() / 2);
+        for (kernels, src, dst) in [(there, packed, planes), (back, planes, packed)] {
+            self.pairs.push(Pair { src, dst, starts: [0, 0], kernels });
+        }
+    }
+
     /// To C order.
     pub(super) fn from(&mut self, src: Layout) {
         self.copy(src, c(src.shape()));

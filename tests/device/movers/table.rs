@@ -18,9 +18,10 @@ const SMALLER: &[usize] = &[1, 2, 4, 8];
 
 const ANY: &[&str] = &[];
 const BY_VECTORS: &[&str] = &["packed_quads"];
+const WHOLE_VECTORS: &[&str] = &["packed_quads", "vector_tile"];
 const STRUCTS_BY_WORDS: &[&str] = &["deinterleave", "interleave"];
 const STRUCTS_BY_QUADS: &[&str] = &["deinterleave_quads", "interleave_quads"];
-const STRUCTS: &[&str] = &["deinterleave", "interleave", "deinterleave_quads", "interleave_quads"];
+const STRUCTS: &[&str] = &["deinterleave", "deinterleave_quads", "interleave", "interleave_quads"];
 const TILES: &[&str] = &["vector_tile", "ragged_tile", "stacked_tile", "packed", "packed_quads"];
 /// Small matrices may be stacked, and structs are matrices of few columns.
 const WHOLE_TILES: &[&str] = &["vector_tile", "stacked_tile", "deinterleave_quads", "interleave_quads", "deinterleave"];
@@ -193,14 +194,14 @@ pub(super) static ROWS: &[Row] = &[
     Row("structs_and_images_off_words", AsIfLarge, ALL, STRUCTS, 100, |d| {
         // Structs and images of whole words move as structs, and elements of 16 bytes are vectors
         // themselves.
-        d.kernels = [BY_VECTORS, BY_VECTORS, STRUCTS, STRUCTS, ANY][d.width.ilog2() as usize];
+        d.kernels = [BY_VECTORS, BY_VECTORS, STRUCTS, STRUCTS, WHOLE_VECTORS][d.width.ilog2() as usize];
         let (len, side) = (d.images(3) | 1, d.images(9 * 101) | 1);
         d.from(c(&[len, 3]).t());
         d.from(c(&[3, len]).t());
         d.from(permuted(&[3, side, 101, 3], &[0, 3, 1, 2]));
         d.from(c(&[2, d.images(2) | 1]).t());
     }),
-    Row("short_axes_in_any_order_by_vectors", AsIfLarge, SMALLER, BY_VECTORS, 1, |d| {
+    Row("short_axes_in_any_order_by_vectors", AsIfLarge, ALL, BY_VECTORS, 1, |d| {
         for _ in 0..short_or_long(4, 16) {
             let mut shape: Vec<usize> = (0..6).map(|_| 3 + 2 * d.random.below(5)).collect();
             shape[d.random.below(6)] *= d.images(shape.iter().product());
@@ -226,9 +227,9 @@ pub(super) static ROWS: &[Row] = &[
     Row("parts_of_larger_arrays_by_vectors", AsIfLarge, ALL, BY_VECTORS, 100, |d| {
         let transposed = |layout: Layout| layout.permuted_axes(&[0, 2, 1]).unwrap();
         for [rows, cols] in [[33, 31], [5, 1031], [17, 1031]] {
-            // Rows of 31 elements are too short, wider elements of 5 rows are structs on words, and
-            // tiles of most widths hold short parts of 17 rows.
-            let is_by_vectors = [5, 5, 0, 17, 0][d.width.ilog2() as usize] == rows;
+            // Rows of 31 elements are too short but for whole vectors, 5 rows of 8 bytes are structs
+            // on words, and tiles of most widths hold short parts of 17 rows.
+            let is_by_vectors = [5, 5, 5, 17, rows][d.width.ilog2() as usize] == rows;
             d.kernels = if is_by_vectors { BY_VECTORS } else { ANY };
             let images = d.images(rows * cols);
             let larger = c(&[images, rows + 2, cols + 6]);
@@ -247,7 +248,8 @@ pub(super) static ROWS: &[Row] = &[
             let axes = &[[0, 2, 1], [2, 1, 0], [0, 1, 2], [1, 0, 2], [2, 0, 1]][..short_or_long(2, 5)];
             for (shape, axes) in product([[batch, rows, cols * step], [1, batch * rows, cols * step]], axes) {
                 let src = c(&shape).slice(2, step / 2..shape[2], step as isize).unwrap().permuted_axes(axes).unwrap();
-                d.kernels = if axes[2] == 2 || step * d.width > 31 { ANY } else { &["packed_stepped"] };
+                let is_packed = axes[2] != 2 && step * d.width < 32;
+                d.kernels = if is_packed { &["packed_stepped"] } else { &["elements", "packed_stepped"] };
                 let reversed = [0, 0, 0, 1, 2, 4][d.random.below(6)];
                 d.from(backwards(src, reversed));
             }
@@ -268,7 +270,7 @@ pub(super) static ROWS: &[Row] = &[
                     _ => ANY,
                 };
                 let planes = part(c(&[fields, len.next_multiple_of(multiple)]), [0..fields, 0..len]);
-                d.both(c(&[len, fields]), planes.t());
+                d.structs(c(&[len, fields]), planes.t());
             }
         }
     }),
@@ -283,19 +285,22 @@ pub(super) static ROWS: &[Row] = &[
             if !fields.is_multiple_of(d.lanes) {
                 let packed = c(&[3, 4, structs, fields]).slice(0, .., -2).unwrap();
                 let planes = c(&[2, fields, 4, structs + lead]).slice(3, lead.., 1).unwrap().reverse(1).unwrap();
-                d.both(packed, planes.permuted_axes(&[0, 2, 3, 1]).unwrap());
+                d.structs(packed, planes.permuted_axes(&[0, 2, 3, 1]).unwrap());
             }
         }
     }),
     // Rows and columns that fill a power of two or do not, in stacks whose last is short.
-    Row("matrices_of_whole_quads_fill_tiles_in_stacks", Large, SMALLER, &["stacked_tile"], 14, |d| {
+    Row("matrices_of_whole_quads_fill_tiles_in_stacks", Large, SMALLER, &["stacked_tile"], 100, |d| {
         let lanes = d.lanes;
         for (rows, cols) in product([1, 3, 6, 8], [1, 2, 5, 8]) {
             let bytes = rows * cols * 16 * lanes;
             d.kernels = if d.width > 2 && bytes <= 1024 { &["!stacked_tile"] } else { &["stacked_tile"] };
-            for images in if rows * cols > 1 { vec![37, 64] } else { vec![] } {
-                d.from(turned(&[images, rows * lanes, cols * lanes]));
-            }
+            let images = match (rows * cols, d.width) {
+                (1, 1) => &[512][..],
+                (1, _) => &[],
+                _ => &[37, 64],
+            };
+            images.iter().for_each(|&images| d.from(turned(&[images, rows * lanes, cols * lanes])));
         }
     }),
     Row("stacked_images_apart_and_backwards_in_batches_of_several_axes", Large, SMALLER, &["stacked_tile"], 100, |d| {
@@ -329,7 +334,7 @@ pub(super) static ROWS: &[Row] = &[
     }),
     Row("one_axis_ends_the_runs_of_both_sides", Large, ALL, &["packed"], 100, |d| {
         // Wide elements of small matrices move one by one, or as the fields of structs.
-        d.kernels = if d.width > 2 { ANY } else { d.kernels };
+        d.kernels = if d.width > 2 { &["elements", "deinterleave", "packed", "vector_tile"] } else { d.kernels };
         let shapes = [[700, 3, 7], [301, 9, 5], [50, 31, 33], [21, 63, 17], [130, 19, 23], [2048, 8, 8]];
         shapes.iter().for_each(|shape| d.from(turned(shape)));
     }),
@@ -341,7 +346,7 @@ pub(super) static ROWS: &[Row] = &[
         }
     }),
     Row("short_axes_backwards_and_broadcast", Large, ALL, &["packed"], 25, |d| {
-        d.kernels = if d.width == 16 { ANY } else { d.kernels };
+        d.kernels = if d.width == 16 { &["vector_tile"] } else { d.kernels };
         for axes in [[3, 2, 1, 0], [2, 3, 0, 1], [0, 3, 2, 1]] {
             let src = permuted(&[9, 5, 7, 13], &axes);
             let dst = c(src.shape());
@@ -368,8 +373,8 @@ pub(super) static ROWS: &[Row] = &[
             }
         }
     }),
-    Row("random_axes_of_any_extents_from_and_to_anywhere", Large, ALL, &["packed"], 20, |d| {
-        d.kernels = if d.width > 2 { ANY } else { d.kernels };
+    Row("random_axes_of_any_extents_from_and_to_anywhere", Large, ALL, &["packed"], 25, |d| {
+        d.kernels = if d.width > 4 { &["packed", "ragged_tile", "vector_tile"] } else { d.kernels };
         // The short form has three of eight on the software GPU.
         let (layouts, most) = if d.is_soft { (short_or_long(30, 80), 6_000) } else { (400, 200_000) };
         for _ in 0..layouts {
@@ -438,6 +443,7 @@ pub(super) static ROWS: &[Row] = &[
         // Axes: batch, row, batch, column, in turn.
         let axes = [[3, 2, 0, 1], [0, 3, 2, 1], [2, 3, 0, 1], [2, 0, 3, 1]];
         for ((rows, cols), axes) in product([(128, 64), (67, 129)], axes) {
+            d.kernels = whole_or_ragged(d.lanes, &[rows, cols]);
             d.from(permuted(&[2, rows, 3, cols], &axes));
         }
     }),
@@ -460,6 +466,7 @@ pub(super) static ROWS: &[Row] = &[
     Row("tiles_backwards_and_broadcast", Large, ALL, TILES, 100, |d| {
         for (rows, cols) in [(128, 96), (97, 125)] {
             let (src, dst) = (c(&[2, rows, cols]), turned(&[2, cols, rows]));
+            d.kernels = whole_or_ragged(d.lanes, &[rows, cols]);
             // The short form has half of the combinations for each matrix, and all for the two.
             for reversed in (short_or_long(rows % 2, 0)..8).step_by(short_or_long(2, 1)) {
                 d.copy(backwards(src, reversed), dst);
@@ -469,30 +476,32 @@ pub(super) static ROWS: &[Row] = &[
             }
         }
     }),
-    // Structs of 64 elements side by side may go another way.
-    Row("tiles_of_parts_of_larger_arrays", Large, ALL, TILES, 60, |d| {
+    Row("tiles_of_parts_of_larger_arrays", Large, ALL, TILES, 100, |d| {
         let (lanes, rows, cols) = (d.lanes, 128, 64);
         for (before, after) in [(0, lanes), (lanes, 0), (1, 0), (3, lanes), (0, 5), (lanes + 1, 2 * lanes + 1)] {
             // Every second row of the destination, and a window of its columns.
             let dst = c(&[2 * (cols + before + after), rows + before + after]);
             let dst = dst.slice(0, 2 * before..2 * (before + cols), 2).unwrap();
             let dst = dst.slice(1, before..before + rows, 1).unwrap().t();
+            // Packed structs of 64 fields.
+            d.kernels = &["vector_tile", "ragged_tile", "deinterleave"];
             d.copy(c(&[rows, cols]), dst);
+            d.kernels = TILES;
             let src = c(&[rows + before + after, cols + before + after]);
             d.copy(part(src, [before..before + rows, before..before + cols]), dst);
         }
     }),
     // If the result is larger than 16 MiB, two tiles' parts of one sector may not meet in the L2
-    // cache. The short form has one kernel of each width.
+    // cache. The short form has these alone.
     Row("large_matrices_whose_quads_are_off_sectors", Large, &[4, 16], TILES, 100, |d| {
         let on = if d.width == 4 { [2056, 2052] } else { [1088, 1025] };
         let off = if d.width == 4 { [2060, 2052] } else { [1031, 1025] };
-        for ([rows, cols], kernel, is_first) in [(on, &["vector_tile"], 4), (off, &["ragged_tile"], 16)] {
-            if is_long() || d.width == is_first {
-                d.kernels = kernel;
-                d.copy(c(&[rows, cols]), c(&[cols, rows]).t());
-                d.copy(pitched(rows, cols, cols + d.lanes, 0), c(&[cols, rows]).t());
-            }
+        for ([rows, cols], kernel) in
+            [(off, &["ragged_tile"]), (on, &["vector_tile"])].into_iter().take(short_or_long(1, 2))
+        {
+            d.kernels = kernel;
+            d.copy(c(&[rows, cols]), c(&[cols, rows]).t());
+            d.copy(pitched(rows, cols, cols + d.lanes, 0), c(&[cols, rows]).t());
         }
     }),
     // Rows and columns are runs of several axes, forwards and backwards, whole and as parts of
@@ -517,7 +526,10 @@ pub(super) static ROWS: &[Row] = &[
 
 /// A matrix for tiles: of rows and columns that start on vectors and hold whole ones, or not.
 fn tile(d: &mut Draw, sides: [usize; 2], starts: [usize; 3]) {
-    let is_whole = sides.iter().chain(&starts).all(|extent| extent % d.lanes == 0);
-    d.kernels = if is_whole { WHOLE_TILES } else { RAGGED_TILES };
+    d.kernels = whole_or_ragged(d.lanes, &[&sides[..], &starts].concat());
     d.matrix(sides, starts);
+}
+
+fn whole_or_ragged(lanes: usize, extents: &[usize]) -> &'static [&'static str] {
+    if extents.iter().all(|extent| extent % lanes == 0) { WHOLE_TILES } else { RAGGED_TILES }
 }
