@@ -175,6 +175,7 @@ pub(crate) fn every_call(setup: &Setup, everything: fn(&Setup, Arc<Trace>) -> Re
     everything(setup, clean.clone()).unwrap();
     let calls = clean.calls();
     assert!(clean.live().is_empty(), "{:?}", clean.live());
+    assert!(calls.iter().any(|call| matches!(call, Call::Launch { .. })), "{calls:?}");
     let closing = calls.iter().position(|call| matches!(call, Call::ModuleUnload { .. })).unwrap();
     for (index, call) in calls.iter().enumerate() {
         let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
