@@ -105,6 +105,11 @@ fn elements_that_stay_together_move_together() {
     assert_eq!(at(256, 0, 49, 8), "elements_b64");
     assert_eq!(at(256, 0, 50, 8), "elements_b128_hinted");
     assert_eq!(at(16, 0, 49, 16), "elements_b128_hinted");
+    let patch = |start: usize, run: usize| {
+        let rows = Layout::new(&[3, run], &[run as isize + 16, 1], start, 1 << 10).unwrap();
+        PermutePlan::new(&rows, Align::of(16), &c_order(3, run), Align::of(16), 1, TARGET).unwrap().entry().unwrap()
+    };
+    assert_eq!([patch(16, 256), patch(1, 63)], ["patch_b128", "patch_b8"]);
 }
 
 #[test]

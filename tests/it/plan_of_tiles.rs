@@ -6,7 +6,7 @@ use warpstride::ops::Plan;
 
 use crate::plan::{c_order, permute, permuted};
 
-/// How a plan's kernel begins, and what its text says, in parts.
+/// A plan's kernel begins with the first, and its text holds the parts of the second.
 type Says = (&'static str, &'static str);
 
 #[track_caller]
@@ -156,6 +156,26 @@ fn ragged_tiles_are_cut_to_be_full() {
         (&[128, 64, 1025], &[2, 1, 0], 4, "64 of 128 x 1025 elements; of 8 micro-tiles"),
     ] {
         check(shape, axes, width, ("ragged_tile_", says));
+    }
+}
+
+/// Axes that are short, or that end within a sector, go on along the next axis.
+#[test]
+fn rows_and_columns_of_tiles_are_runs_of_two_axes() {
+    for (shape, width, says) in [
+        (&[16, 6, 2, 3, 8, 16][..], 4, "6 of 96 x 128 elements"),
+        (&[16, 6, 2, 3, 8, 16], 16, "36 of 16 x 128 elements"),
+        (&[16, 9, 3, 2, 8, 12], 2, "6 of 144 x 96 elements"),
+        (&[16, 14, 1, 2, 13, 8], 8, "2 of 224 x 104 elements"),
+        (&[16, 5, 3, 2, 17, 6], 8, "6 of 80 x 102 elements"),
+        (&[33, 5, 3, 133], 4, "3 of 165 x 133 elements"),
+        (&[61, 7, 2, 67], 8, "2 of 427 x 67 elements"),
+        (&[61, 7, 2, 67], 16, "1 of 427 x 134 elements"),
+        (&[37, 41, 1, 300], 4, "1 of 1517 x 300 elements"),
+    ] {
+        let src = Layout::row_major(shape).unwrap().t();
+        let plan = permute(&src, &Layout::row_major(src.shape()).unwrap(), width).to_string();
+        assert!(plan.contains(says), "{shape:?} of {width} bytes: {plan}, not {says}");
     }
 }
 
