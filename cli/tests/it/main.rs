@@ -103,8 +103,8 @@ impl Run {
         self.ended(0, &[], &[])
     }
 
-    /// Its status is this one, its standard output holds all of `printed`, and its standard error all
-    /// of `said`.
+    /// Its status is this one, its standard output holds all of `printed`, and its standard error
+    /// all of `said`.
     #[track_caller]
     fn ended(self, code: i32, printed: &[&str], said: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{}: {}", self.command, self.stderr);

@@ -97,6 +97,25 @@ fn atomics_are_drawn_with_the_lanes_that_take_turns() {
     is_drawn_as("shared-atomic-loop", "atom.shared.add.u64 %rd5, [A], %rd1", |lane| lane / 4 * 8);
 }
 
+/// Two lanes' bytes may share a wavefront where others are off; a compare is a second pass.
+#[test]
+fn ideal_wavefronts_are_as_few_as_the_bytes_need() {
+    let cases: [(&str, fn(u32) -> u32, [u64; 3]); 8] = [
+        ("ld.shared.u8 %h1, [A]", |lane| lane, [1, 0, 0]),
+        ("ld.shared.f64 %d1, [A]", |lane| 8 * lane, [2, 0, 0]),
+        ("ld.shared.f64 %d1, [A]", |lane| if lane % 2 == 0 { 8 * lane } else { OFF }, [1, 0, 0]),
+        ("ld.shared.f64 %d1, [A]", |_| 0, [1, 0, 0]),
+        ("st.shared.v4.f32 [A], {%f1, %f2, %f3, %f4}", |lane| 64 * lane, [0, 4, 0]),
+        ("atom.shared.add.u32 %r1, [A], %r2", |_| 0, [0, 0, 1]),
+        ("atom.shared.cas.b32 %r1, [A], %r2, %r3", |lane| 4 * lane, [0, 0, 2]),
+        ("atom.shared.add.u64 %rd5, [A], %rd1", |lane| 8 * lane, [2, 0, 4]),
+    ];
+    for (instruction, offset, expected) in cases {
+        let ideal = access(instruction, std::array::from_fn(|lane| offset(lane as u32))).ideal;
+        assert_eq!([ideal.shared_load, ideal.shared_store, ideal.shared_atomic], expected, "{instruction}");
+    }
+}
+
 #[test]
 fn drawings_are_as_images_what_they_are_as_text() {
     let report = access("ld.global.f32 %f1, [A]", std::array::from_fn(|lane| lane as u32 * 100 / 4 * 4));

@@ -348,7 +348,9 @@ proptest! {
 
     /// Pieces of PTX in any order get further than noise.
     #[test]
-    fn no_shuffled_ptx_breaks_the_parser(words in prop::collection::vec(prop::sample::select(WORDS.split_whitespace().collect::<Vec<_>>()), 0..60)) {
+    fn no_shuffled_ptx_breaks_the_parser(
+        words in prop::collection::vec(prop::sample::select(WORDS.split_whitespace().collect::<Vec<_>>()), 0..60),
+    ) {
         run_all(&words.join(" "));
         run_all(&format!("{PRELUDE}.entry k(.param .u64 p) {{ .reg .b32 %r<3>; .reg .b64 %rd<3>; {} }}", words.join(" ")));
     }
