@@ -81,8 +81,8 @@ impl<'d> Far<'d> {
     }
 
     /// Copies elements that lie near each other to the parts, and others back, by every plan, and
-    /// compares all bytes with the oracle each time. Returns the entries of the plans for the number
-    /// of elements.
+    /// compares all bytes with the oracle each time. Returns the entries of the plans for the
+    /// number of elements.
     pub(crate) fn check(&mut self, near: &Layout, far: &Layout, width: usize) -> [&'static str; 2] {
         let len = near.storage_len() * width;
         let distance = (self.parts[1] - self.parts[0]) as usize;

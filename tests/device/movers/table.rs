@@ -227,8 +227,8 @@ pub(super) static ROWS: &[Row] = &[
     Row("parts_of_larger_arrays_by_vectors", AsIfLarge, ALL, BY_VECTORS, 100, |d| {
         let transposed = |layout: Layout| layout.permuted_axes(&[0, 2, 1]).unwrap();
         for [rows, cols] in [[33, 31], [5, 1031], [17, 1031]] {
-            // Rows of 31 elements are too short but for whole vectors, 5 rows of 8 bytes are structs
-            // on words, and tiles of most widths hold short parts of 17 rows.
+            // Rows of 31 elements are too short but for whole vectors, 5 rows of 8 bytes are
+            // structs on words, and tiles of most widths hold short parts of 17 rows.
             let is_by_vectors = [5, 5, 5, 17, rows][d.width.ilog2() as usize] == rows;
             d.kernels = if is_by_vectors { BY_VECTORS } else { ANY };
             let images = d.images(rows * cols);
