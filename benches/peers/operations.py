@@ -4,193 +4,26 @@ CUDA C++.
 usage: operations.py DIR [--warpstride BINARY] [--device D]
 
 The script writes DIR/run.json, which `warpstride report` draws, DIR/operations.json with the peers' times, and
-DIR/operations.md with the table. BINARY is the command line, by default `bin/warpstride` or `target/release/warpstride` of
-this repository. It needs Python 3 with PyTorch, and CuPy for the kernels of CUDA C++. `scripts/compare-peers` compares permutes.
+DIR/operations.md with the table. It writes the last two anew after each answer of a peer, so a stopped run keeps its results.
+BINARY is the command line, by default `bin/warpstride` or `target/release/warpstride` of this repository. The script needs
+Python 3 with PyTorch, and CuPy for the kernels of CUDA C++; without PyTorch, the table has ours alone.
+`scripts/compare-peers` compares permutes.
 
-Ours is `warpstride bench --all`, which verifies every result. The peers run by the protocol of `peers.py` on the same device,
-right after it. PyTorch does each operation as its users would: in place or into existing memory where it can. The kernels of
-CUDA C++ are BabelStream's: one element a thread, blocks of 1024. NVRTC compiles them. The exit status is 1 if ours was wrong or
-failed.
+Ours is `warpstride bench --all`, which verifies every result. The peers are those of `calls.py`, which run on the same device,
+right after it. The exit status is 1 if ours was wrong or failed, or a peer failed.
 """
 
 import argparse
 import json
-import math
-import statistics
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-import torch
-
-from peers import Clock, Unsupported
 from score import line
 
 ROOT = Path(__file__).resolve().parents[2]
-SCALAR = 0.3
-SAMPLES = 20
-THREADS = 1024
-TYPES = {
-    "u8": torch.uint8, "i32": torch.int32, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
-    "f64": torch.float64,
-}
-# BabelStream's kernels, by the expression that they write to `c`.
-STATEMENTS = {
-    "copy": "c[i] = a[i];",
-    "mul": "c[i] = (T)0.3 * a[i];",
-    "add": "c[i] = a[i] + b[i];",
-    "triad": "c[i] = a[i] + (T)0.3 * b[i];",
-    "nstream": "c[i] += a[i] + (T)0.3 * b[i];",
-    "fill": "c[i] = (T)0.3;",
-}
-C_TYPES = {"f32": "float", "f64": "double"}
 TITLES = {"torch": "PyTorch", "cuda": "CUDA C++"}
-
-
-class Arrays:
-    """The operands of one case, in sets that fill four times the L2 cache."""
-
-    def __init__(self, case, count):
-        self.case, self.shape = case, case["shape"]
-        source, result = TYPES[case.get("from") or case["dtype"]], TYPES[case["dtype"]]
-        l2 = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "L2_cache_size", 50 << 20)
-        self.turns = max(1, math.ceil(4 * l2 / (case["read"] + case["written"])))
-        self.a = [self.numbers(source) for _ in range(self.turns)]
-        self.b = [self.numbers(source) for _ in range(self.turns if count > 2 else 0)]
-        self.c = [torch.zeros(self.shape, dtype=result, device="cuda") for _ in range(self.turns if count > 1 else 0)]
-
-    def numbers(self, type_):
-        if type_.is_floating_point:
-            return torch.empty(self.shape, dtype=type_, device="cuda").uniform_(-2, 2)
-        return torch.randint(0, 128, self.shape, dtype=type_, device="cuda")
-
-
-def streams(op):
-    """Returns the number of operands of an operation on whole arrays, and PyTorch's call on them."""
-    single = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
-    return {
-        "copy": (2, lambda a, b, c: c.copy_(a)),
-        "fill": (2, lambda a, b, c: c.fill_(SCALAR)),
-        "mul": (2, lambda a, b, c: torch.mul(a, SCALAR, out=c)),
-        "add": (3, lambda a, b, c: torch.add(a, b, out=c)),
-        "triad": (3, lambda a, b, c: torch.add(a, b, alpha=SCALAR, out=c)),
-        "nstream": (3, lambda a, b, c: c.add_(a).add_(b, alpha=SCALAR)),
-        "axpy": (2, lambda a, b, c: c.add_(a, alpha=SCALAR)),
-        "sum": (1, lambda a, b, c: torch.sum(a, dtype=single.get(a.dtype, a.dtype))),
-        "dot": (3, lambda a, b, c: torch.dot(a, b)),
-        "min": (1, lambda a, b, c: torch.amin(a)),
-        "max": (1, lambda a, b, c: torch.amax(a)),
-        "cast": (2, lambda a, b, c: c.copy_(a)),
-    }.get(op)
-
-
-def along(op, axis):
-    """Returns the same for an operation along an axis, or on rows."""
-    return {
-        "sum": (1, lambda a, b, c: torch.sum(a, dim=axis)),
-        "max": (1, lambda a, b, c: torch.amax(a, dim=axis)),
-        "argmax": (1, lambda a, b, c: torch.argmax(a, dim=axis)),
-        "softmax": (2, lambda a, b, c: torch.softmax(a, dim=-1, out=c)),
-        "mean-variance": (1, lambda a, b, c: torch.var_mean(a, dim=-1, correction=0)),
-    }.get(op)
-
-
-def indexed(op, rows):
-    order = torch.randperm(rows, device="cuda")
-    return {
-        "gather": (2, lambda a, b, c: torch.index_select(a, 0, order, out=c)),
-        "scatter": (2, lambda a, b, c: c.index_copy_(0, order, a)),
-    }.get(op)
-
-
-def normalized(channels, type_):
-    mean = torch.tensor([123.7, 116.3, 103.5, 127.5][:channels], device="cuda").view(-1, 1, 1)
-    deviation = torch.tensor([58.4, 57.1, 57.4, 63.8][:channels], device="cuda").view(-1, 1, 1)
-    return 1, lambda a, b, c: a.permute(0, 3, 1, 2).float().sub(mean).div(deviation).to(type_)
-
-
-def pytorch(case):
-    """Makes the operands of a case, and PyTorch's call for it."""
-    op, group = case["op"], case["group"]
-    if group == "stream" or op == "cast":
-        found = streams(op)
-    elif group == "axis":
-        found = along(op, case["axes"][0] if case["axes"] else -1)
-    elif op == "normalize":
-        found = normalized(case["shape"][-1], TYPES[case["dtype"]])
-    else:
-        found = indexed(op, case["shape"][0])
-    if found is None:
-        raise Unsupported(f"no {op}")
-    count, run = found
-    arrays = Arrays(case, count)
-    nothing = [None] * arrays.turns
-    a, b, c = arrays.a, arrays.b or nothing, arrays.c or nothing
-    kept = [None] * min(arrays.turns, 4)
-
-    def call(turn):
-        place = turn % arrays.turns
-        # Results that it allocates are kept for some turns, so that their memory rotates too.
-        kept[turn % len(kept)] = run(a[place], b[place], c[place])
-
-    return call
-
-
-def cuda(case):
-    """Makes the same for a plain kernel; its result is compared with PyTorch's."""
-    import cupy
-
-    statement, type_ = STATEMENTS.get(case["op"]), C_TYPES.get(case["dtype"])
-    if case["group"] != "stream" or statement is None or type_ is None:
-        raise Unsupported("no such kernel")
-    source = f"""
-        typedef {type_} T;
-        extern "C" __global__ void kernel(T* c, const T* a, const T* b) {{
-            const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-            {statement}
-        }}"""
-    kernel = cupy.RawModule(code=source).get_function("kernel")
-    arrays = Arrays(case, 3)
-    (length,) = case["shape"]
-    if length % THREADS:
-        raise Unsupported("no whole blocks")
-    stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
-
-    def call(turn):
-        place = turn % arrays.turns
-        operands = tuple(array[place].data_ptr() for array in (arrays.c, arrays.a, arrays.b))
-        with stream:
-            kernel((length // THREADS,), (THREADS,), operands)
-
-    expected = arrays.c[0].clone()
-    run = streams(case["op"])[1]
-    run(arrays.a[0], arrays.b[0], expected)
-    call(0)
-    torch.cuda.synchronize()
-    if not torch.allclose(arrays.c[0], expected, rtol=1e-6, atol=1e-6):
-        raise RuntimeError("its result is wrong")
-    return call
-
-
-def answered(run):
-    """Returns the peers' answers for the cases of a run."""
-    torch.cuda.set_device(run["device"]["ordinal"])
-    clock, answers = Clock(), []
-    for case in run["cases"]:
-        if case["group"] not in ("stream", "axis", "conversion"):
-            continue
-        for peer, make in [("torch", pytorch), ("cuda", cuda)]:
-            said = {"case": case["name"], "peer": peer}
-            try:
-                times, gapless = clock.device(make(case), SAMPLES)
-                said |= {"ms": statistics.median(times), "gapless": gapless}
-            except Unsupported as lacks:
-                said["lacks"] = str(lacks)
-            except Exception as error:  # the cell of a failing peer says so
-                said["error"] = f"{error!r}"[:200]
-            answers.append(said)
-            torch.cuda.empty_cache()
-    return answers
 
 
 def cell(answer, bytes_):
@@ -202,7 +35,7 @@ def cell(answer, bytes_):
 
 
 def doubtful(case):
-    """Whether times of ours contain gaps of the host, or the device was throttled; as `Record::doubt` decides."""
+    """Says whether times of ours contain gaps of the host, or the device was throttled; as `Record::doubt` decides."""
     clocks = case["clocks"]
     low = clocks and clocks["sm_mhz"] < 0.75 * clocks["sm_max_mhz"] and not clocks.get("held", False)
     return not case["gapless"] or bool(clocks and (clocks["slowed"] or low))
@@ -261,6 +94,31 @@ def arguments():
     return args
 
 
+def measured(run, keep):
+    """Measures the peers for a run, and calls `keep` with the versions and the answers so far. Returns whether none failed."""
+    versions, answers = {}, []
+    keep(versions, answers)
+    try:
+        # Not before: ours needs no PyTorch, and neither does its table.
+        import calls
+
+        versions = calls.VERSIONS
+        for answer in calls.answered(run):
+            answers.append(answer)
+            keep(versions, answers)
+    except Exception as error:
+        print(f"operations.py: the peers failed: {error!r}", file=sys.stderr)
+        return False
+    return not any("error" in answer for answer in answers)
+
+
+def replace(file, text):
+    """Replaces a file whole, so that a stop in between leaves the old one."""
+    temporary = file.with_name(file.name + ".new")
+    temporary.write_text(text)
+    os.replace(temporary, file)
+
+
 def main():
     args = arguments()
     args.folder.mkdir(parents=True, exist_ok=True)
@@ -271,14 +129,17 @@ def main():
     if not ours.stdout:
         sys.exit(ours.returncode or 1)
     run = json.loads(ours.stdout)
-    versions, peers = {"torch": torch.__version__, "cuda": torch.version.cuda}, answered(run)
-    (args.folder / "operations.json").write_text(json.dumps({"versions": versions, "peers": peers}, indent=1) + "\n")
-    answers = {(answer["case"], answer["peer"]): answer for answer in peers}
     commit = (ROOT / "COMMIT").read_text().strip() if (ROOT / "COMMIT").exists() else ""
-    text = markdown(run, versions, answers, commit)
-    (args.folder / "operations.md").write_text(text)
-    print(text, end="")
-    sys.exit(ours.returncode)
+    table_file = args.folder / "operations.md"
+
+    def keep(versions, peers):
+        replace(args.folder / "operations.json", json.dumps({"versions": versions, "peers": peers}, indent=1) + "\n")
+        answers = {(answer["case"], answer["peer"]): answer for answer in peers}
+        replace(table_file, markdown(run, versions, answers, commit))
+
+    succeeded = measured(run, keep)
+    print(table_file.read_text(), end="")
+    sys.exit(ours.returncode or (0 if succeeded else 1))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ The script reads cases from standard input, one JSON object a line (`dtype`, `sh
 which `benches/random_permutes/README.md` explains). It answers each with one line a peer and a last line, `{"done": true}`.
 Its very first line holds the versions. `scripts/compare-peers` starts it.
 
-The protocol is that of `src/roofline/measure.rs`. Device time comes from a pair of events around each sample. A spin kernel
+The protocol is that of `src/roofline/measure/`. Device time comes from a pair of events around each sample. A spin kernel
 holds the stream until all samples are queued, which keeps the gaps between launches out. The median counts. Samples rotate
 over arrays of four times the L2 cache, so no sample finds its data there, and none pays for lines that a flush has left
 dirty. Besides the kernel, an event pair contains the start of a kernel behind an event, which takes a microsecond or two, the
