@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf, is_separator};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use same_file::Handle;
+use tempfile::TempPath;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -106,7 +107,8 @@ impl Destination {
     ///
     /// `InvalidArgument` if it is a folder, or a name of the system's for a file that is open here
     /// (`/dev/fd/3`) and would be replaced under its writers; `Io` if it is a link that leads
-    /// nowhere, or cannot be looked at, or if the file or its folder may not be written.
+    /// nowhere, or cannot be looked at, if the file or its folder may not be written, or if the
+    /// folder lets only owners replace a file.
     pub fn new(path: &Path) -> Result<Self> {
         let failed = |advice| move |error| io_error(format_args!("cannot write {}: {advice}", path.display()), error);
         let refused = |kind, why| Err(Error::new(kind, format!("cannot write {}: {why}", path.display())));
@@ -125,17 +127,17 @@ impl Destination {
             Some(kind) => return Ok(Self { path: path.into(), kind }),
             None => {}
         }
-        let place = if let Some(there) = there {
+        let place = if let Some(there) = &there {
             if !there.is_file() {
                 return refused(ErrorKind::InvalidArgument, "it is not a file or a pipe; name another output");
             }
-            // Through links, so that the file is replaced and not the link.
-            let place = fs::canonicalize(path).map_err(failed("check the path"))?;
-            if ["/dev", "/proc"].iter().any(|system| path.starts_with(system) && !place.starts_with(system)) {
+            if is_descriptor(path) {
                 let why = "it stands for a file that is open, which would be replaced and lose what others write to it; \
                            name that file, or redirect standard output to it and pass /dev/stdout";
                 return refused(ErrorKind::InvalidArgument, why);
             }
+            // Through links, so that the file is replaced and not the link.
+            let place = fs::canonicalize(path).map_err(failed("check the path"))?;
             let opened = OpenOptions::new().write(true).open(&place);
             let is_denied = opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
             if is_denied || there.permissions().readonly() {
@@ -149,7 +151,12 @@ impl Destination {
             fs::canonicalize(folder_of(path)).map_err(failed(NO_FOLDER))?.join(name)
         };
         // Whether a file can be made there is known only once one was.
-        tempfile::tempfile_in(folder_of(&place)).map_err(failed(NO_FOLDER))?;
+        let own = tempfile::tempfile_in(folder_of(&place)).map_err(failed(NO_FOLDER))?;
+        if there.is_some_and(|there| is_kept(&there, folder_of(&place), &own)) {
+            let why =
+                "it belongs to another user, and in its folder only owners may replace a file; name another output";
+            return refused(ErrorKind::Io, why);
+        }
         Ok(Self { path: place, kind: DestinationKind::File })
     }
 
@@ -216,6 +223,27 @@ const NO_FOLDER: &str = "check that its folder exists and may be written";
 const NO_RENAME: &str = "check the permissions of its folder";
 const NO_ROOM: &str = "check the room on its disk";
 
+/// The path of a temporary file, which the list of unfinished ones has until it is renamed or
+/// removed. Where it is dropped, also in a panic, it is removed.
+struct Listed(Option<TempPath>);
+
+impl Listed {
+    /// Takes the path off the list, and has `end` rename or remove the file before another thread
+    /// gets the lock.
+    fn end(&mut self, end: impl FnOnce(TempPath) -> io::Result<()>) -> io::Result<()> {
+        let mut list = unfinished();
+        let Some(path) = self.0.take() else { return Ok(()) };
+        list.remove::<Path>(&path);
+        end(path)
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let _ = self.end(TempPath::close);
+    }
+}
+
 /// Has `fill` write a file beside `place`, which [`remove_unfinished_and`] removes meanwhile, and
 /// renames it. Nothing else may have the name then, not even a link, unless it `replaces` that.
 pub(crate) fn put(
@@ -236,17 +264,16 @@ pub(crate) fn put(
         .prefix(".warpstride-")
         .tempfile_in(folder_of(place))
         .map_err(|error| failed(error, place.display(), NO_FOLDER))?;
-    list.insert(temporary.path().into());
+    let (file, path) = temporary.into_parts();
+    list.insert(path.to_path_buf());
     drop(list);
-    let filled = fill(temporary.as_file());
-    let mut list = unfinished();
-    list.remove(temporary.path());
-    // It has its name, or is gone, before the lock is.
-    let file = filled.and_then(move |()| {
-        let named = if replaces { temporary.persist(place) } else { temporary.persist_noclobber(place) };
-        named.map_err(|unnamed| failed(unnamed.error, place.display(), NO_RENAME))
-    })?;
-    drop(list);
+    let mut listed = Listed(Some(path));
+    fill(&file)?;
+    let named = listed.end(|path| {
+        let named = if replaces { path.persist(place) } else { path.persist_noclobber(place) };
+        Ok(named?)
+    });
+    named.map_err(|error| failed(error, place.display(), NO_RENAME))?;
     sync_folder(place);
     Ok(file)
 }
@@ -296,6 +323,17 @@ pub(crate) fn replaced(path: &Path) -> Error {
     Error::new(ErrorKind::Io, sentence)
 }
 
+/// Says whether a path leads through the system's names of what is open here, such as
+/// `/dev/stderr`, `/dev/fd/3` or `/proc/self/fd/3`. The path leads to a file, and so its links have
+/// an end.
+fn is_descriptor(path: &Path) -> bool {
+    let of_open_files = |folder: PathBuf| {
+        folder == Path::new("/dev/fd") || (folder.starts_with("/proc") && folder.file_name() == Some("fd".as_ref()))
+    };
+    fs::canonicalize(folder_of(path)).is_ok_and(of_open_files)
+        || fs::read_link(path).is_ok_and(|link| is_descriptor(&folder_of(path).join(link)))
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -318,6 +356,22 @@ fn stream(there: &Metadata) -> Option<DestinationKind> {
 #[cfg(not(unix))]
 fn stream(_: &Metadata) -> Option<DestinationKind> {
     None
+}
+
+/// Says whether a folder lets only owners replace a file in it, and the user that made `own` there
+/// is none of them.
+#[cfg(unix)]
+fn is_kept(old: &Metadata, folder: &Path, own: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    const STICKY: u32 = 0o1000;
+    let (Ok(folder), Ok(own)) = (fs::metadata(folder), own.metadata()) else { return false };
+    folder.mode() & STICKY != 0 && ![0, old.uid(), folder.uid()].contains(&own.uid())
+}
+
+#[cfg(not(unix))]
+fn is_kept(_: &Metadata, _: &Path, _: &File) -> bool {
+    false
 }
 
 /// Gives a file the mode of the one that it replaces, and its owner and group where the system lets
@@ -358,5 +412,7 @@ mod tests {
         let payload = outcome.unwrap_err();
         assert_eq!(payload.downcast_ref::<&str>(), Some(&"as a writer may"));
         assert!(was_listed && !temporary.exists() && !destination.path().exists());
+        // Another program may make a file of that name.
+        assert!(unfinished().iter().all(|path| path.file_name() != temporary.file_name()));
     }
 }

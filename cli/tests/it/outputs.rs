@@ -119,6 +119,33 @@ fn a_file_that_is_open_is_not_replaced_under_the_systems_names() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn links_tell_what_the_systems_names_stand_for() {
+    let [matrix, expected] = pair();
+    let folder = Folder::with_input(&matrix);
+    let system = tempfile::tempdir_in("/dev/shm").expect("a folder of the system's");
+    let [there, link] = ["out", "link"].map(|name| system.path().join(name));
+    fs::write(&there, OLD).expect("writing");
+    let descriptor = folder.path("descriptor");
+    std::os::unix::fs::symlink("/dev/fd/3", &descriptor).expect("a link");
+    for name in [Path::new("/dev/fd/3"), &descriptor] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" \"$@\" 3>>\"$FILE\"", env!("CARGO_BIN_EXE_warpstride")]);
+        let run = shell.args(transpose(&folder, name)).env("FILE", &there).output().expect("a shell");
+        let said = String::from_utf8_lossy(&run.stderr);
+        let why = format!("cannot write {}: it stands for a file", name.display());
+        assert!(run.status.code() == Some(1) && said.contains(&why), "{said}");
+        assert_eq!(fs::read(&there).expect("it"), OLD, "{}", name.display());
+    }
+    std::os::unix::fs::symlink(folder.path("out.npy"), &link).expect("a link");
+    for name in ["/proc/self/cwd/out.npy", link.to_str().expect("text")] {
+        folder.write("out.npy", OLD);
+        folder.run(&format!("transpose in.npy {name}")).succeeded();
+        assert_eq!(fs::read(folder.path("out.npy")).expect("it"), expected, "{name}");
+    }
+}
+
+#[test]
 fn nothing_else_goes_to_a_standard_output_that_an_array_goes_to() {
     let [matrix, expected] = pair();
     let folder = Folder::with_input(&matrix);
@@ -204,6 +231,7 @@ fn a_file_of_another_user_is_replaced_by_ones_own() {
     fs::set_permissions(folder.path(""), Permissions::from_mode(0o1777)).expect("a mode");
     let refused = run();
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("only owners may replace a file"), "{refused:?}");
     assert_eq!(fs::read(&output).expect("the old one"), OLD);
     assert!(folder.names().iter().all(|name| !name.starts_with(".warpstride-")), "{:?}", folder.names());
     fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).expect("a mode");
