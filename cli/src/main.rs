@@ -41,6 +41,7 @@ mod process;
 mod ptx_file;
 mod ptx_forms;
 mod reference;
+mod refusal;
 mod report;
 mod run;
 mod run_cu;
@@ -68,6 +69,7 @@ use warpstride::roofline::measure;
 
 use args::{Cli, Command};
 use output::Output;
+use refusal::{Refusal, refuse, require};
 
 /// Evaluates `$body` with `$type` as wide as the element type: who only moves elements needs to
 /// know no more of them.
@@ -87,24 +89,6 @@ macro_rules! by_width {
     }};
 }
 use by_width;
-
-/// Ends a function with an error of a kind, in a sentence.
-macro_rules! refuse {
-    ($kind:ident, $($sentence:tt)+) => {
-        return Err($crate::Refusal { kind: warpstride::error::ErrorKind::$kind, sentence: format!($($sentence)+) }.into())
-    };
-}
-use refuse;
-
-/// Does so where a condition does not hold.
-macro_rules! require {
-    ($condition:expr, $kind:ident, $($sentence:tt)+) => {
-        if !$condition {
-            $crate::refuse!($kind, $($sentence)+);
-        }
-    };
-}
-use require;
 
 /// Runs the command that was typed: 0 done, 1 failed, 2 wrong usage.
 fn main() -> ExitCode {
@@ -152,30 +136,6 @@ fn not_run(usage: &clap::Error) -> ExitCode {
     Output::new(args::ask_for_json(std::env::args_os().skip(1)), true, false)
         .failure(json!({ "kind": "usage", "message": message }));
     ExitCode::from(2)
-}
-
-/// A sentence that the command line refuses something with. The library's own are an `Error`, in
-/// other words.
-#[derive(Debug)]
-struct Refusal {
-    kind: ErrorKind,
-    sentence: String,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-impl Refusal {
-    /// The library's refusal of a file, whose path stays as it is, whatever [`typed`] would make of
-    /// its name.
-    fn of_file(error: Error) -> Self {
-        Self { kind: error.kind(), sentence: error.to_string() }
-    }
 }
 
 /// Returns the error of the library or of the software GPU, if it is one.

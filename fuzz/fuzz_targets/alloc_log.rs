@@ -9,20 +9,24 @@
 
 // The command line is a program, whose modules no other package can import.
 #[allow(dead_code)]
-#[path = "../../cli/src/replay/mod.rs"]
-mod replay;
+#[path = "../../cli/src/alloc/log.rs"]
+mod log;
+#[allow(dead_code)]
+#[path = "../../cli/src/alloc/play.rs"]
+mod play;
+#[allow(dead_code)]
+#[path = "../../cli/src/refusal.rs"]
+mod refusal;
 
 use libfuzzer_sys::fuzz_target;
-use warpstride::alloc::Caching;
-use warpstride::driver::StreamHandle;
 
-use replay::{Log, replay};
+use log::Log;
+use play::replay_simulated;
+use refusal::{Refusal, refuse, require};
 
 fuzz_target!(|text: &[u8]| {
     let Ok(log) = Log::read(text) else { return };
-    let streams: Vec<_> = (0..u64::from(log.streams())).map(StreamHandle).collect();
-    // SAFETY: a simulation has no streams.
-    if let Ok(outcome) = unsafe { replay(&log, &Caching::simulated(1 << 51), &streams) } {
+    if let Ok(outcome) = replay_simulated(&log, 1 << 51) {
         assert!(outcome.peak_reserved >= outcome.peak_active);
     }
 });

@@ -2,6 +2,7 @@
 
 pub(super) mod bench;
 mod log;
+mod play;
 pub(super) mod replay;
 mod svg;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::replay::Outcome;
+use super::play::Outcome;
 use warpstride::error::{Error, ErrorKind, Result};
 
 /// Pixels of the picture.

@@ -9,7 +9,7 @@ use warpstride::alloc::{Allocate, Caching, Logged, Request};
 use warpstride::driver::StreamHandle;
 
 use super::log::{Call, Log};
-use super::replay::replay_simulated;
+use super::play::replay_simulated;
 use crate::long::short_or_long;
 
 /// The long form runs 10^6 operations for each seed.
