@@ -136,7 +136,8 @@ fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
         area.present().map_err(failed)?;
     }
     // With a text alternative.
-    Ok(svg.replacen('>', &format!(" role=\"img\"><desc>{}</desc>", words(run, stages)), 1))
+    let words = words(run, stages).replace('&', "&amp;").replace('<', "&lt;");
+    Ok(svg.replacen('>', &format!(" role=\"img\"><desc>{words}</desc>"), 1))
 }
 
 /// The timeline in words, for readers who do not see it.
@@ -152,4 +153,20 @@ fn words(run: &PipelineRun, stages: &[Stage]) -> String {
         percent(run.overlap),
         percent(run.idle)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeline_is_xml_with_its_words() {
+        let track = "work".into();
+        let stage = Stage { name: "a < b & c".into(), track, batch: 0, start_us: 0.0, end_us: 10.0 };
+        let run = PipelineRun { mode: "a < b & c".into(), batch: 4, overlap: Some(0.5), ..PipelineRun::default() };
+        let svg = timeline(&run, &[stage]).unwrap();
+        let parsed = roxmltree::Document::parse(&svg).unwrap();
+        let words = parsed.root_element().first_element_child().and_then(|first| first.text()).unwrap();
+        assert!(words.contains("50 % of the time") && words.contains("in mode a < b & c:"), "{words}");
+    }
 }
