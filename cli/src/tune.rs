@@ -61,7 +61,7 @@ impl Sweep {
         self.tried.iter().position(|&timed| timed == one).map(|place| self.gbps[place])
     }
 
-    /// Which to use from now on: the best, where it is enough of a gain.
+    /// Returns the one to use from now on: the best, where it is enough of a gain.
     fn chosen(&self) -> u32 {
         match (self.gbps(self.best()), self.gbps(self.now)) {
             (Some(best), Some(now)) if best < GAIN * now => self.now,

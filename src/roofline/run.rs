@@ -100,7 +100,10 @@ impl Machine {
     /// Describes a device that is not open.
     pub fn of_info(info: &DeviceInfo) -> Self {
         let (major, minor) = info.compute_capability;
-        let kind = if info.kind == DriverKind::Cuda { "cuda" } else { "soft" };
+        let kind = match info.kind {
+            DriverKind::Cuda => "cuda",
+            DriverKind::Soft => "soft",
+        };
         Self {
             name: info.name.clone(),
             kind: kind.into(),

@@ -67,9 +67,9 @@ host_numbers! {
 pub(super) trait Computed: HostNumber + Float {
     /// The nearest to a value.
     fn nearest(value: f64) -> Self;
-    /// What an operation makes of elements.
+    /// Returns what an operation makes of elements.
     fn compute(operation: Elementwise, old: Self, a: Self, b: Self) -> Self;
-    /// What an affine map makes of a byte's number.
+    /// Returns what an affine map makes of a byte's number.
     fn mapped(byte: u8, factor: f32, offset: f32) -> Self;
 }
 

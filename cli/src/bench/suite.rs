@@ -63,7 +63,7 @@ const fn mapped<'a>(
     Case { op: Op::Affine { axes, from, channels }, dtype, shape }
 }
 
-/// What is done along an axis of a matrix, what is made of elements, and where rows go.
+/// The cases along an axis of a matrix, those of conversions, and those of rows and strides.
 const OTHERS: [Case<'_>; 18] = [
     along(Along::Reduction(Reduction::Sum), DType::F32, 0),
     along(Along::Reduction(Reduction::Sum), DType::F32, 1),

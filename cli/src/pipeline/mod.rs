@@ -195,8 +195,8 @@ impl Sweep<'_> {
             let Some(bytes) = bytes.checked_mul(4 + size_of::<T>()) else {
                 refuse!(Layout, "a batch of {batch} frames has more bytes than an address can count; use smaller ones")
             };
-            // Host and device hold the batches of the slots or those that measure the link, each with
-            // its results, and one to check results with or between the operations.
+            // Host and device hold the batches of the slots or those that measure the link, each
+            // with its results, and one to check results with or between the operations.
             let held = slots.max(bound::IN_FLIGHT) + 1;
             ensure_room(bytes, held, &[(device, held)])?;
         }

@@ -20,9 +20,9 @@ impl<'t> Lowering<'_, 't> {
         opcode: &str,
         operands: &[Operand<'t>],
     ) -> Result<Vec<Draft>> {
-        let nobody = Operand::Name("_", 0);
+        let unused = Operand::Name("_", 0);
         let (result, address, values) = match operands {
-            [address, values @ ..] if opcode.starts_with("red") => (&nobody, address, values),
+            [address, values @ ..] if opcode.starts_with("red") => (&unused, address, values),
             [result, address, values @ ..] => (result, address, values),
             _ => return Err(operand_count()),
         };

@@ -104,7 +104,7 @@ impl<'t> Lowering<'_, 't> {
 
     /// The destinations of a value and a predicate; a form may have only one of them.
     fn exchanged(&mut self, draft: &mut Draft, form: &Form, result: &Operand<'t>) -> Result<()> {
-        let nobody = Operand::Name("_", 0);
+        let unused = Operand::Name("_", 0);
         let pair;
         let [value, bit] = match *result {
             Operand::Pair(value, bit) if gives_two(form) => {
@@ -112,8 +112,8 @@ impl<'t> Lowering<'_, 't> {
                 [&pair[0], &pair[1]]
             }
             Operand::Pair(..) => return Err("it has one result".to_owned()),
-            _ if matches!(form.shape, Shape::Vote(_)) => [&nobody, result],
-            _ => [result, &nobody],
+            _ if matches!(form.shape, Shape::Vote(_)) => [&unused, result],
+            _ => [result, &unused],
         };
         let [value, bit] = [self.result(value, File::B32)?, self.result(bit, File::Pred)?];
         (draft.d, draft.imm) = (value.1, i32::from(bit.1));
