@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::layout::walk::Axis;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
-#[cfg(feature = "interp")]
-use crate::ops::{Align, Plan};
 use crate::ops::plan::{Explanation, PlannedAxis, Verdict, Walk};
 use crate::ops::units::wide::SECTOR;
+#[cfg(feature = "interp")]
+use crate::ops::{Align, Plan};
 
 /// The software GPU runs at most this number of blocks to count the requests of the whole grid.
 #[cfg(feature = "interp")]
