@@ -78,7 +78,8 @@ impl<S, F> RingState<S, F> {
         }
     }
 
-    /// Tells if no batch of this number will go on: the run has stopped, or it ends before the batch.
+    /// Tells if no batch of this number will go on: the run has stopped, or it ends before this
+    /// batch.
     fn is_over(&self, batch: u64) -> bool {
         self.stopped || self.end.is_some_and(|end| batch >= end)
     }
