@@ -128,15 +128,14 @@ fn copied(device: &Device, by: By, pair: &Pair, width: usize, random: &mut Rando
         let result = device.upload(&before).unwrap();
         let counted = if is_counted { device.counters().unwrap() } else { None };
         let (from, to) = (source.address() + *from as u64, result.address() + *to as u64);
-        // SAFETY: both buffers hold the layouts after these starts, and live until the stream is
-        // synchronised.
-        unsafe {
-            match by {
-                By::Size if at == 0 => ops::copy_into_raw(device, from, src, to, dst, width, stream.handle()),
-                _ => plan.launch_raw(device, from, to, stream.handle()),
-            }
-        }
-        .unwrap();
+        let launched = match by {
+            // SAFETY: both buffers hold the layouts after these starts, and live until the stream
+            // is synchronised.
+            By::Size if at == 0 => unsafe { ops::copy_into_raw(device, from, src, to, dst, width, stream.handle()) },
+            // SAFETY: as above.
+            _ => unsafe { plan.launch_raw(device, from, to, stream.handle()) },
+        };
+        launched.unwrap();
         stream.synchronize().unwrap();
         let about = || format!("{width} bytes, {pair:?}, by {plan}");
         assert!(result.download().unwrap() == expected, "{}", about());
