@@ -100,7 +100,8 @@ fn atomics_are_drawn_with_the_lanes_that_take_turns() {
 /// Two lanes' bytes may share a wavefront where others are off; a compare is a second pass.
 #[test]
 fn ideal_wavefronts_are_as_few_as_the_bytes_need() {
-    let cases: [(&str, fn(u32) -> u32, [u64; 3]); 8] = [
+    type Case = (&'static str, fn(u32) -> u32, [u64; 3]);
+    let cases: [Case; 8] = [
         ("ld.shared.u8 %h1, [A]", |lane| lane, [1, 0, 0]),
         ("ld.shared.f64 %d1, [A]", |lane| 8 * lane, [2, 0, 0]),
         ("ld.shared.f64 %d1, [A]", |lane| if lane % 2 == 0 { 8 * lane } else { OFF }, [1, 0, 0]),
