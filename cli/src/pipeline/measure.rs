@@ -187,8 +187,8 @@ pub(crate) fn measure<I: Pixel>(
     // Work of a shorter last batch may be captured anew, as soon as its slot is filled.
     let is_even = job.frames.is_multiple_of(case.batch as u64);
     let end = if is_even { batches - 1 } else { (batches - 1).saturating_sub(slots as u64 + 1) };
-    // Behind two turns of the ring, or one: each slot has captured its work then. Where a run has no
-    // turn, behind the first batch.
+    // Behind two turns of the ring, or one: each slot has captured its work then. Where a run has
+    // no turn, behind the first batch.
     let steady = [2, 1].map(|turns| turns * slots as u64).into_iter().find(|&turns| turns < end).unwrap_or(0);
     let (mut first, mut last) = (device.stats(), None);
     let driven = job.drive(&mut ring, case, (job.frames, job.reuses), &mut |frame, results| {
