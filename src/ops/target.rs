@@ -9,8 +9,8 @@ use crate::error::{Error, Result, counted};
 /// ```
 /// use warpstride::ops::Align;
 ///
-/// assert_eq!(Align::of(0x7f00_0000_1010).bytes(), 16); // of memory of others
-/// assert_eq!(Align::ALLOCATION.bytes(), 256); // of ours
+/// assert_eq!(Align::of(0x7f00_0000_1010), Align::of(16)); // of memory of others
+/// assert_eq!(Align::of(0x7f00_0000_1000), Align::ALLOCATION); // as of ours
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Align(u64);
