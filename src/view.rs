@@ -307,7 +307,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
     }
 }
 
-/// Whether a row-major layout reaches no element beyond a buffer, and none twice.
+/// Tells if a layout is row-major and reaches no element beyond a buffer.
 fn fits<T: Element>(buffer: &DeviceBuffer<T>, layout: &Layout) -> bool {
     layout.is_standard_layout() && layout.storage_len() <= buffer.len()
 }

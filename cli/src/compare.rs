@@ -308,7 +308,7 @@ struct Rung<'a, T: Element> {
     launches: u64,
     /// A graph for each set; for the first alone where they would be too many.
     graphs: Vec<Graph>,
-    /// Whether there are few enough columns and sets for that.
+    /// Tells if the graphs have few enough nodes to be timed.
     is_timed: bool,
 }
 

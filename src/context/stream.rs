@@ -44,9 +44,9 @@ pub(super) struct Inner {
     /// A handle of the device that only this stream's buffers count, so threads on streams of their
     /// own share no reference count. `None` for a default stream, which the device owns.
     device: Option<Device>,
-    /// Of a stream that was made for a capture.
+    /// The work that is recorded, if a capture made this stream.
     pub(super) captured: Option<Captured>,
-    /// What keeps a stream of another owner alive, which destroys it; `None` for our own.
+    /// Keeps another owner's stream alive; that owner destroys it. `None` for our own.
     owner: Option<Owner>,
 }
 
@@ -184,7 +184,8 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let _last = Retire(self);
         let driver = self.context.driver();
-        // SAFETY: a buffer that names the lane has a handle of the stream, so there is none.
+        // SAFETY: each buffer that names the lane has a handle of the stream, and the last handle
+        // drops here, so no buffer names it.
         let closed = unsafe { self.context.allocator().close(&self.lane) };
         self.context.note_drop(closed, || "closing the memory of a dropped stream".into());
         // From here on the event stands for the stream's last work, so `Context::synchronize` still

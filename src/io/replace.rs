@@ -150,7 +150,7 @@ impl Destination {
             };
             fs::canonicalize(folder_of(path)).map_err(failed(NO_FOLDER))?.join(name)
         };
-        // Whether a file can be made there is known only once one was.
+        // A folder proves that a file can be made there only by one that was.
         let own = tempfile::tempfile_in(folder_of(&place)).map_err(failed(NO_FOLDER))?;
         if there.is_some_and(|there| is_kept(&there, folder_of(&place), &own)) {
             let why =
@@ -358,8 +358,8 @@ fn stream(_: &Metadata) -> Option<DestinationKind> {
     None
 }
 
-/// Says whether a folder lets only owners replace a file in it, and the user that made `own` there
-/// is none of them.
+/// Says whether a folder is sticky and the user that made `own` is neither root nor an owner, and
+/// so may not replace the file.
 #[cfg(unix)]
 fn is_kept(old: &Metadata, folder: &Path, own: &File) -> bool {
     use std::os::unix::fs::MetadataExt;

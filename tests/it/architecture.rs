@@ -54,7 +54,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
         "ops",
         &[
             &["target", "units"],
-            // What every operation is made of: operands, plans and thresholds.
+            // Every operation is made of these: operands, plans and thresholds.
             &["operand", "plan", "tuning"],
             &["numbering", "span"],
             &["arithmetic", "movement", "probe", "spin"],

@@ -1,4 +1,4 @@
-//! How permutes move: the kernel of each size, and how its tiles are cut and numbered. Where sizes
+//! Plans by tiles: the kernel of each size, and how its tiles are cut and numbered. Where sizes
 //! decide, an H100 was found to move them faster so.
 
 use warpstride::layout::Layout;
@@ -43,7 +43,7 @@ fn a_matrix_has_the_kernel_of_its_size() {
         (2060, 2052, 4, "ragged_tile_"),
         (1088, 1025, 16, "vector_tile_"),
         (1031, 1025, 16, "ragged_tile_"),
-        // Of few columns most of a tile would be empty.
+        // With few columns, most of a tile would be empty.
         (4096, 3, 1, "patch_"),
         (40_001, 3, 4, "deinterleave_b"),
         (40_000, 3, 4, "deinterleave_quads_"),
@@ -91,7 +91,7 @@ fn arrays_of_many_axes_have_the_kernel_of_their_sizes() {
     check(&[512, 512, 511], &[2, 1, 0], 1, ("ragged_tile_b8_hinted", ""));
     check(&[508, 512, 511], &[2, 1, 0], 1, ("ragged_tile_b8_hinted", ""));
     check(&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4, ("ragged_tile_b32_hinted", ""));
-    // Of nine quads a row, most of a tile's second column would be empty.
+    // With nine quads a row, most of a tile's second column would be empty.
     check(&[24, 25, 26, 27, 33], &[4, 2, 0, 3, 1], 4, ("packed_quads_b32_hinted", ""));
     // Runs of 509 bytes move by vectors in tiles of several axes, which have no kernel beyond
     // narrow indices, and bytes that turn round from any address.
@@ -113,7 +113,7 @@ fn whole_tiles_follow_each_other_along_the_side_whose_axis_is_shorter() {
         (&[512, 512, 512], &[2, 1, 0], 4, "1 of 512 x 262144 elements; of 16 micro-tiles; along the rows"),
         (&[640, 512, 384], &[2, 1, 0], 2, "1 of 640 x 196608 elements; of 16 micro-tiles; along the rows"),
         (&[384, 512, 640], &[2, 1, 0], 2, "1 of 196608 x 640 elements; of 16 micro-tiles; down the columns"),
-        // Of 416 columns, the last tile of each row would be half empty.
+        // With 416 columns, the last tile of each row would be half empty.
         (&[384, 400, 416], &[2, 1, 0], 4, "1 of 384 x 166400 elements; of 16 micro-tiles; along the rows"),
         // Short runs go on on both sides.
         (&[24, 24, 24, 24, 24, 24], &[5, 3, 1, 4, 2, 0], 4, "576 of 576 x 576 elements; of 16 micro-tiles"),

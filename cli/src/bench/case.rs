@@ -1,4 +1,4 @@
-//! What is timed: an operation on arrays of a type and a shape, its bytes and its work.
+//! Cases that bench times: an operation on arrays of a type and a shape, its bytes and its work.
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;

@@ -76,7 +76,7 @@ const COLUMNS: [Column; 35] = [
     both("store sectors/ideal", "store_sectors_over_ideal", |record| {
         Some(Multiple(record.store_sectors_over_ideal()?))
     }),
-    // Of documents of earlier versions, which have no ideal.
+    // This column shows documents of earlier versions, which have no ideal.
     table("load sectors/request", |record| {
         let counters = record.counters.filter(|counters| counters.ideal.sectors() == 0)?;
         Some(Number(counters.global_load.sectors_per_request()?, 2))

@@ -28,7 +28,7 @@ impl Table {
 
     /// The table of some records, whose first column is [`CASE`](columns::CASE) or
     /// [`VARIANT`](columns::VARIANT): with speeds where there are times, with counters where
-    /// somebody counted. It leaves out a column without a cell.
+    /// a record has them. It leaves out a column without a cell.
     pub(crate) fn of<'r>(first: Headed, records: impl IntoIterator<Item = &'r Record>) -> Self {
         let records: Vec<&Record> = records.into_iter().collect();
         let columns = [first].into_iter().chain(columns::of_tables());

@@ -54,7 +54,7 @@ fn an_access_that_may_not_be_is_told_with_its_place_and_the_memory_around() {
             "ld.global.v4.b32 {%r2,%r3,%r4,%r5}, [%rd1+56];",
             &["loads 16 bytes at 0x10000000038 of an allocation of 64 bytes"],
         ),
-        // A shared address is no global one.
+        // A shared address does not lie in global memory.
         (
             "mov.u32 %r2, tile; cvt.u64.u32 %rd4, %r2; cvta.shared.u64 %rd4, %rd4; ld.global.b32 %r3, [%rd4];",
             &["loads 4 bytes at 0x100000000, "],

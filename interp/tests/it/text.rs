@@ -157,7 +157,7 @@ fn dynamic_shared_memory_lies_behind_the_static() {
         }}"
     );
     let with = |dynamic_shared| run_on(&text, LaunchShape { dynamic_shared, ..shape(1, 1) }, &[0], &Config::default());
-    let stop = with(0).expect_err("there is none yet");
+    let stop = with(0).expect_err("the launch gives too little memory");
     assert!(stop.to_string().contains("at 0x3c of shared memory, which has 32 bytes"), "{stop}");
     assert_eq!(with(32).unwrap_or_else(|stop| panic!("{stop}")).1, [32]);
 }

@@ -212,8 +212,8 @@ fn operands(place: Place) -> (MemoryType, u64, *mut u8) {
 }
 
 impl Cuda {
-    /// Queues a copy or fill of bytes by `work`, unless there are none. `call` is how the call
-    /// begins in an error, which adds the bytes and the stream.
+    /// Queues a copy or fill of bytes by `work`; does nothing if `bytes` is 0. An error begins with
+    /// `call`, and adds the bytes and the stream.
     fn queue_bytes(
         &self,
         bytes: u64,

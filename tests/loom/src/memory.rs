@@ -17,7 +17,7 @@ pub(crate) use self::shared::Shared;
 use self::last_use::LastUse;
 use crate::stream::{Capturing, Event, Stream};
 
-/// What `last_use` imports from the crate's `context::home`.
+/// Stands for `context::home`, from which `last_use` imports.
 mod home {
     use crate::stream::Stream;
 

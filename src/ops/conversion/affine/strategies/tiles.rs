@@ -50,7 +50,7 @@ pub(super) fn padded(task: &Task) -> Result<Launch, Decline> {
     Ok(turned.launch(task, cut, true))
 }
 
-/// How tiles are cut.
+/// A kernel of tiles, its threads, and the extents that tiles are cut to.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     entry: EntryId,
