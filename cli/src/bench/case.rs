@@ -102,7 +102,7 @@ impl<'a> Case<'a> {
                 let name = if is_put { "scatter" } else { "gather" };
                 (Group::Conversion, name, [read + 4 * shape[0] as u64, written])
             }
-            // The elements between are not asked for.
+            // The work reads none of the elements between.
             Op::Strided { .. } => (Group::Conversion, "strided-copy", [written; 2]),
         };
         let subject = Subject::new(group, name, dtype, shape, bytes);
@@ -118,7 +118,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Type of the array's elements.
+    /// Returns the type of the array's elements.
     fn from(&self) -> DType {
         match self.op {
             Op::Affine { from, .. } | Op::Cast { from } => from,
@@ -127,7 +127,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Bytes of the array and of the result. Those of arithmetic have as many.
+    /// Returns the bytes of the array and of the result. All arrays of arithmetic have the same.
     fn sides(&self) -> Result<[usize; 2]> {
         let from = array_bytes(self.shape, self.from())?;
         let to = match self.op {
@@ -139,7 +139,7 @@ impl<'a> Case<'a> {
         Ok([from.context("the elements lie too far apart for an address; use fewer, or a smaller step")?, to])
     }
 
-    /// Bytes of the channels' factors, and of their offsets.
+    /// Returns the bytes of the channels' factors, which are those of their offsets.
     fn vector(&self) -> Result<usize> {
         let Op::Affine { axes, channels: Some(axis), .. } = self.op else { return Ok(0) };
         array_bytes(&[self.shape[axes[axis]], 2], DType::F32).map(|bytes| bytes / 2)
@@ -188,7 +188,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A copy, a permute or a strided copy.
+    /// Makes a copy, a permute or a strided copy.
     fn copied<T: Element + Pod>(&self, rotation: Rotation) -> Result<Box<dyn Work + 'a>> {
         let Self { op, shape, .. } = *self;
         let (len, view) = match op {
