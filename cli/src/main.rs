@@ -90,6 +90,20 @@ macro_rules! by_width {
 }
 use by_width;
 
+/// Evaluates `$body` with `$type` as the type of a name, which is one of these.
+macro_rules! by_type {
+    ($dtype:expr, $type:ident in [$($listed:ident)*] => $body:expr) => {
+        match $dtype {
+            $(dtype if dtype == <$listed as warpstride::element::Element>::DTYPE => {
+                type $type = $listed;
+                $body
+            })*
+            dtype => unreachable!("no operation on {dtype} can be typed"),
+        }
+    };
+}
+use by_type;
+
 /// Runs the command that was typed: 0 done, 1 failed, 2 wrong usage.
 fn main() -> ExitCode {
     if let Some(status) = cuda_cpp::compiled() {

@@ -9,7 +9,9 @@ use warpstride::element::DType;
 use warpstride::error::counted;
 
 use super::Axes;
-use super::values::{Numbers, Part, Random, castable, images, mappable, number, plane, reducible, run_name, shape};
+use super::values::{
+    Part, Random, castable, images, mappable, number, numbers, part, plane, random, reducible, run_name, shape,
+};
 
 /// Why a `bench` without an operation is wrong usage.
 pub(crate) const NO_OPERATION: &str =
@@ -201,8 +203,8 @@ impl Operation {
                         warpstride bench permute --random 1,300 --cases > cases.json")]
 pub(crate) struct Permutes {
     /// Extents of the array, which lies in C order
-    #[arg(long, value_name = "S", required_unless_present = "random")]
-    pub(crate) shape: Option<Numbers>,
+    #[arg(long, value_name = "S", value_parser = numbers, required_unless_present = "random")]
+    pub(crate) shape: Option<Box<[usize]>>,
     /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
     #[arg(long, value_name = "A", allow_hyphen_values = true, required_unless_present = "random")]
     pub(crate) axes: Option<Axes>,
@@ -211,10 +213,10 @@ pub(crate) struct Permutes {
     pub(crate) dtype: DType,
     /// Measure N drawn permutes of 64 MiB to 1 GiB instead, each beside a copy, and score them; a
     /// seed draws the same ones everywhere. The software GPU counts others of at most 1 MiB
-    #[arg(long, value_name = "SEED,N", conflicts_with_all = ["shape", "axes", "dtype"])]
+    #[arg(long, value_name = "SEED,N", value_parser = random, conflicts_with_all = ["shape", "axes", "dtype"])]
     pub(crate) random: Option<Random>,
     /// Only part I of K equal parts of the drawn permutes
-    #[arg(long, value_name = "I/K")]
+    #[arg(long, value_name = "I/K", value_parser = part)]
     pub(crate) part: Option<Part>,
     /// Print the drawn permutes as a JSON list and measure none, without a device
     #[arg(long, conflicts_with = "samples")]
@@ -279,8 +281,8 @@ pub(crate) struct Reduced {
     #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
     pub(crate) elements: Option<usize>,
     /// Extents of the array, which is in C order
-    #[arg(long, value_name = "S", requires = "axis")]
-    pub(crate) shape: Option<Numbers>,
+    #[arg(long, value_name = "S", value_parser = numbers, requires = "axis")]
+    pub(crate) shape: Option<Box<[usize]>>,
     /// The axis to reduce, counted from 0
     #[arg(long, value_name = "K", requires = "shape", conflicts_with = "elements")]
     pub(crate) axis: Option<usize>,
@@ -324,8 +326,8 @@ pub(crate) struct Rows {
 #[derive(Args)]
 pub(crate) struct Rowwise {
     /// Extents of the array, which is in C order
-    #[arg(long, value_name = "S")]
-    pub(crate) shape: Numbers,
+    #[arg(long, value_name = "S", value_parser = numbers)]
+    pub(crate) shape: Box<[usize]>,
     /// Element type: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
     pub(crate) dtype: DType,
@@ -337,8 +339,8 @@ pub(crate) struct Rowwise {
 #[derive(Args)]
 pub(crate) struct Affine {
     /// Extents of the array, which is in C order
-    #[arg(long, value_name = "S")]
-    pub(crate) shape: Numbers,
+    #[arg(long, value_name = "S", value_parser = numbers)]
+    pub(crate) shape: Box<[usize]>,
     /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(crate) axes: Axes,

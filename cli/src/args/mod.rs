@@ -26,10 +26,10 @@ pub(super) use bench::{
 };
 pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;
-use run_ptx::extents;
-pub(super) use run_ptx::{Argument, By, Dump, Fill, Timed, Value};
-pub(super) use values::{Numbers, Part, Random};
-use values::{bytes, model, shape};
+pub(super) use run_ptx::{Argument, By, Dump, Fill, Timed, Value, three};
+use run_ptx::{dump, extents};
+pub(super) use values::{Part, Random};
+use values::{bytes, model, numbers, shape};
 pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
@@ -294,8 +294,8 @@ pub(super) struct Report {
 #[derive(Args)]
 pub(super) struct Permuted {
     /// Extents of the array, which lies in C order
-    #[arg(long, value_name = "S")]
-    pub(super) shape: Numbers,
+    #[arg(long, value_name = "S", value_parser = numbers)]
+    pub(super) shape: Box<[usize]>,
     /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(super) axes: Axes,
@@ -373,7 +373,7 @@ pub(super) struct Launched {
     pub(super) limit: Option<u64>,
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given
     /// several times
-    #[arg(long = "dump", value_name = "I=OUT.npy")]
+    #[arg(long = "dump", value_name = "I=OUT.npy", value_parser = dump)]
     pub(super) dumps: Vec<Dump>,
     /// Show what each instruction that accesses memory did, and draw the worst accesses; with
     /// --json, put all of it into the document. The software GPU counts: --device soft

@@ -1,8 +1,6 @@
 //! What `pipeline` takes.
 
-use std::ops::Deref;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use crate::pipeline;
 use clap::Args;
@@ -29,8 +27,8 @@ pub(crate) struct Pipeline {
     pub(crate) batch: Vec<usize>,
     /// How batches share the device: blocking, async, streams, graph, or all, which is a sweep; all
     /// where it is left out, with --output streams
-    #[arg(long, value_name = "MODE")]
-    pub(crate) mode: Option<Modes>,
+    #[arg(long, value_name = "MODE", value_parser = modes)]
+    pub(crate) mode: Option<Box<[Mode]>>,
     /// Floating-point operations of the model for each byte that it reads or writes
     #[arg(long, value_name = "F", default_value = "10", value_parser = steps)]
     pub(crate) intensity: u32,
@@ -69,33 +67,16 @@ impl Pipeline {
 }
 
 /// One mode or several, each once.
-#[derive(Debug, Clone)]
-pub(crate) struct Modes(Vec<Mode>);
-
-impl Deref for Modes {
-    type Target = [Mode];
-
-    fn deref(&self) -> &[Mode] {
-        &self.0
+fn modes(text: &str) -> Result<Box<[Mode]>, String> {
+    if text == "all" {
+        return Ok(Mode::ALL.into());
     }
-}
-
-impl FromStr for Modes {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self(Mode::ALL.into()));
-        }
-        let mode = |name: &str| {
-            let found = Mode::ALL.into_iter().find(|mode| mode.name() == name);
-            found.ok_or_else(|| format!("the modes are {}, and all", Mode::ALL.map(Mode::name).join(", ")))
-        };
-        let mut modes = text.split(',').map(mode).collect::<Result<Vec<_>, _>>()?;
-        modes.sort_by_key(|mode| Mode::ALL.iter().position(|known| known == mode));
-        modes.dedup();
-        Ok(Self(modes))
-    }
+    let mode = |name: &str| {
+        let found = Mode::ALL.into_iter().find(|mode| mode.name() == name);
+        found.ok_or_else(|| format!("the modes are {}, and all", Mode::ALL.map(Mode::name).join(", ")))
+    };
+    let given = text.split(',').map(mode).collect::<Result<Vec<_>, _>>()?;
+    Ok(Mode::ALL.into_iter().filter(|mode| given.contains(mode)).collect())
 }
 
 fn batch(text: &str) -> Result<usize, String> {

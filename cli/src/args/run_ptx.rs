@@ -9,6 +9,7 @@ use half::{bf16, f16};
 use warpstride::element::DType;
 
 use super::values::{bytes, run_name};
+use crate::by_type;
 
 /// One `--arg`: what a kernel is given.
 #[derive(Debug, Clone)]
@@ -130,25 +131,24 @@ impl FromStr for Argument {
     }
 }
 
-impl FromStr for Dump {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = "give an argument's number, from 0, and a file, such as 1=out.npy";
-        let (argument, path) = text.split_once('=').ok_or(wrong)?;
-        Ok(Self { argument: argument.parse().map_err(|_| wrong)?, path: path.into() })
-    }
+pub(super) fn dump(text: &str) -> Result<Dump, String> {
+    let wrong = "give an argument's number, from 0, and a file, such as 1=out.npy";
+    let (argument, path) = text.split_once('=').ok_or(wrong)?;
+    Ok(Dump { argument: argument.parse().map_err(|_| wrong)?, path: path.into() })
 }
 
-/// Blocks or threads in x, y and z, of which the last are 1 unless given.
-pub(crate) fn extents(text: &str) -> Result<[u32; 3], String> {
-    let given = text.split(',').map(|extent| extent.trim().parse().ok().filter(|&extent| extent > 0));
-    match *given.collect::<Option<Vec<u32>>>().unwrap_or_default() {
-        [x] => Ok([x, 1, 1]),
-        [x, y] => Ok([x, y, 1]),
-        [x, y, z] => Ok([x, y, z]),
-        _ => Err("give one to three whole numbers from 1, such as 4 or 16,16,1".into()),
-    }
+pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {
+    let given = three(text.split(',').map(|extent| extent.trim().parse().ok()));
+    given.ok_or_else(|| "give one to three whole numbers from 1, such as 4 or 16,16,1".into())
+}
+
+/// Blocks or threads in x, y and z, of which the last are 1 unless given; `None` where they are not
+/// one to three numbers from 1.
+pub(crate) fn three(given: impl Iterator<Item = Option<u32>>) -> Option<[u32; 3]> {
+    let given = given.map(|extent| extent.filter(|&extent| extent > 0)).collect::<Option<Vec<u32>>>()?;
+    let mut all = [1; 3];
+    all.get_mut(..given.len()).filter(|_| !given.is_empty())?.copy_from_slice(&given);
+    Some(all)
 }
 
 fn element_type(name: &str) -> Result<DType, String> {
@@ -180,23 +180,11 @@ fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
 }
 
 fn scalar(dtype: DType, text: &str) -> Result<Vec<u8>, String> {
-    fn number<T: FromStr, B: AsRef<[u8]>>(text: &str, bytes: impl Fn(T) -> B) -> Option<Vec<u8>> {
-        text.parse().ok().map(|number| bytes(number).as_ref().to_vec())
+    if dtype.is_complex() {
+        return Err("complex numbers come in buffers only; pass two arguments".into());
     }
-    let bytes = match dtype {
-        DType::U8 => number(text, u8::to_le_bytes),
-        DType::I8 => number(text, i8::to_le_bytes),
-        DType::U16 => number(text, u16::to_le_bytes),
-        DType::I16 => number(text, i16::to_le_bytes),
-        DType::F16 => number(text, f16::to_le_bytes),
-        DType::Bf16 => number(text, bf16::to_le_bytes),
-        DType::U32 => number(text, u32::to_le_bytes),
-        DType::I32 => number(text, i32::to_le_bytes),
-        DType::F32 => number(text, f32::to_le_bytes),
-        DType::U64 => number(text, u64::to_le_bytes),
-        DType::I64 => number(text, i64::to_le_bytes),
-        DType::F64 => number(text, f64::to_le_bytes),
-        DType::C64 | DType::C128 => return Err("complex numbers come in buffers only; pass two arguments".into()),
-    };
+    let bytes = by_type!(dtype, T in [u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64] => {
+        text.parse::<T>().ok().map(|number| number.to_le_bytes().to_vec())
+    });
     bytes.ok_or_else(|| format!("{dtype} does not have the value `{text}`; give a number that it has"))
 }

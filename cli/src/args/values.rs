@@ -1,37 +1,19 @@
 //! Values of options.
 
-use std::ops::Deref;
-use std::str::FromStr;
-
 use warpstride::element::DType;
 use warpstride::roofline::model::DeviceModel;
 
 /// Whole numbers and commas; of no axes, nothing.
-#[derive(Debug, Clone)]
-pub(crate) struct Numbers(Vec<usize>);
-
-impl Deref for Numbers {
-    type Target = [usize];
-
-    fn deref(&self) -> &[usize] {
-        &self.0
+pub(super) fn numbers(text: &str) -> Result<Box<[usize]>, String> {
+    if text.trim().is_empty() {
+        return Ok(Box::default());
     }
-}
-
-impl FromStr for Numbers {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() {
-            return Ok(Self(Vec::new()));
-        }
-        let number = |text: &str| {
-            let text = text.trim();
-            let most = usize::MAX;
-            text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 to {most}; give them as 4,10,3"))
-        };
-        text.split(',').map(number).collect::<Result<_, _>>().map(Self)
-    }
+    let number = |text: &str| {
+        let text = text.trim();
+        let most = usize::MAX;
+        text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 to {most}; give them as 4,10,3"))
+    };
+    text.split(',').map(number).collect()
 }
 
 /// The seed of drawn cases, and their number.
@@ -41,15 +23,11 @@ pub(crate) struct Random {
     pub(crate) count: usize,
 }
 
-impl FromStr for Random {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (seed, count) = text.split_once(',').unwrap_or((text, ""));
-        match (seed.trim().parse(), count.trim().parse()) {
-            (Ok(seed), Ok(count @ 1..=1000)) => Ok(Self { seed, count }),
-            _ => Err("give a seed and a number of cases from 1 to 1000 as two whole numbers, such as 1,20".into()),
-        }
+pub(super) fn random(text: &str) -> Result<Random, String> {
+    let (seed, count) = text.split_once(',').unwrap_or((text, ""));
+    match (seed.trim().parse(), count.trim().parse()) {
+        (Ok(seed), Ok(count @ 1..=1000)) => Ok(Random { seed, count }),
+        _ => Err("give a seed and a number of cases from 1 to 1000 as two whole numbers, such as 1,20".into()),
     }
 }
 
@@ -60,21 +38,17 @@ pub(crate) struct Part {
     pub(crate) of: usize,
 }
 
-impl FromStr for Part {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (number, of) = text.split_once('/').unwrap_or((text, ""));
-        match (number.trim().parse(), of.trim().parse()) {
-            (Ok(number @ 1..), Ok(of)) if number <= of => Ok(Self { number, of }),
-            _ => Err("give the number of a part, from 1, and the number of parts, such as 2/3".into()),
-        }
+pub(super) fn part(text: &str) -> Result<Part, String> {
+    let (number, of) = text.split_once('/').unwrap_or((text, ""));
+    match (number.trim().parse(), of.trim().parse()) {
+        (Ok(number @ 1..), Ok(of)) if number <= of => Ok(Part { number, of }),
+        _ => Err("give the number of a part, from 1, and the number of parts, such as 2/3".into()),
     }
 }
 
 /// A whole number for each axis, or a sentence that asks for them.
 pub(super) fn extents<const N: usize>(text: &str, sentence: &str) -> Result<[usize; N], String> {
-    let given = text.parse::<Numbers>().ok().and_then(|numbers| numbers.0.try_into().ok());
+    let given = numbers(text).ok().and_then(|numbers| (*numbers).try_into().ok());
     given.ok_or_else(|| sentence.into())
 }
 

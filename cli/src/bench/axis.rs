@@ -14,7 +14,7 @@ use warpstride::view::{View, ViewMut};
 use super::arithmetic::{Computed, HostNumber, Value, numbers, some_roundings};
 use super::case::Case;
 use super::measure::{ColdRuns, Work, one_to_one};
-use crate::{ensure_room, reference, require};
+use crate::{by_type, ensure_room, reference, require};
 
 /// An operation along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -15,7 +15,7 @@ use super::axis::{Along, AlongAxis};
 use super::conversion::{self, CHANNELS};
 use super::measure::Work;
 use super::permute::in_c_order;
-use crate::{array_bytes, by_width, ensure_room, permuted_layouts, reference, require};
+use crate::{array_bytes, by_type, by_width, ensure_room, permuted_layouts, reference, require};
 
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,19 +1,6 @@
 //! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held
 //! against the device's ceilings.
 
-/// Evaluates `$body` with `$type` as the type of a name, which is one of these.
-macro_rules! by_type {
-    ($dtype:expr, $type:ident in [$($listed:ident)*] => $body:expr) => {
-        match $dtype {
-            $(dtype if dtype == <$listed as warpstride::element::Element>::DTYPE => {
-                type $type = $listed;
-                $body
-            })*
-            dtype => unreachable!("no operation on {dtype} can be typed"),
-        }
-    };
-}
-
 mod arithmetic;
 mod axis;
 mod case;

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Result;
+use serde::de::{Deserialize, Deserializer, Error};
 use toml::Spanned;
 use warpstride::error::ErrorKind;
 use warpstride::interp::expect::Expectation;
 use warpstride::interp::{Checks, DEFAULT_WORK};
 
-use super::super::args::{Argument, Launched};
+use super::super::args::{Argument, Launched, three};
 use super::super::cuda_cpp::NotCompiled;
 use super::super::{Refusal, error_kind, input, message, refuse, require};
 use super::oracle::Oracle;
@@ -30,10 +31,6 @@ pub(super) struct Check {
     pub(super) result: Option<Wanted>,
     pub(super) expect: Vec<Expectation>,
     source: Source,
-    /// Where the file names the kernel, its entry, and the result.
-    kernel_at: Range<usize>,
-    entry_at: Option<Range<usize>>,
-    result_at: Range<usize>,
 }
 
 /// What an argument holds after the launch.
@@ -65,6 +62,8 @@ const TYPES: [(&str, &str); 5] = [
 struct Source {
     path: PathBuf,
     text: String,
+    /// Where the file has `entry` and `result`, if it has them, and `kernel`, which is the last.
+    keys: Vec<(&'static str, Range<usize>)>,
 }
 
 #[derive(serde::Deserialize)]
@@ -72,15 +71,19 @@ struct Source {
 struct Table {
     kernel: Spanned<PathBuf>,
     entry: Option<Spanned<String>>,
-    grid: Extents,
-    block: Extents,
+    #[serde(deserialize_with = "extents")]
+    grid: [u32; 3],
+    #[serde(deserialize_with = "extents")]
+    block: [u32; 3],
     #[serde(default)]
     shared: u32,
     #[serde(default)]
     args: Vec<Spanned<String>>,
     result: Option<Spanned<ResultTable>>,
-    checks: Option<Parsed<Checks>>,
-    limit: Option<Limit>,
+    #[serde(default, deserialize_with = "parsed")]
+    checks: Option<Checks>,
+    #[serde(default, deserialize_with = "limit")]
+    limit: Option<u64>,
     #[serde(default)]
     expect: Vec<Spanned<String>>,
 }
@@ -89,80 +92,61 @@ struct Table {
 #[serde(deny_unknown_fields)]
 struct ResultTable {
     arg: usize,
-    oracle: Option<Parsed<Oracle>>,
+    #[serde(default, deserialize_with = "parsed")]
+    oracle: Option<Oracle>,
     file: Option<String>,
-    tolerance: Option<Tolerance>,
+    #[serde(default, deserialize_with = "tolerance")]
+    tolerance: Option<f64>,
 }
 
-/// A value that a file has as text.
-#[derive(serde::Deserialize)]
-#[serde(try_from = "String", bound = "T: FromStr<Err: Display>")]
-struct Parsed<T>(T);
-
-impl<T: FromStr<Err: Display>> TryFrom<String> for Parsed<T> {
-    type Error = T::Err;
-
-    fn try_from(text: String) -> Result<Self, T::Err> {
-        text.parse().map(Self)
-    }
+/// A value that is made of another, which a file has: of `Vec<i64>`, for example.
+fn made<'de, D: Deserializer<'de>, S: Deserialize<'de>, T, E: Display>(
+    from: D,
+    make: impl FnOnce(S) -> Result<T, E>,
+) -> Result<T, D::Error> {
+    make(S::deserialize(from)?).map_err(D::Error::custom)
 }
 
-/// Blocks or threads in x, y and z, of which the last are 1 unless given.
-#[derive(serde::Deserialize)]
-#[serde(try_from = "Vec<i64>")]
-struct Extents([u32; 3]);
-
-impl TryFrom<Vec<i64>> for Extents {
-    type Error = String;
-
-    fn try_from(given: Vec<i64>) -> Result<Self, String> {
-        let extent = |&extent: &i64| u32::try_from(extent).ok().filter(|&extent| extent > 0);
-        match *given.iter().map(extent).collect::<Option<Vec<u32>>>().unwrap_or_default() {
-            [x] => Ok(Self([x, 1, 1])),
-            [x, y] => Ok(Self([x, y, 1])),
-            [x, y, z] => Ok(Self([x, y, z])),
-            _ => Err(format!("give one to three whole numbers from 1 to {}, such as [4] or [16, 16, 1]", u32::MAX)),
-        }
-    }
+fn extents<'de, D: Deserializer<'de>>(from: D) -> Result<[u32; 3], D::Error> {
+    made(from, |given: Vec<i64>| {
+        let extents = three(given.into_iter().map(|extent| extent.try_into().ok()));
+        extents.ok_or_else(|| {
+            format!("give one to three whole numbers from 1 to {}, such as [4] or [16, 16, 1]", u32::MAX)
+        })
+    })
 }
 
 /// The work after which a launch stops.
-#[derive(serde::Deserialize)]
-#[serde(try_from = "i64")]
-struct Limit(u64);
-
-impl TryFrom<i64> for Limit {
-    type Error = String;
-
-    fn try_from(work: i64) -> Result<Self, String> {
+fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    made(from, |work: i64| {
         let work = u64::try_from(work).ok().filter(|work| (1..=MAX_WORK).contains(work));
-        work.map(Self).ok_or_else(|| format!("give a whole number from 1 to {MAX_WORK}"))
-    }
+        work.map(Some).ok_or_else(|| format!("give a whole number from 1 to {MAX_WORK}"))
+    })
 }
 
-#[derive(serde::Deserialize)]
-#[serde(try_from = "f64")]
-struct Tolerance(f64);
-
-impl TryFrom<f64> for Tolerance {
-    type Error = &'static str;
-
-    fn try_from(tolerance: f64) -> Result<Self, &'static str> {
+fn tolerance<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    made(from, |tolerance: f64| {
         let is_one = tolerance.is_finite() && tolerance >= 0.0;
-        if is_one { Ok(Self(tolerance)) } else { Err("give a number from 0, such as 1e-6") }
-    }
+        if is_one { Ok(Some(tolerance)) } else { Err("give a number from 0, such as 1e-6") }
+    })
+}
+
+/// A value that a file has as text.
+fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D) -> Result<Option<T>, D::Error> {
+    made(from, |text: String| text.parse().map(Some))
 }
 
 impl Check {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = input::text(path, MAX_BYTES, "a check's file", input::SAVE_AS_TEXT)?;
-        let source = Source { path: path.into(), text };
+        let mut source = Source { path: path.into(), text, keys: Vec::new() };
         let table: Table = toml::from_str(&source.text).map_err(|error| source.refusal(error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let (kernel_at, result_at) = (table.kernel.span(), table.result.as_ref().map_or(0..0, Spanned::span));
-        let entry_at = table.entry.as_ref().map(Spanned::span);
+        let entry = table.entry.as_ref().map(|entry| ("entry", entry.span()));
+        let result = table.result.as_ref().map(|result| ("result", result.span()));
+        source.keys = entry.into_iter().chain(result).chain([("kernel", table.kernel.span())]).collect();
         let result = table.result.map(Spanned::into_inner).map(|table| table.wanted(folder)).transpose();
-        let result = result.map_err(|error| source.wrong_in(error, &result_at, "result"))?;
+        let result = result.map_err(|error| source.wrong_at("result", error))?;
         let arguments = source.each::<Argument>("args", &table.args)?;
         let expect = source.each("expect", &table.expect)?;
         require!(
@@ -174,33 +158,21 @@ impl Check {
         let kernel = folder.join(table.kernel.into_inner());
         let launch = Launched {
             entry: table.entry.map(Spanned::into_inner),
-            grid: table.grid.0,
-            block: table.block.0,
+            grid: table.grid,
+            block: table.block,
             shared: table.shared,
             arguments: arguments.into_iter().map(|argument| argument.beside(folder)).collect(),
-            checks: table.checks.map(|Parsed(checks)| checks),
-            limit: table.limit.map(|Limit(work)| work),
+            checks: table.checks,
+            limit: table.limit,
             ..Launched::default()
         };
-        Ok(Self { kernel, launch, result, expect, source, kernel_at, entry_at, result_at })
+        Ok(Self { kernel, launch, result, expect, source })
     }
 
-    /// An error of the kernel, which has its place in the file in front.
-    pub(super) fn wrong_kernel(&self, error: anyhow::Error) -> anyhow::Error {
-        self.source.wrong_in(error, &self.kernel_at, "kernel")
-    }
-
-    /// An error of the choice among the kernels of a file, likewise.
-    pub(super) fn wrong_entry(&self, error: anyhow::Error) -> anyhow::Error {
-        match &self.entry_at {
-            Some(span) => self.source.wrong_in(error, span, "entry"),
-            None => self.wrong_kernel(error),
-        }
-    }
-
-    /// An error of the result that the file wants, which has its place in the file in front.
-    pub(super) fn wrong_result(&self, error: anyhow::Error) -> anyhow::Error {
-        self.source.wrong_in(error, &self.result_at, "result")
+    /// An error of the `kernel`, of the choice of its `entry` or of the `result` that the file wants,
+    /// which has the key's place in the file in front. Without an `entry`, that is the kernel's.
+    pub(super) fn wrong_at(&self, key: &str, error: anyhow::Error) -> anyhow::Error {
+        self.source.wrong_at(key, error)
     }
 
     /// An error of the launch, which has the file's name in front.
@@ -212,15 +184,14 @@ impl Check {
 impl ResultTable {
     fn wanted(self, folder: &Path) -> Result<Wanted> {
         let elements = match (self.oracle, self.file) {
-            (Some(Parsed(oracle)), None) => Elements::Computed(oracle),
+            (Some(oracle), None) => Elements::Computed(oracle),
             (None, Some(file)) => {
                 let file = format!("npy:{file}").parse::<Argument>().map_err(anyhow::Error::msg)?;
                 Elements::Read(file.beside(folder))
             }
             _ => refuse!(InvalidArgument, "give either an oracle or a file"),
         };
-        let tolerance = self.tolerance.map(|Tolerance(tolerance)| tolerance);
-        Ok(Wanted { argument: self.arg, elements, tolerance })
+        Ok(Wanted { argument: self.arg, elements, tolerance: self.tolerance })
     }
 }
 
@@ -245,6 +216,13 @@ impl Source {
             value.map_err(|error: T::Err| self.wrong_in(anyhow::Error::msg(error.to_string()), &text.span(), key))
         };
         list.iter().map(value).collect()
+    }
+
+    fn wrong_at(&self, key: &str, error: anyhow::Error) -> anyhow::Error {
+        match self.keys.iter().find(|(own, _)| *own == key).or(self.keys.last()) {
+            Some((key, span)) => self.wrong_in(error, span, key),
+            None => self.wrong(error, &self.path.display()),
+        }
     }
 
     fn wrong_in(&self, error: anyhow::Error, span: &Range<usize>, key: &str) -> anyhow::Error {
