@@ -248,14 +248,9 @@ impl Target<'_> {
 
 /// The elements of an argument before the launch.
 fn source_of(argument: &Argument) -> Result<Source> {
-    let mut read = None;
     let Some(buffer) = Buffer::of(argument)? else { refuse!(InvalidArgument, "{argument} is a number; name a buffer") };
     let dtype = buffer.dtype;
-    buffer.hand_to(|bytes| {
-        read = Some(bytes.to_vec());
-        anyhow::Ok(())
-    })?;
-    match read {
+    match buffer.contents()? {
         Some(bytes) => Ok(Source { dtype, bytes }),
         None => refuse!(InvalidArgument, "{argument} holds nothing before the launch; give it elements"),
     }

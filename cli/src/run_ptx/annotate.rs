@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use warpstride::counters::Counters;
 use warpstride::interp::{LineReport, Report};
 
-use super::lines::{self, Column, heat};
+use super::lines::{self, BESIDE_SOURCE, Column, heat};
 use super::source;
 
 /// Characters of the column of heat.
@@ -78,13 +78,10 @@ fn files(report: &Report, main: &str, folder: &Path) -> Vec<Annotated> {
 /// The kernel's own file as a whole, and of other files the lines that have figures; `folder` is
 /// where relative names begin.
 pub(super) fn text(report: &Report, main: &str, folder: &Path) -> String {
-    rendered(&files(report, main, folder), main, &report.counters, Looks::of_standard_output())
-}
-
-fn rendered(files: &[Annotated], main: &str, counters: &Counters, looks: Looks) -> String {
-    let page = Page::of(files, counters, looks);
+    let (files, looks) = (files(report, main, folder), Looks::of_standard_output());
+    let page = Page::of(&files, &report.counters, looks);
     let mut text = String::new();
-    for file in files {
+    for file in &files {
         text += &format!("\n{}\n", source::shown(&file.file));
         text += &page.listing(file, file.file == main);
         text += &match &file.source {
@@ -122,7 +119,7 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn of(files: &[Annotated], launch: &'a Counters, looks: Looks) -> Self {
         let lines = || files.iter().flat_map(|file| &file.lines);
-        let columns = lines::beside_source(lines());
+        let columns = lines::used(&BESIDE_SOURCE, lines());
         let width = |(heading, cell): &Column| {
             let figures = lines().filter_map(cell).map(|figure| figure.len());
             figures.max().unwrap_or(0).max(heading.len())

@@ -21,7 +21,7 @@ pub(crate) struct Buffer {
 }
 
 enum Contents {
-    Made(DType, Fill),
+    Made(Fill),
     Read(Box<dyn ArrayFile>),
 }
 
@@ -35,7 +35,7 @@ impl Buffer {
                 dtype,
                 descr: numpy_name(dtype),
                 shape: vec![len],
-                contents: Contents::Made(dtype, fill),
+                contents: Contents::Made(fill),
             })),
             Value::File(path) => {
                 let (source, path) = (input::array(path)?, path.display());
@@ -56,21 +56,17 @@ impl Buffer {
         }
     }
 
-    /// Makes or reads the elements, and hands their bytes to whoever takes them to the device; a
-    /// buffer that is to stay as the device gives it has none.
-    pub(crate) fn hand_to<E>(self, place: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<()>
-    where
-        anyhow::Error: From<E>,
-    {
-        match self.contents {
-            Contents::Made(_, Fill::Uninit) => Ok(()),
-            Contents::Made(dtype, fill) => {
+    /// Makes or reads the elements; `None` for a buffer that is to stay as the device gives it.
+    pub(crate) fn contents(self) -> Result<Option<Vec<u8>>> {
+        Ok(match self.contents {
+            Contents::Made(Fill::Uninit) => None,
+            Contents::Made(fill) => {
                 let mut bytes = zeroed(self.bytes)?;
-                write(fill, dtype, &mut bytes);
-                Ok(place(&bytes)?)
+                write(fill, self.dtype, &mut bytes);
+                Some(bytes)
             }
-            Contents::Read(source) => Ok(place(&input::elements::<u8>(source)?)?),
-        }
+            Contents::Read(source) => Some(input::elements::<u8>(source)?),
+        })
     }
 }
 

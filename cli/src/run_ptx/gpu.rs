@@ -66,15 +66,10 @@ fn unload(driver: &Arc<dyn Driver>, module: ModuleHandle) {
 impl Launch<'_> {
     /// Runs it on an NVIDIA GPU.
     pub(super) fn on_gpu(&self, buffers: Vec<Option<Buffer>>, device: &Device) -> Result<Outcome> {
-        let mut places = Vec::with_capacity(buffers.len());
-        for buffer in buffers {
-            places.push(place(device, buffer)?);
-        }
+        let places = buffers.into_iter().map(|buffer| place(device, buffer)).collect::<Result<Vec<_>>>()?;
         let seconds = self.seconds(device, &places)?;
-        let mut dumped = Vec::with_capacity(self.dumps.len());
-        for &argument in &self.dumps {
-            dumped.push(places[argument].as_ref().map_or(Ok(Vec::new()), DeviceBuffer::download)?);
-        }
+        let dump = |&argument: &usize| places[argument].as_ref().map_or(Ok(Vec::new()), DeviceBuffer::download);
+        let dumped = self.dumps.iter().map(dump).collect::<Result<_, _>>()?;
         Ok(Outcome { seconds, report: None, stopped: None, dumped })
     }
 
@@ -105,10 +100,7 @@ impl Launch<'_> {
         let mut rotation = Rotation::new(device, &[usize::try_from(touched).unwrap_or(usize::MAX)]);
         let set = buffers.iter().flatten().map(|buffer| Rotation::padded(buffer.bytes));
         ensure_room(set.fold(0, usize::saturating_add), 1, &[(device, rotation.arrays(1))])?;
-        let mut places = Vec::with_capacity(buffers.len());
-        for buffer in buffers {
-            places.push(rotate(&rotation, buffer)?);
-        }
+        let places = buffers.into_iter().map(|buffer| rotate(&rotation, buffer)).collect::<Result<Vec<_>>>()?;
         let loaded = Loaded::new(self, device)?;
         let timing = measure::time(device, device.default_stream(), samples, || {
             let set = rotation.advance();
@@ -126,20 +118,18 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
     let Some(buffer) = buffer else { return Ok(None) };
     // First of all, since it knows what there is room for.
     let mut place = device.alloc::<u8>(buffer.bytes)?;
-    buffer.hand_to(|contents| place.upload_from(contents))?;
+    if let Some(contents) = buffer.contents()? {
+        place.upload_from(&contents)?;
+    }
     Ok(Some(place))
 }
 
 /// An argument's buffer in each set of a rotation.
 fn rotate(rotation: &Rotation, buffer: Option<Buffer>) -> Result<Option<RotatingBuffer<u8>>> {
     let Some(buffer) = buffer.filter(|buffer| buffer.bytes > 0) else { return Ok(None) };
-    let (mut place, bytes) = (None, buffer.bytes);
-    buffer.hand_to(|contents| {
-        place = Some(rotation.upload(contents)?);
-        Ok::<_, Error>(())
-    })?;
-    Ok(Some(match place {
-        Some(place) => place,
+    let bytes = buffer.bytes;
+    Ok(Some(match buffer.contents()? {
+        Some(contents) => rotation.upload(&contents)?,
         None => rotation.zeros(bytes)?,
     }))
 }

@@ -45,7 +45,7 @@ const IN_TABLE: [Column; 10] = [
 ];
 
 /// The columns beside the source, which needs the room.
-const BESIDE_SOURCE: [Column; 8] = [
+pub(super) const BESIDE_SOURCE: [Column; 8] = [
     EXECUTIONS,
     LANES,
     REQUESTS,
@@ -77,13 +77,9 @@ fn wavefronts_over_ideal(line: &LineReport) -> Option<f64> {
     over_ideal(line.counters.shared().wavefronts, line.counters.ideal.wavefronts())
 }
 
-/// The columns beside the source that any of the lines has.
-pub(super) fn beside_source<'l>(lines: impl Iterator<Item = &'l LineReport> + Clone) -> Vec<Column> {
-    used(BESIDE_SOURCE.into(), lines)
-}
-
-fn used<'l>(columns: Vec<Column>, lines: impl Iterator<Item = &'l LineReport> + Clone) -> Vec<Column> {
-    columns.into_iter().filter(|(_, cell)| lines.clone().any(|line| cell(line).is_some())).collect()
+/// Those of the columns that any of the lines has.
+pub(super) fn used<'l>(columns: &[Column], lines: impl Iterator<Item = &'l LineReport> + Clone) -> Vec<Column> {
+    columns.iter().copied().filter(|(_, cell)| lines.clone().any(|line| cell(line).is_some())).collect()
 }
 
 /// The part of the launch's sectors, or of its wavefronts if that is more, that a line takes beyond
@@ -122,7 +118,7 @@ pub(super) fn text(report: &Report, main: &str) -> String {
 }
 
 fn table(lines: &[LineReport], main: &str) -> Table {
-    let columns = used(IN_TABLE.into(), lines.iter());
+    let columns = used(&IN_TABLE, lines.iter());
     let folder = Path::new(main).parent();
     let header: Vec<&'static str> = ["line"].into_iter().chain(columns.iter().map(|(heading, _)| *heading)).collect();
     let mut table = Table::new(&header);

@@ -130,7 +130,7 @@ pub(super) fn launch(
     let device = open()?;
     ensure_counted(args, device.info())?;
     ensure_soft_options(args, device.info().kind)?;
-    time.as_ref().map_or(Ok(()), |time| time.check_device(&device))?;
+    time.as_ref().map_or(Ok(()), |time| time.kept.check_device(&device))?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{name}`"))?;
@@ -225,16 +225,11 @@ fn ensure_counted(args: &args::Launched, device: &DeviceInfo) -> Result<()> {
         ("--annotate", args.annotate),
         ("--draw", args.draw.is_some()),
     ];
-    match options.into_iter().find(|(_, asked)| *asked && device.kind == DriverKind::Cuda) {
-        Some((option, _)) => {
-            let name = &device.name;
-            refuse!(
-                InvalidArgument,
-                "{option} shows what is counted, and nothing is counted on {name}; add --device soft"
-            )
-        }
-        None => Ok(()),
+    if let Some((option, _)) = options.into_iter().find(|(_, asked)| *asked && device.kind == DriverKind::Cuda) {
+        let name = &device.name;
+        refuse!(InvalidArgument, "{option} shows what is counted, and nothing is counted on {name}; add --device soft")
     }
+    Ok(())
 }
 
 /// Checks, before any work, where results go.

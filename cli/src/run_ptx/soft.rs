@@ -29,10 +29,7 @@ impl Launch<'_> {
         let anywhere = parameters(self.kernel, self.arguments, |_| 0)?;
         interp::check_launch(self.kernel, &self.shape, &anywhere).map_err(|stop| Error::from(*stop))?;
         let memory = Memory::new(limit);
-        let mut places = Vec::with_capacity(buffers.len());
-        for buffer in buffers {
-            places.push(place(&memory, buffer)?);
-        }
+        let places = buffers.into_iter().map(|buffer| place(&memory, buffer)).collect::<Result<Vec<_>>>()?;
         let params = parameters(self.kernel, self.arguments, |position| places[position].0)?;
         let begin = Instant::now();
         let (checks, work_limit, footprint) = (self.checks, self.limit, self.footprint);
@@ -43,15 +40,15 @@ impl Launch<'_> {
             Err(stop) => (None, Some(*stop)),
         };
         let seconds = begin.elapsed().as_secs_f64();
-        let mut dumped = Vec::with_capacity(self.dumps.len());
-        for &argument in &self.dumps {
+        let dump = |&argument: &usize| {
             let (address, bytes) = places[argument];
             let mut contents = zeroed(bytes)?;
             if bytes > 0 {
                 memory.read(address, &mut contents)?;
             }
-            dumped.push(contents);
-        }
+            anyhow::Ok(contents)
+        };
+        let dumped = self.dumps.iter().map(dump).collect::<Result<_>>()?;
         Ok(Outcome { seconds, report, stopped, dumped })
     }
 }
@@ -62,6 +59,8 @@ fn place(memory: &Memory, buffer: Option<Buffer>) -> Result<(u64, usize)> {
     let bytes = buffer.bytes;
     // First of all, since it knows what there is room for.
     let address = memory.alloc(bytes as u64)?;
-    buffer.hand_to(|contents| memory.write(address, contents))?;
+    if let Some(contents) = buffer.contents()? {
+        memory.write(address, &contents)?;
+    }
     Ok((address, bytes))
 }

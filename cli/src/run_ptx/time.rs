@@ -25,7 +25,7 @@ const LARGEST_COPY: u64 = 1 << 30;
 /// What `--time` asks for.
 pub(super) struct Time<'a> {
     args: &'a args::Timed,
-    kept: Kept<'a>,
+    pub(super) kept: Kept<'a>,
     date: String,
     /// The file of the kernel, unless a compiler made the PTX.
     ptx: Option<String>,
@@ -61,11 +61,6 @@ impl<'a> Time<'a> {
         };
         time.kept.narrow_to(&time.subject([0; 2]).name())?;
         Ok(Some(time))
-    }
-
-    /// Makes sure that a run on this device can be compared.
-    pub(super) fn check_device(&self, device: &Device) -> Result<()> {
-        self.kept.check_device(device)
     }
 
     /// Whether the software GPU counts the bytes.
@@ -122,14 +117,9 @@ impl<'a> Time<'a> {
         let buffers = launch.buffers()?;
         let there_are = buffers.iter().flatten().map(|buffer| buffer.bytes as u64).fold(0, u64::saturating_add);
         let timing = launch.timing(device, buffers, all.min(there_are), self.samples())?;
-        let copy = self.copy_gbps(device, (all / 2).min(LARGEST_COPY))?;
+        let copy = usize::try_from((all / 2).min(LARGEST_COPY)).ok().filter(|&len| len > 0);
+        let copy = copy.map(|len| bench::measure::copy_gbps(device, len, self.samples())).transpose()?;
         Ok(Measured { bytes, counters, timing: Some((timing, copy)) })
-    }
-
-    /// GB/s of a copy of an array of `bytes` bytes.
-    fn copy_gbps(&self, device: &Device, bytes: u64) -> Result<Option<f64>> {
-        let Some(len) = usize::try_from(bytes).ok().filter(|&len| len > 0) else { return Ok(None) };
-        Ok(Some(bench::measure::copy_gbps(device, len, self.samples())?))
     }
 
     /// Prints the times below the title of the launch, or where there are none the bytes below what
