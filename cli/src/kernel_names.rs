@@ -7,7 +7,7 @@ use cpp_demangle::{DemangleOptions, Symbol};
 use warpstride::error::counted;
 use warpstride::interp::{Kernel, Module};
 
-use super::refuse;
+use super::{refuse, require};
 
 /// The longest name in PTX that is demangled, and the longest that it may become: names repeat
 /// parts of themselves, and a hostile one without end.
@@ -97,19 +97,16 @@ fn names(kernel: &Kernel) -> [String; NAMES] {
 /// The kernel that is named, in whole or as far as no other is called so, or the only one.
 pub(super) fn find<'m>(module: &'m Module, entry: Option<&str>, file: impl fmt::Display) -> Result<&'m Kernel> {
     let kernels: Vec<&Kernel> = module.kernels().collect();
+    require!(
+        !kernels.is_empty(),
+        InvalidArgument,
+        "{file} has no kernel; check the file, and in C++ that a kernel is `__global__`, and a template instantiated"
+    );
     let Some(entry) = entry else {
-        return match &*kernels {
-            [] => none(file),
-            [kernel] => Ok(kernel),
-            _ => {
-                let count = counted(kernels.len(), "kernel");
-                refuse!(InvalidArgument, "{file} has {count}; name one with --entry: {}", list(&kernels))
-            }
-        };
+        let (count, names) = (counted(kernels.len(), "kernel"), list(&kernels));
+        require!(kernels.len() == 1, InvalidArgument, "{file} has {count}; name one with --entry: {names}");
+        return Ok(kernels[0]);
     };
-    if kernels.is_empty() {
-        return none(file);
-    }
     let wanted = without_spaces(entry);
     let called: Vec<(&Kernel, [String; NAMES])> = kernels.iter().map(|&kernel| (kernel, names(kernel))).collect();
     for how in 0..NAMES {
@@ -125,13 +122,6 @@ pub(super) fn find<'m>(module: &'m Module, entry: Option<&str>, file: impl fmt::
         }
     }
     refuse!(InvalidArgument, "{file} has no kernel `{entry}`; name one of: {}", list(&kernels))
-}
-
-fn none<'m>(file: impl fmt::Display) -> Result<&'m Kernel> {
-    refuse!(
-        InvalidArgument,
-        "{file} has no kernel; check the file, and in C++ that a kernel is `__global__`, and a template instantiated"
-    )
 }
 
 /// The kernels by the shortest names that tell them apart.
