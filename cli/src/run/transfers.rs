@@ -54,16 +54,19 @@ pub(crate) enum HostSide {
 }
 
 impl HostSide {
+    /// All kinds with their names in tables, in the order of these.
+    pub(crate) const ALL: [(Self, &str); 6] = [
+        (Self::Pageable, "pageable"),
+        (Self::FreshPageable, "pageable, fresh"),
+        (Self::PageableByDriver, "pageable, by the driver"),
+        (Self::Pinned, "pinned"),
+        (Self::Registered, "registered"),
+        (Self::WriteCombined, "write-combined"),
+    ];
+
     /// Its name in tables.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Pageable => "pageable",
-            Self::FreshPageable => "pageable, fresh",
-            Self::PageableByDriver => "pageable, by the driver",
-            Self::Pinned => "pinned",
-            Self::Registered => "registered",
-            Self::WriteCombined => "write-combined",
-        }
+        Self::ALL.iter().find(|(side, _)| *side == self).map_or("", |(_, name)| name)
     }
 }
 

@@ -49,8 +49,8 @@ impl Transfers {
         for bytes in sizes(largest) {
             // Page-locked memory of the size before is of no use for this one.
             device.trim_pinned(0)?;
-            for memory in HostSide::ALL {
-                doing(&format!("{}, {}", memory.name(), counted(bytes, "byte")));
+            for (memory, name) in HostSide::ALL {
+                doing(&format!("{name}, {}", counted(bytes, "byte")));
                 all.copies.extend(bench.copies(memory, bytes)?);
             }
         }
@@ -64,18 +64,6 @@ impl Transfers {
         all.frames = frames(device, largest)?;
         Ok(all)
     }
-}
-
-impl HostSide {
-    /// All kinds, in the order of tables.
-    const ALL: [Self; 6] = [
-        Self::Pageable,
-        Self::FreshPageable,
-        Self::PageableByDriver,
-        Self::Pinned,
-        Self::Registered,
-        Self::WriteCombined,
-    ];
 }
 
 /// The sizes up to the largest.
