@@ -157,12 +157,11 @@ fn tuned_blocks(device: &Device, target: Target) -> Result<[Sweep; 2]> {
     for block in BLOCKS {
         let target = Target::of_info(device.info(), Some(Tuned::new(across, block, block)?));
         let copy = copy_plan(elements.len(), target)?;
-        let timing =
-            timed(&mut runs, &elements, |source, result| copy.launch(source, result, device.default_stream()))?;
+        let timing = timed(&mut runs, &elements, |source, result, stream| copy.launch(source, result, stream))?;
         let timing = timing.with_context(|| format!("{copy} copies wrongly; please report this as a bug"))?;
         copies.push(timing.gbps(2 * BYTES as u64));
         let fill = fill_plan(elements.len(), target)?;
-        let timing = timed(&mut runs, &filled, |_, result| fill.launch(VALUE, result, device.default_stream()))?;
+        let timing = timed(&mut runs, &filled, |_, result, stream| fill.launch(VALUE, result, stream))?;
         let timing = timing.with_context(|| format!("{fill} fills wrongly; please report this as a bug"))?;
         fills.push(timing.gbps(BYTES as u64));
     }
@@ -196,8 +195,7 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape) -> Result<Found> {
             bytes += 2 * size_of_val(&*expected);
             for (across, ms) in (0..).zip(&mut ms) {
                 let tiles = [tile.with_across(across, across)];
-                let timing = timed(&mut runs, &expected, |source, result| {
-                    let stream = source.device().default_stream();
+                let timing = timed(&mut runs, &expected, |source, result, stream| {
                     let source = source.slice(0, ..rows * cols, 1)?.split_axis(0, &[rows, cols])?;
                     let result = result.slice(0, ..rows * cols, 1)?.split_axis(0, &[cols, rows])?;
                     ops::copy_into_tuned(source.t(), result, &tiles, stream)

@@ -14,7 +14,7 @@ use warpstride::ops::{
 };
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 
-use super::measure::{Rotating, Work, on_arrays};
+use super::measure::{Work, on_arrays};
 use crate::{ensure_room, reference};
 
 /// What arrays are scaled by: no power of two, so that products are rounded.
@@ -170,8 +170,8 @@ pub(super) struct Operands<T: Number> {
     scratch: Scratch,
 }
 
-impl<T: Number> Rotating for Operands<T> {
-    fn rotation(&mut self) -> &mut Rotation {
+impl<T: Number> AsMut<Rotation> for Operands<T> {
+    fn as_mut(&mut self) -> &mut Rotation {
         &mut self.rotation
     }
 }

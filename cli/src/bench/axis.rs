@@ -9,6 +9,7 @@ use warpstride::element::{DType, Element};
 use warpstride::error::counted;
 use warpstride::ops::{MeanVariancePlan, Phase, Plan, Reduction, ReductionPlan, Scratch, SoftmaxPlan, Target};
 use warpstride::roofline::measure::Rotation;
+use warpstride::stream::Stream;
 use warpstride::view::{View, ViewMut};
 
 use super::arithmetic::{Computed, HostNumber, Value, numbers, some_roundings};
@@ -124,8 +125,7 @@ impl<'a> AlongAxis<'a> {
         is_right: impl Fn(&Row<'_, T>, R) -> bool + Sync + 'a,
     ) -> Result<Box<dyn Work + 'a>> {
         let (mut scratch, shape) = (Scratch::new(rotation.device())?, self.other_axes());
-        let launch = move |from: View<'_, T>, to: ViewMut<'_, R>| {
-            let stream = from.device().default_stream();
+        let launch = move |from: View<'_, T>, to: ViewMut<'_, R>, stream: &Stream| {
             plan.launch(from.split_axis(0, self.case.shape)?, &mut scratch, to.split_axis(0, &shape)?, stream)
         };
         let [outer, _, inner] = self.extents();
@@ -142,8 +142,7 @@ impl<'a> AlongAxis<'a> {
         let (extents, target) = ([outer as u64, n as u64], Target::of(rotation.device()));
         let plan = SoftmaxPlan::new(dtype, extents, [Phase::ALIGNED; 2], target)?;
         let kernel = plan.entry();
-        let launch = move |from: View<'_, T>, to: ViewMut<'_, T>| {
-            let stream = from.device().default_stream();
+        let launch = move |from: View<'_, T>, to: ViewMut<'_, T>, stream: &Stream| {
             plan.launch(from.split_axis(0, shape)?, to.split_axis(0, shape)?, stream)
         };
         let elements = numbers::<T>(outer * n, 0)?;
@@ -169,8 +168,7 @@ impl<'a> AlongAxis<'a> {
         let plan = MeanVariancePlan::new(dtype, extents, Phase::ALIGNED, target)?;
         let (kernel, others) = (plan.entry(), self.other_axes());
         let variances = Rotation::padded(rows * size_of::<T::Sum>()) / size_of::<T::Sum>();
-        let launch = move |from: View<'_, T>, to: ViewMut<'_, T::Sum>| {
-            let stream = from.device().default_stream();
+        let launch = move |from: View<'_, T>, to: ViewMut<'_, T::Sum>, stream: &Stream| {
             let (mean, variance) = to.split_at(0, variances)?;
             let mean = mean.slice(0, ..rows, 1)?.split_axis(0, &others)?;
             plan.launch(from.split_axis(0, shape)?, mean, variance.split_axis(0, &others)?, stream)

@@ -67,20 +67,25 @@ impl<'a> Case<'a> {
         if let Op::Permute(axes) | Op::Affine { axes, .. } = op {
             permuted_layouts(shape, axes)?;
         }
-        let [read, written] = self.sides()?.map(|bytes| bytes as u64);
-        let (group, name, bytes) = match op {
-            Op::Copy => (Group::Stream, "copy", [read, written]),
-            Op::Permute(_) => (Group::Permute, "permute", [read, written]),
-            Op::Affine { .. } => {
+        let sides @ [read, written] = self.sides()?.map(|bytes| bytes as u64);
+        let of = |group, name, bytes| Subject::new(group, name, dtype, shape, bytes);
+        Ok(match op {
+            Op::Copy => of(Group::Stream, "copy", sides),
+            Op::Permute(axes) => Subject { axes: Some(axes.into()), ..of(Group::Permute, "permute", sides) },
+            Op::Affine { axes, from, channels } => {
                 // The channels' factors and offsets are read too, where there is anything to read
                 // them for.
                 let vectors = if written > 0 { 2 * self.vector()? } else { 0 };
-                (Group::Permute, "affine", [read + vectors as u64, written])
+                let subject = of(Group::Permute, "affine", [read + vectors as u64, written]);
+                Subject { axes: Some(axes.into()), from: Some(from), channels, ..subject }
             }
             Op::Arithmetic(arithmetic) => {
-                (Group::Stream, arithmetic.name(), arithmetic.arrays().map(|arrays| arrays * read))
+                of(Group::Stream, arithmetic.name(), arithmetic.arrays().map(|arrays| arrays * read))
             }
-            Op::Along(along, _) => (Group::Axis, along.name(), [read, written]),
+            Op::Along(along, axis) => {
+                let axes = matches!(along, Along::Reduction(_)).then(|| vec![axis]);
+                Subject { axes, ..of(Group::Axis, along.name(), sides) }
+            }
             Op::Normalize => {
                 let channels = shape.last().copied().unwrap_or(0);
                 require!(
@@ -88,9 +93,9 @@ impl<'a> Case<'a> {
                     InvalidArgument,
                     "images have 1 to 4 channels, and not {channels}; give --shape N,H,W,C"
                 );
-                (Group::Conversion, "normalize", [read, written])
+                Subject { from: Some(DType::U8), ..of(Group::Conversion, "normalize", sides) }
             }
-            Op::Cast { .. } => (Group::Conversion, "cast", [read, written]),
+            Op::Cast { from } => Subject { from: Some(from), ..of(Group::Conversion, "cast", sides) },
             Op::Rows { is_put } => {
                 require!(
                     u32::try_from(shape[0]).is_ok(),
@@ -100,21 +105,10 @@ impl<'a> Case<'a> {
                 );
                 // The indices are read too.
                 let name = if is_put { "scatter" } else { "gather" };
-                (Group::Conversion, name, [read + 4 * shape[0] as u64, written])
+                of(Group::Conversion, name, [read + 4 * shape[0] as u64, written])
             }
-            // The work reads none of the elements between.
-            Op::Strided { .. } => (Group::Conversion, "strided-copy", [written; 2]),
-        };
-        let subject = Subject::new(group, name, dtype, shape, bytes);
-        Ok(match op {
-            Op::Permute(axes) => Subject { axes: Some(axes.into()), ..subject },
-            Op::Affine { axes, from, channels } => {
-                Subject { axes: Some(axes.into()), from: Some(from), channels, ..subject }
-            }
-            Op::Along(Along::Reduction(_), axis) => Subject { axes: Some(vec![axis]), ..subject },
-            Op::Normalize | Op::Cast { .. } => Subject { from: Some(self.from()), ..subject },
-            Op::Strided { step } => Subject { step: Some(step), ..subject },
-            _ => subject,
+            // The elements between are not asked for.
+            Op::Strided { step } => Subject { step: Some(step), ..of(Group::Conversion, "strided-copy", [written; 2]) },
         })
     }
 

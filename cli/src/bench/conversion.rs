@@ -9,6 +9,7 @@ use warpstride::ops::{
     self, Affine, AffinePlan, Align, CastPlan, Channels, Indexed, IndexedPlan, Normalization, Phase, Plan, Target,
 };
 use warpstride::roofline::measure::Rotation;
+use warpstride::stream::Stream;
 use warpstride::view::{View, ViewMut};
 
 use super::arithmetic::Computed;
@@ -42,8 +43,7 @@ pub(super) fn normalized<'a, T: Computed>(rotation: Rotation, shape: &'a [usize]
     let (from, to) = ((&images, align, DType::U8), (&planes, align, T::DTYPE));
     let kernel = AffinePlan::new(from, to, Channels::WithLaunch(1), Target::of(rotation.device()))?.entry();
     let arrays = ColdRuns::new(rotation, &bytes, bytes.len())?;
-    let launch = move |source: View<'_, u8>, result: ViewMut<'_, T>| {
-        let stream = source.device().default_stream();
+    let launch = move |source: View<'_, u8>, result: ViewMut<'_, T>, stream: &Stream| {
         ops::normalize_into(source.split_axis(0, shape)?, &normalization, result.split_axis(0, &[n, c, h, w])?, stream)
     };
     let is_right = move |found: &[T]| {
@@ -65,10 +65,8 @@ pub(super) fn casted<'a, S: Element + From<u8>, D: Element + From<u8>>(
     let plan = CastPlan::new(from, to, len as u64, Target::of(rotation.device()))?;
     let kernel = plan.entry();
     let arrays = ColdRuns::new(rotation, &small_elements::<S>(&bytes), len)?;
-    let launch = move |source: View<'_, S>, result: ViewMut<'_, D>| {
-        let stream = source.device().default_stream();
-        plan.launch(source, result, stream)
-    };
+    let launch =
+        move |source: View<'_, S>, result: ViewMut<'_, D>, stream: &Stream| plan.launch(source, result, stream);
     let is_right = move |found: &[D]| reference::all(len, &|at| found[at] == D::from(bytes[at] & 127));
     Ok(one_to_one(Box::new(arrays), kernel, launch, is_right))
 }
@@ -97,8 +95,7 @@ pub(super) fn moved<'a, T: Element + Pod>(
     let plan = IndexedPlan::new(way, count as u64, count as u64, row_bytes, DType::U32, Align::ALLOCATION)?;
     let kernel = plan.entry();
     let arrays = ColdRuns::new(rotation, &elements, elements.len())?;
-    let launch = move |source: View<'_, T>, result: ViewMut<'_, T>| {
-        let stream = source.device().default_stream();
+    let launch = move |source: View<'_, T>, result: ViewMut<'_, T>, stream: &Stream| {
         let (source, result) = (source.split_axis(0, &[count, row])?, result.split_axis(0, &[count, row])?);
         plan.launch(source, on_device.view(&[count])?, result, stream)
     };
@@ -138,7 +135,7 @@ pub(super) fn mapped<'a, S: Element + From<u8>, D: Computed>(
     };
     let (factors, offsets): (Vec<f32>, Vec<f32>) = (0..count).map(values).unzip();
     let (factors, offsets) = (device.upload(&factors)?, device.upload(&offsets)?);
-    let launch = move |source: View<'_, S>, result: ViewMut<'_, D>| {
+    let launch = move |source: View<'_, S>, result: ViewMut<'_, D>, stream: &Stream| {
         let source = source.split_axis(0, shape)?.permuted_axes(axes)?;
         let result = result.split_axis(0, source.shape())?;
         let affine = match channels {
@@ -150,7 +147,7 @@ pub(super) fn mapped<'a, S: Element + From<u8>, D: Computed>(
                 Affine::PerChannel { axis, factors: factors.view(&[count])?, offsets: offsets.view(&[count])? }
             }
         };
-        ops::affine_into(source, affine, result, device.default_stream())
+        ops::affine_into(source, affine, result, stream)
     };
     Ok(one_to_one(Box::new(arrays), kernel, launch, is_right))
 }

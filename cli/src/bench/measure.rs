@@ -13,6 +13,7 @@ use warpstride::ops;
 use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing, has_times};
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Record, Subject};
+use warpstride::stream::Stream;
 use warpstride::view::{View, ViewMut};
 
 use crate::output::Output;
@@ -201,9 +202,9 @@ pub(crate) fn copy_gbps(device: &Device, bytes: usize, samples: usize) -> Result
 }
 
 /// Makes the elements of one array from those of another. Both come as one axis, which the launch
-/// splits into its own shape.
-pub(crate) trait Launch<S, D = S>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
-impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
+/// splits into its own shape, and the launch is queued on a stream.
+pub(crate) trait Launch<S, D = S>: FnMut(View<'_, S>, ViewMut<'_, D>, &Stream) -> Result<(), Error> {}
+impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>, &Stream) -> Result<(), Error>> Launch<S, D> for F {}
 
 /// The sources and the results of a rotation.
 pub(crate) struct ColdRuns<S: Element, D: Element = S> {
@@ -232,19 +233,13 @@ impl<S: Element, D: Element> ColdRuns<S, D> {
     }
 }
 
-/// Arrays in the sets of a rotation.
-pub(crate) trait Rotating: 'static {
-    /// Returns the rotation.
-    fn rotation(&mut self) -> &mut Rotation;
-}
-
-impl<S: Element, D: Element> Rotating for ColdRuns<S, D> {
-    fn rotation(&mut self) -> &mut Rotation {
+impl<S: Element, D: Element> AsMut<Rotation> for ColdRuns<S, D> {
+    fn as_mut(&mut self) -> &mut Rotation {
         &mut self.rotation
     }
 }
 
-/// A kernel on arrays, which it owns or borrows.
+/// A kernel on arrays in the sets of a rotation, which it owns or borrows.
 struct OnArrays<A, L, R> {
     arrays: A,
     kernel: Option<&'static str>,
@@ -253,7 +248,7 @@ struct OnArrays<A, L, R> {
 }
 
 /// Makes work of a launch on the arrays of a set, and of a check of the first set's results.
-pub(crate) fn on_arrays<'w, T: Rotating>(
+pub(crate) fn on_arrays<'w, T: AsMut<Rotation> + 'static>(
     arrays: impl DerefMut<Target = T> + 'w,
     kernel: Option<&'static str>,
     launch: impl FnMut(&mut T, usize) -> Result<(), Error> + 'w,
@@ -270,20 +265,21 @@ pub(crate) fn one_to_one<'w, S: Element, D: Element>(
     mut launch: impl Launch<S, D> + 'w,
     is_right: impl Fn(&[D]) -> bool + 'w,
 ) -> Box<dyn Work + 'w> {
-    let launch =
-        move |arrays: &mut ColdRuns<S, D>, set: usize| launch(arrays.sources.view(set)?, arrays.results.view_mut(set)?);
+    let launch = move |ColdRuns { rotation, sources, results }: &mut ColdRuns<S, D>, set: usize| {
+        launch(sources.view(set)?, results.view_mut(set)?, rotation.device().default_stream())
+    };
     on_arrays(arrays, kernel, launch, move |arrays| Ok(is_right(&arrays.results.download_first(arrays.results.len())?)))
 }
 
 impl<T, A, L, R> Work for OnArrays<A, L, R>
 where
-    T: Rotating,
+    T: AsMut<Rotation> + 'static,
     A: DerefMut<Target = T>,
     L: FnMut(&mut T, usize) -> Result<(), Error>,
     R: Fn(&T) -> Result<bool>,
 {
     fn rotation(&mut self) -> &mut Rotation {
-        self.arrays.rotation()
+        (*self.arrays).as_mut()
     }
 
     fn kernel(&self) -> Option<&'static str> {

@@ -7,6 +7,7 @@ use warpstride::error::Error;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 use warpstride::roofline::measure::Rotation;
+use warpstride::stream::Stream;
 use warpstride::view::{View, ViewMut};
 
 use super::measure::{ColdRuns, Work, one_to_one};
@@ -27,8 +28,7 @@ pub(super) fn in_c_order<'w, T: Element + Pod>(
     let kernel = PermutePlan::new(layout, align, &result, align, size_of::<T>(), target)?.entry();
     let mut arrays = ColdRuns::new(rotation, elements, expected.len())?;
     arrays.begin(&expected)?;
-    let launch = move |array: View<'_, T>, to: ViewMut<'_, T>| {
-        let stream = array.device().default_stream();
+    let launch = move |array: View<'_, T>, to: ViewMut<'_, T>, stream: &Stream| {
         let from = view(array)?;
         ops::copy_into(from, to.split_axis(0, from.shape())?, stream)
     };

@@ -60,7 +60,7 @@ impl List {
             let prepare = || by_width!(case.dtype, T => drawn.prepare::<T>(&bench.device));
             let record = held(bench.record(drawn.subject(), prepare)?, drawn.touched);
             let DrawnCase { strategy, touched, .. } = drawn;
-            let drawn = Drawn { kind: case.kind.name().into(), strategy: strategy.into(), touched };
+            let drawn = Drawn { kind: case.kind.name(), strategy: strategy.into(), touched };
             records.push(Record { drawn: Some(drawn), ..record });
             progress.step();
         }

@@ -148,11 +148,6 @@ impl Suite<'_> {
         Ok(())
     }
 
-    /// Which of two values suits the device.
-    fn of<T>(&self, [gpu, software]: [T; 2]) -> T {
-        if self.timed { gpu } else { software }
-    }
-
     fn streams<T: Computed>(&mut self, dtype: DType) -> Result<()> {
         // As those that the ceilings were measured with.
         let bytes = self.bench.peaks().map_or(COUNTED, |peaks| peaks.bytes as usize);
@@ -175,7 +170,8 @@ impl Suite<'_> {
     fn transposes(&mut self) -> Result<()> {
         let model = DeviceModel::of(&self.bench.device.info().name);
         let mut counted: Option<(usize, Vec<Option<Counters>>)> = None;
-        for &size in self.of(MATRICES) {
+        let [timed, counted_sizes] = MATRICES;
+        for &size in if self.timed { timed } else { counted_sizes } {
             let mut rows = ladder::of_squares(&self.bench.device, size, self.bench.peaks(), self.bench.output)?;
             let own: Vec<_> = rows.iter().map(|row| row.record.counters).collect();
             match &counted {
