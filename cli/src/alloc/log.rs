@@ -104,7 +104,8 @@ impl Log {
     /// Reads a log in RMM's columns, in any order; columns beyond them are left out, and so are
     /// failed allocations and those of 0 bytes. An error names the row.
     pub(super) fn read(text: impl Read) -> Result<Self> {
-        let mut rows = ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(ShortRows::new(text));
+        let mut rows =
+            ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(ShortRows { inner: text, bytes: 0 });
         let headers = rows.headers().map_err(failed)?.clone();
         let column = |name: &str| -> Result<usize> {
             match headers.iter().position(|header| header.eq_ignore_ascii_case(name)) {
@@ -222,12 +223,6 @@ struct ShortRows<R> {
     inner: R,
     /// Bytes since the last end of a line.
     bytes: usize,
-}
-
-impl<R> ShortRows<R> {
-    fn new(inner: R) -> Self {
-        Self { inner, bytes: 0 }
-    }
 }
 
 impl<R: Read> Read for ShortRows<R> {

@@ -4,6 +4,5 @@ pub(super) mod bench;
 mod log;
 mod play;
 pub(super) mod replay;
-mod svg;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use plotters::prelude::*;
 use serde_json::{Value, json};
 use warpstride::alloc::Caching;
 use warpstride::device::{Backend, Device};
@@ -14,9 +15,10 @@ use warpstride::driver::DriverKind;
 use warpstride::stream::Stream;
 
 use super::log::Log;
-use super::play::{Outcome, replay, replay_simulated};
+use super::play::{Outcome, Sample, replay, replay_simulated};
+use crate::export::svg::{self, READ, SIZE, WRITE};
 use crate::output::{self, Output};
-use crate::{args, destination, open};
+use crate::{args, destination, open, refuse};
 
 /// Operations of a log from a seed.
 const OPERATIONS: usize = 1_000_000;
@@ -80,6 +82,32 @@ fn document(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> Value {
         "ns_per_call": outcome.ns_per_call,
         "figures": outcome.figures,
     })
+}
+
+impl Outcome {
+    /// Draws the bytes in use and the bytes reserved over the operations of the log.
+    fn svg(&self) -> Result<String> {
+        let Some(last) = self.samples.last() else {
+            refuse!(InvalidArgument, "this replay cannot be drawn: its log is empty")
+        };
+        // Small logs are drawn in MiB.
+        let (unit, name) = if self.peak_reserved as f64 >= GIB { (GIB, "GiB") } else { (GIB / 1024.0, "MiB") };
+        let most = (self.peak_reserved.max(self.peak_active).max(1) as f64 / unit) * 1.08;
+        let course = |bytes: fn(&Sample) -> u64| {
+            self.samples.iter().map(move |sample| (sample.calls as f64, bytes(sample) as f64 / unit))
+        };
+        let drawn = svg::image(SIZE.1, [14, 14, 64], 0.0..last.calls as f64, most, |_, chart| {
+            let mut mesh = chart.configure_mesh();
+            mesh.x_desc("allocations and frees").y_desc(name).light_line_style(TRANSPARENT);
+            mesh.draw().map_err(svg::failed)?;
+            svg::line(chart, course(|sample| sample.reserved), WRITE.stroke_width(1), 0, "reserved")?;
+            svg::line(chart, course(|sample| sample.active), READ.stroke_width(1), 0, "in use")?;
+            let mut labels = chart.configure_series_labels();
+            labels.position(SeriesLabelPosition::LowerRight).background_style(WHITE.mix(0.8));
+            labels.draw().map_err(svg::failed)
+        });
+        Ok(drawn?)
+    }
 }
 
 /// Runs a log on a [`Caching`] over the memory of a device.

@@ -20,8 +20,7 @@ pub(crate) fn trace(name: &str, stages: &[Stage]) -> Value {
     for lane in lanes(stages) {
         let track = TRACKS.iter().position(|&track| track == lane.track).unwrap_or(0);
         let thread = (track + 1) * MOST_LANES + lane.number.min(MOST_LANES - 1);
-        let title = if lane.number == 0 { lane.track.into() } else { format!("{} {}", lane.track, lane.number + 1) };
-        events.push(metadata(thread, "thread_name", json!({ "name": title })));
+        events.push(metadata(thread, "thread_name", json!({ "name": lane.title() })));
         events.push(metadata(thread, "thread_sort_index", json!({ "sort_index": thread })));
         events.extend(lane.stages.iter().map(|(stage, [start, end])| {
             json!({

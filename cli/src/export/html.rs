@@ -54,7 +54,7 @@ pub(crate) fn page(run: &Run) -> Result<String> {
                 @if !wrong.is_empty() { p.wrong { "Wrong results: " (wrong.join(", ")) } }
                 @if let Some(peaks) = &run.peaks { (ceilings(peaks)) }
                 @if !run.has_times() { p { (super::NO_TIMES) } }
-                @for chart in charts.iter().filter(|chart| ["roofline", "sizes"].contains(&chart.name)) {
+                @for chart in charts.iter().filter(|chart| ["roofline", "sizes"].contains(&&*chart.name)) {
                     (figure(chart))
                 }
                 @for group in run.groups() {

@@ -1,19 +1,14 @@
 //! Charts of pipelines: frames a second over the batch size, and timelines.
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
-use super::svg::{COPY, Chart, GREY, LABELS, OCHRE, PURPLE, READ, SIZE, WRITE, chart, check, failed, line};
+use super::svg::{COPY, Chart, GREY, LABELS, OCHRE, PURPLE, READ, WRITE, chart, check, failed, image, line, write};
 use crate::run::pipelines::{PipelineRun, Pipelines, Stage, lanes};
 use warpstride::error::{Result, counted};
 
-/// The modes with the files and the colours of their charts.
-const MODES: [(&str, &str, RGBColor); 4] = [
-    ("blocking", "pipeline-blocking", WRITE),
-    ("async", "pipeline-async", OCHRE),
-    ("streams", "pipeline-streams", READ),
-    ("graph", "pipeline-graph", COPY),
-];
+/// The modes with the colours of their charts.
+const MODES: [(&str, RGBColor); 4] = [("blocking", WRITE), ("async", OCHRE), ("streams", READ), ("graph", COPY)];
 /// The names of stages with their colours; others are grey.
 const STAGES: [(&str, RGBColor); 7] = [
     ("random_generation", OCHRE),
@@ -34,19 +29,16 @@ const MOST_ROWS: usize = 64;
 pub(super) fn charts(all: &Pipelines) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
     if all.runs.iter().any(|run| run.frames_per_second.is_some()) {
-        charts.push(Chart {
-            name: "pipeline",
-            title: "Frames a second by the frames of a batch".into(),
-            svg: rates(all)?,
-        });
+        let title = "Frames a second by the frames of a batch".into();
+        charts.push(Chart { name: "pipeline".into(), title, svg: rates(all)? });
     }
-    for (mode, name, _) in MODES {
+    for (mode, _) in MODES {
         let shown =
             all.runs.iter().filter(|run| run.mode == mode && run.timeline.is_some()).max_by_key(|run| run.batch);
         let stages = shown.and_then(|run| run.timeline.as_ref()).filter(|stages| !stages.is_empty());
         if let (Some(run), Some(stages)) = (shown, stages) {
             let title = format!("Timeline of mode {mode}, batches of {}", run.batch);
-            charts.push(Chart { name, title, svg: timeline(run, stages)? });
+            charts.push(Chart { name: format!("pipeline-{mode}"), title, svg: timeline(run, stages)? });
         }
     }
     Ok(charts)
@@ -70,7 +62,7 @@ fn rates(all: &Pipelines) -> Result<String> {
     let label = |frames: &f64| format!("{frames:.0}");
     // With room for the legend above the lines.
     chart(x, &label, (1.4 * most, "frames/s", 84), SeriesLabelPosition::UpperLeft, |chart| {
-        for (mode, _, colour) in MODES {
+        for (mode, colour) in MODES {
             let points = sorted(all.runs.iter().filter(|run| run.mode == mode).filter_map(rate).collect());
             if !points.is_empty() {
                 line(chart, points, colour.stroke_width(2), 3, mode)?;
@@ -96,22 +88,12 @@ fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
         return Err(failed(format!("a timeline has {}, and {MOST_ROWS} are the most", counted(lanes.len(), "row"))));
     }
     let end = stages.iter().map(|stage| stage.end_us).fold(1e-3, f64::max) / 1e3;
-    let (rows, height) = (lanes.len() as f64, lanes.len() as u32 * ROW + FRAME);
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
-        area.fill(&WHITE).map_err(failed)?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(14)
-            .margin_left(100)
-            .x_label_area_size(44)
-            .build_cartesian_2d(0.0..end, 0.0..rows)
-            .map_err(failed)?;
+    let height = lanes.len() as u32 * ROW + FRAME;
+    let svg = image(height, [100, 14, 0], 0.0..end, lanes.len() as f64, |area, chart| {
         let digits = if end < 1.0 { 3 } else { usize::from(end < 20.0) };
         let label = |ms: &f64| format!("{ms:.digits$} ms");
         let mut mesh = chart.configure_mesh();
         mesh.disable_y_mesh().x_label_formatter(&label).light_line_style(WHITE).draw().map_err(failed)?;
-        let text = |pos| ("sans-serif", 13).into_font().color(&BLACK).pos(pos);
         for (lane, row) in lanes.iter().zip((1..=lanes.len()).rev()) {
             let row = row as f64;
             let rectangle = |&(stage, [start, end]): &(&Stage, [f64; 2])| {
@@ -122,19 +104,18 @@ fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
             };
             chart.draw_series(lane.stages.iter().map(rectangle)).map_err(failed)?;
             let (left, y) = chart.backend_coord(&(0.0, row - 0.5));
-            let name = if lane.number == 0 { lane.track.into() } else { format!("{} {}", lane.track, lane.number + 1) };
-            area.draw(&Text::new(name, (left - 8, y), text(Pos::new(HPos::Right, VPos::Center)))).map_err(failed)?;
+            write(area, &lane.title(), (left - 8, y), HPos::Right)?;
         }
         // The names below the rows, in their colours.
         let mut x = 100;
         for (name, colour) in STAGES.iter().filter(|(name, _)| stages.iter().any(|stage| stage.name == *name)) {
             let y = height as i32 - 18;
             area.draw(&Rectangle::new([(x, y - 6), (x + 12, y + 6)], colour.mix(0.85).filled())).map_err(failed)?;
-            area.draw(&Text::new(*name, (x + 17, y), text(Pos::new(HPos::Left, VPos::Center)))).map_err(failed)?;
+            write(area, name, (x + 17, y), HPos::Left)?;
             x += 40 + 8 * name.len() as i32;
         }
-        area.present().map_err(failed)?;
-    }
+        Ok(())
+    })?;
     // With a text alternative.
     let words = words(run, stages).replace('&', "&amp;").replace('<', "&lt;");
     Ok(svg.replacen('>', &format!(" role=\"img\"><desc>{words}</desc>"), 1))

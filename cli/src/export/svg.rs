@@ -1,6 +1,7 @@
 //! A run as charts in SVG, each an image by itself. `plotters` draws them; its text needs no fonts
 //! here.
 
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -14,15 +15,15 @@ use warpstride::roofline::peak::{Peaks, Warm};
 use warpstride::roofline::record::{Group, Record};
 
 /// Pixels of a chart.
-pub(super) const SIZE: (u32, u32) = (920, 460);
+pub(crate) const SIZE: (u32, u32) = (920, 460);
 /// Pixels of a bar with the space below it, and of the frame around all bars.
 const BAR: u32 = 24;
 const FRAME: u32 = 90;
 /// Most bars of a chart.
 const MOST_BARS: usize = 500;
 
-pub(super) const READ: RGBColor = RGBColor(31, 119, 180);
-pub(super) const WRITE: RGBColor = RGBColor(214, 90, 49);
+pub(crate) const READ: RGBColor = RGBColor(31, 119, 180);
+pub(crate) const WRITE: RGBColor = RGBColor(214, 90, 49);
 pub(super) const COPY: RGBColor = RGBColor(46, 139, 87);
 pub(super) const GREY: RGBColor = RGBColor(110, 118, 130);
 pub(super) const PURPLE: RGBColor = RGBColor(128, 72, 160);
@@ -32,7 +33,7 @@ pub(super) const OCHRE: RGBColor = RGBColor(200, 150, 20);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chart {
     /// `roofline`, for example.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// The caption.
     pub(crate) title: String,
     /// The image.
@@ -46,27 +47,21 @@ pub(crate) struct Chart {
 /// `InvalidArgument` where a number of the run cannot be drawn.
 pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
-    let mut add = |name, title: &str, svg| charts.push(Chart { name, title: title.into(), svg });
+    let mut add = |name: &str, title: &str, svg| charts.push(Chart { name: name.into(), title: title.into(), svg });
     if let Some(peaks) = run.peaks.as_ref().filter(|_| run.has_times()) {
         add("roofline", "Speed by the part of the bytes that is written", roofline(run, peaks)?);
         add("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?);
     }
-    for (group, name, sectors) in [
-        (Group::Stream, "streams", "streams-sectors"),
-        (Group::Permute, "permutes", "permutes-sectors"),
-        (Group::Transpose, "transposes", "transposes-sectors"),
-        (Group::Axis, "axes", "axes-sectors"),
-        (Group::Conversion, "conversions", "conversions-sectors"),
-        (Group::Kernel, "kernels", "kernels-sectors"),
-    ] {
+    for group in Group::ALL {
+        let name = group.title().to_lowercase();
         let speeds: Vec<Bar> = run.group(group).filter_map(Bar::speed).collect();
         if !speeds.is_empty() {
-            add(name, &format!("{}, % of the ceiling of their bytes", group.title()), bars(&speeds, "% of ceiling")?);
+            add(&name, &format!("{}, % of the ceiling of their bytes", group.title()), bars(&speeds, "% of ceiling")?);
         }
         let counted: Vec<Bar> = run.group(group).filter_map(Bar::sectors).collect();
         if !counted.is_empty() {
             let title = format!("{}, sectors moved for each that the bytes fill", group.title());
-            add(sectors, &title, bars(&counted, "sectors moved for each needed")?);
+            add(&format!("{name}-sectors"), &title, bars(&counted, "sectors moved for each needed")?);
         }
     }
     if let Some(transfers) = run.transfers.as_ref().filter(|all| all.copies.iter().any(|copy| copy.gbps.is_some())) {
@@ -77,7 +72,7 @@ pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
 }
 
 /// Says that a chart cannot be drawn.
-pub(super) fn failed(error: impl std::fmt::Display) -> Error {
+pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("a chart of this run cannot be drawn: {error}; is the file whole?"))
 }
 
@@ -111,25 +106,53 @@ pub(super) fn chart<X: AsRangedCoord<Value = f64>>(
 where
     X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
+    image(SIZE.1, [14, 14, room], x, top, |_, chart| {
+        let mut mesh = chart.configure_mesh();
+        mesh.x_labels(labels).x_label_formatter(x_label).y_label_formatter(&|speed| format!("{speed:.0}"));
+        mesh.x_desc(x_name).y_desc(y_name).light_line_style(WHITE).draw().map_err(failed)?;
+        draw(chart)?;
+        let legend = &mut chart.configure_series_labels();
+        legend.position(corner).background_style(WHITE.mix(0.8)).border_style(GREY).draw().map_err(failed)
+    })
+}
+
+/// Where a chart is drawn, and texts beside it.
+type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
+
+/// Makes an image of `height` pixels with what `draw` draws on it and into its chart over `x` and
+/// from 0 to `top`. `left`, `right` and `room` are pixels of the margins and of the labels before
+/// the chart.
+pub(crate) fn image<X: AsRangedCoord<Value = f64>>(
+    height: u32,
+    [left, right, room]: [u32; 3],
+    x: X,
+    top: f64,
+    draw: impl for<'a, 'b> FnOnce(&'a Area<'b>, &mut Lines<'a, 'b, X::CoordDescType>) -> Result<()>,
+) -> Result<String>
+where
+    X::CoordDescType: Ranged<ValueType = f64>,
+{
     let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-    area.fill(&WHITE).map_err(failed)?;
-    let mut builder = ChartBuilder::on(&area);
-    builder.margin(14).x_label_area_size(44).y_label_area_size(room);
-    let mut chart = builder.build_cartesian_2d(x, 0.0..top).map_err(failed)?;
-    let mut mesh = chart.configure_mesh();
-    mesh.x_labels(labels).x_label_formatter(x_label).y_label_formatter(&|speed| format!("{speed:.0}"));
-    mesh.x_desc(x_name).y_desc(y_name).light_line_style(WHITE).draw().map_err(failed)?;
-    draw(&mut chart)?;
-    let legend = &mut chart.configure_series_labels();
-    legend.position(corner).background_style(WHITE.mix(0.8)).border_style(GREY).draw().map_err(failed)?;
-    area.present().map_err(failed)?;
-    drop((chart, area));
+    {
+        let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
+        area.fill(&WHITE).map_err(failed)?;
+        let mut builder = ChartBuilder::on(&area);
+        builder.margin(14).margin_left(left).margin_right(right).x_label_area_size(44).y_label_area_size(room);
+        let mut chart = builder.build_cartesian_2d(x, 0.0..top).map_err(failed)?;
+        draw(&area, &mut chart)?;
+        area.present().map_err(failed)?;
+    }
     Ok(svg)
 }
 
+/// Writes a text that ends or begins at a place of an image.
+pub(super) fn write(area: &Area<'_>, text: &str, place: (i32, i32), end: HPos) -> Result<()> {
+    let style = ("sans-serif", 13).into_font().color(&BLACK).pos(Pos::new(end, VPos::Center));
+    area.draw(&Text::new(text, place, style)).map_err(failed)
+}
+
 /// Adds a line and its entry in the legend.
-pub(super) fn line<X: Ranged<ValueType = f64>>(
+pub(crate) fn line<X: Ranged<ValueType = f64>>(
     chart: &mut Lines<'_, '_, X>,
     points: impl IntoIterator<Item = (f64, f64)>,
     style: ShapeStyle,
@@ -265,32 +288,18 @@ fn bars(bars: &[Bar], unit: &str) -> Result<String> {
         return Err(failed(format!("it has {}, and {MOST_BARS} bars are the most", counted(bars.len(), "case"))));
     }
     let most = bars.iter().map(|bar| bar.value).fold(1e-9, f64::max);
-    let (count, height) = (bars.len() as f64, bars.len() as u32 * BAR + FRAME);
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
-        area.fill(&WHITE).map_err(failed)?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(14)
-            .margin_left(330)
-            .margin_right(60)
-            .x_label_area_size(44)
-            .build_cartesian_2d(0.0..most, 0.0..count)
-            .map_err(failed)?;
+    let height = bars.len() as u32 * BAR + FRAME;
+    image(height, [330, 60, 0], 0.0..most, bars.len() as f64, |area, chart| {
         chart.configure_mesh().disable_y_mesh().x_desc(unit).light_line_style(WHITE).draw().map_err(failed)?;
-        let text = |pos| ("sans-serif", 13).into_font().color(&BLACK).pos(pos);
         for (bar, top) in bars.iter().zip((1..=bars.len()).rev()) {
             let top = top as f64;
             let rectangle = Rectangle::new([(0.0, top - 0.15), (bar.value, top - 0.85)], READ.mix(0.75).filled());
             chart.draw_series([rectangle]).map_err(failed)?;
             let (x, y) = chart.backend_coord(&(bar.value, top - 0.5));
             let left = chart.backend_coord(&(0.0, top - 0.5)).0;
-            let name = Text::new(bar.name.clone(), (left - 8, y), text(Pos::new(HPos::Right, VPos::Center)));
-            area.draw(&name).map_err(failed)?;
-            let value = Text::new(format!("{:.1}", bar.value), (x + 6, y), text(Pos::new(HPos::Left, VPos::Center)));
-            area.draw(&value).map_err(failed)?;
+            write(area, &bar.name, (left - 8, y), HPos::Right)?;
+            write(area, &format!("{:.1}", bar.value), (x + 6, y), HPos::Left)?;
         }
-        area.present().map_err(failed)?;
-    }
-    Ok(svg)
+        Ok(())
+    })
 }

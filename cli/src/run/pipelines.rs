@@ -118,6 +118,13 @@ pub(crate) struct Lane<'s> {
     pub(crate) stages: Vec<(&'s Stage, [f64; 2])>,
 }
 
+impl Lane<'_> {
+    /// The track, with a number where it is not the first lane.
+    pub(crate) fn title(&self) -> String {
+        if self.number == 0 { self.track.into() } else { format!("{} {}", self.track, self.number + 1) }
+    }
+}
+
 /// Events have a resolution of half a microsecond.
 const RESOLUTION_US: f64 = 1.0;
 
