@@ -109,13 +109,6 @@ struct Sweep<'a> {
     targets: &'a Targets,
 }
 
-/// A case of the sweep, with the frames that its progress counts.
-struct Turn<'a> {
-    case: Case,
-    bound: Option<Bound>,
-    progress: &'a Progress,
-}
-
 impl Sweep<'_> {
     fn of_images(&self, images: &Images) -> Result<Pipelines> {
         let skipped = images.skipped();
@@ -211,8 +204,7 @@ impl Sweep<'_> {
             let bound = has_times(device).then(bound).transpose()?;
             for &mode in self.modes() {
                 progress.doing(format!("{mode}, batches of {batch}"));
-                let turn = Turn { case: Case { mode, batch, slots }, bound, progress: &progress };
-                let (run, timeline) = self.one(job, &turn)?;
+                let (run, timeline) = self.one(job, Case { mode, batch, slots }, bound, &progress)?;
                 last = timeline.unwrap_or(last);
                 runs.push(run);
             }
@@ -244,14 +236,15 @@ impl Sweep<'_> {
     fn measured<T: Pixel>(
         &self,
         job: &Job<'_, T>,
-        turn: &Turn<'_>,
+        case: Case,
+        bound: Option<Bound>,
         sink: &mut Sink<'_>,
     ) -> Result<(PipelineRun, Option<Timeline>), Error> {
-        let mut run = measure::measure(job, turn.case, turn.bound, sink)?;
+        let mut run = measure::measure(job, case, bound, sink)?;
         if !run.verified || !(has_times(self.device) || self.targets.trace.is_some()) {
             return Ok((run, None));
         }
-        let timeline = measure::timeline(job, turn.case)?;
+        let timeline = measure::timeline(job, case)?;
         if has_times(self.device) {
             run.overlap = Some(timeline.overlap());
             run.idle = Some(timeline.idle());
@@ -262,15 +255,21 @@ impl Sweep<'_> {
 
     /// Runs one case, and writes its results where they are wanted once all of its runs have
     /// worked.
-    fn one<T: Pixel>(&self, job: &Job<'_, T>, turn: &Turn<'_>) -> Result<(PipelineRun, Option<Timeline>)> {
+    fn one<T: Pixel>(
+        &self,
+        job: &Job<'_, T>,
+        case: Case,
+        bound: Option<Bound>,
+        progress: &Progress,
+    ) -> Result<(PipelineRun, Option<Timeline>)> {
         let elements = job.workload.elements();
-        let advance = |results: &[f32]| turn.progress.advance((results.len() / elements) as u64);
+        let advance = |results: &[f32]| progress.advance((results.len() / elements) as u64);
         let Some(target) = &self.targets.output else {
             let mut sink = |_, results: &[f32]| {
                 advance(results);
                 Ok(())
             };
-            return Ok(self.measured(job, turn, &mut sink)?);
+            return Ok(self.measured(job, case, bound, &mut sink)?);
         };
         let [channels, height, width] = job.workload.shape;
         let Ok(frames) = usize::try_from(job.frames) else {
@@ -278,9 +277,8 @@ impl Sweep<'_> {
         };
         let shape = [frames, channels, height, width];
         array_bytes(&shape, DType::F32)?;
-        // What stops the run, which `replace` would put into a sentence about the file.
-        let mut stopped = None;
-        let mut measured = None;
+        // What stops the run, `replace` would put into a sentence about the file.
+        let mut ran = None;
         let replaced = target.replace(|file| {
             file.write_all(&npy::header_bytes("<f4", &shape))?;
             let mut failed = None;
@@ -292,25 +290,18 @@ impl Sweep<'_> {
                     known
                 })
             };
-            let run = self.measured(job, turn, &mut sink);
-            match (failed, run) {
-                (Some(error), _) => Err(error),
-                (None, Ok(run)) if run.0.verified => {
-                    measured = Some(run);
-                    Ok(())
-                }
-                (None, other) => {
-                    stopped = Some(other);
-                    Err(io::Error::other("the run stopped"))
-                }
-            }
+            let run = self.measured(job, case, bound, &mut sink);
+            failed.map_or(Ok(()), Err)?;
+            let is_right = run.as_ref().is_ok_and(|(run, _)| run.verified);
+            ran = Some(run);
+            if is_right { Ok(()) } else { Err(io::Error::other("the run stopped")) }
         });
-        if let Some(stopped) = stopped {
-            return Ok(stopped?);
+        let ran = ran.transpose()?;
+        if ran.as_ref().is_none_or(|(run, _)| run.verified) {
+            replaced.map_err(super::Refusal::of_file)?;
+            self.output.note(format!("{}: {frames} x {channels} x {height} x {width} f32", target.path().display()));
         }
-        replaced.map_err(super::Refusal::of_file)?;
-        self.output.note(format!("{}: {frames} x {channels} x {height} x {width} f32", target.path().display()));
-        match measured {
+        match ran {
             Some(run) => Ok(run),
             None => refuse!(Io, "{} was not written; try again", target.path().display()),
         }
