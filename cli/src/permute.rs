@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
@@ -23,11 +23,9 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
     let axes = args.axes.of(source.shape()).with_context(failed)?;
     let permuted = layout.permuted_axes(&axes).with_context(failed)?;
     let paths = (&*args.input, &*args.output);
-    let order =
-        Order { verb: "permute", doing: "permuting", paths, streamed: &args.streamed, axes: &axes, variant: None };
-    let mut document = order.run(source, permuted.shape(), &format!("{:?}", permuted.shape()), backend, output)?;
-    document.retain(|member, _| member != "variant");
-    order.result(document, output)
+    let (verb, doing, streamed, without) = ("permute", "permuting", &args.streamed, "variant");
+    let order = Order { verb, doing, paths, streamed, axes: &axes, variant: None, without };
+    order.run(source, permuted.shape(), &format!("{:?}", permuted.shape()), backend, output)
 }
 
 /// The axes of a file's array go into another order, in another file.
@@ -41,20 +39,21 @@ pub(super) struct Order<'a> {
     pub(super) axes: &'a [usize],
     /// The kernel of a transpose, where one is asked for.
     pub(super) variant: Option<Variant>,
+    /// The member of the document that only the other command has.
+    pub(super) without: &'static str,
 }
 
 impl Order<'_> {
-    /// Moves the elements to an array of `shape`, which a note calls `called`; returns the members
-    /// of the document.
+    /// Moves the elements to an array of `shape`, which a note calls `called`.
     pub(super) fn run(
-        &self,
+        self,
         source: Box<dyn ArrayFile>,
         shape: &[usize],
         called: &str,
         backend: Backend,
         output: &Output,
-    ) -> Result<Map<String, Value>> {
-        let Self { verb, doing, paths: (from, to), streamed, axes, variant } = *self;
+    ) -> Result<()> {
+        let Self { verb, doing, paths: (from, to), streamed, axes, variant, without } = self;
         let failed = || format!("cannot {verb} {}", from.display());
         let (extents, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
         let target = destination::checked(to, &[from], output)?;
@@ -76,7 +75,7 @@ impl Order<'_> {
             (kernel.with_context(failed)?, None)
         };
         output.note(format!("{}: {called} {name}", to.display()));
-        let document = json!({
+        let mut document = json!({
             "device": output::info_json(device.info()),
             // Not every path is text.
             "input": from.display().to_string(),
@@ -90,13 +89,10 @@ impl Order<'_> {
             "tiles": tiles.as_ref().map(|done| done.tiles),
             "resumed_tiles": tiles.as_ref().map(|done| done.resumed_tiles),
         });
-        let Value::Object(document) = document else { unreachable!("it is one") };
-        Ok(document)
-    }
-
-    /// Prints the document.
-    pub(super) fn result(&self, document: Map<String, Value>, output: &Output) -> Result<()> {
-        output.result("", document.into()).with_context(|| format!("{} was written", self.paths.1.display()))
+        if let Value::Object(members) = &mut document {
+            members.retain(|member, _| member != without);
+        }
+        output.result("", document).with_context(|| format!("{} was written", to.display()))
     }
 }
 

@@ -14,10 +14,8 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
     let [rows, cols] = matrix(&*source)?;
     let args::Transpose { input, output: to, streamed, variant } = args;
     let (verb, doing, paths) = ("transpose", "transposing", (&**input, &**to));
-    let order = Order { verb, doing, paths, streamed, axes: &[1, 0], variant: *variant };
-    let mut document = order.run(source, &[cols, rows], &format!("{cols} x {rows}"), backend, output)?;
-    document.retain(|member, _| member != "axes");
-    order.result(document, output)
+    let order = Order { verb, doing, paths, streamed, axes: &[1, 0], variant: *variant, without: "axes" };
+    order.run(source, &[cols, rows], &format!("{cols} x {rows}"), backend, output)
 }
 
 /// Rows and columns of a file's array, which must have two axes.
