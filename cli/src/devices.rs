@@ -7,7 +7,6 @@ use warpstride::device::{self, Availability, Backend, Device, TuningFile};
 use warpstride::ptx;
 
 use super::output::{self, Output};
-use super::policy::{self, Policy};
 use super::typed;
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
@@ -20,21 +19,21 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
             vec![Availability { backend, info: Ok(device.info().clone()) }]
         }
     };
-    let policies: Vec<Option<Policy>> = found
+    let policies: Vec<Option<(String, Value)>> = found
         .iter()
         .map(|found| found.info.as_ref().ok())
-        .map(|info| info.map(|info| policy::of(info, &TuningFile::of(info), output)))
+        .map(|info| info.map(|info| output::policy(info, &TuningFile::of(info), output)))
         .collect();
     let devices = found.iter().zip(&policies).map(entry).collect::<Vec<_>>();
     output.result(&text(&found, &policies), json!({ "ptx_target": ptx::TARGET, "devices": devices }))
 }
 
-fn text(found: &[Availability], policies: &[Option<Policy>]) -> String {
+fn text(found: &[Availability], policies: &[Option<(String, Value)>]) -> String {
     let mut table = Table::new(&["device", "name", "compute", "memory", "driver"]);
     let (mut tuned, mut missing) = (String::new(), String::new());
     for (Availability { backend, info }, policy) in found.iter().zip(policies) {
-        if let Some(policy) = policy {
-            tuned += &format!("policy of {backend}: {}\n", policy.text);
+        if let Some((policy, _)) = policy {
+            tuned += &format!("policy of {backend}: {policy}\n");
         }
         match info {
             Ok(info) => {
@@ -49,14 +48,14 @@ fn text(found: &[Availability], policies: &[Option<Policy>]) -> String {
     format!("{table}\n{tuned}{missing}PTX for {} and later: {}\n", ptx::TARGET, ptx::PROVENANCE)
 }
 
-fn entry((found, policy): (&Availability, &Option<Policy>)) -> Value {
+fn entry((found, policy): (&Availability, &Option<(String, Value)>)) -> Value {
     match &found.info {
         Ok(info) => {
             let mut entry = output::info_json(info);
             entry["device"] = found.backend.to_string().into();
             entry["memory_bytes"] = info.memory_bytes.into();
             entry["multiprocessors"] = info.multiprocessors.into();
-            entry["policy"] = json!(policy.as_ref().map(|policy| &policy.json));
+            entry["policy"] = json!(policy.as_ref().map(|(_, json)| json));
             entry
         }
         Err(reason) => json!({ "device": found.backend.to_string(), "unavailable": typed(reason) }),

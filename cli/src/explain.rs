@@ -9,7 +9,7 @@ use warpstride::ops::Requested;
 use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
 
 use super::output::{self, Output};
-use super::{args, open, permuted_layouts, policy};
+use super::{args, open, permuted_layouts};
 
 pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
     let args::Permuted { shape, axes, dtype } = args;
@@ -22,12 +22,11 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     let explanation = plan.explain();
     let (major, minor) = device.info().compute_capability;
     let (counted, requested) = requested(&plan);
-    let policy = policy::of(device.info(), device.tuning_file(), output);
+    let (policy, of_policy) = output::policy(device.info(), device.tuning_file(), output);
     let text = format!(
-        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{counted}policy: {}\n",
-        policy.text
+        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{counted}policy: {policy}\n"
     );
-    output.result(&text, json(args, axes, &device, &explanation, [requested, policy.json]))
+    output.result(&text, json(args, axes, &device, &explanation, [requested, of_policy]))
 }
 
 /// Returns what the kernel asks for, where there is a software GPU to count it: as text, and in

@@ -22,7 +22,6 @@ mod export;
 #[cfg(test)]
 #[path = "../../tests/hooked.rs"]
 mod hooked;
-mod host_memory;
 mod input;
 mod kernel_names;
 mod learn;
@@ -36,7 +35,6 @@ mod output;
 mod peaks;
 mod permute;
 mod pipeline;
-mod policy;
 mod process;
 mod ptx_file;
 mod ptx_forms;
@@ -61,7 +59,7 @@ use anyhow::{Context, Result};
 use bytemuck::Pod;
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
-use warpstride::driver::DriverKind;
+use warpstride::driver::{DriverKind, available_memory};
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
 use warpstride::layout::Layout;
@@ -195,11 +193,6 @@ fn typed(words: impl fmt::Display) -> String {
     kernel_names::readable(&words)
 }
 
-/// Names the kind of a failure, for programs.
-fn kind(error: &anyhow::Error) -> &'static str {
-    error_kind(error).map_or("failed", ErrorKind::name)
-}
-
 fn error_kind(error: &anyhow::Error) -> Option<ErrorKind> {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_library = of_library(cause).map(|error| error.kind());
@@ -212,7 +205,7 @@ fn error_kind(error: &anyhow::Error) -> Option<ErrorKind> {
 
 /// A failure as documents have it.
 fn failure(error: &anyhow::Error) -> Value {
-    json!({ "kind": kind(error), "message": message(error) })
+    json!({ "kind": error_kind(error).map_or("failed", ErrorKind::name), "message": message(error) })
 }
 
 fn run(cli: &Cli, output: &Output) -> Result<()> {
@@ -272,7 +265,21 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
             host += copies(count);
         }
     }
-    host_memory::ensure_available(host)
+    ensure_available(host, available_memory())
+}
+
+/// Fails with a sentence where the host has no room for `needed` bytes. Where the system does not
+/// say what is available, there is.
+fn ensure_available(needed: u128, available: Option<u64>) -> Result<()> {
+    let available = available.unwrap_or(u64::MAX);
+    require!(
+        needed <= u128::from(available),
+        OutOfMemory,
+        "this takes {} MB of host memory and {} MB are available; use smaller arrays",
+        needed.div_ceil(1_000_000),
+        available / 1_000_000
+    );
+    Ok(())
 }
 
 /// The bytes of an array, where there is such a layout and an address can count them.
@@ -302,5 +309,16 @@ fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
             let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
             refuse!(OutOfMemory, "the host has no {megabytes} MB of memory for this; use smaller arrays")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_figures() {
+        let refused = |needed, available| super::ensure_available(needed, available).map_err(|error| error.to_string());
+        assert_eq!((refused(5, Some(5)), refused(1 << 60, None)), (Ok(()), Ok(())));
+        let refused = refused(5_000_001, Some(3_000_000)).unwrap_err();
+        assert!(refused.contains("6 MB") && refused.contains("3 MB"), "{refused}");
     }
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use warpstride::device::Device;
+use warpstride::device::{Device, TuningFile};
 use warpstride::driver::DeviceInfo;
 use warpstride::io::write_standard_output;
 use warpstride::roofline::record::SCHEMA;
-use warpstride::roofline::run::Machine;
+use warpstride::roofline::run::{Machine, Policy};
 
 use super::require;
 
@@ -193,4 +193,14 @@ impl Drop for Progress {
 /// A device as JSON documents describe it.
 pub(super) fn info_json(info: &DeviceInfo) -> Value {
     json!(Machine::of_info(info))
+}
+
+/// Where the thresholds of a device's plans come from, for people and in JSON. Notes why the user's
+/// file is not part of them.
+pub(super) fn policy(info: &DeviceInfo, file: &TuningFile, output: &Output) -> (String, Value) {
+    let policy = Policy::of(info, file);
+    output.note(file.note().unwrap_or_default());
+    let mut json = json!(policy);
+    json["note"] = file.note().into();
+    (policy.to_string(), json)
 }

@@ -26,19 +26,15 @@ const PACKAGES: &[&str] = if cfg!(windows) {
     &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"]
 };
 
-/// The names under which the system's loader may find the library.
-pub(super) fn names() -> impl Iterator<Item = PathBuf> {
-    NAMES.iter().map(PathBuf::from)
-}
-
-/// The library's files in the Python environments at hand. Python itself is asked last, since its
-/// start takes time.
-pub(super) fn in_environments() -> impl Iterator<Item = PathBuf> {
+/// The names under which the system's loader may find the library, then its files in the Python
+/// environments at hand. Python itself is asked last, since its start takes time.
+pub(super) fn libraries() -> impl Iterator<Item = PathBuf> {
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(env::var_os).map(PathBuf::from);
     // Where this program is installed as a Python package, it lies in the environment's `bin`.
     let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.parent()?.to_owned()));
     let folders = active.chain(own).flat_map(|prefix| site_packages(&prefix));
-    folders.chain(std::iter::once_with(path_of_python).flatten()).flat_map(|folder| in_site_packages(&folder))
+    let folders = folders.chain(std::iter::once_with(path_of_python).flatten());
+    NAMES.iter().map(PathBuf::from).chain(folders.flat_map(|folder| in_site_packages(&folder)))
 }
 
 /// The library's files in a folder of Python packages.

@@ -162,7 +162,7 @@ fn find_nvrtc() -> Result<Option<Taken>> {
             ),
         };
     }
-    let found = locate::names().chain(locate::in_environments()).find_map(|path| load(&path).ok());
+    let found = locate::libraries().find_map(|path| load(&path).ok());
     Ok(found.map(|found| FOUND.get_or_init(|| found).clone()))
 }
 
