@@ -12,9 +12,8 @@ use warpstride::roofline::record::{Group, Subject};
 
 use super::arithmetic::{self, Arithmetic, Operands};
 use super::axis::{Along, AlongAxis};
-use super::conversion::{self, CHANNELS};
+use super::conversion::{self, CHANNELS, in_c_order};
 use super::measure::Work;
-use super::permute::in_c_order;
 use crate::{array_bytes, by_type, by_width, ensure_room, permuted_layouts, reference, require};
 
 /// An operation.

@@ -7,7 +7,6 @@ mod case;
 mod conversion;
 mod drawn;
 pub(super) mod measure;
-mod permute;
 mod random;
 mod suite;
 

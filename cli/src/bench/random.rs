@@ -14,9 +14,9 @@ use warpstride::ops::{Align, PermutePlan, Plan, SECTOR, Target};
 use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::roofline::record::{Drawn, Group, Record, Subject};
 
+use super::conversion::in_c_order;
 use super::drawn::{Case, Sizes, cases};
 use super::measure::{Bench, Work};
-use super::permute::in_c_order;
 use crate::output::Output;
 use crate::{args, by_width, ensure_room, peaks, reference};
 
