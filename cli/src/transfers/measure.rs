@@ -112,16 +112,20 @@ impl<'d> Bench<'d> {
                 vec![(Direction::H2d, self.pageable_up(bytes)?), (Direction::D2h, self.pageable_down(bytes)?)]
             }
             HostSide::FreshPageable => vec![(Direction::D2h, self.fresh_down(bytes)?)],
-            HostSide::Pinned => vec![
-                (Direction::H2d, self.pinned_up(bytes)?),
-                (Direction::D2h, self.pinned_down(bytes)?),
-                (Direction::Both, self.both_ways(bytes)?),
-            ],
+            HostSide::Pinned => {
+                let host = self.device.pinned_from(&self.sent[..bytes])?;
+                let (up, down) = (self.locked_up(host, bytes)?, self.pinned_down(bytes)?);
+                vec![(Direction::H2d, up), (Direction::D2h, down), (Direction::Both, self.both_ways(bytes)?)]
+            }
             HostSide::Registered => {
                 let (up, down) = self.registered(bytes)?;
                 vec![(Direction::H2d, up), (Direction::D2h, down)]
             }
-            HostSide::WriteCombined => vec![(Direction::H2d, self.write_combined_up(bytes)?)],
+            HostSide::WriteCombined => {
+                let mut host = self.device.write_combined::<u8>(bytes)?;
+                host.write(0, &self.sent[..bytes])?;
+                vec![(Direction::H2d, self.locked_up(host, bytes)?)]
+            }
         };
         let transfer = |(direction, Found { verified, ms, device_ms })| {
             let directions = if direction == Direction::Both { 2.0 } else { 1.0 };
@@ -181,17 +185,6 @@ impl<'d> Bench<'d> {
             small.push(fresh);
             Ok(None)
         })
-    }
-
-    fn pinned_up(&mut self, bytes: usize) -> Result<Found> {
-        let host = self.device.pinned_from(&self.sent[..bytes])?;
-        self.locked_up(host, bytes)
-    }
-
-    fn write_combined_up(&mut self, bytes: usize) -> Result<Found> {
-        let mut host = self.device.write_combined::<u8>(bytes)?;
-        host.write(0, &self.sent[..bytes])?;
-        self.locked_up(host, bytes)
     }
 
     /// Times uploads of page-locked memory that has the bytes to send.
@@ -293,9 +286,24 @@ struct Found {
 }
 
 impl Found {
-    /// Times a copy by the host's clock alone.
-    fn timed<R>(device: &Device, verified: bool, work: impl FnMut() -> Result<R>) -> Result<Self> {
-        Ok(Self { verified, ms: host_times(device, verified, work)?, device_ms: None })
+    /// Times a copy by the host's clock alone. There are no times on the software GPU, and where the
+    /// copy is wrong.
+    fn timed<R>(device: &Device, verified: bool, mut work: impl FnMut() -> Result<R>) -> Result<Self> {
+        let mut found = Self { verified, ms: None, device_ms: None };
+        if !verified || !has_times(device) {
+            return Ok(found);
+        }
+        let mut ms = Vec::with_capacity(SAMPLES);
+        for _ in 0..SAMPLES {
+            let start = Instant::now();
+            let done = work()?;
+            ms.push(start.elapsed().as_secs_f64() * 1e3);
+            drop(done);
+        }
+        ms.sort_unstable_by(f64::total_cmp);
+        let at = |part: f64| ms[(part * (SAMPLES - 1) as f64).round() as usize];
+        found.ms = Some(Milliseconds { median: at(0.5), p10: at(0.1), p25: at(0.25), p75: at(0.75), p90: at(0.9) });
+        Ok(found)
     }
 }
 
@@ -306,24 +314,6 @@ fn pattern(bytes: usize) -> Vec<u8> {
 
 fn gbps(bytes: usize, ms: f64) -> f64 {
     bytes as f64 / (ms * 1e6)
-}
-
-/// Returns the times of `work` by the host's clock; `None` on the software GPU, and where the copy
-/// is wrong.
-fn host_times<R>(device: &Device, verified: bool, mut work: impl FnMut() -> Result<R>) -> Result<Option<Milliseconds>> {
-    if !verified || !has_times(device) {
-        return Ok(None);
-    }
-    let mut ms = Vec::with_capacity(SAMPLES);
-    for _ in 0..SAMPLES {
-        let start = Instant::now();
-        let done = work()?;
-        ms.push(start.elapsed().as_secs_f64() * 1e3);
-        drop(done);
-    }
-    ms.sort_unstable_by(f64::total_cmp);
-    let at = |part: f64| ms[(part * (SAMPLES - 1) as f64).round() as usize];
-    Ok(Some(Milliseconds { median: at(0.5), p10: at(0.1), p25: at(0.25), p75: at(0.75), p90: at(0.9) }))
 }
 
 /// Measures what it costs to page-lock `bytes` bytes, and after how many copies that pays.
@@ -402,7 +392,7 @@ fn frames(device: &Device, largest: usize) -> Result<Vec<RoundTrip>> {
         };
         travel(&mut received, &mut back)?;
         let verified = if way == Way::Pinned { back[..] == sent[..] } else { received == sent };
-        let ms = host_times(device, verified, || travel(&mut received, &mut back))?.map(|ms| ms.median);
+        let ms = Found::timed(device, verified, || travel(&mut received, &mut back))?.ms.map(|ms| ms.median);
         let bytes = len * size_of::<f32>();
         let gbps = ms.map(|ms| gbps(2 * bytes, ms));
         trips.push(RoundTrip { way: name.into(), frames: shape[0], bytes: bytes as u64, verified, ms, gbps });
