@@ -150,19 +150,17 @@ fn find_nvrtc() -> Result<Option<Taken>> {
     if let Some(found) = FOUND.get() {
         return Ok(Some(found.clone()));
     }
-    let named = env::var_os(locate::VARIABLE).filter(|named| !named.is_empty());
-    if let Some(named) = named.map(PathBuf::from) {
-        return match load(&named) {
-            Ok(found) => Ok(Some(FOUND.get_or_init(|| found).clone())),
-            Err(wrong) => refuse!(
-                Unavailable,
-                "cannot load {}, which {} names: {wrong}; give the file of libnvrtc, or unset the variable",
-                named.display(),
-                locate::VARIABLE
-            ),
-        };
-    }
-    let found = locate::libraries().find_map(|path| load(&path).ok());
+    let named = env::var_os(locate::VARIABLE).filter(|named| !named.is_empty()).map(PathBuf::from);
+    let found = match named.as_deref().map(load) {
+        Some(Err(wrong)) => refuse!(
+            Unavailable,
+            "cannot load {}, which {} names: {wrong}; give the file of libnvrtc, or unset the variable",
+            named.unwrap_or_default().display(),
+            locate::VARIABLE
+        ),
+        Some(Ok(found)) => Some(found),
+        None => locate::libraries().find_map(|path| load(&path).ok()),
+    };
     Ok(found.map(|found| FOUND.get_or_init(|| found).clone()))
 }
 
