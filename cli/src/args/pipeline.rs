@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::values::{extents, one_of};
 use crate::pipeline;
 use clap::Args;
 use clap::error::ErrorKind;
@@ -23,7 +24,7 @@ pub(crate) struct Pipeline {
     pub(crate) output: Option<PathBuf>,
     /// Frames of a batch; several sizes are a sweep. 1,8,64 on a GPU and 1,8,32 on the software
     /// GPU; with --output the last of these
-    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = batch)]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = |text: &str| whole(text, 1 << 24, "frames"))]
     pub(crate) batch: Vec<usize>,
     /// How batches share the device: blocking, async, streams, graph, or all, which is a sweep; all
     /// where it is left out, with --output streams
@@ -40,13 +41,13 @@ pub(crate) struct Pipeline {
     #[arg(long, value_name = "C,H,W", value_parser = shape)]
     pub(crate) shape: Option<[usize; 3]>,
     /// Element type of random frames: u8, which lie as images do, or f32, which are planes already
-    #[arg(long, value_name = "TYPE", default_value = "u8", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "u8", value_parser = |text: &str| one_of(text, "frames are of", &[DType::U8, DType::F32]))]
     pub(crate) dtype: DType,
     /// Resize images to this height and width; else all have the size of the first
     #[arg(long, value_name = "H,W", requires = "input", value_parser = super::shape)]
     pub(crate) size: Option<[usize; 2]>,
     /// Batches that are on their way at most
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = slots)]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = |text: &str| whole(text, 256, "slots"))]
     pub(crate) slots: usize,
     /// Send the frames that verify a case again and again, so that the host makes no others: for
     /// measuring the link
@@ -79,14 +80,6 @@ fn modes(text: &str) -> Result<Box<[Mode]>, String> {
     Ok(Mode::ALL.into_iter().filter(|mode| given.contains(mode)).collect())
 }
 
-fn batch(text: &str) -> Result<usize, String> {
-    whole(text, 1 << 24, "frames")
-}
-
-fn slots(text: &str) -> Result<usize, String> {
-    whole(text, 256, "slots")
-}
-
 fn whole(text: &str, most: usize, what: &str) -> Result<usize, String> {
     let number = text.trim().parse().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| format!("give a whole number of {what} from 1 to {most}"))
@@ -100,10 +93,6 @@ fn steps(text: &str) -> Result<u32, String> {
 
 fn shape(text: &str) -> Result<[usize; 3], String> {
     let sentence = "give channels, height and width as three whole numbers from 1, such as 3,224,224";
-    let shape = super::values::extents(text, sentence)?;
+    let shape = extents(text, sentence)?;
     if shape.contains(&0) { Err(sentence.into()) } else { Ok(shape) }
-}
-
-fn dtype(text: &str) -> Result<DType, String> {
-    super::values::one_of(text, "frames are of", &[DType::U8, DType::F32])
 }

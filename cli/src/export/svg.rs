@@ -54,11 +54,11 @@ pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
     }
     for group in Group::ALL {
         let name = group.title().to_lowercase();
-        let speeds: Vec<Bar> = run.group(group).filter_map(Bar::speed).collect();
+        let speeds: Vec<Bar> = run.group(group).filter_map(speed).collect();
         if !speeds.is_empty() {
             add(&name, &format!("{}, % of the ceiling of their bytes", group.title()), bars(&speeds, "% of ceiling")?);
         }
-        let counted: Vec<Bar> = run.group(group).filter_map(Bar::sectors).collect();
+        let counted: Vec<Bar> = run.group(group).filter_map(sectors).collect();
         if !counted.is_empty() {
             let title = format!("{}, sectors moved for each that the bytes fill", group.title());
             add(&format!("{name}-sectors"), &title, bars(&counted, "sectors moved for each needed")?);
@@ -261,44 +261,40 @@ fn transfers(transfers: &Transfers) -> Result<String> {
     })
 }
 
-/// A bar of a chart.
-struct Bar {
-    name: String,
-    value: f64,
+/// A bar of a chart: its name and its value.
+type Bar = (String, f64);
+
+/// The part of the ceiling that a case reaches, in percent.
+fn speed(case: &Record) -> Option<Bar> {
+    Some((case.name.clone(), 100.0 * case.fraction_of_ceiling?))
 }
 
-impl Bar {
-    fn speed(case: &Record) -> Option<Self> {
-        let value = 100.0 * case.fraction_of_ceiling?;
-        Some(Self { name: case.name.clone(), value })
-    }
-
-    fn sectors(case: &Record) -> Option<Self> {
-        let counters = case.counters.as_ref().filter(|_| case.subject.bytes > 0)?;
-        let sectors = (counters.global_load.sectors + counters.global_store.sectors) as f64;
-        Some(Self { name: case.name.clone(), value: sectors / (case.subject.bytes as f64 / 32.0) })
-    }
+/// The sectors that a case moves, for each that its bytes fill.
+fn sectors(case: &Record) -> Option<Bar> {
+    let counters = case.counters.as_ref().filter(|_| case.subject.bytes > 0)?;
+    let sectors = (counters.global_load.sectors + counters.global_store.sectors) as f64;
+    Some((case.name.clone(), sectors / (case.subject.bytes as f64 / 32.0)))
 }
 
 /// Bars from left to right, one below the other, each with its name before it and its value behind
 /// it.
 fn bars(bars: &[Bar], unit: &str) -> Result<String> {
-    check_speeds(bars.iter().map(|bar| bar.value))?;
+    check_speeds(bars.iter().map(|bar| bar.1))?;
     if bars.len() > MOST_BARS {
         return Err(failed(format!("it has {}, and {MOST_BARS} bars are the most", counted(bars.len(), "case"))));
     }
-    let most = bars.iter().map(|bar| bar.value).fold(1e-9, f64::max);
+    let most = bars.iter().map(|bar| bar.1).fold(1e-9, f64::max);
     let height = bars.len() as u32 * BAR + FRAME;
     image(height, [330, 60, 0], 0.0..most, bars.len() as f64, |area, chart| {
         chart.configure_mesh().disable_y_mesh().x_desc(unit).light_line_style(WHITE).draw().map_err(failed)?;
-        for (bar, top) in bars.iter().zip((1..=bars.len()).rev()) {
+        for ((name, value), top) in bars.iter().zip((1..=bars.len()).rev()) {
             let top = top as f64;
-            let rectangle = Rectangle::new([(0.0, top - 0.15), (bar.value, top - 0.85)], READ.mix(0.75).filled());
+            let rectangle = Rectangle::new([(0.0, top - 0.15), (*value, top - 0.85)], READ.mix(0.75).filled());
             chart.draw_series([rectangle]).map_err(failed)?;
-            let (x, y) = chart.backend_coord(&(bar.value, top - 0.5));
+            let (x, y) = chart.backend_coord(&(*value, top - 0.5));
             let left = chart.backend_coord(&(0.0, top - 0.5)).0;
-            write(area, &bar.name, (left - 8, y), HPos::Right)?;
-            write(area, &format!("{:.1}", bar.value), (x + 6, y), HPos::Left)?;
+            write(area, name, (left - 8, y), HPos::Right)?;
+            write(area, &format!("{value:.1}"), (x + 6, y), HPos::Left)?;
         }
         Ok(())
     })
