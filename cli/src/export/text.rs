@@ -9,7 +9,7 @@ use crate::run::Run;
 use crate::run::columns::CASE;
 use crate::run::compare::{Change, THRESHOLD, Verdict};
 use crate::run::pipelines;
-use crate::run::table::{Table, number};
+use crate::run::table::{Table, number, percent};
 use crate::run::transfers::Transfers;
 use warpstride::error::counted;
 use warpstride::roofline::record::{Milliseconds, Record};
@@ -104,7 +104,6 @@ pub(crate) fn figures(run: &Run, record: &Record) -> String {
 
 /// The lines about a record's times.
 fn times(run: &Run, record: &Record, Milliseconds { median, p10, p90, .. }: Milliseconds) -> String {
-    let percent = |part: Option<f64>| number(part.map(|part| 100.0 * part), 1, " %");
     let mut text = format!(
         "{median:.4} ms ({p10:.4} to {p90:.4} from p10 to p90), {} GB/s, {} of copy; each with a cold L2 cache\n",
         number(record.gbps, 1, ""),

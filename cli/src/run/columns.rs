@@ -2,7 +2,7 @@
 
 use warpstride::roofline::record::Record;
 
-use super::table::times;
+use super::table::{times, verified};
 use Value::{Count, Multiple, Number, Part, Verified, Words};
 
 /// The value of a record, if it has one.
@@ -96,7 +96,7 @@ impl Value {
     pub(crate) fn rounded(self) -> String {
         match self {
             Words(words) => words,
-            Verified(is_right) => if is_right { "yes" } else { "NO" }.into(),
+            Verified(is_right) => verified(is_right),
             Count(count) => count.to_string(),
             Number(number, digits) => format!("{number:.digits$}"),
             Part(part) => format!("{:.1} %", 100.0 * part),

@@ -1,7 +1,7 @@
 //! Measurements of pipelines: frames from a source on the host through the device to a sink, held
 //! against the slower of link and compute.
 
-use super::table::{Table, number};
+use super::table::{Column, Table, number, percent, verified};
 use warpstride::element::DType;
 use warpstride::error::counted;
 
@@ -158,38 +158,29 @@ impl Pipelines {
 
     /// The runs as a table: with rates where there are times.
     pub(crate) fn table(&self) -> Table {
-        let is_timed = self.runs.iter().any(|run| run.seconds.is_some());
-        let mut header = vec!["mode", "batch", "frames", "verified", "waits/batch", "host MiB"];
-        if is_timed {
-            header.extend(["frames/s", "of bound", "bound by", "link", "compute", "source", "sink", "overlap", "idle"]);
+        let mut columns: Vec<Column<'_, PipelineRun>> = vec![
+            ("mode", &|run| run.mode.clone()),
+            ("batch", &|run| run.batch.to_string()),
+            ("frames", &|run| run.frames.to_string()),
+            ("verified", &|run| verified(run.verified)),
+            ("waits/batch", &|run| number(run.waits_per_batch, 2, "")),
+            ("host MiB", &|run| format!("{:.1}", run.host_bytes as f64 / (1 << 20) as f64)),
+        ];
+        let timed: [Column<'_, PipelineRun>; 9] = [
+            ("frames/s", &|run| number(run.frames_per_second, 0, "")),
+            ("of bound", &|run| percent(run.fraction_of_bound)),
+            ("bound by", &|run| run.bound.map_or("-", |bound| bound.name()).into()),
+            ("link", &|run| number(run.bound.map(|bound| bound.link), 0, "")),
+            ("compute", &|run| number(run.bound.map(|bound| bound.compute), 0, "")),
+            ("source", &|run| number(run.source_frames_per_second, 0, "")),
+            ("sink", &|run| number(run.sink_frames_per_second, 0, "")),
+            ("overlap", &|run| percent(run.overlap)),
+            ("idle", &|run| percent(run.idle)),
+        ];
+        if self.runs.iter().any(|run| run.seconds.is_some()) {
+            columns.extend(timed);
         }
-        let mut table = Table::new(&header);
-        let percent = |part: Option<f64>| number(part.map(|part| 100.0 * part), 1, " %");
-        for run in &self.runs {
-            let mut row = vec![
-                run.mode.clone(),
-                run.batch.to_string(),
-                run.frames.to_string(),
-                if run.verified { "yes".into() } else { "NO".into() },
-                number(run.waits_per_batch, 2, ""),
-                format!("{:.1}", run.host_bytes as f64 / (1 << 20) as f64),
-            ];
-            if is_timed {
-                row.extend([
-                    number(run.frames_per_second, 0, ""),
-                    percent(run.fraction_of_bound),
-                    run.bound.map_or("-".into(), |bound| bound.name().into()),
-                    number(run.bound.map(|bound| bound.link), 0, ""),
-                    number(run.bound.map(|bound| bound.compute), 0, ""),
-                    number(run.source_frames_per_second, 0, ""),
-                    number(run.sink_frames_per_second, 0, ""),
-                    percent(run.overlap),
-                    percent(run.idle),
-                ]);
-            }
-            table.add_row(row);
-        }
-        table
+        Table::by(1, &columns, &self.runs)
     }
 
     /// A line about the workload.

@@ -45,6 +45,21 @@ impl Table {
     }
 }
 
+/// A column of a table of `R`s: its heading, and the cell of one.
+pub(crate) type Column<'c, R> = (&'static str, &'c dyn Fn(&R) -> String);
+
+impl Table {
+    /// The table of some rows, whose first `words` columns hold words.
+    pub(crate) fn by<R>(words: usize, columns: &[Column<'_, R>], rows: &[R]) -> Self {
+        let row = |row: &R| columns.iter().map(|(_, cell)| cell(row)).collect();
+        Self {
+            words,
+            header: columns.iter().map(|(heading, _)| *heading).collect(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+}
+
 /// The ceilings: each with its name, how it is launched, its GB/s, and the part of nominal.
 pub(crate) fn ceilings(peaks: &Peaks) -> Vec<[String; 4]> {
     let measured = [
@@ -55,11 +70,22 @@ pub(crate) fn ceilings(peaks: &Peaks) -> Vec<[String; 4]> {
     ];
     let nominal = number(peaks.nominal, 1, "");
     let mut rows = vec![["nominal".into(), "by the device's attributes".into(), nominal, String::new()]];
-    rows.extend(measured.map(|(name, how, gbps)| {
-        let part = number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
-        [name.into(), how, format!("{gbps:.1}"), part]
-    }));
+    rows.extend(
+        measured.map(|(name, how, gbps)| {
+            [name.into(), how, format!("{gbps:.1}"), percent(peaks.fraction_of_nominal(gbps))]
+        }),
+    );
     rows
+}
+
+/// Whether a result is right, for a table.
+pub(crate) fn verified(is_right: bool) -> String {
+    if is_right { "yes" } else { "NO" }.into()
+}
+
+/// A part of 1 in percent, for a table.
+pub(crate) fn percent(part: Option<f64>) -> String {
+    number(part.map(|part| 100.0 * part), 1, " %")
 }
 
 /// A multiple in a table: `8.00x`.

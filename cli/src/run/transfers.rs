@@ -1,7 +1,7 @@
 //! Measurements of copies between host and device: every kind of host memory, direction and size,
 //! held against the link between the two.
 
-use super::table::{Table, number};
+use super::table::{Column, Table, number, percent, verified};
 use warpstride::error::counted;
 use warpstride::roofline::record::Milliseconds;
 
@@ -180,52 +180,43 @@ impl Transfers {
 
     /// The copies as a table.
     pub(crate) fn table(&self) -> Table {
-        let header = ["host memory", "direction", "bytes", "verified", "ms", "GB/s", "of link", "GB/s by events"];
-        let mut table = Table { words: 2, ..Table::new(&header) };
-        for copy in &self.copies {
-            table.add_row([
-                copy.memory.name().into(),
-                copy.direction.name().into(),
-                copy.bytes.to_string(),
-                if copy.verified { "yes".into() } else { "NO".into() },
-                number(copy.ms.map(|ms| ms.median), 4, ""),
-                number(copy.gbps, 2, ""),
-                number(self.fraction_of_link(copy).map(|part| 100.0 * part), 1, " %"),
-                number(copy.gbps_by_events, 2, ""),
-            ]);
-        }
-        table
+        let columns: [Column<'_, Transfer>; 8] = [
+            ("host memory", &|copy| copy.memory.name().into()),
+            ("direction", &|copy| copy.direction.name().into()),
+            ("bytes", &|copy| copy.bytes.to_string()),
+            ("verified", &|copy| verified(copy.verified)),
+            ("ms", &|copy| number(copy.ms.map(|ms| ms.median), 4, "")),
+            ("GB/s", &|copy| number(copy.gbps, 2, "")),
+            ("of link", &|copy| percent(self.fraction_of_link(copy))),
+            ("GB/s by events", &|copy| number(copy.gbps_by_events, 2, "")),
+        ];
+        Table::by(2, &columns, &self.copies)
     }
 
     /// The cost of page-locked memory as a table.
     pub(crate) fn pinning_table(&self) -> Table {
-        let mut table = Table::new(&["page-locked by", "bytes", "ms", "ms to give back", "copies until it pays"]);
-        for cost in &self.pinning {
-            table.add_row([
-                if cost.memory == HostSide::Registered { "registering".into() } else { "allocating".into() },
-                cost.bytes.to_string(),
-                number(cost.ms, 3, ""),
-                number(cost.release_ms, 3, ""),
-                cost.break_even.map_or("-".into(), |copies| copies.to_string()),
-            ]);
-        }
-        table
+        let by = |memory| if memory == HostSide::Registered { "registering" } else { "allocating" };
+        let columns: [Column<'_, Pinning>; 5] = [
+            ("page-locked by", &|cost| by(cost.memory).into()),
+            ("bytes", &|cost| cost.bytes.to_string()),
+            ("ms", &|cost| number(cost.ms, 3, "")),
+            ("ms to give back", &|cost| number(cost.release_ms, 3, "")),
+            ("copies until it pays", &|cost| cost.break_even.map_or("-".into(), |copies| copies.to_string())),
+        ];
+        Table::by(1, &columns, &self.pinning)
     }
 
     /// The frames as a table.
     pub(crate) fn frames_table(&self) -> Table {
-        let mut table = Table::new(&["frames there and back", "frames", "bytes", "verified", "ms", "GB/s"]);
-        for trip in &self.frames {
-            table.add_row([
-                trip.way.clone(),
-                trip.frames.to_string(),
-                trip.bytes.to_string(),
-                if trip.verified { "yes".into() } else { "NO".into() },
-                number(trip.ms, 2, ""),
-                number(trip.gbps, 2, ""),
-            ]);
-        }
-        table
+        let columns: [Column<'_, RoundTrip>; 6] = [
+            ("frames there and back", &|trip| trip.way.clone()),
+            ("frames", &|trip| trip.frames.to_string()),
+            ("bytes", &|trip| trip.bytes.to_string()),
+            ("verified", &|trip| verified(trip.verified)),
+            ("ms", &|trip| number(trip.ms, 2, "")),
+            ("GB/s", &|trip| number(trip.gbps, 2, "")),
+        ];
+        Table::by(1, &columns, &self.frames)
     }
 
     /// A line about the link.
