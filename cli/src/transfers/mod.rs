@@ -1,8 +1,6 @@
 //! `warpstride transfers`: copies between host and device by every kind of host memory.
 
 mod measure;
-#[cfg(test)]
-mod tests;
 
 use crate::export::{json, text};
 use crate::run::Run;
