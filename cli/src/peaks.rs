@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::run::table::{self, Table};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DeviceInfo;
 use warpstride::ptx::PROVENANCE;
@@ -90,7 +90,15 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         "the software GPU has no ceilings: it knows nothing of the time a GPU takes; run this on an NVIDIA GPU"
     );
     let kept = measured(&device, output)?;
-    output.result(&text(device.info(), &kept), document(device.info(), &kept))
+    let info = device.info();
+    let document = json!({
+        "device": output::info_json(info),
+        "driver": kept.with.driver,
+        "date": kept.date,
+        "peaks": kept.peaks,
+        "l2_copy_gbps": kept.peaks.l2_copy(info.l2_bytes),
+    });
+    output.result(&text(info, &kept), document)
 }
 
 /// The ceilings of a GPU: those that were kept, or else measured now and kept.
@@ -141,16 +149,6 @@ fn text(info: &DeviceInfo, kept: &Kept) -> String {
         peaks.bytes >> 20,
         info.l2_bytes as f64 / 1e6,
     )
-}
-
-fn document(info: &DeviceInfo, kept: &Kept) -> Value {
-    json!({
-        "device": output::info_json(info),
-        "driver": kept.with.driver,
-        "date": kept.date,
-        "peaks": kept.peaks,
-        "l2_copy_gbps": kept.peaks.l2_copy(info.l2_bytes),
-    })
 }
 
 #[cfg(test)]

@@ -132,7 +132,10 @@ pub(super) fn ensure_none_worse(changes: &[Change]) -> Result<()> {
         .into_iter()
         .filter(|&(verdict, _)| of(verdict).next().is_some())
         .map(|(verdict, how)| {
-            let names: Vec<String> = of(verdict).map(named).collect();
+            // A case by its name, with the counters that differ.
+            let difference =
+                |change: &Change| change.difference.as_ref().map_or(String::new(), |by| format!(" ({by})"));
+            let names: Vec<String> = of(verdict).map(|change| change.name.clone() + &difference(change)).collect();
             format!("{} of {} {how}: {}", names.len(), counted(changes.len(), "case"), names.join(", "))
         })
         .collect();
@@ -143,14 +146,6 @@ pub(super) fn ensure_none_worse(changes: &[Change]) -> Result<()> {
         counted(changes.len(), "case")
     );
     Ok(())
-}
-
-/// A case by its name, with the counters that differ.
-fn named(change: &Change) -> String {
-    match &change.difference {
-        Some(difference) => format!("{} ({difference})", change.name),
-        None => change.name.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) struct Check {
     pub(super) launch: Launched,
     pub(super) result: Option<Wanted>,
     pub(super) expect: Vec<Expectation>,
-    source: Source,
+    pub(super) source: Source,
 }
 
 /// What an argument holds after the launch.
@@ -59,7 +59,7 @@ const TYPES: [(&str, &str); 5] = [
     ("expected a sequence", "expected a list"),
 ];
 
-struct Source {
+pub(super) struct Source {
     path: PathBuf,
     text: String,
     /// Where the file has `entry` and `result`, if it has them, and `kernel`, which is the last.
@@ -169,12 +169,6 @@ impl Check {
         Ok(Self { kernel, launch, result, expect, source })
     }
 
-    /// An error of the `kernel`, of the choice of its `entry` or of the `result` that the file wants,
-    /// which has the key's place in the file in front. Without an `entry`, that is the kernel's.
-    pub(super) fn wrong_at(&self, key: &str, error: anyhow::Error) -> anyhow::Error {
-        self.source.wrong_at(key, error)
-    }
-
     /// An error of the launch, which has the file's name in front.
     pub(super) fn wrong(&self, error: anyhow::Error) -> anyhow::Error {
         self.source.wrong(error, &self.source.path.display())
@@ -218,7 +212,9 @@ impl Source {
         list.iter().map(value).collect()
     }
 
-    fn wrong_at(&self, key: &str, error: anyhow::Error) -> anyhow::Error {
+    /// An error of the `kernel`, of the choice of its `entry` or of the `result` that the file wants,
+    /// which has the key's place in the file in front. Without an `entry`, that is the kernel's.
+    pub(super) fn wrong_at(&self, key: &str, error: anyhow::Error) -> anyhow::Error {
         match self.keys.iter().find(|(own, _)| *own == key).or(self.keys.last()) {
             Some((key, span)) => self.wrong_in(error, span, key),
             None => self.wrong(error, &self.path.display()),

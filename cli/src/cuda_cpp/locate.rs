@@ -34,12 +34,8 @@ pub(super) fn libraries() -> impl Iterator<Item = PathBuf> {
     let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.parent()?.to_owned()));
     let folders = active.chain(own).flat_map(|prefix| site_packages(&prefix));
     let folders = folders.chain(std::iter::once_with(path_of_python).flatten());
-    NAMES.iter().map(PathBuf::from).chain(folders.flat_map(|folder| in_site_packages(&folder)))
-}
-
-/// The library's files in a folder of Python packages.
-fn in_site_packages(folder: &Path) -> Vec<PathBuf> {
-    PACKAGES.iter().flat_map(|package| entries(&folder.join(package), is_library)).collect()
+    let packages = folders.flat_map(|folder| PACKAGES.iter().map(move |package| folder.join(package)));
+    NAMES.iter().map(PathBuf::from).chain(packages.flat_map(|package| entries(&package, is_library)))
 }
 
 /// An environment's folders of packages, and Conda's of libraries.

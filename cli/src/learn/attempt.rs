@@ -100,7 +100,7 @@ impl Attempt {
         progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
         progress.save()?;
         if self.wrong.is_none() {
-            folder.unpack_solution(lesson)?;
+            folder.write(lesson, lesson.solution())?;
         }
         Ok(progress)
     }

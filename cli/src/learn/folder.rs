@@ -77,12 +77,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes the files of a lesson's solution that are not there.
-    pub(super) fn unpack_solution(&self, lesson: &Lesson) -> Result<()> {
-        self.write(lesson, lesson.solution()).map(|_| ())
-    }
-
-    fn write(
+    /// Writes those of some files of a lesson that are not there, and names them.
+    pub(super) fn write(
         &self,
         lesson: &Lesson,
         files: impl Iterator<Item = (&'static str, Cow<'static, str>)>,

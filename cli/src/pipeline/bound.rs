@@ -66,12 +66,6 @@ impl<I: Pixel> Lane<I> {
         let Some((there, back)) = self.flying.take() else { return Ok(None) };
         Ok(Some((there.wait()?, back.wait()?)))
     }
-
-    /// Waits for both copies, and begins the next ones.
-    fn turn(&mut self, streams: &[Stream; 2]) -> Result<()> {
-        let Some((there, back)) = self.land()? else { return Ok(()) };
-        self.fly(there, back, streams)
-    }
 }
 
 /// Returns the seconds that a batch takes the link in both directions.
@@ -81,7 +75,10 @@ fn link_seconds<I: Pixel>(device: &Device, elements: usize, lanes: usize) -> Res
     let mut sample = |turns: usize| {
         let start = Instant::now();
         for _ in 0..turns {
-            lanes.iter_mut().try_for_each(|lane| lane.turn(&streams))?;
+            for lane in &mut lanes {
+                // Both copies have landed, and the next ones begin.
+                lane.land()?.map_or(Ok(()), |(there, back)| lane.fly(there, back, &streams))?;
+            }
         }
         Ok::<_, warpstride::error::Error>(start.elapsed().as_secs_f64() / (turns * lanes.len()) as f64)
     };
