@@ -1,8 +1,7 @@
 //! clang, run as a program, with our own header in place of CUDA's.
 
 use std::env;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -16,58 +15,47 @@ const OLDEST: u32 = 14;
 /// The newest version that is looked for under its own name.
 const NEWEST: u32 = 30;
 
-/// A program that was found.
-pub(super) struct Clang(Taken);
-
-impl Clang {
-    /// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`.
-    pub(super) fn find() -> Option<Self> {
-        let path = env::var_os("PATH")?;
-        let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
-        let versions = (OLDEST..=NEWEST).rev().map(|version| format!("clang-{version}"));
-        let names = ["clang".to_owned()].into_iter().chain(versions);
-        let in_folders = |name: String| {
-            let name = format!("{name}{}", env::consts::EXE_SUFFIX);
-            folders.iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
-        };
-        names.filter_map(in_folders).find_map(Self::at)
-    }
-
-    /// The program, if it is clang and new enough.
-    fn at(path: PathBuf) -> Option<Self> {
-        let mut command = Command::new(&path);
-        command.arg("-dumpversion");
-        let version = process::output(command)?.trim().to_owned();
-        let major: u32 = version.split('.').next()?.parse().ok()?;
-        (major >= OLDEST).then_some(Self(Taken { kind: Compiler::Clang, version, path }))
-    }
-
-    /// Compiles to PTX. Headers and source are in a folder of ours: clang reads the source that was
-    /// read already, also where it came through a pipe.
-    pub(super) fn compile(self, job: &Job) -> Result<Compiled> {
-        let workplace = Workplace::new(job, self.0)?;
-        for (name, text) in headers::for_clang() {
-            workplace.write(name, text)?;
-        }
-        // Messages and line numbers name the user's file.
-        let text = format!("#line 1 {:?}\n{}", job.file.display().to_string(), job.source);
-        let source = workplace.write("source.cu", &text)?;
-        let mut command = process::bounded(&workplace.compiler.path);
-        command.args(options(job, workplace.folder.path())).args(["-o".into(), "-".into(), source]);
-        workplace.compile(command)
-    }
+/// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`.
+pub(super) fn find() -> Option<Taken> {
+    let path = env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    let versions = (OLDEST..=NEWEST).rev().map(|version| format!("clang-{version}"));
+    let names = ["clang".to_owned()].into_iter().chain(versions);
+    let in_folders = |name: String| {
+        let name = format!("{name}{}", env::consts::EXE_SUFFIX);
+        folders.iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
+    };
+    names.filter_map(in_folders).find_map(at)
 }
 
-/// What clang is asked for. It finds our headers and those beside the source, and none of the host,
-/// so that a file compiles alike on every machine.
-fn options(job: &Job, headers: &Path) -> Vec<OsString> {
-    let architecture = format!("--cuda-gpu-arch=sm_{}", job.architecture);
-    let mut options: Vec<OsString> = vec!["-x".into(), "cuda".into(), "--cuda-device-only".into(), architecture.into()];
+/// The program, if it is clang and new enough.
+fn at(path: PathBuf) -> Option<Taken> {
+    let mut command = Command::new(&path);
+    command.arg("-dumpversion");
+    let version = process::output(command)?.trim().to_owned();
+    let major: u32 = version.split('.').next()?.parse().ok()?;
+    (major >= OLDEST).then_some(Taken { kind: Compiler::Clang, version, path })
+}
+
+/// Compiles to PTX. Headers and source are in a folder of ours: clang reads the source that was
+/// read already, also where it came through a pipe. It finds our headers and those beside the
+/// source, and none of the host, so that a file compiles alike on every machine.
+pub(super) fn compile(clang: Taken, job: &Job) -> Result<Compiled> {
+    let workplace = Workplace::new(job, clang)?;
+    for (name, text) in headers::for_clang() {
+        workplace.write(name, text)?;
+    }
+    // Messages and line numbers name the user's file.
+    let text = format!("#line 1 {:?}\n{}", job.file.display().to_string(), job.source);
+    let source = workplace.write("source.cu", &text)?;
+    let folder = workplace.folder.path();
+    let mut command = process::bounded(&workplace.compiler.path);
+    command.args(["-x", "cuda", "--cuda-device-only", &format!("--cuda-gpu-arch=sm_{}", job.architecture)]);
     // Without CUDA's folder, clang takes a version of PTX that has no shuffles.
-    options.extend(["-Xclang", "-target-feature", "-Xclang", "+ptx70"].map(Into::into));
-    options.extend(["-nocudainc", "-nocudalib", "-nostdlibinc", "-nostdinc++", "-std=c++17"].map(Into::into));
-    options.extend(["-O2", "-gline-tables-only", "-fno-color-diagnostics", "-S"].map(Into::into));
-    options.extend(["-isystem".into(), headers.into(), "-include".into(), headers.join(headers::SHIM).into()]);
-    options.extend(["-iquote".into(), job.folder().into()]);
-    options
+    command.args(["-Xclang", "-target-feature", "-Xclang", "+ptx70"]);
+    command.args(["-nocudainc", "-nocudalib", "-nostdlibinc", "-nostdinc++", "-std=c++17"]);
+    command.args(["-O2", "-gline-tables-only", "-fno-color-diagnostics", "-S"]);
+    command.arg("-isystem").arg(folder).arg("-include").arg(folder.join(headers::SHIM));
+    command.arg("-iquote").arg(job.folder()).args(["-o", "-"]).arg(source);
+    workplace.compile(command)
 }

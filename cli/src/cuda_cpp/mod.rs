@@ -23,7 +23,6 @@ use warpstride::interp::MAX_TEXT_BYTES;
 
 use super::args::Compiler;
 use super::{input, process, refuse, require};
-use clang::Clang;
 use nvrtc::Nvrtc;
 
 pub(super) use child::compiled;
@@ -117,9 +116,9 @@ pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: u32) 
         return by_nvrtc(taken, &job);
     }
     if wanted != Some(Compiler::Nvrtc)
-        && let Some(clang) = Clang::find()
+        && let Some(clang) = clang::find()
     {
-        return clang.compile(&job);
+        return clang::compile(clang, &job);
     }
     match wanted {
         Some(Compiler::Clang) => refuse!(
