@@ -269,7 +269,7 @@ fn ladder<T: Element + Pod>(
         let (samples, _) = kernel.samples(matrix.cols);
         let mut rung = Rung::new(kernel, matrix, &transposed, &mut runs)?;
         let mut outcome = measure(&mut rung, samples, false)?;
-        let launches = rung.launches();
+        let launches = (!kernel.is_graph).then_some(rung.launches);
         if let Some(runs) = &mut counted {
             let counters = Rung::new(kernel, matrix, &transposed, runs).and_then(|mut rung| rung.count());
             outcome.counters = counters.unwrap_or_else(|error| {
@@ -327,11 +327,6 @@ impl<'a, T: Element + Pod> Rung<'a, T> {
                 .collect::<Result<_, Error>>()?;
         }
         Ok(rung)
-    }
-
-    /// Counts the launches; `None` in a graph.
-    fn launches(&self) -> Option<u64> {
-        (!self.kernel.is_graph).then_some(self.launches)
     }
 
     /// Returns the counters of one run, where its result is right.

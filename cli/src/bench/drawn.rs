@@ -4,7 +4,6 @@
 //! seed gives the same cases on every machine.
 
 use std::collections::HashSet;
-use std::fmt::Write;
 
 use warpstride::element::{DType, Element};
 use warpstride::error::Result;
@@ -98,13 +97,11 @@ pub(crate) struct Case {
 
 impl Case {
     fn new(kind: Kind, dtype: DType, shape: Vec<usize>, axes: Vec<usize>, steps: Option<Vec<isize>>) -> Self {
-        let between =
-            |numbers: &[usize], mark: &str| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(mark);
-        let mut name = format!("{dtype} {} {}", between(&shape, "x"), between(&axes, ""));
-        for (step, mark) in steps.iter().flatten().zip([" steps "].into_iter().chain([","].into_iter().cycle())) {
-            // Writing to a string cannot fail.
-            let _ = write!(name, "{mark}{step}");
+        fn between(numbers: &[impl ToString], mark: &str) -> String {
+            numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(mark)
         }
+        let stepped = steps.as_ref().map_or(String::new(), |steps| format!(" steps {}", between(steps, ",")));
+        let name = format!("{dtype} {} {}{stepped}", between(&shape, "x"), between(&axes, ""));
         Self { name, kind, dtype, shape, axes, steps }
     }
 
