@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use warpstride::counters::GlobalCounters;
-use warpstride::device::{Backend, Device};
+use warpstride::device::Backend;
 use warpstride::error::counted;
 use warpstride::ops::Requested;
 use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
@@ -26,33 +26,7 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     let text = format!(
         "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{counted}policy: {policy}\n"
     );
-    output.result(&text, json(args, axes, &device, &explanation, [requested, of_policy]))
-}
-
-/// Returns what the kernel asks for, where there is a software GPU to count it: as text, and in
-/// JSON.
-fn requested(plan: &PermutePlan) -> (String, Value) {
-    match plan.requested() {
-        Ok(Requested { load, store, exact }) => {
-            let side = |GlobalCounters { sectors, requests, .. }: GlobalCounters| {
-                format!("{} in {}", counted(sectors, "sector"), counted(requests, "request"))
-            };
-            let about = if exact { "" } else { "about " };
-            let text = format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store));
-            (text, json!({ "load": load, "store": store, "exact": exact }))
-        }
-        Err(error) => (format!("asks for what was not counted: {}\n", super::typed(error)), Value::Null),
-    }
-}
-
-fn json(
-    args: &args::Permuted,
-    order: &[usize],
-    device: &Device,
-    explanation: &Explanation,
-    [requested, policy]: [Value; 2],
-) -> Value {
-    let Explanation { entry, shape, reason, read, written, walk, verdicts, .. } = explanation;
+    let Explanation { entry, shape: launched, reason, read, written, walk, verdicts, .. } = &explanation;
     let (width, planned) = walk.as_ref().map_or((0, &[][..]), |walk| (walk.width, &walk.axes));
     let sectors = |of: fn(&Walk) -> u64| walk.as_ref().map(of);
     // No overflow: every element lies within isize::MAX bytes.
@@ -69,22 +43,38 @@ fn json(
     let strategies = verdicts
         .iter()
         .map(|verdict| json!({ "name": verdict.strategy, "takes": verdict.takes, "reason": verdict.why() }));
-    json!({
+    let document = json!({
         "device": output::info_json(device.info()),
         "op": "permute",
-        "dtype": args.dtype.name(),
-        "shape": *args.shape,
-        "axes": order,
+        "dtype": dtype.name(),
+        "shape": shape,
+        "axes": axes,
         "planned_axes": planned.collect::<Vec<_>>(),
         "kernel": entry,
         "reason": reason,
-        "grid": shape.map(|shape| shape.grid),
-        "block": shape.map(|shape| shape.block),
-        "dynamic_shared": shape.map(|shape| shape.dynamic_shared),
+        "grid": launched.map(|shape| shape.grid),
+        "block": launched.map(|shape| shape.block),
+        "dynamic_shared": launched.map(|shape| shape.dynamic_shared),
         "read": { "bytes": read, "sectors": sectors(|walk| walk.read_sectors) },
         "written": { "bytes": written, "sectors": sectors(|walk| walk.written_sectors) },
         "strategies": strategies.collect::<Vec<_>>(),
         "requested": requested,
-        "policy": policy,
-    })
+        "policy": of_policy,
+    });
+    output.result(&text, document)
+}
+
+/// What the kernel asks for, where there is a software GPU to count it: as text, and in JSON.
+fn requested(plan: &PermutePlan) -> (String, Value) {
+    match plan.requested() {
+        Ok(Requested { load, store, exact }) => {
+            let side = |GlobalCounters { sectors, requests, .. }: GlobalCounters| {
+                format!("{} in {}", counted(sectors, "sector"), counted(requests, "request"))
+            };
+            let about = if exact { "" } else { "about " };
+            let text = format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store));
+            (text, json!({ "load": load, "store": store, "exact": exact }))
+        }
+        Err(error) => (format!("asks for what was not counted: {}\n", super::typed(error)), Value::Null),
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use plotters::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use warpstride::alloc::Caching;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
@@ -52,7 +52,18 @@ pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -
     if let Some(target) = csv {
         destination::replace(&target, |file| log.write(file))?;
     }
-    output.result(&text(&log, &outcome, gpu.as_ref()), document(&log, &outcome, gpu.as_ref()))
+    let document = json!({
+        "device": gpu.as_ref().map(|device| output::info_json(device.info())),
+        "operations": log.calls.len(),
+        "streams": log.streams,
+        "ratio": outcome.ratio(),
+        "peak_active": outcome.peak_active,
+        "peak_reserved": outcome.peak_reserved,
+        "fragmentation": outcome.fragmentation,
+        "ns_per_call": outcome.ns_per_call,
+        "figures": outcome.figures,
+    });
+    output.result(&text(&log, &outcome, gpu.as_ref()), document)
 }
 
 fn text(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> String {
@@ -68,20 +79,6 @@ fn text(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> String {
         format!("taken          {:10} from the driver; given back: {}", figures.taken, figures.given_back),
     ];
     lines.join("\n") + "\n"
-}
-
-fn document(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> Value {
-    json!({
-        "device": gpu.map(|device| output::info_json(device.info())),
-        "operations": log.calls.len(),
-        "streams": log.streams,
-        "ratio": outcome.ratio(),
-        "peak_active": outcome.peak_active,
-        "peak_reserved": outcome.peak_reserved,
-        "fragmentation": outcome.fragmentation,
-        "ns_per_call": outcome.ns_per_call,
-        "figures": outcome.figures,
-    })
 }
 
 impl Outcome {

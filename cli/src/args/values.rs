@@ -48,7 +48,7 @@ pub(super) fn part(text: &str) -> Result<Part, String> {
 
 /// A whole number for each axis, or a sentence that asks for them.
 pub(super) fn extents<const N: usize>(text: &str, sentence: &str) -> Result<[usize; N], String> {
-    let given = numbers(text).ok().and_then(|numbers| (*numbers).try_into().ok());
+    let given = numbers(text).ok().and_then(|numbers| numbers[..].try_into().ok());
     given.ok_or_else(|| sentence.into())
 }
 

@@ -279,7 +279,7 @@ where
     R: Fn(&T) -> Result<bool>,
 {
     fn rotation(&mut self) -> &mut Rotation {
-        (*self.arrays).as_mut()
+        self.arrays.as_mut()
     }
 
     fn kernel(&self) -> Option<&'static str> {

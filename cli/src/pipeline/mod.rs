@@ -211,8 +211,13 @@ impl Sweep<'_> {
         }
         drop(progress);
         self.trace(&runs, &last)?;
+        let source = match &self.args.input {
+            _ if self.args.reuse => "reused",
+            Some(_) => "images",
+            None => "random",
+        };
         Ok(Pipelines {
-            source: self.source().into(),
+            source: source.into(),
             threads: job.threads,
             shape: workload.shape,
             dtype: T::DTYPE,
@@ -222,14 +227,6 @@ impl Sweep<'_> {
             intensity: workload.intensity(),
             runs,
         })
-    }
-
-    fn source(&self) -> &'static str {
-        match &self.args.input {
-            _ if self.args.reuse => "reused",
-            Some(_) => "images",
-            None => "random",
-        }
     }
 
     /// Measures one case and then, where it is wanted, the stages of some batches in another run.

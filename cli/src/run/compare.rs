@@ -5,9 +5,11 @@
 //! machine a change; the second alone would call noise one. Times with gaps of the host in them, or
 //! of a throttled device, decide nothing. Counters are exact: a single sector is a difference.
 
+use anyhow::Result;
+
+use crate::require;
 use crate::run::Run;
 use warpstride::counters::table;
-use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::roofline::record::{Milliseconds, Record};
 use warpstride::roofline::run::Machine;
 
@@ -122,28 +124,18 @@ fn difference_of(before: &Record, now: &Record) -> Option<String> {
 }
 
 /// Makes sure that two runs ran on one kind of device.
-///
-/// # Errors
-///
-/// `InvalidArgument` where they are not.
 pub(crate) fn check_devices(before: &Machine, now: &Machine) -> Result<()> {
-    if (&before.kind, &before.name) == (&now.kind, &now.name) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "a run on {} cannot be compared with one on {}, which is another GPU; compare runs of one kind of device",
-            now.name, before.name
-        ),
-    ))
+    require!(
+        (&before.kind, &before.name) == (&now.kind, &now.name),
+        InvalidArgument,
+        "a run on {} cannot be compared with one on {}, which is another GPU; compare runs of one kind of device",
+        now.name,
+        before.name
+    );
+    Ok(())
 }
 
 /// Compares two runs: the cases of `now` in their order, then those that only `before` has.
-///
-/// # Errors
-///
-/// As [`check_devices`].
 pub(crate) fn changes(before: &Run, now: &Run) -> Result<Vec<Change>> {
     check_devices(&before.device, &now.device)?;
     let of = |run: &'_ Run, name: &str| run.cases.iter().position(|case| case.name == name);
