@@ -139,10 +139,10 @@ impl<T: Element + Pod> Matrix<T> {
 /// What one row of the table runs.
 #[derive(Clone, Copy)]
 struct Kernel {
-    /// The transpose; `None` moves as many bytes and nothing else: what a transpose is measured
-    /// against.
+    /// The transpose. `None` moves as many bytes and nothing else, and transposes are measured
+    /// against that.
     variant: Option<Variant>,
-    /// Whether the launches are captured once, as a graph.
+    /// The launches are captured once, as a graph.
     is_graph: bool,
 }
 

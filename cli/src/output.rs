@@ -195,8 +195,8 @@ pub(super) fn info_json(info: &DeviceInfo) -> Value {
     json!(Machine::of_info(info))
 }
 
-/// Where the thresholds of a device's plans come from, for people and in JSON. Notes why the user's
-/// file is not part of them.
+/// Describes, for people and in JSON, where the thresholds of a device's plans come from. It notes
+/// why the user's file is not part of them.
 pub(super) fn policy(info: &DeviceInfo, file: &TuningFile, output: &Output) -> (String, Value) {
     let policy = Policy::of(info, file);
     output.note(file.note().unwrap_or_default());

@@ -1,7 +1,6 @@
 //! The elements that a result should have, and those that differ from them.
 
 use anyhow::Result;
-use bytemuck::Pod;
 use serde_json::{Value as Json, json};
 use warpstride::element::DType;
 use warpstride::error::counted;
@@ -34,13 +33,6 @@ struct Source {
 impl Source {
     fn len(&self) -> usize {
         self.bytes.len() / self.dtype.width()
-    }
-
-    /// The elements as values of a type as wide as theirs.
-    fn elements<T: Pod>(&self) -> Result<Vec<T>> {
-        let mut elements = zeroed::<T>(self.len())?;
-        bytemuck::cast_slice_mut::<T, u8>(&mut elements).copy_from_slice(&self.bytes);
-        Ok(elements)
     }
 }
 
@@ -184,7 +176,9 @@ impl Target<'_> {
         );
         let axes = axes.of(shape)?;
         by_width!(self.dtype, T => {
-            let permuted = reference::permuted(&source.elements::<T>()?, shape, &axes)?;
+            let mut values = zeroed::<T>(elements)?;
+            bytemuck::cast_slice_mut::<T, u8>(&mut values).copy_from_slice(&source.bytes);
+            let permuted = reference::permuted(&values, shape, &axes)?;
             Ok(bytemuck::cast_slice::<T, u8>(&permuted).to_vec())
         })
     }

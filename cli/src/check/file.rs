@@ -62,7 +62,7 @@ const TYPES: [(&str, &str); 5] = [
 pub(super) struct Source {
     path: PathBuf,
     text: String,
-    /// Where the file has `entry` and `result`, if it has them, and `kernel`, which is the last.
+    /// The places of `entry` and `result`, if the file has them, and of `kernel`, which is the last.
     keys: Vec<(&'static str, Range<usize>)>,
 }
 

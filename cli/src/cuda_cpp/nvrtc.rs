@@ -54,8 +54,8 @@ api! {
     ptx = "nvrtcGetPTX"(Program, *mut c_char) -> Code;
 }
 
-/// What is compiled: the source, the file's name in messages and in line numbers, and the headers,
-/// names by which `#include` finds text that is in no folder.
+/// A program for NVRTC: the source, the file's name in messages and in line numbers, and the
+/// headers, which are names by which `#include` finds text that is in no folder.
 pub(super) type Input = (CString, CString, Vec<(CString, CString)>);
 
 /// The PTX, or what NVRTC calls the failure, and the compiler's messages.

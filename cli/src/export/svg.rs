@@ -116,7 +116,7 @@ where
     })
 }
 
-/// Where a chart is drawn, and texts beside it.
+/// The area that has a chart, and texts beside it.
 type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
 
 /// Makes an image of `height` pixels with what `draw` draws on it and into its chart over `x` and

@@ -274,7 +274,7 @@ impl Sweep<'_> {
         };
         let shape = [frames, channels, height, width];
         array_bytes(&shape, DType::F32)?;
-        // What stops the run, `replace` would put into a sentence about the file.
+        // `replace` would put what stops the run into a sentence about the file.
         let mut ran = None;
         let replaced = target.replace(|file| {
             file.write_all(&npy::header_bytes("<f4", &shape))?;

@@ -78,12 +78,12 @@ pub(crate) fn ceilings(peaks: &Peaks) -> Vec<[String; 4]> {
     rows
 }
 
-/// Whether a result is right, for a table.
+/// Says for a table whether a result is right.
 pub(crate) fn verified(is_right: bool) -> String {
     if is_right { "yes" } else { "NO" }.into()
 }
 
-/// A part of 1 in percent, for a table.
+/// Formats a part of 1 for a table, in percent.
 pub(crate) fn percent(part: Option<f64>) -> String {
     number(part.map(|part| 100.0 * part), 1, " %")
 }

@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(shape_of_frames(1), [1, 3, 1, 1], "a pixel at least");
     }
 
-    /// On a driver that loses all copies but those of the smallest size.
+    /// The driver loses all copies but those of the smallest size.
     #[test]
     fn a_lost_copy_is_not_verified() {
         for (lost, largest) in
