@@ -74,11 +74,8 @@ struct Targets {
 
 impl Targets {
     fn checked(args: &args::Pipeline, output: &Output) -> Result<Self> {
-        let checked = |path: &Option<_>| {
-            let path: Option<&PathBuf> = path.as_ref();
-            path.map(|path| destination::checked(path, &[], output)).transpose()
-        };
-        let all = Self { output: checked(&args.output)?, trace: checked(&args.trace)? };
+        let checked = |path: Option<&Path>| path.map(|path| destination::checked(path, &[], output)).transpose();
+        let all = Self { output: checked(args.output.as_deref())?, trace: checked(args.trace.as_deref())? };
         if let (Some(one), Some(other)) = (&all.output, &all.trace) {
             require!(one != other, InvalidArgument, "--output and --trace are one file; name another for one");
         }

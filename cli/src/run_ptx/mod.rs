@@ -128,8 +128,7 @@ pub(super) fn launch(
     let targets = targets(program.file, args, &buffers, output)?;
 
     let device = open()?;
-    ensure_counted(args, device.info())?;
-    ensure_soft_options(args, device.info().kind)?;
+    ensure_soft_options(args, device.info())?;
     time.as_ref().map_or(Ok(()), |time| time.kept.check_device(&device))?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
@@ -183,22 +182,6 @@ fn ensure_nothing_found(name: &str, outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options that a GPU cannot honour.
-fn ensure_soft_options(args: &args::Launched, kind: DriverKind) -> Result<()> {
-    require!(
-        args.checks.is_none() || kind == DriverKind::Soft,
-        InvalidArgument,
-        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
-         same names"
-    );
-    require!(
-        args.limit.is_none() || kind == DriverKind::Soft || args.timed.time && args.timed.bytes.is_none(),
-        InvalidArgument,
-        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
-    );
-    Ok(())
-}
-
 /// The parameter bytes, given the address of each argument that is a buffer.
 pub(super) fn parameters(
     kernel: &Kernel,
@@ -216,8 +199,11 @@ pub(super) fn parameters(
     Ok(params.finish()?)
 }
 
-/// Fails where what a GPU does not count is asked of one.
-fn ensure_counted(args: &args::Launched, device: &DeviceInfo) -> Result<()> {
+/// Fails where a GPU is asked for what only the software GPU does.
+fn ensure_soft_options(args: &args::Launched, device: &DeviceInfo) -> Result<()> {
+    if device.kind == DriverKind::Soft {
+        return Ok(());
+    }
     let options = [
         ("--report", args.report),
         ("--report-json", args.report_json),
@@ -225,16 +211,39 @@ fn ensure_counted(args: &args::Launched, device: &DeviceInfo) -> Result<()> {
         ("--annotate", args.annotate),
         ("--draw", args.draw.is_some()),
     ];
-    if let Some((option, _)) = options.into_iter().find(|(_, asked)| *asked && device.kind == DriverKind::Cuda) {
+    if let Some((option, _)) = options.into_iter().find(|(_, asked)| *asked) {
         let name = &device.name;
         refuse!(InvalidArgument, "{option} shows what is counted, and nothing is counted on {name}; add --device soft")
     }
+    require!(
+        args.checks.is_none(),
+        InvalidArgument,
+        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
+         same names"
+    );
+    require!(
+        args.limit.is_none() || args.timed.time && args.timed.bytes.is_none(),
+        InvalidArgument,
+        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
+    );
     Ok(())
 }
 
 /// Checks, before any work, where results go.
 fn targets(source: &Path, args: &args::Launched, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
-    let mut dumps: Vec<(Destination, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
+    let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([source]).collect();
+    // The file in the making, if it is none of the inputs and none of the outputs before.
+    let target = |path: &Path, before: &[(Destination, String, Vec<usize>)]| -> Result<Destination> {
+        let target = destination::checked(path, &inputs, output)?;
+        require!(
+            before.iter().all(|(earlier, ..)| *earlier != target),
+            InvalidArgument,
+            "{} is named twice; give each output a file of its own",
+            path.display()
+        );
+        Ok(target)
+    };
+    let mut dumps = Vec::with_capacity(args.dumps.len());
     for Dump { argument, path } in &args.dumps {
         let Some(buffer) = buffers.get(*argument) else {
             let count = counted(buffers.len(), "argument");
@@ -247,30 +256,10 @@ fn targets(source: &Path, args: &args::Launched, buffers: &[Option<Buffer>], out
             let number = &args.arguments[*argument];
             refuse!(InvalidArgument, "--dump {argument}: {number} is a number and stays as it is; dump a buffer")
         };
-        let target = target(source, args, path, &dumps, output)?;
-        dumps.push((target, buffer.descr.clone(), buffer.shape.clone()));
+        dumps.push((target(path, &dumps)?, buffer.descr.clone(), buffer.shape.clone()));
     }
-    let drawing = args.draw.as_ref().map(|path| target(source, args, path, &dumps, output)).transpose()?;
+    let drawing = args.draw.as_ref().map(|path| target(path, &dumps)).transpose()?;
     Ok(Targets { dumps, drawing })
-}
-
-/// The file in the making, if it is none of the inputs and none of the outputs before.
-fn target(
-    source: &Path,
-    args: &args::Launched,
-    path: &Path,
-    before: &[(Destination, String, Vec<usize>)],
-    output: &Output,
-) -> Result<Destination> {
-    let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([source]).collect();
-    let target = destination::checked(path, &inputs, output)?;
-    require!(
-        before.iter().all(|(earlier, ..)| *earlier != target),
-        InvalidArgument,
-        "{} is named twice; give each output a file of its own",
-        path.display()
-    );
-    Ok(target)
 }
 
 #[cfg(test)]
@@ -288,7 +277,7 @@ mod tests {
             let words = ["warpstride", "run-ptx", "k.ptx", "--entry", "k", "--grid", "1", "--block", "1"];
             let cli = Cli::try_parse_from(words.iter().chain(options)).unwrap();
             let Command::RunPtx(args) = cli.command else { panic!("another command") };
-            ensure_counted(&args.launch, device).map_err(|error| error.to_string())
+            ensure_soft_options(&args.launch, device).map_err(|error| error.to_string())
         };
         for options in [&["--report"][..], &["--report-json"], &["--by", "line"], &["--annotate"], &["--draw", "k.svg"]]
         {

@@ -143,7 +143,14 @@ impl<'a> Time<'a> {
         };
         let mut run = Run::new(device, self.date.clone(), ceilings, vec![record]);
         (run.records.ptx, run.records.policy) = (self.ptx.clone(), None);
-        let moved = self.moved(read, written);
+        // The line says which bytes are divided by the time.
+        let moved = match self.args.bytes {
+            Some(bytes) => format!("{} read and written, as --bytes says\n", counted(bytes, "byte")),
+            None => {
+                let read = counted(read, "byte");
+                format!("{read} read and {written} written, each counted once, by the software GPU\n")
+            }
+        };
         let shown = match run.has_times() {
             true => format!("{title}\n{moved}{}", text::figures(&run, &run.cases[0])),
             false => format!("{below}{moved}{}\n", export::NO_TIMES),
@@ -157,17 +164,6 @@ impl<'a> Time<'a> {
             }
         }
         self.kept.finish(&run, shown, members, output)
-    }
-
-    /// A line that says which bytes are divided by the time.
-    fn moved(&self, read: u64, written: u64) -> String {
-        match self.args.bytes {
-            Some(bytes) => format!("{} read and written, as --bytes says\n", counted(bytes, "byte")),
-            None => {
-                let read = counted(read, "byte");
-                format!("{read} read and {written} written, each counted once, by the software GPU\n")
-            }
-        }
     }
 
     fn subject(&self, bytes: [u64; 2]) -> Subject {
