@@ -21,7 +21,8 @@ pub(super) fn ordered(command: &Command, mut words: Vec<OsString>) -> Vec<OsStri
             return own;
         }
         let Some(name) = option(word) else { break };
-        let known = |command: &Command| find(command, name).map(takes_value);
+        let is_named = |argument: &&Arg| argument.get_long() == Some(name);
+        let known = |command: &Command| command.get_arguments().find(is_named).map(takes_value);
         let of_command = known(command);
         let Some(takes_value) = of_command.or_else(|| descendants(command).find_map(known)) else { break };
         let is_whole = !takes_value || word.to_string_lossy().contains('=');
@@ -40,10 +41,6 @@ fn option(word: &OsStr) -> Option<&str> {
     let name = word.to_str()?.strip_prefix("--")?;
     let name = name.split_once('=').map_or(name, |(name, _)| name);
     (!name.is_empty()).then_some(name)
-}
-
-fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
-    command.get_arguments().find(|argument| argument.get_long() == Some(name))
 }
 
 fn takes_value(argument: &Arg) -> bool {
