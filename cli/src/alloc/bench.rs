@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::run::table::Table;
 use anyhow::Result;
@@ -12,6 +12,7 @@ use warpstride::alloc::{Allocate, DriverMemory, Request};
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::error::counted;
+use warpstride::stream::Stream;
 
 use crate::open;
 use crate::output::{self, Output};
@@ -54,7 +55,8 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
     let (mut pairs, mut synchronizing) = (Vec::new(), 0);
     for bytes in SIZES.into_iter().filter(|&bytes| bytes <= most) {
         progress.doing(counted(bytes, "byte").to_string());
-        let (cache_ns, calls) = cached(&device, bytes, each)?;
+        let (took, calls) = cached(&device, 1, bytes, each)?;
+        let cache_ns = took.as_nanos() as f64 / f64::from(each);
         synchronizing += calls;
         let of_driver = |pool: bool| {
             let measured = !is_soft && (!pool || device.driver().has_pool());
@@ -65,7 +67,8 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
     let mut threads = Vec::new();
     for count in THREADS {
         progress.doing(counted(count, "thread").to_string());
-        let (pairs_per_second, calls) = together(&device, count, each)?;
+        let (took, calls) = cached(&device, count, 4096, each)?;
+        let pairs_per_second = count as f64 * f64::from(each) / took.as_secs_f64();
         synchronizing += calls;
         threads.push(Threads { threads: count, pairs_per_second });
     }
@@ -83,17 +86,21 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
     output.result(&text(&pairs, each, &threads, scaling, synchronizing), document)
 }
 
-/// Returns the nanoseconds of a pair that hits the cache, and the calls that can synchronise.
-fn cached(device: &Device, bytes: u64, pairs: u32) -> Result<(f64, u64)> {
-    let stream = device.stream()?;
-    drop(device.alloc_on::<u8>(bytes as usize, &stream)?);
+/// Returns the time in which each of `count` threads makes `pairs` pairs that hit the cache, each on a
+/// stream of its own, and the calls that can synchronise. One of the threads is this one.
+fn cached(device: &Device, count: usize, bytes: u64, pairs: u32) -> Result<(Duration, u64)> {
+    let pair = |stream: &Stream| device.alloc_on::<u8>(bytes as usize, stream).map(drop);
+    let streams = (0..count).map(|_| device.stream()).collect::<warpstride::Result<Vec<_>>>()?;
+    streams.iter().try_for_each(pair)?;
     let before = device.stats().can_synchronize;
+    let work = &|stream| (0..pairs).try_for_each(|_| pair(stream));
     let start = Instant::now();
-    for _ in 0..pairs {
-        drop(device.alloc_on::<u8>(bytes as usize, &stream)?);
-    }
-    let took = start.elapsed();
-    Ok((took.as_nanos() as f64 / f64::from(pairs), device.stats().can_synchronize - before))
+    thread::scope(|scope| {
+        let others: Vec<_> = streams[1..].iter().map(|stream| scope.spawn(move || work(stream))).collect();
+        let own = work(&streams[0]);
+        others.into_iter().fold(own, |all, thread| all.and(thread.join().expect("an allocation does not panic")))
+    })?;
+    Ok((start.elapsed(), device.stats().can_synchronize - before))
 }
 
 /// Returns the nanoseconds of a pair without a cache, by the driver itself or by its pool: the mean
@@ -117,30 +124,6 @@ fn uncached(device: &Device, pool: bool, bytes: u64) -> Result<f64> {
     // SAFETY: all blocks are freed.
     unsafe { memory.close(&lane) }?;
     Ok(took.as_nanos() as f64 / f64::from(PAIRS_UNCACHED))
-}
-
-/// Returns the pairs a second of `count` threads together, and the calls that can synchronise.
-fn together(device: &Device, count: usize, pairs: u32) -> Result<(f64, u64)> {
-    let mut streams = Vec::new();
-    for _ in 0..count {
-        let stream = device.stream()?;
-        drop(device.alloc_on::<u8>(4096, &stream)?);
-        streams.push(stream);
-    }
-    let before = device.stats().can_synchronize;
-    let start = Instant::now();
-    thread::scope(|scope| {
-        let work = |stream| {
-            move || -> warpstride::Result<()> {
-                (0..pairs).try_for_each(|_| device.alloc_on::<u8>(4096, stream).map(drop))
-            }
-        };
-        let running: Vec<_> = streams.iter().map(|stream| scope.spawn(work(stream))).collect();
-        running.into_iter().try_for_each(|thread| thread.join().expect("an allocation does not panic"))
-    })?;
-    let took = start.elapsed();
-    let calls = device.stats().can_synchronize - before;
-    Ok((count as f64 * f64::from(pairs) / took.as_secs_f64(), calls))
 }
 
 fn text(pairs: &[Pair], each: u32, threads: &[Threads], scaling: f64, synchronizing: u64) -> String {
