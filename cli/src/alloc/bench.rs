@@ -86,8 +86,8 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
     output.result(&text(&pairs, each, &threads, scaling, synchronizing), document)
 }
 
-/// Returns the time in which each of `count` threads makes `pairs` pairs that hit the cache, each on a
-/// stream of its own, and the calls that can synchronise. One of the threads is this one.
+/// Returns the time in which each of `count` threads makes `pairs` pairs that hit the cache, each
+/// on a stream of its own, and the calls that can synchronise. One of the threads is this one.
 fn cached(device: &Device, count: usize, bytes: u64, pairs: u32) -> Result<(Duration, u64)> {
     let pair = |stream: &Stream| device.alloc_on::<u8>(bytes as usize, stream).map(drop);
     let streams = (0..count).map(|_| device.stream()).collect::<warpstride::Result<Vec<_>>>()?;

@@ -62,7 +62,7 @@ const TYPES: [(&str, &str); 5] = [
 pub(super) struct Source {
     path: PathBuf,
     text: String,
-    /// The places of `entry` and `result`, if the file has them, and of `kernel`, which is the last.
+    /// The places of `entry` and `result`, if the file has them, and last of `kernel`.
     keys: Vec<(&'static str, Range<usize>)>,
 }
 
@@ -212,8 +212,8 @@ impl Source {
         list.iter().map(value).collect()
     }
 
-    /// An error of the `kernel`, of the choice of its `entry` or of the `result` that the file wants,
-    /// which has the key's place in the file in front. Without an `entry`, that is the kernel's.
+    /// An error of the `kernel`, of the choice of its `entry` or of the `result` that the file
+    /// wants, with the key's place in the file in front. Without an `entry`, that is the kernel's.
     pub(super) fn wrong_at(&self, key: &str, error: anyhow::Error) -> anyhow::Error {
         match self.keys.iter().find(|(own, _)| *own == key).or(self.keys.last()) {
             Some((key, span)) => self.wrong_in(error, span, key),

@@ -15,6 +15,7 @@ use warpstride::error::ErrorKind;
 use super::super::output::Output;
 use super::super::process::{self, Ended};
 use super::super::{Refusal, failure, refuse};
+use super::attempt::Attempt;
 
 /// The time for the compilation, which compiles the crate the first time.
 const COMPILATION: Duration = Duration::from_secs(900);
@@ -27,9 +28,8 @@ const CRATE: &str = "WARPSTRIDE_CRATE";
 /// What cargo says where the registry has no such crate.
 const NO_CRATE: &str = "no matching package named `warpstride` found";
 
-/// Compiles and runs the task of a lesson's folder: what it printed, what a document has of it, and
-/// what is wrong.
-pub(super) fn run(folder: &Path, output: &Output) -> Result<(String, Value, Option<anyhow::Error>)> {
+/// Compiles and runs the task of a lesson's folder.
+pub(super) fn run(folder: &Path, output: &Output) -> Result<Attempt> {
     let (text, wrong) = match compile(folder, output)? {
         Ok(program) => ran(&program, folder)?,
         Err((log, wrong)) => (log, Some(wrong)),
@@ -37,7 +37,7 @@ pub(super) fn run(folder: &Path, output: &Output) -> Result<(String, Value, Opti
     let error = wrong.as_ref().map(failure);
     let file = folder.join("task.rs").display().to_string();
     let document = json!({ "file": file, "held": wrong.is_none(), "printed": text, "error": error });
-    Ok((text, document, wrong))
+    Ok(Attempt { text, documents: vec![document], wrong, tried: Vec::new() })
 }
 
 /// The program that cargo makes, or what the compiler says.

@@ -286,8 +286,8 @@ struct Found {
 }
 
 impl Found {
-    /// Times a copy by the host's clock alone. There are no times on the software GPU, and where the
-    /// copy is wrong.
+    /// Times a copy by the host's clock alone. There are no times on the software GPU, and where
+    /// the copy is wrong.
     fn timed<R>(device: &Device, verified: bool, mut work: impl FnMut() -> Result<R>) -> Result<Self> {
         let mut found = Self { verified, ms: None, device_ms: None };
         if !verified || !has_times(device) {
