@@ -81,9 +81,9 @@ impl Default for CUgraphExecUpdateResultInfo {
     }
 }
 
-/// A CUDA enumeration: the values that we pass, with their numbers in `cuda.h`.
+/// CUDA's enumerations: the values that we pass, with their numbers in `cuda.h`.
 macro_rules! values {
-    ($(#[$doc:meta])* $ours:ident as $theirs:ident { $($name:ident = $number:literal,)* }) => {
+    ($($(#[$doc:meta])* $ours:ident as $theirs:ident { $($name:ident = $number:literal,)* })*) => {$(
         $(#[$doc])*
         #[allow(non_camel_case_types)]
         #[derive(Debug, Clone, Copy)]
@@ -94,9 +94,11 @@ macro_rules! values {
 
         #[cfg(feature = "cudarc")]
         const _: () = {
-            $(assert!($ours::$name as u32 == cudarc::driver::sys::$theirs::$name as u32);)*
+            use cudarc::driver::sys::$theirs;
+            assert!(size_of::<$ours>() == size_of::<$theirs>());
+            $(assert!($ours::$name as u32 == $theirs::$name as u32);)*
         };
-    };
+    )*};
 }
 
 values! {
@@ -118,50 +120,18 @@ values! {
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
         CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
     }
-}
-
-values! {
     /// The attributes of a pool that we set.
-    PoolAttribute as CUmemPool_attribute {
-        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
-    }
-}
-
-values! {
+    PoolAttribute as CUmemPool_attribute { CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4, }
     /// The kinds of memory that a pool gives out.
-    AllocationType as CUmemAllocationType {
-        CU_MEM_ALLOCATION_TYPE_PINNED = 1,
-    }
-}
-
-values! {
+    AllocationType as CUmemAllocationType { CU_MEM_ALLOCATION_TYPE_PINNED = 1, }
     /// The places of a pool's memory.
-    LocationType as CUmemLocationType {
-        CU_MEM_LOCATION_TYPE_DEVICE = 1,
-    }
-}
-
-values! {
+    LocationType as CUmemLocationType { CU_MEM_LOCATION_TYPE_DEVICE = 1, }
     /// The sides of a copy.
-    MemoryType as CUmemorytype {
-        CU_MEMORYTYPE_HOST = 1,
-        CU_MEMORYTYPE_DEVICE = 2,
-    }
-}
-
-values! {
+    MemoryType as CUmemorytype { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, }
     /// The options of the driver's PTX compiler.
-    JitOption as CUjit_option {
-        CU_JIT_ERROR_LOG_BUFFER = 5,
-        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-    }
-}
-
-values! {
+    JitOption as CUjit_option { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6, }
     /// The modes of a capture that we use.
-    CaptureMode as CUstreamCaptureMode {
-        CU_STREAM_CAPTURE_MODE_RELAXED = 2,
-    }
+    CaptureMode as CUstreamCaptureMode { CU_STREAM_CAPTURE_MODE_RELAXED = 2, }
 }
 
 /// A structure of CUDA's header. Each field has the offset of the field of cudarc's structure that
@@ -449,11 +419,7 @@ const _: () = {
     // here.
     assert!(size_of::<CUdevice>() == size_of::<sys::CUdevice>() && size_of::<CUresult>() == size_of::<sys::CUresult>());
     assert!(size_of::<CUdeviceptr>() == size_of::<sys::CUdeviceptr>());
-    assert!(size_of::<Attribute>() == size_of::<sys::CUdevice_attribute>());
-    assert!(size_of::<JitOption>() == size_of::<sys::CUjit_option>());
-    assert!(size_of::<CaptureMode>() == size_of::<sys::CUstreamCaptureMode>());
     assert!(size_of::<UpdateResult>() == size_of::<sys::CUgraphExecUpdateResult>());
-    assert!(size_of::<PoolAttribute>() == size_of::<sys::CUmemPool_attribute>());
 };
 
 /// Cudarc has the structure from CUDA 12.0 on: up to then ours is compared with itself.
