@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
-use super::api::{CUcontext, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CaptureMode};
+use super::Cuda;
+use super::api::{CUcontext, CUgraphExecUpdateResultInfo, CaptureMode};
 use super::error::code;
-use super::{Cuda, api};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, ModuleHandle, StreamHandle};
 use crate::error::Result;
 use crate::sync::lock;
@@ -86,7 +86,7 @@ impl Cuda {
             // SAFETY: as above.
             Release::Memory(address) => unsafe { (self.api.cuMemFree_v2)(address) },
             // SAFETY: as above.
-            Release::Module(module) => unsafe { (self.api.cuModuleUnload)(module.0 as usize as api::CUmodule) },
+            Release::Module(module) => unsafe { (self.api.cuModuleUnload)(module.raw()) },
         };
         drained.and(self.check(code, format_args!("{call}")))
     }
@@ -182,17 +182,5 @@ unsafe impl Graphs for Cuda {
         // the end.
         let code = unsafe { (self.api.cuGraphExecDestroy)(exec.raw()) };
         self.check(code, format_args!("cuGraphExecDestroy({:#x})", exec.0))
-    }
-}
-
-impl GraphHandle {
-    fn raw(self) -> CUgraph {
-        self.0 as usize as CUgraph
-    }
-}
-
-impl GraphExecHandle {
-    fn raw(self) -> CUgraphExec {
-        self.0 as usize as CUgraphExec
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::error::code;
 use super::mapping::Mapping;
 use super::{Cuda, api};
-use crate::driver::HostKind;
+use crate::driver::{HostKind, Memory};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::sync::lock;
 
@@ -26,26 +26,17 @@ fn mappings() -> MutexGuard<'static, BTreeMap<usize, Mapping>> {
 }
 
 impl Cuda {
-    /// Allocates zeroed, page-locked memory.
-    pub(super) fn lock_new(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
-        // Only the driver has write-combined memory. What fails here may still work in the driver's
-        // own way, whose error is the caller's.
-        let mapping = if kind == HostKind::Cached { Mapping::new(bytes) } else { None };
-        match mapping.and_then(|mapping| self.lock_mapping(mapping).ok()) {
-            Some(memory) => Ok(memory),
-            None => self.alloc_locked(bytes, kind),
-        }
-    }
-
-    fn lock_mapping(&self, mut mapping: Mapping) -> Result<NonNull<u8>> {
+    /// Registers mapped memory, and enters it into the list.
+    pub(super) fn lock_mapping(&self, mut mapping: Mapping) -> Result<NonNull<u8>> {
         let memory = mapping.memory();
         // SAFETY: the mapping has these bytes, and stays until it is unregistered.
-        unsafe { self.lock_old(memory, mapping.bytes()) }?;
+        unsafe { self.register_host(memory, mapping.bytes()) }?;
         mappings().insert(memory.addr().get(), mapping);
         Ok(memory)
     }
 
-    fn alloc_locked(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
+    /// Has the driver allocate memory.
+    pub(super) fn alloc_locked(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
         let api = self.enter()?;
         let mut memory = ptr::null_mut();
         let flags = match kind {
@@ -69,11 +60,11 @@ impl Cuda {
         Ok(memory)
     }
 
-    /// Frees memory of [`Cuda::lock_new`] after `drained`, the wait for all work of the context.
+    /// Frees memory of [`Memory::alloc_host`] after `drained`, the wait for all work of the context.
     ///
     /// # Safety
     ///
-    /// - `lock_new` returned `memory`, which has not been freed since.
+    /// - `alloc_host` returned `memory`, which has not been freed since.
     /// - Nothing uses the memory. Queued work uses it at most if `drained` is a failure.
     pub(super) unsafe fn free_locked(&self, memory: NonNull<u8>, drained: Result<()>) -> Result<()> {
         let removed = mappings().remove(&memory.addr().get());
@@ -96,27 +87,6 @@ impl Cuda {
             std::mem::forget(mapping);
         }
         drained.and(unregistered)
-    }
-
-    /// Registers memory for the contexts of all devices, as memory that the driver allocated is.
-    ///
-    /// # Safety
-    ///
-    /// - As [`Memory::register_host`](crate::driver::Memory::register_host).
-    pub(super) unsafe fn lock_old(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
-        let api = self.enter()?;
-        let (first, flags) = (memory.as_ptr().cast(), api::MEMHOSTREGISTER_PORTABLE);
-        // SAFETY: the caller promises live memory of this size.
-        let code = unsafe { (api.cuMemHostRegister_v2)(first, bytes, flags) };
-        let bytes = counted(bytes, "byte");
-        if code == code::OUT_OF_MEMORY {
-            let context = format!(
-                "cuMemHostRegister({bytes} at {memory:p}): the system page-locks no more memory; unregister some, raise \
-                 `ulimit -l`, or copy from pageable memory"
-            );
-            return Err(Error::new(ErrorKind::OutOfMemory, context));
-        }
-        self.check(code, format_args!("cuMemHostRegister({bytes} at {memory:p})"))
     }
 
     /// Unregisters memory, even where the context cannot be made current.

@@ -4,12 +4,14 @@ use std::fmt;
 use std::ptr::{self, NonNull};
 
 use super::Cuda;
-use super::api::{Api, CUDA_MEMCPY3D, MemoryType};
+use super::api::{self, Api, CUDA_MEMCPY3D, MemoryType};
 use super::error::code;
 use super::graphs::Release;
+use super::mapping::Mapping;
+use super::pool::Pool;
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Pitched, Place, StreamHandle};
-use crate::error::{Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 // SAFETY: the CUDA driver's documentation promises for allocations and copies what the trait
 // requires.
@@ -43,14 +45,9 @@ unsafe impl Memory for Cuda {
         let size = usize::try_from(bytes).map_err(|_| self.out_of_memory("cuMemAlloc", bytes))?;
         let mut address = 0;
         // SAFETY: `address` takes the result.
-        match unsafe { (api.cuMemAlloc_v2)(&mut address, size) } {
-            code::OUT_OF_MEMORY => Err(self.out_of_memory("cuMemAlloc", bytes)),
-            // The driver's answer to a size beyond any device's memory.
-            code::INVALID_VALUE if bytes > self.info.memory_bytes => Err(self.out_of_memory("cuMemAlloc", bytes)),
-            code => {
-                self.check(code, format_args!("cuMemAlloc({bytes})", bytes = counted(bytes, "byte"))).map(|()| address)
-            }
-        }
+        let code = unsafe { (api.cuMemAlloc_v2)(&mut address, size) };
+        self.check_alloc(code, "cuMemAlloc", bytes, format_args!(""))?;
+        Ok(address)
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
@@ -62,30 +59,66 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn pool_alloc(&self, bytes: u64, stream: StreamHandle) -> Result<u64> {
-        // SAFETY: the caller's promise.
-        unsafe { self.alloc_in_order(bytes, stream) }
+        const CALL: &str = "cuMemAllocFromPoolAsync";
+        let api = self.enter()?;
+        let Some(Pool(pool)) = self.pool else {
+            let context = format!("{} has no pool of memory; allocate without one", self.info.name);
+            return Err(Error::new(ErrorKind::Unavailable, context));
+        };
+        let size = usize::try_from(bytes).map_err(|_| self.out_of_memory(CALL, bytes))?;
+        let mut address = 0;
+        // SAFETY: `address` takes the result, the pool is live, and so is the stream, as the caller
+        // promises.
+        let code = unsafe { (api.cuMemAllocFromPoolAsync)(&mut address, size, pool, stream.raw()) };
+        self.check_alloc(code, CALL, bytes, format_args!(", stream {:#x}", stream.0))?;
+        Ok(address)
     }
 
     unsafe fn pool_free(&self, address: u64, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises.
-        unsafe { self.free_in_order(address, stream) }
+        let _entered = self.enter_to_release();
+        // SAFETY: the caller promises a live allocation of the pool and a live stream, and that all
+        // uses come before this point of the stream.
+        let code = unsafe { (self.api.cuMemFreeAsync)(address, stream.raw()) };
+        self.check(code, format_args!("cuMemFreeAsync({address:#x}, stream {:#x})", stream.0))
     }
 
     fn pool_trim(&self, keep: u64) -> Result<()> {
-        self.trim(keep)
+        let Some(Pool(pool)) = self.pool else { return Ok(()) };
+        let api = self.enter()?;
+        // SAFETY: the pool is live.
+        let code = unsafe { (api.cuMemPoolTrimTo)(pool, usize::try_from(keep).unwrap_or(usize::MAX)) };
+        self.check(code, format_args!("cuMemPoolTrimTo({})", counted(keep, "byte")))
     }
 
     fn alloc_host(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
-        self.lock_new(bytes, kind)
+        // Only the driver has write-combined memory. What fails here may still work in the driver's
+        // own way, whose error is the caller's.
+        let mapping = if kind == HostKind::Cached { Mapping::new(bytes) } else { None };
+        match mapping.and_then(|mapping| self.lock_mapping(mapping).ok()) {
+            Some(memory) => Ok(memory),
+            None => self.alloc_locked(bytes, kind),
+        }
     }
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
         self.release(Release::HostMemory(memory))
     }
 
+    /// Registers the memory for the contexts of all devices, as memory that the driver allocated is.
     unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.lock_old(memory, bytes) }
+        let api = self.enter()?;
+        let (first, flags) = (memory.as_ptr().cast(), api::MEMHOSTREGISTER_PORTABLE);
+        // SAFETY: the caller promises live memory of this size.
+        let code = unsafe { (api.cuMemHostRegister_v2)(first, bytes, flags) };
+        let bytes = counted(bytes, "byte");
+        if code == code::OUT_OF_MEMORY {
+            let context = format!(
+                "cuMemHostRegister({bytes} at {memory:p}): the system page-locks no more memory; unregister some, raise \
+                 `ulimit -l`, or copy from pageable memory"
+            );
+            return Err(Error::new(ErrorKind::OutOfMemory, context));
+        }
+        self.check(code, format_args!("cuMemHostRegister({bytes} at {memory:p})"))
     }
 
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
@@ -212,8 +245,19 @@ fn operands(place: Place) -> (MemoryType, u64, *mut u8) {
 }
 
 impl Cuda {
-    /// Queues a copy or fill of bytes by `work`; does nothing if `bytes` is 0. An error begins with
-    /// `call`, and adds the bytes and the stream.
+    /// Checks the result of a call that allocates on the device, whose operands behind the bytes are
+    /// `others`.
+    fn check_alloc(&self, code: u32, call: &str, bytes: u64, others: fmt::Arguments<'_>) -> Result<()> {
+        match code {
+            code::OUT_OF_MEMORY => Err(self.out_of_memory(call, bytes)),
+            // The driver's answer to a size beyond any device's memory.
+            code::INVALID_VALUE if bytes > self.info.memory_bytes => Err(self.out_of_memory(call, bytes)),
+            code => self.check(code, format_args!("{call}({}{others})", counted(bytes, "byte"))),
+        }
+    }
+
+    /// Queues a copy or fill of bytes by `work`, unless there are none. `call` is how the call
+    /// begins in an error, which adds the bytes and the stream.
     fn queue_bytes(
         &self,
         bytes: u64,

@@ -27,13 +27,15 @@ use std::fmt;
 use std::ptr;
 use std::sync::{Mutex, OnceLock};
 
-use self::api::{Api, CUdevice, CUevent, CUstream};
+use self::api::{Api, CUdevice, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream};
 use self::context::{Context, Entered};
 use self::error::code;
 use self::facts::{check, device, device_count, device_info, has_pools, initialized, text};
 use self::graphs::Captures;
 use self::pool::Pool;
-use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
+use super::{
+    DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Memory, ModuleHandle, StreamHandle,
+};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result, counted};
 
@@ -172,17 +174,26 @@ impl fmt::Debug for Cuda {
     }
 }
 
-impl StreamHandle {
-    fn raw(self) -> CUstream {
-        self.0 as usize as CUstream
-    }
+/// The handles as the CUDA driver has them.
+macro_rules! raw {
+    ($($handle:ident as $raw:ident;)*) => {$(
+        impl $handle {
+            fn raw(self) -> $raw {
+                self.0 as usize as $raw
+            }
+        }
+    )*};
 }
 
-impl EventHandle {
-    fn raw(self) -> CUevent {
-        self.0 as usize as CUevent
-    }
+raw! {
+    StreamHandle as CUstream;
+    EventHandle as CUevent;
+    ModuleHandle as CUmodule;
+    FunctionHandle as CUfunction;
+    GraphHandle as CUgraph;
+    GraphExecHandle as CUgraphExec;
 }
+
 // SAFETY: all parts use one context, whose handles and addresses the CUDA driver keeps.
 unsafe impl Driver for Cuda {
     fn info(&self) -> &DeviceInfo {

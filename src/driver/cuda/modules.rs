@@ -66,7 +66,7 @@ unsafe impl Modules for Cuda {
         let mut function: CUfunction = ptr::null_mut();
         // SAFETY: the caller promises a live module; `entry` ends in NUL, and `function` takes the
         // result.
-        let code = unsafe { (api.cuModuleGetFunction)(&mut function, module.0 as usize as CUmodule, entry.as_ptr()) };
+        let code = unsafe { (api.cuModuleGetFunction)(&mut function, module.raw(), entry.as_ptr()) };
         self.check(code, format_args!("cuModuleGetFunction({name:?} of module {:#x})", module.0))?;
         Ok(FunctionHandle(function as usize as u64))
     }
@@ -90,8 +90,7 @@ unsafe impl Modules for Cuda {
         ];
         let extra = if params.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
         let LaunchShape { grid, block, dynamic_shared } = *shape;
-        let entry = function.0 as usize as CUfunction;
-        let kernel_params = ptr::null_mut();
+        let (entry, kernel_params) = (function.raw(), ptr::null_mut());
         let [gx, gy, gz] = grid;
         let [bx, by, bz] = block;
         // SAFETY: the caller promises the function, the stream, the layout of the parameters and

@@ -7,12 +7,10 @@ use std::ptr;
 
 use super::Cuda;
 use super::api::{AllocationType, CUmemLocation, CUmemPoolProps, CUmemoryPool, LocationType, PoolAttribute};
-use super::error::code;
-use crate::driver::StreamHandle;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::Result;
 
 /// A pool of the CUDA driver.
-pub(super) struct Pool(CUmemoryPool);
+pub(super) struct Pool(pub(super) CUmemoryPool);
 
 // SAFETY: a pool belongs to the process, and any number of threads may use it.
 unsafe impl Send for Pool {}
@@ -56,56 +54,5 @@ impl Cuda {
             // A failure allows no reaction. SAFETY: the pool is live until now.
             let _ = unsafe { (self.api.cuMemPoolDestroy)(pool) };
         }
-    }
-
-    /// Allocates in the order of `stream`.
-    ///
-    /// # Safety
-    ///
-    /// - `stream` is live.
-    pub(super) unsafe fn alloc_in_order(&self, bytes: u64, stream: StreamHandle) -> Result<u64> {
-        const CALL: &str = "cuMemAllocFromPoolAsync";
-        let api = self.enter()?;
-        let Some(Pool(pool)) = self.pool else {
-            let context = format!("{} has no pool of memory; allocate without one", self.info.name);
-            return Err(Error::new(ErrorKind::Unavailable, context));
-        };
-        let size = usize::try_from(bytes).map_err(|_| self.out_of_memory(CALL, bytes))?;
-        let mut address = 0;
-        // SAFETY: `address` takes the result, the pool is live, and so is the stream, as the caller
-        // promises.
-        match unsafe { (api.cuMemAllocFromPoolAsync)(&mut address, size, pool, stream.raw()) } {
-            code::OUT_OF_MEMORY => Err(self.out_of_memory(CALL, bytes)),
-            // The driver's answer to a size beyond any device's memory.
-            code::INVALID_VALUE if bytes > self.info.memory_bytes => Err(self.out_of_memory(CALL, bytes)),
-            code => {
-                let StreamHandle(stream) = stream;
-                let bytes = counted(bytes, "byte");
-                self.check(code, format_args!("{CALL}({bytes}, stream {stream:#x})")).map(|()| address)
-            }
-        }
-    }
-
-    /// Frees in the order of `stream`.
-    ///
-    /// # Safety
-    ///
-    /// - As [`Memory::pool_free`](crate::driver::Memory::pool_free).
-    pub(super) unsafe fn free_in_order(&self, address: u64, stream: StreamHandle) -> Result<()> {
-        let _entered = self.enter_to_release();
-        // SAFETY: the caller promises a live allocation of the pool and a live stream, and that all
-        // uses come before this point of the stream.
-        let code = unsafe { (self.api.cuMemFreeAsync)(address, stream.raw()) };
-        let StreamHandle(stream) = stream;
-        self.check(code, format_args!("cuMemFreeAsync({address:#x}, stream {stream:#x})"))
-    }
-
-    /// Gives unused memory of the pool back, until it holds `keep` bytes.
-    pub(super) fn trim(&self, keep: u64) -> Result<()> {
-        let Some(Pool(pool)) = self.pool else { return Ok(()) };
-        let api = self.enter()?;
-        // SAFETY: the pool is live.
-        let code = unsafe { (api.cuMemPoolTrimTo)(pool, usize::try_from(keep).unwrap_or(usize::MAX)) };
-        self.check(code, format_args!("cuMemPoolTrimTo({keep})", keep = counted(keep, "byte")))
     }
 }
