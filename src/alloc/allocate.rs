@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::driver::{Driver, StreamHandle};
 use crate::error::Result;
@@ -88,6 +89,37 @@ impl Figures {
     /// / all free bytes. 0 if nothing is free.
     pub fn fragmentation(&self) -> f64 {
         if self.free == 0 { 0.0 } else { 1.0 - self.largest_free as f64 / self.free as f64 }
+    }
+}
+
+/// Counts of the calls of an allocator that threads share.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    active: AtomicU64,
+    peak: AtomicU64,
+    allocations: AtomicU64,
+    frees: AtomicU64,
+}
+
+impl Counts {
+    pub(super) fn allocated(&self, bytes: u64) {
+        let active = self.active.fetch_add(bytes, Relaxed) + bytes;
+        self.peak.fetch_max(active, Relaxed);
+        self.allocations.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn freed(&self, bytes: u64) {
+        self.active.fetch_sub(bytes, Relaxed);
+        self.frees.fetch_add(1, Relaxed);
+    }
+
+    /// Returns what was counted, in figures whose rest is that of `others`, and the number of frees.
+    pub(super) fn figures(&self, others: Figures) -> (Figures, u64) {
+        // Another thread may free between the reads.
+        let [active, peak_active, allocations, frees] =
+            [&self.active, &self.peak, &self.allocations, &self.frees].map(|sum| sum.load(Relaxed));
+        let blocks = allocations.saturating_sub(frees);
+        (Figures { active, peak_active, allocations, blocks, ..others }, frees)
     }
 }
 

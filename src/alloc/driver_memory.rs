@@ -1,9 +1,9 @@
 //! The driver's own memory: every block is an allocation of the driver, plain or of its pool.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::allocate::{Allocate, Block, Figures, Lane, Request, Snapshot};
+use super::allocate::{Allocate, Block, Counts, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -14,10 +14,7 @@ pub struct DriverMemory {
     driver: Arc<dyn Driver>,
     pool: bool,
     lanes: AtomicU32,
-    active: AtomicU64,
-    peak: AtomicU64,
-    allocations: AtomicU64,
-    frees: AtomicU64,
+    counts: Counts,
 }
 
 impl DriverMemory {
@@ -32,8 +29,7 @@ impl DriverMemory {
     }
 
     fn of(driver: Arc<dyn Driver>, pool: bool) -> Self {
-        let [active, peak, allocations, frees] = [const { AtomicU64::new(0) }; 4];
-        Self { driver, pool, lanes: AtomicU32::new(0), active, peak, allocations, frees }
+        Self { driver, pool, lanes: AtomicU32::new(0), counts: Counts::default() }
     }
 }
 
@@ -63,15 +59,12 @@ unsafe impl Allocate for DriverMemory {
             true => unsafe { self.driver.pool_alloc(bytes, request.lane.stream) }?,
             false => self.driver.alloc(bytes)?,
         };
-        let active = self.active.fetch_add(bytes, Relaxed) + bytes;
-        self.peak.fetch_max(active, Relaxed);
-        self.allocations.fetch_add(1, Relaxed);
+        self.counts.allocated(bytes);
         Ok(Block { address, bytes, fresh: !self.pool, token: 0 })
     }
 
     unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
-        self.active.fetch_sub(block.bytes, Relaxed);
-        self.frees.fetch_add(1, Relaxed);
+        self.counts.freed(block.bytes);
         if self.pool {
             // SAFETY: `alloc` got the address from the pool. The lane's stream has all work that
             // uses it, or waits for it, as the caller promises, and a block is freed once.
@@ -87,20 +80,10 @@ unsafe impl Allocate for DriverMemory {
     }
 
     fn figures(&self) -> Figures {
-        let [active, peak, allocations, frees] =
-            [&self.active, &self.peak, &self.allocations, &self.frees].map(|sum| sum.load(Relaxed));
-        Figures {
-            active,
-            peak_active: peak,
-            reserved: active,
-            peak_reserved: peak,
-            blocks: allocations.saturating_sub(frees),
-            allocations,
-            misses: allocations,
-            taken: allocations,
-            given_back: frees,
-            ..Figures::default()
-        }
+        let (counted, given_back) = self.counts.figures(Figures::default());
+        let Figures { active, peak_active, allocations, .. } = counted;
+        let (reserved, peak_reserved) = (active, peak_active);
+        Figures { reserved, peak_reserved, misses: allocations, taken: allocations, given_back, ..counted }
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -46,20 +46,44 @@ pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     unsafe fn give(&self, address: u64, bytes: u64, after: &[EventHandle]) -> Result<()>;
 
     /// Whether `give` lets all queued work run first, so that it needs no events.
-    fn orders_itself(&self) -> bool;
+    ///
+    /// From here on the methods are those of memory for which no work is queued, so that nothing has
+    /// to wait, unless an implementation has others.
+    fn orders_itself(&self) -> bool {
+        true
+    }
 
     /// Lets the driver have what it caches itself.
-    fn trim(&self) -> Result<()>;
+    fn trim(&self) -> Result<()> {
+        Ok(())
+    }
 
-    fn event_create(&self) -> Result<EventHandle>;
+    fn event_create(&self) -> Result<EventHandle> {
+        Ok(EventHandle(0))
+    }
+
     /// # Safety
     ///
     /// As in [`Streams`](crate::driver::Streams), for this and the following.
-    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()>;
-    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
-    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
-    unsafe fn event_query(&self, event: EventHandle) -> Result<bool>;
-    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()>;
+    unsafe fn event_destroy(&self, _event: EventHandle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn event_record(&self, _event: EventHandle, _stream: StreamHandle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn event_wait(&self, _event: EventHandle, _stream: StreamHandle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn event_query(&self, _event: EventHandle) -> Result<bool> {
+        Ok(true)
+    }
+
+    unsafe fn stream_synchronize(&self, _stream: StreamHandle) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The memory of a driver: its pool where it has one, or else its plain allocations. What goes back
@@ -179,53 +203,6 @@ unsafe impl Upstream for OfDriver {
     }
 }
 
-/// The methods of an [`Upstream`] on which no work is queued, so that nobody has to wait.
-macro_rules! without_work {
-    () => {
-        fn orders_itself(&self) -> bool {
-            true
-        }
-
-        fn trim(&self) -> $crate::error::Result<()> {
-            Ok(())
-        }
-
-        fn event_create(&self) -> $crate::error::Result<$crate::driver::EventHandle> {
-            Ok($crate::driver::EventHandle(0))
-        }
-
-        unsafe fn event_destroy(&self, _: $crate::driver::EventHandle) -> $crate::error::Result<()> {
-            Ok(())
-        }
-
-        unsafe fn event_record(
-            &self,
-            _: $crate::driver::EventHandle,
-            _: $crate::driver::StreamHandle,
-        ) -> $crate::error::Result<()> {
-            Ok(())
-        }
-
-        unsafe fn event_wait(
-            &self,
-            _: $crate::driver::EventHandle,
-            _: $crate::driver::StreamHandle,
-        ) -> $crate::error::Result<()> {
-            Ok(())
-        }
-
-        unsafe fn event_query(&self, _: $crate::driver::EventHandle) -> $crate::error::Result<bool> {
-            Ok(true)
-        }
-
-        unsafe fn stream_synchronize(&self, _: $crate::driver::StreamHandle) -> $crate::error::Result<()> {
-            Ok(())
-        }
-    };
-}
-#[cfg(test)]
-pub(super) use without_work;
-
 /// Memory of a number of bytes that does not exist, for replays without a device: work has run as
 /// soon as it is queued.
 #[derive(Debug)]
@@ -277,6 +254,4 @@ unsafe impl Upstream for Simulated {
         taken.bytes -= bytes;
         Ok(())
     }
-
-    without_work!();
 }

@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use super::model::Random;
-use crate::alloc::upstream::{Taken, Upstream, without_work};
+use crate::alloc::upstream::{Taken, Upstream};
 use crate::alloc::{Allocate, Block, BlockState, Caching, Lane, Request};
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -232,8 +232,6 @@ unsafe impl Upstream for Arc<HostMemory> {
         unsafe { std::alloc::dealloc(pointer(address), layout(bytes)) };
         Ok(())
     }
-
-    without_work!();
 }
 
 impl Uses for HostMemory {
