@@ -66,21 +66,6 @@ pub(super) type CUresult = u32;
 /// Why an executable graph was not updated.
 pub(super) type UpdateResult = u32;
 
-/// What an update of an executable graph says of its failure.
-#[derive(Debug)]
-#[repr(C)]
-pub(super) struct CUgraphExecUpdateResultInfo {
-    result: UpdateResult,
-    error_node: CUgraphNode,
-    error_from_node: CUgraphNode,
-}
-
-impl Default for CUgraphExecUpdateResultInfo {
-    fn default() -> Self {
-        Self { result: 0, error_node: ptr::null_mut(), error_from_node: ptr::null_mut() }
-    }
-}
-
 /// CUDA's enumerations: the values that we pass, with their numbers in `cuda.h`.
 macro_rules! values {
     ($($(#[$doc:meta])* $ours:ident as $theirs:ident { $($name:ident = $number:literal,)* })*) => {$(
@@ -220,10 +205,9 @@ macro_rules! same {
             }
         };
     };
-    ($symbol:ident($($name:ident: $argument:ty),*) $some_versions:ident) => {
+    // The name without a path is cudarc's where it has one of this name, and else this one's own.
+    ($symbol:ident($($name:ident: $argument:ty),*) renamed) => {
         const _: () = {
-            #[allow(dead_code)]
-            type CUgraphExecUpdateResultInfo = super::CUgraphExecUpdateResultInfo;
             #[allow(dead_code, non_snake_case)]
             unsafe fn $symbol($(_: $argument),*) -> CUresult {
                 CUresult::CUDA_SUCCESS
@@ -241,40 +225,13 @@ macro_rules! same {
     };
 }
 
-/// How the table holds a function: one that only newer drivers have may be missing.
-macro_rules! held {
-    ($function:ty $(, renamed)?) => { $function };
-    ($function:ty, newer) => { Option<$function> };
-}
-
-#[cfg(test)]
-macro_rules! hold {
-    ($function:expr $(, renamed)?) => {
-        $function
-    };
-    ($function:expr, newer) => {
-        Some($function)
-    };
-}
-
-/// Takes a symbol of the library that was looked up, or returns an error.
-macro_rules! take {
-    ($symbol:ident, $found:expr $(, renamed)?) => {
-        *$found.map_err(|_| missing(stringify!($symbol)))?
-    };
-    ($symbol:ident, $found:expr, newer) => {
-        $found.ok().map(|found| *found)
-    };
-}
-
 macro_rules! api {
-    ($($symbol:ident($($name:ident: $argument:ty),* $(,)?) $($some_versions:ident)?;)*) => {
+    ($($symbol:ident($($name:ident: $argument:ty),* $(,)?) $($renamed:ident)?;)*) => {
         /// The functions under their own names; each returns a `CUresult` as a number.
         #[allow(non_snake_case)]
         #[derive(Debug)]
         pub(super) struct Api {
-            $(pub(super) $symbol:
-                held!(unsafe extern "C" fn($($name: $argument),*) -> CUresult $(, $some_versions)?),)*
+            $(pub(super) $symbol: unsafe extern "C" fn($($name: $argument),*) -> CUresult,)*
         }
 
         /// The same declarations over cudarc's types.
@@ -289,7 +246,7 @@ macro_rules! api {
             use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption, CUmemPool_attribute as PoolAttribute};
             use sys::{CUmemoryPool, CUmodule, CUresult, CUstream};
 
-            $(same!($symbol($($name: $argument),*) $($some_versions)?);)*
+            $(same!($symbol($($name: $argument),*) $($renamed)?);)*
         }
 
         #[cfg(test)]
@@ -303,15 +260,14 @@ macro_rules! api {
                         unsafe extern "C" fn stub($(_: $argument),*) -> CUresult {
                             stub::answer(stringify!($symbol))
                         }
-                        hold!(stub $(, $some_versions)?)
+                        stub
                     },)*
                 }
             }
         }
 
         impl Api {
-            /// Finds every function. The error names the first that every driver has and this one
-            /// lacks.
+            /// Finds every function. The error names the first that the driver lacks.
             fn load(library: &Library) -> Result<Self> {
                 Ok(Self {
                     $($symbol: {
@@ -320,7 +276,7 @@ macro_rules! api {
                         // types: the check above compares cudarc's declarations, which come from
                         // that header. Callers keep the library loaded.
                         let found = unsafe { library.get::<Function>(stringify!($symbol)) };
-                        take!($symbol, found $(, $some_versions)?)
+                        *found.map_err(|_| missing(stringify!($symbol)))?
                     },)*
                 })
             }
@@ -372,7 +328,8 @@ api! {
     cuEventRecord(event: CUevent, stream: CUstream);
     cuEventQuery(event: CUevent);
     cuEventSynchronize(event: CUevent);
-    // Drivers still have a renamed function: CUDA's header alone has another name, here from 13.0.
+    // Drivers still have a renamed function: CUDA's header alone has another name, here from 13.0
+    // on, and for updates of graphs from 12.0 on.
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) renamed;
     cuModuleLoadDataEx(
         module: *mut CUmodule,
@@ -403,9 +360,7 @@ api! {
     cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
     cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
     cuGraphExecDestroy(exec: CUgraphExec);
-    // From 12.0 on the header has the next one under this name.
     cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, node: *mut CUgraphNode, result: *mut UpdateResult) renamed;
-    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut CUgraphExecUpdateResultInfo) newer;
 }
 
 #[cfg(feature = "cudarc")]
@@ -420,18 +375,6 @@ const _: () = {
     assert!(size_of::<CUdevice>() == size_of::<sys::CUdevice>() && size_of::<CUresult>() == size_of::<sys::CUresult>());
     assert!(size_of::<CUdeviceptr>() == size_of::<sys::CUdeviceptr>());
     assert!(size_of::<UpdateResult>() == size_of::<sys::CUgraphExecUpdateResult>());
-};
-
-/// Cudarc has the structure from CUDA 12.0 on: up to then ours is compared with itself.
-#[cfg(feature = "cudarc")]
-const _: () = {
-    type CUgraphExecUpdateResultInfo = super::api::CUgraphExecUpdateResultInfo;
-    const OURS: usize = size_of::<CUgraphExecUpdateResultInfo>();
-    {
-        #[allow(unused_imports)]
-        use cudarc::driver::sys::*;
-        assert!(OURS == size_of::<CUgraphExecUpdateResultInfo>());
-    }
 };
 
 /// Returns the driver's functions, which are loaded once in a process.
@@ -488,22 +431,6 @@ mod tests {
         let error = from(&["libwarpstride-has-none.so", "nor-this.dll"]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("libwarpstride-has-none.so or nor-this.dll"), "{error}");
-    }
-
-    fn newer(found: std::result::Result<&u32, ()>) -> Result<Option<u32>> {
-        Ok(take!(cuGraphExecUpdate_v2, found, newer))
-    }
-
-    fn renamed(found: std::result::Result<&u32, ()>) -> Result<u32> {
-        Ok(take!(cuGraphExecUpdate, found, renamed))
-    }
-
-    /// A driver of CUDA 11 has every function but those that came with CUDA 12.
-    #[test]
-    fn newer_functions_are_optional() {
-        assert!(Api::stub().cuGraphExecUpdate_v2.is_some());
-        assert_eq!(newer(Err(())), Ok(None));
-        assert!(renamed(Err(())).unwrap_err().to_string().contains("has no cuGraphExecUpdate;"));
     }
 
     /// The C library stands for a driver that lacks the first function, and one name stands for the

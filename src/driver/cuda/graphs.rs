@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
 use super::Cuda;
-use super::api::{CUcontext, CUgraphExecUpdateResultInfo, CaptureMode};
+use super::api::{CUcontext, CaptureMode};
 use super::error::code;
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, ModuleHandle, StreamHandle};
 use crate::error::Result;
@@ -150,20 +150,10 @@ unsafe impl Graphs for Cuda {
 
     unsafe fn graph_update(&self, exec: GraphExecHandle, graph: GraphHandle) -> Result<bool> {
         let api = self.enter()?;
-        let code = match api.cuGraphExecUpdate_v2 {
-            Some(update) => {
-                let mut info = CUgraphExecUpdateResultInfo::default();
-                // SAFETY: the caller promises that both are live and that nothing else uses them;
-                // `info` takes the result.
-                unsafe { update(exec.raw(), graph.raw(), &mut info) }
-            }
-            None => {
-                let (mut node, mut result) = (ptr::null_mut(), 0);
-                // SAFETY: as above; `node` and `result` take the result.
-                unsafe { (api.cuGraphExecUpdate)(exec.raw(), graph.raw(), &mut node, &mut result) }
-            }
-        };
-        match code {
+        let (mut node, mut result) = (ptr::null_mut(), 0);
+        // SAFETY: the caller promises that both are live and that nothing else uses them; `node` and
+        // `result` take the result.
+        match unsafe { (api.cuGraphExecUpdate)(exec.raw(), graph.raw(), &mut node, &mut result) } {
             code::GRAPH_EXEC_UPDATE_FAILURE => Ok(false),
             code => self.check(code, format_args!("cuGraphExecUpdate({:#x} to {:#x})", exec.0, graph.0)).map(|()| true),
         }
