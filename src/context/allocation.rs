@@ -83,14 +83,9 @@ impl Shared<Allocation> {
     /// - `src` is valid for reads of the allocation's number of bytes.
     /// - No other code writes them, or reads or writes the allocation, during the call.
     pub(crate) unsafe fn upload(&self, src: *const u8) -> Result<()> {
-        if self.block.is_none() {
-            return Ok(());
-        }
-        let (address, bytes) = (self.address(), self.bytes());
         // SAFETY: the copy covers a whole live allocation, ordered by `copied`; `src` is valid, as
         // the caller promises, until the wait of `copied` is over.
-        self.copied(|stream| unsafe { copies::upload(stream, address, src, bytes) })
-            .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(bytes, "byte"))))
+        self.copied("device", |stream, address, bytes| unsafe { copies::upload(stream, address, src, bytes) })
     }
 
     /// Reads all bytes; returns when they are copied.
@@ -100,23 +95,23 @@ impl Shared<Allocation> {
     /// - `dst` is valid for writes of the allocation's number of bytes.
     /// - No other code reads or writes them, or writes the allocation, during the call.
     pub(crate) unsafe fn download(&self, dst: *mut u8) -> Result<()> {
+        // SAFETY: the copy covers a whole live allocation, ordered by `copied`; `dst` is valid, as
+        // the caller promises, until the wait of `copied` is over.
+        self.copied("host", |stream, address, bytes| unsafe { copies::download(stream, dst, address, bytes) })
+    }
+
+    /// Queues a copy of all bytes, if there are any, after all former uses, and waits for it.
+    fn copied(&self, to: &str, copy: impl FnOnce(&Stream, u64, usize) -> Result<()>) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
-        let (address, bytes) = (self.address(), self.bytes());
-        // SAFETY: the copy covers a whole live allocation, ordered by `copied`; `dst` is valid, as
-        // the caller promises, until the wait of `copied` is over.
-        self.copied(|stream| unsafe { copies::download(stream, dst, address, bytes) })
-            .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(bytes, "byte"))))
-    }
-
-    /// Queues a copy after all former uses, and waits for it.
-    fn copied(&self, copy: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
-        let stream = self.stream();
-        let queued = queue_in_order(&stream, [self], || copy(&stream));
+        let (stream, bytes) = (self.stream(), self.bytes());
+        let queued = queue_in_order(&stream, [self], || copy(&stream, self.address(), bytes));
         // Also after a failure: a copy that failed in part may still use the caller's memory.
         let done = stream.synchronize();
-        queued.and(done)
+        queued
+            .and(done)
+            .map_err(|error| error.while_doing(format_args!("copying {} to the {to}", counted(bytes, "byte"))))
     }
 }
 

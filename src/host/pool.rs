@@ -192,7 +192,7 @@ impl Books {
     }
 
     fn shelf(&mut self, kind: HostKind) -> &mut Shelf {
-        &mut self.shelves[place(kind)]
+        &mut self.shelves[kind as usize]
     }
 
     /// Takes a block that needs no driver call.
@@ -224,7 +224,7 @@ impl Books {
     fn evict(&mut self, too_much: impl Fn(usize) -> bool) -> Vec<HostBlock> {
         let mut evicted = Vec::new();
         while too_much(self.held) {
-            let Some(kind) = KINDS.into_iter().max_by_key(|&kind| self.shelves[place(kind)].largest()) else { break };
+            let Some(kind) = KINDS.into_iter().max_by_key(|&kind| self.shelves[kind as usize].largest()) else { break };
             let Some(block) = self.shelf(kind).take_largest(kind) else { break };
             self.held -= block.bytes;
             evicted.push(block);
@@ -246,13 +246,6 @@ impl Books {
             counted(limit, "byte")
         );
         Error::new(ErrorKind::OutOfMemory, context)
-    }
-}
-
-fn place(kind: HostKind) -> usize {
-    match kind {
-        HostKind::Cached => 0,
-        HostKind::WriteCombined => 1,
     }
 }
 
