@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::driver::{Driver, EventHandle, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted, refuse};
 use crate::sync::lock;
 
 /// A piece of memory.
@@ -234,12 +234,8 @@ unsafe impl Upstream for Simulated {
     unsafe fn take(&self, bytes: u64, _: StreamHandle) -> Result<Taken> {
         let mut taken = lock(&self.state);
         if bytes > self.bytes - taken.bytes {
-            let free = counted(self.bytes - taken.bytes, "byte");
-            let wanted = counted(bytes, "byte");
-            return Err(Error::new(
-                ErrorKind::OutOfMemory,
-                format!("the simulated memory has {free} left, not {wanted}"),
-            ));
+            let [free, wanted] = [self.bytes - taken.bytes, bytes].map(|bytes| counted(bytes, "byte"));
+            refuse!(OutOfMemory, "the simulated memory has {free} left, not {wanted}");
         }
         let address = taken.next;
         taken.next += bytes.next_multiple_of(1 << 21);

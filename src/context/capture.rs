@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::stream::Inner;
 use super::{Allocation, Context, Joint, Kernels, Shared, Stream};
 use crate::driver::GraphHandle;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Result, require};
 use crate::sync::lock;
 
 /// What a stream of a capture has recorded so far: the memory that the recorded work uses. `None`
@@ -121,14 +121,13 @@ impl Stream {
 
     /// Refuses a call that cannot be captured, such as a wait or a copy from or to the host.
     pub(crate) fn check_not_capturing(&self, call: &str) -> Result<()> {
-        if !self.is_capturing() {
-            return Ok(());
-        }
-        let context = format!(
+        require!(
+            !self.is_capturing(),
+            InvalidArgument,
             "{call} cannot be captured: a capture takes operations on device memory; do it before the capture, or after \
              the graph's launch"
         );
-        Err(Error::new(ErrorKind::InvalidArgument, context))
+        Ok(())
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::Context;
 use crate::abi::{ENTRIES, EntryId, OLDEST};
 use crate::driver::{FunctionHandle, ModuleHandle};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Result, require};
 use crate::ptx;
 use crate::sync::lock;
 
@@ -68,16 +68,17 @@ impl Kernels {
         let info = self.context.driver().info();
         let (has, needs) = (info.compute_capability, entry.entry().capability);
         // The driver refuses a device below the oldest architecture.
-        if has >= needs || needs == OLDEST {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "{} has compute capability {}.{}, and {entry} needs {}.{}; plan for this device (Target::of)",
-                info.name, has.0, has.1, needs.0, needs.1
-            ),
-        ))
+        require!(
+            has >= needs || needs == OLDEST,
+            InvalidArgument,
+            "{} has compute capability {}.{}, and {entry} needs {}.{}; plan for this device (Target::of)",
+            info.name,
+            has.0,
+            has.1,
+            needs.0,
+            needs.1
+        );
+        Ok(())
     }
 }
 

@@ -13,20 +13,15 @@ pub(crate) struct Range {
     here: PhantomData<*mut ()>,
 }
 
-#[cfg(feature = "cuda")]
 impl Range {
-    /// Begins a range. It does nothing where the library is missing.
+    /// Begins a range. It does nothing where the library is missing, as in a build without `cuda`.
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub(crate) fn new(name: &str) -> Self {
-        let ranges = library::ranges().filter(|ranges| ranges.push(name));
-        Self { ranges, here: PhantomData }
-    }
-}
-
-#[cfg(not(feature = "cuda"))]
-impl Range {
-    /// Begins a range for profilers of NVIDIA's GPUs, which this build does not have.
-    pub(crate) fn new(_: &str) -> Self {
-        Self { here: PhantomData }
+        Self {
+            #[cfg(feature = "cuda")]
+            ranges: library::ranges().filter(|ranges| ranges.push(name)),
+            here: PhantomData,
+        }
     }
 }
 

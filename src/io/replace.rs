@@ -95,7 +95,7 @@ pub enum DestinationKind {
     StandardOutput,
 }
 
-fn io_error(context: impl Display, error: io::Error) -> Error {
+pub(super) fn io_error(context: impl Display, error: io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("{context}: {error}"))
 }
 

@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 
 use super::runs::Runs;
-use crate::error::{Error, Result, counted};
+use crate::error::{Result, counted, require};
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
 use crate::ops::units::LINE;
@@ -96,14 +96,13 @@ impl Tiling {
     /// `InvalidArgument` if not even slots of one element fit.
     pub(super) fn new(permute: Permute, width: usize, slots: usize, budget: usize, cut: Cut) -> Result<Self> {
         let least = 2 * slots * width;
-        if budget < least {
-            let context = format!(
-                "a budget of {} of device memory holds no {slots} slots of an input and an output element; give at \
-                 least {least} as `Options::device_memory`",
-                counted(budget, "byte")
-            );
-            return Err(Error::argument(context));
-        }
+        require!(
+            budget >= least,
+            InvalidArgument,
+            "a budget of {} of device memory holds no {slots} slots of an input and an output element; give at least \
+             {least} as `Options::device_memory`",
+            counted(budget, "byte")
+        );
         let share = permute.len() / (TILES_PER_SLOT * slots);
         let most = (cut.most_bytes / width).max(1).min(share.max(SMALL_BYTES / width));
         // Where that changes little, tiles begin at whole lines along their axes.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::pass_on;
 use crate::alloc::{Allocate, Block, Lane, Request};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted, refuse};
 
 /// An allocator that refuses requests beyond a number of bytes in use.
 #[derive(Debug)]
@@ -28,16 +28,12 @@ unsafe impl<A: Allocate> Allocate for Limit<A> {
     unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let within = |used: u64| used.checked_add(request.bytes).filter(|&sum| sum <= self.bytes);
         if let Err(used) = self.used.fetch_update(Relaxed, Relaxed, within) {
-            return Err(Error::new(
-                ErrorKind::OutOfMemory,
-                format!(
-                    "a block of {} does not fit beside the {} in use within the limit of {}; drop some buffers, or raise \
-                     the limit",
-                    counted(request.bytes, "byte"),
-                    counted(used, "byte"),
-                    counted(self.bytes, "byte")
-                ),
-            ));
+            let [bytes, used, limit] = [request.bytes, used, self.bytes].map(|bytes| counted(bytes, "byte"));
+            refuse!(
+                OutOfMemory,
+                "a block of {bytes} does not fit beside the {used} in use within the limit of {limit}; drop some buffers, \
+                 or raise the limit"
+            );
         }
         // SAFETY: as the caller promises.
         unsafe { self.inner.alloc(request) }.inspect_err(|_| {
@@ -57,6 +53,7 @@ mod tests {
     use super::*;
     use crate::alloc::Caching;
     use crate::driver::StreamHandle;
+    use crate::error::ErrorKind;
 
     #[test]
     fn a_limit_holds_to_the_byte_and_failures_count_nothing() {

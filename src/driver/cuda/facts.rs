@@ -6,7 +6,7 @@ use std::{fmt, ptr};
 use super::api::{self, Api, Attribute, CUdevice};
 use super::error::{self, code};
 use crate::driver::{DeviceInfo, DriverKind};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Result, require};
 
 /// Returns the driver's functions, after `cuInit`.
 pub(super) fn initialized() -> Result<&'static Api> {
@@ -53,12 +53,11 @@ pub(super) fn device_count(api: &Api) -> Result<u32> {
 
 pub(super) fn device(api: &Api, ordinal: u32) -> Result<CUdevice> {
     let count = device_count(api)?;
-    if ordinal >= count {
-        let context = format!(
-            "there is no CUDA device {ordinal}: the driver has {count}, numbered from 0; `warpstride devices` lists them"
-        );
-        return Err(Error::new(ErrorKind::Unavailable, context));
-    }
+    require!(
+        ordinal < count,
+        Unavailable,
+        "there is no CUDA device {ordinal}: the driver has {count}, numbered from 0; `warpstride devices` lists them"
+    );
     let mut device = 0;
     // SAFETY: `device` takes the result.
     let code = unsafe { (api.cuDeviceGet)(&mut device, ordinal as c_int) };

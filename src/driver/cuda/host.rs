@@ -14,7 +14,7 @@ use super::error::code;
 use super::mapping::Mapping;
 use super::{Cuda, api};
 use crate::driver::{HostKind, Memory};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, refuse};
 use crate::sync::lock;
 
 /// Memory that was mapped and registered, by its first address. The process has one list, because
@@ -47,9 +47,10 @@ impl Cuda {
         let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, flags) };
         let call = format!("cuMemHostAlloc({bytes})", bytes = counted(bytes, "byte"));
         if code == code::OUT_OF_MEMORY {
-            let context =
-                format!("{call}: the system gives no more page-locked memory; free some, or copy from pageable memory");
-            return Err(Error::new(ErrorKind::OutOfMemory, context));
+            refuse!(
+                OutOfMemory,
+                "{call}: the system gives no more page-locked memory; free some, or copy from pageable memory"
+            );
         }
         self.check(code, format_args!("{call}"))?;
         let memory: NonNull<u8> = NonNull::new(memory)

@@ -11,7 +11,7 @@ use super::mapping::Mapping;
 use super::pool::Pool;
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Pitched, Place, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted, refuse};
 
 // SAFETY: the CUDA driver's documentation promises for allocations and copies what the trait
 // requires.
@@ -62,8 +62,7 @@ unsafe impl Memory for Cuda {
         const CALL: &str = "cuMemAllocFromPoolAsync";
         let api = self.enter()?;
         let Some(Pool(pool)) = self.pool else {
-            let context = format!("{} has no pool of memory; allocate without one", self.info.name);
-            return Err(Error::new(ErrorKind::Unavailable, context));
+            refuse!(Unavailable, "{} has no pool of memory; allocate without one", self.info.name)
         };
         let size = usize::try_from(bytes).map_err(|_| self.out_of_memory(CALL, bytes))?;
         let mut address = 0;
@@ -112,11 +111,11 @@ unsafe impl Memory for Cuda {
         let code = unsafe { (api.cuMemHostRegister_v2)(first, bytes, flags) };
         let bytes = counted(bytes, "byte");
         if code == code::OUT_OF_MEMORY {
-            let context = format!(
+            refuse!(
+                OutOfMemory,
                 "cuMemHostRegister({bytes} at {memory:p}): the system page-locks no more memory; unregister some, raise \
                  `ulimit -l`, or copy from pageable memory"
             );
-            return Err(Error::new(ErrorKind::OutOfMemory, context));
         }
         self.check(code, format_args!("cuMemHostRegister({bytes} at {memory:p})"))
     }

@@ -5,7 +5,7 @@ use std::ptr;
 use super::error::code;
 use super::{Cuda, api};
 use crate::driver::{EventHandle, StreamHandle, Streams};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Result, refuse};
 
 // SAFETY: the CUDA driver's documentation promises the order that the trait requires. A wait that
 // fails is tried in a second way; `stream_synchronize` says why nothing runs if both fail.
@@ -99,13 +99,8 @@ unsafe impl Streams for Cuda {
         let call = format_args!("cuEventElapsedTime({:#x} to {:#x})", start.0, end.0);
         match code {
             // Both events are live, so an invalid one was never recorded.
-            code::INVALID_HANDLE => {
-                Err(Error::new(ErrorKind::InvalidArgument, format!("{call}: never recorded; record both events first")))
-            }
-            code::NOT_READY => Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("{call}: not passed yet; wait for both events first"),
-            )),
+            code::INVALID_HANDLE => refuse!(InvalidArgument, "{call}: never recorded; record both events first"),
+            code::NOT_READY => refuse!(InvalidArgument, "{call}: not passed yet; wait for both events first"),
             code => self.check(code, call).map(|()| milliseconds),
         }
     }

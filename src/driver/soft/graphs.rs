@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Soft;
 use super::state::{Action, Capture, Exec, HostBox, HostPointer, Nodes, Queued, State, no_such};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted, refuse};
 
 impl Action {
     /// Returns the first address of its host memory, and the bytes from there to the last one.
@@ -76,11 +76,11 @@ impl State {
         let crossed = ends.filter(|&end| address < end && end < address + bytes).min();
         let Some(at) = crossed else { return Ok(()) };
         let bytes = counted(bytes, "byte");
-        let context = format!(
+        refuse!(
+            InvalidArgument,
             "the copy of {bytes} from or to {address:#x} crosses {at:#x}, where registered memory begins or ends; copy up to \
              there, and then the rest"
-        );
-        Err(Error::new(ErrorKind::InvalidArgument, context))
+        )
     }
 
     /// Whether these bytes lie in one block of page-locked memory.
@@ -115,8 +115,7 @@ unsafe impl Graphs for Soft {
         let ended = state.captures.remove(&stream.0);
         state.check()?;
         let Some(Capture { nodes, broken, .. }) = ended else {
-            let context = format!("stream {:#x} is not being captured; begin the capture first", stream.0);
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
+            refuse!(InvalidArgument, "stream {:#x} is not being captured; begin the capture first", stream.0)
         };
         if let Some(cause) = broken {
             return Err(cause.while_doing("nothing came of the capture"));

@@ -6,7 +6,7 @@ use super::Soft;
 use super::state::{Action, HostBox, HostPointer, Line, no_such};
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, refuse};
 
 // SAFETY: `interp::Memory` keeps the ranges, and `self` owns it.
 unsafe impl Memory for Soft {
@@ -97,12 +97,11 @@ unsafe impl Memory for Soft {
         let registered = state.registered.iter().map(|(&at, &bytes)| (at, bytes));
         let overlaps = |&(at, of): &(usize, usize)| first < at + of && at < first + bytes;
         if let Some((at, of)) = own.chain(registered).find(overlaps) {
-            let context = format!(
-                "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already; register other memory",
-                bytes = counted(bytes, "byte"),
-                of = counted(of, "byte")
+            let (bytes, of) = (counted(bytes, "byte"), counted(of, "byte"));
+            refuse!(
+                InvalidArgument,
+                "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already; register other memory"
             );
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
         }
         state.registered.insert(first, bytes);
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Soft;
 use super::state::{Action, Entry, Loaded, no_such};
 use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result, refuse};
 use crate::interp::{self, Kernel, Module};
 use crate::launch_shape::LaunchShape;
 
@@ -44,8 +44,7 @@ unsafe impl Modules for Soft {
         }
         let Some(kernel) = loaded.module.kernel(name).cloned() else {
             let names = loaded.module.kernels().map(Kernel::name).collect::<Vec<_>>().join(", ");
-            let context = format!("module {:#x} has no entry {name:?}; it has {names}", module.0);
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
+            refuse!(InvalidArgument, "module {:#x} has no entry {name:?}; it has {names}", module.0)
         };
         loaded.functions.insert(name.to_owned(), FunctionHandle(handle));
         let entry = Entry { kernel, own: loaded.own };

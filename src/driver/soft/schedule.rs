@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Result, refuse};
 use crate::random::SplitMix64;
 
 /// Streams with queued work, records and waits.
@@ -142,8 +142,7 @@ impl<W> Schedule<W> {
         while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
             let ready = self.ready(goal);
             let Some(&stream) = ready.get(self.draw.below(ready.len() as u64) as usize) else {
-                let context = "the software GPU's queued work waits for itself; please report this as a bug";
-                return Err(Error::new(ErrorKind::Driver, context));
+                refuse!(Driver, "the software GPU's queued work waits for itself; please report this as a bug")
             };
             if let Some(work) = self.step(stream) {
                 return Ok(Some(work));
@@ -239,6 +238,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     fn run(schedule: &mut Schedule<&'static str>, goal: &Goal) -> Vec<&'static str> {
         std::iter::from_fn(|| schedule.next(goal).unwrap()).collect()

@@ -24,7 +24,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use self::header::{Header, MAX_HEADER, Refusal};
-use super::ArrayFile;
+use super::{ArrayFile, io_error};
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 
@@ -149,10 +149,6 @@ impl ArrayFile for Reader {
             io_error(format_args!("cannot read {path}: it changed while it was read; try again"), error)
         })
     }
-}
-
-fn io_error(context: impl std::fmt::Display, error: io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("{context}: {error}"))
 }
 
 /// Reads what comes before the data.
