@@ -9,8 +9,8 @@ pub mod npy;
 mod replace;
 
 pub use array_file::{ArrayFile, open_array};
+use replace::io_error;
 pub use replace::{Destination, remove_unfinished_and};
 #[doc(hidden)]
 pub use replace::{DestinationKind, is_same_file, write_standard_output};
-use replace::io_error;
 pub(crate) use replace::{check_is_at, put, replaced};

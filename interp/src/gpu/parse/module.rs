@@ -30,59 +30,46 @@ struct Declared<'t> {
 
 impl<'t> Parser<'t> {
     pub(super) fn top_level(&mut self, module: &mut Module<'t>) -> Result<()> {
-        let Some(word) = self.peek_word() else { return Err(self.unexpected("a directive")) };
-        if self.is_labelled() {
-            // LLVM ends its debug sections with a label.
-            self.at += 2;
-            return Ok(());
-        }
+        let (line, labelled) = (self.line(), self.is_labelled());
+        let word = self.expect_word("a directive")?;
         match word {
+            // LLVM ends its debug sections with a label.
+            _ if labelled => self.expect_mark(b':')?,
             ".address_size" => {
-                self.at += 1;
                 let line = self.line();
                 let bits = self.expect_integer("the address size")?;
                 if bits != 64 {
-                    Err(error(line, format!("addresses of {bits} bits are not supported")))
-                } else {
-                    Ok(())
+                    return Err(error(line, format!("addresses of {bits} bits are not supported")));
                 }
             }
-            ".version" | ".target" => {
-                self.at += 1;
-                self.skip_list();
-                Ok(())
-            }
-            ".loc" => self.location().map(|_| ()),
-            ".file" => self.file(module),
+            ".version" | ".target" => self.skip_list(),
+            ".loc" => drop(self.location()?),
+            ".file" => self.file(module)?,
             ".section" => {
-                self.at += 1;
                 self.take_word();
-                self.skip_braces()
+                self.skip_braces()?;
             }
-            ".visible" | ".weak" | ".common" => {
-                self.at += 1;
-                Ok(())
-            }
+            ".visible" | ".weak" | ".common" => {}
             ".extern" => {
-                self.at += 1;
-                match self.peek_word().and_then(space) {
-                    Some(space) => self.module_variables(space, true, module),
-                    None => Ok(()),
+                let line = self.line();
+                if let Some(space) = self.peek_word().and_then(space) {
+                    self.at += 1;
+                    self.module_variables(line, space, true, module)?;
                 }
             }
-            ".entry" => self.entry(module),
-            ".func" => self.function(module),
-            ".alias" => self.alias(module),
-            ".pragma" => self.skip_statement(),
+            ".entry" => self.entry(module)?,
+            ".func" => self.function(module)?,
+            ".alias" => self.alias(module)?,
+            ".pragma" => self.skip_statement()?,
             _ => match space(word) {
-                Some(space) => self.module_variables(space, false, module),
-                None => Err(error(self.line(), format!("the directive {word:?} is not supported"))),
+                Some(space) => self.module_variables(line, space, false, module)?,
+                None => return Err(error(line, format!("the directive {word:?} is not supported"))),
             },
         }
+        Ok(())
     }
 
     fn file(&mut self, module: &mut Module<'t>) -> Result<()> {
-        self.at += 1;
         let number = self.expect_integer("the number of a file")?;
         if self.peek() != Some(Kind::Text) {
             return Err(self.unexpected("the name of a file"));
@@ -94,7 +81,6 @@ impl<'t> Parser<'t> {
     }
 
     fn entry(&mut self, module: &mut Module<'t>) -> Result<()> {
-        self.at += 1;
         let span = self.span();
         let name = self.expect_word("the name of an entry")?;
         let mut params = Vec::new();
@@ -149,7 +135,6 @@ impl<'t> Parser<'t> {
     /// Parses `.func (.param .b32 result) name (.param .b64 first) .noreturn { ... }`, or the same
     /// with a semicolon in place of the body.
     fn function(&mut self, module: &mut Module<'t>) -> Result<()> {
-        self.at += 1;
         let (span, signature) = self.signature()?;
         let name = self.slice(span);
         // `.noreturn`, `.attribute(.unified(0x1, 0x2))` and `.abi_preserve 4` have no effect here.
@@ -209,16 +194,13 @@ impl<'t> Parser<'t> {
 
     /// `.alias name, of;`
     fn alias(&mut self, module: &mut Module<'t>) -> Result<()> {
-        self.at += 1;
         let name = self.expect_word("a name")?;
         self.expect_mark(b',')?;
         module.aliases.push((name, self.expect_word("the name of a function")?));
         self.expect_mark(b';')
     }
 
-    fn module_variables(&mut self, space: Space, external: bool, module: &mut Module<'t>) -> Result<()> {
-        let line = self.line();
-        self.at += 1;
+    fn module_variables(&mut self, line: u32, space: Space, external: bool, module: &mut Module<'t>) -> Result<()> {
         for variable in self.variables(space, external)? {
             match self.known.names.get(variable.name) {
                 None => {

@@ -163,7 +163,6 @@ impl<'t> Parser<'t> {
 
     /// `.loc 1 44 5, function_name $L__info_string0+8, inlined_at 1 40 3`
     pub(super) fn location(&mut self) -> Result<Statement<'t>> {
-        self.at += 1;
         let [file, line] = self.place()?;
         while self.take_mark(b',') {
             match self.expect_word("`function_name` or `inlined_at`")? {
@@ -228,7 +227,8 @@ impl<'t> Parser<'t> {
                 self.at += 1;
                 let negated = self.take_mark(b'!');
                 let name = self.expect_word("a predicate")?;
-                out.push(self.instruction(start, Some(Guard { name, negated }))?);
+                let opcode = self.expect_word("an instruction")?;
+                out.push(self.instruction(opcode, start, Some(Guard { name, negated }))?);
             }
             Some(Kind::Word) => return self.worded_statement(out),
             _ => return Err(self.unexpected("a statement or `}`")),
@@ -237,24 +237,21 @@ impl<'t> Parser<'t> {
     }
 
     fn worded_statement(&mut self, out: &mut Vec<Statement<'t>>) -> Result<()> {
-        let word = self.peek_word().unwrap_or_default();
-        if self.is_labelled() {
-            self.at += 2;
-            out.push(self.labelled(word)?);
-            return Ok(());
-        }
+        let (start, labelled) = (self.span(), self.is_labelled());
+        let word = self.expect_word("a statement")?;
         match word {
+            _ if labelled => {
+                self.at += 1;
+                out.push(self.labelled(word)?);
+            }
             ".reg" => out.push(self.registers()?),
             ".loc" => out.push(self.location()?),
             ".pragma" => self.skip_statement()?,
+            // The variable comes after it.
+            ".extern" | ".visible" | ".weak" => {}
             _ => match space(word) {
-                Some(space) => {
-                    self.at += 1;
-                    out.extend(self.variables(space, false)?.into_iter().map(Statement::Variable));
-                }
-                // After `.extern .shared` and the like comes the variable.
-                None if matches!(word, ".extern" | ".visible" | ".weak") => self.at += 1,
-                None => out.push(self.instruction(self.span(), None)?),
+                Some(space) => out.extend(self.variables(space, false)?.into_iter().map(Statement::Variable)),
+                None => out.push(self.instruction(word, start, None)?),
             },
         }
         Ok(())
@@ -280,7 +277,6 @@ impl<'t> Parser<'t> {
     }
 
     fn registers(&mut self) -> Result<Statement<'t>> {
-        self.at += 1;
         let kind = self.expect_word("a register type")?.trim_start_matches('.');
         let names = self.separated(|parser| {
             let name = parser.expect_word("a register name")?;
@@ -295,8 +291,7 @@ impl<'t> Parser<'t> {
         Ok(Statement::Registers { kind, names })
     }
 
-    fn instruction(&mut self, start: Span, guard: Option<Guard<'t>>) -> Result<Statement<'t>> {
-        let opcode = self.expect_word("an instruction")?;
+    fn instruction(&mut self, opcode: &'t str, start: Span, guard: Option<Guard<'t>>) -> Result<Statement<'t>> {
         let first = self.at;
         let mut operands = self.operands();
         if operands.is_none() || self.peek() != Some(Kind::Mark(b';')) {
