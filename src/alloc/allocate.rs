@@ -113,7 +113,7 @@ impl Counts {
         self.frees.fetch_add(1, Relaxed);
     }
 
-    /// Returns what was counted, in figures whose rest is that of `others`, and the number of frees.
+    /// Returns what was counted, in figures that are otherwise `others`, and the number of frees.
     pub(super) fn figures(&self, others: Figures) -> (Figures, u64) {
         // Another thread may free between the reads.
         let [active, peak_active, allocations, frees] =

@@ -47,8 +47,8 @@ pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
 
     /// Whether `give` lets all queued work run first, so that it needs no events.
     ///
-    /// From here on the methods are those of memory for which no work is queued, so that nothing has
-    /// to wait, unless an implementation has others.
+    /// From here on the methods are those of memory for which no work is queued, so that nothing
+    /// has to wait, unless an implementation has others.
     fn orders_itself(&self) -> bool {
         true
     }

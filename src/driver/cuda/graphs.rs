@@ -151,8 +151,8 @@ unsafe impl Graphs for Cuda {
     unsafe fn graph_update(&self, exec: GraphExecHandle, graph: GraphHandle) -> Result<bool> {
         let api = self.enter()?;
         let (mut node, mut result) = (ptr::null_mut(), 0);
-        // SAFETY: the caller promises that both are live and that nothing else uses them; `node` and
-        // `result` take the result.
+        // SAFETY: the caller promises that both are live and that nothing else uses them; `node`
+        // and `result` take the result.
         match unsafe { (api.cuGraphExecUpdate)(exec.raw(), graph.raw(), &mut node, &mut result) } {
             code::GRAPH_EXEC_UPDATE_FAILURE => Ok(false),
             code => self.check(code, format_args!("cuGraphExecUpdate({:#x} to {:#x})", exec.0, graph.0)).map(|()| true),

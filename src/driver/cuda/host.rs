@@ -61,7 +61,7 @@ impl Cuda {
         Ok(memory)
     }
 
-    /// Frees memory of [`Memory::alloc_host`] after `drained`, the wait for all work of the context.
+    /// Frees memory of [`Memory::alloc_host`] after `drained`, a wait for all work of the context.
     ///
     /// # Safety
     ///

@@ -103,7 +103,7 @@ unsafe impl Memory for Cuda {
         self.release(Release::HostMemory(memory))
     }
 
-    /// Registers the memory for the contexts of all devices, as memory that the driver allocated is.
+    /// Registers the memory for the contexts of all devices, as the driver's own memory is.
     unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
         let api = self.enter()?;
         let (first, flags) = (memory.as_ptr().cast(), api::MEMHOSTREGISTER_PORTABLE);
@@ -244,7 +244,7 @@ fn operands(place: Place) -> (MemoryType, u64, *mut u8) {
 }
 
 impl Cuda {
-    /// Checks the result of a call that allocates on the device, whose operands behind the bytes are
+    /// Checks the result of a call that allocates on the device. Its operands after the bytes are
     /// `others`.
     fn check_alloc(&self, code: u32, call: &str, bytes: u64, others: fmt::Arguments<'_>) -> Result<()> {
         match code {
