@@ -19,6 +19,7 @@ use warpstride::ops::{
 use warpstride::roofline::peak::Peaks;
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::matrices::Random;
 use crate::permutes::device;
 
@@ -412,19 +413,18 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     let a = device.upload(&[1.0_f32; 12]).unwrap();
     let mut c = device.zeros::<f32>(12).unwrap();
     let error = ops::add_into(a.view(&[3, 4]).unwrap(), a.view(&[4, 3]).unwrap(), c.view_mut(&[3, 4]).unwrap(), stream);
-    assert!(error.unwrap_err().to_string().contains("[4, 3] and [3, 4]"));
-    let error = ops::mul_into(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream).unwrap_err();
-    assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("contiguous"), "{error}");
+    refusal(error).says("[4, 3] and [3, 4]");
+    refusal(ops::mul_into(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream))
+        .of(ErrorKind::Layout)
+        .says("contiguous");
     let none = a.view(&[12]).unwrap().slice(0, ..0, 1).unwrap();
-    let error = ops::min(none, None).unwrap_err();
-    assert!(error.to_string().contains("no min of no elements"), "{error}");
+    refusal(ops::min(none, None)).says("no min of no elements");
     assert_eq!(ops::sum(none, None).unwrap().to_vec().unwrap(), [0.0]);
     assert_eq!(ops::dot(none, none).unwrap().to_vec().unwrap(), [0.0]);
     let mut two = device.zeros::<f32>(2).unwrap();
     let mut scratch = Scratch::new(&device).unwrap();
-    let error =
-        ops::sum_into(a.view(&[12]).unwrap(), None, &mut scratch, two.view_mut(&[2]).unwrap(), stream).unwrap_err();
-    assert!(error.to_string().contains("shape [2]"), "{error}");
+    refusal(ops::sum_into(a.view(&[12]).unwrap(), None, &mut scratch, two.view_mut(&[2]).unwrap(), stream))
+        .says("shape [2]");
 
     let refused = |operands: Operands<u64>| {
         // SAFETY: refused before any work is queued.
@@ -452,8 +452,7 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     assert!(shown.contains("the result, bytes") && shown.contains("and the scratch"), "{shown}");
     let elsewhere = crate::permutes::device(setup);
     let theirs = elsewhere.upload(&[1.0_f32; 12]).unwrap();
-    let error = ops::dot(a.view(&[12]).unwrap(), theirs.view(&[12]).unwrap()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    refusal(ops::dot(a.view(&[12]).unwrap(), theirs.view(&[12]).unwrap())).of(ErrorKind::InvalidArgument);
 }
 
 fn more_elements_than_blocks_take_at_once(setup: &Setup) {
@@ -503,11 +502,11 @@ fn probes_that_do_not_fit_are_refused(setup: &Setup) {
     ] {
         let src = source.view(&[8192]).unwrap().slice(0, part.clone(), 1).unwrap();
         let dst = result.view_mut(&[8192]).unwrap().slice(0, part, 1).unwrap();
-        let error = probe(Access::Copy, shape, src, dst, device.default_stream()).unwrap_err();
-        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
+        refusal(probe(Access::Copy, shape, src, dst, device.default_stream()))
+            .of(ErrorKind::InvalidArgument)
+            .says(wrong);
     }
     if setup.is_soft() {
-        let error = Peaks::measure(&device, |_| ()).unwrap_err();
-        assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("software GPU"), "{error}");
+        refusal(Peaks::measure(&device, |_| ())).of(ErrorKind::Unavailable).says("software GPU");
     }
 }

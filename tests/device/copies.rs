@@ -4,6 +4,7 @@ use warpstride::ErrorKind;
 use warpstride::driver::{Copy3d, Pitched, Place};
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::program::{Buffer, Pinned, Program, assert_same};
 
 cases! {
@@ -146,6 +147,5 @@ fn a_box_within_the_host_is_refused(setup: &Setup) {
     let side = |at| Pitched { place: Place::Host(host.memory.as_ptr().wrapping_add(at)), row_pitch: 2, slice_pitch: 4 };
     let copy = Copy3d { dst: side(0), src: side(4), width: 2, height: 2, depth: 1 };
     // SAFETY: both sides have 4 bytes, and share none.
-    let error = unsafe { setup.driver.copy_3d(&copy, stream.handle) }.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    refusal(unsafe { setup.driver.copy_3d(&copy, stream.handle) }).of(ErrorKind::InvalidArgument);
 }

@@ -88,8 +88,7 @@ fn a_copy_behind_a_fault_never_runs(setup: &Setup) {
     // SAFETY: not in bounds, on a device to lose.
     unsafe { setup.driver.launch(affine, &cover(1), &faulty_params(&target), stream) }.unwrap();
     let mut host = [1_u8; 4096];
-    let error = buffer.download_into(&mut host).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::KernelFault, "{error}");
+    refusal(buffer.download_into(&mut host)).of(ErrorKind::KernelFault);
     device.synchronize().unwrap_err();
     drop((buffer, device));
     assert_eq!(host, [1; 4096]);
@@ -160,6 +159,29 @@ fn run_with(inner: &Arc<dyn Driver>, inject: impl FnOnce(&Trace)) -> (Result<Vec
     };
     assert!(trace.live().is_empty(), "alive after {outcome:?}: {:?}", trace.live());
     (outcome, trace.calls())
+}
+
+/// The error of a call that fails.
+pub(crate) struct Refusal(Error);
+
+/// Asserts that a call fails, and returns its error to be looked at.
+#[track_caller]
+pub(crate) fn refusal<T>(outcome: Result<T>) -> Refusal {
+    Refusal(outcome.err().expect("it must not succeed"))
+}
+
+impl Refusal {
+    #[track_caller]
+    pub(crate) fn of(self, kind: ErrorKind) -> Self {
+        assert_eq!(self.0.kind(), kind, "{}", self.0);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(self, part: &str) -> Self {
+        assert!(self.0.to_string().contains(part), "{part:?} is not in {:?}", self.0.to_string());
+        self
+    }
 }
 
 /// Asserts that the outcome reports the injected failure of `call`.

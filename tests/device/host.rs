@@ -14,7 +14,7 @@ use warpstride::ops::{self, Affine, Normalization, Variant};
 use warpstride::stream::Stream;
 
 use crate::backend::{Setup, cases, exact};
-use crate::failures::every_call;
+use crate::failures::{every_call, refusal};
 use crate::matrices::Random;
 use crate::naive;
 use crate::program::{Pinned, Program};
@@ -125,8 +125,7 @@ fn lengths_are_checked(setup: &Setup) {
     assert!(buffer.view_with(twice).is_ok());
     assert_eq!(buffer.view_mut_with(twice).unwrap_err().kind(), ErrorKind::Layout);
     assert_eq!(device.alloc::<u64>(1 << 61).unwrap_err().kind(), ErrorKind::Layout);
-    let error = device.alloc::<u8>(1 << 50).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+    refusal(device.alloc::<u8>(1 << 50)).of(ErrorKind::OutOfMemory);
 }
 
 /// Transposes and transposes back over several streams, with no wait in the program.
@@ -224,9 +223,7 @@ fn two_devices_do_not_mix(setup: &Setup) {
         one.default_stream().record(&event),
         one.alloc_on::<u8>(1, other.default_stream()).map(drop),
     ] {
-        let error = refused.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        assert!(error.to_string().contains("different devices"), "{error}");
+        refusal(refused).of(ErrorKind::InvalidArgument).says("different devices");
     }
 }
 
@@ -322,16 +319,15 @@ fn all_streams_are_waited_for_though_one_wait_fails(setup: &Setup) {
     let streams = [(); 2].map(|()| device.stream().unwrap());
     let queued = [0, 1].map(|i| queue_sevens(&program, &device, &streams[i]));
     trace.fail_method(Method::StreamSynchronize);
-    let error = device.synchronize().unwrap_err();
-    assert!(error.to_string().contains("injected"), "{error}");
+    refusal(device.synchronize()).says("injected");
     assert_eq!(queued.map(|(host, _)| host.get()), [[7; 4], [7; 4]]);
 }
 
 fn spinning_for_long_is_refused(setup: &Setup) {
     let device = setup.device();
-    let error = ops::spin(&device, Duration::from_secs(60), device.default_stream()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(error.to_string().contains("60s"), "{error}");
+    refusal(ops::spin(&device, Duration::from_secs(60), device.default_stream()))
+        .of(ErrorKind::InvalidArgument)
+        .says("60s");
     ops::spin(&device, Duration::from_millis(1), device.default_stream()).unwrap();
     device.synchronize().unwrap();
 }

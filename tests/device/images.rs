@@ -10,6 +10,7 @@ use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Affine, Normalization};
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::long::{is_long, short_or_long};
 use crate::matrices::Random;
 use crate::permutes::device;
@@ -167,8 +168,7 @@ fn what_is_no_image_is_refused(setup: &Setup) {
         (1.0, &[0.0; 2], &[1.0, 0.0], "channel 1"),
         (f64::NAN, &[0.0], &[1.0], "no finite numbers"),
     ] {
-        let error = Normalization::new(scale, mean, deviation).unwrap_err();
-        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
+        refusal(Normalization::new(scale, mean, deviation)).of(ErrorKind::InvalidArgument).says(wrong);
     }
     let (source, mut result) = (device.zeros::<u8>(24).unwrap(), device.zeros::<f32>(24).unwrap());
     let refused = |from: &[usize], to: &[usize], channels: usize, result: &mut DeviceBuffer<f32>| {
@@ -179,9 +179,9 @@ fn what_is_no_image_is_refused(setup: &Setup) {
     assert!(refused(&[8, 3], &[3, 8], 3, &mut result).contains("[n, h, w, c]"));
     assert!(refused(&[1, 4, 2, 3], &[1, 3, 4, 2], 4, &mut result).contains("3 channels"));
     let turned = source.view(&[1, 3, 2, 4]).unwrap().permuted_axes(&[0, 2, 3, 1]).unwrap();
-    let error =
-        ops::normalize_into(turned, &normalization(3), result.view_mut(&[1, 3, 2, 4]).unwrap(), stream).unwrap_err();
-    assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("contiguous"), "{error}");
+    refusal(ops::normalize_into(turned, &normalization(3), result.view_mut(&[1, 3, 2, 4]).unwrap(), stream))
+        .of(ErrorKind::Layout)
+        .says("contiguous");
     let mut doubles = device.zeros::<f64>(24).unwrap();
     let (from, to) = (source.view(&[1, 4, 2, 3]).unwrap(), doubles.view_mut(&[1, 3, 4, 2]).unwrap());
     assert!(
@@ -191,8 +191,7 @@ fn what_is_no_image_is_refused(setup: &Setup) {
     let (src, dst) = (source.address(), result.address());
     for (addresses, wrong) in [([src, dst + 2], "aligned to 2 bytes"), ([dst + 20, dst], "overlap")] {
         // SAFETY: refused before any work is queued.
-        let error = unsafe { normalize_raw(&device, &normalization(3), DType::F32, addresses, [1, 2]) }.unwrap_err();
-        assert!(error.to_string().contains(wrong), "{error}");
+        refusal(unsafe { normalize_raw(&device, &normalization(3), DType::F32, addresses, [1, 2]) }).says(wrong);
     }
 }
 

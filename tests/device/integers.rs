@@ -10,6 +10,7 @@ use warpstride::ops::{self, Phase, Plan, Reduction, ReductionPlan, Target};
 
 use crate::axes::EXTENTS;
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::matrices::Random;
 use crate::permutes::device;
 
@@ -240,8 +241,8 @@ fn integers_are_refused_where_floats_are(setup: &Setup) {
     assert_eq!(ops::max(view.reverse(1).unwrap(), 1).unwrap_err().kind(), ErrorKind::Layout);
     let none = view.slice(1, ..0, 1).unwrap();
     for axis in [None, Some(1)] {
-        assert!(ops::min(none, axis).unwrap_err().to_string().contains("no min of no elements"));
-        assert!(ops::argmax(none, axis).unwrap_err().to_string().contains("no argmax of no elements"));
+        refusal(ops::min(none, axis)).says("no min of no elements");
+        refusal(ops::argmax(none, axis)).says("no argmax of no elements");
     }
     assert_eq!(ops::sum(none, 1).unwrap().to_vec().unwrap(), [0; 3]);
     assert_eq!(ops::sum(none, None).unwrap().item().unwrap(), 0);

@@ -13,6 +13,7 @@ use warpstride::layout::Layout;
 use warpstride::roofline::measure;
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::naive;
 
@@ -95,8 +96,8 @@ fn cudarcs_work_is_timed_on_its_stream(_setup: &Setup) {
     }
     #[cfg(feature = "interp")]
     {
-        let error = stream(&Device::open(Backend::Soft).unwrap(), &context.default_stream()).unwrap_err();
-        assert!(error.to_string().contains("open it by Device::from_cudarc"), "{error}");
+        refusal(stream(&Device::open(Backend::Soft).unwrap(), &context.default_stream()))
+            .says("open it by Device::from_cudarc");
     }
 }
 
@@ -109,9 +110,9 @@ fn what_is_not_of_the_streams_context_is_refused(_setup: &Setup) {
     let stranger = again.new_stream().unwrap();
     let other = stranger.clone_htod(&[1_u8; 6]).unwrap();
     let mut refused = |device: &Device, source: &CudaSlice<u8>, stream: &CudaStream, expected: &str| {
-        let error = transpose_into(device, source.as_view(), [2, 3], result.as_view_mut(), stream).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        assert!(error.to_string().contains(expected), "{error}");
+        refusal(transpose_into(device, source.as_view(), [2, 3], result.as_view_mut(), stream))
+            .of(ErrorKind::InvalidArgument)
+            .says(expected);
     };
     refused(&device, &other, &stream, "the source and the stream are of two CudaContexts");
     refused(&device, &source, &stranger, "the source and the stream are of two CudaContexts");
@@ -132,12 +133,12 @@ fn what_does_not_lie_in_its_slice_is_refused(_setup: &Setup) {
     let mut result = stream.alloc_zeros::<u8>(6).unwrap();
     let (small, large) = (Layout::row_major(&[2, 3]).unwrap(), Layout::new(&[2, 3], &[3, 1], 1, 7).unwrap());
     for (from, to) in [(&small, &large), (&large, &small)] {
-        let error = copy_into(&device, source.as_view(), from, result.as_view_mut(), to, &stream).unwrap_err();
-        assert!(error.to_string().contains("is of a storage of 7 elements and its slice has 6"), "{error}");
+        refusal(copy_into(&device, source.as_view(), from, result.as_view_mut(), to, &stream))
+            .says("is of a storage of 7 elements and its slice has 6");
     }
-    let error = transpose_into(&device, source.slice(1..), [2, 3], result.as_view_mut(), &stream).unwrap_err();
-    assert!(error.to_string().contains("the source of 5 elements cannot be seen as shape [2, 3]"), "{error}");
-    let error = transpose_into(&device, source.as_view(), [2, 3], result.slice_mut(..5), &stream).unwrap_err();
-    assert!(error.to_string().contains("the destination of 5 elements"), "{error}");
+    refusal(transpose_into(&device, source.slice(1..), [2, 3], result.as_view_mut(), &stream))
+        .says("the source of 5 elements cannot be seen as shape [2, 3]");
+    refusal(transpose_into(&device, source.as_view(), [2, 3], result.slice_mut(..5), &stream))
+        .says("the destination of 5 elements");
     assert_eq!(stream.clone_dtoh(&result).unwrap(), [0; 6], "refused, and yet written");
 }

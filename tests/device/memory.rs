@@ -6,6 +6,7 @@ use warpstride::ErrorKind;
 use warpstride::driver::HostKind;
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
+use crate::failures::refusal;
 use crate::program::{Program, assert_same};
 
 cases! {
@@ -112,13 +113,11 @@ fn memory_is_registered_once(setup: &Setup) {
     // SAFETY: the vector has these bytes and outlives the registration, here and below.
     unsafe { setup.driver.register_host(first, 100_000) }.unwrap();
     // SAFETY: as above.
-    let error = unsafe { setup.driver.register_host(first, 100_000) }.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    refusal(unsafe { setup.driver.register_host(first, 100_000) }).of(ErrorKind::InvalidArgument);
     // SAFETY: registered above, and not used.
     unsafe { setup.driver.unregister_host(first) }.unwrap();
     // SAFETY: it is refused, since it is not registered any more.
-    let error = unsafe { setup.driver.unregister_host(first) }.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+    refusal(unsafe { setup.driver.unregister_host(first) }).of(ErrorKind::InvalidHandle);
 }
 
 /// Returns whether there is a pool. Without one, its allocations are an error that says so.
@@ -127,8 +126,7 @@ fn has_pool(program: &Program) -> bool {
     if !driver.has_pool() {
         let stream = program.stream().unwrap();
         // SAFETY: the stream is live.
-        let error = unsafe { driver.pool_alloc(1, stream.handle) }.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        refusal(unsafe { driver.pool_alloc(1, stream.handle) }).of(ErrorKind::Unavailable);
     }
     driver.has_pool()
 }
@@ -194,8 +192,7 @@ fn more_than_the_pool_can_have_is_out_of_memory(setup: &Setup) {
     let total = setup.driver.info().memory_bytes;
     for bytes in [total + 1, total * 2, u64::MAX / 2] {
         // SAFETY: the stream is live.
-        let error = unsafe { setup.driver.pool_alloc(bytes, stream.handle) }.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+        refusal(unsafe { setup.driver.pool_alloc(bytes, stream.handle) }).of(ErrorKind::OutOfMemory);
     }
     program.upload(&[1, 2, 3]).unwrap();
 }
@@ -210,8 +207,7 @@ fn the_pool_knows_its_own_memory(setup: &Setup) {
     unsafe { setup.driver.pool_free(address, stream.handle) }.unwrap();
     for wrong in [address, buffer.address, 0] {
         // SAFETY: as above.
-        let error = unsafe { setup.driver.pool_free(wrong, stream.handle) }.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+        refusal(unsafe { setup.driver.pool_free(wrong, stream.handle) }).of(ErrorKind::InvalidHandle);
     }
 }
 
@@ -234,11 +230,8 @@ fn releasing_what_is_not_there_is_an_invalid_handle(setup: &Setup) {
     unsafe { setup.driver.free(address) }.unwrap();
     for wrong in [address, address + 1, 0, u64::MAX] {
         // SAFETY: as above.
-        let error = unsafe { setup.driver.free(wrong) }.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
-        assert!(error.to_string().contains(&format!("{wrong:#x}")), "{error}");
+        refusal(unsafe { setup.driver.free(wrong) }).of(ErrorKind::InvalidHandle).says(&format!("{wrong:#x}"));
     }
     // SAFETY: as above.
-    let error = unsafe { setup.driver.free_host((&mut elsewhere).into()) }.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+    refusal(unsafe { setup.driver.free_host((&mut elsewhere).into()) }).of(ErrorKind::InvalidHandle);
 }

@@ -8,6 +8,7 @@ use warpstride::launch_shape::LaunchShape;
 use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::program::{AFFINE, Program, affine_params, assert_same, cover};
 
 cases! {
@@ -53,9 +54,7 @@ fn a_missing_entry_is_named(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let module = program.module(AFFINE).unwrap();
     for name in ["affinity", "", "nul\0nul"] {
-        let error = module.function(name).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
+        refusal(module.function(name)).of(ErrorKind::InvalidArgument).says(&format!("{name:?}"));
     }
     module.function("affine").unwrap();
 }
@@ -213,7 +212,6 @@ fn dead_functions_are_invalid_handles(setup: &Setup) {
     let dead = program.module(AFFINE).unwrap().function("affine").unwrap();
     for handle in [dead, FunctionHandle(0)] {
         // SAFETY: the software GPU looks before it uses a handle.
-        let error = unsafe { stream.launch(handle, &cover(1), &[0; 24]) }.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+        refusal(unsafe { stream.launch(handle, &cover(1), &[0; 24]) }).of(ErrorKind::InvalidHandle);
     }
 }

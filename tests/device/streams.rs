@@ -8,6 +8,7 @@ use warpstride::roofline::measure;
 use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::program::Program;
 
 cases! {
@@ -135,11 +136,9 @@ fn dead_and_foreign_streams_are_invalid_handles(setup: &Setup) {
         let foreign = other.stream().unwrap();
         for handle in [dead, foreign.handle, StreamHandle(0), StreamHandle(u64::MAX)] {
             // SAFETY: the software GPU looks before it uses a handle.
-            let error = unsafe { setup.driver.stream_synchronize(handle) }.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+            refusal(unsafe { setup.driver.stream_synchronize(handle) }).of(ErrorKind::InvalidHandle);
             // SAFETY: as above.
-            let error = unsafe { setup.driver.stream_destroy(handle) }.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+            refusal(unsafe { setup.driver.stream_destroy(handle) }).of(ErrorKind::InvalidHandle);
         }
     });
 }

@@ -10,6 +10,7 @@ use warpstride::transfer::{HostSlice, HostSliceMut, InFlight};
 use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::matrices::Random;
 
 cases! {
@@ -447,9 +448,9 @@ fn pinned_memory_has_a_limit_and_is_given_back(setup: &Setup) {
     let (trace, device) = setup.traced(&setup.driver);
     device.set_pinned_limit(10 << 12);
     let buffers = [3, 4].map(|pages| device.pinned::<u8>(pages << 12).unwrap());
-    let error = device.pinned::<u32>(4 << 10).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-    assert!(error.to_string().contains("hold 28672 of the device's limit of 40960 bytes"), "{error}");
+    refusal(device.pinned::<u32>(4 << 10))
+        .of(ErrorKind::OutOfMemory)
+        .says("hold 28672 of the device's limit of 40960 bytes");
     let before = trace.calls().len();
     drop(buffers);
     assert_eq!(trace.calls()[before..], [], "a drop asks nothing of the driver");

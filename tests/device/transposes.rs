@@ -9,6 +9,7 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Plan, Variant};
 
 use crate::backend::{Setup, cases, exact};
+use crate::failures::refusal;
 use crate::far::Far;
 use crate::hooked::Hooked;
 use crate::long::{is_long, short_or_long};
@@ -159,8 +160,6 @@ fn raw_addresses_on_a_stream_of_the_driver(setup: &Setup) {
     let mut expected = elements.clone();
     naive::transpose(&elements, &src, &mut expected, &dst);
     assert!(result.download().unwrap() == expected);
-    let overlap = raw(source.address(), source.address() + 100).unwrap_err();
-    assert!(overlap.to_string().contains("overlap"), "{overlap}");
-    let misaligned = raw(source.address() + 1, result.address()).unwrap_err();
-    assert!(misaligned.to_string().contains("not aligned"), "{misaligned}");
+    refusal(raw(source.address(), source.address() + 100)).says("overlap");
+    refusal(raw(source.address() + 1, result.address())).says("not aligned");
 }
