@@ -183,7 +183,7 @@ struct Backend {
 /// Returns every case on every backend.
 pub(crate) fn trials(cases: &[Case]) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for backend in [soft(), divided(), traced(), cuda()] {
+    for backend in software().into_iter().chain([cuda()]) {
         for &case in cases {
             let name = format!("[{}] {}", backend.name, case.place());
             trials.push(match open_or_reason(&backend, &case) {
@@ -274,29 +274,16 @@ fn open_soft(seed: u64) -> Arc<dyn Driver> {
     Arc::new(Soft::with_config(config))
 }
 
+/// The software GPU, over the allocator of a GPU, and behind a trace.
 #[cfg(feature = "interp")]
-fn open_traced(seed: u64) -> Arc<dyn Driver> {
-    Arc::new(warpstride::driver::trace::Trace::new(open_soft(seed)))
-}
-
-#[cfg(feature = "interp")]
-fn soft() -> Backend {
-    over_soft("soft", || Setup { driver: open_soft(0), seeded: Some(open_soft), divides: false })
-}
-
-#[cfg(feature = "interp")]
-fn divided() -> Backend {
-    over_soft(DIVIDED, || Setup { driver: open_soft(0), seeded: Some(open_soft), divides: true })
-}
-
-#[cfg(feature = "interp")]
-fn traced() -> Backend {
-    over_soft(TRACED, || Setup { driver: open_traced(0), seeded: Some(open_traced), divides: false })
-}
-
-#[cfg(feature = "interp")]
-fn over_soft(name: &str, open: fn() -> Setup) -> Backend {
-    Backend { name: name.to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
+fn software() -> [Backend; 3] {
+    let open_traced = |seed| Arc::new(Trace::new(open_soft(seed))) as Arc<dyn Driver>;
+    let over = |name: &str, open: fn(u64) -> Arc<dyn Driver>, divides: bool| Backend {
+        name: name.to_owned(),
+        kind: DriverKind::Soft,
+        open: Ok(Arc::new(move || Setup { driver: open(0), seeded: Some(open), divides })),
+    };
+    [over("soft", open_soft, false), over(DIVIDED, open_soft, true), over(TRACED, open_traced, false)]
 }
 
 #[cfg(feature = "cuda")]
@@ -312,18 +299,8 @@ fn cuda() -> Backend {
 }
 
 #[cfg(not(feature = "interp"))]
-fn soft() -> Backend {
-    left_out("soft", DriverKind::Soft, "interp")
-}
-
-#[cfg(not(feature = "interp"))]
-fn divided() -> Backend {
-    left_out(DIVIDED, DriverKind::Soft, "interp")
-}
-
-#[cfg(not(feature = "interp"))]
-fn traced() -> Backend {
-    left_out(TRACED, DriverKind::Soft, "interp")
+fn software() -> [Backend; 3] {
+    ["soft", DIVIDED, TRACED].map(|name| left_out(name, DriverKind::Soft, "interp"))
 }
 
 #[cfg(not(feature = "cuda"))]

@@ -1,8 +1,9 @@
 //! Casts between all number types, and rows by their indices, against the host.
 
 use half::{bf16, f16};
+use warpstride::DeviceArray;
 use warpstride::device::Device;
-use warpstride::element::DType;
+use warpstride::element::{DType, Element};
 use warpstride::error::{ErrorKind, Result};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Align, CastPlan, Indexed, IndexedPlan, Phase, Target};
@@ -35,17 +36,6 @@ enum Exact {
     Whole(i128),
     Float(f64),
 }
-
-/// The number types, each as its bits.
-const NUMBERS: [DType; 12] = {
-    let mut numbers = [DType::U8; 12];
-    let mut at = 0;
-    while at < 12 {
-        numbers[at] = DType::ALL[at];
-        at += 1;
-    }
-    numbers
-};
 
 /// Returns the value of an element's bits.
 fn value(dtype: DType, bits: u64) -> Exact {
@@ -179,9 +169,10 @@ fn every_type_is_cast_to_every_other_as_the_host_does(setup: &Setup) {
 }
 
 fn every_pair(device: &Device, random: &mut Random) {
-    for from in NUMBERS {
+    // The number types come first, and the complex ones behind them.
+    for &from in &DType::ALL[..12] {
         let bits = samples(from, random, 500);
-        for to in NUMBERS {
+        for &to in &DType::ALL[..12] {
             check(device, (from, 0), (to, 0), &bits);
         }
     }
@@ -262,28 +253,27 @@ fn indexed<T: Sample>(device: &Device, random: &mut Random, [rows, count, row]: 
         put[place.clone()].copy_from_slice(&elements[place]);
     }
     let source = device.upload(&elements).unwrap();
-    let stream = device.default_stream();
-    let (short, long) = (device.upload(&indices).unwrap(), indices.iter().map(|&at| i64::from(at)).collect::<Vec<_>>());
-    let long = device.upload(&long).unwrap();
-    for is_long in [false, true] {
-        let mut result = device.zeros::<T>(count * row).unwrap();
-        let mut back = device.zeros::<T>(rows * row).unwrap();
-        let from = source.view(&[rows, row]).unwrap();
-        if is_long {
-            let indices = long.view(&[count]).unwrap();
-            ops::gather_rows(from, indices, result.view_mut(&[count, row]).unwrap(), stream).unwrap();
-            let (from, to) = (result.view(&[count, row]).unwrap(), back.view_mut(&[rows, row]).unwrap());
-            ops::scatter_rows(from, indices, to, stream).unwrap();
-        } else {
-            let indices = short.view(&[count]).unwrap();
-            ops::gather_rows(from, indices, result.view_mut(&[count, row]).unwrap(), stream).unwrap();
-            let (from, to) = (result.view(&[count, row]).unwrap(), back.view_mut(&[rows, row]).unwrap());
-            ops::scatter_rows(from, indices, to, stream).unwrap();
-        }
-        let what = format!("{count} of {rows} rows of {row} {}, long {is_long}", T::DTYPE);
-        assert!(result.download().unwrap() == taken, "taken: {what}");
-        assert!(back.download().unwrap() == put, "put: {what}");
-    }
+    there_and_back(&source, [rows, row], &indices, [&taken, &put]);
+    let long: Vec<i64> = indices.into_iter().map(i64::from).collect();
+    there_and_back(&source, [rows, row], &long, [&taken, &put]);
+}
+
+/// Takes rows by indices of a type, puts them back, and compares both results.
+fn there_and_back<T: Sample, I: Element>(
+    source: &DeviceBuffer<T>,
+    [rows, row]: [usize; 2],
+    indices: &[I],
+    [taken, put]: [&[T]; 2],
+) {
+    let (device, count) = (source.device(), indices.len());
+    let (indices, stream) = (device.array(&[count], indices).unwrap(), device.default_stream());
+    let mut result = device.alloc_array::<T>(&[count, row]).unwrap();
+    let mut back = DeviceArray::new(device.zeros(rows * row).unwrap(), &[rows, row]).unwrap();
+    ops::gather_rows(source.view(&[rows, row]).unwrap(), &indices, &mut result, stream).unwrap();
+    ops::scatter_rows(&result, &indices, &mut back, stream).unwrap();
+    let what = format!("{count} of {rows} rows of {row} {} by {}", T::DTYPE, I::DTYPE);
+    assert!(result.to_vec().unwrap() == taken, "taken: {what}");
+    assert!(back.to_vec().unwrap() == put, "put: {what}");
 }
 
 fn rows_are_taken_and_put_by_their_indices(setup: &Setup) {

@@ -8,7 +8,7 @@ use warpstride::driver::{Copy3d, Driver, HostKind, Pitched, Place};
 use warpstride::{Error, ErrorKind, Result};
 
 use crate::backend::{Setup, cases};
-use crate::program::{AFFINE, Buffer, Program, Stream, affine_params, assert_same, cover};
+use crate::program::{AFFINE, Buffer, Program, Stream, assert_same, cover};
 
 cases! {
     DeviceToLose a_kernel_out_of_bounds_is_a_fault_that_stays,
@@ -28,12 +28,11 @@ fn faulty_params(dst: &Buffer<'_>) -> Vec<u8> {
 
 fn a_kernel_out_of_bounds_is_a_fault_that_stays(setup: &Setup) {
     let program = Program::new(&setup.driver);
-    let module = program.module(AFFINE).unwrap();
-    let affine = module.function("affine").unwrap();
+    let affine = program.affine().unwrap();
     let stream = program.stream().unwrap();
     let target = program.buffer(400).unwrap();
     // SAFETY: not in bounds, on a device to lose.
-    unsafe { stream.launch(affine, &cover(1), &faulty_params(&target)) }.unwrap();
+    unsafe { stream.launch(affine.function, &cover(1), &faulty_params(&target)) }.unwrap();
     let cause = stream.synchronize().unwrap_err();
     assert_eq!(cause.kind(), ErrorKind::KernelFault, "{cause}");
     // CUDA reports that a kernel failed, but not which.
@@ -49,7 +48,7 @@ fn a_kernel_out_of_bounds_is_a_fault_that_stays(setup: &Setup) {
         driver.stream_create().unwrap_err(),
         driver.event_create().unwrap_err(),
         driver.module_load(AFFINE).unwrap_err(),
-        module.function("affine").unwrap_err(),
+        affine.module.function("affine").unwrap_err(),
         stream.fill(&target, 0, 0, 1).unwrap_err(),
         stream.synchronize().unwrap_err(),
     ];
@@ -63,13 +62,12 @@ fn a_failed_device_still_releases(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
     let program = Program::new(&(Arc::clone(&trace) as Arc<dyn Driver>));
     {
-        let module = program.module(AFFINE).unwrap();
-        let affine = module.function("affine").unwrap();
+        let affine = program.affine().unwrap();
         let (stream, _event) = (program.stream().unwrap(), program.event().unwrap());
         let _host = program.pinned(100).unwrap();
         let buffer = program.upload(&[0; 40]).unwrap();
         // SAFETY: not in bounds, on a device to lose.
-        unsafe { stream.launch(affine, &cover(1), &faulty_params(&buffer)) }.unwrap();
+        unsafe { stream.launch(affine.function, &cover(1), &faulty_params(&buffer)) }.unwrap();
         stream.synchronize().unwrap_err();
     }
     assert!(trace.live().is_empty(), "{:?}", trace.live());
@@ -81,12 +79,11 @@ fn a_failed_device_still_releases(setup: &Setup) {
 fn a_copy_behind_a_fault_never_runs(setup: &Setup) {
     let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
     let program = Program::new(&setup.driver);
-    let affine = program.module(AFFINE).unwrap();
-    let affine = affine.function("affine").unwrap();
+    let affine = program.affine().unwrap();
     let (buffer, target) = (device.upload(&[7_u8; 4096]).unwrap(), program.buffer(4).unwrap());
     let stream = device.default_stream().handle();
     // SAFETY: not in bounds, on a device to lose.
-    unsafe { setup.driver.launch(affine, &cover(1), &faulty_params(&target), stream) }.unwrap();
+    unsafe { setup.driver.launch(affine.function, &cover(1), &faulty_params(&target), stream) }.unwrap();
     let mut host = [1_u8; 4096];
     refusal(buffer.download_into(&mut host)).of(ErrorKind::KernelFault);
     device.synchronize().unwrap_err();
@@ -109,11 +106,9 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     uploads.h2d(&source, 0, &input, 0, 4 * n)?;
     uploads.fill(&target, 0, 0, 4 * n)?;
     uploads.record(&uploaded)?;
-    let module = program.module(AFFINE)?;
-    let affine = module.function("affine")?;
+    let affine = program.affine()?;
     let graph = computes.capture(|| {
-        // SAFETY: both buffers have room for `n` values.
-        unsafe { computes.launch(affine, &cover(n as u32), &affine_params(&target, &source, n as u32, 3)) }?;
+        computes.affine(&affine, [&target, &source], n as u32, 3)?;
         computes.d2d(&source, 0, &target, 0, 4 * n)
     })?;
     assert_eq!(graph.nodes()?, 2);

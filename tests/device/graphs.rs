@@ -7,7 +7,7 @@ use warpstride::ErrorKind;
 use warpstride::driver::{Driver, GraphExecHandle, GraphHandle};
 
 use crate::backend::{Setup, cases};
-use crate::program::{AFFINE, Buffer, Exec, Program, Stream, affine_params, assert_same, cover};
+use crate::program::{AFFINE, Buffer, Exec, Program, Stream, assert_same};
 
 cases! {
     Any captured_work_runs_at_each_launch_and_not_before,
@@ -45,12 +45,10 @@ fn append<'p>(stream: &Stream<'p>, log: &Buffer<'_>, room: &Buffer<'_>, by: &Buf
 
 fn captured_work_runs_at_each_launch_and_not_before(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
-        let module = program.module(AFFINE).unwrap();
-        let affine = module.function("affine").unwrap();
+        let affine = program.affine().unwrap();
         let (a, b) = (program.upload(&1_u32.to_le_bytes().repeat(70)).unwrap(), program.buffer(280).unwrap());
         let graph = stream.capture(|| {
-            // SAFETY: both buffers have 70 values.
-            unsafe { stream.launch(affine, &cover(70), &affine_params(&b, &a, 70, 3)) }?;
+            stream.affine(&affine, [&b, &a], 70, 3)?;
             stream.d2d(&a, 0, &b, 0, 280)?;
             stream.fill(&b, 0, 9, 4)
         });
@@ -175,11 +173,10 @@ fn destroyed_graphs_still_run_what_was_launched(setup: &Setup) {
 fn a_module_may_be_loaded_in_a_capture(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&2_u32.to_le_bytes()).unwrap();
-        let mut module = None;
+        let mut loaded = None;
         let graph = stream.capture(|| {
-            let affine = module.insert(program.module(AFFINE)?).function("affine")?;
-            // SAFETY: one value in bounds, which one thread reads and writes.
-            unsafe { stream.launch(affine, &cover(1), &affine_params(&buffer, &buffer, 1, 5)) }
+            let affine = loaded.insert(program.affine()?);
+            stream.affine(affine, [&buffer, &buffer], 1, 5)
         });
         graph.unwrap().instantiate().unwrap().launch(&stream).unwrap();
         assert_eq!(program.download(&buffer, &stream).unwrap(), 11_u32.to_le_bytes());

@@ -9,42 +9,24 @@ pub(crate) trait Sample: Element {
     fn sample(bits: u64) -> Self;
 }
 
-impl Sample for u8 {
-    fn sample(bits: u64) -> Self {
-        (bits >> 56) as u8
-    }
+macro_rules! samples {
+    ($($type:ty: |$bits:ident| $value:expr;)*) => {$(
+        impl Sample for $type {
+            fn sample($bits: u64) -> Self {
+                $value
+            }
+        }
+    )*};
 }
 
-impl Sample for u16 {
-    fn sample(bits: u64) -> Self {
-        (bits >> 48) as u16
-    }
-}
-
-impl Sample for u32 {
-    fn sample(bits: u64) -> Self {
-        (bits >> 32) as u32
-    }
-}
-
-impl Sample for f32 {
-    fn sample(bits: u64) -> Self {
-        // Every value is a number of 24 bits, so that equal values are equal bits.
-        (bits >> 40) as f32
-    }
-}
-
-impl Sample for u64 {
-    fn sample(bits: u64) -> Self {
-        bits
-    }
-}
-
-impl Sample for [f64; 2] {
-    fn sample(bits: u64) -> Self {
-        // Every value is a number, so that equal values are equal bits.
-        [(bits >> 32) as f64, -((bits & 0xffff_ffff) as f64)]
-    }
+// Every float is a number, and not a NaN, so that equal values are equal bits.
+samples! {
+    u8: |bits| (bits >> 56) as u8;
+    u16: |bits| (bits >> 48) as u16;
+    u32: |bits| (bits >> 32) as u32;
+    f32: |bits| (bits >> 40) as f32;
+    u64: |bits| bits;
+    [f64; 2]: |bits| [(bits >> 32) as f64, -((bits & 0xffff_ffff) as f64)];
 }
 
 /// Calls a generic function with an element type of each width.

@@ -62,14 +62,12 @@ fn a_missing_entry_is_named(setup: &Setup) {
 /// Every value in range is computed, and those after it stay.
 fn a_kernel_computes(setup: &Setup) {
     let program = Program::new(&setup.driver);
-    let module = program.module(AFFINE).unwrap();
-    let affine = module.function("affine").unwrap();
+    let affine = program.affine().unwrap();
     let stream = program.stream().unwrap();
     for n in [1, 31, 32, 33, 64, 65, 1000, 4096] {
         let source = program.upload(&bytes_of(0..n + 3)).unwrap();
         let target = program.upload(&bytes_of(vec![7; n as usize + 3])).unwrap();
-        // SAFETY: both buffers have more than `n` values, and no other work uses them.
-        unsafe { stream.launch(affine, &cover(n), &affine_params(&target, &source, n, 5)) }.unwrap();
+        stream.affine(&affine, [&target, &source], n, 5).unwrap();
         let expected = bytes_of((0..n).map(|i| i * 5 + 1).chain([7; 3]));
         assert_same(&program.download(&target, &stream).unwrap(), &expected, format!("{n} values"));
     }
@@ -77,13 +75,11 @@ fn a_kernel_computes(setup: &Setup) {
 
 fn launches_on_one_stream_run_in_order(setup: &Setup) {
     setup.for_each_program(|program| {
-        let module = program.module(AFFINE).unwrap();
-        let affine = module.function("affine").unwrap();
+        let affine = program.affine().unwrap();
         let stream = program.stream().unwrap();
         let buffer = program.upload(&bytes_of([1; 100])).unwrap();
         for factor in [2, 3, 4] {
-            // SAFETY: in bounds; each thread reads and writes its own value.
-            unsafe { stream.launch(affine, &cover(100), &affine_params(&buffer, &buffer, 100, factor)) }.unwrap();
+            stream.affine(&affine, [&buffer, &buffer], 100, factor).unwrap();
         }
         let expected = bytes_of([((2 + 1) * 3 + 1) * 4 + 1; 100]);
         assert_same(&program.download(&buffer, &stream).unwrap(), &expected, "three launches");
@@ -92,8 +88,7 @@ fn launches_on_one_stream_run_in_order(setup: &Setup) {
 
 fn impossible_shapes_are_refused_and_do_no_harm(setup: &Setup) {
     let program = Program::new(&setup.driver);
-    let module = program.module(AFFINE).unwrap();
-    let affine = module.function("affine").unwrap();
+    let affine = program.affine().unwrap();
     let stream = program.stream().unwrap();
     let buffer = program.upload(&bytes_of([1])).unwrap();
     let params = affine_params(&buffer, &buffer, 1, 1);
@@ -106,22 +101,20 @@ fn impossible_shapes_are_refused_and_do_no_harm(setup: &Setup) {
         shape([1, 1, 1], [1, 1, 1], setup.driver.info().shared_bytes_per_block + 1),
     ] {
         // SAFETY: the parameters are in bounds whatever the shape.
-        let error = unsafe { stream.launch(affine, &wrong, &params) }.unwrap_err();
+        let error = unsafe { stream.launch(affine.function, &wrong, &params) }.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{wrong:?}: {error}");
     }
     // SAFETY: as above.
-    unsafe { stream.launch(affine, &cover(1), &params) }.unwrap();
+    unsafe { stream.launch(affine.function, &cover(1), &params) }.unwrap();
     assert_eq!(program.download(&buffer, &stream).unwrap(), bytes_of([2]));
 }
 
 fn queued_launches_outlive_their_module(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&bytes_of(0..1000)).unwrap();
-        let module = program.module(AFFINE).unwrap();
-        let affine = module.function("affine").unwrap();
-        // SAFETY: in bounds; each thread reads and writes its own value.
-        unsafe { stream.launch(affine, &cover(1000), &affine_params(&buffer, &buffer, 1000, 2)) }.unwrap();
-        drop(module);
+        let affine = program.affine().unwrap();
+        stream.affine(&affine, [&buffer, &buffer], 1000, 2).unwrap();
+        drop(affine);
         let expected = bytes_of((0..1000).map(|i| i * 2 + 1));
         assert_same(&program.download(&buffer, &stream).unwrap(), &expected, "after the module went");
     });
@@ -173,15 +166,13 @@ fn counting_drivers_count_and_others_say_that_they_do_not(setup: &Setup) {
         return;
     }
     let program = Program::new(&setup.driver);
-    let module = program.module(AFFINE).unwrap();
-    let affine = module.function("affine").unwrap();
+    let affine = program.affine().unwrap();
     let stream = program.stream().unwrap();
     let (source, target) = (program.upload(&bytes_of(0..128)).unwrap(), program.buffer(512).unwrap());
     let count = || setup.driver.counters().unwrap();
     let before = count();
     for launches in 1..3 {
-        // SAFETY: in bounds.
-        unsafe { stream.launch(affine, &cover(128), &affine_params(&target, &source, 128, 1)) }.unwrap();
+        stream.affine(&affine, [&target, &source], 128, 1).unwrap();
         stream.synchronize().unwrap();
         // 128 threads are 4 warps; 32 lanes of 4 contiguous bytes are 4 sectors of 32 bytes.
         let counted = count() - before;
@@ -192,12 +183,11 @@ fn counting_drivers_count_and_others_say_that_they_do_not(setup: &Setup) {
 
 fn parameters_of_another_length_are_refused(setup: &Setup) {
     let program = Program::new(&setup.driver);
-    let module = program.module(AFFINE).unwrap();
-    let affine = module.function("affine").unwrap();
+    let affine = program.affine().unwrap();
     let stream = program.stream().unwrap();
     for bytes in [0, 23, 25, 32] {
         // SAFETY: the software GPU compares the parameters' bytes with the entry's.
-        let error = unsafe { stream.launch(affine, &cover(1), &vec![0; bytes]) }.unwrap_err();
+        let error = unsafe { stream.launch(affine.function, &cover(1), &vec![0; bytes]) }.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         let parts = ["affine".to_owned(), bytes.to_string(), "24".to_owned()];
         assert!(parts.iter().all(|part| error.to_string().contains(part)), "{error}");

@@ -55,6 +55,12 @@ $L__BB0_2:
 }
 ";
 
+/// The kernel `affine`, with its module.
+pub(crate) struct Affine<'p> {
+    pub(crate) module: Module<'p>,
+    pub(crate) function: FunctionHandle,
+}
+
 /// Returns the parameters of `affine` in the layout that its PTX declares.
 pub(crate) fn affine_params(dst: &Buffer<'_>, src: &Buffer<'_>, n: u32, factor: u32) -> Vec<u8> {
     let parts = [&dst.address.to_le_bytes()[..], &src.address.to_le_bytes(), &n.to_le_bytes(), &factor.to_le_bytes()];
@@ -82,62 +88,52 @@ pub(crate) struct Program {
     failure: RefCell<Option<Error>>,
 }
 
-/// Device memory.
-pub(crate) struct Buffer<'p> {
-    program: &'p Program,
-    pub(crate) address: u64,
-    pub(crate) bytes: usize,
+/// Makes the owners of what a driver gives out, and of what else belongs to it: a program, a handle,
+/// and the method that releases it.
+macro_rules! owners {
+    ($($(#[$doc:meta])* $owner:ident { $handle:ident: $type:ty $(, $field:ident: $with:ty)? } by $release:ident)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $owner<'p> {
+            program: &'p Program,
+            pub(crate) $handle: $type,
+            $(pub(crate) $field: $with,)?
+        }
+
+        impl Drop for $owner<'_> {
+            fn drop(&mut self) {
+                // SAFETY: made by this driver and live until now; nothing uses the handle from now
+                // on, and no work can be queued on it any more.
+                self.program.released(unsafe { self.program.driver.$release(self.$handle) });
+            }
+        }
+    )*};
 }
 
-/// Page-locked host memory. It is accessed through raw pointers only, because the device shares it.
-pub(crate) struct Pinned<'p> {
-    program: &'p Program,
-    pub(crate) memory: NonNull<u8>,
-    pub(crate) bytes: usize,
+owners! {
+    /// Device memory.
+    Buffer { address: u64, bytes: usize } by free
+    /// Page-locked host memory. It is accessed through raw pointers only, because the device shares
+    /// it.
+    Pinned { memory: NonNull<u8>, bytes: usize } by free_host
+    /// Host memory that is registered, with its owner, which keeps it in place. It is accessed
+    /// through raw pointers only, as [`Pinned`].
+    Registered { memory: NonNull<u8>, _owner: Vec<u8> } by unregister_host
+    /// A stream.
+    Stream { handle: StreamHandle } by stream_destroy
+    /// An event.
+    Event { handle: EventHandle } by event_destroy
+    /// A module.
+    Module { handle: ModuleHandle } by module_unload
+    /// Captured work.
+    Graph { handle: GraphHandle } by graph_destroy
+    /// An executable graph.
+    Exec { handle: GraphExecHandle } by graph_exec_destroy
 }
 
 /// Device memory of the driver's pool, allocated and freed in the order of a stream.
 pub(crate) struct Pooled<'p> {
     stream: &'p Stream<'p>,
     pub(crate) address: u64,
-}
-
-/// Host memory that is registered. It is accessed through raw pointers only, as [`Pinned`].
-pub(crate) struct Registered<'p> {
-    program: &'p Program,
-    pub(crate) memory: NonNull<u8>,
-    /// Keeps the memory in place.
-    _owner: Vec<u8>,
-}
-
-/// A stream.
-pub(crate) struct Stream<'p> {
-    program: &'p Program,
-    pub(crate) handle: StreamHandle,
-}
-
-/// An event.
-pub(crate) struct Event<'p> {
-    program: &'p Program,
-    pub(crate) handle: EventHandle,
-}
-
-/// A module.
-pub(crate) struct Module<'p> {
-    program: &'p Program,
-    pub(crate) handle: ModuleHandle,
-}
-
-/// Captured work.
-pub(crate) struct Graph<'p> {
-    program: &'p Program,
-    pub(crate) handle: GraphHandle,
-}
-
-/// An executable graph.
-pub(crate) struct Exec<'p> {
-    program: &'p Program,
-    pub(crate) handle: GraphExecHandle,
 }
 
 impl Program {
@@ -183,6 +179,12 @@ impl Program {
 
     pub(crate) fn module(&self, ptx: &str) -> Result<Module<'_>> {
         Ok(Module { program: self, handle: self.driver.module_load(ptx)? })
+    }
+
+    /// Loads `affine`.
+    pub(crate) fn affine(&self) -> Result<Affine<'_>> {
+        let module = self.module(AFFINE)?;
+        Ok(Affine { function: module.function("affine")?, module })
     }
 
     /// Returns a buffer that holds `bytes`.
@@ -313,7 +315,14 @@ impl<'p> Stream<'p> {
         unsafe { self.driver().event_wait(event.handle, self.handle) }
     }
 
-    /// Launches `affine`, or another kernel with its parameters.
+    /// Launches `affine` on the first `n` values of two buffers, which may be one.
+    pub(crate) fn affine(&self, affine: &Affine<'_>, [dst, src]: [&Buffer<'_>; 2], n: u32, factor: u32) -> Result<()> {
+        assert!(4 * n as usize <= dst.bytes.min(src.bytes));
+        // SAFETY: both ranges are in bounds, and each thread reads and writes its own value.
+        unsafe { self.launch(affine.function, &cover(n), &affine_params(dst, src, n, factor)) }
+    }
+
+    /// Launches a kernel.
     ///
     /// # Safety
     ///
@@ -375,66 +384,10 @@ impl Module<'_> {
     }
 }
 
-impl Drop for Buffer<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by this driver, and no work can be queued on it any more.
-        self.program.released(unsafe { self.program.driver.free(self.address) });
-    }
-}
-
-impl Drop for Pinned<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by this driver, and no code can reach it any more.
-        self.program.released(unsafe { self.program.driver.free_host(self.memory) });
-    }
-}
-
 impl Drop for Pooled<'_> {
     fn drop(&mut self) {
         let Stream { program, handle } = *self.stream;
         // SAFETY: made by this driver on this live stream, where all its uses are queued.
         program.released(unsafe { program.driver.pool_free(self.address, handle) });
-    }
-}
-
-impl Drop for Registered<'_> {
-    fn drop(&mut self) {
-        // SAFETY: registered with this driver, and no code can reach it any more.
-        self.program.released(unsafe { self.program.driver.unregister_host(self.memory) });
-    }
-}
-
-impl Drop for Stream<'_> {
-    fn drop(&mut self) {
-        // SAFETY: live until now, and not used from now on.
-        self.program.released(unsafe { self.program.driver.stream_destroy(self.handle) });
-    }
-}
-
-impl Drop for Event<'_> {
-    fn drop(&mut self) {
-        // SAFETY: live until now, and not used from now on.
-        self.program.released(unsafe { self.program.driver.event_destroy(self.handle) });
-    }
-}
-
-impl Drop for Module<'_> {
-    fn drop(&mut self) {
-        // SAFETY: live until now, and neither it nor its functions are used from now on.
-        self.program.released(unsafe { self.program.driver.module_unload(self.handle) });
-    }
-}
-
-impl Drop for Graph<'_> {
-    fn drop(&mut self) {
-        // SAFETY: live until now, and not used from now on.
-        self.program.released(unsafe { self.program.driver.graph_destroy(self.handle) });
-    }
-}
-
-impl Drop for Exec<'_> {
-    fn drop(&mut self) {
-        // SAFETY: live until now, and not used from now on.
-        self.program.released(unsafe { self.program.driver.graph_exec_destroy(self.handle) });
     }
 }
