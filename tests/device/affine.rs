@@ -15,7 +15,7 @@ use crate::backend::{Setup, cases};
 use crate::debug_build;
 use crate::failures::refusal;
 use crate::long::short_or_long;
-use crate::matrices::Random;
+use crate::matrices::{Random, c_order};
 use crate::permutes::device;
 
 cases! {
@@ -128,10 +128,6 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
         far_apart::<S, D>(device, random);
     }
     of_every_pair!(run(device, random));
-}
-
-fn c_order(shape: &[usize]) -> Layout {
-    Layout::row_major(shape).unwrap()
 }
 
 /// Every index of a shape in C order.

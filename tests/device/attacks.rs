@@ -10,7 +10,7 @@ use warpstride::driver::Driver;
 use warpstride::driver::trace::Trace;
 use warpstride::memory::Route;
 use warpstride::transfer::InFlight;
-use warpstride::{Error, ErrorKind, Result, ops};
+use warpstride::{Device, DeviceArray, Error, ErrorKind, Result, ops};
 
 use crate::backend::{Setup, cases};
 
@@ -36,25 +36,38 @@ cases! {
 
 const LEN: usize = 3000;
 
-/// Runs `attack` with ordinary memory copied by the driver, and by the staging engine.
-fn by_each_route(setup: &Setup, attack: impl Fn(&Arc<dyn Driver>, Route)) {
-    for route in [Route::Driver, Route::Staged(2.try_into().unwrap())] {
-        setup.for_each_seed(|driver| attack(driver, route));
+/// A device over a trace of a driver, and an array of sevens on it.
+fn sevens(setup: &Setup, driver: &Arc<dyn Driver>) -> (Arc<Trace>, Device, DeviceArray<u32>) {
+    let (trace, device) = setup.traced(driver);
+    let array = device.array(&[LEN], &[7_u32; LEN]).unwrap();
+    (trace, device, array)
+}
+
+/// Runs `attack` on a device and an array of sevens.
+fn on_sevens(setup: &Setup, attack: impl Fn(&Trace, Device, DeviceArray<u32>)) {
+    setup.for_each_seed(|driver| {
+        let (trace, device, array) = sevens(setup, driver);
+        attack(&trace, device, array);
+    });
+}
+
+/// Ordinary memory is copied by the driver, or by the staging engine.
+fn routes() -> [Route; 2] {
+    [Route::Driver, Route::Staged(2.try_into().unwrap())]
+}
+
+/// Runs `attack` on a device and an array of sevens, by each route.
+fn by_each_route(setup: &Setup, attack: impl Fn(&Trace, Device, DeviceArray<u32>)) {
+    for route in routes() {
+        on_sevens(setup, |trace, device, array| {
+            device.set_route(route);
+            attack(trace, device, array);
+        });
     }
 }
 
-/// A device, and an array of sevens on it.
-macro_rules! sevens {
-    ($setup:ident, $driver:expr => $device:ident, $array:ident) => {
-        let $device = $setup.open(Arc::clone($driver) as _).unwrap();
-        #[allow(unused_mut)]
-        let mut $array = $device.array(&[LEN], &[7_u32; LEN]).unwrap();
-    };
-}
-
 fn forget_a_download_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(setup, driver => device, array);
+    on_sevens(setup, |_, device, array| {
         std::mem::forget(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
         drop(array);
@@ -64,8 +77,7 @@ fn forget_a_download_in_flight(setup: &Setup) {
 }
 
 fn forget_an_upload_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(setup, driver => device, array);
+    on_sevens(setup, |_, device, mut array| {
         let host = device.pinned_from(&[8_u32; LEN]).unwrap();
         std::mem::forget(device.default_stream().upload(host, &mut array).unwrap());
         let _others = [(); 3].map(|()| device.pinned_from(&[5_u32; LEN]).unwrap());
@@ -74,8 +86,7 @@ fn forget_an_upload_in_flight(setup: &Setup) {
 }
 
 fn forget_pinned_memory(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(setup, driver => device, array);
+    on_sevens(setup, |_, device, array| {
         std::mem::forget(device.pinned_from(&[5_u32; LEN]).unwrap());
         std::mem::forget(device.write_combined::<u32>(LEN).unwrap());
         assert_eq!(device.pinned_memory().in_use, 2 * (LEN * 4).next_multiple_of(4096), "they stay page-locked");
@@ -86,9 +97,7 @@ fn forget_pinned_memory(setup: &Setup) {
 /// The scope unlocks what it has locked, whatever the closure does with the value.
 #[expect(clippy::forget_non_drop, reason = "the attack relies on a drop that the type need not have")]
 fn forget_registered_memory(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(setup, &trace => device, array);
+    on_sevens(setup, |trace, device, mut array| {
         let mut host = vec![1_u32; LEN];
         for _ in 0..2 {
             device
@@ -108,9 +117,7 @@ fn forget_registered_memory(setup: &Setup) {
 
 /// The pool must not give the memory out again while the copy may write it.
 fn drop_a_download_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(setup, &trace => device, array);
+    on_sevens(setup, |trace, device, array| {
         for _ in 0..3 {
             let before = trace.calls().len();
             drop(device.default_stream().download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
@@ -125,8 +132,7 @@ fn drop_a_download_in_flight(setup: &Setup) {
 }
 
 fn drop_an_upload_in_flight(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(setup, driver => device, array);
+    on_sevens(setup, |_, device, mut array| {
         let stream = device.stream().unwrap();
         for value in 0..3 {
             drop(stream.upload(device.pinned_from(&[value; LEN]).unwrap(), &mut array).unwrap());
@@ -144,9 +150,7 @@ fn drop_an_upload_in_flight(setup: &Setup) {
 }
 
 fn drop_pageable_memory_in_flight(setup: &Setup) {
-    by_each_route(setup, |driver, route| {
-        sevens!(setup, driver => device, array);
-        device.set_route(route);
+    by_each_route(setup, |_, device, mut array| {
         let stream = device.stream().unwrap();
         drop(stream.download(&array, vec![0; LEN]).unwrap());
         // The allocator would give the same bytes out again.
@@ -160,10 +164,9 @@ fn drop_pageable_memory_in_flight(setup: &Setup) {
 
 /// Whichever call fails, no copy writes the memory after the program has it back.
 fn use_what_a_failed_copy_gave_back(setup: &Setup) {
-    by_each_route(setup, |driver, route| {
+    let each = |driver: &Arc<dyn Driver>, route: Route| {
         for index in 0..20 {
-            let trace = Arc::new(Trace::new(Arc::clone(driver)));
-            sevens!(setup, &trace => device, array);
+            let (trace, device, array) = sevens(setup, driver);
             device.set_route(route);
             trace.fail_nth(trace.calls().len() + index);
             let landed = device.default_stream().download(&array, vec![0; LEN]).and_then(InFlight::wait);
@@ -179,13 +182,12 @@ fn use_what_a_failed_copy_gave_back(setup: &Setup) {
                 }
             }
         }
-    });
+    };
+    routes().into_iter().for_each(|route| setup.for_each_seed(|driver| each(driver, route)));
 }
 
 fn drop_everything_before_the_wait(setup: &Setup) {
-    by_each_route(setup, |driver, route| {
-        sevens!(setup, driver => device, array);
-        device.set_route(route);
+    by_each_route(setup, |_, device, array| {
         let stream = device.stream().unwrap();
         let flight = stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap();
         let pageable = stream.download(&array, vec![0; LEN]).unwrap();
@@ -196,24 +198,17 @@ fn drop_everything_before_the_wait(setup: &Setup) {
 }
 
 fn close_the_device_while_in_flight(setup: &Setup) {
-    by_each_route(setup, |driver, route| {
-        let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        {
-            sevens!(setup, &trace => device, array);
-            device.set_route(route);
-            let stream = device.stream().unwrap();
-            drop(stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
-            drop(stream.download(&array, vec![0; LEN]).unwrap());
-        }
+    by_each_route(setup, |trace, device, array| {
+        let stream = device.stream().unwrap();
+        drop(stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
+        drop(stream.download(&array, vec![0; LEN]).unwrap());
+        drop((stream, array, device));
         assert!(trace.live().is_empty(), "{:?}", trace.live());
     });
 }
 
 fn panic_in_the_scope(setup: &Setup) {
-    by_each_route(setup, |driver, route| {
-        let trace = Arc::new(Trace::new(Arc::clone(driver)));
-        sevens!(setup, &trace => device, array);
-        device.set_route(route);
+    by_each_route(setup, |trace, device, array| {
         let (mut pinned, mut pageable) = (device.pinned_zeros::<u32>(LEN).unwrap(), vec![0; LEN]);
         let mut registered = vec![0; LEN];
         let panics = || -> Result<()> {
@@ -231,9 +226,7 @@ fn panic_in_the_scope(setup: &Setup) {
 }
 
 fn leave_the_scope_by_an_error(setup: &Setup) {
-    by_each_route(setup, |driver, route| {
-        sevens!(setup, driver => device, array);
-        device.set_route(route);
+    by_each_route(setup, |_, device, array| {
         let mut host = vec![0; LEN];
         let left = device.default_stream().scope(|s| {
             s.download(&array, &mut host)?;
@@ -246,8 +239,7 @@ fn leave_the_scope_by_an_error(setup: &Setup) {
 
 /// No event is named: the buffers order the streams.
 fn use_on_a_second_stream(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(setup, driver => device, array);
+    on_sevens(setup, |_, device, mut array| {
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let mut copied = device.alloc_array(&[LEN]).unwrap();
         for value in 1..4 {
@@ -262,9 +254,7 @@ fn use_on_a_second_stream(setup: &Setup) {
 
 /// The next upload, on another stream, comes after the download that is queued.
 fn overwrite_what_a_copy_reads(setup: &Setup) {
-    by_each_route(setup, |driver, route| {
-        sevens!(setup, driver => device, array);
-        device.set_route(route);
+    by_each_route(setup, |_, device, mut array| {
         let streams = [(); 2].map(|()| device.stream().unwrap());
         let mut results = Vec::new();
         for value in 0..4 {
@@ -278,8 +268,7 @@ fn overwrite_what_a_copy_reads(setup: &Setup) {
 }
 
 fn wait_on_another_thread(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        sevens!(setup, driver => device, array);
+    on_sevens(setup, |_, device, array| {
         let stream = device.stream().unwrap();
         let flights = [(); 3].map(|()| stream.download(&array, device.pinned::<u32>(LEN).unwrap()).unwrap());
         let [first, second, third] = flights;
@@ -295,17 +284,17 @@ fn wait_on_another_thread(setup: &Setup) {
 /// A block goes back to its own device's pool, not to that of the copy's device.
 fn lend_the_memory_of_another_device(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
-        {
-            sevens!(setup, &traces[0] => device, array);
-            let other = setup.open(traces[1].clone()).unwrap();
+        let traces = {
+            let (trace, device, array) = sevens(setup, driver);
+            let (theirs, other) = setup.traced(driver);
             drop(device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap());
             let flight = device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap();
             assert_eq!(flight.wait().unwrap()[..], [7; LEN]);
             device.synchronize().unwrap();
             assert_eq!((device.pinned_memory().held, other.pinned_memory().in_use), (0, 0));
             drop(device.default_stream().download(&array, other.pinned::<u32>(LEN).unwrap()).unwrap());
-        }
+            [trace, theirs]
+        };
         assert!(traces.iter().all(|trace| trace.live().is_empty()));
     });
 }
@@ -313,14 +302,14 @@ fn lend_the_memory_of_another_device(setup: &Setup) {
 /// Two devices that keep each other's memory until it has been copied still close.
 fn drop_each_others_memory_in_flight(setup: &Setup) {
     setup.for_each_seed(|driver| {
-        let traces = [(); 2].map(|()| Arc::new(Trace::new(Arc::clone(driver))));
-        {
-            sevens!(setup, &traces[0] => one, array);
-            sevens!(setup, &traces[1] => other, elsewhere);
+        let traces = {
+            let (trace, one, array) = sevens(setup, driver);
+            let (theirs, other, elsewhere) = sevens(setup, driver);
             let (here, there) = (one.pinned::<u32>(LEN).unwrap(), other.pinned::<u32>(LEN).unwrap());
             drop(one.default_stream().download(&array, there).unwrap());
             drop(other.default_stream().download(&elsewhere, here).unwrap());
-        }
+            [trace, theirs]
+        };
         assert!(traces.iter().all(|trace| trace.live().is_empty()));
     });
 }

@@ -21,7 +21,7 @@ use crate::affine;
 use crate::backend::{Setup, cases, exact};
 use crate::far::Far;
 use crate::long::{is_long, short_or_long};
-use crate::matrices::{Random, Sample, at_every_width};
+use crate::matrices::{Random, Sample, at_every_width, c_order};
 use crate::movers::{self, By};
 use crate::program::{Program, assert_same};
 use crate::{arithmetic, axes, casts, debug_build, images, in_place, integers, naive, transposes};
@@ -81,10 +81,6 @@ fn launch_all(driver: &Arc<dyn Driver>) {
 /// which most affine maps use.
 fn can_be(name: &str) -> bool {
     cfg!(feature = "half") || !name.starts_with("affine_")
-}
-
-fn c_order(shape: &[usize]) -> Layout {
-    Layout::row_major(shape).unwrap()
 }
 
 /// Returns source layouts that go to C order, with the kernels that each is for; all are batches of

@@ -12,7 +12,7 @@ use warpstride::ops::{Align, PermutePlan, Plan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
 use crate::long::{is_long, short_or_long};
-use crate::matrices::Random;
+use crate::matrices::{Random, c_order as c};
 use crate::naive;
 use crate::permutes::{OLDEST, device, family};
 
@@ -140,7 +140,6 @@ impl<'d> Far<'d> {
 fn kernels_of_bytes_move_them_far_apart(setup: &Setup) {
     let device = device(setup);
     let mut far = Far::new(&device, 128 * 128 + 256);
-    let c = |shape: &[usize]| Layout::row_major(shape).unwrap();
     let rows = c(&[2, 33]);
     let images = c(&[2, 128, 128]).permuted_axes(&[0, 2, 1]).unwrap();
     let halves = c(&[128, 128]).t().split_axis(0, &[2, 64]).unwrap();

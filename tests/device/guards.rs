@@ -16,7 +16,7 @@ use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Plan, Target, TileS
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases, exact};
 use crate::long::short_or_long;
-use crate::matrices::{Random, Sample, at_every_width};
+use crate::matrices::{Random, Sample, at_every_width, c_order as c};
 use crate::permutes::family;
 use crate::{in_place, movers, naive};
 
@@ -165,7 +165,6 @@ fn what_the_table_has_is_moved_without_its_neighbours(_: &Setup) {
         guarded.permute(width, &src, &dst);
     }
     // Structs, planes and stacks, of which some start on vectors on both sides.
-    let c = |shape: &[usize]| Layout::row_major(shape).unwrap();
     for width in [1, 2, 4, 8].repeat(16) {
         let stack = c(&[9, 128 / width, 128 / width]).permuted_axes(&[0, 2, 1]).unwrap();
         for src in [c(&[3, 1008]).t(), c(&[1008, 3]).t(), stack] {

@@ -7,7 +7,7 @@ use warpstride::ops::{self, InPlacePlan, Plan};
 use crate::backend::{Setup, cases};
 use crate::failures::refusal;
 use crate::long::is_long;
-use crate::matrices::{Random, Sample, at_every_width};
+use crate::matrices::{Random, Sample, at_every_width, c_order};
 use crate::naive;
 use crate::permutes::device;
 use crate::transposes::in_layers;
@@ -59,10 +59,6 @@ pub(crate) fn check<T: Sample>(device: &Device, layout: Layout, random: &mut Ran
     let (short, long) = (extents[0].min(extents[1]), extents[0].max(extents[1]));
     let most = (whole / 64).max(size_of::<T>() * long).max(32 * short);
     assert!(plan.scratch_bytes() <= most, "{plan}: {} bytes of scratch", plan.scratch_bytes());
-}
-
-fn c_order(shape: &[usize]) -> Layout {
-    Layout::row_major(shape).unwrap()
 }
 
 fn square_matrices_of_every_size_and_width(setup: &Setup) {

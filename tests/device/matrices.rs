@@ -41,6 +41,11 @@ macro_rules! at_every_width {
 }
 pub(crate) use at_every_width;
 
+/// Returns a layout of this shape without gaps, whose last axis is contiguous.
+pub(crate) fn c_order(shape: &[usize]) -> Layout {
+    Layout::row_major(shape).unwrap()
+}
+
 /// Random numbers from a seed: xorshift64* (Vigna 2016).
 pub(crate) struct Random(u64);
 

@@ -1,6 +1,7 @@
 //! No operation makes the host wait once it has run: the calls to the driver that can are counted,
 //! over every public operation, into new memory and into existing memory.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use warpstride::alloc::Caching;
@@ -39,36 +40,42 @@ fn check(device: &Device, what: &str, mut work: impl FnMut() -> Result<()>) {
     device.synchronize().unwrap();
 }
 
-fn no_operation_into_new_memory_can_wait(setup: &Setup) {
-    let device = device(setup);
+/// Passes on every operation that makes new memory, by its name. Each returns what it has made.
+pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, &dyn Fn() -> Result<Box<dyn Any>>)) {
+    fn made<T: Any>(result: T) -> Box<dyn Any> {
+        Box::new(result)
+    }
     let a = device.array(&[2, 6, 8, 3], &[1.5_f32; 288]).unwrap();
     let flat = device.array(&[288], &[1.5_f32; 288]).unwrap();
     let matrix = device.array(&[96, 3], &[1.5_f32; 288]).unwrap();
     let bytes = device.array(&[2, 6, 8, 3], &[7_u8; 288]).unwrap();
     let normalization = Normalization::new(1.0 / 255.0, &[0.5; 3], &[0.5; 3]).unwrap();
-    let works: [(&str, &dyn Fn() -> Result<()>); 18] = [
-        ("permute", &|| ops::permute(&a, &[0, 3, 1, 2]).map(drop)),
-        ("contiguous", &|| ops::contiguous(a.slice(2, .., 2)?).map(drop)),
-        ("transpose", &|| ops::transpose(&matrix).map(drop)),
-        ("mul", &|| ops::mul(2.0, &flat).map(drop)),
-        ("add", &|| ops::add(&flat, &flat).map(drop)),
-        ("triad", &|| ops::triad(&flat, 2.0, &flat).map(drop)),
-        ("sum", &|| ops::sum(&flat, None).map(drop)),
-        ("sum along an axis", &|| ops::sum(&matrix, 0).map(drop)),
-        ("min", &|| ops::min(&flat, None).map(drop)),
-        ("max along an axis", &|| ops::max(&matrix, 1).map(drop)),
-        ("argmax", &|| ops::argmax(&flat, None).map(drop)),
-        ("dot", &|| ops::dot(&flat, &flat).map(drop)),
-        ("softmax", &|| ops::softmax(&matrix).map(drop)),
-        ("mean_variance", &|| ops::mean_variance(&matrix).map(drop)),
-        ("cast", &|| ops::cast::<f64, f32>(&flat).map(drop)),
-        ("normalize", &|| ops::normalize::<f32>(&bytes, &normalization).map(drop)),
-        ("affine", &|| ops::affine::<f32, u8>(&bytes, Affine::scale(2.0)).map(drop)),
-        ("alloc and drop", &|| device.alloc::<u8>(1 << 20).map(drop)),
+    let works: [(&str, &dyn Fn() -> Result<Box<dyn Any>>); 18] = [
+        ("permute", &|| ops::permute(&a, &[0, 3, 1, 2]).map(made)),
+        ("contiguous", &|| ops::contiguous(a.slice(2, .., 2)?).map(made)),
+        ("transpose", &|| ops::transpose(&matrix).map(made)),
+        ("mul", &|| ops::mul(2.0, &flat).map(made)),
+        ("add", &|| ops::add(&flat, &flat).map(made)),
+        ("triad", &|| ops::triad(&flat, 2.0, &flat).map(made)),
+        ("sum", &|| ops::sum(&flat, None).map(made)),
+        ("sum along an axis", &|| ops::sum(&matrix, 0).map(made)),
+        ("min", &|| ops::min(&flat, None).map(made)),
+        ("max along an axis", &|| ops::max(&matrix, 1).map(made)),
+        ("argmax", &|| ops::argmax(&flat, None).map(made)),
+        ("dot", &|| ops::dot(&flat, &flat).map(made)),
+        ("softmax", &|| ops::softmax(&matrix).map(made)),
+        ("mean_variance", &|| ops::mean_variance(&matrix).map(made)),
+        ("cast", &|| ops::cast::<f64, f32>(&flat).map(made)),
+        ("normalize", &|| ops::normalize::<f32>(&bytes, &normalization).map(made)),
+        ("affine", &|| ops::affine::<f32, u8>(&bytes, Affine::scale(2.0)).map(made)),
+        ("alloc", &|| device.alloc::<u8>(1 << 20).map(made)),
     ];
-    for (what, work) in works {
-        check(&device, what, work);
-    }
+    works.into_iter().for_each(|(what, work)| pass_on(what, work));
+}
+
+fn no_operation_into_new_memory_can_wait(setup: &Setup) {
+    let device = device(setup);
+    operations(&device, |what, work| check(&device, what, || work().map(drop)));
 }
 
 fn no_operation_into_existing_memory_can_wait(setup: &Setup) {

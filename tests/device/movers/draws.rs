@@ -5,6 +5,7 @@ use warpstride::layout::Layout;
 use super::Row;
 use crate::long::short_or_long;
 use crate::matrices::Random;
+pub(super) use crate::matrices::c_order as c;
 
 /// A source, a destination, and where both storages start, in bytes behind an allocation's start.
 #[derive(Debug)]
@@ -72,10 +73,6 @@ impl Draw {
     pub(super) fn images(&self, len: usize) -> usize {
         short_or_long(256_usize << 10, 4 << 20).div_ceil(len * self.width)
     }
-}
-
-pub(super) fn c(shape: &[usize]) -> Layout {
-    Layout::row_major(shape).unwrap()
 }
 
 /// A C-order array with its axes in another order.
