@@ -45,6 +45,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Returns the folder of the repository.
@@ -128,8 +129,19 @@ impl Run {
     }
 
     #[track_caller]
-    fn json(&self) -> serde_json::Value {
+    fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+}
+
+/// A document has these members, and may have others. The same holds of objects in it.
+#[track_caller]
+fn has_members(document: &Value, members: &Value) {
+    for (name, member) in members.as_object().expect("members") {
+        match &document[name] {
+            found @ Value::Object(_) => has_members(found, member),
+            found => assert_eq!(found, member, "{name} of {document}"),
+        }
     }
 }
 
