@@ -7,7 +7,3 @@ fn attack(device: &Device) {
     let block = device.allocator().alloc(&Request::new(64 << 20, &lane));
     println!("{block:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

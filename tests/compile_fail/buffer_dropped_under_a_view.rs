@@ -5,7 +5,3 @@ fn attack(buffer: DeviceBuffer<f32>) {
     drop(buffer);
     println!("{:?}", view.t());
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -4,7 +4,3 @@ use warpstride::view::View;
 fn attack(buffer: &DeviceBuffer<u32>) -> View<'_, f32> {
     buffer.view(&[4]).unwrap()
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -3,7 +3,3 @@ use warpstride::view::ViewMut;
 fn attack(row: ViewMut<'_, f32>) -> ViewMut<'_, f32> {
     row.broadcast(&[4, 6]).unwrap()
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -3,7 +3,3 @@ use warpstride::view::ViewMut;
 fn attack<'a>(view: &ViewMut<'a, f32>) -> ViewMut<'a, f32> {
     view.clone()
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -5,7 +5,3 @@ fn attack<'a>(mut whole: ViewMut<'a, f32>) -> (ViewMut<'a, f32>, View<'a, f32>) 
     let read: View<'a, f32> = whole.view();
     (inner, read)
 }
-
-fn main() {
-    let _ = attack;
-}

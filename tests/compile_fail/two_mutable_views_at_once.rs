@@ -5,7 +5,3 @@ fn attack(buffer: &mut DeviceBuffer<f32>) {
     let second = buffer.view_mut(&[2, 3]).unwrap();
     println!("{first:?} {second:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

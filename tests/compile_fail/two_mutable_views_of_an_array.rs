@@ -5,7 +5,3 @@ fn attack(array: &mut DeviceArray<f32>) {
     let second = array.view_mut();
     println!("{first:?} {second:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -5,7 +5,3 @@ fn attack(buffer: &mut DeviceBuffer<f32>) {
     buffer.upload_from(&[0.0; 6]).unwrap();
     println!("{view:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

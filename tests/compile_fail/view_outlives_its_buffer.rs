@@ -5,7 +5,3 @@ fn attack(device: &Device) -> View<'_, f32> {
     let buffer = device.upload(&[1.0f32; 6]).unwrap();
     buffer.view(&[2, 3]).unwrap()
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -7,7 +7,3 @@ fn attack(buffer: &mut DeviceBuffer<f32>) {
     let stream = source.device().default_stream();
     transpose_into(source, result, None, stream).unwrap();
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -8,7 +8,3 @@ fn attack(drain: &Drain<'_, f32, f32>) {
     });
     println!("{taken:?} {kept:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -8,7 +8,3 @@ fn attack(engine: Engine<'_, f32, f32>) {
     });
     println!("{summary:?} {kept:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -5,7 +5,3 @@ fn attack(pipeline: &mut Pipeline<f32, f32>) {
     let second = pipeline.start().unwrap();
     drop((first, second));
 }
-
-fn main() {
-    let _ = attack;
-}

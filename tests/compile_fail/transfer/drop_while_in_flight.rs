@@ -8,7 +8,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, mut host: PinnedBuffer<f32>
     });
     println!("{dropped:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

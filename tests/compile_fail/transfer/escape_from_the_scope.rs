@@ -9,7 +9,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, host: &mut [f32]) {
     escaped.unwrap().download(array, host).unwrap();
     println!("{left:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

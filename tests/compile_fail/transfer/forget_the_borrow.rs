@@ -8,7 +8,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, host: &mut Vec<f32>) {
     });
     println!("{forgotten:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -7,7 +7,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>) {
     });
     println!("{copied:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -5,7 +5,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, host: PinnedBuffer<f32>) {
     let second = stream.download(array, host).unwrap();
     println!("{first:?} {second:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

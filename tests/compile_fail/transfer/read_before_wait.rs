@@ -5,7 +5,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, host: PinnedBuffer<f32>) {
     println!("{}", host[0]);
     copy.wait().unwrap();
 }
-
-fn main() {
-    let _ = attack;
-}

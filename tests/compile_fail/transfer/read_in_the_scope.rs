@@ -7,7 +7,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, host: &mut PinnedBuffer<f32
     });
     println!("{read:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

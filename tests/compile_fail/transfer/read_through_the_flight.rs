@@ -4,7 +4,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, host: PinnedBuffer<f32>) {
     let copy = stream.download(array, host).unwrap();
     println!("{}", copy[0]);
 }
-
-fn main() {
-    let _ = attack;
-}

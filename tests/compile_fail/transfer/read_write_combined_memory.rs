@@ -3,7 +3,3 @@ use warpstride::memory::WriteCombined;
 fn attack(host: &WriteCombined<f32>) {
     println!("{}", host[0]);
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -9,7 +9,3 @@ fn attack(stream: &Stream, host: &mut [f32]) {
     });
     println!("{registered:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -8,7 +8,3 @@ fn attack(stream: &Stream, host: &mut [f32]) {
     });
     println!("{registered:?} {escaped:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -5,7 +5,3 @@ fn attack(stream: &Stream, array: &mut DeviceArray<f32>, host: PinnedBuffer<f32>
     let copy = stream.upload(host, &mut *array).unwrap();
     println!("{view:?} {copy:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

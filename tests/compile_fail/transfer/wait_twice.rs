@@ -6,7 +6,3 @@ fn attack(copy: InFlight<PinnedBuffer<f32>>) {
     let second = copy.wait();
     println!("{first:?} {second:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -8,7 +8,3 @@ fn attack(stream: &Stream, array: &mut DeviceArray<f32>, host: &mut PinnedBuffer
     });
     println!("{written:?}");
 }
-
-fn main() {
-    let _ = attack;
-}

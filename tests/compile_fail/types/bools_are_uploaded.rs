@@ -3,7 +3,3 @@ use warpstride::device::Device;
 fn attack(device: &Device) {
     println!("{:?}", device.upload(&[true, false]));
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -5,7 +5,3 @@ fn attack(buffer: &DeviceBuffer<i32>) {
     let a = buffer.view(&[4]).unwrap();
     println!("{:?}", ops::dot(a, a));
 }
-
-fn main() {
-    let _ = attack;
-}

@@ -4,7 +4,3 @@ use warpstride::{DeviceArray, Stream};
 fn attack(stream: &Stream, array: &DeviceArray<f32>, host: WriteCombined<f32>) {
     stream.download(array, host).unwrap();
 }
-
-fn main() {
-    let _ = attack;
-}

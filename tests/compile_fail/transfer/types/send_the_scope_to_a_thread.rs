@@ -9,7 +9,3 @@ fn attack(stream: &Stream, array: &DeviceArray<f32>, host: &mut [f32]) {
     });
     println!("{sent:?}");
 }
-
-fn main() {
-    let _ = attack;
-}
