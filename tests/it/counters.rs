@@ -2,38 +2,26 @@
 
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
-use warpstride::element::Element;
+use warpstride::layout::Layout;
 use warpstride::ops::{self, Variant};
 
-/// What one transpose of `rows` x `cols` elements counts, or the copy of as many without a variant.
-fn count<T: Element>(variant: Option<Variant>, rows: usize, cols: usize, zero: T) -> Counters {
+/// What one transpose of `rows` x `cols` elements of `width` bytes counts, or the copy of as many
+/// without a variant.
+fn count(variant: Option<Variant>, rows: usize, cols: usize, width: usize) -> Counters {
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-    let src = device.upload(&vec![zero; rows * cols]).expect("it fits");
-    let mut dst = device.zeros::<T>(rows * cols).expect("it fits");
-    let stream = device.default_stream();
+    let [src, dst] = [(); 2].map(|()| device.zeros::<u8>(rows * cols * width).expect("it fits"));
+    let [matrix, turned] = [[rows, cols], [cols, rows]].map(|shape| Layout::row_major(&shape).expect("a shape"));
+    let (from, to, stream) = (src.address(), dst.address(), device.default_stream().handle());
     let before = device.counters().expect("nothing fails").expect("it counts");
-    let from = src.view(&[rows, cols]).expect("as many elements");
-    match variant {
-        Some(variant) => {
-            let to = dst.view_mut(&[cols, rows]).expect("as many elements");
-            ops::transpose_into(from, to, Some(variant), stream).expect("it runs");
-        }
-        None => {
-            let to = dst.view_mut(&[rows, cols]).expect("as many elements");
-            ops::copy_into(from, to, stream).expect("it runs");
+    // SAFETY: both buffers have the matrix, and live until the counters are read, which waits.
+    unsafe {
+        match variant {
+            Some(_) => ops::transpose_raw(&device, from, &matrix, to, &turned, width, variant, stream),
+            None => ops::copy_into_raw(&device, from, &matrix, to, &matrix, width, stream),
         }
     }
+    .expect("it runs");
     device.counters().expect("nothing fails").expect("it counts") - before
-}
-
-fn count_width(variant: Option<Variant>, rows: usize, cols: usize, width: usize) -> Counters {
-    match width {
-        1 => count(variant, rows, cols, 0_u8),
-        2 => count(variant, rows, cols, 0_u16),
-        4 => count(variant, rows, cols, 0_u32),
-        8 => count(variant, rows, cols, 0_u64),
-        _ => count(variant, rows, cols, [0_f64; 2]),
-    }
 }
 
 /// A tile column read by the 32 lanes of a warp, `width` bytes each and `32 * width` bytes apart:
@@ -54,7 +42,7 @@ fn whole_tiles_count_what_the_arithmetic_says() {
     for (width, tiled) in [(1, 7), (2, 15), (4, 31), (8, 30), (16, 28)] {
         assert_eq!(conflicts_of_a_tiled_column(width), tiled, "the numbers of the lessons, {width} bytes");
         for variant in [Variant::Naive, Variant::Tiled, Variant::Padded, Variant::Staggered] {
-            let got = count_width(Some(variant), rows, cols, width as usize);
+            let got = count(Some(variant), rows, cols, width as usize);
             let (load, store) = (got.global_load, got.global_store);
             let case = format!("{variant}, {width} bytes: {got:?}");
             assert_eq!([load.instructions, load.requests], [accesses; 2], "{case}");
@@ -78,7 +66,7 @@ fn whole_tiles_count_what_the_arithmetic_says() {
 fn padded_and_staggered_meet_no_conflict_at_ragged_edges_either() {
     for width in [1, 2, 4, 8, 16] {
         for variant in [Variant::Padded, Variant::Staggered] {
-            let got = count_width(Some(variant), 45, 77, width);
+            let got = count(Some(variant), 45, 77, width);
             assert_eq!(got.bank_conflicts(), 0, "{variant}, {width} bytes: {got:?}");
             assert!(got.shared_load.wavefronts > 0);
         }
@@ -87,7 +75,7 @@ fn padded_and_staggered_meet_no_conflict_at_ragged_edges_either() {
 
 #[test]
 fn a_copy_moves_16_bytes_a_lane() {
-    let got = count_width(None, 64, 64, 4);
+    let got = count(None, 64, 64, 4);
     let (requests, sectors) = (64 * 64 * 4 / 512, 64 * 64 * 4 / 32);
     assert_eq!((got.global_load.requests, got.global_load.sectors), (requests, sectors));
     assert_eq!((got.global_store.requests, got.global_store.sectors), (requests, sectors));
@@ -96,7 +84,7 @@ fn a_copy_moves_16_bytes_a_lane() {
 
 #[test]
 fn a_column_loop_reads_a_sector_an_element() {
-    let got = count_width(Some(Variant::ColumnLoop), 256, 48, 4);
+    let got = count(Some(Variant::ColumnLoop), 256, 48, 4);
     // 48 launches of 8 warps.
     assert_eq!((got.global_load.requests, got.global_load.sectors), (48 * 8, 48 * 256));
     assert_eq!((got.global_store.requests, got.global_store.sectors), (48 * 8, 48 * 8 * 4));
@@ -120,7 +108,7 @@ fn counters_equal_the_hardwares() {
         let name = row["variant"].as_str().expect("a name");
         let variant = (name != "copy").then(|| name.parse().expect("a variant"));
         let hardware: Counters = serde_json::from_value(row["counters"].clone()).expect("counters");
-        let mut ours = count_width(variant, 1000, 777, width);
+        let mut ours = count(variant, 1000, 777, width);
         // Nsight Compute has ideals on its source page only, which this record does not hold.
         ours.ideal = hardware.ideal;
         let lost = u64::from((name, width) == ("tiled", 1));
