@@ -2,18 +2,22 @@
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use warpstride::io::{Destination, npy};
 use warpstride::out_of_core::{self, Options, Summary};
-use warpstride::{Device, ErrorKind, Result};
+use warpstride::{Device, Error, ErrorKind, Result};
 
 use super::{Files, budget, bytes, device, expected, read};
 
 const SHAPE: [usize; 2] = [90, 70];
 /// Some tiles of 400 bytes.
 const MEMORY: usize = 12 * 400;
+/// The pair of a run that is not complete.
+const DATA: &str = "out.npy.incomplete";
+const JOURNAL: &str = "out.npy.incomplete.json";
 
 fn files() -> Files {
     Files::new("<f4", &SHAPE, &bytes(4 * 90 * 70))
@@ -36,21 +40,44 @@ fn interrupt(files: &Files, device: &Device) {
     };
     let options = Options { progress: Some(&progress), ..budget(MEMORY) };
     catch_unwind(AssertUnwindSafe(|| files.permute(device, &[1, 0], options))).expect_err("the panic");
-    assert_eq!(files.names(), ["out.npy.incomplete", "out.npy.incomplete.json"]);
+    assert_eq!(files.names(), [DATA, JOURNAL]);
+}
+
+fn interrupted() -> (Device, Files) {
+    let (device, files) = (device(), files());
+    interrupt(&files, &device);
+    (device, files)
 }
 
 fn resume(files: &Files, device: &Device) -> Result<Summary> {
     files.permute(device, &[1, 0], Options { resume: true, ..budget(MEMORY) })
 }
 
+/// Transposes what is read.
+fn transpose(input: &npy::Reader, output: &Path, device: &Device, is_resumed: bool) -> Result<Summary> {
+    let destination = Destination::new(output).expect("a path");
+    out_of_core::permute_file(device, input, &[1, 0], &destination, Options { resume: is_resumed, ..budget(MEMORY) })
+}
+
+/// The run failed with a sentence that has these parts.
+#[track_caller]
+fn failed(outcome: Result<Summary>, parts: &[&str]) -> Error {
+    let error = outcome.expect_err(parts[0]);
+    assert!(parts.iter().all(|part| error.to_string().contains(part)), "{parts:?} are not in {error}");
+    error
+}
+
+/// A file that is there, to be changed.
+fn opened(files: &Files, name: &str) -> fs::File {
+    fs::OpenOptions::new().write(true).open(files.path(name)).expect("the file")
+}
+
 #[test]
 fn an_interrupted_run_goes_on() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
-    let error = files.permute(&device, &[1, 0], budget(MEMORY)).expect_err("a result is there");
+    let (device, files) = interrupted();
+    let parts = ["out.npy.incomplete is there from a run that was interrupted", "Options::resume"];
+    let error = failed(files.permute(&device, &[1, 0], budget(MEMORY)), &parts);
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(error.to_string().contains("out.npy.incomplete is there from a run that was interrupted"), "{error}");
-    assert!(error.to_string().contains("Options::resume"), "{error}");
     let told = AtomicU64::new(0);
     let progress = |bytes| {
         told.fetch_add(bytes, Ordering::Relaxed);
@@ -65,9 +92,8 @@ fn an_interrupted_run_goes_on() {
 
 #[test]
 fn tiles_that_are_there_are_not_done_again() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
-    let path = files.path("out.npy.incomplete");
+    let (device, files) = interrupted();
+    let path = files.path(DATA);
     let mut data = fs::read(&path).expect("the data");
     let first = data.len() - 4 * 90 * 70;
     // The first element of the first tile.
@@ -88,7 +114,7 @@ fn resume_begins_where_nothing_is() {
     for is_resumed in [false, true] {
         fs::remove_file(files.path("out.npy")).expect("removing it");
         interrupt(&files, &device);
-        fs::remove_file(files.path("out.npy.incomplete")).expect("removing it");
+        fs::remove_file(files.path(DATA)).expect("removing it");
         let options = Options { resume: is_resumed, ..budget(MEMORY) };
         assert_eq!(files.permute(&device, &[1, 0], options).expect("a result").resumed_tiles, 0);
         assert!(read(&files.path("out.npy")) == transposed());
@@ -102,8 +128,7 @@ fn refused(files: &Files, device: &Device, part: &str) {
     let before = files.names();
     for is_resumed in [false, true] {
         let options = Options { resume: is_resumed, ..budget(MEMORY) };
-        let error = files.permute(device, &[1, 0], options).expect_err(part).to_string();
-        assert!(error.contains(part), "{part:?} is not in {error}");
+        failed(files.permute(device, &[1, 0], options), &[part]);
         assert_eq!(files.names(), before);
     }
 }
@@ -111,7 +136,7 @@ fn refused(files: &Files, device: &Device, part: &str) {
 #[test]
 fn other_files_of_these_names_stay() {
     let (device, files) = (device(), files());
-    let (data, journal) = (files.path("out.npy.incomplete"), files.path("out.npy.incomplete.json"));
+    let (data, journal) = (files.path(DATA), files.path(JOURNAL));
     fs::write(&data, b"some bytes").expect("room");
     refused(&files, &device, "no journal beside it");
     fs::write(&journal, b"some journal").expect("room");
@@ -137,7 +162,7 @@ fn links_and_pipes_of_these_names_stay() {
 
     let (device, files) = (device(), files());
     fs::write(files.path("precious"), b"precious").expect("room");
-    for name in ["out.npy.incomplete", "out.npy.incomplete.json"] {
+    for name in [DATA, JOURNAL] {
         for target in ["precious", "nothing"] {
             symlink(files.path(target), files.path(name)).expect("a link");
             refused(&files, &device, "is not a regular file");
@@ -147,12 +172,12 @@ fn links_and_pipes_of_these_names_stay() {
         refused(&files, &device, "is not a regular file");
         fs::remove_file(files.path(name)).expect("removing it");
     }
-    fs::hard_link(files.path("precious"), files.path("out.npy.incomplete")).expect("a link");
+    fs::hard_link(files.path("precious"), files.path(DATA)).expect("a link");
     refused(&files, &device, "no journal beside it");
     // A journal does not make it ours.
     let other = self::files();
     interrupt(&other, &device);
-    fs::copy(other.path("out.npy.incomplete.json"), files.path("out.npy.incomplete.json")).expect("a copy");
+    fs::copy(other.path(JOURNAL), files.path(JOURNAL)).expect("a copy");
     resume(&files, &device).expect_err("another file");
     assert_eq!(fs::read(files.path("precious")).expect("the file"), b"precious");
 }
@@ -160,15 +185,12 @@ fn links_and_pipes_of_these_names_stay() {
 #[test]
 fn the_input_is_none_of_the_pair() {
     let (device, files) = (device(), files());
-    for name in ["out.npy.incomplete", "out.npy.incomplete.json"] {
+    for name in [DATA, JOURNAL] {
         fs::copy(files.path("in.npy"), files.path(name)).expect("a copy");
         for is_resumed in [false, true] {
             let input = npy::Reader::open(&files.path(name)).expect("an array");
-            let destination = Destination::new(&files.path("out.npy")).expect("a path");
-            let options = Options { resume: is_resumed, ..budget(MEMORY) };
-            let error = out_of_core::permute_file(&device, &input, &[1, 0], &destination, options);
-            let error = error.expect_err("one of the pair").to_string();
-            assert!(error.contains("is the input") && error.contains("name another output"), "{error}");
+            let outcome = transpose(&input, &files.path("out.npy"), &device, is_resumed);
+            failed(outcome, &["is the input", "name another output"]);
             assert!(read(&files.path(name)) == read(&files.path("in.npy")));
         }
         fs::remove_file(files.path(name)).expect("removing it");
@@ -178,36 +200,10 @@ fn the_input_is_none_of_the_pair() {
 #[test]
 fn a_name_that_would_be_too_long_is_refused() {
     let (device, files) = (device(), files());
-    let destination = Destination::new(&files.path(&"x".repeat(250))).expect("a path");
     let input = npy::Reader::open(&files.path("in.npy")).expect("an array");
-    let error = out_of_core::permute_file(&device, &input, &[1, 0], &destination, budget(MEMORY));
-    let error = error.expect_err("a long name").to_string();
-    assert!(error.contains("name a shorter output"), "{error}");
+    let outcome = transpose(&input, &files.path(&"x".repeat(250)), &device, false);
+    failed(outcome, &["name a shorter output"]);
     assert!(files.names().is_empty());
-}
-
-#[test]
-fn a_run_whose_file_was_removed_completes_no_other_one() {
-    let (device, files) = (device(), files());
-    let told = AtomicU64::new(0);
-    let progress = |bytes: u64| {
-        let before = told.fetch_add(bytes, Ordering::Relaxed);
-        if before < 5_000 && before + bytes >= 5_000 {
-            for name in files.names() {
-                fs::remove_file(files.path(&name)).expect("removing it");
-            }
-            // Another run leaves a part of the same result.
-            interrupt(&files, &self::device());
-        }
-    };
-    let options = Options { progress: Some(&progress), ..budget(MEMORY) };
-    let error = files.permute(&device, &[1, 0], options).expect_err("it was removed").to_string();
-    assert!(error.contains("has removed, replaced or renamed") && !error.contains("resume"), "{error}");
-    assert_eq!(files.names(), ["out.npy.incomplete", "out.npy.incomplete.json"]);
-    // With the journal that is its own.
-    let done = resume(&files, &device).expect("the rest");
-    assert!((1..done.tiles).contains(&done.resumed_tiles), "{done:?}");
-    assert!(read(&files.path("out.npy")) == transposed());
 }
 
 /// Runs, and calls `change` once when some tiles are done. Returns the error.
@@ -226,12 +222,29 @@ fn changed_once(files: &Files, change: impl Fn() + Sync) -> String {
 }
 
 #[test]
+fn a_run_whose_file_was_removed_completes_no_other_one() {
+    let (device, files) = (device(), files());
+    let error = changed_once(&files, || {
+        for name in files.names() {
+            fs::remove_file(files.path(&name)).expect("removing it");
+        }
+        // Another run leaves a part of the same result.
+        interrupt(&files, &self::device());
+    });
+    assert!(error.contains("has removed, replaced or renamed") && !error.contains("resume"), "{error}");
+    assert_eq!(files.names(), [DATA, JOURNAL]);
+    // With the journal that is its own.
+    let done = resume(&files, &device).expect("the rest");
+    assert!((1..done.tiles).contains(&done.resumed_tiles), "{done:?}");
+    assert!(read(&files.path("out.npy")) == transposed());
+}
+
+#[test]
 fn a_file_that_is_cut_short_is_no_result() {
     for len in [0, 1000, 4 * 90 * 70] {
         let files = files();
         let error = changed_once(&files, || {
-            let file = fs::OpenOptions::new().write(true).open(files.path("out.npy.incomplete")).expect("the file");
-            file.set_len(len).expect("a shorter file");
+            opened(&files, DATA).set_len(len).expect("a shorter file");
         });
         assert!(error.contains("has cut") && !error.contains("resume"), "{error}");
         // The journal may count no tile yet, and then all of them are done again.
@@ -247,7 +260,7 @@ fn a_file_that_is_cut_short_is_no_result() {
 fn a_journal_follows_no_link_and_replaces_no_file_of_others() {
     for is_link in [true, false] {
         let files = files();
-        let (journal, precious) = (files.path("out.npy.incomplete.json"), files.path("precious"));
+        let (journal, precious) = (files.path(JOURNAL), files.path("precious"));
         fs::write(&precious, b"precious").expect("room");
         let error = changed_once(&files, || {
             fs::remove_file(&journal).expect("the journal");
@@ -266,11 +279,9 @@ fn a_journal_follows_no_link_and_replaces_no_file_of_others() {
 
 #[test]
 fn a_run_that_ended_before_it_had_a_journal_begins_anew() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
-    fs::remove_file(files.path("out.npy.incomplete.json")).expect("the journal");
-    let error = files.permute(&device, &[1, 0], budget(MEMORY)).expect_err("a file is there").to_string();
-    assert!(error.contains("no journal beside it"), "{error}");
+    let (device, files) = interrupted();
+    fs::remove_file(files.path(JOURNAL)).expect("the journal");
+    failed(files.permute(&device, &[1, 0], budget(MEMORY)), &["no journal beside it"]);
     assert_eq!(resume(&files, &device).expect("a result").resumed_tiles, 0);
     assert!(read(&files.path("out.npy")) == transposed());
     assert_eq!(files.names(), ["out.npy"]);
@@ -278,50 +289,42 @@ fn a_run_that_ended_before_it_had_a_journal_begins_anew() {
 
 #[test]
 fn a_run_that_ended_before_it_had_room_goes_on() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
-    let journal = files.path("out.npy.incomplete.json");
+    let (device, files) = interrupted();
+    let journal = files.path(JOURNAL);
     let text = fs::read_to_string(&journal).expect("the journal");
     let (before, _) = text.split_once("\"done\"").expect("a number");
     fs::write(&journal, format!("{before}\"done\": 0\n}}\n")).expect("room");
-    let data = fs::OpenOptions::new().write(true).open(files.path("out.npy.incomplete")).expect("the file");
-    data.set_len(128).expect("a shorter file");
-    drop(data);
+    opened(&files, DATA).set_len(128).expect("a shorter file");
     assert_eq!(resume(&files, &device).expect("a result").resumed_tiles, 0);
     assert!(read(&files.path("out.npy")) == transposed());
 }
 
 #[test]
 fn a_journal_is_of_one_file() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
+    let (device, files) = interrupted();
     // Until it is complete, nothing takes it for an array.
-    let error = npy::Reader::open(&files.path("out.npy.incomplete")).expect_err("a part").to_string();
+    let error = npy::Reader::open(&files.path(DATA)).expect_err("a part").to_string();
     assert!(error.contains("is not a .npy file"), "{error}");
-    let journal = fs::read(files.path("out.npy.incomplete.json")).expect("the journal");
+    let journal = fs::read(files.path(JOURNAL)).expect("the journal");
     for name in files.names() {
         fs::remove_file(files.path(&name)).expect("removing it");
     }
     interrupt(&files, &device);
-    fs::write(files.path("out.npy.incomplete.json"), journal).expect("room");
-    let error = resume(&files, &device).expect_err("another file").to_string();
-    assert!(error.contains("not the file that its journal describes"), "{error}");
+    fs::write(files.path(JOURNAL), journal).expect("room");
+    failed(resume(&files, &device), &["not the file that its journal describes"]);
 }
 
 #[test]
 fn another_run_does_not_go_on() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
+    let (device, files) = interrupted();
     let refused = |outcome: Result<Summary>, parts: &[&str]| {
-        let error = outcome.expect_err("another run").to_string();
-        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
-        assert_eq!(files.names(), ["out.npy.incomplete", "out.npy.incomplete.json"]);
+        failed(outcome, parts);
+        assert_eq!(files.names(), [DATA, JOURNAL]);
     };
     let options = Options { resume: true, ..budget(MEMORY) };
     refused(files.permute(&device, &[0, 1], options), &["the order of axes was [1, 0] and is [0, 1]", "remove it"]);
     refused(files.permute(&device, &[1, 0], Options { resume: true, ..budget(1000) }), &["took 4", "may take 1000"]);
-    let input = fs::OpenOptions::new().write(true).open(files.path("in.npy")).expect("the input");
-    input.set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
+    opened(&files, "in.npy").set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
     refused(resume(&files, &device), &["the input was changed since"]);
 }
 
@@ -340,11 +343,9 @@ fn change_unseen(input: &fs::File) {
 #[test]
 #[cfg(unix)]
 fn an_input_that_has_its_old_time_again_is_another_one() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
-    change_unseen(&fs::OpenOptions::new().write(true).open(files.path("in.npy")).expect("the input"));
-    let error = resume(&files, &device).expect_err("another input").to_string();
-    assert!(error.contains("the input was changed since"), "{error}");
+    let (device, files) = interrupted();
+    change_unseen(&opened(&files, "in.npy"));
+    failed(resume(&files, &device), &["the input was changed since"]);
     let error = changed(&self::files(), &device, change_unseen);
     assert!(error.contains("in.npy was changed while it was read"), "{error}");
 }
@@ -353,25 +354,20 @@ fn an_input_that_has_its_old_time_again_is_another_one() {
 fn an_input_that_changes_behind_its_header_is_an_error() {
     let (device, files) = (device(), files());
     let input = npy::Reader::open(&files.path("in.npy")).expect("an array");
-    let file = fs::OpenOptions::new().write(true).open(files.path("in.npy")).expect("the input");
-    file.set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
-    let destination = Destination::new(&files.path("out.npy")).expect("a path");
-    let error = out_of_core::permute_file(&device, &input, &[1, 0], &destination, budget(MEMORY));
-    let error = error.expect_err("a changed input").to_string();
-    assert!(error.contains("in.npy was changed while it was read"), "{error}");
+    opened(&files, "in.npy").set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
+    let outcome = transpose(&input, &files.path("out.npy"), &device, false);
+    failed(outcome, &["in.npy was changed while it was read"]);
     assert!(!files.path("out.npy").exists());
 }
 
 #[test]
 fn a_pair_that_does_not_match_is_refused() {
-    let (device, files) = (device(), files());
-    interrupt(&files, &device);
-    let (data, journal) = (files.path("out.npy.incomplete"), files.path("out.npy.incomplete.json"));
+    let (device, files) = interrupted();
+    let (data, journal) = (files.path(DATA), files.path(JOURNAL));
     let good = fs::read_to_string(&journal).expect("the journal");
     let refused = |text: &str, part: &str| {
         fs::write(&journal, text).expect("room");
-        let error = resume(&files, &device).expect_err(part);
-        assert!(error.to_string().contains(part) && error.kind() == ErrorKind::Io, "{error}");
+        assert_eq!(failed(resume(&files, &device), &[part]).kind(), ErrorKind::Io);
     };
     refused("", "is not the journal of an interrupted run");
     refused(&good[..good.len() / 2], "to begin anew");
@@ -380,17 +376,16 @@ fn a_pair_that_does_not_match_is_refused() {
     fs::write(&journal, &good).expect("room");
     let bytes = fs::read(&data).expect("the data");
     fs::write(&data, &bytes[1..]).expect("room");
-    let error = resume(&files, &device).expect_err("a shorter file");
-    assert!(error.to_string().contains("not the file that its journal describes"), "{error}");
+    failed(resume(&files, &device), &["not the file that its journal describes"]);
 }
 
 /// Calls `change` on the input's file when some tiles are done.
 fn changed(files: &Files, device: &Device, change: impl Fn(&fs::File) + Sync) -> String {
-    let input = fs::OpenOptions::new().write(true).open(files.path("in.npy")).expect("the input");
+    let input = opened(files, "in.npy");
     let progress = |_| change(&input);
     let options = Options { progress: Some(&progress), ..budget(MEMORY) };
     let error = files.permute(device, &[1, 0], options).expect_err("a changed input").to_string();
-    assert_eq!(files.names(), ["out.npy.incomplete", "out.npy.incomplete.json"]);
+    assert_eq!(files.names(), [DATA, JOURNAL]);
     error
 }
 
@@ -414,7 +409,7 @@ fn two_runs_do_not_write_one_result() {
     };
     files.permute(&device, &[1, 0], Options { progress: Some(&progress), ..budget(MEMORY) }).expect("a result");
     let error = error.into_inner().expect("a lock").expect("an error").to_string();
-    assert!(error.contains("another run writes") && error.contains("out.npy.incomplete"), "{error}");
+    assert!(error.contains("another run writes") && error.contains(DATA), "{error}");
     assert!(read(&files.path("out.npy")) == transposed());
 }
 
@@ -428,7 +423,7 @@ fn the_result_is_private_as_the_one_before() {
     fs::set_permissions(files.path("out.npy"), fs::Permissions::from_mode(0o640)).expect("a mode");
     let mode = |name: &str| fs::metadata(files.path(name)).expect("a file").permissions().mode() & 0o7777;
     let seen = AtomicU64::new(0);
-    let progress = |_| seen.store(mode("out.npy.incomplete").into(), Ordering::Relaxed);
+    let progress = |_| seen.store(mode(DATA).into(), Ordering::Relaxed);
     files.permute(&device, &[1, 0], Options { progress: Some(&progress), ..budget(MEMORY) }).expect("a result");
     assert_eq!((seen.into_inner(), mode("out.npy")), (0o600, 0o640));
 }
