@@ -5,7 +5,8 @@ use std::fs;
 
 use super::{Folder, Run, command, fixture, npy, npy_with_header, soft, warpstride};
 
-/// Each input comes with parts of the sentence that refuses it.
+/// Each input comes with parts of the sentence that refuses it. What else a header may have wrong,
+/// the library's own tests hold.
 #[test]
 fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
     let (zeros, square) = (|count| vec![0; count], "(2, 2)");
@@ -13,7 +14,7 @@ fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
     let foreign = |name: &str| fs::read(fixture("foreign").join(name)).expect("a committed file");
     let foreign_header = "header that NumPy would not write";
     let too_many = "more bytes than an address can count";
-    let inputs: [(Vec<u8>, &[&str]); 37] = [
+    let inputs: [(Vec<u8>, &[&str]); 27] = [
         (Vec::new(), &["is not a .npy file", "numpy.save"]),
         (b"PK\x03\x04 this is a zip archive".into(), &["is not a .npy file", "numpy.save"]),
         (b"\x93NUMPY\x01\x00\x10".into(), &["truncated within its header"]),
@@ -22,21 +23,11 @@ fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
         (npy("<f4", square, &zeros(17)), &["1 byte after its array"]),
         (b"\x93NUMPY\x09\x00\x04\x00{ }\n".into(), &["not a .npy file of version 1.0, 2.0 or 3.0"]),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}\n".into(), &["4294967295 bytes"]),
-        (header("(1, 2"), &[foreign_header]),
         (header("[]"), &[foreign_header]),
         // A header is quoted as it is.
         (header("{'descr': '<f4', 4: 'a\"b'}"), &["a text is missing before `4:`"]),
         (header("{'descr': '<f4' \"b'\tc'\x07}"), &["is missing before `\"b'`"]),
         (header("{'descr': '<f4', 'a\x07\"': 4}"), &["a key 'a\\u{7}\"'"]),
-        (header("{'descr': '<f4', 'fortran_order': False}"), &["'shape'"]),
-        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (3, 2)}"), &["'shape' twice"]),
-        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}"), &["key 'more'"]),
-        (header("{'descr': '<f4', 'shape': (2, 3)}"), &["no 'fortran_order'"]),
-        (header("{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}"), &["True or False"]),
-        (header("{'descr': '<f4', 'fortran_order': False, 'shape': [2, 3]}"), &["`(` is missing"]),
-        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (-2, -3)}"), &["negative extent"]),
-        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} ()"), &["follows its dictionary"]),
-        (header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}"), &["'|O'"]),
         // These are nested, which keeps the parser busy.
         (header(&"[".repeat(9_000)), &[foreign_header]),
         (header(&"{".repeat(9_000)), &[foreign_header]),

@@ -16,6 +16,10 @@ fn row<'a>(document: &'a Value, variant: &str) -> &'a Value {
     rows.iter().find(|row| row["variant"] == variant).unwrap_or_else(|| panic!("no {variant} in {document}"))
 }
 
+fn counters(document: &Value, variant: &str) -> Counters {
+    serde_json::from_value(row(document, variant)["counters"].clone()).expect("counters")
+}
+
 /// The variants of a document, all of them verified.
 #[track_caller]
 fn verified(document: &Value) -> Vec<&str> {
@@ -53,30 +57,25 @@ fn the_document_has_every_member_that_scripts_rely_on() {
 #[test]
 fn counters_are_what_the_arithmetic_says() {
     let document = compare("--shape 128,128");
-    let sectors = |variant, space: &str| {
-        let counters = &row(&document, variant)["counters"][space];
-        counters["sectors"].as_f64().expect("sectors") / counters["requests"].as_f64().expect("requests")
-    };
-    // Beside the fewest that would hold the bytes: a copy of 16 bytes a lane wastes as little as
-    // one of 4.
-    let over_ideal = |variant, space: &str| {
-        let counters = &row(&document, variant)["counters"];
-        counters[space]["sectors"].as_f64().expect("sectors") / counters["ideal"][space].as_f64().expect("an ideal")
-    };
-    for coalesced in ["copy", "tiled", "padded", "staggered"] {
-        assert_eq!(["global_load", "global_store"].map(|space| over_ideal(coalesced, space)), [1.0; 2], "{coalesced}");
-    }
-    assert_eq!((over_ideal("naive", "global_load"), over_ideal("naive", "global_store")), (1.0, 8.0));
-    let conflicts = |variant| row(&document, variant)["counters"]["shared_load"]["bank_conflicts"].as_u64();
-    // 32 lanes of 4 bytes beside each other are 4 sectors; 32 lanes a row apart are 32.
-    for (variant, store) in [("naive", 32.0), ("tiled", 4.0), ("padded", 4.0), ("staggered", 4.0)] {
-        assert_eq!(["global_load", "global_store"].map(|space| sectors(variant, space)), [4.0, store], "{variant}");
+    let requests = 128 * 128 / 32;
+    // 32 lanes of 4 bytes beside each other are 4 sectors, and a copy has 16 bytes a lane; 32 lanes
+    // a row apart are 32. A column of a tile without padding lies in one bank: 31 passes too many
+    // for each of its reads.
+    for (variant, [load, store], over_ideal, conflicts) in [
+        ("copy", [16; 2], 1, 0),
+        ("naive", [4, 32], 8, 0),
+        ("tiled", [4; 2], 1, requests * 31),
+        ("padded", [4; 2], 1, 0),
+        ("staggered", [4; 2], 1, 0),
+    ] {
+        let found = counters(&document, variant);
+        let (loads, stores) = (found.global_load, found.global_store);
+        assert_eq!([loads.sectors, stores.sectors], [load * loads.requests, store * stores.requests], "{variant}");
+        assert_eq!([loads.sectors, stores.sectors], [found.ideal.global_load, over_ideal * found.ideal.global_store]);
+        assert_eq!(found.shared_load.bank_conflicts, conflicts, "{variant}");
     }
     // The graph makes the same launches as the loop that it captures.
     assert_eq!(row(&document, "column_loop_graph")["counters"], row(&document, "column_loop")["counters"]);
-    // A column of a tile without padding lies in one bank: 31 passes too many for each of its 128 *
-    // 128 / 32 reads.
-    assert_eq!(["tiled", "padded", "staggered"].map(conflicts), [Some(128 * 128 / 32 * 31), Some(0), Some(0)]);
 }
 
 #[test]
@@ -158,9 +157,6 @@ fn times_are_predicted_where_a_model_is_named_and_labelled_as_such() {
 fn counters_of_larger_matrices_of_whole_tiles_are_multiples() {
     let [small, large] = ["128,128", "256,256"].map(|shape| compare(&format!("--shape {shape}")));
     for variant in ALL {
-        let [small, large] = [&small, &large].map(|document| row(document, variant)["counters"].clone());
-        let [small, large] =
-            [small, large].map(|counters| serde_json::from_value::<Counters>(counters).expect("counters"));
-        assert_eq!(small * 4, large, "{variant}");
+        assert_eq!(counters(&small, variant) * 4, counters(&large, variant), "{variant}");
     }
 }
