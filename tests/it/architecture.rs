@@ -103,16 +103,23 @@ fn sources() -> Vec<Source> {
 }
 
 fn sources_of(root: &'static str) -> Vec<Source> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
-    let mut files = Vec::new();
-    collect(&folder, &mut files);
+    let files = texts_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(root), &[""]);
     assert!(files.len() > 10, "only {} files under {root}", files.len());
-    let read = |file: PathBuf| {
-        let path = file.strip_prefix(&folder).expect("it was found there").to_str().expect("plain names").to_owned();
+    let source = |(path, text): (String, String)| {
         let module = path.split('/').next().expect("a name").trim_end_matches(".rs").to_owned();
-        let text = fs::read_to_string(&file).expect("readable");
         let code = text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
         Source { root, path, module, code }
+    };
+    files.into_iter().map(source).collect()
+}
+
+/// Every file of Rust in these folders, by its path below `root`, with its text.
+fn texts_below(root: &Path, folders: &[&str]) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    folders.iter().for_each(|folder| collect(&root.join(folder), &mut files));
+    let read = |file: PathBuf| {
+        let path = file.strip_prefix(root).expect("it was found there").to_str().expect("plain names").to_owned();
+        (path, fs::read_to_string(&file).expect("readable"))
     };
     files.into_iter().map(read).collect()
 }
@@ -270,16 +277,8 @@ const LONGEST: usize = 600;
 
 /// Every file of Rust, by its path in the repository, with its text.
 fn texts() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    for folder in ["benches", "build", "cli", "examples", "interp", "kernels/src", "src", "tests"] {
-        collect(&root.join(folder), &mut files);
-    }
-    let read = |file: PathBuf| {
-        let path = file.strip_prefix(root).expect("it was found there").to_str().expect("plain names").to_owned();
-        (path, fs::read_to_string(&file).expect("readable"))
-    };
-    files.into_iter().map(read).collect()
+    let folders = ["benches", "build", "cli", "examples", "interp", "kernels/src", "src", "tests"];
+    texts_below(Path::new(env!("CARGO_MANIFEST_DIR")), &folders)
 }
 
 #[test]

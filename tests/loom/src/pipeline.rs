@@ -57,20 +57,19 @@ fn sink(ring: &Numbers, stop: u64) {
     }
 }
 
-fn every_batch_goes_round_and_all_rest() {
+/// Runs one slot with a source of `count` batches and a sink that stops the run at batch `stop`, and
+/// returns how many were taken.
+fn taken(count: u64, stop: u64) -> u64 {
     let ring = Arc::new(Numbers::new(vec![0]));
-    let ends = [
-        thread::spawn({
-            let ring = Arc::clone(&ring);
-            move || source(&ring, 2)
-        }),
-        thread::spawn({
-            let ring = Arc::clone(&ring);
-            move || sink(&ring, u64::MAX)
-        }),
-    ];
-    assert_eq!(engine(&ring), 2);
+    let [filled, emptied] = [(); 2].map(|()| Arc::clone(&ring));
+    let ends = [thread::spawn(move || source(&filled, count)), thread::spawn(move || sink(&emptied, stop))];
+    let taken = engine(&ring);
     ends.into_iter().for_each(|end| end.join().unwrap());
+    taken
+}
+
+fn every_batch_goes_round_and_all_rest() {
+    assert_eq!(taken(2, u64::MAX), 2);
 }
 
 fn two_sources_fill_one_ring() {
@@ -91,19 +90,7 @@ fn two_sources_fill_one_ring() {
 }
 
 fn a_sink_that_stops_wakes_all() {
-    let ring = Arc::new(Numbers::new(vec![0]));
-    let ends = [
-        thread::spawn({
-            let ring = Arc::clone(&ring);
-            move || source(&ring, u64::MAX)
-        }),
-        thread::spawn({
-            let ring = Arc::clone(&ring);
-            move || sink(&ring, 0)
-        }),
-    ];
-    assert_eq!(engine(&ring), 0);
-    ends.into_iter().for_each(|end| end.join().unwrap());
+    assert_eq!(taken(u64::MAX, 0), 0);
 }
 
 fn ends_that_leave_wake_all() {
