@@ -100,25 +100,19 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+fn edited<R>(list: &[usize], edit: impl FnOnce(&mut Vec<usize>) -> R) -> Vec<usize> {
+    let mut list = list.to_vec();
+    edit(&mut list);
+    list
+}
+
 /// Applies one operation to both; operations that the array does not have leave it as it is.
 #[expect(clippy::too_many_lines, reason = "a table: a line or a few for each operation")]
 fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
     let (shape, rank) = (array.shape.clone(), array.shape.len());
-    let without = |axis: usize| {
-        let mut shape = shape.clone();
-        shape.remove(axis);
-        shape
-    };
-    let with = |axis: usize, extent: usize| {
-        let mut shape = shape.clone();
-        shape[axis] = extent;
-        shape
-    };
-    let insert = |index: &[usize], axis: usize, at: usize| {
-        let mut index = index.to_vec();
-        index.insert(axis, at);
-        index
-    };
+    let without = |axis: usize| edited(&shape, |shape| shape.remove(axis));
+    let with = |axis: usize, extent: usize| edited(&shape, |shape| shape[axis] = extent);
+    let insert = |index: &[usize], axis: usize, at: usize| edited(index, |index| index.insert(axis, at));
     match *op {
         Op::T => {
             let reversed = shape.iter().rev().copied().collect();
@@ -157,9 +151,7 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
         }
         Op::Insert(axis) if rank < 6 => {
             let axis = axis % (rank + 1);
-            let mut shape = shape.clone();
-            shape.insert(axis, 1);
-            (layout.insert_axis(axis).unwrap(), array.reshaped(&shape))
+            (layout.insert_axis(axis).unwrap(), array.reshaped(&insert(&shape, axis, 1)))
         }
         Op::Broadcast(extent, front) if rank < 6 && array.offsets.len() < 500 => {
             let repeat = |&own: &usize| if own == 1 { extent } else { own };
@@ -180,20 +172,12 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
                 kept.reverse();
             }
             let kept: Vec<usize> = kept.into_iter().step_by(step.unsigned_abs()).collect();
-            let from = |index: &[usize]| {
-                let mut old = index.to_vec();
-                old[axis] = kept[index[axis]];
-                old
-            };
+            let from = |index: &[usize]| edited(index, |index| index[axis] = kept[index[axis]]);
             (layout.slice(axis, start..end, step).unwrap(), array.gather(with(axis, kept.len()), from))
         }
         Op::Reverse(axis) => {
             let axis = axis % rank;
-            let from = |index: &[usize]| {
-                let mut old = index.to_vec();
-                old[axis] = shape[axis] - 1 - index[axis];
-                old
-            };
+            let from = |index: &[usize]| edited(index, |index| index[axis] = shape[axis] - 1 - index[axis]);
             (layout.reverse(axis).unwrap(), array.gather(shape.clone(), from))
         }
         Op::SplitAt(axis, mid, second) => {
@@ -201,12 +185,7 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
             let mid = mid % (shape[axis] + 1);
             let halves = layout.split_at(axis, mid).unwrap();
             let (half, from, extent) = if second { (halves.1, mid, shape[axis] - mid) } else { (halves.0, 0, mid) };
-            let moved = |index: &[usize]| {
-                let mut old = index.to_vec();
-                old[axis] += from;
-                old
-            };
-            (half, array.gather(with(axis, extent), moved))
+            (half, array.gather(with(axis, extent), |index| edited(index, |index| index[axis] += from)))
         }
         Op::Index(axis, at) if shape[axis % rank] > 0 => {
             let axis = axis % rank;
@@ -240,8 +219,7 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
             merged.remove(outer);
             let place = if outer < inner { inner - 1 } else { inner };
             let from = |index: &[usize]| {
-                let mut old = index.to_vec();
-                old[place] = index[place] % shape[inner];
+                let old = edited(index, |index| index[place] %= shape[inner]);
                 insert(&old, outer, index[place] / shape[inner])
             };
             let wanted = array.gather(merged, from);
@@ -256,8 +234,7 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
         Op::SplitAxis(axis, divisor) if divisor > 0 && shape[axis % rank] % divisor == 0 && rank < 6 => {
             let axis = axis % rank;
             let extents = [shape[axis] / divisor, divisor];
-            let mut split = with(axis, extents[0]);
-            split.insert(axis + 1, divisor);
+            let split = insert(&with(axis, extents[0]), axis + 1, divisor);
             (layout.split_axis(axis, &extents).unwrap(), array.reshaped(&split))
         }
         _ => (layout, array),

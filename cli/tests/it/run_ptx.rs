@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Folder, OLD, Run, has_members, npy, npy_with_header, soft, warpstride};
+use super::{Folder, OLD, Run, command, has_members, npy, npy_with_header, soft, warpstride};
 use serde_json::{Value, json};
 
 /// `dst[i] = 2 * src[i]` for `i < len`, and kernels that go wrong.
@@ -45,9 +45,16 @@ impl Folder {
         Self::with("k.ptx", PTX)
     }
 
-    /// Runs `entry` in blocks of 64 threads with these arguments and what else stands in `more`.
+    /// Runs `entry` in blocks of 64 threads with these arguments and what else stands in `more`, in
+    /// the folder.
     fn launch(&self, entry: &str, grid: &str, arguments: &[&str], more: &[&str]) -> Run {
-        run_ptx(&self.path("k.ptx"), entry, grid, "64", arguments, more)
+        let words = words("k.ptx", entry, grid, "64", arguments, more);
+        Run::of(command(words).current_dir(self.path("")))
+    }
+
+    /// Launches `twice` on 4 floats of a file.
+    fn launch_on(&self, file: &str) -> Run {
+        self.launch("twice", "1", &[&format!("npy:{file}"), "f32[4]=zeros", "u32:4"], &[])
     }
 
     /// The elements of a file of this header, as bytes.
@@ -66,12 +73,22 @@ impl Folder {
     }
 }
 
-fn run_ptx(file: &Path, entry: &str, grid: &str, block: &str, arguments: &[&str], more: &[&str]) -> Run {
-    let file = file.to_str().expect("a plain path");
+fn words<'a>(
+    file: &'a str,
+    entry: &'a str,
+    grid: &'a str,
+    block: &'a str,
+    arguments: &[&'a str],
+    more: &[&'a str],
+) -> Vec<&'a str> {
     let mut words = vec!["--device", "soft", "run-ptx", file, "--entry", entry, "--grid", grid, "--block", block];
     words.extend(arguments.iter().flat_map(|argument| ["--arg", argument]));
     words.extend(more);
-    warpstride(words)
+    words
+}
+
+fn run_ptx(file: &Path, entry: &str) -> Run {
+    warpstride(words(file.to_str().expect("a plain path"), entry, "1", "1", &[], &[]))
 }
 
 /// A file that the tests of the software GPU have.
@@ -82,8 +99,7 @@ fn data(name: &str) -> PathBuf {
 #[test]
 fn values_come_back_as_the_kernel_left_them() {
     let folder = Folder::with_ptx();
-    let dump = format!("0={}", folder.text("out.npy"));
-    let run = folder.launch("twice", "2", &RAGGED, &["--dump", &dump]);
+    let run = folder.launch("twice", "2", &RAGGED, &["--dump", "0=out.npy"]);
     run.ended(0, &["twice on software GPU", "thread instructions"], &[]);
     let expected: Vec<f32> = (0..100).map(|i| 2.0 * i as f32).collect();
     assert_eq!(folder.dumped_f32("out.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (100,), }"), expected);
@@ -95,9 +111,7 @@ fn files_go_in_and_keep_their_shape() {
     let elements: Vec<f32> = (0..6).map(|i| i as f32 - 2.5).collect();
     let bytes: Vec<u8> = elements.iter().flat_map(|element| element.to_le_bytes()).collect();
     folder.write("in.npy", npy("<f4", "(2, 3)", &bytes));
-    let file = format!("npy:{}", folder.text("in.npy"));
-    let dump = format!("0={}", folder.text("out.npy"));
-    folder.launch("twice", "1", &[&file, &file, "u32:6"], &["--dump", &dump]).succeeded();
+    folder.launch("twice", "1", &["npy:in.npy", "npy:in.npy", "u32:6"], &["--dump", "0=out.npy"]).succeeded();
     let expected: Vec<f32> = elements.iter().map(|element| 2.0 * element).collect();
     assert_eq!(folder.dumped_f32("out.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"), expected);
     assert_eq!(fs::read(folder.path("in.npy")).expect("it is there"), npy("<f4", "(2, 3)", &bytes));
@@ -106,9 +120,8 @@ fn files_go_in_and_keep_their_shape() {
 #[test]
 fn numbers_stand_where_the_kernel_reads_them() {
     let folder = Folder::with_ptx();
-    let dump = format!("0={}", folder.text("out.npy"));
     let arguments = ["u8[40]=zeros", "i32:-7", "u64:18446744073709551615", "f32:1.5", "f64:-0.25", "f16:2"];
-    folder.launch("scalars", "1", &arguments, &["--dump", &dump]).succeeded();
+    folder.launch("scalars", "1", &arguments, &["--dump", "0=out.npy"]).succeeded();
     let out = folder.dumped("out.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (40,), }");
     assert_eq!(out[..4], (-7_i32).to_le_bytes());
     assert_eq!(out[8..16], u64::MAX.to_le_bytes());
@@ -123,9 +136,8 @@ fn numbers_stand_where_the_kernel_reads_them() {
 fn buffers_of_every_type_are_filled() {
     let folder = Folder::with_ptx();
     let filled = |dtype: &str, fill: &str, descr: &str| {
-        let dump = format!("0={}", folder.text("out.npy"));
         let buffer = format!("{dtype}[300]={fill}");
-        folder.launch("twice", "1", &[&buffer, &buffer, "u32:0"], &["--dump", &dump]).succeeded();
+        folder.launch("twice", "1", &[&buffer, &buffer, "u32:0"], &["--dump", "0=out.npy"]).succeeded();
         folder.dumped("out.npy", &format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (300,), }}"))
     };
     let cases: [(&str, &str, &[u8]); 14] = [
@@ -164,11 +176,12 @@ fn a_struct_is_passed_member_by_member() {
     let folder = Folder::with_ptx();
     let file = crate::repository().join("src/ptx/padded.ptx");
     let members = ["f32[6]=iota", "f32[6]=zeros", "u64:2", "u64:3", "i64:3", "i64:1", "i64:2", "i64:1"];
+    let file = file.to_str().expect("a plain path");
     let dump = format!("1={}", folder.text("out.npy"));
-    run_ptx(&file, "padded_b32", "1", "32,8", &members, &["--dump", &dump]).succeeded();
+    let run = |members: &[&str]| warpstride(words(file, "padded_b32", "1", "32,8", members, &["--dump", &dump]));
+    run(&members).succeeded();
     assert_eq!(folder.dumped_f32("out.npy", ""), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
-    let few = run_ptx(&file, "padded_b32", "1", "32,8", &members[..7], &[]);
-    few.failed(&["padded_b32_param_0", "64 bytes", "only 56"]);
+    run(&members[..7]).failed(&["padded_b32_param_0", "64 bytes", "only 56"]);
 }
 
 #[test]
@@ -200,31 +213,26 @@ fn arguments_that_do_not_go_together_name_the_parameter() {
     let run = |more: &[&str]| folder.launch("twice", "1", &["f32[4]=zeros", "f32[4]=zeros", "u32:4"], more);
     run(&["--dump", "3=out.npy"]).failed(&["--dump 3", "3 arguments", "counted from 0"]);
     run(&["--dump", "2=out.npy"]).failed(&["--dump 2", "u32:4"]);
-    let out = folder.text("out.npy");
-    run(&["--dump", &format!("0={out}"), "--dump", &format!("1={out}")]).failed(&["out.npy", "twice"]);
-    run(&["--dump", &format!("0={}", folder.text("k.ptx"))]).failed(&["same file", "k.ptx"]);
+    run(&["--dump", "0=out.npy", "--dump", "1=out.npy"]).failed(&["out.npy", "twice"]);
+    run(&["--dump", "0=k.ptx"]).failed(&["same file", "k.ptx"]);
     run(&["--shared", "99999"]).failed(&["99999", "shared memory"]);
 }
 
 #[test]
 fn files_that_no_kernel_reads_are_refused() {
     let folder = Folder::with_ptx();
-    let input = folder.text("in.npy");
     let refused = |bytes: &[u8], parts: &[&str]| {
-        fs::write(&input, bytes).expect("writing the input");
-        let file = format!("npy:{input}");
-        folder.launch("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &[]).failed(parts);
+        folder.write("in.npy", bytes);
+        folder.launch_on("in.npy").failed(parts);
     };
     let fortran = npy_with_header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", &[0; 16]);
     refused(&fortran, &["in.npy", "Fortran order"]);
     refused(&npy(">f4", "(4,)", &[0; 16]), &["in.npy", "big-endian"]);
     refused(&npy("<f4", "(4,)", &[0; 12]), &["in.npy", "truncated"]);
-    fs::write(&input, npy("<f4", "(4,)", &[0; 16])).expect("writing the input");
-    let over = ["--dump", &format!("0={input}")];
-    let file = format!("npy:{input}");
-    folder.launch("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &over).failed(&["same file", "in.npy"]);
-    let absent = folder.launch("twice", "1", &["npy:absent.npy", "f32[4]=zeros", "u32:4"], &[]);
-    absent.failed(&["absent.npy"]);
+    folder.write("in.npy", npy("<f4", "(4,)", &[0; 16]));
+    let over = folder.launch("twice", "1", &["npy:in.npy", "f32[4]=zeros", "u32:4"], &["--dump", "0=in.npy"]);
+    over.failed(&["same file", "in.npy"]);
+    folder.launch_on("absent.npy").failed(&["absent.npy"]);
 }
 
 #[test]
@@ -236,15 +244,14 @@ fn a_kernel_that_cannot_run_is_named_with_its_line() {
         "PTX line 29",
     ]);
     folder.launch("absent", "1", &[], &[]).failed(&["no kernel `absent`", "twice, scalars, foreign"]);
-    let not_ptx = run_ptx(&data("probes-h100.json"), "k", "1", "1", &[], &[]);
-    not_ptx.failed(&["probes-h100.json"]);
-    run_ptx(Path::new("absent.ptx"), "k", "1", "1", &[], &[]).failed(&["cannot read absent.ptx"]);
+    run_ptx(&data("probes-h100.json"), "k").failed(&["probes-h100.json"]);
+    run_ptx(Path::new("absent.ptx"), "k").failed(&["cannot read absent.ptx"]);
 }
 
 #[test]
 fn what_is_no_ptx_file_is_refused() {
     let folder = Folder::with_ptx();
-    let run = |file: &Path| run_ptx(file, "k", "1", "1", &[], &[]);
+    let run = |file: &Path| run_ptx(file, "k");
     run(folder.folder.path()).failed(&["cannot read", "that it is PTX as text"]);
     let written = |bytes: &[u8]| {
         folder.write("other.ptx", bytes);
@@ -270,26 +277,22 @@ fn absurd_arguments_are_refused_before_anything_runs() {
     folder.launch("twice", "1", &args, &["--shared", "4294967295"]).failed(&["4294967295 of them dynamic"]);
     let mut bad = npy("<f4", "(4611686018427387904, 4)", &[0; 16]);
     folder.write("in.npy", &bad);
-    let file = format!("npy:{}", folder.text("in.npy"));
-    folder.launch("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &[]).failed(&["in.npy"]);
+    folder.launch_on("in.npy").failed(&["in.npy"]);
     for cut in 0..bad.len() {
         folder.write("in.npy", &bad[..cut]);
-        folder.launch("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &[]).failed(&["in.npy"]);
+        folder.launch_on("in.npy").failed(&["in.npy"]);
     }
     bad.fill(0xff);
     folder.write("in.npy", &bad);
-    folder.launch("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &[]).failed(&["in.npy"]);
-    folder
-        .launch("twice", "1", &[&format!("npy:{}", folder.folder.path().display()), "f32[4]=zeros", "u32:4"], &[])
-        .failed(&["not a regular file"]);
+    folder.launch_on("in.npy").failed(&["in.npy"]);
+    folder.launch_on(&folder.text("")).failed(&["not a regular file"]);
 }
 
 #[test]
 fn a_fault_is_told_and_leaves_the_old_file() {
     let folder = Folder::with_ptx();
     folder.write("out.npy", OLD);
-    let dump = format!("0={}", folder.text("out.npy"));
-    let run = folder.launch("twice", "1", &["f32[4]=zeros", "f32[64]=iota", "u32:64"], &["--dump", &dump]);
+    let run = folder.launch("twice", "1", &["f32[4]=zeros", "f32[64]=iota", "u32:64"], &["--dump", "0=out.npy"]);
     run.failed(&[
         "\"twice\" stopped",
         "st.global.f32",
@@ -358,28 +361,27 @@ fn the_document_holds_the_instructions_where_they_are_asked_for() {
 #[test]
 fn drawings_go_to_a_file_that_is_replaced_at_the_end() {
     let folder = Folder::with_ptx();
-    let (drawing, out) = (folder.text("out.svg"), folder.text("out.npy"));
     folder.write("out.svg", OLD);
     let run = |arguments: &[&str], more: &[&str]| {
-        folder.launch("twice", "2", arguments, &[&["--draw", &drawing], more].concat())
+        folder.launch("twice", "2", arguments, &[&["--draw", "out.svg"], more].concat())
     };
     run(&["f32[4]=zeros", "f32[100]=zeros", "u32:100"], &[]).failed(&["st.global.f32", "past the end"]);
-    assert_eq!(fs::read(&drawing).expect("it is there"), OLD);
-    run(&RAGGED, &["--dump", &format!("0={out}"), "--json"]).succeeded().json();
-    let image = fs::read_to_string(&drawing).expect("it is there");
+    assert_eq!(fs::read(folder.path("out.svg")).expect("it is there"), OLD);
+    run(&RAGGED, &["--dump", "0=out.npy", "--json"]).succeeded().json();
+    let image = fs::read_to_string(folder.path("out.svg")).expect("it is there");
     let image = roxmltree::Document::parse(&image).expect("it is XML");
     let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
     let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();
     assert_eq!(titles, ["PTX line 13: ld.global.f32 %f1, [%rd3]", "PTX line 13: st.global.f32 [%rd4], %f2"]);
 
     let refused = |path: &str, parts: &[&str]| folder.launch("twice", "1", &RAGGED, &["--draw", path]).failed(parts);
-    refused(&folder.text("absent/out.svg"), &["cannot write", "absent/out.svg"]);
+    refused("absent/out.svg", &["cannot write", "absent/out.svg"]);
     refused(&folder.text(""), &["cannot write"]);
-    refused(&folder.text("k.ptx"), &["same file", "k.ptx"]);
+    refused("k.ptx", &["same file", "k.ptx"]);
     // One file, written in two ways, before there is one.
-    fs::remove_file(&out).expect("it is there");
-    let (dump, again) = (format!("0={out}"), folder.text("./out.npy"));
-    folder.launch("twice", "2", &RAGGED, &["--dump", &dump, "--draw", &again]).failed(&["out.npy", "twice"]);
+    fs::remove_file(folder.path("out.npy")).expect("it is there");
+    let again = folder.text("./out.npy");
+    folder.launch("twice", "2", &RAGGED, &["--dump", "0=out.npy", "--draw", &again]).failed(&["out.npy", "twice"]);
     assert!(!folder.path("out.npy").exists());
 }
 
