@@ -133,19 +133,14 @@ fn several_files_are_all_checked() {
     on_gpu.failed(&["nothing is counted on a GPU", "--device soft"]);
 }
 
+/// What each kind of expectation means, the tests of the software GPU hold.
 #[test]
-fn each_kind_of_expectation_holds_and_falls_short() {
+fn an_expectation_holds_or_falls_short() {
     let folder = Folder::with("k.ptx", PTX);
     let args = "args = [\"u32[64]=iota\"]\n";
     for (held, short) in [
-        ("load.sectors == 8", "load.sectors == 7"),
-        ("load.sectors != 7", "load.sectors != 8"),
-        ("load.sectors < 9", "load.sectors < 8"),
         ("load.sectors <= 2.0 * ideal", "load.sectors <= 1.5 * ideal"),
-        ("load.sectors > 7", "load.sectors > 8"),
-        ("load.sectors >= ideal + 4", "load.sectors >= ideal + 5"),
         ("global_load.requests == store.requests", "global_store.sectors > global_load.sectors"),
-        ("shared.bank_conflicts == 0", "shared.bank_conflicts > 0"),
         ("thread_instructions == 32 * 6", "thread_instructions < 32"),
     ] {
         folder.check("apart", &format!("{args}expect = [\"{held}\"]")).ended(0, &["1 expectation held", held], &[]);
