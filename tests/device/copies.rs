@@ -33,9 +33,9 @@ fn every_size_and_offset_comes_back(setup: &Setup) {
             let (first, second) = (program.buffer(room).unwrap(), program.buffer(room).unwrap());
             let target = program.pinned(room).unwrap();
             stream.fill(&second, 0, 0xEE, room).unwrap();
-            stream.h2d(&first, up, &source, 2, bytes).unwrap();
-            stream.d2d(&second, across, &first, up, bytes).unwrap();
-            stream.d2h(&target, down, &second, across, bytes).unwrap();
+            stream.h2d((&first, up), (&source, 2), bytes).unwrap();
+            stream.d2d((&second, across), (&first, up), bytes).unwrap();
+            stream.d2h((&target, down), (&second, across), bytes).unwrap();
             stream.synchronize().unwrap();
             let mut expected = vec![0; room];
             expected[down..][..bytes].copy_from_slice(&pattern(room)[2..][..bytes]);

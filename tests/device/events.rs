@@ -34,7 +34,7 @@ fn an_event_is_passed_once_its_stream_got_there(setup: &Setup) {
         let buffer = program.buffer(1000).unwrap();
         let host = program.pinned(1000).unwrap();
         stream.fill(&buffer, 0, 4, 1000).unwrap();
-        stream.d2h(&host, 0, &buffer, 0, 1000).unwrap();
+        stream.d2h((&host, 0), (&buffer, 0), 1000).unwrap();
         stream.record(&event).unwrap();
         event.synchronize().unwrap();
         assert!(event.query().unwrap());
@@ -51,7 +51,7 @@ fn polling_comes_to_an_end(setup: &Setup) {
         first.fill(&buffer, 0, 6, 1000).unwrap();
         first.record(&handed).unwrap();
         second.wait(&handed).unwrap();
-        second.d2h(&host, 0, &buffer, 0, 1000).unwrap();
+        second.d2h((&host, 0), (&buffer, 0), 1000).unwrap();
         second.record(&done).unwrap();
         while !done.query().unwrap() {
             std::thread::yield_now();
@@ -95,7 +95,7 @@ fn a_wait_outlives_its_event(setup: &Setup) {
         producer.record(&event).unwrap();
         consumer.wait(&event).unwrap();
         drop(event);
-        consumer.d2d(&to, 0, &from, 0, 1 << 20).unwrap();
+        consumer.d2d((&to, 0), (&from, 0), 1 << 20).unwrap();
         assert!(program.download(&to, &consumer).unwrap().iter().all(|&byte| byte == 8));
     });
 }
@@ -112,7 +112,7 @@ fn a_wait_holds_a_record_that_was_there(setup: &Setup) {
         consumer.wait(&event).unwrap();
         producer.wait(&event).unwrap();
         producer.record(&event).unwrap();
-        consumer.d2d(&to, 0, &from, 0, 100).unwrap();
+        consumer.d2d((&to, 0), (&from, 0), 100).unwrap();
         assert_eq!(program.download(&to, &consumer).unwrap(), [1; 100]);
         producer.synchronize().unwrap();
         assert!(event.query().unwrap());

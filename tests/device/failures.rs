@@ -103,20 +103,20 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     input.set(&vec![1; 4 * n]);
     pass_through_the_pool(program, &uploads)?;
     uploads.record(&start)?;
-    uploads.h2d(&source, 0, &input, 0, 4 * n)?;
+    uploads.h2d((&source, 0), (&input, 0), 4 * n)?;
     uploads.fill(&target, 0, 0, 4 * n)?;
     uploads.record(&uploaded)?;
     let affine = program.affine()?;
     let graph = computes.capture(|| {
         computes.affine(&affine, [&target, &source], n as u32, 3)?;
-        computes.d2d(&source, 0, &target, 0, 4 * n)
+        computes.d2d((&source, 0), (&target, 0), 4 * n)
     })?;
     assert_eq!(graph.nodes()?, 2);
     let exec = graph.instantiate()?;
     assert!(exec.update(&graph)?);
     computes.wait(&uploaded)?;
     exec.launch(&computes)?;
-    computes.d2h(&output, 0, &source, 0, 4 * n)?;
+    computes.d2h((&output, 0), (&source, 0), 4 * n)?;
     computes.record(&end)?;
     while !end.query()? {}
     end.synchronize()?;

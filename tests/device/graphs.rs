@@ -34,9 +34,9 @@ cases! {
 fn append<'p>(stream: &Stream<'p>, log: &Buffer<'_>, room: &Buffer<'_>, by: &Buffer<'_>) -> Exec<'p> {
     let bytes = log.bytes - 1;
     let graph = stream.capture(|| {
-        stream.d2d(room, 0, log, 0, bytes)?;
-        stream.d2d(log, 1, room, 0, bytes)?;
-        stream.d2d(log, 0, by, 0, 1)
+        stream.d2d((room, 0), (log, 0), bytes)?;
+        stream.d2d((log, 1), (room, 0), bytes)?;
+        stream.d2d((log, 0), (by, 0), 1)
     });
     let graph = graph.unwrap();
     assert_eq!(graph.nodes().unwrap(), 3);
@@ -49,7 +49,7 @@ fn captured_work_runs_at_each_launch_and_not_before(setup: &Setup) {
         let (a, b) = (program.upload(&1_u32.to_le_bytes().repeat(70)).unwrap(), program.buffer(280).unwrap());
         let graph = stream.capture(|| {
             stream.affine(&affine, [&b, &a], 70, 3)?;
-            stream.d2d(&a, 0, &b, 0, 280)?;
+            stream.d2d((&a, 0), (&b, 0), 280)?;
             stream.fill(&b, 0, 9, 4)
         });
         let graph = graph.unwrap();
@@ -72,8 +72,8 @@ fn a_captured_copy_reads_its_source_at_each_launch(setup: &Setup) {
         let (source, target, buffer) =
             (program.pinned(64).unwrap(), program.pinned(64).unwrap(), program.buffer(64).unwrap());
         let graph = stream.capture(|| {
-            stream.h2d(&buffer, 0, &source, 0, 64)?;
-            stream.d2h(&target, 0, &buffer, 0, 64)
+            stream.h2d((&buffer, 0), (&source, 0), 64)?;
+            stream.d2h((&target, 0), (&buffer, 0), 64)
         });
         let exec = graph.unwrap().instantiate().unwrap();
         for value in [1, 2] {
@@ -130,9 +130,9 @@ fn an_update_changes_later_launches(setup: &Setup) {
         let exec = append(&stream, &log, &room, &one);
         exec.launch(&stream).unwrap();
         let graph = stream.capture(|| {
-            stream.d2d(&room, 0, &log, 0, 3)?;
-            stream.d2d(&log, 1, &room, 0, 3)?;
-            stream.d2d(&log, 0, &two, 0, 1)
+            stream.d2d((&room, 0), (&log, 0), 3)?;
+            stream.d2d((&log, 1), (&room, 0), 3)?;
+            stream.d2d((&log, 0), (&two, 0), 1)
         });
         assert!(exec.update(&graph.unwrap()).unwrap());
         exec.launch(&stream).unwrap();
@@ -149,7 +149,7 @@ fn an_update_to_other_work_is_declined_and_changes_nothing(setup: &Setup) {
             stream.fill(&buffer, 0, 6, 4)?;
             stream.fill(&buffer, 4, 6, 4)
         });
-        let another = stream.capture(|| stream.d2d(&buffer, 4, &buffer, 0, 4)).unwrap();
+        let another = stream.capture(|| stream.d2d((&buffer, 4), (&buffer, 0), 4)).unwrap();
         for graph in [longer.unwrap(), another] {
             assert!(!exec.update(&graph).unwrap());
         }
@@ -194,7 +194,7 @@ fn releases_and_other_streams_do_not_disturb_a_capture(setup: &Setup) {
                 let (freed, freed_host) = (program.buffer(8)?, program.pinned(8)?);
                 let (_module, event) = (program.module(AFFINE)?, program.event()?);
                 other.fill(&freed, 0, 3, 8)?;
-                other.d2h(&freed_host, 0, &freed, 0, 8)?;
+                other.d2h((&freed_host, 0), (&freed, 0), 8)?;
                 other.record(&event)?;
                 event.synchronize()?;
                 assert_eq!(freed_host.get(), [3; 8]);

@@ -20,7 +20,7 @@ fn a_download_not_waited_for_has_not_happened(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&[9; 64]).unwrap();
         let host = program.pinned(64).unwrap();
-        stream.d2h(&host, 0, &buffer, 0, 64).unwrap();
+        stream.d2h((&host, 0), (&buffer, 0), 64).unwrap();
         assert_eq!(host.get(), [0; 64], "nobody has waited");
         stream.synchronize().unwrap();
         assert_eq!(host.get(), [9; 64]);
@@ -31,7 +31,7 @@ fn an_upload_reads_its_source_when_it_runs(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
         let (host, buffer) = (program.pinned(64).unwrap(), program.buffer(64).unwrap());
         host.set(&[1; 64]);
-        stream.h2d(&buffer, 0, &host, 0, 64).unwrap();
+        stream.h2d((&buffer, 0), (&host, 0), 64).unwrap();
         // This is the tested mistake: the source is used again before the copy has run.
         host.set(&[2; 64]);
         assert_eq!(program.download(&buffer, &stream).unwrap(), [2; 64]);
@@ -44,7 +44,7 @@ fn synchronising_another_stream_is_not_enough(setup: &Setup) {
         let (used, other) = (program.stream().unwrap(), program.stream().unwrap());
         let buffer = program.upload(&[9; 8]).unwrap();
         let host = program.pinned(8).unwrap();
-        used.d2h(&host, 0, &buffer, 0, 8).unwrap();
+        used.d2h((&host, 0), (&buffer, 0), 8).unwrap();
         other.synchronize().unwrap();
         seen.lock().unwrap().insert(host.get()[0]);
         used.synchronize().unwrap();
@@ -76,8 +76,8 @@ fn seeds_give_every_order_that_is_legal_and_no_other(setup: &Setup) {
         let buffers = [(); 2].map(|()| program.buffer(2).unwrap());
         // Shifts the log by one, through a buffer of its own, and writes `name` in front.
         let append = |stream: &Stream<'_>, name: u8, by: usize| {
-            stream.d2d(&buffers[by], 0, &log, 0, 2).unwrap();
-            stream.d2d(&log, 1, &buffers[by], 0, 2).unwrap();
+            stream.d2d((&buffers[by], 0), (&log, 0), 2).unwrap();
+            stream.d2d((&log, 1), (&buffers[by], 0), 2).unwrap();
             stream.fill(&log, 0, name, 1).unwrap();
         };
         append(&left, b'a', 0);
@@ -118,7 +118,7 @@ fn freeing_runs_what_is_queued(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&[3; 16]).unwrap();
         let host = program.pinned(16).unwrap();
-        stream.d2h(&host, 0, &buffer, 0, 16).unwrap();
+        stream.d2h((&host, 0), (&buffer, 0), 16).unwrap();
         drop(buffer);
         assert_eq!(host.get(), [3; 16], "the copy needs the memory, so it has run");
     });
@@ -131,7 +131,7 @@ fn polling_the_wrong_thing_does_not_help(setup: &Setup) {
     let buffer = program.upload(&[3]).unwrap();
     let host = program.pinned(1).unwrap();
     stream.record(&early).unwrap();
-    stream.d2h(&host, 0, &buffer, 0, 1).unwrap();
+    stream.d2h((&host, 0), (&buffer, 0), 1).unwrap();
     stream.record(&late).unwrap();
     while !early.query().unwrap() {}
     for _ in 0..100 {

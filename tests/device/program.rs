@@ -82,6 +82,9 @@ pub(crate) fn assert_same(found: &[u8], expected: &[u8], what: impl std::fmt::Di
     }
 }
 
+/// A place in memory, in bytes from its start.
+type At<'a, T> = (&'a T, usize);
+
 /// A driver in use.
 pub(crate) struct Program {
     pub(crate) driver: Arc<dyn Driver>,
@@ -191,7 +194,7 @@ impl Program {
     pub(crate) fn upload(&self, bytes: &[u8]) -> Result<Buffer<'_>> {
         let (stream, host, buffer) = (self.stream()?, self.pinned(bytes.len())?, self.buffer(bytes.len())?);
         host.set(bytes);
-        stream.h2d(&buffer, 0, &host, 0, bytes.len())?;
+        stream.h2d((&buffer, 0), (&host, 0), bytes.len())?;
         stream.synchronize()?;
         Ok(buffer)
     }
@@ -199,7 +202,7 @@ impl Program {
     /// Returns the contents of `buffer` once `stream` has done its work.
     pub(crate) fn download(&self, buffer: &Buffer<'_>, stream: &Stream<'_>) -> Result<Vec<u8>> {
         let host = self.pinned(buffer.bytes)?;
-        stream.d2h(&host, 0, buffer, 0, buffer.bytes)?;
+        stream.d2h((&host, 0), (buffer, 0), buffer.bytes)?;
         stream.synchronize()?;
         Ok(host.get())
     }
@@ -252,44 +255,23 @@ impl<'p> Stream<'p> {
         Ok(Graph { program: self.program, handle })
     }
 
-    pub(crate) fn h2d(
-        &self,
-        dst: &Buffer<'_>,
-        dst_at: usize,
-        src: &Pinned<'_>,
-        src_at: usize,
-        bytes: usize,
-    ) -> Result<()> {
-        assert!(dst_at + bytes <= dst.bytes && src_at + bytes <= src.bytes);
-        let from = src.memory.as_ptr().cast_const().wrapping_add(src_at);
+    pub(crate) fn h2d(&self, (dst, at): At<'_, Buffer<'_>>, (src, of): At<'_, Pinned<'_>>, bytes: usize) -> Result<()> {
+        assert!(at + bytes <= dst.bytes && of + bytes <= src.bytes);
+        let from = src.memory.as_ptr().cast_const().wrapping_add(of);
         // SAFETY: both ranges are in bounds; the memory's drop lets queued work run first.
-        unsafe { self.driver().copy_h2d(dst.address + dst_at as u64, from, bytes, self.handle) }
+        unsafe { self.driver().copy_h2d(dst.address + at as u64, from, bytes, self.handle) }
     }
 
-    pub(crate) fn d2h(
-        &self,
-        dst: &Pinned<'_>,
-        dst_at: usize,
-        src: &Buffer<'_>,
-        src_at: usize,
-        bytes: usize,
-    ) -> Result<()> {
-        assert!(dst_at + bytes <= dst.bytes && src_at + bytes <= src.bytes);
-        let to = dst.memory.as_ptr().wrapping_add(dst_at);
+    pub(crate) fn d2h(&self, (dst, at): At<'_, Pinned<'_>>, (src, of): At<'_, Buffer<'_>>, bytes: usize) -> Result<()> {
+        assert!(at + bytes <= dst.bytes && of + bytes <= src.bytes);
+        let to = dst.memory.as_ptr().wrapping_add(at);
         // SAFETY: as for `h2d`.
-        unsafe { self.driver().copy_d2h(to, src.address + src_at as u64, bytes, self.handle) }
+        unsafe { self.driver().copy_d2h(to, src.address + of as u64, bytes, self.handle) }
     }
 
-    pub(crate) fn d2d(
-        &self,
-        dst: &Buffer<'_>,
-        dst_at: usize,
-        src: &Buffer<'_>,
-        src_at: usize,
-        bytes: usize,
-    ) -> Result<()> {
-        assert!(dst_at + bytes <= dst.bytes && src_at + bytes <= src.bytes);
-        let (dst, src) = (dst.address + dst_at as u64, src.address + src_at as u64);
+    pub(crate) fn d2d(&self, (dst, at): At<'_, Buffer<'_>>, (src, of): At<'_, Buffer<'_>>, bytes: usize) -> Result<()> {
+        assert!(at + bytes <= dst.bytes && of + bytes <= src.bytes);
+        let (dst, src) = (dst.address + at as u64, src.address + of as u64);
         // SAFETY: both ranges are in bounds, and cases copy between different buffers.
         unsafe { self.driver().copy_d2d(dst, src, bytes as u64, self.handle) }
     }

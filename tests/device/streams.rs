@@ -51,9 +51,9 @@ fn work_on_one_stream_runs_in_order(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
         let (a, b) = (program.buffer(100).unwrap(), program.buffer(100).unwrap());
         stream.fill(&a, 0, 1, 100).unwrap();
-        stream.d2d(&b, 0, &a, 0, 100).unwrap();
+        stream.d2d((&b, 0), (&a, 0), 100).unwrap();
         stream.fill(&a, 0, 2, 100).unwrap();
-        stream.d2d(&b, 0, &a, 0, 50).unwrap();
+        stream.d2d((&b, 0), (&a, 0), 50).unwrap();
         stream.fill(&a, 0, 3, 100).unwrap();
         let expected = [vec![2; 50], vec![1; 50]].concat();
         assert_eq!(program.download(&b, &stream).unwrap(), expected);
@@ -70,7 +70,7 @@ fn waits_order_streams(setup: &Setup) {
         streams[0].record(&events[0]).unwrap();
         for i in 1..4 {
             streams[i].wait(&events[i - 1]).unwrap();
-            streams[i].d2d(&buffers[i], 0, &buffers[i - 1], 0, 1 << 16).unwrap();
+            streams[i].d2d((&buffers[i], 0), (&buffers[i - 1], 0), 1 << 16).unwrap();
             streams[i].fill(&buffers[i], i - 1, i as u8, 1).unwrap();
             streams[i].record(&events[i]).unwrap();
         }

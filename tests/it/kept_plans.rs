@@ -14,6 +14,10 @@ fn device() -> Device {
     Device::open(Backend::Soft).expect("the software GPU is always there")
 }
 
+fn floats(device: &Device, len: usize) -> [DeviceBuffer<f32>; 2] {
+    [(); 2].map(|()| device.zeros(len).unwrap())
+}
+
 fn part(buffer: &DeviceBuffer<f32>, start: usize, len: usize) -> View<'_, f32> {
     buffer.view(&[16]).unwrap().slice(0, start..start + len, 1).unwrap()
 }
@@ -88,8 +92,7 @@ fn plans_of_contiguous_arrays_refuse_others() {
 fn plans_of_rows_refuse_other_rows() {
     let device = device();
     let (target, stream) = (Target::of(&device), device.default_stream());
-    let source = device.zeros::<f32>(12).unwrap();
-    let mut result = device.zeros::<f32>(12).unwrap();
+    let [source, mut result] = floats(&device, 12);
     let plan = SoftmaxPlan::new(DType::F32, [3, 4], [START; 2], target).unwrap();
     for shape in [[3, 4], [2, 6], [4, 3]] {
         let outcome = plan.launch(source.view(&shape).unwrap(), result.view_mut(&shape).unwrap(), stream);
@@ -131,8 +134,7 @@ fn reductions_refuse_other_extents_and_results() {
 #[test]
 fn a_plan_of_a_transpose_refuses_other_matrices() {
     let device = device();
-    let source = device.zeros::<f32>(12).unwrap();
-    let mut result = device.zeros::<f32>(12).unwrap();
+    let [source, mut result] = floats(&device, 12);
     let layout = |shape: &[usize; 2]| *source.view(shape).unwrap().layout();
     let plan = TransposePlan::new(&layout(&[3, 4]), &layout(&[4, 3]), 4, Variant::Padded).unwrap();
     for [rows, cols] in [[3, 4], [2, 6], [4, 3]] {
@@ -158,8 +160,7 @@ fn permuted<'a>(
 fn a_plan_of_an_affine_map_refuses_other_work() {
     let device = device();
     let (target, stream) = (Target::of(&device), device.default_stream());
-    let source = device.zeros::<f32>(16).unwrap();
-    let mut result = device.zeros::<f32>(16).unwrap();
+    let [source, mut result] = floats(&device, 16);
     let side = |layout: Layout| (layout, Align::ALLOCATION, DType::F32);
     let flat = Layout::row_major(&[16]).unwrap().slice(0, 0..12, 1).unwrap();
     let ((layout, align, dtype), uniform) = (side(flat), Channels::Uniform);
@@ -296,8 +297,7 @@ fn a_plan_of_a_transpose_in_place_refuses_other_matrices() {
 fn plans_of_indexed_rows_refuse_other_rows() {
     let (device, elsewhere) = (device(), device());
     let stream = device.default_stream();
-    let source = device.zeros::<f32>(16).unwrap();
-    let mut result = device.zeros::<f32>(16).unwrap();
+    let [source, mut result] = floats(&device, 16);
     let indices = device.zeros::<u32>(4).unwrap();
     let of = |count: usize| indices.view(&[4]).unwrap().slice(0, ..count, 1).unwrap();
     let (wide, theirs) = (device.zeros::<i64>(2).unwrap(), elsewhere.zeros::<u32>(2).unwrap());

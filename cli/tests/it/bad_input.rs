@@ -116,12 +116,7 @@ fn a_standard_output_that_is_full() {
 fn a_file_over_the_limit_of_the_shell() {
     let folder = Folder::with_input(&npy("<f4", "(1000, 10)", &[7; 40_000]));
     let script = "ulimit -f 1 && exec \"$0\" --device soft transpose in.npy out.npy";
-    let mut shell = std::process::Command::new("sh");
-    let shell = shell.args(["-c", script, env!("CARGO_BIN_EXE_warpstride")]).current_dir(folder.path(""));
-    let run = shell.output().expect("a shell");
-    let said = String::from_utf8(run.stderr).expect("text");
-    assert_eq!(run.status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot write") && said.contains("check the room"), "{said}");
+    folder.shell(script).ended(1, &[], &["cannot write", "check the room"]);
     folder.is_untouched();
 }
 

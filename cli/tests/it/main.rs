@@ -185,6 +185,13 @@ impl Folder {
         Run::of(command(line.split(' ')).args(["--device", "soft"]).current_dir(self.path("")))
     }
 
+    /// Runs a script in the folder, in which `"$0"` is `warpstride`.
+    #[cfg(unix)]
+    fn shell(&self, script: &str) -> Run {
+        let mut shell = Command::new("sh");
+        Run::of(shell.args(["-c", script, env!("CARGO_BIN_EXE_warpstride")]).current_dir(self.path("")))
+    }
+
     fn transpose(&self) -> Run {
         self.run("transpose in.npy out.npy")
     }

@@ -67,6 +67,14 @@ impl Folder {
         bytes[end..].to_vec()
     }
 
+    /// The titles in `out.svg`.
+    pub(super) fn titles(&self) -> Vec<String> {
+        let image = fs::read_to_string(self.path("out.svg")).expect("it is there");
+        let image = roxmltree::Document::parse(&image).expect("it is XML");
+        let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
+        titles.filter_map(|node| node.text().map(str::to_owned)).collect()
+    }
+
     fn dumped_f32(&self, name: &str, header: &str) -> Vec<f32> {
         let words = self.dumped(name, header);
         words.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
@@ -368,11 +376,7 @@ fn drawings_go_to_a_file_that_is_replaced_at_the_end() {
     run(&["f32[4]=zeros", "f32[100]=zeros", "u32:100"], &[]).failed(&["st.global.f32", "past the end"]);
     assert_eq!(fs::read(folder.path("out.svg")).expect("it is there"), OLD);
     run(&RAGGED, &["--dump", "0=out.npy", "--json"]).succeeded().json();
-    let image = fs::read_to_string(folder.path("out.svg")).expect("it is there");
-    let image = roxmltree::Document::parse(&image).expect("it is XML");
-    let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
-    let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();
-    assert_eq!(titles, ["PTX line 13: ld.global.f32 %f1, [%rd3]", "PTX line 13: st.global.f32 [%rd4], %f2"]);
+    assert_eq!(folder.titles(), ["PTX line 13: ld.global.f32 %f1, [%rd3]", "PTX line 13: st.global.f32 [%rd4], %f2"]);
 
     let refused = |path: &str, parts: &[&str]| folder.launch("twice", "1", &RAGGED, &["--draw", path]).failed(parts);
     refused("absent/out.svg", &["cannot write", "absent/out.svg"]);

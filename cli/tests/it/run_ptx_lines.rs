@@ -240,10 +240,7 @@ fn what_a_ptx_names_is_not_read_unless_it_is_a_source() {
 fn drawings_have_the_line_as_their_title() {
     let folder = Folder::with("out.svg", "");
     launched("tiled", &["--draw", &folder.text("out.svg")]);
-    let image = fs::read_to_string(folder.path("out.svg")).expect("it is there");
-    let image = roxmltree::Document::parse(&image).expect("it is XML");
-    let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
-    let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();
+    let titles = folder.titles();
     assert_eq!(titles.len(), 16, "{titles:?}");
     assert!(titles[0].starts_with("load.cuh:3 (PTX line ") && titles[0].contains("): ld.global.f32 "), "{titles:?}");
     assert!(titles[15].starts_with("tiles.cu:23 (PTX line ") && titles[15].contains("): st.global.f32 "), "{titles:?}");

@@ -100,12 +100,7 @@ fn a_disk_without_room_is_an_error_before_any_work() {
     let folder = Folder::with_input(&npy("<f4", "(1000, 10)", &[7; 40_000]));
     // Some KiB, which the journal has room in.
     let script = "ulimit -f 4 && exec \"$0\" --device soft transpose in.npy new.npy --device-memory 100000";
-    let mut shell = std::process::Command::new("sh");
-    let shell = shell.args(["-c", script, env!("CARGO_BIN_EXE_warpstride")]).current_dir(folder.path(""));
-    let run = shell.output().expect("a shell");
-    let said = String::from_utf8(run.stderr).expect("text");
-    assert_eq!(run.status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot write") && said.contains("has room for 40128 bytes"), "{said}");
+    folder.shell(script).ended(1, &[], &["cannot write", "has room for 40128 bytes"]);
     folder.is_untouched();
 }
 

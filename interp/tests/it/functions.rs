@@ -20,7 +20,7 @@ fn run(module: &str, body: &str) -> Result<Vec<u32>, Reason> {
     ran.map(|(_, out)| out).map_err(|stop| stop.reason)
 }
 
-fn results(module: &str, body: &str) -> Vec<u32> {
+pub(super) fn results(module: &str, body: &str) -> Vec<u32> {
     run(module, body).unwrap_or_else(|reason| panic!("{reason}"))
 }
 

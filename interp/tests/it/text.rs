@@ -6,18 +6,11 @@ use warpstride_interp::ErrorKind;
 use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::{Config, Memory, Module, run};
 
-use super::{PRELUDE, launch, refusal, run_on, shape};
+use super::{PRELUDE, functions, launch, refusal, run_on, shape};
 
 /// The values that 32 threads store through `%out`, 4 bytes each.
 fn results(body: &str) -> Vec<u32> {
-    let text = format!(
-        "{PRELUDE}.visible .entry k(.param .u64 p) {{
-            .reg .b32 %r<10>; .reg .b64 %rd<10>, %out; .reg .pred %p<3>;
-            ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mad.wide.u32 %out, %r1, 4, %rd1;
-            {body}
-        }}"
-    );
-    run_on(&text, shape(1, 32), &[0; 32], &Config::default()).unwrap_or_else(|stop| panic!("{stop}")).1
+    functions::results("", body)
 }
 
 #[test]
