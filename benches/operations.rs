@@ -16,9 +16,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{
-    DotPlan, Elementwise, ElementwisePlan, Operands, Phase, Reduced, Reduction, ReductionPlan, Scratch, Target,
-};
+use warpstride::ops::{DotPlan, Elementwise, ElementwisePlan, Phase, Reduction, ReductionPlan, Scratch, Target};
 use warpstride::roofline::criterion::DeviceTime;
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use warpstride::roofline::record::{Group, Subject};
@@ -119,7 +117,7 @@ impl Arrays {
         let target = Target::of(&self.device);
         match operation {
             Operation::Elementwise(operation) => {
-                let operands = Operands { dst: c, a, b };
+                let operands = [a, b, c];
                 let plan = ElementwisePlan::new(operation, self.number, len, operands.map(Phase::of), target)?;
                 // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one
                 // stream.
@@ -127,10 +125,9 @@ impl Arrays {
             }
             Operation::Reduction(reduction) => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());
-                let operands = Reduced { a, result, scratch };
                 let plan = ReductionPlan::new(reduction, self.number, &[self.len], None, Phase::of(a), target)?;
                 // SAFETY: as above, with room for a result and the scratch.
-                unsafe { plan.launch_raw(&self.device, operands, stream) }
+                unsafe { plan.launch_raw(&self.device, [a, result, scratch], stream) }
             }
             Operation::Dot => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());

@@ -98,12 +98,12 @@ use movement::{gather, in_place, permute, transpose};
 pub use affine::{Affine, AffinePlan, Channels, Normalization, affine, affine_into, affine_into_raw};
 pub use cast::{CastPlan, cast, cast_into};
 pub use elementwise::{
-    Elementwise, ElementwisePlan, Operands, add, add_into, axpy_into, mul, mul_into, nstream_into, triad, triad_into,
+    Elementwise, ElementwisePlan, add, add_into, axpy_into, mul, mul_into, nstream_into, triad, triad_into,
 };
 pub use fill::{FillPlan, fill_into};
 pub use gather::{Indexed, IndexedPlan, gather_rows, scatter_rows};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
-pub use iterate::{IteratePlan, Iteration, iterate_into};
+pub use iterate::{IteratePlan, iterate_into};
 pub use normalize::{normalize, normalize_into};
 #[cfg(feature = "interp")]
 pub use permute::Requested;
@@ -112,8 +112,8 @@ pub use permute::copy_into_tuned;
 pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
 pub use plan::{Explanation, Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
 pub use reduce::{
-    DotPlan, Reduced, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, min,
-    min_into, sum, sum_into,
+    DotPlan, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, min, min_into, sum,
+    sum_into,
 };
 pub use rowwise::{MeanVariancePlan, SoftmaxPlan, mean_variance, mean_variance_into, softmax, softmax_into};
 pub use span::Phase;

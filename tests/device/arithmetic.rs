@@ -13,8 +13,7 @@ use warpstride::error::{ErrorKind, Result};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::probe::{Access, ProbeShape, probe};
 use warpstride::ops::{
-    self, DotPlan, Elementwise, ElementwisePlan, IteratePlan, Iteration, Operands, Phase, Reduced, Reduction,
-    ReductionPlan, Scratch, Target,
+    self, DotPlan, Elementwise, ElementwisePlan, IteratePlan, Phase, Reduction, ReductionPlan, Scratch, Target,
 };
 use warpstride::roofline::peak::Peaks;
 
@@ -158,7 +157,7 @@ unsafe fn elementwise_at(
     dtype: DType,
     scalar: f64,
     len: u64,
-    operands: Operands<u64>,
+    operands: [u64; 3],
 ) -> Result<()> {
     let plan = ElementwisePlan::new(operation, dtype, len, operands.map(Phase::of), Target::of(device))?;
     // SAFETY: as the caller promises.
@@ -186,9 +185,9 @@ pub(crate) unsafe fn reduce_at(
     (reduction, dtype): (Reduction, DType),
     shape: &[usize],
     axis: Option<usize>,
-    operands: Reduced,
+    operands: [u64; 3],
 ) -> Result<()> {
-    let plan = ReductionPlan::new(reduction, dtype, shape, axis, Phase::of(operands.a), Target::of(device))?;
+    let plan = ReductionPlan::new(reduction, dtype, shape, axis, Phase::of(operands[0]), Target::of(device))?;
     // SAFETY: as the caller promises.
     unsafe { plan.launch_raw(device, operands, handle(device)) }
 }
@@ -202,7 +201,7 @@ fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]
             for operation in Elementwise::ALL {
                 let result = device.upload(&old).unwrap();
                 let [dst, first, second] = starts;
-                let operands = Operands { dst: at(&result, dst), a: at(&source, first), b: at(&other, second) };
+                let operands = [at(&source, first), at(&other, second), at(&result, dst)];
                 // SAFETY: `len` elements of buffers that live to the end of the round, which are
                 // downloaded after this.
                 unsafe { elementwise_at(device, operation, K::DTYPE, 0.3, len as u64, operands) }.unwrap();
@@ -223,7 +222,7 @@ fn operands_may_be_the_destination(setup: &Setup) {
     let numbers = random::<F32>(&mut Random::new(71), 5000);
     for operation in Elementwise::ALL {
         let buffer = device.upload(&numbers).unwrap();
-        let operands = Operands { dst: buffer.address(), a: buffer.address(), b: buffer.address() };
+        let operands = [buffer.address(); 3];
         // SAFETY: the buffer has 5000 elements, and is downloaded after this.
         unsafe { elementwise_at(&device, operation, DType::F32, -1.5, 5000, operands) }.unwrap();
         let expected: Vec<f32> = numbers.iter().map(|&x| F32::compute(operation, -1.5, x, x, x)).collect();
@@ -237,21 +236,23 @@ fn steps_are_the_hosts_fused_products_and_sums(setup: &Setup) {
     // In place, and what a raw call refuses.
     let mut expected = self::random::<F32>(&mut random, 5000);
     let buffer = device.upload(&expected).unwrap();
-    let iteration = Iteration { factor: -0.75, offset: 0.1, steps: 40 };
+    let (factor, offset, steps) = (-0.75, 0.1, 40);
     let raw = |src: u64, dst: u64| {
         // SAFETY: the buffer has 5000 elements and is downloaded after this, and what is refused
         // does not run.
         unsafe {
             IteratePlan::new(5000, [src, dst].map(Phase::of))?.launch_raw(
                 &device,
-                iteration,
+                factor,
+                offset,
+                steps,
                 [src, dst],
                 handle(&device),
             )
         }
     };
     raw(buffer.address(), buffer.address()).unwrap();
-    expected.iter_mut().for_each(|x| *x = stepped(iteration, *x));
+    expected.iter_mut().for_each(|x| *x = stepped((factor, offset, steps), *x));
     assert!(buffer.download().unwrap() == expected, "in place");
     for (src, dst) in [(0, 4), (4, 0), (0, 2), (2, 2)] {
         let error = raw(buffer.address() + src, buffer.address() + dst).unwrap_err();
@@ -259,7 +260,7 @@ fn steps_are_the_hosts_fused_products_and_sums(setup: &Setup) {
     }
 }
 
-fn stepped(Iteration { factor, offset, steps }: Iteration, x: f32) -> f32 {
+fn stepped((factor, offset, steps): (f32, f32, u32), x: f32) -> f32 {
     (0..steps).fold(x, |x, _| x.mul_add(factor, offset))
 }
 
@@ -269,7 +270,6 @@ fn steps_of(device: &Device, numbers: &mut Random, lengths: &[usize], steps: &[u
             let (old, source) = (random::<F32>(numbers, len + 16), random::<F32>(numbers, len + 16));
             let from_buffer = device.upload(&source).unwrap();
             for &steps in steps {
-                let iteration = Iteration { factor: 0.9, offset: -0.3, steps };
                 let mut result = device.upload(&old).unwrap();
                 let part = |start: usize| start..start + len;
                 let src = from_buffer.view(&[len + 16]).unwrap().slice(0, part(from), 1).unwrap();
@@ -277,7 +277,7 @@ fn steps_of(device: &Device, numbers: &mut Random, lengths: &[usize], steps: &[u
                 ops::iterate_into(0.9, -0.3, steps, src, dst, device.default_stream()).unwrap();
                 let mut expected = old.clone();
                 for i in 0..len {
-                    expected[start + i] = stepped(iteration, source[from + i]);
+                    expected[start + i] = stepped((0.9, -0.3, steps), source[from + i]);
                 }
                 assert!(result.download().unwrap() == expected, "{steps} steps of {len} from {from} to {start}");
             }
@@ -317,7 +317,7 @@ fn reduce<K: Kind, R: Element>(
 ) -> R {
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(1).unwrap();
-    let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
+    let operands = [at(source.0, source.1), result.address(), scratch.address()];
     // SAFETY: the buffers have this number of elements, a result and the scratch, and live until
     // the download.
     unsafe { reduce_at(device, (reduction, K::DTYPE), &[len], None, operands) }.unwrap();
@@ -426,13 +426,14 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     refusal(ops::sum_into(a.view(&[12]).unwrap(), None, &mut scratch, two.view_mut(&[2]).unwrap(), stream))
         .says("shape [2]");
 
-    let refused = |operands: Operands<u64>| {
+    let refused = |a: u64, b: u64| {
         // SAFETY: refused before any work is queued.
-        unsafe { elementwise_at(&device, Elementwise::Add, DType::F32, 0.0, 6, operands) }.unwrap_err().to_string()
+        unsafe { elementwise_at(&device, Elementwise::Add, DType::F32, 0.0, 6, [a, b, c.address()]) }
+            .unwrap_err()
+            .to_string()
     };
-    let apart = Operands { dst: c.address(), a: a.address(), b: a.address() };
-    assert!(refused(Operands { a: a.address() + 2, ..apart }).contains("multiple of 4"));
-    assert!(refused(Operands { b: c.address() + 4, ..apart }).contains("overlaps the destination"));
+    assert!(refused(a.address() + 2, a.address()).contains("multiple of 4"));
+    assert!(refused(a.address(), c.address() + 4).contains("overlaps the destination"));
     let room = device.alloc::<u8>(2 * Scratch::BYTES).unwrap();
     let (to, scratch) = (c.address(), room.address());
     let len = 1 << 16;

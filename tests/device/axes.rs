@@ -6,7 +6,7 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::error::{ErrorKind, Result};
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, MeanVariancePlan, Phase, Reduced, Reduction, Scratch, SoftmaxPlan, Target};
+use warpstride::ops::{self, MeanVariancePlan, Phase, Reduction, Scratch, SoftmaxPlan, Target};
 
 use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, handle, of_every_kind, random, reduce_at};
 use crate::backend::{Setup, cases};
@@ -72,7 +72,7 @@ fn reduce<K: Kind, R: Element>(
 ) -> Vec<R> {
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(extents[0] * extents[2]).unwrap();
-    let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
+    let operands = [at(source.0, source.1), result.address(), scratch.address()];
     // SAFETY: the buffers have this number of elements, results and the scratch, and live until the
     // download.
     unsafe { reduce_at(device, (reduction, K::DTYPE), &extents, Some(1), operands) }.unwrap();
@@ -522,13 +522,13 @@ fn results_over_other_operands_are_refused(setup: &Setup) {
     let device = device(setup);
     let (array, room) = (device.zeros::<f32>(100_000).unwrap(), device.alloc::<u8>(2 * Scratch::BYTES).unwrap());
     let (a, scratch) = (array.address(), room.address());
-    let apart = Reduced { a, result: scratch + Scratch::BYTES as u64, scratch };
+    let result = scratch + Scratch::BYTES as u64;
     let rows = |rows: usize| [rows, array.len() / rows];
     for (shape, axis, operands, names) in [
-        (rows(1000), Some(1), Reduced { result: a + 4, ..apart }, ["the array", "the result"]),
-        (rows(1000), Some(0), Reduced { result: a + 399_996, ..apart }, ["the array", "the result"]),
-        (rows(1), None, Reduced { scratch: a + 16, ..apart }, ["the array", "the scratch"]),
-        (rows(1), Some(1), Reduced { result: scratch + 16, ..apart }, ["the result", "the scratch"]),
+        (rows(1000), Some(1), [a, a + 4, scratch], ["the array", "the result"]),
+        (rows(1000), Some(0), [a, a + 399_996, scratch], ["the array", "the result"]),
+        (rows(1), None, [a, result, a + 16], ["the array", "the scratch"]),
+        (rows(1), Some(1), [a, scratch + 16, scratch], ["the result", "the scratch"]),
     ] {
         // SAFETY: refused before anything is queued.
         let error = unsafe { reduce_at(&device, (Reduction::Sum, DType::F32), &shape, axis, operands).unwrap_err() };
@@ -536,8 +536,7 @@ fn results_over_other_operands_are_refused(setup: &Setup) {
         assert!(shown.contains("overlap") && names.iter().all(|name| shown.contains(name)), "{shown}");
     }
     // One launch leaves the scratch alone.
-    let operands = Reduced { scratch: a, ..apart };
     // SAFETY: array and results are as long as the shape says, and live until the stream is done.
-    unsafe { reduce_at(&device, (Reduction::Sum, DType::F32), &rows(1000), Some(1), operands) }.unwrap();
+    unsafe { reduce_at(&device, (Reduction::Sum, DType::F32), &rows(1000), Some(1), [a, result, a]) }.unwrap();
     device.default_stream().synchronize().unwrap();
 }

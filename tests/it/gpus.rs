@@ -8,7 +8,7 @@ use warpstride::element::DType;
 use warpstride::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 use warpstride::layout::Layout;
 use warpstride::ops::{
-    Align, Elementwise, ElementwisePlan, FillPlan, MeanVariancePlan, Operands, PermutePlan, Phase, Plan, Reduction,
+    Align, Elementwise, ElementwisePlan, FillPlan, MeanVariancePlan, PermutePlan, Phase, Plan, Reduction,
     ReductionPlan, SoftmaxPlan, Target, TileShape,
 };
 use warpstride::ptx;
@@ -159,9 +159,8 @@ fn arithmetic_is_within_the_limits_of_every_architecture() {
         for len in [1, 100, 1 << 16, (1 << 28) + 3, 1 << 40] {
             let what = format!("{len} {dtype}");
             limits.check(gpu, &FillPlan::new(dtype, len, start, target).unwrap(), &what);
-            let starts = Operands { dst: start, a: start, b: start };
             for operation in Elementwise::ALL {
-                limits.check(gpu, &ElementwisePlan::new(operation, dtype, len, starts, target).unwrap(), &what);
+                limits.check(gpu, &ElementwisePlan::new(operation, dtype, len, [start; 3], target).unwrap(), &what);
             }
         }
         for [rows, n] in [[1, 1], [3, 1000], [1 << 20, 64], [16, 1 << 26]] {
@@ -191,7 +190,7 @@ fn gpus_that_were_measured_are_known_by_their_figures() {
         "by a rule for compute capability 9.0 with 62.9 MB of L2 cache and 30.3 GB/s a multiprocessor"
     );
     for gpu in GPUS.iter().filter(|gpu| gpu.target.compute_capability != (9, 0)) {
-        assert_eq!(gpu.target.policy().name(), "rule", "{}", gpu.name);
+        assert!(gpu.target.policy().to_string().starts_with("by a rule"), "{}", gpu.name);
     }
     // Without figures a target has the policy that it had before there were figures.
     assert_eq!(Target::new((9, 0)).policy().to_string(), "measured on an NVIDIA H100");

@@ -9,8 +9,7 @@ use warpstride::device::Device;
 use warpstride::element::{Float, Number};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{
-    DotPlan, Elementwise, ElementwisePlan, FillPlan, Operands as Starts, Phase, Plan, Reduction, ReductionPlan,
-    Scratch, Target,
+    DotPlan, Elementwise, ElementwisePlan, FillPlan, Phase, Plan, Reduction, ReductionPlan, Scratch, Target,
 };
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 
@@ -226,8 +225,7 @@ pub(super) fn planned<'w, T: Computed>(
             on_arrays(operands, plan.entry(), launch, move |on| on.are(&|_| scalar))
         }
         Arithmetic::Elementwise(operation) => {
-            let starts = Starts { dst: start, a: start, b: start };
-            let plan = ElementwisePlan::new(operation, T::DTYPE, count, starts, target)?;
+            let plan = ElementwisePlan::new(operation, T::DTYPE, count, [start; 3], target)?;
             let launch = move |on: &mut Operands<T>, set| {
                 let sources = &[on.a.view(set)?, on.b.view(set)?][..operation.sources()];
                 let stream = on.rotation.device().default_stream();

@@ -8,8 +8,8 @@ mod plan;
 
 use std::fmt;
 
+pub use plan::ElementwisePlan;
 pub(in crate::ops::arithmetic) use plan::shape;
-pub use plan::{ElementwisePlan, Operands};
 
 use crate::abi::{ADD, AXPY, Family, MUL, NSTREAM, TRIAD};
 use crate::array::DeviceArray;
@@ -214,7 +214,8 @@ fn queue<T: Float>(
     stream: &Stream,
 ) -> Result<()> {
     let start = |at: usize| phase(&Operand::read("source", &sources[at.min(sources.len() - 1)]));
-    let starts = Operands { dst: phase(&Operand::written("destination", &dst))?, a: start(0)?, b: start(1)? };
+    let to_start = phase(&Operand::written("destination", &dst))?;
+    let starts = [start(0)?, start(1)?, to_start];
     let plan = ElementwisePlan::new(operation, T::DTYPE, dst.len() as u64, starts, Target::of(dst.device()))?;
     plan.launch(scalar, sources, dst, stream)
 }

@@ -14,20 +14,10 @@ use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// A number of steps `x = fma(factor, x, offset)`, each rounded once.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Iteration {
-    /// The factor of each step.
-    pub factor: f32,
-    /// The offset of each step.
-    pub offset: f32,
-    /// The number of steps; 0 copies.
-    pub steps: u32,
-}
-
 /// Queues `steps` times `x = fma(factor, x, offset)` on every element of `src` into `dst`, on
 /// `stream`. Reads and writes `n` elements, and computes `2 n steps` floating-point operations: a
-/// model of chosen arithmetic intensity, `steps / 4` operations for each byte that moves.
+/// model of chosen arithmetic intensity, `steps / 4` operations for each byte that moves. No steps
+/// copy.
 ///
 /// Each step is rounded once, so [`f32::mul_add`] on a CPU gives the same bits.
 ///
@@ -59,7 +49,7 @@ pub fn iterate_into<'a>(
     let (src, dst) = (src.into(), dst.into());
     check_shapes(src.layout(), dst.layout())?;
     let starts = [phase(&Operand::read("source", &src))?, phase(&Operand::written("destination", &dst))?];
-    IteratePlan::new(dst.len() as u64, starts)?.launch(Iteration { factor, offset, steps }, src, dst, stream)
+    IteratePlan::new(dst.len() as u64, starts)?.launch(factor, offset, steps, src, dst, stream)
 }
 
 /// A plan of [`iterate_into`]. The length and the starts decide it; a launch adds the values.
@@ -71,9 +61,9 @@ pub struct IteratePlan {
 }
 
 impl Placed for IterateParams {
-    type Operands = (Iteration, [u64; 2]);
+    type Operands = (f32, f32, u32, [u64; 2]);
 
-    fn at(self, (Iteration { factor, offset, steps }, [src, dst]): Self::Operands) -> Self {
+    fn at(self, (factor, offset, steps, [src, dst]): Self::Operands) -> Self {
         Self { src, dst, steps: steps.into(), factor: factor.to_bits(), offset: offset.to_bits(), ..self }
     }
 }
@@ -98,14 +88,16 @@ impl IteratePlan {
         })
     }
 
-    /// Queues the steps of `src` into `dst` on `stream`.
+    /// Queues `steps` steps of `src` into `dst` on `stream`.
     ///
     /// # Errors
     ///
     /// As [`iterate_into`]; `Layout` also if an operand does not match the plan.
     pub fn launch<'a>(
         &self,
-        iteration: Iteration,
+        factor: f32,
+        offset: f32,
+        steps: u32,
         src: impl Into<View<'a, f32>>,
         dst: impl Into<ViewMut<'a, f32>>,
         stream: &Stream,
@@ -118,11 +110,11 @@ impl IteratePlan {
             // SAFETY: the shape has a lane for every vector and every other element. The views have
             // the planned number of contiguous elements, within live buffers; the destination is
             // borrowed exclusively, so the source does not overlap it; `queue` orders other work.
-            unsafe { self.step.launch(device, (iteration, [src + starts[0], dst + starts[1]]), stream) }
+            unsafe { self.step.launch(device, (factor, offset, steps, [src + starts[0], dst + starts[1]]), stream) }
         })
     }
 
-    /// Queues the steps of elements at the addresses of source and destination.
+    /// Queues `steps` steps of elements at the addresses of source and destination.
     ///
     /// # Errors
     ///
@@ -135,7 +127,9 @@ impl IteratePlan {
     pub unsafe fn launch_raw(
         &self,
         device: &Device,
-        iteration: Iteration,
+        factor: f32,
+        offset: f32,
+        steps: u32,
         [src, dst]: [u64; 2],
         stream: StreamHandle,
     ) -> Result<()> {
@@ -145,7 +139,7 @@ impl IteratePlan {
         // SAFETY: the shape has a lane for every vector and every other element. Both operands
         // start as planned, and the source is the destination or shares no byte with it; the rest
         // as the caller promises.
-        unsafe { self.step.launch(device, (iteration, [src, dst]), stream) }
+        unsafe { self.step.launch(device, (factor, offset, steps, [src, dst]), stream) }
     }
 }
 

@@ -17,7 +17,7 @@ mod plan;
 use std::fmt;
 
 pub use dot::{DotPlan, dot, dot_into};
-pub use plan::{Reduced, ReductionPlan};
+pub use plan::ReductionPlan;
 
 use crate::abi::{
     ARGMAX_COLUMNS, ARGMAX_ROWS, Family, MAX, MAX_COLUMNS, MAX_ROWS, MIN, MIN_COLUMNS, MIN_ROWS, SUM, SUM_COLUMNS,

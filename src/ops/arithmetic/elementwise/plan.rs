@@ -18,24 +18,6 @@ use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// The operands of an element-wise operation: device addresses, or starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operands<P> {
-    /// The destination.
-    pub dst: P,
-    /// The first source; may be the destination.
-    pub a: P,
-    /// The second source, if the operation has one; may be the destination.
-    pub b: P,
-}
-
-impl<P> Operands<P> {
-    /// Maps each operand.
-    pub fn map<Q>(self, map: impl Fn(P) -> Q) -> Operands<Q> {
-        Operands { dst: map(self.dst), a: map(self.a), b: map(self.b) }
-    }
-}
-
 /// A plan of an element-wise operation. The length, the type and the starts decide it.
 ///
 /// If all operands start equally far from a multiple of 16 bytes, they move by vectors, else
@@ -43,12 +25,11 @@ impl<P> Operands<P> {
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
-/// use warpstride::ops::{Elementwise, ElementwisePlan, Operands, Phase, Target};
+/// use warpstride::ops::{Elementwise, ElementwisePlan, Phase, Target};
 /// use warpstride::{Backend, DType, Device};
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// let starts = Operands { dst: Phase::ALIGNED, a: Phase::ALIGNED, b: Phase::ALIGNED };
-/// let target = Target::of(&device);
+/// let (starts, target) = ([Phase::ALIGNED; 3], Target::of(&device));
 /// let plan = ElementwisePlan::new(Elementwise::Triad, DType::F32, 3, starts, target)?;
 /// let (a, b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[1.0_f32; 3])?);
 /// let mut sum = device.alloc_array::<f32>(&[3])?;
@@ -62,28 +43,22 @@ impl<P> Operands<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElementwisePlan {
     operation: Elementwise,
-    operands: Operands<Contiguous>,
+    /// The two sources and the destination. A second source that the operation lacks is the first.
+    operands: [Contiguous; 3],
     step: AtMostOne<ElementwiseParams>,
 }
 
-/// The values that a launch adds to the plan.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::ops) struct Added {
-    operands: Operands<u64>,
-    scalar: f64,
-}
-
 impl Placed for ElementwiseParams {
-    type Operands = Added;
+    type Operands = (f64, [u64; 3]);
 
-    fn at(self, Added { operands: Operands { dst, a, b }, scalar }: Added) -> Self {
+    fn at(self, (scalar, [a, b, dst]): Self::Operands) -> Self {
         Self { dst, a, b, scalar: scalar.to_bits(), ..self }
     }
 }
 
 impl ElementwisePlan {
-    /// Plans an operation on `len` elements of a type. It ignores the start of a second source if
-    /// the operation has none.
+    /// Plans an operation on `len` elements of a type, with the starts of the sources and the
+    /// destination. It ignores the start of a second source if the operation has none.
     ///
     /// # Errors
     ///
@@ -93,24 +68,23 @@ impl ElementwisePlan {
         operation: Elementwise,
         dtype: DType,
         len: u64,
-        starts: Operands<Phase>,
+        [a, b, dst]: [Phase; 3],
         target: Target,
     ) -> Result<Self> {
         let entry = kernel(operation.family(), operation, dtype)?;
-        let second = if operation.sources() == 2 { starts.b } else { starts.a };
-        let operands = Operands {
-            dst: Contiguous::new("destination", dtype, len, starts.dst)?,
-            a: Contiguous::new("first operand", dtype, len, starts.a)?,
-            b: Contiguous::new("second operand", dtype, len, second)?,
-        };
+        let b = if operation.sources() == 2 { b } else { a };
+        let to = Contiguous::new("destination", dtype, len, dst)?;
+        let from = [("first operand", a), ("second operand", b)];
+        let [first, second] = from.map(|(which, start)| Contiguous::new(which, dtype, len, start));
+        let operands = [first?, second?, to];
         if len == 0 {
             return Ok(Self { operation, operands, step: AtMostOne(None) });
         }
         let width = dtype.width() as u64;
-        let span = span(len, width, &[starts.dst, starts.a, second]);
+        let span = span(len, width, &[dst, a, b]);
         let params = ElementwiseParams { dst: 0, a: 0, b: 0, span, scalar: 0 };
         let tuning = Tuning::of(target);
-        let entry = tuning.hinted(entry, operands.dst.bytes(), target);
+        let entry = tuning.hinted(entry, to.bytes(), target);
         let shape = shape(lanes(&span, VECTOR / width), tuning.arithmetic.elementwise_block);
         Ok(Self { operation, operands, step: AtMostOne(Some(Step { entry, shape, params })) })
     }
@@ -142,21 +116,20 @@ impl ElementwisePlan {
         ];
         check_shapes(a.layout, to.layout)?;
         check_shapes(b.layout, to.layout)?;
-        let starts = Operands {
-            dst: self.operands.dst.in_view(&to)?,
-            a: self.operands.a.in_view(&a)?,
-            b: self.operands.b.in_view(&b)?,
-        };
+        let [first, second, last] = &self.operands;
+        let to_start = last.in_view(&to)?;
+        let starts = [first.in_view(&a)?, second.in_view(&b)?, to_start];
         queue([a, b, to], stream, &|device, [a, b, dst], stream| {
-            let operands = Operands { dst: dst + starts.dst, a: a + starts.a, b: b + starts.b };
+            let addresses = [a + starts[0], b + starts[1], dst + starts[2]];
             // SAFETY: the shape has a lane for every vector and every other element. The views have
             // the planned number of contiguous elements, within live buffers; the destination is
             // borrowed exclusively, so no source overlaps it; `queue` orders other work.
-            unsafe { self.step.launch(device, Added { operands, scalar }, stream) }
+            unsafe { self.step.launch(device, (scalar, addresses), stream) }
         })
     }
 
-    /// Queues the operation on addresses, with `scalar` rounded to the type.
+    /// Queues the operation on the addresses of the sources and the destination, with `scalar`
+    /// rounded to the type. It ignores a second source if the operation has none.
     ///
     /// # Errors
     ///
@@ -170,19 +143,20 @@ impl ElementwisePlan {
         &self,
         device: &Device,
         scalar: f64,
-        operands: Operands<u64>,
+        [a, b, dst]: [u64; 3],
         stream: StreamHandle,
     ) -> Result<()> {
-        let sources = &[("first operand", operands.a), ("second operand", operands.b)][..self.operation.sources()];
-        self.operands.dst.check_address("destination", operands.dst)?;
-        for ((which, address), planned) in sources.iter().zip([self.operands.a, self.operands.b]) {
-            planned.check_address(which, *address)?;
-            check_same_or_apart([which, "destination"], *address, operands.dst, self.operands.dst.bytes())?;
+        let [first, second, to] = &self.operands;
+        let sources = &[("first operand", a, first), ("second operand", b, second)][..self.operation.sources()];
+        to.check_address("destination", dst)?;
+        for &(which, address, planned) in sources {
+            planned.check_address(which, address)?;
+            check_same_or_apart([which, "destination"], address, dst, to.bytes())?;
         }
         // SAFETY: the shape has a lane for every vector and every other element. The operands start
         // as planned, and each source is the destination or shares no byte with it; the rest as the
         // caller promises.
-        unsafe { self.step.launch(device, Added { operands, scalar }, stream) }
+        unsafe { self.step.launch(device, (scalar, [a, b, dst]), stream) }
     }
 
     fn other_sources(&self, given: usize) -> Error {
@@ -201,8 +175,8 @@ pub(in crate::ops::arithmetic) fn shape(lanes: u64, block: u32) -> LaunchShape {
 
 plan_of!(
     ElementwisePlan by step,
-    |plan| counted(plan.operands.dst.len, "element"),
+    |plan| counted(plan.operands[2].len, "element"),
     plan.step.reason(|params| reason(&params.span)),
-    [plan.operands.dst.bytes().saturating_mul(plan.operation.reads()), plan.operands.dst.bytes()],
+    [plan.operands[2].bytes().saturating_mul(plan.operation.reads()), plan.operands[2].bytes()],
     "nothing to compute"
 );

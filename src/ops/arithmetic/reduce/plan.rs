@@ -17,17 +17,6 @@ use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Device addresses of a reduction's operands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reduced {
-    /// The elements, in C order without gaps.
-    pub a: u64,
-    /// One result for each index of the other axes, of the type [`Reduction::result`].
-    pub result: u64,
-    /// [`Scratch::BYTES`] bytes, aligned to 16.
-    pub scratch: u64,
-}
-
 /// A plan of a reduction. Shape, axis, type and start decide it.
 ///
 /// Along the last axis, threads read rows; along another one, columns. Over all elements, each
@@ -106,13 +95,13 @@ impl ReductionPlan {
         let starts = [self.a.in_view(&from)?, first_byte(&to)?];
         self.check_results(a.shape(), &to)?;
         queue([from, room, to], stream, &|device, [a, scratch, result], stream| {
-            let operands = Reduced { a: a + starts[0], result: result + starts[1], scratch };
+            let addresses = [a + starts[0], result + starts[1], scratch];
             // SAFETY: `in_view` has found the planned type, number and start of the array's
             // elements, `first_byte` that results have no gaps, and `check_results` that there is
             // one for each index of the other axes. The scratch is an allocation of
             // `Scratch::BYTES`. The views borrow their buffers, written ones exclusively, and
             // `queue` orders other work.
-            unsafe { self.place(device, operands, stream) }
+            unsafe { self.place(device, addresses, stream) }
         })
     }
 
@@ -151,7 +140,7 @@ impl ReductionPlan {
         )))
     }
 
-    /// Queues the reduction of elements at an address.
+    /// Queues the reduction of elements at an address, with those of the results and the scratch.
     ///
     /// # Errors
     ///
@@ -160,32 +149,37 @@ impl ReductionPlan {
     ///
     /// # Safety
     ///
-    /// The raw contract of [`ops`](crate::ops#the-raw-contract), with the memory that [`Reduced`]
-    /// requires for the results and the scratch, which overlap no other operand.
-    pub unsafe fn launch_raw(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
-        self.a.check_address("array", operands.a)?;
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract), with one result of the type
+    /// [`Reduction::result`] for each index of the other axes, and a scratch of [`Scratch::BYTES`],
+    /// aligned to 16. Both overlap no other operand.
+    pub unsafe fn launch_raw(
+        &self,
+        device: &Device,
+        [a, result, scratch]: [u64; 3],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        self.a.check_address("array", a)?;
         let width = self.reduction.result(self.a.dtype).width() as u64;
-        check_aligned(&[("result", operands.result, width), ("scratch", operands.scratch, VECTOR)])?;
+        check_aligned(&[("result", result, width), ("scratch", scratch, VECTOR)])?;
         let [outer, _, inner] = self.extents;
         let results = u128::from(outer) * u128::from(inner) * u128::from(width);
         // One launch leaves the scratch alone.
         let room = if self.launches() > 1 { Scratch::BYTES as u128 } else { 0 };
         check_written_apart(
-            &[("array", self.a.range(operands.a))],
-            &[("result", bytes_from(operands.result, results)), ("scratch", bytes_from(operands.scratch, room))],
+            &[("array", self.a.range(a))],
+            &[("result", bytes_from(result, results)), ("scratch", bytes_from(scratch, room))],
         )?;
         // SAFETY: the array starts as planned, every address is aligned, and what is written shares
         // no byte with anything else, as checked above; the caller promises the rest of the raw
         // contract.
-        unsafe { self.place(device, operands, stream) }
+        unsafe { self.place(device, [a, result, scratch], stream) }
     }
 
     /// # Safety
     ///
     /// As [`ReductionPlan::launch_raw`], for an array that starts as planned, aligned results
     /// and a scratch that is aligned to 16 bytes.
-    unsafe fn place(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
-        let Reduced { a, result, scratch } = operands;
+    unsafe fn place(&self, device: &Device, [a, result, scratch]: [u64; 3], stream: StreamHandle) -> Result<()> {
         // SAFETY: the caller holds the array, which starts as planned, the results and the scratch.
         unsafe { self.passes.launch(device, [a, a, result, scratch], stream) }
     }
