@@ -26,7 +26,8 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     let text = format!(
         "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{counted}policy: {policy}\n"
     );
-    let Explanation { entry, shape: launched, reason, read, written, walk, verdicts, .. } = &explanation;
+    let (entry, launched) = (plan.entry(), plan.shape());
+    let Explanation { reason, read, written, walk, verdicts, .. } = &explanation;
     let (width, planned) = walk.as_ref().map_or((0, &[][..]), |walk| (walk.width, &walk.axes));
     let sectors = |of: fn(&Walk) -> u64| walk.as_ref().map(of);
     // No overflow: every element lies within isize::MAX bytes.

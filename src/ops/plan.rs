@@ -62,11 +62,11 @@ pub trait Plan: fmt::Debug + fmt::Display {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The kernel of the first launch.
-    pub entry: Option<&'static str>,
+    pub(super) entry: Option<&'static str>,
     /// The shape of the first launch.
-    pub shape: Option<LaunchShape>,
+    pub(super) shape: Option<LaunchShape>,
     /// The number of launches.
-    pub launches: u64,
+    pub(super) launches: u64,
     /// Why this kernel does the work.
     pub reason: String,
     /// Bytes of the elements that the operation reads, each once.
@@ -152,7 +152,7 @@ impl fmt::Display for Quantity {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(walk) = &self.walk {
-            // The elements of a plan have bytes, but an explanation may also be written by hand.
+            // Elements of a plan have bytes, but the fields of an explanation may be changed.
             let elements = self.written.checked_div(walk.width as u64).unwrap_or(0);
             write!(f, "{} of {walk}", counted(elements, "element"))?;
         }

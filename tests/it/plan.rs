@@ -73,7 +73,7 @@ fn what_lies_in_memory_alike_is_a_copy() {
     for layout in [c_order(100, 33), fortran, backwards, backwards.t(), cube, cube.reverse(1).unwrap(), one] {
         let plan = permute(&layout, &layout, 4);
         let expected = if layout == one { "elements_b32" } else { "copy_b128_hinted" };
-        assert_eq!((plan.entry(), plan.bytes()), (Some(expected), 4 * layout.len() as u64), "{layout:?}");
+        assert_eq!((plan.entry(), plan.explain().written), (Some(expected), 4 * layout.len() as u64), "{layout:?}");
     }
     // What only shapes tell apart, and an axis cut in two.
     let column = Layout::new(&[7, 1], &[1, 100], 0, 7).unwrap();
@@ -117,7 +117,7 @@ fn elements_are_moved_one_by_one_for_a_reason() {
     let why = |src: Layout, width: usize| {
         let plan = permute(&src, &Layout::row_major(src.shape()).unwrap(), width);
         assert!(plan.entry().unwrap().starts_with("elements"), "{plan}");
-        plan.reason()
+        plan.explain().reason
     };
     let line = |len: usize| Layout::row_major(&[len]).unwrap();
     assert!(why(line(20).slice(0, .., 2).unwrap(), 4).contains("lie apart"));
@@ -132,7 +132,7 @@ fn elements_are_moved_one_by_one_for_a_reason() {
 fn nothing_is_launched_for_no_elements() {
     for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
         let copy = permute(&c_order(rows, cols), &c_order(rows, cols), 4);
-        assert_eq!((copy.bytes(), copy.entry(), copy.shape()), (0, None, None));
+        assert_eq!((copy.explain().written, copy.entry(), copy.shape()), (0, None, None));
         assert_eq!(copy.to_string(), "nothing to move");
         for variant in [Variant::ColumnLoop, Variant::Padded] {
             let plan = plan(rows, cols, 4, variant);
@@ -352,7 +352,8 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
         let plan = large(&c_order(4001, 3), src_align, &planes(pitch), dst_align, 4);
         let entry = plan.entry().unwrap().trim_end_matches("_hinted");
         assert_eq!(entry, kernel, "planes {pitch} elements apart, {src_align:?} and {dst_align:?}");
-        assert_eq!(plan.reason().contains("16 bytes a lane"), kernel.contains("quads"), "{}", plan.reason());
+        let reason = plan.explain().reason;
+        assert_eq!(reason.contains("16 bytes a lane"), kernel.contains("quads"), "{reason}");
     }
 }
 

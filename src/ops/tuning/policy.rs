@@ -13,7 +13,6 @@ use crate::ops::Target;
 /// let mut target = Target::new((8, 6));
 /// target.l2_bytes = 6 << 20;
 /// assert_eq!(target.policy().to_string(), "by a rule for compute capability 8.6 with 6.3 MB of L2 cache");
-/// assert_eq!(target.policy().name(), "rule");
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
@@ -31,7 +30,7 @@ impl Target {
 impl Policy {
     /// Returns the name in JSON: `tuned` if `bench --tune` found numbers on the GPU, `measured` if
     /// this crate has a policy that was measured on such a GPU, else `rule`.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match (self.target.tuned, self.measured) {
             (Some(_), _) => "tuned",
             (None, Some(_)) => "measured",

@@ -149,12 +149,8 @@ impl InPlacePlan {
         self.passes.iter().flatten().map(|pass| pass.spilled * pass.panel_bytes(self.width)).max().unwrap_or(0) as usize
     }
 
-    /// Returns how often each element is read from the matrix and written back to it.
-    pub fn passes(&self) -> usize {
-        self.entries().count()
-    }
-
-    /// Returns the entry of each pass, in order.
+    /// Returns the entry of each pass, in order. Each pass reads every element from the matrix once
+    /// and writes it back.
     pub fn entries(&self) -> impl Iterator<Item = &'static str> {
         let square = self.square.iter().map(|square| square.entry);
         square.chain(self.passes.iter().flatten().map(|pass| pass.step.entry)).map(EntryId::name)
@@ -268,8 +264,9 @@ impl Plan for InPlacePlan {
     }
 
     fn explain(&self) -> Explanation {
-        let moved = (self.layout.len() * self.width * self.passes()) as u64;
-        let reason = match self.passes() {
+        let passes = self.entries().count();
+        let moved = (self.layout.len() * self.width * passes) as u64;
+        let reason = match passes {
             0 => "there is nothing to exchange",
             _ if self.square.is_some() => "the matrix is square: tiles are exchanged across the diagonal",
             2 => "rows and columns have no common divisor: elements move within rows, then within columns",

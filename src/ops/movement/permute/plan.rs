@@ -146,12 +146,12 @@ impl PermutePlan {
     }
 
     /// Says why the plan uses this kernel.
-    pub fn reason(&self) -> &'static str {
+    pub(super) fn reason(&self) -> &'static str {
         self.reason
     }
 
     /// Returns the bytes of the elements, each of which is read once and written once.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         (self.canonical.len() * self.canonical.width) as u64
     }
 
