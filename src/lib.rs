@@ -119,7 +119,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use layout::Layout;
 pub use memory::{DeviceBuffer, PinnedBuffer};
 pub use ops::Plan;
-pub use stream::{Event, Graph, Stream, Updated};
+pub use stream::{Event, Graph, Stream};
 pub use view::{View, ViewMut};
 #[cfg(feature = "interp")]
 pub use warpstride_interp::{self as interp, assert_access};

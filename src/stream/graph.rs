@@ -17,7 +17,7 @@ use crate::sync::lock;
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
-/// use warpstride::{Backend, Device, Updated, ops};
+/// use warpstride::{Backend, Device, ops};
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let (a, mut b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[0.0; 3])?);
@@ -31,13 +31,13 @@ use crate::sync::lock;
 /// assert_eq!(b.to_vec()?, [3.0, 6.0, 9.0]);
 ///
 /// let c = device.array(&[3], &[7.0_f32; 3])?;
-/// let updated = graph.update(|s| {
+/// let in_place = graph.update(|s| {
 ///     let mut doubled = device.alloc_array(&[3])?;
 ///     ops::mul_into(2.0, &c, &mut doubled, s)?;
 ///     ops::add_into(&c, &doubled, &mut b, s)
 /// })?;
 /// graph.launch(device.default_stream())?;
-/// assert_eq!((updated, b.to_vec()?), (Updated::InPlace, vec![21.0; 3]));
+/// assert_eq!((in_place, b.to_vec()?), (true, vec![21.0; 3]));
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
@@ -49,15 +49,6 @@ pub struct Graph {
     /// The kernels stay loaded as long as the graph may launch them.
     kernels: Option<Arc<Kernels>>,
     context: Arc<Context>,
-}
-
-/// How [`Graph::update`] changed a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Updated {
-    /// The driver replaced the operands, which is the cheap way.
-    InPlace,
-    /// The new work differs in more than operands, so the driver made the executable graph anew.
-    Anew,
 }
 
 impl Stream {
@@ -107,6 +98,9 @@ impl Graph {
     /// does. Launches that are queued are not affected. After an error the graph is as before, but
     /// may keep the memory of both works until its next update.
     ///
+    /// Returns whether the driver replaced the operands in place, which is the cheap way. If the
+    /// new work differs in more than operands, it made the executable graph anew.
+    ///
     /// # Errors
     ///
     /// As [`Stream::capture`].
@@ -114,7 +108,7 @@ impl Graph {
     /// # Panics
     ///
     /// If `work` panics.
-    pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Updated> {
+    pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<bool> {
         let Capture { graph, memory, kernels } = Capture::of(&self.context, work)?;
         let updated = self.replace(&graph);
         if updated.is_ok() {
@@ -130,17 +124,18 @@ impl Graph {
         updated
     }
 
-    /// Replaces the executable graph, or its operands.
-    fn replace(&mut self, graph: &CapturedGraph) -> Result<Updated> {
+    /// Replaces the operands of the executable graph, or else the graph; returns whether the
+    /// operands sufficed.
+    fn replace(&mut self, graph: &CapturedGraph) -> Result<bool> {
         let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both are live, and this thread alone uses them.
         if unsafe { self.context.driver().graph_update(*exec, graph.handle()) }? {
-            return Ok(Updated::InPlace);
+            return Ok(true);
         }
         let (anew, nodes) = instantiate(graph)?;
         self.nodes = nodes;
         destroy(&self.context, std::mem::replace(exec, anew));
-        Ok(Updated::Anew)
+        Ok(false)
     }
 
     /// Returns the number of nodes: launches, copies and fills.

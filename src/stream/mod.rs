@@ -7,4 +7,4 @@
 mod graph;
 
 pub use crate::context::{Event, Stream};
-pub use graph::{Graph, Updated};
+pub use graph::Graph;

@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use super::workload::{Stages, Workload};
+use super::workload::{Pixel, Stages, Workload};
 use crate::run::pipelines::Bound;
 use warpstride::device::Device;
 use warpstride::error::Result;
 use warpstride::memory::{DeviceBuffer, PinnedBuffer};
-use warpstride::pipeline::frames::Pixel;
 use warpstride::roofline::measure::time;
 use warpstride::stream::Stream;
 use warpstride::transfer::InFlight;

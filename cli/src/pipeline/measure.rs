@@ -6,11 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::workload::{Stages, Workload};
+use super::workload::{Pixel, Stages, Workload};
 use crate::run::pipelines::{Bound, PipelineRun, Stage};
 use warpstride::device::Device;
 use warpstride::error::Result;
-use warpstride::pipeline::frames::Pixel;
 use warpstride::pipeline::{Mode, Options, Pipeline, Run, Summary, Timeline};
 use warpstride::roofline::measure::has_times;
 

@@ -17,13 +17,13 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind, counted};
 use warpstride::io::{Destination, npy};
-use warpstride::pipeline::frames::{Images, Pixel, Synthetic};
+use warpstride::pipeline::frames::{Images, Synthetic};
 use warpstride::pipeline::{Mode, Timeline};
 use warpstride::roofline::measure::has_times;
 
 use measure::{Case, Job, Sink, Source};
-use workload::Workload;
 pub(crate) use workload::steps;
+use workload::{Pixel, Workload};
 
 use super::output::{Output, Progress};
 use super::{args, array_bytes, destination, ensure_room, open, refuse, require};

@@ -8,13 +8,38 @@ use warpstride::error::Result;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Affine, Normalization};
 use warpstride::pipeline::Work;
-use warpstride::pipeline::frames::Pixel;
+use warpstride::pipeline::frames;
 use warpstride::stream::Stream;
 
 /// Means and deviations of red, green and blue in ImageNet, as torchvision has them. Frames of more
 /// channels take them in turn.
 const MEAN: [f64; 3] = [0.485, 0.456, 0.406];
 const DEVIATION: [f64; 3] = [0.229, 0.224, 0.225];
+
+/// An element of a frame, with its value.
+pub(crate) trait Pixel: frames::Pixel {
+    /// The factor from an element to its value from 0 to 1.
+    const SCALE: f64;
+
+    /// Returns the element as a single.
+    fn single(self) -> f32;
+}
+
+impl Pixel for u8 {
+    const SCALE: f64 = 1.0 / 255.0;
+
+    fn single(self) -> f32 {
+        self.into()
+    }
+}
+
+impl Pixel for f32 {
+    const SCALE: f64 = 1.0;
+
+    fn single(self) -> f32 {
+        self
+    }
+}
 
 /// Factor and offset of the model's steps: values stay near 1, and each step changes them.
 const FACTOR: f32 = 0.999;

@@ -1,28 +1,24 @@
 //! Random frames from a seed.
 
-use crate::element::Element;
 use crate::random::SplitMix64;
 
-/// A type of the elements of frames.
-pub trait Pixel: Element + Default + PartialEq + std::fmt::Debug {
-    /// The factor from an element to its value from 0 to 1.
-    const SCALE: f64;
+/// A type of the elements of frames: `u8` or `f32`.
+pub trait Pixel: sealed::Drawn + Default {}
 
-    /// Returns the element as a single.
-    fn single(self) -> f32;
+impl Pixel for u8 {}
+impl Pixel for f32 {}
 
-    /// Fills elements with random values, from number `place` of the numbers of a seed on. Eight
-    /// bytes take one number.
-    fn fill(seed: u64, place: u64, elements: &mut [Self]);
+mod sealed {
+    use crate::element::Element;
+
+    pub trait Drawn: Element {
+        /// Fills elements with random values, from number `place` of the numbers of a seed on.
+        /// Eight bytes take one number.
+        fn fill(seed: u64, place: u64, elements: &mut [Self]);
+    }
 }
 
-impl Pixel for u8 {
-    const SCALE: f64 = 1.0 / 255.0;
-
-    fn single(self) -> f32 {
-        self.into()
-    }
-
+impl sealed::Drawn for u8 {
     fn fill(seed: u64, place: u64, elements: &mut [Self]) {
         for (place, eight) in (place..).zip(elements.chunks_mut(8)) {
             eight.copy_from_slice(&SplitMix64::at(seed, place).to_le_bytes()[..eight.len()]);
@@ -30,13 +26,7 @@ impl Pixel for u8 {
     }
 }
 
-impl Pixel for f32 {
-    const SCALE: f64 = 1.0;
-
-    fn single(self) -> f32 {
-        self
-    }
-
+impl sealed::Drawn for f32 {
     fn fill(seed: u64, place: u64, elements: &mut [Self]) {
         for (place, two) in (place..).zip(elements.chunks_mut(2)) {
             let drawn = SplitMix64::at(seed, place);
