@@ -1,6 +1,5 @@
 //! Expectations: every counter and comparison, ideals of a launch, refusals, and any text.
 
-use std::cmp::Ordering;
 use std::panic::catch_unwind;
 
 use proptest::prelude::*;
@@ -326,29 +325,5 @@ proptest! {
                 let _ = judge(&numbered(), &[text]);
             }
         }
-    }
-
-    /// A sum of products of eighths, which floats compute exactly as long as they are short.
-    #[test]
-    fn sums_of_products_are_compared_as_written(
-        products in prop::collection::vec(prop::collection::vec(0_u32..800, 1..4), 1..4),
-        sign in prop::sample::select(&["==", "!=", "<", "<=", ">", ">="][..]),
-    ) {
-        let eighth = |number: &u32| f64::from(*number) / 8.0;
-        let sum: f64 = products.iter().map(|factors| factors.iter().map(eighth).product::<f64>()).sum();
-        let product = |factors: &Vec<u32>| factors.iter().map(|f| eighth(f).to_string()).collect::<Vec<_>>().join(" * ");
-        let text = products.iter().map(product).collect::<Vec<_>>().join("+");
-        let order = 102.0_f64.partial_cmp(&sum).expect("numbers");
-        let holds = match sign {
-            "==" => order == Ordering::Equal,
-            "!=" => order != Ordering::Equal,
-            "<" => order == Ordering::Less,
-            "<=" => order != Ordering::Greater,
-            ">" => order == Ordering::Greater,
-            _ => order != Ordering::Less,
-        };
-        let verdict = verdict(&numbered(), &format!("load.sectors {sign} {text}"));
-        prop_assert_eq!(verdict.held, holds);
-        prop_assert_eq!(verdict.wanted, format!("{sign} {sum}"));
     }
 }

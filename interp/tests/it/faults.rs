@@ -198,17 +198,6 @@ fn the_stop_is_that_of_the_lowest_block_for_any_number_of_threads() {
 }
 
 #[test]
-fn memory_keeps_what_was_written_before_a_stop() {
-    let memory = Memory::new(1 << 20);
-    let address = memory.alloc(4).expect("it fits");
-    let text = format!(
-        "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b64 %rd1; ld.param.u64 %rd1, [p]; st.u32 [%rd1], 7; trap; }}"
-    );
-    launch(&text, shape(1, 1), &address.to_le_bytes(), &memory).expect_err("it stops");
-    assert_eq!(memory.download::<u32>(address, 1).expect("it is there"), [7]);
-}
-
-#[test]
 fn impossible_launches_are_refused() {
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 p, .param .u8 q) {{ .shared .align 4 .b8 s[40000]; .reg .b32 %r;
@@ -279,23 +268,4 @@ fn what_is_not_supported_says_so_at_launch() {
     assert_eq!(error.kind(), ErrorKind::UnsupportedPtx);
     let stop = run(bad, &shape(1, 1), &[], &Memory::new(1), &Config::default()).expect_err("refused");
     assert_eq!((stop.to_string(), warpstride_interp::Error::from(*stop)), (error.to_string(), error));
-}
-
-/// Blocks print their number, and one of them stops.
-#[test]
-fn what_was_printed_before_a_stop_is_told() {
-    let text = format!(
-        "{PRELUDE}.extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 values);
-        .global .b8 format[4] = {{37, 100, 10, 0}};
-        .visible .entry k() {{ .local .b32 value; .reg .b32 %r; .reg .b64 %rd; .reg .pred %p;
-        mov.u32 %r, %ctaid.x; st.local.u32 [value], %r;
-        {{ .param .b64 a; .param .b64 b; .param .b32 r;
-          mov.u64 %rd, format; st.param.b64 [a], %rd; mov.u64 %rd, value; cvta.local.u64 %rd, %rd;
-          st.param.b64 [b], %rd; call (r), vprintf, (a, b); }}
-        setp.eq.u32 %p, %r, 5; @%p trap; }}"
-    );
-    for _ in 0..8 {
-        let stop = launch(&text, shape(64, 1), &[], &Memory::new(1 << 20)).expect_err("block 5 stops");
-        assert_eq!((&stop.reason, stop.printed.as_str()), (&Reason::Trap, "0\n1\n2\n3\n4\n5\n"));
-    }
 }
