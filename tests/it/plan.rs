@@ -1,6 +1,6 @@
 //! Plans from layouts alone: which kernel, in which grid, and what is refused.
 
-use warpstride::abi::{ENTRIES, TILE, TILE_ROWS, WIDTHS};
+use warpstride::abi::{TILE, TILE_ROWS, WIDTHS};
 use warpstride::launch_shape::MAX_GRID_YZ;
 use warpstride::layout::Layout;
 use warpstride::ops::{Align, PermutePlan, Plan, Target, TileShape, TransposePlan, Variant};
@@ -354,47 +354,6 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
         assert_eq!(entry, kernel, "planes {pitch} elements apart, {src_align:?} and {dst_align:?}");
         let reason = plan.explain().reason;
         assert_eq!(reason.contains("16 bytes a lane"), kernel.contains("quads"), "{reason}");
-    }
-}
-
-/// Shared memory that nothing uses keeps other blocks off the multiprocessor, as measured on an
-/// H100. On a GPU of unknown speed, blocks get the same part of its shared memory.
-#[test]
-fn blocks_that_move_many_structs_take_more_shared_memory_than_these() {
-    let structs = |len: usize, major: u32| {
-        let (src, dst, target) = (c_order(len, 3).t(), c_order(3, len), Target::new((major, 0)));
-        let plan = PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, 4, target).unwrap();
-        (plan.entry().unwrap(), plan.shape().unwrap().dynamic_shared)
-    };
-    assert_eq!(structs(1 << 16, 9), ("deinterleave_quads_b32", 6 << 10));
-    for (major, shared_kib, blocks) in [(8, 164, 8), (9, 228, 11)] {
-        let (entry, shared) = structs(1 << 24, major);
-        assert_eq!(entry, "deinterleave_quads_b32_hinted");
-        let found = (shared_kib << 10) / (shared + (1 << 10));
-        assert_eq!(found, blocks, "blocks of a multiprocessor of {major}.0, with {shared} bytes each");
-    }
-}
-
-#[test]
-fn no_plan_has_an_entry_that_its_architecture_has_not() {
-    let orders: [&[usize]; 4] = [&[0, 2, 1], &[2, 1, 0], &[1, 0, 2], &[1, 2, 0]];
-    let shapes = [[3, 512, 512], [2048, 33, 16], [2, 4099, 2049], [64, 4096, 130], [9, 1 << 30, 16]];
-    for (shape, axes, width) in shapes
-        .into_iter()
-        .flat_map(|shape| orders.map(|axes| (shape, axes)))
-        .flat_map(|(shape, axes)| WIDTHS.map(|width| (shape, axes, width)))
-    {
-        let src = Layout::row_major(&shape).unwrap().permuted_axes(axes).unwrap();
-        let (dst, align) = (Layout::row_major(src.shape()).unwrap(), Align::ALLOCATION);
-        for compute_capability in [(7, 5), (8, 0), (9, 0)] {
-            let target = Target::new(compute_capability);
-            let new = PermutePlan::new(&src, align, &dst, align, width, target).unwrap();
-            let tuned = PermutePlan::tuned(&src, align, &dst, align, width, target, &TileShape::of(target)).unwrap();
-            for entry in [new, tuned].map(|plan| plan.entry().unwrap()) {
-                let needs = ENTRIES.iter().find(|known| known.name == entry).unwrap().capability;
-                assert!(needs <= compute_capability, "{entry} for {compute_capability:?}");
-            }
-        }
     }
 }
 
