@@ -167,21 +167,15 @@ fn an_output_that_is_the_input() {
     let folder = Folder::with_input(&good());
     folder.transpose_to(&folder.path("in.npy")).failed(&["the same file", "another output"]);
     folder.transpose_to(&folder.path(".").join("in.npy")).failed(&["the same file"]);
-    assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), good());
     folder.is_untouched();
-}
-
-#[test]
-#[cfg(unix)]
-fn an_output_that_is_the_input_by_another_name() {
-    let folder = Folder::with_input(&good());
-    fs::remove_file(folder.path("out.npy")).expect("removing");
-    fs::hard_link(folder.path("in.npy"), folder.path("hard.npy")).expect("a hard link");
-    std::os::unix::fs::symlink(folder.path("in.npy"), folder.path("soft.npy")).expect("a link");
-    folder.transpose_to(&folder.path("hard.npy")).failed(&["the same file"]);
-    folder.transpose_to(&folder.path("soft.npy")).failed(&["the same file"]);
+    #[cfg(unix)]
+    {
+        fs::hard_link(folder.path("in.npy"), folder.path("hard.npy")).expect("a hard link");
+        std::os::unix::fs::symlink(folder.path("in.npy"), folder.path("soft.npy")).expect("a link");
+        folder.transpose_to(&folder.path("hard.npy")).failed(&["the same file"]);
+        folder.transpose_to(&folder.path("soft.npy")).failed(&["the same file"]);
+    }
     assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), good());
-    assert_eq!(folder.names(), ["hard.npy", "in.npy", "soft.npy"]);
 }
 
 #[test]
