@@ -10,7 +10,7 @@ use warpstride::driver::Driver;
 use warpstride::driver::trace::Trace;
 use warpstride::memory::Route;
 use warpstride::transfer::InFlight;
-use warpstride::{Device, DeviceArray, Error, ErrorKind, Result, ops};
+use warpstride::{Device, DeviceArray, Error, ErrorKind, Result};
 
 use crate::backend::{Setup, cases};
 
@@ -27,8 +27,6 @@ cases! {
     Any close_the_device_while_in_flight,
     Any panic_in_the_scope,
     Any leave_the_scope_by_an_error,
-    Any use_on_a_second_stream,
-    Any overwrite_what_a_copy_reads,
     Any wait_on_another_thread,
     Any lend_the_memory_of_another_device,
     Any drop_each_others_memory_in_flight,
@@ -234,36 +232,6 @@ fn leave_the_scope_by_an_error(setup: &Setup) {
         });
         assert_eq!(left.unwrap_err().to_string(), "left early");
         assert_eq!(host, [7; LEN]);
-    });
-}
-
-/// No event is named: the buffers order the streams.
-fn use_on_a_second_stream(setup: &Setup) {
-    on_sevens(setup, |_, device, mut array| {
-        let streams = [(); 3].map(|()| device.stream().unwrap());
-        let mut copied = device.alloc_array(&[LEN]).unwrap();
-        for value in 1..4 {
-            let flight = streams[0].upload(device.pinned_from(&[value; LEN]).unwrap(), &mut array).unwrap();
-            ops::copy_into(&array, &mut copied, &streams[1]).unwrap();
-            let result = streams[2].download(&copied, device.pinned::<u32>(LEN).unwrap()).unwrap();
-            assert_eq!(result.wait().unwrap()[..], [value; LEN]);
-            assert_eq!(flight.wait().unwrap()[..], [value; LEN]);
-        }
-    });
-}
-
-/// The next upload, on another stream, comes after the download that is queued.
-fn overwrite_what_a_copy_reads(setup: &Setup) {
-    by_each_route(setup, |_, device, mut array| {
-        let streams = [(); 2].map(|()| device.stream().unwrap());
-        let mut results = Vec::new();
-        for value in 0..4 {
-            let host = device.pinned::<u32>(LEN).unwrap();
-            results.push(streams[0].download(&array, host).unwrap());
-            drop(streams[1].upload(vec![value; LEN], &mut array).unwrap());
-        }
-        let found: Vec<u32> = results.into_iter().map(|result| result.wait().unwrap()[LEN - 1]).collect();
-        assert_eq!(found, [7, 0, 1, 2]);
     });
 }
 

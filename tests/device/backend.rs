@@ -15,7 +15,7 @@ use crate::program::{Program, Stream};
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The modules whose cases are about the driver.
-const DRIVER: [&str; 13] = [
+const DRIVER: [&str; 12] = [
     "attacks",
     "captures",
     "copies",
@@ -27,7 +27,6 @@ const DRIVER: [&str; 13] = [
     "memory",
     "modules",
     "streams",
-    "times",
     "transfers",
 ];
 /// The software GPU behind a trace, which runs the other cases in the long form.

@@ -11,7 +11,6 @@ cases! {
     Any every_size_and_offset_comes_back,
     Any fills_touch_their_range_and_no_more,
     Any nothing_to_do_is_done_anywhere,
-    Any pageable_memory_will_do,
     Any boxes_of_every_shape_and_pitch_come_back,
     Any a_box_within_the_host_is_refused,
 }
@@ -76,20 +75,6 @@ fn nothing_to_do_is_done_anywhere(setup: &Setup) {
     // SAFETY: as above.
     unsafe { driver.fill(0, 1, 0, handle) }.unwrap();
     stream.synchronize().unwrap();
-}
-
-fn pageable_memory_will_do(setup: &Setup) {
-    let program = Program::new(&setup.driver);
-    let stream = program.stream().unwrap();
-    let buffer = program.buffer(10_001).unwrap();
-    let source = pattern(10_001);
-    let mut target = vec![0; 10_001];
-    // SAFETY: the vector outlives the synchronisation below, and no code writes to it.
-    unsafe { program.driver.copy_h2d(buffer.address, source.as_ptr(), source.len(), stream.handle) }.unwrap();
-    // SAFETY: the vector outlives the synchronisation below, and no code uses it before.
-    unsafe { program.driver.copy_d2h(target.as_mut_ptr(), buffer.address, target.len(), stream.handle) }.unwrap();
-    stream.synchronize().unwrap();
-    assert_same(&target, &source, "there and back");
 }
 
 /// Copies boxes host to device, device to device and device to host, each side with pitches of its

@@ -2,6 +2,7 @@
 
 use warpstride::ErrorKind;
 use warpstride::driver::EventHandle;
+use warpstride::roofline::measure;
 
 use crate::backend::{Setup, cases};
 use crate::failures::refusal;
@@ -9,12 +10,12 @@ use crate::program::Program;
 
 cases! {
     Any an_event_never_recorded_holds_nothing_back,
-    Any an_event_is_passed_once_its_stream_got_there,
     Any polling_comes_to_an_end,
     Any time_needs_two_recorded_events,
     Any time_runs_forward,
     Any a_wait_outlives_its_event,
     Any a_wait_holds_a_record_that_was_there,
+    SoftwareGpu("it has no times") the_software_gpu_has_no_times,
     SoftwareGpu("its events pass when something waits for them") an_event_that_is_not_passed_has_no_time,
     SoftwareGpu("it looks at every handle that it is given") dead_events_are_invalid_handles,
 }
@@ -26,20 +27,6 @@ fn an_event_never_recorded_holds_nothing_back(setup: &Setup) {
     event.synchronize().unwrap();
     stream.wait(&event).unwrap();
     stream.synchronize().unwrap();
-}
-
-fn an_event_is_passed_once_its_stream_got_there(setup: &Setup) {
-    setup.for_each_program(|program| {
-        let (stream, event) = (program.stream().unwrap(), program.event().unwrap());
-        let buffer = program.buffer(1000).unwrap();
-        let host = program.pinned(1000).unwrap();
-        stream.fill(&buffer, 0, 4, 1000).unwrap();
-        stream.d2h((&host, 0), (&buffer, 0), 1000).unwrap();
-        stream.record(&event).unwrap();
-        event.synchronize().unwrap();
-        assert!(event.query().unwrap());
-        assert_eq!(host.get(), [4; 1000]);
-    });
 }
 
 fn polling_comes_to_an_end(setup: &Setup) {
@@ -117,6 +104,12 @@ fn a_wait_holds_a_record_that_was_there(setup: &Setup) {
         producer.synchronize().unwrap();
         assert!(event.query().unwrap());
     });
+}
+
+fn the_software_gpu_has_no_times(setup: &Setup) {
+    let device = setup.device();
+    let timed = measure::time(&device, device.default_stream(), 3, || panic!("nothing is launched for it"));
+    refusal(timed).of(ErrorKind::Unavailable);
 }
 
 fn an_event_that_is_not_passed_has_no_time(setup: &Setup) {

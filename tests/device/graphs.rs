@@ -7,19 +7,14 @@ use warpstride::ErrorKind;
 use warpstride::driver::{Driver, GraphExecHandle, GraphHandle};
 
 use crate::backend::{Setup, cases};
-use crate::program::{AFFINE, Buffer, Exec, Program, Stream, assert_same};
+use crate::program::{AFFINE, Buffer, Exec, Program, Stream};
 
 cases! {
-    Any captured_work_runs_at_each_launch_and_not_before,
     Any a_captured_copy_reads_its_source_at_each_launch,
     Any launches_of_one_graph_run_one_after_the_other,
     Any a_launch_runs_after_what_its_stream_waits_for,
-    Any an_update_changes_later_launches,
     Any an_update_to_other_work_is_declined_and_changes_nothing,
-    Any destroyed_graphs_still_run_what_was_launched,
-    Any a_module_may_be_loaded_in_a_capture,
     Any releases_and_other_streams_do_not_disturb_a_capture,
-    Any two_threads_capture_at_once,
     Any an_empty_capture_is_a_graph_of_no_nodes,
     Any a_capture_ends_once_and_begins_once,
     Any a_capture_that_is_waited_for_is_broken,
@@ -41,30 +36,6 @@ fn append<'p>(stream: &Stream<'p>, log: &Buffer<'_>, room: &Buffer<'_>, by: &Buf
     let graph = graph.unwrap();
     assert_eq!(graph.nodes().unwrap(), 3);
     graph.instantiate().unwrap()
-}
-
-fn captured_work_runs_at_each_launch_and_not_before(setup: &Setup) {
-    setup.for_each_stream(|program, stream| {
-        let affine = program.affine().unwrap();
-        let (a, b) = (program.upload(&1_u32.to_le_bytes().repeat(70)).unwrap(), program.buffer(280).unwrap());
-        let graph = stream.capture(|| {
-            stream.affine(&affine, [&b, &a], 70, 3)?;
-            stream.d2d((&a, 0), (&b, 0), 280)?;
-            stream.fill(&b, 0, 9, 4)
-        });
-        let graph = graph.unwrap();
-        assert_eq!(graph.nodes().unwrap(), 3);
-        let exec = graph.instantiate().unwrap();
-        let expect = |value: u32| {
-            assert_same(&program.download(&a, &stream).unwrap(), &value.to_le_bytes().repeat(70), "the values");
-        };
-        expect(1);
-        for value in [4, 13, 40] {
-            exec.launch(&stream).unwrap();
-            expect(value);
-        }
-        assert_eq!(program.download(&b, &stream).unwrap()[..5], [9, 9, 9, 9, 40]);
-    });
 }
 
 fn a_captured_copy_reads_its_source_at_each_launch(setup: &Setup) {
@@ -119,28 +90,6 @@ fn a_launch_runs_after_what_its_stream_waits_for(setup: &Setup) {
     });
 }
 
-fn an_update_changes_later_launches(setup: &Setup) {
-    setup.for_each_stream(|program, stream| {
-        let (log, room, one, two) = (
-            program.upload(&[0; 4]).unwrap(),
-            program.buffer(3).unwrap(),
-            program.upload(&[1]).unwrap(),
-            program.upload(&[2]).unwrap(),
-        );
-        let exec = append(&stream, &log, &room, &one);
-        exec.launch(&stream).unwrap();
-        let graph = stream.capture(|| {
-            stream.d2d((&room, 0), (&log, 0), 3)?;
-            stream.d2d((&log, 1), (&room, 0), 3)?;
-            stream.d2d((&log, 0), (&two, 0), 1)
-        });
-        assert!(exec.update(&graph.unwrap()).unwrap());
-        exec.launch(&stream).unwrap();
-        exec.launch(&stream).unwrap();
-        assert_eq!(program.download(&log, &stream).unwrap(), [2, 2, 1, 0]);
-    });
-}
-
 fn an_update_to_other_work_is_declined_and_changes_nothing(setup: &Setup) {
     setup.for_each_stream(|program, stream| {
         let buffer = program.upload(&[0; 8]).unwrap();
@@ -155,31 +104,6 @@ fn an_update_to_other_work_is_declined_and_changes_nothing(setup: &Setup) {
         }
         exec.launch(&stream).unwrap();
         assert_eq!(program.download(&buffer, &stream).unwrap(), [5, 5, 5, 5, 0, 0, 0, 0]);
-    });
-}
-
-fn destroyed_graphs_still_run_what_was_launched(setup: &Setup) {
-    setup.for_each_stream(|program, stream| {
-        let buffer = program.buffer(1 << 16).unwrap();
-        let graph = stream.capture(|| stream.fill(&buffer, 0, 8, 1 << 16)).unwrap();
-        let exec = graph.instantiate().unwrap();
-        drop(graph);
-        exec.launch(&stream).unwrap();
-        drop(exec);
-        assert_same(&program.download(&buffer, &stream).unwrap(), &[8; 1 << 16], "the fill");
-    });
-}
-
-fn a_module_may_be_loaded_in_a_capture(setup: &Setup) {
-    setup.for_each_stream(|program, stream| {
-        let buffer = program.upload(&2_u32.to_le_bytes()).unwrap();
-        let mut loaded = None;
-        let graph = stream.capture(|| {
-            let affine = loaded.insert(program.affine()?);
-            stream.affine(affine, [&buffer, &buffer], 1, 5)
-        });
-        graph.unwrap().instantiate().unwrap().launch(&stream).unwrap();
-        assert_eq!(program.download(&buffer, &stream).unwrap(), 11_u32.to_le_bytes());
     });
 }
 
@@ -206,30 +130,6 @@ fn releases_and_other_streams_do_not_disturb_a_capture(setup: &Setup) {
             assert_eq!(program.download(&kept, &other).unwrap(), [2, 2, 2, 2, 4, 4, 4, 4]);
         }
         assert_eq!(program.failure(), None);
-    });
-}
-
-fn two_threads_capture_at_once(setup: &Setup) {
-    setup.for_each_seed(|driver| {
-        let both = std::sync::Barrier::new(2);
-        let capture = |value: u8| {
-            let program = Program::new(driver);
-            let stream = program.stream().unwrap();
-            let buffer = program.buffer(100).unwrap();
-            both.wait();
-            let graph = stream.capture(|| {
-                both.wait();
-                (0..100).try_for_each(|at| stream.fill(&buffer, at, value + at as u8, 1))
-            });
-            let exec = graph.unwrap().instantiate().unwrap();
-            exec.launch(&stream).unwrap();
-            let expected: Vec<u8> = (value..value + 100).collect();
-            assert_same(&program.download(&buffer, &stream).unwrap(), &expected, value);
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| capture(0));
-            capture(100);
-        });
     });
 }
 

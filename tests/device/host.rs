@@ -25,10 +25,8 @@ cases! {
     Any lengths_are_checked,
     Any staged_copies_come_back_by_any_number_of_threads,
     Any a_staged_copy_comes_after_the_work_before_and_before_the_work_behind,
-    Any uses_on_many_streams_are_ordered,
     Any readers_on_many_threads_are_ordered_before_the_writer,
     Any halves_of_one_buffer,
-    Any buffers_and_streams_may_be_dropped_with_work_queued,
     Any two_devices_do_not_mix,
     Any a_buffer_of_a_stream_is_of_its_device,
     Any an_operation_allocates_for_the_line_that_calls_it,
@@ -128,32 +126,6 @@ fn lengths_are_checked(setup: &Setup) {
     refusal(device.alloc::<u8>(1 << 50)).of(ErrorKind::OutOfMemory);
 }
 
-/// Transposes and transposes back over several streams, with no wait in the program.
-fn uses_on_many_streams_are_ordered(setup: &Setup) {
-    setup.for_each_device(|device| {
-        let elements: Vec<u32> = Random::new(7).elements(40 * 50);
-        let streams: Vec<_> = (0..4).map(|_| device.stream().unwrap()).collect();
-        let source = device.upload(&elements).unwrap();
-        let mut ping = device.zeros::<u32>(elements.len()).unwrap();
-        let mut pong = device.zeros::<u32>(elements.len()).unwrap();
-        ops::transpose_into(source.view(&[40, 50]).unwrap(), ping.view_mut(&[50, 40]).unwrap(), None, &streams[0])
-            .unwrap();
-        for turn in 0..3 {
-            let (there, back) = (&streams[(turn + 1) % 4], &streams[(turn + 2) % 4]);
-            let variant = Some(Variant::ALL[turn + 1]);
-            ops::transpose_into(ping.view(&[50, 40]).unwrap(), pong.view_mut(&[40, 50]).unwrap(), variant, there)
-                .unwrap();
-            ops::transpose_into(pong.view(&[40, 50]).unwrap(), ping.view_mut(&[50, 40]).unwrap(), variant, back)
-                .unwrap();
-        }
-        assert!(pong.download().unwrap() == elements, "there and back");
-        let mut expected = elements.clone();
-        let (src, dst) = (Layout::row_major(&[40, 50]).unwrap(), Layout::row_major(&[50, 40]).unwrap());
-        naive::transpose(&elements, &src, &mut expected, &dst);
-        assert!(ping.download().unwrap() == expected, "there");
-    });
-}
-
 /// Each thread reads one buffer on its own stream; then yet another stream overwrites it while the
 /// reads are queued.
 fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
@@ -192,22 +164,6 @@ fn halves_of_one_buffer(setup: &Setup) {
     let mut expected = elements.clone();
     naive::transpose(&elements, &from, &mut expected, &to);
     assert!(buffer.download().unwrap() == expected);
-}
-
-fn buffers_and_streams_may_be_dropped_with_work_queued(setup: &Setup) {
-    setup.for_each_device(|device| {
-        let elements: Vec<u32> = Random::new(10).elements(64 * 32);
-        let mut result = device.zeros::<u32>(elements.len()).unwrap();
-        {
-            let stream = device.stream().unwrap();
-            let source = device.upload(&elements).unwrap();
-            let middle = ops::transpose(source.view(&[64, 32]).unwrap()).unwrap();
-            ops::transpose_into(&middle, result.view_mut(&[64, 32]).unwrap(), None, &stream).unwrap();
-        }
-        device.synchronize().unwrap();
-        assert!(result.download().unwrap() == elements);
-        assert_eq!(device.take_drop_error(), None);
-    });
 }
 
 fn two_devices_do_not_mix(setup: &Setup) {

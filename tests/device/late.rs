@@ -7,24 +7,11 @@ use crate::backend::{Setup, cases};
 use crate::program::{Program, Stream};
 
 cases! {
-    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") a_download_not_waited_for_has_not_happened,
     SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") an_upload_reads_its_source_when_it_runs,
     SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") synchronising_another_stream_is_not_enough,
-    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") a_forgotten_wait_between_streams_is_seen,
     SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") seeds_give_every_order_that_is_legal_and_no_other,
     SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") freeing_runs_what_is_queued,
     SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") polling_the_wrong_thing_does_not_help,
-}
-
-fn a_download_not_waited_for_has_not_happened(setup: &Setup) {
-    setup.for_each_stream(|program, stream| {
-        let buffer = program.upload(&[9; 64]).unwrap();
-        let host = program.pinned(64).unwrap();
-        stream.d2h((&host, 0), (&buffer, 0), 64).unwrap();
-        assert_eq!(host.get(), [0; 64], "nobody has waited");
-        stream.synchronize().unwrap();
-        assert_eq!(host.get(), [9; 64]);
-    });
 }
 
 fn an_upload_reads_its_source_when_it_runs(setup: &Setup) {
@@ -51,19 +38,6 @@ fn synchronising_another_stream_is_not_enough(setup: &Setup) {
         assert_eq!(host.get(), [9; 8]);
     });
     assert!(seen.into_inner().unwrap().contains(&0), "some seed shows that it has not happened");
-}
-
-/// A consumer that does not wait for its producer reads old bytes under some seeds and new ones
-/// under others.
-fn a_forgotten_wait_between_streams_is_seen(setup: &Setup) {
-    let seen = Mutex::new(BTreeSet::new());
-    setup.for_each_program(|program| {
-        let (producer, consumer) = (program.stream().unwrap(), program.stream().unwrap());
-        let buffer = program.upload(&[1]).unwrap();
-        producer.fill(&buffer, 0, 2, 1).unwrap();
-        seen.lock().unwrap().insert(program.download(&buffer, &consumer).unwrap()[0]);
-    });
-    assert_eq!(seen.into_inner().unwrap(), [1, 2].into());
 }
 
 /// Two streams append to a log in three pieces each, and the log shows every interleaving of the

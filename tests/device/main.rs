@@ -55,7 +55,6 @@ mod semantics;
 mod staged;
 mod steady;
 mod streams;
-mod times;
 mod transfers;
 mod transposes;
 
@@ -99,7 +98,6 @@ fn main() -> ExitCode {
         permutes::cases(),
         large::cases(),
         staged::cases(),
-        times::cases(),
         in_place::cases(),
         #[cfg(feature = "interp")]
         architectures::cases(),

@@ -3,7 +3,6 @@
 use std::ptr::NonNull;
 
 use warpstride::ErrorKind;
-use warpstride::driver::HostKind;
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
 use crate::failures::refusal;
@@ -14,8 +13,6 @@ cases! {
     Any more_than_there_is_is_out_of_memory_and_does_no_harm,
     Any freed_memory_is_there_again,
     Any page_locked_memory_is_aligned_and_zeroed,
-    Any write_combined_memory_is_copied_like_any_other,
-    Any registered_memory_is_copied_like_any_other,
     Any memory_is_registered_once,
     Any the_pool_frees_in_the_order_of_the_stream,
     Any the_pool_gives_memory_out_again,
@@ -67,43 +64,6 @@ fn page_locked_memory_is_aligned_and_zeroed(setup: &Setup) {
         assert!(memory.get().iter().all(|&byte| byte == 0), "{bytes} bytes");
         // The next allocation may reuse this memory.
         memory.set(&vec![0xff; bytes]);
-    }
-}
-
-fn write_combined_memory_is_copied_like_any_other(setup: &Setup) {
-    let program = Program::new(&setup.driver);
-    let (stream, buffer) = (program.stream().unwrap(), program.buffer(5000).unwrap());
-    let memory = setup.driver.alloc_host(5000, HostKind::WriteCombined).unwrap();
-    assert_eq!(memory.addr().get() % 64, 0);
-    let bytes: Vec<u8> = (0..5000).map(|at| (at * 7 % 251) as u8).collect();
-    // SAFETY: the memory has this number of bytes, and nothing else uses it.
-    unsafe { memory.as_ptr().copy_from(bytes.as_ptr(), bytes.len()) };
-    // SAFETY: both have 5000 bytes, and the memory is freed after the wait below.
-    unsafe { setup.driver.copy_h2d(buffer.address, memory.as_ptr(), 5000, stream.handle) }.unwrap();
-    assert_same(&program.download(&buffer, &stream).unwrap(), &bytes, "through write-combined memory");
-    // SAFETY: allocated above, and not used from now on.
-    unsafe { setup.driver.free_host(memory) }.unwrap();
-}
-
-fn registered_memory_is_copied_like_any_other(setup: &Setup) {
-    let program = Program::new(&setup.driver);
-    let (stream, buffer) = (program.stream().unwrap(), program.buffer(70_000).unwrap());
-    // Neither the start nor the end is that of a page.
-    let mut memory: Vec<u8> = (0..80_000).map(|at| (at * 7 % 251) as u8).collect();
-    let expected = memory[4..70_004].to_vec();
-    let first = NonNull::new(memory.as_mut_ptr()).unwrap();
-    for round in 0..2 {
-        // SAFETY: the vector has these bytes and outlives the registration.
-        unsafe { setup.driver.register_host(first, 80_000) }.unwrap();
-        let (from, to) = (first.as_ptr().wrapping_add(4), first.as_ptr().wrapping_add(10_000));
-        // SAFETY: the vector has these bytes, and is not used before the synchronisation below.
-        unsafe { setup.driver.copy_h2d(buffer.address, from, 70_000, stream.handle) }.unwrap();
-        // SAFETY: as above.
-        unsafe { setup.driver.copy_d2h(to, buffer.address, 70_000, stream.handle) }.unwrap();
-        // SAFETY: registered above; it waits for the copies, after which nothing uses it.
-        unsafe { setup.driver.unregister_host(first) }.unwrap();
-        assert_same(&memory[10_000..], &expected, format!("round {round}"));
-        memory[4..70_004].copy_from_slice(&expected);
     }
 }
 

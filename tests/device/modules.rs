@@ -14,8 +14,6 @@ use crate::program::{AFFINE, Program, affine_params, assert_same, cover};
 cases! {
     Any bad_ptx_is_refused_with_the_place,
     Any a_missing_entry_is_named,
-    Any a_kernel_computes,
-    Any launches_on_one_stream_run_in_order,
     Any impossible_shapes_are_refused_and_do_no_harm,
     Any queued_launches_outlive_their_module,
     Any a_kernel_is_loaded_by_its_first_launch_and_alone,
@@ -57,33 +55,6 @@ fn a_missing_entry_is_named(setup: &Setup) {
         refusal(module.function(name)).of(ErrorKind::InvalidArgument).says(&format!("{name:?}"));
     }
     module.function("affine").unwrap();
-}
-
-/// Every value in range is computed, and those after it stay.
-fn a_kernel_computes(setup: &Setup) {
-    let program = Program::new(&setup.driver);
-    let affine = program.affine().unwrap();
-    let stream = program.stream().unwrap();
-    for n in [1, 31, 32, 33, 64, 65, 1000, 4096] {
-        let source = program.upload(&bytes_of(0..n + 3)).unwrap();
-        let target = program.upload(&bytes_of(vec![7; n as usize + 3])).unwrap();
-        stream.affine(&affine, [&target, &source], n, 5).unwrap();
-        let expected = bytes_of((0..n).map(|i| i * 5 + 1).chain([7; 3]));
-        assert_same(&program.download(&target, &stream).unwrap(), &expected, format!("{n} values"));
-    }
-}
-
-fn launches_on_one_stream_run_in_order(setup: &Setup) {
-    setup.for_each_program(|program| {
-        let affine = program.affine().unwrap();
-        let stream = program.stream().unwrap();
-        let buffer = program.upload(&bytes_of([1; 100])).unwrap();
-        for factor in [2, 3, 4] {
-            stream.affine(&affine, [&buffer, &buffer], 100, factor).unwrap();
-        }
-        let expected = bytes_of([((2 + 1) * 3 + 1) * 4 + 1; 100]);
-        assert_same(&program.download(&buffer, &stream).unwrap(), &expected, "three launches");
-    });
 }
 
 fn impossible_shapes_are_refused_and_do_no_harm(setup: &Setup) {
