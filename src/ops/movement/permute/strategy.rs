@@ -11,13 +11,16 @@ use crate::abi::{
 use crate::ops::plan::{AnyStep, Placed, Step, placed};
 pub(super) use crate::ops::plan::{Decline, at_least, at_most, found};
 
+/// The answer of a strategy: the reason to take a task, or to decline it.
+pub(super) type Considered = Result<&'static str, Decline>;
+
 /// One way to permute: a kernel, or a few with one description, and the work they are best for.
 pub(super) struct Strategy {
     /// Its name in explanations.
     pub(super) name: &'static str,
     /// Takes the task: writes the launch in place, because it is large, and returns the reason. Or
     /// declines the task and writes nothing.
-    pub(super) consider: fn(&Task<'_>, &mut Option<Launch>) -> Result<&'static str, Decline>,
+    pub(super) consider: fn(&Task<'_>, &mut Option<Launch>) -> Considered,
 }
 
 /// Every strategy, in the order in which they look at a task.

@@ -6,17 +6,14 @@
 
 use std::fmt;
 
-use super::{Decline, Launch, Step, Task, at_least, grid, power_of_two};
+use super::{Considered, Launch, Step, Task, at_least, grid, power_of_two};
 use crate::abi::{COPY, CopyParams, Key};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::units::VECTOR;
 
 /// Takes bytes that lie alike on both sides, without gaps and aligned to 16 bytes.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let canonical = task.canonical;
     let (together, len) = (canonical.together(), canonical.len());
     at_least(together, len, "elements that follow each other on both sides", "a side has gaps or another order")?;

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::{Decline, Launch, Step, Task, Widened, axes, divisor, grid};
+use super::{Considered, Launch, Step, Task, Widened, axes, divisor, grid};
 use crate::abi::{ELEMENTS, ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
@@ -14,10 +14,7 @@ use crate::layout::walk::{Axis, Canonical};
 use crate::ops::units::VECTOR;
 
 /// Takes everything.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, len, index } = task.widened();
     let width = canonical.width;
     let params = ElementsParams {

@@ -11,7 +11,9 @@
 
 use std::fmt;
 
-use super::{Decline, Launch, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid, power_of_two};
+use super::{
+    Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid, power_of_two,
+};
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
     INTERLEAVE_QUADS, Index, fields_steps,
@@ -112,10 +114,7 @@ impl Cut {
 }
 
 /// Takes packed structs, unless tiles move them by whole vectors and blocks would be partly idle.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, index, .. } = task.widened();
     let (width, constants) = (canonical.width, &task.permutes().fields);
     let (images, start) = images(task)?;

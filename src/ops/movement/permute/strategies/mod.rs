@@ -13,7 +13,7 @@ pub(super) mod stacked;
 pub(super) mod tile;
 pub(super) mod vector_tile;
 
-use super::strategy::{Decline, Launch, at_least, at_most, found};
+use super::strategy::{Considered, Decline, Launch, at_least, at_most, found};
 use super::task::{Task, Widened, power_of_two};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::plan::Step;

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use super::tile::fold;
-use super::{Decline, Launch, Step, Task, Widened, at_least, at_most};
+use super::{Considered, Decline, Launch, Step, Task, Widened, at_least, at_most};
 use crate::abi::{Divisor, Index, PATCH, PATCH_BLOCK, PatchParams};
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::layout::walk::Axis;
@@ -22,10 +22,7 @@ pub(super) fn is_small_allowed(task: &Task<'_>, widened: &Widened) -> Result<(),
 }
 
 /// Takes arrays so small that the launch takes most of the time.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let widened @ Widened { canonical, len, .. } = task.widened();
     let (width, constants) = (canonical.width, &task.permutes().small);
     is_small_allowed(task, widened)?;

@@ -13,14 +13,11 @@
 //! tiles adapt to be full (2174 before), and 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 2334 (2003 by
 //! `packed`) (docs/adr/0009).
 
-use super::{Decline, Launch, Task, at_least};
+use super::{Considered, Launch, Task, at_least};
 use crate::abi::RAGGED_TILE;
 
 /// Takes matrices whose rows start or end between vectors, or between the sectors that are written.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
     let whole = "every row is whole vectors, and no access needs a shift";
     at_least(usize::from(tiling.is_ragged()), 1, "sides with ragged rows", whole)?;

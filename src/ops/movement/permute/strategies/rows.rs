@@ -9,17 +9,14 @@
 
 use std::fmt;
 
-use super::{Decline, Launch, Step, Task, at_least, at_most, axes, divisor, grid, index};
+use super::{Considered, Launch, Step, Task, at_least, at_most, axes, divisor, grid, index};
 use crate::abi::{Index, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::units::{LINE, VECTOR};
 
 /// Takes runs of unaligned bytes that are long enough on both sides.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let constants = &task.permutes().rows;
     let together = task.widened().canonical.width;
     at_most(together, VECTOR / 2, "bytes that are one element of both sides", "the runs already are whole vectors")?;

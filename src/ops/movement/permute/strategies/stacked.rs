@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::{Decline, Launch, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid, power_of_two};
+use super::{Considered, Launch, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid, power_of_two};
 use crate::abi::{Divisor, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
@@ -17,10 +17,7 @@ use crate::layout::walk::Axis;
 use crate::ops::units::{VECTOR, WORD};
 
 /// Takes batches of small matrices of whole vectors.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, index, .. } = task.widened();
     let (width, walks, constants) = (canonical.width, canonical.axes(), &task.permutes().stacked);
     let lanes = VECTOR / width;

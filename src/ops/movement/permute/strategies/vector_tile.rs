@@ -7,14 +7,11 @@
 //! the order and the folding of axes take 2 bytes 384 x 512 x 640 by 2, 1, 0 from 0.859 to 0.937 of
 //! the copy, f64 256 x 384 x 320 from 0.900 to 0.945 (docs/adr/0009).
 
-use super::{Decline, Launch, Task, at_most};
+use super::{Considered, Launch, Task, at_most};
 use crate::abi::VECTOR_TILE;
 
 /// Takes matrices whose rows are whole vectors on both sides.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
     let ragged = "rows start or end between vectors, or between the sectors that are written";
     at_most(usize::from(tiling.is_ragged()), 0, "sides with ragged rows", ragged)?;

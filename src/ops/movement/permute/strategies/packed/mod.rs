@@ -18,7 +18,7 @@ pub(in crate::ops::movement::permute) mod stepped;
 use std::fmt;
 
 use super::tile::Tiling;
-use super::{Decline, Launch, Step, Task, Widened, at_least, at_most, grid, power_of_two};
+use super::{Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, grid, power_of_two};
 use crate::abi::{PACKED, PackedParams};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
@@ -28,10 +28,7 @@ use growth::Packing;
 
 /// Takes work with runs on both sides that is faster so than by tiles of one axis per side or
 /// element by element.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, .. } = task.widened();
     let constants = &task.permutes().packed;
     if task.tiling().is_ok() {

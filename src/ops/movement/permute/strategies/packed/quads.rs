@@ -19,7 +19,7 @@ use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::layout::walk::Axis;
 use crate::ops::Align;
 use crate::ops::movement::permute::strategies::{
-    Decline, Launch, Step, Task, Widened, at_least, at_most, fields, grid,
+    Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, fields, grid,
 };
 use crate::ops::tuning;
 use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
@@ -28,10 +28,7 @@ use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
 const LONGEST: usize = MAX_SHARED_BYTES as usize;
 
 /// Takes large arrays whose runs start anywhere, and batches of small matrices.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, .. } = task.widened();
     let constants = &task.permutes().quads;
     at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;

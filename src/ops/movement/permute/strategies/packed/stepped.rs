@@ -8,15 +8,12 @@
 use super::growth::Packing;
 use super::quads::{Lanes, step};
 use crate::abi::PackedQuadsParams;
-use crate::ops::movement::permute::strategies::{Decline, Launch, Step, Task, Widened, at_least, at_most};
+use crate::ops::movement::permute::strategies::{Considered, Decline, Launch, Step, Task, Widened, at_least, at_most};
 use crate::ops::tuning;
 use crate::ops::units::{SECTOR, VECTOR, WORD};
 
 /// Takes large arrays whose nearest elements of the source lie at most a sector apart.
-pub(in crate::ops::movement::permute) fn consider(
-    task: &Task<'_>,
-    launch: &mut Option<Launch>,
-) -> Result<&'static str, Decline> {
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, .. } = task.widened();
     let strides = canonical.axes().iter().map(|axis| axis.src).filter(|&stride| stride != 0);
     let gap = strides.min_by_key(|stride| stride.unsigned_abs()).unwrap_or(1);
