@@ -267,18 +267,26 @@ pub(super) trait Placed: Params {
     fn at(self, operands: Self::Operands) -> Self;
 }
 
-/// Implements [`Placed`] for parameters whose only addresses are `src` and `dst`, which count from
-/// the starts of the storages.
+/// Implements [`Placed`] by what parameters become with their operands. Parameters that are only
+/// named have the addresses `src` and `dst`, which count from the starts of the storages.
 macro_rules! placed {
-    ($($params:ty),*) => {$(
+    ($($params:ty: |$own:ident, $operands:tt: $type:ty| $at:expr;)+) => {$(
         impl $crate::ops::plan::Placed for $params {
-            type Operands = [u64; 2];
+            type Operands = $type;
 
-            fn at(self, [src, dst]: [u64; 2]) -> Self {
-                Self { src: src.wrapping_add(self.src), dst: dst.wrapping_add(self.dst), ..self }
+            fn at(self, $operands: $type) -> Self {
+                let $own = self;
+                $at
             }
         }
-    )*};
+    )+};
+    ($($params:ident),+) => {
+        $crate::ops::plan::placed! {$(
+            $params: |own, [src, dst]: [u64; 2]| Self {
+                src: src.wrapping_add(own.src), dst: dst.wrapping_add(own.dst), ..own
+            };
+        )+}
+    };
 }
 pub(super) use placed;
 

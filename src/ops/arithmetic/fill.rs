@@ -8,7 +8,7 @@ use crate::error::{Error, Result, counted};
 use crate::ops::Target;
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, queue};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
+use crate::ops::plan::{AtMostOne, Step, placed, plan_of};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -46,13 +46,9 @@ pub struct FillPlan {
     step: AtMostOne<FillParams>,
 }
 
-/// A launch adds an address and a pattern of 16 bytes to the plan.
-impl Placed for FillParams {
-    type Operands = (u64, [u64; 2]);
-
-    fn at(self, (dst, [low, high]): Self::Operands) -> Self {
-        Self { dst, low, high, ..self }
-    }
+placed! {
+    // An address, and a pattern of 16 bytes.
+    FillParams: |own, (dst, [low, high]): (u64, [u64; 2])| Self { dst, low, high, ..own };
 }
 
 impl FillPlan {

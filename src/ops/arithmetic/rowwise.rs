@@ -18,7 +18,7 @@ use crate::element::DType;
 use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
-use crate::ops::plan::{AtMostOne, Placed, Step};
+use crate::ops::plan::{AtMostOne, Step, placed};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
 
@@ -31,12 +31,8 @@ pub(in crate::ops) struct Sides {
     variances: u64,
 }
 
-impl Placed for RowwiseParams {
-    type Operands = Sides;
-
-    fn at(self, Sides { src, dst, variances }: Sides) -> Self {
-        Self { src, dst, variances, ..self }
-    }
+placed! {
+    RowwiseParams: |own, sides: Sides| Self { src: sides.src, dst: sides.dst, variances: sides.variances, ..own };
 }
 
 /// Returns the rows of a shape's last axis, and the elements of each; a shape without axes is a row

@@ -9,7 +9,7 @@ use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue, start};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
+use crate::ops::plan::{AtMostOne, Step, placed, plan_of};
 use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -132,13 +132,8 @@ pub struct IndexedPlan {
     align: Align,
 }
 
-impl Placed for IndexedRowsParams {
-    /// The source, the indices and the destination.
-    type Operands = [u64; 3];
-
-    fn at(self, [src, indices, dst]: [u64; 3]) -> Self {
-        Self { src, indices, dst, ..self }
-    }
+placed! {
+    IndexedRowsParams: |own, [src, indices, dst]: [u64; 3]| Self { src, indices, dst, ..own };
 }
 
 impl IndexedPlan {

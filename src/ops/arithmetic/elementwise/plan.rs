@@ -11,7 +11,7 @@ use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
+use crate::ops::plan::{AtMostOne, Step, placed, plan_of};
 use crate::ops::span::{Contiguous, Phase, lanes, reason, span};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -48,12 +48,10 @@ pub struct ElementwisePlan {
     step: AtMostOne<ElementwiseParams>,
 }
 
-impl Placed for ElementwiseParams {
-    type Operands = (f64, [u64; 3]);
-
-    fn at(self, (scalar, [a, b, dst]): Self::Operands) -> Self {
-        Self { dst, a, b, scalar: scalar.to_bits(), ..self }
-    }
+placed! {
+    ElementwiseParams: |own, (scalar, [a, b, dst]): (f64, [u64; 3])| {
+        Self { dst, a, b, scalar: scalar.to_bits(), ..own }
+    };
 }
 
 impl ElementwisePlan {

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
-use crate::ops::plan::{AnyStep, Placed, Step};
+use crate::ops::plan::{AnyStep, Step, placed};
 
 /// The addresses of a launch, which ignores those that it does not need.
 #[derive(Debug, Clone, Copy, Default)]
@@ -137,26 +137,10 @@ impl Passes {
     }
 }
 
-impl Placed for ReduceParams {
-    type Operands = Sides;
-
-    fn at(self, sides: Sides) -> Self {
-        Self { a: sides.a, b: sides.b, partials: sides.result, ..self }
-    }
-}
-
-impl Placed for ReduceRowsParams {
-    type Operands = Sides;
-
-    fn at(self, sides: Sides) -> Self {
-        Self { a: sides.a, result: sides.result, values: sides.values, ..self }
-    }
-}
-
-impl Placed for ReduceColumnsParams {
-    type Operands = Sides;
-
-    fn at(self, sides: Sides) -> Self {
-        Self { a: sides.a, places: sides.indices, result: sides.result, values: sides.values, ..self }
-    }
+placed! {
+    ReduceParams: |own, sides: Sides| Self { a: sides.a, b: sides.b, partials: sides.result, ..own };
+    ReduceRowsParams: |own, sides: Sides| Self { a: sides.a, result: sides.result, values: sides.values, ..own };
+    ReduceColumnsParams: |own, sides: Sides| {
+        Self { a: sides.a, places: sides.indices, result: sides.result, values: sides.values, ..own }
+    };
 }

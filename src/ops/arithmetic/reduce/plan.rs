@@ -95,13 +95,13 @@ impl ReductionPlan {
         let starts = [self.a.in_view(&from)?, first_byte(&to)?];
         self.check_results(a.shape(), &to)?;
         queue([from, room, to], stream, &|device, [a, scratch, result], stream| {
-            let addresses = [a + starts[0], result + starts[1], scratch];
+            let a = a + starts[0];
             // SAFETY: `in_view` has found the planned type, number and start of the array's
             // elements, `first_byte` that results have no gaps, and `check_results` that there is
             // one for each index of the other axes. The scratch is an allocation of
             // `Scratch::BYTES`. The views borrow their buffers, written ones exclusively, and
             // `queue` orders other work.
-            unsafe { self.place(device, addresses, stream) }
+            unsafe { self.passes.launch(device, [a, a, result + starts[1], scratch], stream) }
         })
     }
 
@@ -172,15 +172,6 @@ impl ReductionPlan {
         // SAFETY: the array starts as planned, every address is aligned, and what is written shares
         // no byte with anything else, as checked above; the caller promises the rest of the raw
         // contract.
-        unsafe { self.place(device, [a, result, scratch], stream) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`ReductionPlan::launch_raw`], for an array that starts as planned, aligned results
-    /// and a scratch that is aligned to 16 bytes.
-    unsafe fn place(&self, device: &Device, [a, result, scratch]: [u64; 3], stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller holds the array, which starts as planned, the results and the scratch.
         unsafe { self.passes.launch(device, [a, a, result, scratch], stream) }
     }
 

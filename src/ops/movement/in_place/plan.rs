@@ -18,7 +18,7 @@ use crate::ops::numbering::{checked_grid, divisor, index_of};
 use crate::ops::operand::{
     Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
 };
-use crate::ops::plan::{Explanation, Placed, Step};
+use crate::ops::plan::{Explanation, Step, placed};
 use crate::ops::tuning::{InPlace, Tuning};
 use crate::ops::units::wide::SECTOR;
 use crate::stream::Stream;
@@ -63,21 +63,9 @@ struct Pass {
     spilled: u64,
 }
 
-impl Placed for SquareParams {
-    type Operands = u64;
-
-    fn at(self, matrix: u64) -> Self {
-        Self { matrix: matrix.wrapping_add(self.matrix), ..self }
-    }
-}
-
-impl Placed for LinesParams {
-    /// The matrix and the scratch.
-    type Operands = [u64; 2];
-
-    fn at(self, [matrix, scratch]: [u64; 2]) -> Self {
-        Self { matrix: matrix.wrapping_add(self.matrix), scratch, ..self }
-    }
+placed! {
+    SquareParams: |own, matrix: u64| Self { matrix: matrix.wrapping_add(own.matrix), ..own };
+    LinesParams: |own, [matrix, scratch]: [u64; 2]| Self { matrix: matrix.wrapping_add(own.matrix), scratch, ..own };
 }
 
 /// Contiguous matrices with no more rows than columns, as the passes need them.
@@ -488,69 +476,5 @@ impl fmt::Display for InPlacePlan {
             write!(f, "{} on {lines}, {together} a panel; ", pass.step.entry)?;
         }
         write!(f, "{}, {} of scratch", counted(self.launches(), "launch"), counted(self.scratch_bytes(), "byte"))
-    }
-}
-
-#[cfg(all(test, feature = "interp"))]
-mod tests {
-    use super::*;
-    use crate::device::Backend;
-
-    /// Returns the plan with 64-bit arithmetic, as for a larger storage.
-    fn wide(mut plan: InPlacePlan) -> InPlacePlan {
-        let width = plan.width;
-        let other = |narrow: EntryId| {
-            let families = [SWAP_TILES, PERMUTE_LINES, SPILL_LINES];
-            let of = |index| families.map(|family| family.entry(width, index).unwrap());
-            let at = of(Index::Narrow).iter().position(|&known| known == narrow).unwrap();
-            of(Index::Wide)[at]
-        };
-        plan.square.iter_mut().for_each(|square| square.entry = other(square.entry));
-        for pass in plan.passes.iter_mut().flatten() {
-            pass.step.entry = other(pass.step.entry);
-            let LinesParams { rows, cols, width, panels, period, section, .. } = &mut pass.step.params;
-            for divisor in [rows, cols, width, panels, period, section] {
-                *divisor = Divisor::wide(divisor.value);
-            }
-        }
-        plan
-    }
-
-    /// Tests every entry, narrow and wide, on elements of `WIDTH` bytes.
-    fn check<const WIDTH: usize>(device: &Device) {
-        let long = LINES_SHARED as usize / WIDTH + 5;
-        for [rows, cols] in [[70, 70], [12, 18], [18, 12], [100, 7], [3, long], [long, 2]] {
-            let layout = Layout::row_major(&[2, rows, cols]).unwrap();
-            let narrow = InPlacePlan::new(&layout, WIDTH).unwrap();
-            let spills = narrow.entries().any(|entry| entry.starts_with("spill_lines"));
-            assert_eq!(spills, rows.max(cols) == long, "{narrow}");
-            for plan in [wide(narrow), narrow] {
-                let bytes: Vec<u8> = (0..2 * rows * cols * WIDTH).map(|at| (at * 167 + at / 251) as u8).collect();
-                let (matrix, scratch) =
-                    (device.upload(&bytes).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
-                let stream = device.default_stream();
-                // SAFETY: both buffers live until the stream is synchronised, and have the length
-                // that the plan needs.
-                unsafe { plan.launch_raw(device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
-                stream.synchronize().unwrap();
-                let result = matrix.download().unwrap();
-                for (at, element) in bytes.chunks(WIDTH).enumerate() {
-                    let (batch, row, col) = (at / cols / rows, at / cols % rows, at % cols);
-                    let to = batch * rows * cols + col * rows + row;
-                    assert_eq!(result[to * WIDTH..][..WIDTH], *element, "{plan}");
-                }
-            }
-        }
-    }
-
-    /// No test has memory for 2^31 elements; the wide kernels also work with fewer.
-    #[test]
-    fn narrow_and_wide_kernels_of_every_width_are_right() {
-        let device = Device::open(Backend::Soft).unwrap();
-        check::<1>(&device);
-        check::<2>(&device);
-        check::<4>(&device);
-        check::<8>(&device);
-        check::<16>(&device);
     }
 }
