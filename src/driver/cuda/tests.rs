@@ -38,6 +38,15 @@ unsafe extern "C" fn pop(_context: *mut CUcontext) -> u32 {
     api::stub::answer("cuCtxPopCurrent_v2")
 }
 
+/// Calls an unsafe method of a device over stub functions.
+macro_rules! stubs {
+    ($call:expr) => {{
+        // SAFETY: the stubs look at no handle and at no memory of the device. No test uses memory of
+        // the host after the call that frees it.
+        unsafe { $call }
+    }};
+}
+
 /// Returns a device over stub functions, on a thread whose current context is `current`.
 fn stubbed(current: usize) -> Cuda {
     CURRENT.set(current);
@@ -76,13 +85,11 @@ fn a_launch_is_one_call_and_what_the_context_takes() {
         (0, &["cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuLaunchKernel", "cuCtxPopCurrent_v2"]),
     ] {
         let cuda = stubbed(current);
-        // SAFETY: the stubs look at no handle.
-        unsafe { cuda.launch(FunctionHandle(1), &shape, &[0; 8], StreamHandle(1)) }.unwrap();
+        stubs!(cuda.launch(FunctionHandle(1), &shape, &[0; 8], StreamHandle(1))).unwrap();
         assert_eq!(api::stub::calls(), expected);
     }
     let cuda = stubbed(OURS);
-    // SAFETY: as above.
-    unsafe { cuda.graph_launch(GraphExecHandle(1), StreamHandle(1)) }.unwrap();
+    stubs!(cuda.graph_launch(GraphExecHandle(1), StreamHandle(1))).unwrap();
     assert_eq!(api::stub::calls(), ["cuCtxGetCurrent", "cuGraphLaunch"]);
 }
 
@@ -90,21 +97,18 @@ fn a_launch_is_one_call_and_what_the_context_takes() {
 fn a_wait_that_fails_waits_for_the_context_and_one_that_cannot_enter_still_waits() {
     let cuda = stubbed(OURS);
     api::stub::fail("cuStreamSynchronize", code::INVALID_VALUE);
-    // SAFETY: the stubs look at no handle.
-    unsafe { cuda.stream_synchronize(StreamHandle(1)) }.unwrap_err();
+    stubs!(cuda.stream_synchronize(StreamHandle(1))).unwrap_err();
     assert_eq!(api::stub::calls().last(), Some(&"cuCtxSynchronize"));
 
     // A wait for the context would break other captures.
     let cuda = stubbed(OURS);
     api::stub::fail("cuStreamSynchronize", code::STREAM_CAPTURE_UNSUPPORTED);
-    // SAFETY: as above.
-    unsafe { cuda.stream_synchronize(StreamHandle(1)) }.unwrap_err();
+    stubs!(cuda.stream_synchronize(StreamHandle(1))).unwrap_err();
     assert!(!api::stub::calls().contains(&"cuCtxSynchronize"));
 
     let cuda = stubbed(THEIRS);
     api::stub::fail("cuCtxGetCurrent", code::INVALID_CONTEXT);
-    // SAFETY: as above.
-    unsafe { cuda.stream_synchronize(StreamHandle(1)) }.unwrap();
+    stubs!(cuda.stream_synchronize(StreamHandle(1))).unwrap();
     assert!(api::stub::calls().contains(&"cuStreamSynchronize"));
 }
 
@@ -113,20 +117,13 @@ fn what_cannot_enter_is_released_all_the_same() {
     let cuda = stubbed(THEIRS);
     api::stub::fail("cuCtxPushCurrent_v2", code::INVALID_CONTEXT);
     let mut byte = 0;
-    // SAFETY: the stubs look at no handle, here and below.
-    let _ = unsafe { cuda.free(256) };
-    // SAFETY: as above.
-    let _ = unsafe { cuda.free_host((&mut byte).into()) };
-    // SAFETY: as above.
-    let _ = unsafe { cuda.unregister_host((&mut byte).into()) };
-    // SAFETY: as above.
-    let _ = unsafe { cuda.pool_free(256, StreamHandle(1)) };
-    // SAFETY: as above.
-    let _ = unsafe { cuda.module_unload(ModuleHandle(1)) };
-    // SAFETY: as above.
-    let _ = unsafe { cuda.stream_destroy(StreamHandle(1)) };
-    // SAFETY: as above.
-    let _ = unsafe { cuda.event_destroy(EventHandle(1)) };
+    let _ = stubs!(cuda.free(256));
+    let _ = stubs!(cuda.free_host((&mut byte).into()));
+    let _ = stubs!(cuda.unregister_host((&mut byte).into()));
+    let _ = stubs!(cuda.pool_free(256, StreamHandle(1)));
+    let _ = stubs!(cuda.module_unload(ModuleHandle(1)));
+    let _ = stubs!(cuda.stream_destroy(StreamHandle(1)));
+    let _ = stubs!(cuda.event_destroy(EventHandle(1)));
     let calls = api::stub::calls();
     let of_memory = ["cuMemFree_v2", "cuMemFreeHost", "cuMemHostUnregister", "cuMemFreeAsync"];
     for call in of_memory.into_iter().chain(["cuModuleUnload", "cuStreamDestroy_v2", "cuEventDestroy_v2"]) {
@@ -139,8 +136,7 @@ fn what_cannot_enter_is_released_all_the_same() {
 fn without_a_pool_its_allocations_are_unavailable() {
     let cuda = stubbed(OURS);
     assert!(!cuda.has_pool());
-    // SAFETY: the stubs look at no handle.
-    let error = unsafe { cuda.pool_alloc(8, StreamHandle(1)) }.unwrap_err();
+    let error = stubs!(cuda.pool_alloc(8, StreamHandle(1))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     cuda.pool_trim(0).unwrap();
     assert_eq!(api::stub::calls(), ["cuCtxGetCurrent"]);
@@ -150,10 +146,8 @@ fn without_a_pool_its_allocations_are_unavailable() {
 fn the_pool_keeps_what_is_freed_and_ends_with_the_driver() {
     let mut cuda = stubbed(OURS);
     cuda.pool = Some(cuda.make_pool().unwrap());
-    // SAFETY: the stubs look at no handle.
-    let address = unsafe { cuda.pool_alloc(8, StreamHandle(1)) }.unwrap();
-    // SAFETY: as above.
-    unsafe { cuda.pool_free(address, StreamHandle(1)) }.unwrap();
+    let address = stubs!(cuda.pool_alloc(8, StreamHandle(1))).unwrap();
+    stubs!(cuda.pool_free(address, StreamHandle(1))).unwrap();
     cuda.pool_trim(0).unwrap();
     drop(cuda);
     let calls: Vec<_> = api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect();
@@ -175,12 +169,10 @@ fn memory_that_is_registered_twice_is_an_invalid_argument() {
     let cuda = stubbed(OURS);
     let mut byte = 0_u8;
     api::stub::fail("cuMemHostRegister_v2", code::HOST_MEMORY_ALREADY_REGISTERED);
-    // SAFETY: the stubs look at no memory, here and below.
-    let error = unsafe { cuda.register_host((&mut byte).into(), 1) }.unwrap_err();
+    let error = stubs!(cuda.register_host((&mut byte).into(), 1)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     api::stub::fail("cuMemHostRegister_v2", code::OUT_OF_MEMORY);
-    // SAFETY: as above.
-    let error = unsafe { cuda.register_host((&mut byte).into(), 1) }.unwrap_err();
+    let error = stubs!(cuda.register_host((&mut byte).into(), 1)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
     assert!(error.to_string().contains("ulimit -l"), "{error}");
 }
@@ -200,8 +192,7 @@ fn memory_is_mapped_and_registered_and_write_combined_memory_is_the_drivers() {
         // SAFETY: it was allocated above with this number of bytes, and nothing else uses it.
         let slice = unsafe { std::slice::from_raw_parts(memory.as_ptr(), bytes) };
         assert!(slice.iter().all(|&byte| byte == 0));
-        // SAFETY: nothing uses the memory any more.
-        unsafe { cuda.free_host(memory) }.unwrap();
+        stubs!(cuda.free_host(memory)).unwrap();
         assert_eq!(calls(), ["cuMemHostRegister_v2", "cuMemHostUnregister"]);
     }
     let cuda = stubbed(OURS);
@@ -217,14 +208,12 @@ fn memory_stays_registered_where_the_wait_before_fails() {
     let cuda = stubbed(OURS);
     let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
     api::stub::fail("cuCtxSynchronize", code::INVALID_VALUE);
-    // SAFETY: nothing uses the memory any more.
-    unsafe { cuda.free_host(memory) }.unwrap_err();
+    stubs!(cuda.free_host(memory)).unwrap_err();
     assert_eq!(calls(), ["cuMemHostRegister_v2"]);
     // On a device that is lost no work runs.
     let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
     api::stub::fail("cuCtxSynchronize", code::ILLEGAL_ADDRESS);
-    // SAFETY: as above.
-    unsafe { cuda.free_host(memory) }.unwrap_err();
+    stubs!(cuda.free_host(memory)).unwrap_err();
     assert_eq!(calls().last(), Some(&"cuMemHostUnregister"));
 }
 
@@ -244,8 +233,7 @@ fn calls_of_copy([width, height, depth]: [usize; 3], row_pitch: usize, slice_pit
     let src = Pitched { place: Place::Device(256), row_pitch, slice_pitch };
     let host = Place::Host(std::ptr::dangling_mut());
     let dst = Pitched { place: host, row_pitch: width, slice_pitch: width * height };
-    // SAFETY: the stubs look at no memory and no handle.
-    unsafe { cuda.copy_3d(&Copy3d { dst, src, width, height, depth }, StreamHandle(1)) }.unwrap();
+    stubs!(cuda.copy_3d(&Copy3d { dst, src, width, height, depth }, StreamHandle(1))).unwrap();
     api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect()
 }
 
@@ -269,8 +257,7 @@ fn a_copy_within_the_host_is_refused() {
     let cuda = stubbed(OURS);
     let side = Pitched { place: Place::Host(std::ptr::dangling_mut()), row_pitch: 1, slice_pitch: 1 };
     let copy = Copy3d { dst: side, src: side, width: 1, height: 1, depth: 1 };
-    // SAFETY: the stubs look at no memory and no handle.
-    let error = unsafe { cuda.copy_3d(&copy, StreamHandle(1)) }.unwrap_err();
+    let error = stubs!(cuda.copy_3d(&copy, StreamHandle(1))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
@@ -278,11 +265,9 @@ fn a_copy_within_the_host_is_refused() {
 fn later_errors_of_a_lost_device_end_in_the_first() {
     let cuda = stubbed(OURS);
     api::stub::fail("cuStreamSynchronize", code::ILLEGAL_ADDRESS);
-    // SAFETY: the stubs look at no handle, here and below.
-    let cause = unsafe { cuda.stream_synchronize(StreamHandle(1)) }.unwrap_err();
+    let cause = stubs!(cuda.stream_synchronize(StreamHandle(1))).unwrap_err();
     api::stub::fail("cuMemFree_v2", code::CONTEXT_IS_DESTROYED);
-    // SAFETY: as above.
-    let later = [unsafe { cuda.free(256) }.unwrap_err(), cuda.alloc(1).unwrap_err(), cuda.memory().unwrap_err()];
+    let later = [stubs!(cuda.free(256)).unwrap_err(), cuda.alloc(1).unwrap_err(), cuda.memory().unwrap_err()];
     for error in later {
         assert_eq!(error.kind(), ErrorKind::KernelFault);
         assert!(error.to_string().ends_with(&cause.to_string()), "{error}");
@@ -308,28 +293,22 @@ fn releases_during_a_capture_wait_for_its_end() {
     let cuda = stubbed(OURS);
     let streams = [StreamHandle(1), StreamHandle(2)];
     for stream in streams {
-        // SAFETY: the stubs look at no handle, here and below.
-        unsafe { cuda.capture_begin(stream) }.unwrap();
+        stubs!(cuda.capture_begin(stream)).unwrap();
     }
-    // SAFETY: as above.
-    unsafe { cuda.free(256) }.unwrap();
-    // SAFETY: as above.
-    unsafe { cuda.module_unload(ModuleHandle(1)) }.unwrap();
-    // SAFETY: as above.
-    unsafe { cuda.capture_end(streams[0]) }.unwrap();
+    stubs!(cuda.free(256)).unwrap();
+    stubs!(cuda.module_unload(ModuleHandle(1))).unwrap();
+    stubs!(cuda.capture_end(streams[0])).unwrap();
     let calls = api::stub::calls();
     assert!(!calls.contains(&"cuCtxSynchronize") && !calls.contains(&"cuMemFree_v2"), "{calls:?}");
     // A capture ends even where the driver says that it was broken.
     api::stub::fail("cuStreamEndCapture", code::STREAM_CAPTURE_UNSUPPORTED);
-    // SAFETY: as above.
-    let error = unsafe { cuda.capture_end(streams[1]) }.unwrap_err();
+    let error = stubs!(cuda.capture_end(streams[1])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     let calls = api::stub::calls();
     let releases = ["cuCtxSynchronize", "cuMemFree_v2", "cuCtxSynchronize", "cuModuleUnload"];
     let after: Vec<_> = calls.into_iter().filter(|call| releases.contains(call)).collect();
     assert_eq!(after, releases);
-    // SAFETY: as above.
-    unsafe { cuda.free(512) }.unwrap();
+    stubs!(cuda.free(512)).unwrap();
     assert_eq!(api::stub::calls().last(), Some(&"cuMemFree_v2"));
 }
 
@@ -343,19 +322,15 @@ fn a_release_waits_for_the_captures_of_all_devices_over_its_context() {
     releasing.captures = Captures::of(SHARED as CUcontext);
     assert!(!ptr::eq(capturing.captures, Captures::of(THEIRS as CUcontext)));
     let memory = releasing.alloc_host(100, HostKind::Cached);
-    // SAFETY: the stubs look at no handle, here and below.
-    unsafe { capturing.capture_begin(StreamHandle(1)) }.unwrap();
-    // SAFETY: as above.
-    unsafe { releasing.free(256) }.unwrap();
+    stubs!(capturing.capture_begin(StreamHandle(1))).unwrap();
+    stubs!(releasing.free(256)).unwrap();
     if let Ok(memory) = memory {
-        // SAFETY: nothing uses the memory any more.
-        unsafe { releasing.free_host(memory) }.unwrap();
+        stubs!(releasing.free_host(memory)).unwrap();
     }
     drop(releasing);
     let calls = api::stub::calls();
     assert!(!calls.contains(&"cuCtxSynchronize") && !calls.contains(&"cuMemFree_v2"), "{calls:?}");
-    // SAFETY: as above.
-    unsafe { capturing.capture_end(StreamHandle(1)) }.unwrap();
+    stubs!(capturing.capture_end(StreamHandle(1))).unwrap();
     let calls = api::stub::calls();
     assert!(calls.contains(&"cuCtxSynchronize") && calls.contains(&"cuMemFree_v2"), "{calls:?}");
     assert!(!calls.contains(&"cuMemFreeHost"), "the memory was mapped: {calls:?}");
@@ -366,8 +341,7 @@ fn an_update_that_the_graph_does_not_take_is_no_error() {
     let cuda = stubbed(OURS);
     let update = |code| {
         api::stub::fail("cuGraphExecUpdate", code);
-        // SAFETY: the stubs look at no handle.
-        unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.map_err(|error| error.kind())
+        stubs!(cuda.graph_update(GraphExecHandle(1), GraphHandle(1))).map_err(|error| error.kind())
     };
     let updates = [code::SUCCESS, code::GRAPH_EXEC_UPDATE_FAILURE, code::INVALID_VALUE].map(update);
     assert_eq!(updates, [Ok(true), Ok(false), Err(ErrorKind::InvalidArgument)]);
