@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::MAX_RANK;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// How to write an order of axes, at the end of an error.
 const USAGE: &str =
@@ -134,7 +134,7 @@ impl Axes {
 
     #[cold]
     fn of_another_rank(&self, named: usize, shape: &[usize]) -> Error {
-        wrong(format!(
+        Error::argument(format!(
             "axes {self} are {} and shape {shape:?} has {}; name each axis once",
             counted(named, "axis"),
             shape.len()
@@ -147,12 +147,8 @@ impl Axes {
             None => "leave the axes empty".into(),
             Some(last) => format!("name each from 0 to {last} once"),
         };
-        wrong(format!("axes {self} of shape {shape:?} {what}; {each}"))
+        Error::argument(format!("axes {self} of shape {shape:?} {what}; {each}"))
     }
-}
-
-fn wrong(message: String) -> Error {
-    Error::new(ErrorKind::InvalidArgument, message)
 }
 
 impl fmt::Display for Axes {
@@ -176,7 +172,7 @@ impl FromStr for Axes {
                 numbers.map(|numbers| Order::of_numbers(numbers.into_iter()))
             }
         };
-        let (text, order) = (text.trim(), order.map_err(wrong)?);
+        let (text, order) = (text.trim(), order.map_err(Error::argument)?);
         let is_plain = order.numbers_as_text().is_some_and(|numbers| numbers == text);
         Ok(Self { text: (!is_plain).then(|| text.into()), order })
     }

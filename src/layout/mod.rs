@@ -44,7 +44,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// The largest number of axes of a layout.
 pub const MAX_RANK: usize = 16;
@@ -139,7 +139,7 @@ impl Layout {
     pub fn new(shape: &[usize], strides: &[isize], offset: usize, len: usize) -> Result<Self> {
         let mut layout = Self::of_shape(shape)?;
         if strides.len() != shape.len() {
-            return Err(invalid(format!(
+            return Err(Error::argument(format!(
                 "shape {shape:?} of {} was given with {}; give one stride per axis",
                 counted(shape.len(), "axis"),
                 counted(strides.len(), "stride")
@@ -177,30 +177,27 @@ impl Layout {
     /// Checks invariants 3 and 4.
     fn check_reach(&self) -> Result<()> {
         let described = || format!("shape {:?} with strides {:?}", self.shape(), self.strides());
+        let too_far = || {
+            let most = isize::MAX;
+            Error::layout(format!(
+                "{} spans more elements than can be counted ({most}); use shorter strides or extents",
+                described()
+            ))
+        };
         let (mut below, mut above) = (0usize, 0usize);
         for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
             let side = if stride < 0 { &mut below } else { &mut above };
             let walk = stride.unsigned_abs().checked_mul(extent.saturating_sub(1));
             match walk.and_then(|walk| side.checked_add(walk)) {
                 Some(sum) if stride != isize::MIN => *side = sum,
-                _ => {
-                    return Err(mismatch(format!(
-                        "{} spans more elements than can be counted ({}); use shorter strides or extents",
-                        described(),
-                        isize::MAX
-                    )));
-                }
+                _ => return Err(too_far()),
             }
         }
         if below.checked_add(above).is_none_or(|span| span > isize::MAX as usize) {
-            return Err(mismatch(format!(
-                "{} spans more elements than can be counted ({}); use shorter strides or extents",
-                described(),
-                isize::MAX
-            )));
+            return Err(too_far());
         }
         if self.storage_len > isize::MAX as usize || self.offset > self.storage_len {
-            return Err(mismatch(format!(
+            return Err(Error::layout(format!(
                 "offset {} lies beyond a storage of {} (of at most {}); give an offset within the storage",
                 self.offset,
                 counted(self.storage_len, "element"),
@@ -209,7 +206,7 @@ impl Layout {
         }
         // Both sums are at most isize::MAX by now, and so is the offset: no overflow.
         if !self.is_empty() && (below > self.offset || self.offset + above >= self.storage_len) {
-            return Err(mismatch(format!(
+            return Err(Error::layout(format!(
                 "{} from offset {} reaches offsets {} to {} of a storage of {}; make the storage larger or the view \
                  smaller",
                 described(),
@@ -362,7 +359,7 @@ impl Layout {
         if axis < self.rank {
             return Ok(());
         }
-        Err(invalid(format!(
+        Err(Error::argument(format!(
             "axis {axis} was given for shape {:?}, whose axes number {}, counted from 0",
             self.shape(),
             self.rank
@@ -373,21 +370,24 @@ impl Layout {
 #[cold]
 fn too_many_axes(shape: &[usize]) -> Error {
     let axes = counted(shape.len(), "axis");
-    invalid(format!("a shape of {axes} was given; at most {MAX_RANK} are supported"))
+    Error::argument(format!("a shape of {axes} was given; at most {MAX_RANK} are supported"))
 }
 
 #[cold]
 fn too_many_elements(shape: &[usize]) -> Error {
     let most = isize::MAX;
-    mismatch(format!("shape {shape:?} has more elements than a layout can count ({most}); use smaller extents"))
+    Error::layout(format!("shape {shape:?} has more elements than a layout can count ({most}); use smaller extents"))
 }
 
-fn invalid(context: String) -> Error {
-    Error::new(ErrorKind::InvalidArgument, context)
-}
-
-fn mismatch(context: String) -> Error {
-    Error::new(ErrorKind::Layout, context)
+#[cfg(test)]
+impl Layout {
+    /// Returns the position of every index, in C order.
+    pub(crate) fn offsets(&self) -> Vec<usize> {
+        let indices = self.shape().iter().fold(vec![Vec::new()], |found, &extent| {
+            found.iter().flat_map(|index| (0..extent).map(move |last| [index.as_slice(), &[last]].concat())).collect()
+        });
+        indices.iter().map(|index| self.offset_of(index).expect("it is in the array")).collect()
+    }
 }
 
 impl fmt::Debug for Layout {

@@ -1,7 +1,7 @@
 //! Reshapes a layout, as a view if possible.
 
-use super::{Layout, mismatch};
-use crate::error::{Result, counted};
+use super::Layout;
+use crate::error::{Error, Result, counted};
 
 /// The result of a reshape.
 ///
@@ -54,7 +54,7 @@ impl Layout {
     pub fn reshape(self, shape: &[usize]) -> Result<Reshape> {
         let mut reshaped = Self::of_shape(shape)?;
         if reshaped.len() != self.len() {
-            return Err(mismatch(format!(
+            return Err(Error::layout(format!(
                 "shape {:?} has {} and cannot be reshaped to {shape:?}, which has {}; give a shape with the same number of elements",
                 self.shape(),
                 counted(self.len(), "element"),

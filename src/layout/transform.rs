@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
-use super::{Layout, MAX_RANK, invalid, mismatch};
+use super::{Layout, MAX_RANK};
 use crate::error::{Error, Result, counted};
 
 /// A range in Rust's notation: `2..5`, `..=3`.
@@ -57,7 +57,7 @@ impl Layout {
 
     #[cold]
     fn not_each_once(&self, axes: &[usize]) -> Error {
-        invalid(format!(
+        Error::argument(format!(
             "axes {axes:?} do not name each of the {} of shape {:?} once; give a permutation of the numbers below {}",
             counted(self.rank, "axis"),
             self.shape(),
@@ -84,7 +84,7 @@ impl Layout {
     pub fn slice(mut self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
         self.check_axis(axis)?;
         if step == 0 {
-            return Err(invalid(format!("a step of 0 was given for axis {axis}; give 1 for every index")));
+            return Err(Error::argument(format!("a step of 0 was given for axis {axis}; give 1 for every index")));
         }
         let extent = self.shape[axis];
         let start = match range.start_bound() {
@@ -100,7 +100,7 @@ impl Layout {
         let (start, end) = match (start, end) {
             (Some(start), Some(end)) if start <= end && end <= extent => (start, end),
             _ => {
-                return Err(invalid(format!(
+                return Err(Error::argument(format!(
                     "range {} is not within axis {axis} of shape {:?}, which has {}",
                     Written(&range),
                     self.shape(),
@@ -142,7 +142,7 @@ impl Layout {
         let fits = shape.len() >= self.rank
             && self.shape().iter().rev().zip(shape.iter().rev()).all(|(&own, &wanted)| own == wanted || own == 1);
         if !fits {
-            return Err(mismatch(format!(
+            return Err(Error::layout(format!(
                 "shape {:?} cannot be broadcast to {shape:?}: matched from the last axis, extents must be equal or 1",
                 self.shape()
             )));
@@ -175,7 +175,7 @@ impl Layout {
     pub fn index_axis(mut self, axis: usize, index: usize) -> Result<Self> {
         self.check_axis(axis)?;
         if index >= self.shape[axis] {
-            return Err(invalid(format!(
+            return Err(Error::argument(format!(
                 "index {index} was given for axis {axis} of shape {:?}, which has {}; give one below {}",
                 self.shape(),
                 counted(self.shape[axis], "index"),
@@ -196,7 +196,7 @@ impl Layout {
     /// [`MAX_RANK`].
     pub fn insert_axis(mut self, axis: usize) -> Result<Self> {
         if axis > self.rank || self.rank == MAX_RANK {
-            return Err(invalid(format!(
+            return Err(Error::argument(format!(
                 "an axis cannot be inserted at {axis} in shape {:?}: places are 0 to {}, and at most {MAX_RANK} axes are \
                  supported",
                 self.shape(),
@@ -219,7 +219,7 @@ impl Layout {
     pub fn remove_axis(mut self, axis: usize) -> Result<Self> {
         self.check_axis(axis)?;
         if self.shape[axis] != 1 {
-            return Err(invalid(format!(
+            return Err(Error::argument(format!(
                 "axis {axis} of shape {:?} has {}; only an axis with one index can be removed (index_axis selects one of several)",
                 self.shape(),
                 counted(self.shape[axis], "index")
@@ -239,7 +239,7 @@ impl Layout {
         self.check_axis(a)?;
         self.check_axis(b)?;
         if a == b {
-            return Err(invalid(format!(
+            return Err(Error::argument(format!(
                 "the diagonal of axis {a} with itself was requested; name two different axes"
             )));
         }
@@ -265,10 +265,10 @@ impl Layout {
         self.check_axis(outer)?;
         self.check_axis(inner)?;
         if outer == inner {
-            return Err(invalid(format!("axis {outer} cannot be merged with itself; name two different axes")));
+            return Err(Error::argument(format!("axis {outer} cannot be merged with itself; name two different axes")));
         }
         let Some((extent, stride)) = merged(self.axis(outer), self.axis(inner)) else {
-            return Err(mismatch(format!(
+            return Err(Error::layout(format!(
                 "axes {outer} and {inner} of shape {:?} with strides {:?} cannot be merged: a step along axis {outer} is not \
                  the whole of axis {inner}; copy to a contiguous array first",
                 self.shape(),
@@ -293,7 +293,7 @@ impl Layout {
         let (extent, stride) = self.axis(axis);
         let rank = self.rank - 1 + extents.len();
         if rank > MAX_RANK {
-            return Err(invalid(format!(
+            return Err(Error::argument(format!(
                 "splitting axis {axis} of shape {:?} into {extents:?} makes {rank}; at most {MAX_RANK} are supported",
                 self.shape(),
                 rank = counted(rank, "axis")
@@ -305,7 +305,7 @@ impl Layout {
         shape[axis + extents.len()..rank].copy_from_slice(&self.shape[axis + 1..self.rank]);
         let mut split = Self::of_shape(&shape[..rank])?;
         if extents.iter().product::<usize>() != extent {
-            return Err(mismatch(format!(
+            return Err(Error::layout(format!(
                 "axis {axis} of shape {:?} has {extent} and cannot be split into {extents:?}, whose product is \
                  another",
                 self.shape(),

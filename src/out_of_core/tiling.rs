@@ -267,30 +267,16 @@ mod tests {
 
     /// Moves elements as the device does: from one layout to another.
     fn moved(tile: &Tile<'_>, input: &[usize]) -> Vec<usize> {
-        let (from, to) = (tile.input().unwrap(), tile.output().unwrap());
+        let (from, to) = (tile.input().unwrap().offsets(), tile.output().unwrap().offsets());
         let mut output = vec![usize::MAX; input.len()];
-        for number in 0..to.len() {
-            let mut rest = number;
-            let mut index: Vec<usize> =
-                to.shape().iter().rev().map(|extent| (rest % extent, rest /= extent).0).collect();
-            index.reverse();
-            output[to.offset_of(&index).unwrap()] = input[from.offset_of(&index).unwrap()];
-        }
+        from.into_iter().zip(to).for_each(|(from, to)| output[to] = input[from]);
         output
     }
 
     /// The numbers of a source's elements in the order of the result, element by element.
     fn expected(shape: &[usize], axes: &[usize], is_fortran: bool) -> Vec<usize> {
         let source = if is_fortran { Layout::column_major(shape) } else { Layout::row_major(shape) };
-        let source = source.unwrap().permuted_axes(axes).unwrap();
-        let number = |number: usize| {
-            let mut rest = number;
-            let mut index: Vec<usize> =
-                source.shape().iter().rev().map(|extent| (rest % extent, rest /= extent).0).collect();
-            index.reverse();
-            source.offset_of(&index).unwrap()
-        };
-        (0..source.len()).map(number).collect()
+        source.unwrap().permuted_axes(axes).unwrap().offsets()
     }
 
     fn cases() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {

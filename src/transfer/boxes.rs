@@ -117,19 +117,18 @@ fn places_of_rows(axes: &[Axis], row: usize) -> [usize; 2] {
 
 fn check(src: &Layout, dst: &Layout, width: usize) -> Result<()> {
     if src.shape() != dst.shape() {
-        let context = format!(
+        return Err(Error::layout(format!(
             "the source has shape {:?} and the destination {:?}; copy between equal shapes",
             src.shape(),
             dst.shape()
-        );
-        return Err(Error::layout(context));
+        )));
     }
     for layout in [src, dst] {
         if layout.storage_len().checked_mul(width).is_none_or(|bytes| bytes > isize::MAX as usize) {
             let (len, width) = (counted(layout.storage_len(), "element"), counted(width, "byte"));
-            let context =
-                format!("a storage of {len} of {width} has more bytes than can be addressed; use a smaller one");
-            return Err(Error::layout(context));
+            return Err(Error::layout(format!(
+                "a storage of {len} of {width} has more bytes than can be addressed; use a smaller one"
+            )));
         }
     }
     Ok(())
@@ -137,15 +136,14 @@ fn check(src: &Layout, dst: &Layout, width: usize) -> Result<()> {
 
 /// Returns the error for elements in too many rows.
 fn scattered(src: &Layout, dst: &Layout, row: usize) -> Error {
-    let context = format!(
+    Error::layout(format!(
         "shape {:?} with strides {:?} and {:?} lies in rows of {} that no few boxes hold; copy a contiguous array between \
          host and device, and reorder its elements on the device (ops::copy_into)",
         src.shape(),
         src.strides(),
         dst.strides(),
         counted(row, "element")
-    );
-    Error::layout(context)
+    ))
 }
 
 #[cfg(test)]
@@ -168,12 +166,8 @@ mod tests {
 
     /// Copies element by element.
     fn naive(src: (&Layout, &[u8]), dst: (&Layout, &mut [u8]), width: usize) {
-        let shape = src.0.shape();
-        for number in 0..src.0.len() {
-            let mut rest = number;
-            let index: Vec<usize> = shape.iter().map(|&extent| (rest % extent, rest /= extent).0).collect();
-            let [from, to] = [src.0, dst.0].map(|layout| layout.offset_of(&index).unwrap() * width);
-            dst.1[to..to + width].copy_from_slice(&src.1[from..from + width]);
+        for (from, to) in src.0.offsets().into_iter().zip(dst.0.offsets()) {
+            dst.1[to * width..][..width].copy_from_slice(&src.1[from * width..][..width]);
         }
     }
 

@@ -191,14 +191,6 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_where_the_kernel_declares_them() {
-        let kernel = kernel(".param .u8 a, .param .u64 b, .param .f32 c");
-        let bytes = Args::new(&kernel).value(7_u8).unwrap().value(-1_i64).unwrap().value(1.5_f32).unwrap();
-        let expected = [vec![7, 0, 0, 0, 0, 0, 0, 0], vec![0xff; 8], 1.5_f32.to_le_bytes().to_vec()].concat();
-        assert_eq!(bytes.finish().unwrap(), expected);
-    }
-
-    #[test]
     fn a_struct_takes_its_members_and_its_padding() {
         let kernel = kernel(".param .align 8 .b8 s[24], .param .align 4 .b8 pair[8], .param .u32 n");
         let args = Args::new(&kernel).value(1_u16).unwrap().value(2_u64).unwrap().value(3_u32).unwrap();
@@ -208,24 +200,6 @@ mod tests {
         let args = args.value(0_u32).unwrap().value(4_u32).unwrap().value(5_u32).unwrap().value(6_u32).unwrap();
         let words: Vec<u32> = args.finish().unwrap().chunks(4).map(|word| u32::from_bytes(word).unwrap()).collect();
         assert_eq!(words, [1, 0, 2, 0, 3, 0, 4, 5, 6]);
-    }
-
-    #[test]
-    fn what_does_not_go_together_names_the_parameter() {
-        let kernel = kernel(".param .u64 buffer, .param .u32 len");
-        let refused = |args: Result<Args>| {
-            let error = args.and_then(Args::finish).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-            error.to_string()
-        };
-        let wide = refused(Args::new(&kernel).value(0_u64).unwrap().value(1_u64));
-        assert!(wide.contains("\"len\" of kernel \"k\" has 4 bytes and the value 8"), "{wide}");
-        let narrow = refused(Args::new(&kernel).value(0_u32));
-        assert!(narrow.contains("\"buffer\" of kernel \"k\" has 8 bytes and the value 4"), "{narrow}");
-        let few = refused(Args::new(&kernel).value(0_u64));
-        assert!(few.contains("\"len\" of kernel \"k\" has 4 bytes and got no value"), "{few}");
-        let many = refused(Args::new(&kernel).value(0_u64).unwrap().value(1_u32).unwrap().value(2_u32));
-        assert!(many.contains("takes 2 parameters"), "{many}");
     }
 
     #[test]

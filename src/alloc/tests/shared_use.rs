@@ -1,9 +1,6 @@
 //! Several threads use blocks of one caching allocator, on lanes of their own and on one that they
 //! share: hits, misses, blocks that go to another thread or lane, figures, snapshots and trims.
 
-#[cfg(feature = "interp")]
-mod late;
-
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr;
@@ -38,23 +35,29 @@ impl Held {
         let bytes = self.block.bytes.min(ENDS);
         [self.block.address, self.block.address + self.block.bytes - bytes].map(|at| (at, bytes as usize))
     }
-}
 
-/// How the memory is used.
-trait Uses: Sync {
-    /// Writes the value, on the block's lane.
-    fn write(&self, held: &Held);
+    /// Writes the value.
+    fn write(&self) {
+        for (at, bytes) in self.ends() {
+            // SAFETY: the range lies in a live block of this thread, which is memory of the host.
+            unsafe { pointer(at).write_bytes(self.value, bytes) };
+        }
+    }
+
     /// Reads the bytes, which must have the value.
-    fn check(&self, held: &Held);
-    /// Makes the later work of a lane come after what another has now.
-    fn follow(&self, lane: usize, other: usize);
+    fn check(&self) {
+        for (at, bytes) in self.ends() {
+            // SAFETY: as above, and `write` has initialised it.
+            let found = unsafe { std::slice::from_raw_parts(pointer(at), bytes) };
+            assert!(found.iter().all(|&byte| byte == self.value), "two threads have one block");
+        }
+    }
 }
 
 /// What the threads share.
 struct Common<'a> {
     caching: &'a Caching,
     lanes: &'a [Lane],
-    uses: &'a dyn Uses,
     /// Blocks that one thread has left to another.
     handed: Mutex<Vec<Held>>,
 }
@@ -80,20 +83,17 @@ impl Thread<'_> {
             // Sizes that come back.
             _ => 1 << self.random.below(12),
         };
-        let Common { caching, lanes, uses, .. } = self.common;
+        let Common { caching, lanes, .. } = self.common;
         // SAFETY: the lanes are open.
         let block = unsafe { caching.alloc(&Request::new(bytes, &lanes[lane])) }.unwrap();
         self.allocations += 1;
         let held = Held { block, lane, value: self.random.below(256) as u8 };
-        uses.write(&held);
+        held.write();
         self.held.push(held);
     }
 
     fn free(&mut self, held: Held) {
-        // On the late software GPU a check waits, and would hide what runs late.
-        if self.random.below(2) == 0 {
-            self.common.uses.check(&held);
-        }
+        held.check();
         // SAFETY: the allocator gave it out, and its last use is on that lane.
         unsafe { self.common.caching.free(held.block, &self.common.lanes[held.lane]) }.unwrap();
     }
@@ -102,11 +102,10 @@ impl Thread<'_> {
     fn take_over(&mut self) {
         let Some(mut held) = lock(&self.common.handed).pop() else { return };
         let lane = self.lane();
-        self.common.uses.follow(lane, held.lane);
         held.lane = lane;
-        self.common.uses.check(&held);
+        held.check();
         held.value = self.random.below(256) as u8;
-        self.common.uses.write(&held);
+        held.write();
         self.held.push(held);
     }
 
@@ -161,7 +160,6 @@ impl Thread<'_> {
             }
         }
         for held in std::mem::take(&mut self.held) {
-            self.common.uses.check(&held);
             self.free(held);
         }
         self.allocations
@@ -169,10 +167,11 @@ impl Thread<'_> {
 }
 
 /// Runs the threads, frees what none took over, and closes the lanes.
-fn run(caching: &Caching, streams: [StreamHandle; LANES], uses: &dyn Uses, seed: u64, turns: u32) {
-    // SAFETY: the streams are live until the lanes are closed.
-    let lanes = streams.map(|stream| unsafe { caching.open(stream) }.unwrap());
-    let common = Common { caching, lanes: &lanes, uses, handed: Mutex::default() };
+fn run(caching: &Caching, seed: u64, turns: u32) {
+    // SAFETY: nothing is queued on the streams, which do not exist.
+    let open = |stream: usize| unsafe { caching.open(StreamHandle(stream as u64)) }.unwrap();
+    let lanes: [Lane; LANES] = std::array::from_fn(open);
+    let common = Common { caching, lanes: &lanes, handed: Mutex::default() };
     let thread = |number: usize| {
         let random = Random(seed << 8 | number as u64);
         Thread { common: &common, number, random, held: Vec::new(), allocations: 0 }
@@ -234,31 +233,12 @@ unsafe impl Upstream for Arc<HostMemory> {
     }
 }
 
-impl Uses for HostMemory {
-    fn write(&self, held: &Held) {
-        for (at, bytes) in held.ends() {
-            // SAFETY: the range lies in a live block of this thread, which is memory of the host.
-            unsafe { pointer(at).write_bytes(held.value, bytes) };
-        }
-    }
-
-    fn check(&self, held: &Held) {
-        for (at, bytes) in held.ends() {
-            // SAFETY: as above, and `write` has initialised it.
-            let found = unsafe { std::slice::from_raw_parts(pointer(at), bytes) };
-            assert!(found.iter().all(|&byte| byte == held.value), "two threads have one block");
-        }
-    }
-
-    fn follow(&self, _: usize, _: usize) {}
-}
-
 #[test]
 fn no_block_is_given_to_two_threads() {
     for seed in 0..8 {
         let memory = Arc::new(HostMemory::default());
         let caching = Caching::over(Box::new(Arc::clone(&memory)));
-        run(&caching, std::array::from_fn(|stream| StreamHandle(stream as u64)), &*memory, seed, 2000);
+        run(&caching, seed, 2000);
         drop(caching);
         assert!(lock(&memory.pieces).is_empty(), "memory leaked");
     }

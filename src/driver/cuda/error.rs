@@ -88,37 +88,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_fault_is_sticky_and_an_argument_is_not() {
-        for code in [code::ILLEGAL_ADDRESS, 715, 716, 717, 718, code::LAUNCH_FAILED] {
-            assert!(is_sticky(code), "{code}");
-            assert_eq!(error(code, "cuStreamSynchronize", "?").kind(), ErrorKind::KernelFault, "{code}");
-        }
-        for code in [code::INVALID_VALUE, code::OUT_OF_MEMORY, code::NOT_READY, code::INVALID_PTX] {
-            assert!(!is_sticky(code), "{code}");
-        }
-    }
+    fn each_kind_of_failure_has_its_codes_and_some_are_sticky() {
+        use ErrorKind::{Driver, DriverTooOld, InvalidArgument, KernelFault, OutOfMemory, UnsupportedPtx};
 
-    #[test]
-    fn a_code_that_no_header_knows_is_an_error_like_any_other() {
-        let error = error(4242, "cuMemAlloc(1 byte)", "CUDA error 4242");
-        assert_eq!(error.kind(), ErrorKind::Driver);
-        assert!(error.to_string().starts_with("cuMemAlloc(1 byte): CUDA error 4242; look the code up"), "{error}");
-    }
-
-    #[test]
-    fn failed_hardware_is_no_fault_of_a_kernel() {
-        for code in [code::ECC_UNCORRECTABLE, code::NVLINK_UNCORRECTABLE, code::CONTAINED] {
-            assert!(is_sticky(code), "{code}");
-            let error = error(code, "cuStreamSynchronize", "?");
-            assert_eq!(error.kind(), ErrorKind::Driver, "{code}");
-            assert!(error.to_string().contains("hardware"), "{error}");
+        for (kind, is_sticky, said, codes) in [
+            (KernelFault, true, "", &[code::ILLEGAL_ADDRESS, 715, 716, 717, 718, code::LAUNCH_FAILED][..]),
+            (Driver, true, "hardware", &[code::ECC_UNCORRECTABLE, code::NVLINK_UNCORRECTABLE, code::CONTAINED]),
+            (Driver, false, "cuMemAlloc(1 byte): CUDA error 4242; look the code up", &[4242]),
+            (Driver, false, "", &[code::NOT_READY]),
+            (InvalidArgument, false, "", &[code::INVALID_VALUE]),
+            (OutOfMemory, false, "", &[code::OUT_OF_MEMORY]),
+            (DriverTooOld, false, "", &[code::UNSUPPORTED_PTX_VERSION]),
+            (UnsupportedPtx, false, "", &[code::INVALID_PTX, code::NO_BINARY_FOR_GPU]),
+        ] {
+            for &code in codes {
+                let error = error(code, "cuMemAlloc(1 byte)", "CUDA error 4242");
+                assert_eq!((error.kind(), super::is_sticky(code)), (kind, is_sticky), "{code}");
+                assert!(error.to_string().contains(said), "{error}");
+            }
         }
-    }
-
-    #[test]
-    fn ptx_that_is_too_new_blames_the_driver_and_other_ptx_itself() {
-        assert_eq!(error(code::UNSUPPORTED_PTX_VERSION, "", "").kind(), ErrorKind::DriverTooOld);
-        assert_eq!(error(code::INVALID_PTX, "", "").kind(), ErrorKind::UnsupportedPtx);
-        assert_eq!(error(code::NO_BINARY_FOR_GPU, "", "").kind(), ErrorKind::UnsupportedPtx);
     }
 }

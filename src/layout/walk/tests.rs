@@ -6,13 +6,8 @@ use super::*;
 
 /// Maps each byte of the destination's storage to its source, by the layouts.
 fn moves(src: &Layout, dst: &Layout, width: usize) -> BTreeMap<usize, usize> {
-    let indices = src.shape().iter().fold(vec![Vec::new()], |found, &extent| {
-        found.iter().flat_map(|index| (0..extent).map(move |last| [index.as_slice(), &[last]].concat())).collect()
-    });
-    let bytes = indices.iter().flat_map(|index| {
-        let (from, to) = (src.offset_of(index).unwrap() * width, dst.offset_of(index).unwrap() * width);
-        (0..width).map(move |byte| (to + byte, from + byte))
-    });
+    let ends = src.offsets().into_iter().zip(dst.offsets());
+    let bytes = ends.flat_map(|(from, to)| (0..width).map(move |byte| (to * width + byte, from * width + byte)));
     bytes.collect()
 }
 

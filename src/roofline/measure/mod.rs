@@ -262,9 +262,14 @@ pub fn launch_us(stream: &Stream, mut launch: impl FnMut() -> Result<()>) -> Res
     Ok(means[LAUNCHES.1 / 2])
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "interp"))]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::driver::Driver;
+    use crate::driver::soft::Soft;
+    use crate::driver::trace::{Call, Trace};
 
     #[test]
     fn quantiles_interpolate() {
@@ -274,16 +279,6 @@ mod tests {
         assert_eq!(timing.gbps(5_000_000), 2.0);
         assert_eq!(Timing { samples: vec![4.0], gapless: true, discarded: 0, clocks: None }.quantile_ms(0.9), 4.0);
     }
-}
-
-#[cfg(all(test, feature = "interp"))]
-mod tests_of_gates {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::driver::Driver;
-    use crate::driver::soft::Soft;
-    use crate::driver::trace::{Call, Trace};
 
     /// The driver's calls that [`sample`] makes, but those that make events, and the parts in their
     /// order. The gate has no length, so nothing is ever queued before it opens.

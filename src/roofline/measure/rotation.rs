@@ -6,7 +6,7 @@
 use super::has_times;
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::memory::DeviceBuffer;
 use crate::ops;
 use crate::view::{View, ViewMut};
@@ -119,14 +119,11 @@ impl Rotation {
     pub fn zeros<T: Element>(&self, len: usize) -> Result<RotatingBuffer<T>> {
         let step = len.checked_next_multiple_of(ALIGN / size_of::<T>());
         let Some((step, all)) = step.and_then(|step| Some((step, step.checked_mul(self.sets)?))) else {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "{} arrays of {} have more bytes than can be addressed; use shorter ones",
-                    self.sets,
-                    counted(len, "element")
-                ),
-            ));
+            return Err(Error::layout(format!(
+                "{} arrays of {} have more bytes than can be addressed; use shorter ones",
+                self.sets,
+                counted(len, "element")
+            )));
         };
         Ok(RotatingBuffer { all: self.device.zeros(all)?, len, step, sets: self.sets })
     }
@@ -203,10 +200,10 @@ impl<T: Element> RotatingBuffer<T> {
         if set < self.sets {
             return Ok(set * self.step);
         }
-        Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("there is no set {set}; the rotation has {}, counted from 0", counted(self.sets, "set")),
-        ))
+        Err(Error::argument(format!(
+            "there is no set {set}; the rotation has {}, counted from 0",
+            counted(self.sets, "set")
+        )))
     }
 
     /// Gives the first set's array other elements, as many as it has.
@@ -233,9 +230,15 @@ impl<T: Element> RotatingBuffer<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "interp"))]
 mod tests {
     use super::*;
+    use crate::device::Backend;
+
+    fn rotation(sets: usize) -> Rotation {
+        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+        Rotation { device, sets, is_cold: true, runs: 0 }
+    }
 
     #[test]
     fn rotation_covers_four_caches() {
@@ -245,10 +248,8 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "interp")]
     fn a_set_that_is_not_there_is_refused() {
-        let device = Device::open(crate::device::Backend::Soft).unwrap();
-        let rotation = Rotation::new(&device, &[16]);
+        let rotation = Rotation::new(rotation(1).device(), &[16]);
         for mut arrays in [rotation.upload(&[1.0_f32; 4]).unwrap(), rotation.zeros::<f32>(4).unwrap()] {
             assert_eq!(arrays.view(0).unwrap().shape(), [4]);
             for set in [1, usize::MAX] {
@@ -257,17 +258,6 @@ mod tests {
             }
         }
         assert!(rotation.zeros::<u8>(usize::MAX).is_err());
-    }
-}
-
-#[cfg(all(test, feature = "interp"))]
-mod tests_of_sets {
-    use super::*;
-    use crate::device::Backend;
-
-    fn rotation(sets: usize) -> Rotation {
-        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-        Rotation { device, sets, is_cold: true, runs: 0 }
     }
 
     #[test]
@@ -293,10 +283,9 @@ mod tests_of_sets {
 
     #[test]
     fn the_software_gpu_has_one_set() {
-        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-        let rotation = Rotation::new(&device, &[1, 2]);
+        let rotation = Rotation::new(rotation(1).device(), &[1, 2]);
         assert_eq!((rotation.sets(), rotation.is_cold(), rotation.arrays(2)), (1, false, 2));
-        assert_eq!(super::tests_of_sets::rotation(5).arrays(2), 11);
+        assert_eq!(self::rotation(5).arrays(2), 11);
         assert_eq!([Rotation::padded(0), Rotation::padded(1), Rotation::padded(256)], [0, 256, 256]);
     }
 }
