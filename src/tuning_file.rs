@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use crate::abi::{VECTOR_TILE_THREADS, WIDTHS, ragged_tile_squares, vector_tile_squares};
 use crate::driver::{DeviceInfo, DriverKind};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::launch_shape::{MAX_BLOCK_THREADS, WARP, is_block};
 use crate::ptx;
 use text::{MAX_BYTES, MAX_SECTIONS, Parts, Section, contents, read};
@@ -64,7 +64,7 @@ impl Tuned {
     ///
     /// `InvalidArgument` if the kernels do not take one of them.
     pub fn new(across_log2: [[u32; 2]; 5], copy_block: u32, fill_block: u32) -> Result<Self> {
-        let refused = |sentence: String| Err(Error::new(ErrorKind::InvalidArgument, sentence));
+        let refused = |sentence: String| Err(Error::argument(sentence));
         for (width, across) in WIDTHS.into_iter().zip(across_log2) {
             let most = [false, true].map(|ragged| Self::most_across(width, ragged));
             if across[0] > most[0] || across[1] > most[1] {

@@ -13,7 +13,7 @@ use std::ops::RangeBounds;
 use crate::context::{Allocation, Shared};
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::layout::{Layout, Reshape};
 use crate::memory::DeviceBuffer;
 
@@ -100,15 +100,12 @@ impl<T: Element> DeviceBuffer<T> {
     pub fn view_mut_with(&mut self, layout: Layout) -> Result<ViewMut<'_, T>> {
         self.check_storage(&layout)?;
         if layout.overlaps_itself() {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
+            return Err(Error::layout(format!(
+                "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
                      over each other",
-                    layout.shape(),
-                    layout.strides()
-                ),
-            ));
+                layout.shape(),
+                layout.strides()
+            )));
         }
         Ok(ViewMut { memory: self.memory(), layout, of: PhantomData })
     }
@@ -118,15 +115,12 @@ impl<T: Element> DeviceBuffer<T> {
         if layout.len() == self.len() {
             return Ok(layout);
         }
-        Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "a buffer of {} cannot be seen as shape {shape:?}, which has {}; give a shape with the buffer's number of elements, or \
+        Err(Error::layout(format!(
+            "a buffer of {} cannot be seen as shape {shape:?}, which has {}; give a shape with the buffer's number of elements, or \
                  a layout of fewer (view_with)",
-                counted(self.len(), "element"),
-                layout.len()
-            ),
-        ))
+            counted(self.len(), "element"),
+            layout.len()
+        )))
     }
 
     fn check_storage(&self, layout: &Layout) -> Result<()> {
@@ -134,15 +128,12 @@ impl<T: Element> DeviceBuffer<T> {
         if layout.storage_len() <= self.len() {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "the layout is of a storage of {} and the buffer has {}; make the layout for a storage of the \
+        Err(Error::layout(format!(
+            "the layout is of a storage of {} and the buffer has {}; make the layout for a storage of the \
                  buffer's length",
-                counted(layout.storage_len(), "element"),
-                self.len()
-            ),
-        ))
+            counted(layout.storage_len(), "element"),
+            self.len()
+        )))
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::RangeBounds;
 
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
 use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
@@ -177,14 +177,11 @@ impl<T: Element> DeviceArray<T> {
     /// `Layout` if the array has not one element; else as [`DeviceBuffer::download`].
     pub fn item(&self) -> Result<T> {
         let [element] = if self.len() == 1 { self.to_vec()? } else { Vec::new() }[..] else {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "an array of shape {:?} has {}, and item takes an array of one; use to_vec",
-                    self.shape(),
-                    counted(self.len(), "element")
-                ),
-            ));
+            return Err(Error::layout(format!(
+                "an array of shape {:?} has {}, and item takes an array of one; use to_vec",
+                self.shape(),
+                counted(self.len(), "element")
+            )));
         };
         Ok(element)
     }
@@ -205,13 +202,10 @@ fn row_major(shape: &[usize], len: usize, holder: &str) -> Result<Layout> {
     if layout.len() == len {
         return Ok(layout);
     }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "shape {shape:?} has {} and {holder} has {len}; give a shape with the same number",
-            counted(layout.len(), "element")
-        ),
-    ))
+    Err(Error::layout(format!(
+        "shape {shape:?} has {} and {holder} has {len}; give a shape with the same number",
+        counted(layout.len(), "element")
+    )))
 }
 
 impl<'a, T: Element> From<&'a DeviceArray<T>> for View<'a, T> {

@@ -5,7 +5,7 @@ use ndarray::{Array, ArrayD, ArrayView, CowArray, Dimension, IxDyn, StrideShape}
 use super::DeviceArray;
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::memory::DeviceBuffer;
 
 impl Device {
@@ -19,9 +19,9 @@ impl Device {
     #[track_caller]
     pub fn upload_array<T: Element, D: Dimension>(&self, array: ArrayView<'_, T, D>) -> Result<DeviceArray<T>> {
         let array: CowArray<'_, T, D> = array.as_standard_layout();
-        let elements = array.as_slice().ok_or_else(|| {
-            Error::new(ErrorKind::Layout, "an array in standard layout has no slice; please report this as a bug")
-        })?;
+        let elements = array
+            .as_slice()
+            .ok_or_else(|| Error::layout("an array in standard layout has no slice; please report this as a bug"))?;
         self.array(array.shape(), elements)
     }
 }
@@ -49,14 +49,11 @@ impl<T: Element> DeviceBuffer<T> {
         let shape = shape.into();
         let wanted = shape.raw_dim().clone();
         Array::from_shape_vec(shape, self.download()?).map_err(|error| {
-            Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "a buffer of {} cannot be an array of shape {:?}: {error}",
-                    counted(self.len(), "element"),
-                    wanted.slice()
-                ),
-            )
+            Error::layout(format!(
+                "a buffer of {} cannot be an array of shape {:?}: {error}",
+                counted(self.len(), "element"),
+                wanted.slice()
+            ))
         })
     }
 }

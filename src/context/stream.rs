@@ -8,7 +8,7 @@ use super::capture::Captured;
 use super::{Context, Device, Event};
 use crate::alloc::Lane;
 use crate::driver::{Driver, EventHandle, StreamHandle};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// A queue of work on a device. A clone is the same stream.
 ///
@@ -235,5 +235,5 @@ impl fmt::Debug for Stream {
 
 #[cold]
 pub(super) fn foreign(what: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, format!("{what} belong to different devices; use what one device made"))
+    Error::argument(format!("{what} belong to different devices; use what one device made"))
 }

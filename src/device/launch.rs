@@ -3,7 +3,7 @@
 use super::Device;
 use crate::abi::{EntryId, Params};
 use crate::driver::{DeviceInfo, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 
 impl Device {
@@ -64,20 +64,17 @@ fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result
 
 #[cold]
 fn refusal(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape, refused: &str) -> Error {
-    Error::new(
-        ErrorKind::InvalidArgument,
-        format!(
-            "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {}, {} of \
+    Error::argument(format!(
+        "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {}, {} of \
              shared memory of at most {}; move the arrays in parts (split_at)",
-            info.name,
-            shape.grid,
-            info.max_grid,
-            shape.block,
-            counted(info.max_block_threads, "thread"),
-            counted(shape.dynamic_shared, "byte"),
-            info.shared_bytes_per_block
-        ),
-    )
+        info.name,
+        shape.grid,
+        info.max_grid,
+        shape.block,
+        counted(info.max_block_threads, "thread"),
+        counted(shape.dynamic_shared, "byte"),
+        info.shared_bytes_per_block
+    ))
 }
 
 #[cfg(test)]
@@ -85,6 +82,7 @@ mod tests {
     use super::*;
     use crate::abi::{COPY, Key};
     use crate::driver::DriverKind;
+    use crate::error::ErrorKind;
 
     #[test]
     fn shapes_are_held_to_the_devices_limits() {

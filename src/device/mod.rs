@@ -123,8 +123,7 @@ impl Device {
         let driver = Arc::clone(&counted) as Arc<dyn Driver>;
         let allocator = make(Arc::clone(&driver))?;
         if !allocator.is_over(&driver) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
+            return Err(Error::argument(
                 "the allocator is over another driver; make it over the driver that the closure gets",
             ));
         }

@@ -3,9 +3,9 @@
 use std::ptr::NonNull;
 
 use super::StreamHandle;
-use crate::error::Result;
 #[cfg(any(feature = "cuda", feature = "interp"))]
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
+use crate::error::Result;
 
 /// How the host's caches treat page-locked memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -262,8 +262,7 @@ pub unsafe trait Memory: Send + Sync {
 /// Returns the error for a copy that touches no memory of the device.
 #[cfg(any(feature = "cuda", feature = "interp"))]
 pub(super) fn within_the_host() -> Error {
-    Error::new(
-        ErrorKind::InvalidArgument,
+    Error::argument(
         "both sides of the copy are memory of the host; copy between the host and the device, or within the device",
     )
 }

@@ -90,7 +90,7 @@ impl HostPool {
         let whole = bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes <= isize::MAX as usize);
         let whole = whole.ok_or_else(|| {
             let asked = counted(bytes, "byte");
-            Error::new(ErrorKind::Layout, format!("{asked} of host memory are more than can be addressed; use less"))
+            Error::layout(format!("{asked} of host memory are more than can be addressed; use less"))
         })?;
         let (fresh, evicted) = {
             let mut books = lock(&self.books);

@@ -24,7 +24,7 @@ use self::fresh::room_for;
 use crate::context::queue_in_order;
 use crate::context::{Allocation, Device, Shared, Stream};
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// A buffer of elements in device memory. An empty buffer makes no driver call.
 ///
@@ -116,7 +116,7 @@ impl Device {
 fn too_long(len: usize, dtype: DType) -> Error {
     let len = counted(len, "element");
     let context = format!("a buffer of {len} of type {dtype} has more bytes than can be addressed");
-    Error::new(ErrorKind::Layout, context)
+    Error::layout(context)
 }
 
 impl<T: Element> DeviceBuffer<T> {
@@ -204,14 +204,11 @@ impl<T: Element> DeviceBuffer<T> {
         if len == self.len {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the slice has {len} and the buffer {}; they must have the same number",
-                self.len,
-                len = counted(len, "element")
-            ),
-        ))
+        Err(Error::argument(format!(
+            "the slice has {len} and the buffer {}; they must have the same number",
+            self.len,
+            len = counted(len, "element")
+        )))
     }
 
     pub(crate) fn memory(&self) -> &Shared<Allocation> {

@@ -300,11 +300,10 @@ impl Places {
     }
 
     fn without_journal(&self) -> Error {
-        let sentence = format!(
+        Error::argument(format!(
             "{} is there, and no journal beside it says what it is; move or remove it, or name another output",
             self.data.display()
-        );
-        Error::new(ErrorKind::InvalidArgument, sentence)
+        ))
     }
 }
 

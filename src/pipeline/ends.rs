@@ -9,7 +9,7 @@ use super::slot::Slot;
 use super::timeline::Track;
 use crate::driver::nvtx;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// The end at which sources fill slots, on any threads of the program.
 ///
@@ -110,13 +110,10 @@ impl<I: Element, O: Element> Feed<'_, I, O> {
 
 fn check_elements(elements: Option<usize>, room: usize) -> Result<Option<usize>> {
     match elements {
-        Some(elements) if elements > room => Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the source returned {} and a slot has room for {room}; return at most that number",
-                counted(elements, "element")
-            ),
-        )),
+        Some(elements) if elements > room => Err(Error::argument(format!(
+            "the source returned {} and a slot has room for {room}; return at most that number",
+            counted(elements, "element")
+        ))),
         _ => Ok(elements),
     }
 }

@@ -12,7 +12,7 @@ use super::{Mode, Stations, Summary};
 use crate::device::Device;
 use crate::driver::nvtx;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
 use crate::stream::{Graph, Stream};
 
@@ -289,7 +289,7 @@ fn call<I: Element, O: Element>(
     if kept > room {
         let (kept, room) = (counted(kept, "element"), counted(room, "element"));
         let sentence = format!("the work keeps {kept} and a slot's output has {room}; keep at most that number");
-        return Err(Error::new(ErrorKind::InvalidArgument, sentence));
+        return Err(Error::argument(sentence));
     }
     Ok(kept)
 }

@@ -21,7 +21,7 @@ use self::policy::GRANULE;
 use super::upstream::{OfDriver, Simulated, Upstream};
 use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::sync::lock;
 
 /// Most lanes at a time.
@@ -235,7 +235,7 @@ impl Drop for Caching {
 #[inline]
 fn granules(bytes: u64) -> Result<u64> {
     match bytes {
-        0 => Err(Error::new(ErrorKind::InvalidArgument, "a block of 0 bytes was requested; request at least 1")),
+        0 => Err(Error::argument("a block of 0 bytes was requested; request at least 1")),
         _ => Ok(bytes.div_ceil(GRANULE)),
     }
 }

@@ -57,12 +57,8 @@ unsafe impl Modules for Cuda {
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
         let api = self.enter()?;
-        let entry = CString::new(name).map_err(|_| {
-            Error::new(
-                ErrorKind::InvalidArgument,
-                format!("an entry has no NUL character in its name, as {name:?} has"),
-            )
-        })?;
+        let entry = CString::new(name)
+            .map_err(|_| Error::argument(format!("an entry has no NUL character in its name, as {name:?} has")))?;
         let mut function: CUfunction = ptr::null_mut();
         // SAFETY: the caller promises a live module; `entry` ends in NUL, and `function` takes the
         // result.

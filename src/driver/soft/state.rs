@@ -170,7 +170,7 @@ impl State {
                 );
                 match self.captures.get(&stream.0) {
                     Some(capture) if capture.id == id => Err(self.refuse(stream, what)),
-                    _ => Err(Error::new(ErrorKind::InvalidArgument, what)),
+                    _ => Err(Error::argument(what)),
                 }
             }
         }
@@ -178,7 +178,7 @@ impl State {
 
     /// Breaks the capture of `stream`, if there is one still, and returns the error that says why.
     pub(super) fn refuse(&mut self, stream: StreamHandle, what: String) -> Error {
-        let error = Error::new(ErrorKind::InvalidArgument, what);
+        let error = Error::argument(what);
         if let Some(capture) = self.captures.get_mut(&stream.0) {
             capture.broken.get_or_insert_with(|| error.clone());
         }

@@ -3,7 +3,7 @@
 use super::Soft;
 use super::state::{Latest, no_such};
 use crate::driver::{EventHandle, StreamHandle, Streams};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 // SAFETY: copies run only within a wait, under the state's lock. A wait that returns, fails or
 // unwinds before a copy ran leaves it to the next wait on its stream or, on a failed device, drops
@@ -104,7 +104,7 @@ unsafe impl Streams for Soft {
         let mut passed = |event: EventHandle| {
             let fail = |what| {
                 let context = format!("no time from event {:#x} to {:#x}: {:#x} {what}", start.0, end.0, event.0);
-                Error::new(ErrorKind::InvalidArgument, context)
+                Error::argument(context)
             };
             let mark = state.event(event)?.ok_or_else(|| fail("was never recorded; record both events first"))?;
             mark.passed().ok_or_else(|| fail("is not passed yet; wait for both events first"))

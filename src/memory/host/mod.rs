@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::context::{Context, Device};
 use crate::driver::HostKind;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result, counted};
 use crate::host::{HostBlock, Lent, PinnedMemory};
 
 /// Elements in page-locked memory, which goes back to the pool of its device.
@@ -36,7 +36,7 @@ impl<T: Element> Elements<T> {
     fn new(device: &Device, len: usize, kind: HostKind) -> Result<Self> {
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| {
             let (len, dtype) = (counted(len, "element"), T::DTYPE);
-            Error::new(ErrorKind::Layout, format!("{len} of type {dtype} have more bytes than can be addressed"))
+            Error::layout(format!("{len} of type {dtype} have more bytes than can be addressed"))
         })?;
         let context = device.context();
         // What was dropped in flight may be what this needs.

@@ -70,7 +70,7 @@ impl Images {
     /// ```
     pub fn open(folder: &Path, size: Option<[usize; 2]>) -> Result<Self> {
         if let Some([height, width]) = size {
-            check_size(height, width).map_err(|why| Error::new(ErrorKind::InvalidArgument, why))?;
+            check_size(height, width).map_err(Error::argument)?;
         }
         let (mut files, mut frames, mut skipped) = (Vec::new(), 0, Vec::new());
         for path in listed(folder)? {
@@ -131,11 +131,10 @@ impl Images {
     pub fn fill(&self, number: u64, frame: &mut [u8]) -> Result<()> {
         if number >= self.frames || frame.len() != self.elements() {
             let (frames, elements) = (counted(self.frames, "frame"), counted(self.elements(), "element"));
-            let sentence = format!(
+            return Err(Error::argument(format!(
                 "there are {frames} of {elements}, and frame {number} of {} was asked for; ask for another",
                 frame.len()
-            );
-            return Err(Error::new(ErrorKind::InvalidArgument, sentence));
+            )));
         }
         let file = &self.files[self.files.partition_point(|file| file.first <= number) - 1];
         match file.array {
@@ -186,14 +185,13 @@ impl Images {
         if is_same || self.resizes {
             return Ok(is_same);
         }
-        let sentence = format!(
+        Err(Error::argument(format!(
             "{} has {height} x {width} pixels and the first image has {} x {}; give all one size, or name a size to resize them \
              to (--size H,W)",
             file.path.display(),
             self.height,
             self.width
-        );
-        Err(Error::new(ErrorKind::InvalidArgument, sentence))
+        )))
     }
 
     fn resize(&self, image: &RgbImage, frame: &mut [u8]) {
@@ -278,14 +276,13 @@ fn stack(array: &dyn ArrayFile) -> Result<(u64, [usize; 2])> {
     };
     let path = array.path().display();
     if height == 0 || width == 0 || array.dtype() != DType::U8 || array.is_fortran() {
-        let sentence = format!(
+        return Err(Error::argument(format!(
             "{path} has {:?} elements of {} in {} order, and images are u8 elements of H, W, 3 or N, H, W, 3 in C order; save \
              it so, or remove it",
             array.shape(),
             array.type_name(),
             if array.is_fortran() { "Fortran" } else { "C" }
-        );
-        return Err(Error::new(ErrorKind::InvalidArgument, sentence));
+        )));
     }
     check_size(height, width).or_else(|why| refused(format!("cannot take {path}: {why}; save smaller images")))?;
     Ok((count as u64, [height, width]))
