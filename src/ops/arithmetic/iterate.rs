@@ -7,7 +7,7 @@ use crate::element::DType;
 use crate::error::{Result, counted};
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
-use crate::ops::plan::{AtMostOne, Placed, Step, plan_of};
+use crate::ops::plan::{AtMostOne, Step, placed, plan_of};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -60,12 +60,10 @@ pub struct IteratePlan {
     step: AtMostOne<IterateParams>,
 }
 
-impl Placed for IterateParams {
-    type Operands = (f32, f32, u32, [u64; 2]);
-
-    fn at(self, (factor, offset, steps, [src, dst]): Self::Operands) -> Self {
-        Self { src, dst, steps: steps.into(), factor: factor.to_bits(), offset: offset.to_bits(), ..self }
-    }
+placed! {
+    IterateParams: |own, (factor, offset, steps, [src, dst]): (f32, f32, u32, [u64; 2])| {
+        Self { src, dst, steps: steps.into(), factor: factor.to_bits(), offset: offset.to_bits(), ..own }
+    };
 }
 
 impl IteratePlan {

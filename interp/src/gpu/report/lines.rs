@@ -82,7 +82,7 @@ impl LineReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{GlobalCounters, Ideal, InstructionCounters};
+    use crate::counters::{GlobalCounters, InstructionCounters};
     use crate::gpu::vocabulary::AccessKind;
 
     /// An instruction that two warps executed, 40 lanes in all, with 4 sectors where 2 would do.
@@ -106,19 +106,6 @@ mod tests {
 
     fn places(lines: &[LineReport]) -> Vec<(&str, u32)> {
         lines.iter().map(|line| (line.file.as_str(), line.line)).collect()
-    }
-
-    #[test]
-    fn copies_of_a_line_are_one_row() {
-        let unrolled = [30, 10, 20, 20].map(|line| instruction(line, Some("k.cu:7"), AccessKind::Load));
-        let store = instruction(25, Some("k.cu:7"), AccessKind::Store);
-        let report = Report { instructions: [&unrolled[..], &[store]].concat(), ..Report::default() };
-        let [line] = &report.lines()[..] else { panic!("{:?}", report.lines()) };
-        assert_eq!((line.file.as_str(), line.line, &line.ptx_lines[..]), ("k.cu", 7, &[10, 20, 25, 30][..]));
-        assert_eq!((line.executions, line.thread_executions, line.active_lanes()), (10, 200, Some(20.0)));
-        let global = |copies: u64| GlobalCounters { instructions: 2, requests: 2, sectors: 4 } * copies;
-        assert_eq!((line.counters.global_load, line.counters.global_store), (global(4), global(1)));
-        assert_eq!(line.counters.ideal, Ideal { global_load: 8, global_store: 2, ..Ideal::default() });
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::element::DType;
 use crate::error::{Result, counted};
 use crate::layout::Layout;
 use crate::layout::walk::Axis;
-use crate::ops::plan::{AnyStep, Decline, Placed, Step, at_most};
+use crate::ops::plan::{AnyStep, Decline, Step, at_most, placed};
 use crate::ops::units::VECTOR;
 use crate::ops::{Align, Target};
 
@@ -139,36 +139,22 @@ impl Values {
     }
 }
 
-impl Placed for NormalizeParams {
-    type Operands = Added;
-
-    fn at(self, Added { src, dst, values }: Added) -> Self {
-        let [factors, offsets] = match values {
+placed! {
+    NormalizeParams: |own, added: Added| {
+        let [factors, offsets] = match added.values {
             Values::WithLaunch(by) => by.bits(),
-            _ => [self.factors, self.offsets],
+            _ => [own.factors, own.offsets],
         };
-        let (src, dst) = (src.wrapping_add(self.src), dst.wrapping_add(self.dst));
-        Self { src, dst, factors, offsets, ..self }
-    }
-}
-
-impl Placed for AffineTileParams {
-    type Operands = Added;
-
-    fn at(self, Added { src, dst, values }: Added) -> Self {
-        let (src, dst) = (src.wrapping_add(self.src), dst.wrapping_add(self.dst));
-        Self { src, dst, values: values.place(self.values), ..self }
-    }
-}
-
-impl Placed for AffineElementsParams {
-    type Operands = Added;
-
-    fn at(mut self, Added { src, dst, values }: Added) -> Self {
-        self.elements.src = src.wrapping_add(self.elements.src);
-        self.elements.dst = dst.wrapping_add(self.elements.dst);
-        Self { values: values.place(self.values), ..self }
-    }
+        let (src, dst) = (added.src.wrapping_add(own.src), added.dst.wrapping_add(own.dst));
+        Self { src, dst, factors, offsets, ..own }
+    };
+    AffineTileParams: |own, added: Added| {
+        let (src, dst) = (added.src.wrapping_add(own.src), added.dst.wrapping_add(own.dst));
+        Self { src, dst, values: added.values.place(own.values), ..own }
+    };
+    AffineElementsParams: |own, added: Added| {
+        Self { elements: own.elements.at([added.src, added.dst]), values: added.values.place(own.values), ..own }
+    };
 }
 
 impl Launch {
