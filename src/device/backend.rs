@@ -156,6 +156,7 @@ fn without(what: &str, feature: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "interp")]
     use crate::device::Device;
     use crate::error::ErrorKind;
 
