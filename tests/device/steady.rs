@@ -40,8 +40,11 @@ fn check(device: &Device, what: &str, mut work: impl FnMut() -> Result<()>) {
     device.synchronize().unwrap();
 }
 
+/// Work that makes new memory, and returns it.
+type Work<'a> = &'a dyn Fn() -> Result<Box<dyn Any>>;
+
 /// Passes on every operation that makes new memory, by its name. Each returns what it has made.
-pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, &dyn Fn() -> Result<Box<dyn Any>>)) {
+pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, Work<'_>)) {
     fn made<T: Any>(result: T) -> Box<dyn Any> {
         Box::new(result)
     }
@@ -50,7 +53,7 @@ pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, &dyn Fn(
     let matrix = device.array(&[96, 3], &[1.5_f32; 288]).unwrap();
     let bytes = device.array(&[2, 6, 8, 3], &[7_u8; 288]).unwrap();
     let normalization = Normalization::new(1.0 / 255.0, &[0.5; 3], &[0.5; 3]).unwrap();
-    let works: [(&str, &dyn Fn() -> Result<Box<dyn Any>>); 18] = [
+    let works: [(&str, Work<'_>); 18] = [
         ("permute", &|| ops::permute(&a, &[0, 3, 1, 2]).map(made)),
         ("contiguous", &|| ops::contiguous(a.slice(2, .., 2)?).map(made)),
         ("transpose", &|| ops::transpose(&matrix).map(made)),

@@ -13,14 +13,13 @@ fn count(variant: Option<Variant>, rows: usize, cols: usize, width: usize) -> Co
     let [matrix, turned] = [[rows, cols], [cols, rows]].map(|shape| Layout::row_major(&shape).expect("a shape"));
     let (from, to, stream) = (src.address(), dst.address(), device.default_stream().handle());
     let before = device.counters().expect("nothing fails").expect("it counts");
-    // SAFETY: both buffers have the matrix, and live until the counters are read, which waits.
-    unsafe {
-        match variant {
-            Some(_) => ops::transpose_raw(&device, from, &matrix, to, &turned, width, variant, stream),
-            None => ops::copy_into_raw(&device, from, &matrix, to, &matrix, width, stream),
-        }
-    }
-    .expect("it runs");
+    let launched = match variant {
+        // SAFETY: both buffers have the matrix, and live until the counters are read, which waits.
+        Some(_) => unsafe { ops::transpose_raw(&device, from, &matrix, to, &turned, width, variant, stream) },
+        // SAFETY: as above.
+        None => unsafe { ops::copy_into_raw(&device, from, &matrix, to, &matrix, width, stream) },
+    };
+    launched.expect("it runs");
     device.counters().expect("nothing fails").expect("it counts") - before
 }
 
