@@ -10,6 +10,10 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 
 use table::{Access, Figure, Least};
 
+/// Bytes of a sector: the least that moves between the L2 cache and memory.
+#[doc(hidden)]
+pub const SECTOR_BYTES: u64 = 32;
+
 macro_rules! fieldwise {
     ($type:ty: $($field:ident)*) => {
         impl Add for $type {

@@ -3,7 +3,7 @@
 /// Bytes of a vector: the widest access of a thread.
 pub(crate) const VECTOR: usize = 16;
 /// The bytes of a sector: the least that moves between the L2 cache and memory.
-pub const SECTOR: usize = 32;
+pub const SECTOR: usize = crate::counters::SECTOR_BYTES as usize;
 /// Bytes of a line of the L2 cache: four sectors.
 pub(crate) const LINE: usize = 128;
 /// The bytes that the 32 banks of shared memory serve at once: a word from each.

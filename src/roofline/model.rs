@@ -1,6 +1,6 @@
 //! What a time is held against: arithmetic, which knows nothing of devices.
 
-use crate::counters::Counters;
+use crate::counters::{Counters, SECTOR_BYTES};
 
 /// The best bandwidths that were measured on a device, in GB/s (10^9 bytes a second).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -149,7 +149,7 @@ impl DeviceModel {
         }
         let Counters { global_load, global_store, shared_load, shared_store, .. } = counters;
         let memory = (read + written) as f64 / self.memory.of(read, written);
-        let scattered = |sectors: u64, bytes: u64| (sectors as f64 - bytes as f64 / 32.0).max(0.0);
+        let scattered = |sectors: u64, bytes: u64| (sectors as f64 - bytes as f64 / SECTOR_BYTES as f64).max(0.0);
         let l2 = (read + written) as f64 / self.l2_gbps
             + scattered(global_load.sectors, read) / self.scattered_loads
             + scattered(global_store.sectors, written) / self.scattered_stores;

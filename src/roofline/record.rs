@@ -7,7 +7,7 @@
 use super::measure::{Clocks, Timing};
 use super::model::Prediction;
 use super::peak::Peaks;
-use crate::counters::{Counters, over_ideal};
+use crate::counters::{Counters, SECTOR_BYTES, over_ideal};
 use crate::element::DType;
 
 /// The version of every JSON document of this crate. Documents of version 2 are read, too.
@@ -297,7 +297,7 @@ impl Record {
         for (name, global, bytes, done) in sides {
             // What the bytes need, spread over the requests there are.
             let (Some(sectors), enough) =
-                (global.sectors_per_request(), bytes as f64 / 32.0 / global.requests.max(1) as f64)
+                (global.sectors_per_request(), bytes as f64 / SECTOR_BYTES as f64 / global.requests.max(1) as f64)
             else {
                 continue;
             };

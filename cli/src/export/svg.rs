@@ -11,6 +11,7 @@ use super::pipelines;
 use crate::run::Run;
 use crate::run::transfers::{Direction, HostSide, Transfer, Transfers};
 use warpstride::error::{Error, ErrorKind, Result, counted};
+use warpstride::ops::SECTOR;
 use warpstride::roofline::peak::{Peaks, Warm};
 use warpstride::roofline::record::{Group, Record};
 
@@ -273,7 +274,7 @@ fn speed(case: &Record) -> Option<Bar> {
 fn sectors(case: &Record) -> Option<Bar> {
     let counters = case.counters.as_ref().filter(|_| case.subject.bytes > 0)?;
     let sectors = (counters.global_load.sectors + counters.global_store.sectors) as f64;
-    Some((case.name.clone(), sectors / (case.subject.bytes as f64 / 32.0)))
+    Some((case.name.clone(), sectors / (case.subject.bytes as f64 / SECTOR as f64)))
 }
 
 /// Bars from left to right, one below the other, each with its name before it and its value behind

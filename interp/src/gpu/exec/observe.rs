@@ -5,14 +5,14 @@ use super::Context;
 use super::memory::{Addresses, Change};
 use super::tally::Sample;
 use super::warp::Warp;
-use crate::counters::SharedCounters;
+use crate::counters::{SECTOR_BYTES, SharedCounters};
 use crate::gpu::check::{self, Checker};
 use crate::gpu::code::{self, Code, Ins};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::{Allocation, Touched};
 use crate::gpu::model::atomics::{self, Cost, Update};
 use crate::gpu::model::banks::Wavefronts;
-use crate::gpu::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
+use crate::gpu::model::coalesce::{ideal_sectors, sectors};
 use crate::gpu::vocabulary::{AccessKind, FULL, LANES, each, lanes_of};
 
 /// The work of marking bytes that lie side by side as touched; lanes elsewhere take a quarter each.

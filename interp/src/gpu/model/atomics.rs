@@ -6,7 +6,7 @@
 //! bank succeeds each turn. The model assumes that no other warp intervenes.
 
 use super::banks::{self, Wavefronts};
-use super::coalesce::SECTOR_BYTES;
+use crate::counters::SECTOR_BYTES;
 use crate::gpu::vocabulary::{AccessKind, lanes_of};
 
 /// The way in which the hardware updates shared memory.

@@ -1,9 +1,7 @@
 //! Coalescing: the 32-byte sectors that one request to global memory touches.
 
+use crate::counters::SECTOR_BYTES;
 use crate::gpu::vocabulary::{each, lanes_of};
-
-/// Bytes of a sector, the unit in which the caches move data.
-pub(crate) const SECTOR_BYTES: u64 = 32;
 
 /// The number of distinct sectors touched by the lanes of `mask`, each of which accesses `bytes`
 /// bytes (at most 32) at its address.
