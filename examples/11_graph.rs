@@ -58,10 +58,10 @@ fn main() -> Result<()> {
     println!("planes are right: {}", are_right(&planes, 0)?);
 
     let others = self::images(&device, 50)?;
-    let updated = graph.update(|s| permute_all(&others, &mut planes, s))?;
+    let in_place = graph.update(|s| permute_all(&others, &mut planes, s))?;
     drop((images, others)); // the graph keeps what it uses
     graph.launch(&stream)?;
-    println!("updated: {updated:?}, and planes are right: {}", are_right(&planes, 50)?);
+    println!("updated in place: {in_place}, and planes are right: {}", are_right(&planes, 50)?);
 
     if measure::has_times(&device) {
         let images = self::images(&device, 0)?;

@@ -91,8 +91,8 @@ pub(crate) struct Program {
     failure: RefCell<Option<Error>>,
 }
 
-/// Makes the owners of what a driver gives out, and of what else belongs to it: a program, a handle,
-/// and the method that releases it.
+/// Makes an owner for each kind of handle that a driver gives out: a struct of the program, the
+/// handle and further fields, which calls the named method when it is dropped.
 macro_rules! owners {
     ($($(#[$doc:meta])* $owner:ident { $handle:ident: $type:ty $(, $field:ident: $with:ty)? } by $release:ident)*) => {$(
         $(#[$doc])*

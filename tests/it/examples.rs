@@ -123,7 +123,7 @@ fn example_11_launches_a_hundred_kernels_with_one_call() {
     assert_eq!(line(&printed, "loop"), ["loop", "1000", "0", "0"]);
     assert_eq!(line(&printed, "graph"), ["graph", "0", "10", "0"]);
     assert!(printed.contains("planes are right: true"), "{printed}");
-    assert!(printed.contains("updated: InPlace, and planes are right: true"), "{printed}");
+    assert!(printed.contains("updated in place: true, and planes are right: true"), "{printed}");
 }
 
 #[test]

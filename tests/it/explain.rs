@@ -14,8 +14,8 @@ struct Asked {
     counted: Option<Counters>,
 }
 
-/// Explains a permute of elements of `width` bytes to C order, which begins `start` elements into its
-/// source, and runs it if `runs` says so of the explanation.
+/// Explains a permute of elements of `width` bytes to C order, which begins `start` elements into
+/// its source, and runs it if `runs` says so of the explanation.
 fn both(
     width: usize,
     (shape, axes, start): (&[usize], &[usize], usize),

@@ -57,8 +57,8 @@ fn sink(ring: &Numbers, stop: u64) {
     }
 }
 
-/// Runs one slot with a source of `count` batches and a sink that stops the run at batch `stop`, and
-/// returns how many were taken.
+/// Runs one slot with a source of `count` batches and a sink that stops the run at batch `stop`.
+/// Returns how many were taken.
 fn taken(count: u64, stop: u64) -> u64 {
     let ring = Arc::new(Numbers::new(vec![0]));
     let [filled, emptied] = [(); 2].map(|()| Arc::clone(&ring));
