@@ -117,17 +117,17 @@ impl Arrays {
         let target = Target::of(&self.device);
         match operation {
             Operation::Elementwise(operation) => {
-                let operands = [a, b, c];
-                let plan = ElementwisePlan::new(operation, self.number, len, operands.map(Phase::of), target)?;
+                let starts = [a, b].map(Phase::of);
+                let plan = ElementwisePlan::new(operation, self.number, len, starts, Phase::of(c), target)?;
                 // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one
                 // stream.
-                unsafe { plan.launch_raw(&self.device, 0.5, operands, stream) }
+                unsafe { plan.launch_raw(&self.device, 0.5, [a, b], c, stream) }
             }
             Operation::Reduction(reduction) => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());
                 let plan = ReductionPlan::new(reduction, self.number, &[self.len], None, Phase::of(a), target)?;
                 // SAFETY: as above, with room for a result and the scratch.
-                unsafe { plan.launch_raw(&self.device, [a, result, scratch], stream) }
+                unsafe { plan.launch_raw(&self.device, a, result, scratch, stream) }
             }
             Operation::Dot => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());

@@ -260,15 +260,16 @@ pub(super) struct Step<P> {
 
 /// Parameters to which a launch adds the operands' addresses.
 pub(super) trait Placed: Params {
-    /// One address per operand.
+    /// The addresses of the operands, with the values that a launch adds.
     type Operands: Copy;
 
     /// Returns the parameters for operands at these addresses.
     fn at(self, operands: Self::Operands) -> Self;
 }
 
-/// Implements [`Placed`] by what parameters become with their operands. Parameters that are only
-/// named have the addresses `src` and `dst`, which count from the starts of the storages.
+/// Implements [`Placed`]. `Params: |own, operands: Type| value` says what the parameters `own`
+/// become with operands of that type. `A, B` are parameters with the addresses `src` and `dst`,
+/// which count from the starts of the storages.
 macro_rules! placed {
     ($($params:ty: |$own:ident, $operands:tt: $type:ty| $at:expr;)+) => {$(
         impl $crate::ops::plan::Placed for $params {

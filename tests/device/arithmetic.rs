@@ -157,11 +157,12 @@ unsafe fn elementwise_at(
     dtype: DType,
     scalar: f64,
     len: u64,
-    operands: [u64; 3],
+    [a, b, dst]: [u64; 3],
 ) -> Result<()> {
-    let plan = ElementwisePlan::new(operation, dtype, len, operands.map(Phase::of), Target::of(device))?;
+    let (sources, target) = ([a, b], Target::of(device));
+    let plan = ElementwisePlan::new(operation, dtype, len, sources.map(Phase::of), Phase::of(dst), target)?;
     // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, scalar, operands, handle(device)) }
+    unsafe { plan.launch_raw(device, scalar, sources, dst, handle(device)) }
 }
 
 /// Plans a dot product of these addresses, and queues it.
@@ -185,11 +186,11 @@ pub(crate) unsafe fn reduce_at(
     (reduction, dtype): (Reduction, DType),
     shape: &[usize],
     axis: Option<usize>,
-    operands: [u64; 3],
+    [a, result, scratch]: [u64; 3],
 ) -> Result<()> {
-    let plan = ReductionPlan::new(reduction, dtype, shape, axis, Phase::of(operands[0]), Target::of(device))?;
+    let plan = ReductionPlan::new(reduction, dtype, shape, axis, Phase::of(a), Target::of(device))?;
     // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, operands, handle(device)) }
+    unsafe { plan.launch_raw(device, a, result, scratch, handle(device)) }
 }
 
 fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {

@@ -225,7 +225,7 @@ pub(super) fn planned<'w, T: Computed>(
             on_arrays(operands, plan.entry(), launch, move |on| on.are(&|_| scalar))
         }
         Arithmetic::Elementwise(operation) => {
-            let plan = ElementwisePlan::new(operation, T::DTYPE, count, [start; 3], target)?;
+            let plan = ElementwisePlan::new(operation, T::DTYPE, count, [start; 2], start, target)?;
             let launch = move |on: &mut Operands<T>, set| {
                 let sources = &[on.a.view(set)?, on.b.view(set)?][..operation.sources()];
                 let stream = on.rotation.device().default_stream();

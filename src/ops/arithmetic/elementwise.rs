@@ -215,7 +215,7 @@ fn queue<T: Float>(
 ) -> Result<()> {
     let start = |at: usize| phase(&Operand::read("source", &sources[at.min(sources.len() - 1)]));
     let to_start = phase(&Operand::written("destination", &dst))?;
-    let starts = [start(0)?, start(1)?, to_start];
-    let plan = ElementwisePlan::new(operation, T::DTYPE, dst.len() as u64, starts, Target::of(dst.device()))?;
+    let (starts, target) = ([start(0)?, start(1)?], Target::of(dst.device()));
+    let plan = ElementwisePlan::new(operation, T::DTYPE, dst.len() as u64, starts, to_start, target)?;
     plan.launch(scalar, sources, dst, stream)
 }

@@ -47,7 +47,7 @@ pub struct FillPlan {
 }
 
 placed! {
-    // An address, and a pattern of 16 bytes.
+    // A launch adds an address and a pattern of 16 bytes to the plan.
     FillParams: |own, (dst, [low, high]): (u64, [u64; 2])| Self { dst, low, high, ..own };
 }
 

@@ -16,8 +16,8 @@ use crate::view::{View, ViewMut};
 
 /// Queues `steps` times `x = fma(factor, x, offset)` on every element of `src` into `dst`, on
 /// `stream`. Reads and writes `n` elements, and computes `2 n steps` floating-point operations: a
-/// model of chosen arithmetic intensity, `steps / 4` operations for each byte that moves. No steps
-/// copy.
+/// model of chosen arithmetic intensity, `steps / 4` operations for each byte that moves. With
+/// 0 steps it copies.
 ///
 /// Each step is rounded once, so [`f32::mul_add`] on a CPU gives the same bits.
 ///
@@ -86,7 +86,8 @@ impl IteratePlan {
         })
     }
 
-    /// Queues `steps` steps of `src` into `dst` on `stream`.
+    /// Queues `steps` times `x = fma(factor, x, offset)` on the elements of `src` into `dst`, on
+    /// `stream`.
     ///
     /// # Errors
     ///
@@ -112,7 +113,8 @@ impl IteratePlan {
         })
     }
 
-    /// Queues `steps` steps of elements at the addresses of source and destination.
+    /// Queues `steps` times `x = fma(factor, x, offset)` on the elements at the address of the
+    /// source, into those at the address of the destination.
     ///
     /// # Errors
     ///

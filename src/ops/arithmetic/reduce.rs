@@ -151,116 +151,70 @@ impl Scratch {
     }
 }
 
-/// Declares verbs in pairs: one returns its results in a new buffer, the other writes them into a
-/// destination.
-macro_rules! verbs {
-    ($($(#[$returns:meta])* $verb:ident, $(#[$writes:meta])* $into:ident: $reduction:ident -> $result:ty;)+) => {$(
-        $(#[$returns])*
-        #[track_caller]
-        pub fn $verb<'a, T: Number>(
-            a: impl Into<View<'a, T>>,
-            axis: impl Into<Option<usize>>,
-        ) -> Result<DeviceArray<$result>> {
-            result(Reduction::$reduction, a.into(), axis.into())
-        }
-
-        $(#[$writes])*
-        pub fn $into<'a, T: Number>(
-            a: impl Into<View<'a, T>>,
-            axis: impl Into<Option<usize>>,
-            scratch: &mut Scratch,
-            dst: impl Into<ViewMut<'a, $result>>,
-            stream: &Stream,
-        ) -> Result<()> {
-            queue(Reduction::$reduction, a.into(), axis.into(), scratch, dst.into(), stream)
-        }
-    )+};
+/// Sums the elements along an axis, or all, into a new buffer, on the default stream. Halves are
+/// summed in `f32`; the sum of no elements is 0.
+///
+/// Integers are summed in `u64`, or `i64` if they have a sign. A larger sum wraps around (modulo
+/// 2^64), as NumPy's does.
+///
+/// The result has the shape of `a` without the axis, in C order; over all elements it is one value.
+///
+/// # Errors
+///
+/// `Layout` if there is no such axis, or the elements do not lie in C order without gaps;
+/// `OutOfMemory` if the result does not fit; else the driver's error.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+/// use warpstride::ops;
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let buffer = device.upload(&[1.0_f32, 5.0, 2.0, 4.0, 0.0, 9.0])?;
+/// let matrix = buffer.view(&[2, 3])?;
+/// assert_eq!(ops::sum(matrix, None)?.to_vec()?, [21.0]);
+/// assert_eq!(ops::sum(matrix, 1)?.to_vec()?, [8.0, 13.0]);
+/// assert_eq!(ops::max(matrix, 0)?.to_vec()?, [4.0, 5.0, 9.0]);
+/// assert_eq!(ops::argmax(matrix, 1)?.to_vec()?, [1, 2]);
+/// let bytes = device.array(&[3], &[200_u8; 3])?;
+/// assert_eq!(ops::sum(&bytes, None)?.item()?, 600_u64);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+#[track_caller]
+pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T::Sum>> {
+    result(Reduction::Sum, a.into(), axis.into())
 }
 
-verbs! {
-    /// Sums the elements along an axis, or all, into a new buffer, on the default stream. Halves
-    /// are summed in `f32`; the sum of no elements is 0.
-    ///
-    /// Integers are summed in `u64`, or `i64` if they have a sign. A larger sum wraps around
-    /// (modulo 2^64), as NumPy's does.
-    ///
-    /// The result has the shape of `a` without the axis, in C order; over all elements it is one
-    /// value.
-    ///
-    /// # Errors
-    ///
-    /// `Layout` if there is no such axis, or the elements do not lie in C order without gaps;
-    /// `OutOfMemory` if the result does not fit; else the driver's error.
-    ///
-    /// ```
-    /// # #[cfg(feature = "interp")] {
-    /// use warpstride::device::{Backend, Device};
-    /// use warpstride::ops;
-    ///
-    /// let device = Device::open(Backend::Soft)?;
-    /// let buffer = device.upload(&[1.0_f32, 5.0, 2.0, 4.0, 0.0, 9.0])?;
-    /// let matrix = buffer.view(&[2, 3])?;
-    /// assert_eq!(ops::sum(matrix, None)?.to_vec()?, [21.0]);
-    /// assert_eq!(ops::sum(matrix, 1)?.to_vec()?, [8.0, 13.0]);
-    /// assert_eq!(ops::max(matrix, 0)?.to_vec()?, [4.0, 5.0, 9.0]);
-    /// assert_eq!(ops::argmax(matrix, 1)?.to_vec()?, [1, 2]);
-    /// let bytes = device.array(&[3], &[200_u8; 3])?;
-    /// assert_eq!(ops::sum(&bytes, None)?.item()?, 600_u64);
-    /// # }
-    /// # Ok::<(), warpstride::Error>(())
-    /// ```
-    sum,
-    /// Queues the sums of `a` along an axis, or of all elements, on `stream`. Allocates nothing and
-    /// waits for nothing.
-    ///
-    /// `dst` has the shape of `a` without the axis; over all elements it has one element.
-    ///
-    /// # Errors
-    ///
-    /// As [`sum`]; `Layout` also if `dst` has another shape or gaps; `InvalidArgument` if the
-    /// operands and the stream are not on one device.
-    sum_into: Sum -> T::Sum;
+/// Finds the least elements along an axis, or of all; NaN if there is one. As [`sum`].
+///
+/// # Errors
+///
+/// As [`sum`]; `InvalidArgument` if a result has no elements.
+#[track_caller]
+pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
+    result(Reduction::Min, a.into(), axis.into())
+}
 
-    /// Finds the least elements along an axis, or of all; NaN if there is one. As [`sum`].
-    ///
-    /// # Errors
-    ///
-    /// As [`sum`]; `InvalidArgument` if a result has no elements.
-    min,
-    /// Queues the least elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
-    ///
-    /// # Errors
-    ///
-    /// As [`sum_into`] and [`min`].
-    min_into: Min -> T;
+/// Finds the greatest elements along an axis, or of all; NaN if there is one. As [`sum`].
+///
+/// # Errors
+///
+/// As [`min`].
+#[track_caller]
+pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
+    result(Reduction::Max, a.into(), axis.into())
+}
 
-    /// Finds the greatest elements along an axis, or of all; NaN if there is one. As [`sum`].
-    ///
-    /// # Errors
-    ///
-    /// As [`min`].
-    max,
-    /// Queues the greatest elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
-    ///
-    /// # Errors
-    ///
-    /// As [`sum_into`] and [`min`].
-    max_into: Max -> T;
-
-    /// Finds the indices of the greatest elements along an axis, or the index in C order of the
-    /// greatest of all: the first of several. NaN is greater than any number. As [`sum`].
-    ///
-    /// # Errors
-    ///
-    /// As [`min`].
-    argmax,
-    /// Queues the indices of the greatest elements of `a` along an axis, or of all, on `stream`:
-    /// see [`sum_into`] and [`argmax`].
-    ///
-    /// # Errors
-    ///
-    /// As [`sum_into`] and [`min`].
-    argmax_into: ArgMax -> u64;
+/// Finds the indices of the greatest elements along an axis, or the index in C order of the
+/// greatest of all: the first of several. NaN is greater than any number. As [`sum`].
+///
+/// # Errors
+///
+/// As [`min`].
+#[track_caller]
+pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<u64>> {
+    result(Reduction::ArgMax, a.into(), axis.into())
 }
 
 /// Reduces into a new buffer, with new scratch memory.
@@ -290,6 +244,71 @@ fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
         None => "reduce all elements (None)".into(),
     };
     Err(Error::layout(format!("shape {shape:?} has no axis {axis}; {instead}")))
+}
+
+/// Queues the sums of `a` along an axis, or of all elements, on `stream`. Allocates nothing and
+/// waits for nothing.
+///
+/// `dst` has the shape of `a` without the axis; over all elements it has one element.
+///
+/// # Errors
+///
+/// As [`sum`]; `Layout` also if `dst` has another shape or gaps; `InvalidArgument` if the operands
+/// and the stream are not on one device.
+pub fn sum_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    axis: impl Into<Option<usize>>,
+    scratch: &mut Scratch,
+    dst: impl Into<ViewMut<'a, T::Sum>>,
+    stream: &Stream,
+) -> Result<()> {
+    queue(Reduction::Sum, a.into(), axis.into(), scratch, dst.into(), stream)
+}
+
+/// Queues the least elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
+///
+/// # Errors
+///
+/// As [`sum_into`] and [`min`].
+pub fn min_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    axis: impl Into<Option<usize>>,
+    scratch: &mut Scratch,
+    dst: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<()> {
+    queue(Reduction::Min, a.into(), axis.into(), scratch, dst.into(), stream)
+}
+
+/// Queues the greatest elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
+///
+/// # Errors
+///
+/// As [`sum_into`] and [`min`].
+pub fn max_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    axis: impl Into<Option<usize>>,
+    scratch: &mut Scratch,
+    dst: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<()> {
+    queue(Reduction::Max, a.into(), axis.into(), scratch, dst.into(), stream)
+}
+
+/// Queues the indices of the greatest elements of `a` along an axis, or of all, on `stream`: see
+/// [`sum_into`] and [`argmax`].
+///
+/// # Errors
+///
+/// As [`sum_into`] and [`min`].
+pub fn argmax_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    axis: impl Into<Option<usize>>,
+    scratch: &mut Scratch,
+    dst: impl Into<ViewMut<'a, u64>>,
+    stream: &Stream,
+) -> Result<()> {
+    queue(Reduction::ArgMax, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Plans and launches.

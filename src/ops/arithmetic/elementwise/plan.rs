@@ -29,8 +29,8 @@ use crate::view::{View, ViewMut};
 /// use warpstride::{Backend, DType, Device};
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// let (starts, target) = ([Phase::ALIGNED; 3], Target::of(&device));
-/// let plan = ElementwisePlan::new(Elementwise::Triad, DType::F32, 3, starts, target)?;
+/// let (start, target) = (Phase::ALIGNED, Target::of(&device));
+/// let plan = ElementwisePlan::new(Elementwise::Triad, DType::F32, 3, [start; 2], start, target)?;
 /// let (a, b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[1.0_f32; 3])?);
 /// let mut sum = device.alloc_array::<f32>(&[3])?;
 /// for scalar in [10.0, 20.0] {
@@ -43,19 +43,20 @@ use crate::view::{View, ViewMut};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElementwisePlan {
     operation: Elementwise,
-    /// The two sources and the destination. A second source that the operation lacks is the first.
-    operands: [Contiguous; 3],
+    /// A second source that the operation lacks is the first.
+    sources: [Contiguous; 2],
+    dst: Contiguous,
     step: AtMostOne<ElementwiseParams>,
 }
 
 placed! {
-    ElementwiseParams: |own, (scalar, [a, b, dst]): (f64, [u64; 3])| {
+    ElementwiseParams: |own, (scalar, [a, b], dst): (f64, [u64; 2], u64)| {
         Self { dst, a, b, scalar: scalar.to_bits(), ..own }
     };
 }
 
 impl ElementwisePlan {
-    /// Plans an operation on `len` elements of a type, with the starts of the sources and the
+    /// Plans an operation on `len` elements of a type, with the starts of the sources and of the
     /// destination. It ignores the start of a second source if the operation has none.
     ///
     /// # Errors
@@ -66,7 +67,8 @@ impl ElementwisePlan {
         operation: Elementwise,
         dtype: DType,
         len: u64,
-        [a, b, dst]: [Phase; 3],
+        [a, b]: [Phase; 2],
+        dst: Phase,
         target: Target,
     ) -> Result<Self> {
         let entry = kernel(operation.family(), operation, dtype)?;
@@ -74,9 +76,9 @@ impl ElementwisePlan {
         let to = Contiguous::new("destination", dtype, len, dst)?;
         let from = [("first operand", a), ("second operand", b)];
         let [first, second] = from.map(|(which, start)| Contiguous::new(which, dtype, len, start));
-        let operands = [first?, second?, to];
+        let sources = [first?, second?];
         if len == 0 {
-            return Ok(Self { operation, operands, step: AtMostOne(None) });
+            return Ok(Self { operation, sources, dst: to, step: AtMostOne(None) });
         }
         let width = dtype.width() as u64;
         let span = span(len, width, &[dst, a, b]);
@@ -84,7 +86,7 @@ impl ElementwisePlan {
         let tuning = Tuning::of(target);
         let entry = tuning.hinted(entry, to.bytes(), target);
         let shape = shape(lanes(&span, VECTOR / width), tuning.arithmetic.elementwise_block);
-        Ok(Self { operation, operands, step: AtMostOne(Some(Step { entry, shape, params })) })
+        Ok(Self { operation, sources, dst: to, step: AtMostOne(Some(Step { entry, shape, params })) })
     }
 
     /// Queues the operation on `stream`, with the number of sources that [`Elementwise::sources`]
@@ -114,19 +116,19 @@ impl ElementwisePlan {
         ];
         check_shapes(a.layout, to.layout)?;
         check_shapes(b.layout, to.layout)?;
-        let [first, second, last] = &self.operands;
-        let to_start = last.in_view(&to)?;
-        let starts = [first.in_view(&a)?, second.in_view(&b)?, to_start];
+        let [first, second] = &self.sources;
+        let to_start = self.dst.in_view(&to)?;
+        let starts = [first.in_view(&a)?, second.in_view(&b)?];
         queue([a, b, to], stream, &|device, [a, b, dst], stream| {
-            let addresses = [a + starts[0], b + starts[1], dst + starts[2]];
+            let addresses = [a + starts[0], b + starts[1]];
             // SAFETY: the shape has a lane for every vector and every other element. The views have
             // the planned number of contiguous elements, within live buffers; the destination is
             // borrowed exclusively, so no source overlaps it; `queue` orders other work.
-            unsafe { self.step.launch(device, (scalar, addresses), stream) }
+            unsafe { self.step.launch(device, (scalar, addresses, dst + to_start), stream) }
         })
     }
 
-    /// Queues the operation on the addresses of the sources and the destination, with `scalar`
+    /// Queues the operation on the addresses of the sources and of the destination, with `scalar`
     /// rounded to the type. It ignores a second source if the operation has none.
     ///
     /// # Errors
@@ -141,20 +143,21 @@ impl ElementwisePlan {
         &self,
         device: &Device,
         scalar: f64,
-        [a, b, dst]: [u64; 3],
+        [a, b]: [u64; 2],
+        dst: u64,
         stream: StreamHandle,
     ) -> Result<()> {
-        let [first, second, to] = &self.operands;
+        let [first, second] = &self.sources;
         let sources = &[("first operand", a, first), ("second operand", b, second)][..self.operation.sources()];
-        to.check_address("destination", dst)?;
+        self.dst.check_address("destination", dst)?;
         for &(which, address, planned) in sources {
             planned.check_address(which, address)?;
-            check_same_or_apart([which, "destination"], address, dst, to.bytes())?;
+            check_same_or_apart([which, "destination"], address, dst, self.dst.bytes())?;
         }
         // SAFETY: the shape has a lane for every vector and every other element. The operands start
         // as planned, and each source is the destination or shares no byte with it; the rest as the
         // caller promises.
-        unsafe { self.step.launch(device, (scalar, [a, b, dst]), stream) }
+        unsafe { self.step.launch(device, (scalar, [a, b], dst), stream) }
     }
 
     fn other_sources(&self, given: usize) -> Error {
@@ -173,8 +176,8 @@ pub(in crate::ops::arithmetic) fn shape(lanes: u64, block: u32) -> LaunchShape {
 
 plan_of!(
     ElementwisePlan by step,
-    |plan| counted(plan.operands[2].len, "element"),
+    |plan| counted(plan.dst.len, "element"),
     plan.step.reason(|params| reason(&params.span)),
-    [plan.operands[2].bytes().saturating_mul(plan.operation.reads()), plan.operands[2].bytes()],
+    [plan.dst.bytes().saturating_mul(plan.operation.reads()), plan.dst.bytes()],
     "nothing to compute"
 );

@@ -140,7 +140,7 @@ impl ReductionPlan {
         )))
     }
 
-    /// Queues the reduction of elements at an address, with those of the results and the scratch.
+    /// Queues the reduction of the elements at the address `a` into `result`.
     ///
     /// # Errors
     ///
@@ -155,7 +155,9 @@ impl ReductionPlan {
     pub unsafe fn launch_raw(
         &self,
         device: &Device,
-        [a, result, scratch]: [u64; 3],
+        a: u64,
+        result: u64,
+        scratch: u64,
         stream: StreamHandle,
     ) -> Result<()> {
         self.a.check_address("array", a)?;

@@ -83,3 +83,22 @@ impl Normalization {
         [self.factors, self.offsets].map(|values| values.map(f32::to_bits))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_near_the_exact_ones_and_a_chain_of_divisions() {
+        let [mean, deviation] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
+        let by = Normalization::new(1.0 / 255.0, &mean, &deviation).unwrap();
+        for (channel, byte) in (0..3).flat_map(|channel| (0..=255).map(move |byte| (channel, byte))) {
+            let (value, [mean, deviation]) = (by.apply(channel, byte).unwrap(), [mean[channel], deviation[channel]]);
+            let exact = (f64::from(byte) / 255.0 - mean) / deviation;
+            // Factor, offset and sum are rounded once each, to 2^-24 of themselves; none exceeds 5.
+            approx::assert_abs_diff_eq!(f64::from(value), exact, epsilon = 3.0 * 5.0 / f64::from(1 << 24));
+            let chain = (f32::from(byte) / 255.0 - mean as f32) / deviation as f32;
+            approx::assert_abs_diff_eq!(value, chain, epsilon = 1e-6);
+        }
+    }
+}
