@@ -49,7 +49,7 @@ fn on_sevens(setup: &Setup, attack: impl Fn(&Trace, Device, DeviceArray<u32>)) {
     });
 }
 
-/// Ordinary memory is copied by the driver, or by the staging engine.
+/// Returns the routes of a copy of ordinary memory: the driver, or the staging engine.
 fn routes() -> [Route; 2] {
     [Route::Driver, Route::Staged(2.try_into().unwrap())]
 }

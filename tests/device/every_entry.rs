@@ -201,15 +201,19 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
     const ROWS: usize = 12;
     const COLS: usize = 16;
     const SECTION: usize = 4;
+    const FACTOR: usize = 5;
+    const MATRIX: usize = ROWS * COLS;
     let program = Program::new(driver);
-    let before: Vec<u8> = random.elements(ROWS * COLS * width);
+    let before: Vec<u8> = random.elements(2 * MATRIX * width);
     for (columns, scatter) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut expected = vec![0; before.len()];
         for (row, col) in (0..ROWS).flat_map(|row| (0..COLS).map(move |col| (row, col))) {
-            let turned = (row + col / SECTION) % ROWS;
+            let turned = (row * FACTOR + col / SECTION) % ROWS;
             let partner = if columns { turned * COLS + col } else { row * COLS + (turned + col * ROWS) % COLS };
             let (from, to) = if scatter { (row * COLS + col, partner) } else { (partner, row * COLS + col) };
-            expected[to * width..][..width].copy_from_slice(&before[from * width..][..width]);
+            for first in [0, MATRIX] {
+                expected[(first + to) * width..][..width].copy_from_slice(&before[(first + from) * width..][..width]);
+            }
         }
         // Panels of which the last is shorter.
         let [height, across] = if columns { [ROWS, 5] } else { [5, COLS] };
@@ -217,9 +221,9 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
         for family in [PERMUTE_LINES, SPILL_LINES] {
             let entry = family.entry(width, Index::Wide).unwrap();
             let (matrix, scratch) =
-                (program.upload(&before).unwrap(), program.buffer(panels * height * across * width).unwrap());
+                (program.upload(&before).unwrap(), program.buffer(2 * panels * height * across * width).unwrap());
             let by = |value: usize| Divisor::wide(value as u64);
-            let words = |back: u64| -> Vec<u8> {
+            let words = |[first, end]: [usize; 2], back: u64| -> Vec<u8> {
                 let divisor = |of: Divisor| [of.value, of.multiplier, of.shift];
                 [
                     &[matrix.address, scratch.address][..],
@@ -228,7 +232,7 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
                     &[u64::from(columns), u64::from(scatter), height as u64],
                     &divisor(by(across)),
                     &divisor(by(panels)),
-                    &[0, panels as u64, 1],
+                    &[first, end, FACTOR].map(|value| value as u64),
                     &divisor(by(ROWS)),
                     &divisor(by(SECTION)),
                     &[back],
@@ -238,12 +242,17 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
                 .flat_map(u64::to_le_bytes)
                 .collect()
             };
-            let (grid, launches) = if family.entry(width, Index::Wide) == SPILL_LINES.entry(width, Index::Wide) {
-                ([(height * across).div_ceil(LINES_BLOCK as usize) as u32, panels as u32, 1], 2)
-            } else {
-                ([panels as u32, 1, 1], 1)
-            };
-            launch(&program, entry, (grid, LINES_BLOCK), (0..launches).map(words));
+            let spills = Some(entry) == SPILL_LINES.entry(width, Index::Wide);
+            // The second launch begins within the first matrix.
+            for part in [[0, 2], [2, 2 * panels]] {
+                let blocks = (part[1] - part[0]) as u32;
+                let (grid, launches) = if spills {
+                    ([(height * across).div_ceil(LINES_BLOCK as usize) as u32, blocks, 1], 2)
+                } else {
+                    ([blocks, 1, 1], 1)
+                };
+                launch(&program, entry, (grid, LINES_BLOCK), (0..launches).map(|back| words(part, back)));
+            }
             let stream = program.stream().unwrap();
             let found = program.download(&matrix, &stream).unwrap();
             assert_same(&found, &expected, format!("{entry}, columns {columns}, scatter {scatter}"));

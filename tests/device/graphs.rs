@@ -13,6 +13,7 @@ cases! {
     Any a_captured_copy_reads_its_source_at_each_launch,
     Any launches_of_one_graph_run_one_after_the_other,
     Any a_launch_runs_after_what_its_stream_waits_for,
+    Any an_update_changes_later_launches,
     Any an_update_to_other_work_is_declined_and_changes_nothing,
     Any releases_and_other_streams_do_not_disturb_a_capture,
     Any an_empty_capture_is_a_graph_of_no_nodes,
@@ -87,6 +88,28 @@ fn a_launch_runs_after_what_its_stream_waits_for(setup: &Setup) {
             producer.wait(&ran).unwrap();
         }
         assert_eq!(program.download(&log, &producer).unwrap(), [2, 1, 0]);
+    });
+}
+
+fn an_update_changes_later_launches(setup: &Setup) {
+    setup.for_each_stream(|program, stream| {
+        let (log, room) = (program.upload(&[0; 4]).unwrap(), program.buffer(3).unwrap());
+        let [one, two] = [1, 2].map(|value| program.upload(&[value]).unwrap());
+        let capture = |by: &Buffer<'_>| {
+            let graph = stream.capture(|| {
+                stream.d2d((&room, 0), (&log, 0), 3)?;
+                stream.d2d((&log, 1), (&room, 0), 3)?;
+                stream.d2d((&log, 0), (by, 0), 1)?;
+                stream.fill(&room, 0, 0, 3)
+            });
+            graph.unwrap()
+        };
+        let exec = capture(&one).instantiate().unwrap();
+        exec.launch(&stream).unwrap();
+        assert!(exec.update(&capture(&two)).unwrap());
+        exec.launch(&stream).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(program.download(&log, &stream).unwrap(), [2, 2, 1, 0]);
     });
 }
 

@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 
 use warpstride::ErrorKind;
+use warpstride::driver::HostKind;
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
 use crate::failures::refusal;
@@ -57,6 +58,10 @@ fn freed_memory_is_there_again(setup: &Setup) {
 }
 
 fn page_locked_memory_is_aligned_and_zeroed(setup: &Setup) {
+    let write_combined = setup.driver.alloc_host(5000, HostKind::WriteCombined).unwrap();
+    assert_eq!(write_combined.addr().get() % 64, 0);
+    // SAFETY: allocated above, and not used.
+    unsafe { setup.driver.free_host(write_combined) }.unwrap();
     let program = Program::new(&setup.driver);
     for bytes in [1, 63, 64, 65, 4097, 1 << 20] {
         let memory = program.pinned(bytes).unwrap();

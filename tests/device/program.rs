@@ -94,7 +94,9 @@ pub(crate) struct Program {
 /// Makes an owner for each kind of handle that a driver gives out: a struct of the program, the
 /// handle and further fields, which calls the named method when it is dropped.
 macro_rules! owners {
-    ($($(#[$doc:meta])* $owner:ident { $handle:ident: $type:ty $(, $field:ident: $with:ty)? } by $release:ident)*) => {$(
+    ($(
+        $(#[$doc:meta])* $owner:ident { $handle:ident: $type:ty $(, $field:ident: $with:ty)? } by $release:ident
+    )*) => {$(
         $(#[$doc])*
         pub(crate) struct $owner<'p> {
             program: &'p Program,
@@ -104,8 +106,8 @@ macro_rules! owners {
 
         impl Drop for $owner<'_> {
             fn drop(&mut self) {
-                // SAFETY: made by this driver and live until now; nothing uses the handle from now
-                // on, and no work can be queued on it any more.
+                // SAFETY: made by this driver and live until now. Nothing uses the handle from now
+                // on, nor a function of the module or the host memory behind it.
                 self.program.released(unsafe { self.program.driver.$release(self.$handle) });
             }
         }

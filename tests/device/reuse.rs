@@ -52,8 +52,10 @@ fn assert_all(elements: &[f32], value: f32) {
 }
 
 impl<'a> Program<'a> {
-    fn new(device: &'a Device, seed: u64) -> Self {
-        let streams = (0..STREAMS).map(|_| device.stream().unwrap()).collect();
+    /// Returns a program that uses `shared` beside streams of its own.
+    fn new(device: &'a Device, seed: u64, shared: &Stream) -> Self {
+        let own = (1..STREAMS).map(|_| device.stream().unwrap());
+        let streams = own.chain([shared.clone()]).collect();
         let (held, flights, graphs) = (Vec::new(), Vec::new(), Vec::new());
         Self { device, random: Random::new(seed), streams, held, flights, graphs, made: 0 }
     }
@@ -207,7 +209,7 @@ fn random_programs_find_their_values(setup: &Setup) {
     setup.for_seeds(short_or_long(16, 64), |driver| {
         programs.set(programs.get() + 1);
         let device = setup.open(driver.clone()).unwrap();
-        Program::new(&device, programs.get()).run();
+        Program::new(&device, programs.get(), device.default_stream()).run();
         assert_eq!((device.take_drop_error(), device.allocator().figures().blocks), (None, 0));
     });
 }
@@ -218,10 +220,11 @@ fn threads_with_random_programs_find_their_values(setup: &Setup) {
     setup.for_seeds(short_or_long(16, 64), |driver| {
         programs.set(programs.get() + 3);
         let device = setup.open(driver.clone()).unwrap();
+        let shared = device.stream().unwrap();
         std::thread::scope(|scope| {
             for seed in programs.get()..programs.get() + 3 {
-                let device = &device;
-                scope.spawn(move || Program::new(device, seed).run());
+                let (device, shared) = (&device, &shared);
+                scope.spawn(move || Program::new(device, seed, shared).run());
             }
         });
         assert_eq!((device.take_drop_error(), device.allocator().figures().blocks), (None, 0));

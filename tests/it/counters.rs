@@ -5,8 +5,8 @@ use warpstride::device::{Backend, Device};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Variant};
 
-/// What one transpose of `rows` x `cols` elements of `width` bytes counts, or the copy of as many
-/// without a variant.
+/// Counts one transpose of `rows` x `cols` elements of `width` bytes; without a variant, a copy of
+/// as many.
 fn count(variant: Option<Variant>, rows: usize, cols: usize, width: usize) -> Counters {
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");
     let [src, dst] = [(); 2].map(|()| device.zeros::<u8>(rows * cols * width).expect("it fits"));

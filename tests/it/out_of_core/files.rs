@@ -67,7 +67,7 @@ fn failed(outcome: Result<Summary>, parts: &[&str]) -> Error {
     error
 }
 
-/// A file that is there, to be changed.
+/// Opens a file that is there, so that a test can change it.
 fn opened(files: &Files, name: &str) -> fs::File {
     fs::OpenOptions::new().write(true).open(files.path(name)).expect("the file")
 }
