@@ -102,7 +102,7 @@ impl<T: Element> DeviceBuffer<T> {
         if layout.overlaps_itself() {
             return Err(Error::layout(format!(
                 "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
-                     over each other",
+                 over each other",
                 layout.shape(),
                 layout.strides()
             )));
@@ -117,7 +117,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
         Err(Error::layout(format!(
             "a buffer of {} cannot be seen as shape {shape:?}, which has {}; give a shape with the buffer's number of elements, or \
-                 a layout of fewer (view_with)",
+             a layout of fewer (view_with)",
             counted(self.len(), "element"),
             layout.len()
         )))
@@ -130,7 +130,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
         Err(Error::layout(format!(
             "the layout is of a storage of {} and the buffer has {}; make the layout for a storage of the \
-                 buffer's length",
+             buffer's length",
             counted(layout.storage_len(), "element"),
             self.len()
         )))

@@ -113,13 +113,17 @@ impl Counts {
         self.frees.fetch_add(1, Relaxed);
     }
 
-    /// Returns what was counted, in figures that are otherwise `others`, and the number of frees.
-    pub(super) fn figures(&self, others: Figures) -> (Figures, u64) {
+    pub(super) fn frees(&self) -> u64 {
+        self.frees.load(Relaxed)
+    }
+
+    /// Returns what was counted, in figures that are otherwise `others`.
+    pub(super) fn figures(&self, others: Figures) -> Figures {
         // Another thread may free between the reads.
         let [active, peak_active, allocations, frees] =
             [&self.active, &self.peak, &self.allocations, &self.frees].map(|sum| sum.load(Relaxed));
         let blocks = allocations.saturating_sub(frees);
-        (Figures { active, peak_active, allocations, blocks, ..others }, frees)
+        Figures { active, peak_active, allocations, blocks, ..others }
     }
 }
 

@@ -80,9 +80,9 @@ unsafe impl Allocate for DriverMemory {
     }
 
     fn figures(&self) -> Figures {
-        let (counted, given_back) = self.counts.figures(Figures::default());
-        let Figures { active, peak_active, allocations, .. } = counted;
-        let (reserved, peak_reserved) = (active, peak_active);
+        let counted = self.counts.figures(Figures::default());
+        let Figures { active: reserved, peak_active: peak_reserved, allocations, .. } = counted;
+        let given_back = self.counts.frees();
         Figures { reserved, peak_reserved, misses: allocations, taken: allocations, given_back, ..counted }
     }
 

@@ -24,6 +24,9 @@ pub(crate) struct Taken {
 /// An implementation promises what [`Driver`] does for the calls of the same names. A piece that
 /// was taken shares no byte with another and begins at a multiple of 256. Work on the stream that
 /// took it runs after all its former uses.
+///
+/// The defaults are for memory for which no work is ever queued, so that nothing has to wait. An
+/// implementation for memory that queued work uses has all methods of its own.
 pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     /// Whether the memory and the streams are those of `driver`.
     fn is_of(&self, driver: &Arc<dyn Driver>) -> bool;
@@ -46,9 +49,6 @@ pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     unsafe fn give(&self, address: u64, bytes: u64, after: &[EventHandle]) -> Result<()>;
 
     /// Whether `give` lets all queued work run first, so that it needs no events.
-    ///
-    /// From here on the methods are those of memory for which no work is queued, so that nothing
-    /// has to wait, unless an implementation has others.
     fn orders_itself(&self) -> bool {
         true
     }

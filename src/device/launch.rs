@@ -66,7 +66,7 @@ fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result
 fn refusal(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape, refused: &str) -> Error {
     Error::argument(format!(
         "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {}, {} of \
-             shared memory of at most {}; move the arrays in parts (split_at)",
+         shared memory of at most {}; move the arrays in parts (split_at)",
         info.name,
         shape.grid,
         info.max_grid,

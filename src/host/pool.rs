@@ -19,6 +19,8 @@ const SMALL: usize = 256 << 10;
 
 /// The kinds of memory, by the places of their shelves.
 const KINDS: [HostKind; 2] = [HostKind::Cached, HostKind::WriteCombined];
+// A shelf's place is its kind's number.
+const _: () = assert!(KINDS[0] as usize == 0 && KINDS[1] as usize == 1);
 
 /// A block of initialised, page-locked host memory. It is not `Clone`, so it goes back once.
 #[derive(Debug)]

@@ -98,8 +98,8 @@ impl Graph {
     /// does. Launches that are queued are not affected. After an error the graph is as before, but
     /// may keep the memory of both works until its next update.
     ///
-    /// Returns whether the driver replaced the operands in place, which is the cheap way. If the
-    /// new work differs in more than operands, it made the executable graph anew.
+    /// Returns true if the driver replaced the operands in place, which is the cheap way, and false
+    /// if the new work differs in more, so that the driver made the executable graph anew.
     ///
     /// # Errors
     ///

@@ -38,6 +38,6 @@ unsafe impl<A: Allocate> Allocate for Statistics<A> {
     }
 
     fn figures(&self) -> Figures {
-        self.counts.figures(self.inner.figures()).0
+        self.counts.figures(self.inner.figures())
     }
 }

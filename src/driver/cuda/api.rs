@@ -205,7 +205,8 @@ macro_rules! same {
             }
         };
     };
-    // The name without a path is cudarc's where it has one of this name, and else this one's own.
+    // The name without a path is cudarc's where it has one of this name, and else the function
+    // below.
     ($symbol:ident($($name:ident: $argument:ty),*) renamed) => {
         const _: () = {
             #[allow(dead_code, non_snake_case)]
@@ -274,7 +275,8 @@ macro_rules! api {
                         type Function = unsafe extern "C" fn($($argument),*) -> CUresult;
                         // SAFETY: CUDA's header declares the function so, except for the names of
                         // types: the check above compares cudarc's declarations, which come from
-                        // that header. Callers keep the library loaded.
+                        // that header, of 11.4 where it renamed the function later. Callers keep
+                        // the library loaded.
                         let found = unsafe { library.get::<Function>(stringify!($symbol)) };
                         *found.map_err(|_| missing(stringify!($symbol)))?
                     },)*

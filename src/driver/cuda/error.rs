@@ -21,7 +21,8 @@ macro_rules! codes {
             use code::*;
             match code {
                 $($($name $(..= $last)?)|+ => (ErrorKind::$kind, $advice),)+
-                _ => (ErrorKind::Driver, "look the code up under CUresult in CUDA's documentation, and check `nvidia-smi`"),
+                _ => (ErrorKind::Driver, "look the code up under CUresult in CUDA's documentation, and check \
+                                          `nvidia-smi`"),
             }
         }
     };
@@ -34,7 +35,8 @@ codes! {
     InvalidArgument "register memory once": HOST_MEMORY_ALREADY_REGISTERED = 712;
     InvalidArgument "check the spelling against the PTX": NOT_FOUND = 500;
     InvalidArgument "begin a capture once, and end it once": ILLEGAL_STATE = 401;
-    InvalidArgument "a capture takes launches, copies and fills alone; do everything else before it begins or after it has ended":
+    InvalidArgument "a capture takes launches, copies and fills alone; do everything else before it begins or after it \
+                     has ended":
         STREAM_CAPTURE_UNSUPPORTED = 900 ..= STREAM_CAPTURE_WRONG_THREAD = 908;
     InvalidArgument "use fewer threads in a block": LAUNCH_OUT_OF_RESOURCES = 701;
     OutOfMemory "free buffers, or use a smaller size": OUT_OF_MEMORY = 2;
@@ -47,7 +49,8 @@ codes! {
         SYSTEM_DRIVER_MISMATCH = 803, COMPAT_NOT_SUPPORTED_ON_DEVICE = 804;
     Unavailable "check that the driver's kernel module is loaded: `nvidia-smi`":
         OPERATING_SYSTEM = 304, SYSTEM_NOT_READY = 802;
-    Unavailable "the driver's PTX compiler, libnvidia-ptxjitcompiler, is missing; install it": JIT_COMPILER_NOT_FOUND = 221;
+    Unavailable "the driver's PTX compiler, libnvidia-ptxjitcompiler, is missing; install it":
+        JIT_COMPILER_NOT_FOUND = 221;
     UnsupportedPtx "correct the PTX where the message points": INVALID_PTX = 218, INVALID_IMAGE = 200;
     UnsupportedPtx "its `.target` must be no newer than the device's compute capability": NO_BINARY_FOR_GPU = 209;
     DriverTooOld "the PTX is newer than the driver; install a newer driver": UNSUPPORTED_PTX_VERSION = 222;

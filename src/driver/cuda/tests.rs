@@ -41,8 +41,8 @@ unsafe extern "C" fn pop(_context: *mut CUcontext) -> u32 {
 /// Calls an unsafe method of a device over stub functions.
 macro_rules! stubs {
     ($call:expr) => {{
-        // SAFETY: the stubs look at no handle and at no memory of the device. No test uses memory
-        // of the host after the call that frees it.
+        // SAFETY: the stubs look at no handle and at no memory, of the device or of the host. Where
+        // `free_host` unmaps memory that `alloc_host` mapped, the test does not use it any more.
         unsafe { $call }
     }};
 }

@@ -235,9 +235,12 @@ mod tests {
     use super::*;
     use crate::device::Backend;
 
+    fn device() -> Device {
+        Device::open(Backend::Soft).expect("the software GPU is always there")
+    }
+
     fn rotation(sets: usize) -> Rotation {
-        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-        Rotation { device, sets, is_cold: true, runs: 0 }
+        Rotation { device: device(), sets, is_cold: true, runs: 0 }
     }
 
     #[test]
@@ -249,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_set_that_is_not_there_is_refused() {
-        let rotation = Rotation::new(rotation(1).device(), &[16]);
+        let rotation = Rotation::new(&device(), &[16]);
         for mut arrays in [rotation.upload(&[1.0_f32; 4]).unwrap(), rotation.zeros::<f32>(4).unwrap()] {
             assert_eq!(arrays.view(0).unwrap().shape(), [4]);
             for set in [1, usize::MAX] {
@@ -283,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_software_gpu_has_one_set() {
-        let rotation = Rotation::new(rotation(1).device(), &[1, 2]);
+        let rotation = Rotation::new(&device(), &[1, 2]);
         assert_eq!((rotation.sets(), rotation.is_cold(), rotation.arrays(2)), (1, false, 2));
         assert_eq!(self::rotation(5).arrays(2), 11);
         assert_eq!([Rotation::padded(0), Rotation::padded(1), Rotation::padded(256)], [0, 256, 256]);
