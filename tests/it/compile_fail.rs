@@ -2,9 +2,9 @@
 //! compile, each in a file named by it.
 //!
 //! They are compiled against the crate that these tests were linked with. A file beside each holds
-//! the first lines and the places of its errors and notes, as one compiler words them. Under any other it is
-//! enough that there is one, so that a new compiler with new words turns no test red.
-//! `WARPSTRIDE_BLESS=1` rewrites the files.
+//! the first lines and the places of its errors and notes, as one compiler words them. Under any
+//! other it is enough that there is an error, so that a new compiler with new words turns no test
+//! red. `WARPSTRIDE_BLESS=1` rewrites the files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
