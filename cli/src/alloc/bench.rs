@@ -55,7 +55,7 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
     let (mut pairs, mut synchronizing) = (Vec::new(), 0);
     for bytes in SIZES.into_iter().filter(|&bytes| bytes <= most) {
         progress.doing(counted(bytes, "byte").to_string());
-        let (took, calls) = cached(&device, 1, bytes, each)?;
+        let (took, calls) = cached(&device, None, bytes, each)?;
         let cache_ns = took.as_nanos() as f64 / f64::from(each);
         synchronizing += calls;
         let of_driver = |pool: bool| {
@@ -67,7 +67,7 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
     let mut threads = Vec::new();
     for count in THREADS {
         progress.doing(counted(count, "thread").to_string());
-        let (took, calls) = cached(&device, count, 4096, each)?;
+        let (took, calls) = cached(&device, Some(count), 4096, each)?;
         let pairs_per_second = count as f64 * f64::from(each) / took.as_secs_f64();
         synchronizing += calls;
         threads.push(Threads { threads: count, pairs_per_second });
@@ -86,20 +86,24 @@ pub(crate) fn run(backend: Backend, output: &Output) -> Result<()> {
     output.result(&text(&pairs, each, &threads, scaling, synchronizing), document)
 }
 
-/// Returns the time in which each of `count` threads makes `pairs` pairs that hit the cache, each
-/// on a stream of its own, and the calls that can synchronise. One of the threads is this one.
-fn cached(device: &Device, count: usize, bytes: u64, pairs: u32) -> Result<(Duration, u64)> {
+/// Returns the time in which each of `threads` new threads makes `pairs` pairs that hit the cache,
+/// each on a stream of its own, and the calls that can synchronise. With `None`, this thread makes
+/// them.
+fn cached(device: &Device, threads: Option<usize>, bytes: u64, pairs: u32) -> Result<(Duration, u64)> {
     let pair = |stream: &Stream| device.alloc_on::<u8>(bytes as usize, stream).map(drop);
-    let streams = (0..count).map(|_| device.stream()).collect::<warpstride::Result<Vec<_>>>()?;
+    let streams = (0..threads.unwrap_or(1)).map(|_| device.stream()).collect::<warpstride::Result<Vec<_>>>()?;
     streams.iter().try_for_each(pair)?;
     let before = device.stats().can_synchronize;
     let work = &|stream| (0..pairs).try_for_each(|_| pair(stream));
     let start = Instant::now();
-    thread::scope(|scope| {
-        let others: Vec<_> = streams[1..].iter().map(|stream| scope.spawn(move || work(stream))).collect();
-        let own = work(&streams[0]);
-        others.into_iter().fold(own, |all, thread| all.and(thread.join().expect("an allocation does not panic")))
-    })?;
+    if threads.is_none() {
+        work(&streams[0])?;
+    } else {
+        thread::scope(|scope| {
+            let running: Vec<_> = streams.iter().map(|stream| scope.spawn(move || work(stream))).collect();
+            running.into_iter().try_for_each(|thread| thread.join().expect("an allocation does not panic"))
+        })?;
+    }
     Ok((start.elapsed(), device.stats().can_synchronize - before))
 }
 
