@@ -9,7 +9,6 @@ use half::{bf16, f16};
 use warpstride::element::DType;
 
 use super::values::{bytes, run_name};
-use crate::by_type;
 
 /// One `--arg`: what a kernel is given.
 #[derive(Debug, Clone)]
@@ -146,9 +145,12 @@ pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {
 /// one to three numbers from 1.
 pub(crate) fn three(given: impl Iterator<Item = Option<u32>>) -> Option<[u32; 3]> {
     let given = given.map(|extent| extent.filter(|&extent| extent > 0)).collect::<Option<Vec<u32>>>()?;
-    let mut all = [1; 3];
-    all.get_mut(..given.len()).filter(|_| !given.is_empty())?.copy_from_slice(&given);
-    Some(all)
+    match *given {
+        [x] => Some([x, 1, 1]),
+        [x, y] => Some([x, y, 1]),
+        [x, y, z] => Some([x, y, z]),
+        _ => None,
+    }
 }
 
 fn element_type(name: &str) -> Result<DType, String> {
@@ -180,11 +182,23 @@ fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
 }
 
 fn scalar(dtype: DType, text: &str) -> Result<Vec<u8>, String> {
-    if dtype.is_complex() {
-        return Err("complex numbers come in buffers only; pass two arguments".into());
+    fn number<T: FromStr, B: AsRef<[u8]>>(text: &str, bytes: impl Fn(T) -> B) -> Option<Vec<u8>> {
+        text.parse().ok().map(|number| bytes(number).as_ref().to_vec())
     }
-    let bytes = by_type!(dtype, T in [u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64] => {
-        text.parse::<T>().ok().map(|number| number.to_le_bytes().to_vec())
-    });
+    let bytes = match dtype {
+        DType::U8 => number(text, u8::to_le_bytes),
+        DType::I8 => number(text, i8::to_le_bytes),
+        DType::U16 => number(text, u16::to_le_bytes),
+        DType::I16 => number(text, i16::to_le_bytes),
+        DType::F16 => number(text, f16::to_le_bytes),
+        DType::Bf16 => number(text, bf16::to_le_bytes),
+        DType::U32 => number(text, u32::to_le_bytes),
+        DType::I32 => number(text, i32::to_le_bytes),
+        DType::F32 => number(text, f32::to_le_bytes),
+        DType::U64 => number(text, u64::to_le_bytes),
+        DType::I64 => number(text, i64::to_le_bytes),
+        DType::F64 => number(text, f64::to_le_bytes),
+        DType::C64 | DType::C128 => return Err("complex numbers come in buffers only; pass two arguments".into()),
+    };
     bytes.ok_or_else(|| format!("{dtype} does not have the value `{text}`; give a number that it has"))
 }

@@ -54,19 +54,26 @@ pub(crate) enum HostSide {
 }
 
 impl HostSide {
-    /// All kinds with their names in tables, in the order of these.
-    pub(crate) const ALL: [(Self, &str); 6] = [
-        (Self::Pageable, "pageable"),
-        (Self::FreshPageable, "pageable, fresh"),
-        (Self::PageableByDriver, "pageable, by the driver"),
-        (Self::Pinned, "pinned"),
-        (Self::Registered, "registered"),
-        (Self::WriteCombined, "write-combined"),
+    /// All kinds, in the order of tables.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Pageable,
+        Self::FreshPageable,
+        Self::PageableByDriver,
+        Self::Pinned,
+        Self::Registered,
+        Self::WriteCombined,
     ];
 
     /// Its name in tables.
     pub(crate) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(side, _)| *side == self).map_or("", |(_, name)| name)
+        match self {
+            Self::Pageable => "pageable",
+            Self::FreshPageable => "pageable, fresh",
+            Self::PageableByDriver => "pageable, by the driver",
+            Self::Pinned => "pinned",
+            Self::Registered => "registered",
+            Self::WriteCombined => "write-combined",
+        }
     }
 }
 

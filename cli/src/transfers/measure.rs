@@ -49,8 +49,8 @@ impl Transfers {
         for bytes in sizes(largest) {
             // Page-locked memory of the size before is of no use for this one.
             device.trim_pinned(0)?;
-            for (memory, name) in HostSide::ALL {
-                doing(&format!("{name}, {}", counted(bytes, "byte")));
+            for memory in HostSide::ALL {
+                doing(&format!("{}, {}", memory.name(), counted(bytes, "byte")));
                 all.copies.extend(bench.copies(memory, bytes)?);
             }
         }
