@@ -103,8 +103,13 @@ pub(super) fn find<'m>(module: &'m Module, entry: Option<&str>, file: impl fmt::
         "{file} has no kernel; check the file, and in C++ that a kernel is `__global__`, and a template instantiated"
     );
     let Some(entry) = entry else {
-        let (count, names) = (counted(kernels.len(), "kernel"), list(&kernels));
-        require!(kernels.len() == 1, InvalidArgument, "{file} has {count}; name one with --entry: {names}");
+        require!(
+            kernels.len() == 1,
+            InvalidArgument,
+            "{file} has {}; name one with --entry: {}",
+            counted(kernels.len(), "kernel"),
+            list(&kernels)
+        );
         return Ok(kernels[0]);
     };
     let wanted = without_spaces(entry);
