@@ -103,7 +103,7 @@ impl Outcome {
             labels.position(SeriesLabelPosition::LowerRight).background_style(WHITE.mix(0.8));
             labels.draw().map_err(svg::failed)
         });
-        Ok(drawn?)
+        drawn.or_else(|why| refuse!(InvalidArgument, "this replay cannot be drawn: {why}"))
     }
 }
 

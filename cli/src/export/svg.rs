@@ -47,6 +47,10 @@ pub(crate) struct Chart {
 ///
 /// `InvalidArgument` where a number of the run cannot be drawn.
 pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
+    drawn(run).map_err(|why| failed(format!("a chart of this run cannot be drawn: {why}; is the file whole?")))
+}
+
+fn drawn(run: &Run) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
     let mut add = |name: &str, title: &str, svg| charts.push(Chart { name: name.into(), title: title.into(), svg });
     if let Some(peaks) = run.peaks.as_ref().filter(|_| run.has_times()) {
@@ -72,9 +76,9 @@ pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
     Ok(charts)
 }
 
-/// Says that a chart cannot be drawn.
+/// Says why a chart cannot be drawn.
 pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::InvalidArgument, format!("a chart of this run cannot be drawn: {error}; is the file whole?"))
+    Error::new(ErrorKind::InvalidArgument, error.to_string())
 }
 
 /// Fails on numbers that fit on no axis.
