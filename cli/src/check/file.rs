@@ -30,7 +30,11 @@ pub(super) struct Check {
     pub(super) launch: Launched,
     pub(super) result: Option<Wanted>,
     pub(super) expect: Vec<Expectation>,
-    pub(super) source: Source,
+    source: Source,
+    /// The places of the kernel, of its entry and of the result in the file.
+    kernel_at: Range<usize>,
+    entry_at: Option<Range<usize>>,
+    result_at: Range<usize>,
 }
 
 /// What an argument holds after the launch.
@@ -59,11 +63,9 @@ const TYPES: [(&str, &str); 5] = [
     ("expected a sequence", "expected a list"),
 ];
 
-pub(super) struct Source {
+struct Source {
     path: PathBuf,
     text: String,
-    /// The places of `entry` and `result`, if the file has them, and last of `kernel`.
-    keys: Vec<(&'static str, Range<usize>)>,
 }
 
 #[derive(serde::Deserialize)]
@@ -139,14 +141,13 @@ fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D) -> Resul
 impl Check {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = input::text(path, MAX_BYTES, "a check's file", input::SAVE_AS_TEXT)?;
-        let mut source = Source { path: path.into(), text, keys: Vec::new() };
+        let source = Source { path: path.into(), text };
         let table: Table = toml::from_str(&source.text).map_err(|error| source.refusal(error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let entry = table.entry.as_ref().map(|entry| ("entry", entry.span()));
-        let result = table.result.as_ref().map(|result| ("result", result.span()));
-        source.keys = entry.into_iter().chain(result).chain([("kernel", table.kernel.span())]).collect();
+        let (kernel_at, result_at) = (table.kernel.span(), table.result.as_ref().map_or(0..0, Spanned::span));
+        let entry_at = table.entry.as_ref().map(Spanned::span);
         let result = table.result.map(Spanned::into_inner).map(|table| table.wanted(folder)).transpose();
-        let result = result.map_err(|error| source.wrong_at("result", error))?;
+        let result = result.map_err(|error| source.wrong_in(error, &result_at, "result"))?;
         let arguments = source.each::<Argument>("args", &table.args)?;
         let expect = source.each("expect", &table.expect)?;
         require!(
@@ -166,7 +167,25 @@ impl Check {
             limit: table.limit,
             ..Launched::default()
         };
-        Ok(Self { kernel, launch, result, expect, source })
+        Ok(Self { kernel, launch, result, expect, source, kernel_at, entry_at, result_at })
+    }
+
+    /// An error of the kernel, which has its place in the file in front.
+    pub(super) fn wrong_kernel(&self, error: anyhow::Error) -> anyhow::Error {
+        self.source.wrong_in(error, &self.kernel_at, "kernel")
+    }
+
+    /// An error of the choice among the kernels of a file, likewise.
+    pub(super) fn wrong_entry(&self, error: anyhow::Error) -> anyhow::Error {
+        match &self.entry_at {
+            Some(span) => self.source.wrong_in(error, span, "entry"),
+            None => self.wrong_kernel(error),
+        }
+    }
+
+    /// An error of the result that the file wants, likewise.
+    pub(super) fn wrong_result(&self, error: anyhow::Error) -> anyhow::Error {
+        self.source.wrong_in(error, &self.result_at, "result")
     }
 
     /// An error of the launch, which has the file's name in front.
@@ -210,15 +229,6 @@ impl Source {
             value.map_err(|error: T::Err| self.wrong_in(anyhow::Error::msg(error.to_string()), &text.span(), key))
         };
         list.iter().map(value).collect()
-    }
-
-    /// An error of the `kernel`, of the choice of its `entry` or of the `result` that the file
-    /// wants, with the key's place in the file in front. Without an `entry`, that is the kernel's.
-    pub(super) fn wrong_at(&self, key: &str, error: anyhow::Error) -> anyhow::Error {
-        match self.keys.iter().find(|(own, _)| *own == key).or(self.keys.last()) {
-            Some((key, span)) => self.wrong_in(error, span, key),
-            None => self.wrong(error, &self.path.display()),
-        }
     }
 
     fn wrong_in(&self, error: anyhow::Error, span: &Range<usize>, key: &str) -> anyhow::Error {

@@ -111,12 +111,11 @@ fn not_run(path: &Path, error: anyhow::Error) -> Checked {
 pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
     let check = Check::read(path)?;
     let launch = &check.launch;
-    let program = program(&check.kernel, device).map_err(|error| check.source.wrong_at("kernel", error))?;
+    let program = program(&check.kernel, device).map_err(|error| check.wrong_kernel(error))?;
     let file = check.kernel.display();
-    let module = Module::parse(&program.ptx)
-        .map_err(|error| check.source.wrong_at("kernel", error.while_doing(&file).into()))?;
-    let kernel = kernel_names::find(&module, launch.entry.as_deref(), &file)
-        .map_err(|error| check.source.wrong_at("entry", error))?;
+    let module = Module::parse(&program.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
+    let kernel =
+        kernel_names::find(&module, launch.entry.as_deref(), &file).map_err(|error| check.wrong_entry(error))?;
     run_ptx::parameters(kernel, &launch.arguments, |_| 0).map_err(|error| check.wrong(error.into()))?;
     let notes = arguments::notes(kernel, &launch.arguments);
     notes.iter().for_each(|note| output.note(format!("{}: {note}", path.display())));
@@ -125,7 +124,7 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, HOST_COPIES, &[(device, 1)]).map_err(|error| check.wrong(error))?;
     let expected = check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers)).transpose();
-    let expected = expected.map_err(|error| check.source.wrong_at("result", error))?;
+    let expected = expected.map_err(|error| check.wrong_result(error))?;
     let dumps = check.result.iter().map(|wanted| wanted.argument).collect();
     let prepared = Launch { dumps, ..Launch::new(&program.ptx, kernel, launch) };
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
