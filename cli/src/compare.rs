@@ -136,42 +136,48 @@ impl<T: Element + Pod> Matrix<T> {
     }
 }
 
-/// What one row of the table runs.
-#[derive(Clone, Copy)]
-struct Kernel {
-    /// The transpose. `None` moves as many bytes and nothing else, and transposes are measured
-    /// against that.
-    variant: Option<Variant>,
-    /// The launches are captured once, as a graph.
-    is_graph: bool,
+/// The work of one row of the table.
+#[derive(Clone, Copy, PartialEq)]
+enum Kernel {
+    /// Moves as many bytes and nothing else; a transpose is measured against it.
+    Copy,
+    Transpose(Variant),
+    /// The launches of `column_loop`, captured once.
+    ColumnLoopGraph,
 }
 
 impl Kernel {
-    const COPY: Self = Self { variant: None, is_graph: false };
-
-    const fn of(variant: Variant) -> Self {
-        Self { variant: Some(variant), ..Self::COPY }
-    }
-
     /// The rows of these variants, below the copy's. A graph follows the loop that it captures.
     fn all(variants: &[Variant]) -> Vec<Self> {
         let rows = variants.iter().flat_map(|&variant| {
-            let graph = (variant == Variant::ColumnLoop).then_some(Self { is_graph: true, ..Self::of(variant) });
-            [Self::of(variant)].into_iter().chain(graph)
+            let graph = (variant == Variant::ColumnLoop).then_some(Self::ColumnLoopGraph);
+            [Self::Transpose(variant)].into_iter().chain(graph)
         });
-        [Self::COPY].into_iter().chain(rows).collect()
+        [Self::Copy].into_iter().chain(rows).collect()
     }
 
     fn name(self) -> String {
-        let name = self.variant.map_or("copy", Variant::name);
-        if self.is_graph { format!("{name}_graph") } else { name.into() }
+        match self {
+            Self::Copy => "copy".into(),
+            Self::Transpose(variant) => variant.to_string(),
+            Self::ColumnLoopGraph => format!("{}_graph", Variant::ColumnLoop),
+        }
+    }
+
+    /// The transpose; a copy is none.
+    fn variant(self) -> Option<Variant> {
+        match self {
+            Self::Copy => None,
+            Self::Transpose(variant) => Some(variant),
+            Self::ColumnLoopGraph => Some(Variant::ColumnLoop),
+        }
     }
 
     /// Its entry, and how often that is launched for the whole matrix.
     fn plan<T>(self, matrix: &Matrix<T>, target: Target) -> Result<(Option<&'static str>, u64)> {
         let (rows, cols, width) = (matrix.rows, matrix.cols, size_of::<T>());
         let (source, result) = (Layout::row_major(&[rows, cols])?, Layout::row_major(&[cols, rows])?);
-        let Some(variant) = self.variant else {
+        let Some(variant) = self.variant() else {
             let plan = PermutePlan::new(&source, Align::ALLOCATION, &source, Align::ALLOCATION, width, target)?;
             return Ok((plan.entry(), plan.launches()));
         };
@@ -181,10 +187,12 @@ impl Kernel {
 
     /// How often it is timed, and the columns of the parts that it is timed in, at least one.
     fn samples(self, cols: usize) -> (usize, Vec<Range<usize>>) {
-        let is_slow = self.variant == Some(Variant::ColumnLoop);
-        let at_once = if is_slow && !self.is_graph { COLUMNS_AT_ONCE } else { cols.max(1) };
-        let parts = (0..cols.max(1)).step_by(at_once).map(|first| first..cols.min(first + at_once)).collect();
-        (if is_slow { SLOW_SAMPLES } else { SAMPLES }, parts)
+        let (samples, at_once) = match self {
+            Self::Transpose(Variant::ColumnLoop) => (SLOW_SAMPLES, COLUMNS_AT_ONCE),
+            Self::ColumnLoopGraph => (SLOW_SAMPLES, cols.max(1)),
+            _ => (SAMPLES, cols.max(1)),
+        };
+        (samples, (0..cols.max(1)).step_by(at_once).map(|first| first..cols.min(first + at_once)).collect())
     }
 }
 
@@ -269,7 +277,7 @@ fn ladder<T: Element + Pod>(
         let (samples, _) = kernel.samples(matrix.cols);
         let mut rung = Rung::new(kernel, matrix, &transposed, &mut runs)?;
         let mut outcome = measure(&mut rung, samples, false)?;
-        let launches = (!kernel.is_graph).then_some(rung.launches);
+        let launches = (kernel != Kernel::ColumnLoopGraph).then_some(rung.launches);
         if let Some(runs) = &mut counted {
             let counters = Rung::new(kernel, matrix, &transposed, runs).and_then(|mut rung| rung.count());
             outcome.counters = counters.unwrap_or_else(|error| {
@@ -311,13 +319,13 @@ struct Rung<'a, T: Element> {
 impl<'a, T: Element + Pod> Rung<'a, T> {
     /// Plans the kernel, for a run on the first set.
     fn new(kernel: Kernel, matrix: &'a Matrix<T>, transposed: &'a [T], runs: &'a mut ColdRuns<T>) -> Result<Self> {
-        let expected = if kernel.variant.is_none() { &matrix.elements } else { transposed };
+        let expected = if kernel == Kernel::Copy { &matrix.elements } else { transposed };
         runs.begin(expected)?;
         let (_, parts) = kernel.samples(matrix.cols);
         let (entry, launches) = kernel.plan(matrix, Target::of(runs.rotation.device()))?;
         let mut rung =
             Self { kernel, matrix, expected, runs, parts, entry, launches, graphs: Vec::new(), is_timed: true };
-        if kernel.is_graph {
+        if kernel == Kernel::ColumnLoopGraph {
             let sets = rung.runs.rotation.sets();
             rung.is_timed = sets <= MAX_NODES / matrix.cols.max(1);
             let sets = if rung.is_timed { sets } else { 1 };
@@ -345,7 +353,7 @@ impl<'a, T: Element + Pod> Rung<'a, T> {
     fn queue(&mut self, set: usize, part: usize, stream: &Stream) -> Result<(), Error> {
         let Matrix { rows, cols, fortran, .. } = *self.matrix;
         let (source, result) = (self.runs.sources.view(set)?, self.runs.results.view_mut(set)?);
-        let Some(variant) = self.kernel.variant else { return ops::copy_into(source, result, stream) };
+        let Some(variant) = self.kernel.variant() else { return ops::copy_into(source, result, stream) };
         let columns = self.parts[part].clone();
         let view =
             if fortran { source.split_axis(0, &[cols, rows])?.t() } else { source.split_axis(0, &[rows, cols])? };
@@ -430,10 +438,10 @@ mod tests {
     #[test]
     fn the_parts_that_are_timed_make_a_transpose() {
         let (rows, cols) = (3, 2 * COLUMNS_AT_ONCE + 5);
-        let kernel = Kernel::of(Variant::ColumnLoop);
+        let kernel = Kernel::Transpose(Variant::ColumnLoop);
         let (_, parts) = kernel.samples(cols);
         assert_eq!(parts, [0..256, 256..512, 512..517]);
-        assert_eq!(Kernel::COPY.samples(cols).1.len(), 1);
+        assert_eq!(Kernel::Copy.samples(cols).1.len(), 1);
         assert_eq!(kernel.samples(0).1.len(), 1);
         let device = Device::open(Backend::Soft).unwrap();
         for fortran in [false, true] {

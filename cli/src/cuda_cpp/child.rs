@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use super::headers;
-use super::nvrtc::{Nvrtc, Output, WORD};
+use super::nvrtc::{Input, Nvrtc, Output, WORD};
 
 /// NVRTC descends into nested expressions; the stack of a program's first thread is small.
 const STACK_BYTES: usize = 256 << 20;
@@ -53,5 +53,6 @@ fn compile(words: &[OsString]) -> Result<Output, String> {
     // A name that begins with `-` would be an option.
     let name = Path::new(name).display().to_string();
     let name = if name.starts_with('-') { format!("./{name}") } else { name };
-    Ok(Nvrtc::load(Path::new(library))?.compile(&(string(&source)?, string(&name)?, headers), &options))
+    let input = Input { source: string(&source)?, name: string(&name)?, headers, options };
+    Ok(Nvrtc::load(Path::new(library))?.compile(&input))
 }

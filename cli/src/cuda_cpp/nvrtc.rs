@@ -54,9 +54,15 @@ api! {
     ptx = "nvrtcGetPTX"(Program, *mut c_char) -> Code;
 }
 
-/// A program for NVRTC: the source, the file's name in messages and in line numbers, and the
-/// headers, which are names by which `#include` finds text that is in no folder.
-pub(super) type Input = (CString, CString, Vec<(CString, CString)>);
+/// A program for NVRTC.
+pub(super) struct Input {
+    pub(super) source: CString,
+    /// The file's name in messages and in line numbers.
+    pub(super) name: CString,
+    /// Names by which `#include` finds text that is in no folder.
+    pub(super) headers: Vec<(CString, CString)>,
+    pub(super) options: Vec<CString>,
+}
 
 /// The PTX, or what NVRTC calls the failure, and the compiler's messages.
 pub(super) type Output = (Result<Vec<u8>, String>, Vec<u8>);
@@ -82,13 +88,13 @@ impl Nvrtc {
         (code == 0).then_some((major, minor))
     }
 
-    /// Compiles a program with some options.
-    pub(super) fn compile(&self, input: &Input, options: &[CString]) -> Output {
+    /// Compiles a program.
+    pub(super) fn compile(&self, input: &Input) -> Output {
         let program = match Compilation::new(self, input) {
             Ok(program) => program,
             Err(failure) => return (Err(failure), Vec::new()),
         };
-        let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let options: Vec<*const c_char> = input.options.iter().map(|option| option.as_ptr()).collect();
         // SAFETY: the program is live, and `options` has that number of strings.
         let code = unsafe { (self.compile)(program.program, options.len() as c_int, options.as_ptr()) };
         let log = program.text(self.log_size, self.log).unwrap_or_default();
@@ -117,17 +123,17 @@ struct Compilation<'a> {
 }
 
 impl<'a> Compilation<'a> {
-    fn new(nvrtc: &'a Nvrtc, (source, name, headers): &Input) -> Result<Self, String> {
+    fn new(nvrtc: &'a Nvrtc, input: &Input) -> Result<Self, String> {
         let (names, texts): (Vec<_>, Vec<_>) =
-            headers.iter().map(|(name, text)| (name.as_ptr(), text.as_ptr())).unzip();
+            input.headers.iter().map(|(name, text)| (name.as_ptr(), text.as_ptr())).unzip();
         let mut program = ptr::null_mut();
         // SAFETY: `program` is a place for a handle, `texts` and `names` have that number of
         // strings, and NVRTC copies all strings.
         let code = unsafe {
             (nvrtc.create)(
                 &raw mut program,
-                source.as_ptr(),
-                name.as_ptr(),
+                input.source.as_ptr(),
+                input.name.as_ptr(),
                 names.len() as c_int,
                 texts.as_ptr(),
                 names.as_ptr(),

@@ -11,9 +11,14 @@ type Of = fn(&Record) -> Option<Value>;
 /// A column in one of the two: its heading there, and the value.
 pub(crate) type Headed = (&'static str, Of);
 
-/// A column: its heading in tables, its name in comma-separated values, and the value. Where it is
-/// not shown, it has no name.
-type Column = (&'static str, &'static str, Of);
+/// A column: where it is shown, and the value.
+struct Column {
+    /// Its heading in tables.
+    heading: Option<&'static str>,
+    /// Its name in comma-separated values.
+    name: Option<&'static str>,
+    of: Of,
+}
 
 /// A value, which tables round.
 pub(crate) enum Value {
@@ -36,59 +41,75 @@ pub(crate) const VARIANT: Headed = ("variant", |record| Some(Words(record.subjec
 
 /// The columns, behind the first one of a table; a new column is a line here.
 const COLUMNS: [Column; 35] = [
-    ("", "group", |record| Some(Words(record.subject.group.title().to_lowercase()))),
-    ("", "case", CASE.1),
-    ("", "op", |record| Some(Words(record.subject.op.clone()))),
-    ("", "dtype", |record| Some(Words(record.subject.dtype?.name().into()))),
-    ("", "shape", |record| Some(Words(listed(&record.subject.shape)))),
-    ("", "axes", |record| Some(Words(listed(record.subject.axes.as_deref()?)))),
-    ("", "from", |record| Some(Words(record.subject.from?.name().into()))),
+    csv("group", |record| Some(Words(record.subject.group.title().to_lowercase()))),
+    csv("case", CASE.1),
+    csv("op", |record| Some(Words(record.subject.op.clone()))),
+    csv("dtype", |record| Some(Words(record.subject.dtype?.name().into()))),
+    csv("shape", |record| Some(Words(listed(&record.subject.shape)))),
+    csv("axes", |record| Some(Words(listed(record.subject.axes.as_deref()?)))),
+    csv("from", |record| Some(Words(record.subject.from?.name().into()))),
     // Every table has it.
-    ("kernel", "", |record| Some(Words(record.kernel.clone().unwrap_or("-".into())))),
-    ("", "kernel", |record| Some(Words(record.kernel.clone()?))),
-    ("verified", "verified", |record| Some(Verified(record.verified?))),
-    ("", "read_bytes", |record| Some(Count(record.subject.read))),
-    ("", "written_bytes", |record| Some(Count(record.subject.written))),
-    ("ms", "median_ms", |record| Some(Number(record.ms?.median, 4))),
-    ("p10", "p10_ms", |record| Some(Number(record.ms?.p10, 4))),
-    ("", "p25_ms", |record| Some(Number(record.ms?.p25, 4))),
-    ("", "p75_ms", |record| Some(Number(record.ms?.p75, 4))),
-    ("p90", "p90_ms", |record| Some(Number(record.ms?.p90, 4))),
-    ("GB/s", "gbps", |record| Some(Number(record.gbps?, 1))),
-    ("of copy", "", |record| Some(Part(record.fraction_of_copy?))),
-    ("of ceiling", "fraction_of_ceiling", |record| Some(Part(record.fraction_of_ceiling?))),
-    ("of nominal", "fraction_of_nominal", |record| Some(Part(record.fraction_of_nominal?))),
-    ("us/launch", "", |record| Some(Number(record.launch_us?, 2))),
-    ("", "gapless", |record| Some(Words(record.gapless?.to_string()))),
-    ("discarded", "discarded", |record| Some(Count(record.discarded? as u64))),
-    ("", "throttled", |record| Some(Words(record.ms.map(|_| record.is_throttled())?.to_string()))),
-    ("doubts", "", |record| Some(Words(record.doubt()?.into()))),
-    ("predicted ms", "predicted_ms", |record| Some(Number(record.predicted?.ms, 4))),
-    ("bound by", "", |record| Some(Words(record.predicted?.bound.name().into()))),
-    ("", "load_sectors_per_request", |record| Some(Number(record.counters?.global_load.sectors_per_request()?, 2))),
-    ("", "store_sectors_per_request", |record| Some(Number(record.counters?.global_store.sectors_per_request()?, 2))),
-    ("load sectors/ideal", "load_sectors_over_ideal", |record| Some(Multiple(record.load_sectors_over_ideal()?))),
-    ("store sectors/ideal", "store_sectors_over_ideal", |record| Some(Multiple(record.store_sectors_over_ideal()?))),
-    // Of documents of earlier versions, which have no ideal.
-    ("load sectors/request", "", |record| {
+    table("kernel", |record| Some(Words(record.kernel.clone().unwrap_or("-".into())))),
+    csv("kernel", |record| Some(Words(record.kernel.clone()?))),
+    both("verified", "verified", |record| Some(Verified(record.verified?))),
+    csv("read_bytes", |record| Some(Count(record.subject.read))),
+    csv("written_bytes", |record| Some(Count(record.subject.written))),
+    both("ms", "median_ms", |record| Some(Number(record.ms?.median, 4))),
+    both("p10", "p10_ms", |record| Some(Number(record.ms?.p10, 4))),
+    csv("p25_ms", |record| Some(Number(record.ms?.p25, 4))),
+    csv("p75_ms", |record| Some(Number(record.ms?.p75, 4))),
+    both("p90", "p90_ms", |record| Some(Number(record.ms?.p90, 4))),
+    both("GB/s", "gbps", |record| Some(Number(record.gbps?, 1))),
+    table("of copy", |record| Some(Part(record.fraction_of_copy?))),
+    both("of ceiling", "fraction_of_ceiling", |record| Some(Part(record.fraction_of_ceiling?))),
+    both("of nominal", "fraction_of_nominal", |record| Some(Part(record.fraction_of_nominal?))),
+    table("us/launch", |record| Some(Number(record.launch_us?, 2))),
+    csv("gapless", |record| Some(Words(record.gapless?.to_string()))),
+    both("discarded", "discarded", |record| Some(Count(record.discarded? as u64))),
+    csv("throttled", |record| Some(Words(record.ms.map(|_| record.is_throttled())?.to_string()))),
+    table("doubts", |record| Some(Words(record.doubt()?.into()))),
+    both("predicted ms", "predicted_ms", |record| Some(Number(record.predicted?.ms, 4))),
+    table("bound by", |record| Some(Words(record.predicted?.bound.name().into()))),
+    csv("load_sectors_per_request", |record| Some(Number(record.counters?.global_load.sectors_per_request()?, 2))),
+    csv("store_sectors_per_request", |record| Some(Number(record.counters?.global_store.sectors_per_request()?, 2))),
+    both("load sectors/ideal", "load_sectors_over_ideal", |record| Some(Multiple(record.load_sectors_over_ideal()?))),
+    both("store sectors/ideal", "store_sectors_over_ideal", |record| {
+        Some(Multiple(record.store_sectors_over_ideal()?))
+    }),
+    // This column shows documents of earlier versions, which have no ideal.
+    table("load sectors/request", |record| {
         let counters = record.counters.filter(|counters| counters.ideal.sectors() == 0)?;
         Some(Number(counters.global_load.sectors_per_request()?, 2))
     }),
-    ("store sectors/request", "", |record| {
+    table("store sectors/request", |record| {
         let counters = record.counters.filter(|counters| counters.ideal.sectors() == 0)?;
         Some(Number(counters.global_store.sectors_per_request()?, 2))
     }),
-    ("bank conflicts", "bank_conflicts", |record| Some(Count(record.counters?.bank_conflicts()))),
+    both("bank conflicts", "bank_conflicts", |record| Some(Count(record.counters?.bank_conflicts()))),
 ];
+
+const fn both(heading: &'static str, name: &'static str, of: Of) -> Column {
+    Column { heading: Some(heading), name: Some(name), of }
+}
+
+/// A column of tables alone.
+const fn table(heading: &'static str, of: Of) -> Column {
+    Column { heading: Some(heading), name: None, of }
+}
+
+/// A column of comma-separated values alone.
+const fn csv(name: &'static str, of: Of) -> Column {
+    Column { heading: None, name: Some(name), of }
+}
 
 /// The columns of tables behind the first.
 pub(crate) fn of_tables() -> impl Iterator<Item = Headed> {
-    COLUMNS.iter().map(|&(heading, _, of)| (heading, of)).filter(|(heading, _)| !heading.is_empty())
+    COLUMNS.iter().filter_map(|column| Some((column.heading?, column.of)))
 }
 
 /// The columns of comma-separated values.
 pub(crate) fn of_csv() -> impl Iterator<Item = Headed> {
-    COLUMNS.iter().map(|&(_, name, of)| (name, of)).filter(|(name, _)| !name.is_empty())
+    COLUMNS.iter().filter_map(|column| Some((column.name?, column.of)))
 }
 
 impl Value {
