@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
-use serde_json::{Value, json};
+use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
@@ -23,8 +23,8 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
     let axes = args.axes.of(source.shape()).with_context(failed)?;
     let permuted = layout.permuted_axes(&axes).with_context(failed)?;
     let paths = (&*args.input, &*args.output);
-    let (verb, doing, streamed, without) = ("permute", "permuting", &args.streamed, "variant");
-    let order = Order { verb, doing, paths, streamed, axes: &axes, variant: None, without };
+    let (verb, doing, streamed) = ("permute", "permuting", &args.streamed);
+    let order = Order { verb, doing, paths, streamed, axes: &axes, variant: None, shows_axes: true };
     order.run(source, permuted.shape(), &format!("{:?}", permuted.shape()), backend, output)
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Order<'a> {
     pub(super) axes: &'a [usize],
     /// The kernel of a transpose, where one is asked for.
     pub(super) variant: Option<Variant>,
-    /// The member of the document that only the other command has.
-    pub(super) without: &'static str,
+    /// Tells if the document has the axes; a transpose has the variant instead.
+    pub(super) shows_axes: bool,
 }
 
 impl Order<'_> {
@@ -53,7 +53,7 @@ impl Order<'_> {
         backend: Backend,
         output: &Output,
     ) -> Result<()> {
-        let Self { verb, doing, paths: (from, to), streamed, axes, variant, without } = self;
+        let Self { verb, doing, paths: (from, to), streamed, axes, variant, shows_axes } = self;
         let failed = || format!("cannot {verb} {}", from.display());
         let (extents, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
         let target = destination::checked(to, &[from], output)?;
@@ -81,17 +81,18 @@ impl Order<'_> {
             "input": from.display().to_string(),
             "output": to.display().to_string(),
             "shape": extents,
-            "axes": axes,
-            "dtype": name,
-            "kernel": kernel,
-            "variant": variant.map(Variant::name),
-            "device_memory": tiles.as_ref().map(|done| done.device_memory),
-            "tiles": tiles.as_ref().map(|done| done.tiles),
-            "resumed_tiles": tiles.as_ref().map(|done| done.resumed_tiles),
         });
-        if let Value::Object(members) = &mut document {
-            members.retain(|member, _| member != without);
+        if shows_axes {
+            document["axes"] = json!(axes);
         }
+        document["dtype"] = json!(name);
+        document["kernel"] = json!(kernel);
+        if !shows_axes {
+            document["variant"] = json!(variant.map(Variant::name));
+        }
+        document["device_memory"] = json!(tiles.as_ref().map(|done| done.device_memory));
+        document["tiles"] = json!(tiles.as_ref().map(|done| done.tiles));
+        document["resumed_tiles"] = json!(tiles.as_ref().map(|done| done.resumed_tiles));
         output.result("", document).with_context(|| format!("{} was written", to.display()))
     }
 }

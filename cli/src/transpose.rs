@@ -14,7 +14,7 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
     let [rows, cols] = matrix(&*source)?;
     let args::Transpose { input, output: to, streamed, variant } = args;
     let (verb, doing, paths) = ("transpose", "transposing", (&**input, &**to));
-    let order = Order { verb, doing, paths, streamed, axes: &[1, 0], variant: *variant, without: "axes" };
+    let order = Order { verb, doing, paths, streamed, axes: &[1, 0], variant: *variant, shows_axes: false };
     order.run(source, &[cols, rows], &format!("{cols} x {rows}"), backend, output)
 }
 
