@@ -34,12 +34,10 @@ pub(super) fn lines(name: &str, folder: &Path) -> Result<Vec<String>, String> {
     places.extend(Path::new(name).file_name().map(|name| folder.join(name)));
     places.dedup();
     for place in places {
-        match read(&place).and_then(|bytes| parsed(&bytes)) {
-            Ok(lines) => return Ok(lines),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-            // A refusal of this file's has an error within it, and one of the system's has none.
-            Err(error) if error.get_ref().is_some() => return Err(format!("{} {error}", shown(name))),
-            Err(error) => return Err(format!("{} cannot be read: {error}", shown(name))),
+        match read(&place) {
+            Ok(bytes) => return parsed(&bytes).map_err(|why| format!("{} {why}", shown(name))),
+            Err(Refused::Absent) => {}
+            Err(Refused::Because(why)) => return Err(format!("{} {why}", shown(name))),
         }
     }
     Err(format!("{} is not there; put it beside the PTX, or run this where it was compiled", shown(name)))
@@ -67,7 +65,22 @@ pub(super) fn shown(text: &str) -> String {
     shown
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+enum Refused {
+    Absent,
+    /// The end of a sentence that begins with the file.
+    Because(String),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Absent,
+            _ => Self::Because(format!("cannot be read: {error}")),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Refused> {
     // Before it is opened, and, for it may have been replaced meanwhile, afterwards.
     checked(&fs::metadata(path)?)?;
     let file = opened(path)?;
@@ -78,16 +91,15 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The length of a file, if it may be read. A refusal is the end of a sentence that begins with the
-/// file.
-fn checked(metadata: &fs::Metadata) -> io::Result<u64> {
+/// The length of a file, if it may be read.
+fn checked(metadata: &fs::Metadata) -> Result<u64, Refused> {
     if !metadata.is_file() {
-        return Err(io::Error::other("is not a regular file, so it is not read"));
+        return Err(Refused::Because("is not a regular file, so it is not read".into()));
     }
     match metadata.len() {
-        0 => Err(io::Error::other("is empty")),
+        0 => Err(Refused::Because("is empty".into())),
         bytes if bytes > MAX_BYTES => {
-            Err(io::Error::other(format!("has more than {} MiB, so it is not read", MAX_BYTES >> 20)))
+            Err(Refused::Because(format!("has more than {} MiB, so it is not read", MAX_BYTES >> 20)))
         }
         bytes => Ok(bytes),
     }
@@ -105,14 +117,14 @@ fn opened(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).open(path)
 }
 
-fn parsed(bytes: &[u8]) -> io::Result<Vec<String>> {
+fn parsed(bytes: &[u8]) -> Result<Vec<String>, String> {
     if bytes.contains(&0) {
-        return Err(io::Error::other("is not text"));
+        return Err("is not text".into());
     }
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<String> = text.lines().take(MAX_LINES + 1).map(shown).collect();
     if lines.len() > MAX_LINES {
-        return Err(io::Error::other(format!("has more than {MAX_LINES} lines, so it is not shown")));
+        return Err(format!("has more than {MAX_LINES} lines, so it is not shown"));
     }
     Ok(lines)
 }
