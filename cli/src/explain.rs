@@ -65,7 +65,8 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     output.result(&text, document)
 }
 
-/// What the kernel asks for, where there is a software GPU to count it: as text, and in JSON.
+/// Returns what the kernel asks for, where there is a software GPU to count it: as text, and in
+/// JSON.
 fn requested(plan: &PermutePlan) -> (String, Value) {
     match plan.requested() {
         Ok(Requested { load, store, exact }) => {

@@ -269,7 +269,7 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
 }
 
 /// Fails with a sentence where the host has no room for `needed` bytes. Where the system does not
-/// say what is available, there is.
+/// say what is available, there is room.
 fn ensure_available(needed: u128, available: Option<u64>) -> Result<()> {
     let Some(available) = available else { return Ok(()) };
     require!(

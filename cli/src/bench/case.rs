@@ -106,7 +106,7 @@ impl<'a> Case<'a> {
                 let name = if is_put { "scatter" } else { "gather" };
                 of(Group::Conversion, name, [read + 4 * shape[0] as u64, written])
             }
-            // The elements between are not asked for.
+            // The work reads none of the elements between.
             Op::Strided { step } => Subject { step: Some(step), ..of(Group::Conversion, "strided-copy", [written; 2]) },
         })
     }
