@@ -203,6 +203,21 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_go_together_names_the_parameter() {
+        let kernel = kernel(".param .u64 buffer, .param .u32 len");
+        let one = || Args::new(&kernel).value(0_u64).unwrap();
+        for (args, said) in [
+            (one().value(1_u64), "\"len\" of kernel \"k\" has 4 bytes and the value 8"),
+            (Args::new(&kernel).value(0_u32), "\"buffer\" of kernel \"k\" has 8 bytes and the value 4"),
+            (Ok(one()), "\"len\" of kernel \"k\" has 4 bytes and got no value"),
+            (one().value(1_u32).unwrap().value(2_u32), "takes 2 parameters"),
+        ] {
+            let error = args.and_then(Args::finish).unwrap_err();
+            assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(said), "{error}");
+        }
+    }
+
+    #[test]
     fn buffers_come_back_as_they_went() {
         let memory = Memory::new(1 << 10);
         let values = [0.5_f64, -1.0, f64::INFINITY];
