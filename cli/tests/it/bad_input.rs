@@ -5,8 +5,8 @@ use std::fs;
 
 use super::{Folder, Run, command, fixture, npy, npy_with_header, soft, warpstride};
 
-/// Each input comes with parts of the sentence that refuses it. What else a header may have wrong,
-/// the library's own tests hold.
+/// Each input comes with parts of the sentence that refuses it. The library's own tests hold the
+/// other faults of a header.
 #[test]
 fn an_input_that_is_no_matrix_is_refused_with_what_is_wrong() {
     let (zeros, square) = (|count| vec![0; count], "(2, 2)");
@@ -174,6 +174,7 @@ fn an_output_that_is_the_input() {
         std::os::unix::fs::symlink(folder.path("in.npy"), folder.path("soft.npy")).expect("a link");
         folder.transpose_to(&folder.path("hard.npy")).failed(&["the same file"]);
         folder.transpose_to(&folder.path("soft.npy")).failed(&["the same file"]);
+        assert_eq!(folder.names(), ["hard.npy", "in.npy", "out.npy", "soft.npy"]);
     }
     assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), good());
 }

@@ -297,6 +297,9 @@ fn operations_are_verified_and_say_their_bytes_and_kernels() {
         let named = ["kernel", "from"].map(|member| document[member].as_str().unwrap_or(""));
         assert_eq!(named, [kernel, from], "{line}");
     }
+    for dtype in ["f16", "c64", "c128"] {
+        assert_eq!(permute("33,65", "1,0", dtype)["verified"], true, "{dtype}");
+    }
     let copied = document("bench copy --elements 1000 --dtype f64");
     has_members(&copied, &json!({ "op": "copy", "verified": true, "bytes": 16000, "shape": [1000], "axes": null }));
     soft("bench min --elements 0 --dtype f32").failed(&["no min of no elements"]);

@@ -133,7 +133,7 @@ fn several_files_are_all_checked() {
     on_gpu.failed(&["nothing is counted on a GPU", "--device soft"]);
 }
 
-/// What each kind of expectation means, the tests of the software GPU hold.
+/// The tests of the software GPU hold the meaning of each kind of expectation.
 #[test]
 fn an_expectation_holds_or_falls_short() {
     let folder = Folder::with("k.ptx", PTX);
@@ -449,6 +449,20 @@ fn a_sentence_about_a_long_value_has_its_beginning_and_its_end() {
         assert!(run.stderr.contains(begin) && run.stderr.ends_with(end), "{}", run.stderr);
         assert!(run.stderr.len() < 3000, "{} bytes", run.stderr.len());
         run.failed(&["c.toml line", "…"]);
+    }
+}
+
+/// Every beginning of a file is a file, or is refused with a sentence.
+#[test]
+fn a_file_that_is_cut_ends_in_a_sentence() {
+    let folder = Folder::with("k.ptx", PTX);
+    let text = "kernel = \"k.ptx\"\nentry = \"iota\"\ngrid = [1]\nblock = [32]\nargs = [\"u32[32]=zeros\"]\nchecks = \"all\"\n\
+                result = { arg = 0, oracle = \"iota\" }\nexpect = [\"store.sectors <= 1.0 * ideal\"]\n";
+    folder.check_text(text).succeeded();
+    for cut in (0..text.len()).step_by(5) {
+        let run = folder.check_text(&text[..cut]);
+        let is_refused = run.code == Some(1) && run.stderr.starts_with("error: ");
+        assert!(run.code == Some(0) || is_refused, "{cut}: {}", run.stderr);
     }
 }
 

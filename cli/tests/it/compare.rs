@@ -54,6 +54,18 @@ fn the_document_has_every_member_that_scripts_rely_on() {
     }
 }
 
+/// A column of a tile without padding lies in one bank: 31 passes too many for each of its reads.
+#[test]
+fn tiles_move_the_fewest_sectors_and_only_the_plain_one_has_conflicts() {
+    let document = compare("--shape 128,128");
+    for (variant, conflicts) in [("tiled", 128 * 128 / 32 * 31), ("padded", 0), ("staggered", 0)] {
+        let Counters { global_load, global_store, shared_load, ideal, .. } = counters(&document, variant);
+        let sectors = [global_load.sectors, global_store.sectors];
+        assert_eq!((sectors, [ideal.global_load, ideal.global_store]), ([2048; 2], [2048; 2]), "{variant}");
+        assert_eq!(shared_load.bank_conflicts, conflicts, "{variant}");
+    }
+}
+
 #[test]
 fn every_element_type() {
     for dtype in ["u8", "i8", "u16", "i16", "f16", "bf16", "u32", "i32", "f32", "u64", "i64", "f64", "c64", "c128"] {

@@ -61,9 +61,12 @@ fn wrong_usage_is_a_document_of_its_own_kind() {
         &["compare", "--shape", "5"],
         &["explain", "--shape", "2,2", "--axes", "0,0"],
         &["bench", "--list", "copy", "--elements", "4"],
+        &["bench", "copy", "--elements", "many"],
+        &["report"],
         &["peaks", "high"],
         &["--device", "vulkan", "devices"],
         &["run-ptx", "k.ptx", "--grid", "0", "--block", "1"],
+        &["ptx-forms", "a", "b"],
         &["completions"],
         &["man", "3"],
     ] {

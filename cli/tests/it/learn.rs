@@ -166,6 +166,18 @@ fn a_lesson_is_solved_by_its_solution() {
 }
 
 #[test]
+fn a_task_that_does_not_compile_shows_the_compilers_lines() {
+    if compilers().is_empty() {
+        return;
+    }
+    let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
+    learner.write("index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
+    let run = learner.run(&["learn", "check", "0"]).ended(1, &[], &["does not compile", "task.cu"]);
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
 fn a_check_that_asks_less_than_the_lesson_is_refused() {
     if compilers().is_empty() {
         return;
