@@ -12,7 +12,7 @@
 //! declaring the instruction set once comes from wasmi.
 
 use super::modifiers::Modifiers;
-use super::vocabulary::{HasKind, Kind};
+use super::vocabulary::{Kind, OperandType};
 
 /// Alternatives that many spellings share.
 pub(crate) const SETS: &[(&str, &[&str])] = &[
@@ -769,12 +769,12 @@ pub(crate) struct Form {
 }
 
 macro_rules! shape {
-    ([Atomic $($type:ty),+]) => { Shape::Atomic(&[$(<$type as HasKind>::KIND),+]) };
-    ([$shape:ident $type:ty]) => { Shape::$shape(<$type as HasKind>::KIND) };
+    ([Atomic $($type:ty),+]) => { Shape::Atomic(&[$(<$type as OperandType>::KIND),+]) };
+    ([$shape:ident $type:ty]) => { Shape::$shape(<$type as OperandType>::KIND) };
     ([$shape:ident]) => { Shape::$shape };
     ({$($pred:ident),*}) => { shape!(($(shape!(@bool $pred)),*) -> bool) };
     (($($source:ty),*) -> $result:ty) => {
-        Shape::Pure { result: <$result as HasKind>::KIND, sources: &[$(<$source as HasKind>::KIND),*] }
+        Shape::Pure { result: <$result as OperandType>::KIND, sources: &[$(<$source as OperandType>::KIND),*] }
     };
     (@bool pred) => { bool };
 }

@@ -5,7 +5,7 @@
 //! is one line of the table, and one function to compile. Modifiers are the same in every lane, and
 //! sit in a register that is filled beforehand.
 
-use super::vocabulary::{HasKind, Kind};
+use super::vocabulary::{Kind, OperandType, operand_types};
 
 /// Rounding, flags, comparison and types, packed into a register's 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +121,8 @@ macro_rules! flags {
     )*};
 }
 
-impl HasKind for Modifiers {
-    const KIND: Kind = Kind::Modifiers;
+operand_types! {
+    Modifiers: Modifiers, |bits| Modifiers(bits as u32), |Modifiers(bits)| u64::from(bits);
 }
 
 impl Modifiers {

@@ -76,21 +76,45 @@ impl Kind {
 }
 
 /// A type that operands of instructions have. The instruction table names operands by these types.
-pub(crate) trait HasKind: Copy {
+pub(crate) trait OperandType: Copy {
     /// The kind of operands of this type.
     const KIND: Kind;
+    /// The value in the low bits of a register or of memory.
+    fn of_bits(bits: u64) -> Self;
+    /// The bits of a register that holds the value.
+    fn bits(self) -> u64;
 }
 
-macro_rules! kinds {
-    ($($type:ty: $kind:ident),*) => {$(
-        impl HasKind for $type {
+macro_rules! operand_types {
+    ($($type:ty: $kind:ident, $of_bits:expr, $bits:expr;)*) => {$(
+        impl OperandType for $type {
             const KIND: Kind = Kind::$kind;
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                $of_bits(bits)
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                $bits(self)
+            }
         }
     )*};
 }
+pub(crate) use operand_types;
 
-kinds! {
-    bool: Pred, u8: B8, i8: B8, u16: B16, i16: B16, u32: B32, i32: B32, u64: B64, i64: B64, f32: F32, f64: F64
+// A signed value narrower than its register is sign-extended, as PTX has it.
+operand_types! {
+    bool: Pred, |bits: u64| bits & 1 != 0, u64::from;
+    u8: B8, |bits| bits as u8, u64::from;
+    i8: B8, |bits| bits as i8, |value| u64::from(value as u32);
+    u16: B16, |bits| bits as u16, u64::from;
+    i16: B16, |bits| bits as i16, |value| u64::from(value as u32);
+    u32: B32, |bits| bits as u32, u64::from;
+    i32: B32, |bits| bits as i32, |value| u64::from(value as u32);
+    u64: B64, |bits| bits, |value| value;
+    i64: B64, |bits| bits as i64, |value| value as u64;
+    f32: F32, |bits| f32::from_bits(bits as u32), |value: f32| u64::from(value.to_bits());
+    f64: F64, f64::from_bits, f64::to_bits;
 }
 
 /// The effect of an instruction on memory.

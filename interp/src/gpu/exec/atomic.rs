@@ -15,10 +15,6 @@ use crate::gpu::vocabulary::{AccessKind, LANES};
 
 /// A type of values that atomics act on.
 pub(super) trait Operand: Value {
-    /// The value in the low bits of a cell.
-    fn of(bits: u64) -> Self;
-    /// The bits of a cell that holds the value.
-    fn bits(self) -> u64;
     /// Applies the function as the atomic units of global memory do.
     fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
         function(old, b, c)
@@ -32,34 +28,13 @@ pub(super) trait Operand: Value {
 /// Computes the new value from the old one and the lane's operands.
 type Function<T> = fn(T, T, T) -> T;
 
-macro_rules! operand {
-    ($($type:ty: $unsigned:ty;)*) => {$(
-        impl Operand for $type {
-            fn of(bits: u64) -> Self {
-                bits as $type
-            }
-            fn bits(self) -> u64 {
-                u64::from(self as $unsigned)
-            }
-        }
-    )*};
-}
-
-operand! {
-    u16: u16;
-    u32: u32;
-    i32: u32;
-    u64: u64;
-    i64: u64;
-}
+impl Operand for u16 {}
+impl Operand for u32 {}
+impl Operand for i32 {}
+impl Operand for u64 {}
+impl Operand for i64 {}
 
 impl Operand for f32 {
-    fn of(bits: u64) -> Self {
-        f32::from_bits(bits as u32)
-    }
-    fn bits(self) -> u64 {
-        u64::from(self.to_bits())
-    }
     /// Global memory, unlike shared memory, flushes denormals to zeros of the same sign.
     fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
         let flushed = |value: f32| if value.is_subnormal() { 0.0_f32.copysign(value) } else { value };
@@ -68,12 +43,6 @@ impl Operand for f32 {
 }
 
 impl Operand for f64 {
-    fn of(bits: u64) -> Self {
-        f64::from_bits(bits)
-    }
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
     /// If an operand is a NaN, it is the result, unchanged; the lane's operand takes precedence
     /// over the old value.
     fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
@@ -117,13 +86,13 @@ impl<T: Operand> Action for Atomic<T> {
             active(mask, |lane| {
                 let (b, c) = (T::lane(&b, lane), T::lane(&c, lane));
                 let apply = if C::GLOBAL { T::in_global } else { T::in_shared };
-                let new = |old: u64| apply(self.0, T::of(old), b, c).bits();
+                let new = |old: u64| apply(self.0, T::of_bits(old), b, c).bits();
                 let offset = offsets[lane] + u64::from(element) * u64::from(ins.access.width);
                 before[lane] = cells.update(offset, ins.access.width, new);
                 changed |= new(before[lane]) != before[lane];
                 seen.add(before[lane]);
             });
-            T::write(&mut warp.registers, ins.s[0] + element, &T::row(|lane| T::of(before[lane])), mask);
+            T::write(&mut warp.registers, ins.s[0] + element, &T::row(|lane| T::of_bits(before[lane])), mask);
         }
         // A reduction returns nothing, so no thread waits with it.
         if !ins.access.sync.is_reduction() && (warp.has_news(ins, seen) || changed) {

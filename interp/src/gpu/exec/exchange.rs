@@ -31,16 +31,10 @@ type Results = ([u32; LANES], u32);
 type Function = fn(&Offer) -> Results;
 
 /// Executes the operation `function` on values of type `T`.
-pub(super) fn run<T: Value + Into<u64>>(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    function: Function,
-) -> Flow {
+pub(super) fn run<T: Value>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, function: Function) -> Flow {
     let members = u32::read(&warp.registers, ins.s[3]);
     let values = T::read(&warp.registers, ins.s[0]);
-    let values = each(|lane| T::lane(&values, lane).into());
+    let values = each(|lane| T::lane(&values, lane).bits());
     let [reach, bounds] = [ins.s[1], ins.s[2]].map(|slot| u32::read(&warp.registers, slot));
     let offer = Offer { lanes: mask, values, reach, bounds, function, results: [ins.d, ins.imm as u16] };
     meet(cx, warp, ins, mask, &members, Some(offer))

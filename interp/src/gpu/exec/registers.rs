@@ -2,7 +2,7 @@
 //! instruction is a loop over an array.
 
 use crate::gpu::modifiers::Modifiers;
-use crate::gpu::vocabulary::{FULL, File, HasKind, LANES, each};
+use crate::gpu::vocabulary::{FULL, File, LANES, OperandType, each};
 
 /// A lane's bit in a mask, as data: a comparison with it vectorises on every machine.
 const BIT: [u32; LANES] = {
@@ -77,7 +77,7 @@ fn write<T: Copy>(register: &mut [T; LANES], row: &[T; LANES], mask: u32) {
 }
 
 /// A type that operands of instructions have.
-pub(crate) trait Value: HasKind {
+pub(crate) trait Value: OperandType {
     /// The values of all lanes, in the form of a register.
     type Row: Copy;
     /// A register's values.
@@ -90,8 +90,8 @@ pub(crate) trait Value: HasKind {
     fn write(registers: &mut Registers, slot: u16, row: &Self::Row, mask: u32);
 }
 
-macro_rules! value {
-    ($type:ty, $bits:ty, $file:ident, $write:ident, $from:expr, $into:expr) => {
+macro_rules! values {
+    ($($file:ident, $write:ident, $bits:ty: $($type:ty)*;)*) => {$($(
         impl Value for $type {
             type Row = [$bits; LANES];
             #[inline(always)]
@@ -100,13 +100,13 @@ macro_rules! value {
             }
             #[inline(always)]
             fn lane(row: &Self::Row, lane: usize) -> Self {
-                $from(row[lane])
+                Self::of_bits(u64::from(row[lane]))
             }
             #[inline(always)]
             fn row(value: impl Fn(usize) -> Self) -> Self::Row {
                 let mut row = [0; LANES];
                 for lane in 0..LANES {
-                    row[lane] = $into(value(lane));
+                    row[lane] = value(lane).bits() as $bits;
                 }
                 row
             }
@@ -115,21 +115,13 @@ macro_rules! value {
                 registers.$write(slot, row, mask);
             }
         }
-    };
+    )*)*};
 }
 
-value!(u8, u32, b32, write32, |bits| bits as u8, u32::from);
-value!(u16, u32, b32, write32, |bits| bits as u16, u32::from);
-value!(u32, u32, b32, write32, |bits| bits, |value| value);
-value!(u64, u64, b64, write64, |bits| bits, |value| value);
-// A signed result narrower than its register is sign-extended, as PTX has it.
-value!(i8, u32, b32, write32, |bits| bits as i8, |value| value as u32);
-value!(i16, u32, b32, write32, |bits| bits as i16, |value| value as u32);
-value!(i32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
-value!(i64, u64, b64, write64, |bits| bits as i64, |value| value as u64);
-value!(f32, u32, b32, write32, f32::from_bits, f32::to_bits);
-value!(Modifiers, u32, b32, write32, Modifiers, |Modifiers(bits)| bits);
-value!(f64, u64, b64, write64, f64::from_bits, f64::to_bits);
+values! {
+    b32, write32, u32: u8 u16 u32 i8 i16 i32 f32 Modifiers;
+    b64, write64, u64: u64 i64 f64;
+}
 
 impl Value for bool {
     type Row = u32;

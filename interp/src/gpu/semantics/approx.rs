@@ -4,6 +4,7 @@
 
 use super::float::{Float, Format, finish, pack, unpack};
 use crate::gpu::modifiers::{Modifiers, Rounding, Type};
+use crate::gpu::vocabulary::OperandType;
 
 /// A function of one operand, such as `ex2.approx`.
 #[inline(always)]

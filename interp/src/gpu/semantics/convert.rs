@@ -1,7 +1,8 @@
 //! `cvt`: converts between any two types, in any rounding.
 
-use super::float::{Float, Format, Number, clamp, finish, shifted, unpack};
+use super::float::{Format, Number, clamp, finish, shifted, unpack};
 use crate::gpu::modifiers::{Modifiers, Rounding, Type};
+use crate::gpu::vocabulary::OperandType;
 
 /// The bits of an integer type and whether it is signed; `None` for a floating-point type.
 fn integer(name: Type) -> Option<(u32, bool)> {

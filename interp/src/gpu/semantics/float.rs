@@ -4,6 +4,7 @@
 //! `native` handles the rest, faster.
 
 use crate::gpu::modifiers::{Modifiers, Rounding, Type};
+use crate::gpu::vocabulary::OperandType;
 
 /// A floating-point format in the style of IEEE 754.
 #[derive(Debug)]
@@ -96,38 +97,26 @@ impl Format {
 
 /// A type that holds numbers of some format: a float of the host, or 16 bits whose meaning the
 /// opcode gives.
-pub(crate) trait Float: Copy {
+pub(crate) trait Float: OperandType {
     /// The format that an opcode specifies.
     fn format(modifiers: Modifiers) -> &'static Format;
-    /// The bits.
-    fn bits(self) -> u64;
-    /// The number with these bits.
-    fn of_bits(bits: u64) -> Self;
 }
 
 macro_rules! floats {
-    ($($type:ty as $unsigned:ty: $format:expr, $bits:expr, $of_bits:expr;)*) => {$(
+    ($($type:ty: $format:expr;)*) => {$(
         impl Float for $type {
             #[inline(always)]
             fn format(modifiers: Modifiers) -> &'static Format {
                 $format(modifiers)
-            }
-            #[inline(always)]
-            fn bits(self) -> u64 {
-                u64::from($bits(self))
-            }
-            #[inline(always)]
-            fn of_bits(bits: u64) -> Self {
-                $of_bits(bits as $unsigned)
             }
         }
     )*};
 }
 
 floats! {
-    u16 as u16: |modifiers: Modifiers| if modifiers.to() == Type::Bf16 { &BF16 } else { &F16 }, |half| half, |half| half;
-    f32 as u32: |_| &F32, f32::to_bits, f32::from_bits;
-    f64 as u64: |_| &F64, f64::to_bits, f64::from_bits;
+    u16: |modifiers: Modifiers| if modifiers.to() == Type::Bf16 { &BF16 } else { &F16 };
+    f32: |_| &F32;
+    f64: |_| &F64;
 }
 
 /// A number in parts.
