@@ -554,8 +554,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGlobalHinted "ld.global{,.nc}{evict}.L2::cache_hint{,.L2::64B,.L2::128B,.L2::256B}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
     LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
-    LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::acquire_generic;
-    LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::acquire_global;
+    LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::load_generic;
+    LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::load_global;
     LdSharedAcquire  "ld{acquire}.shared{cta}{vector}.{type}"   [Load]      = memory::load_shared;
     LdParam     "ld.param{param}{vector}.{type}"                [Load]      = memory::load_param;
     LdConst     "ld.const{vector}.{type}"                       [Load]      = memory::load_const;
@@ -564,8 +564,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     StGlobalHinted "st.global{evict}.L2::cache_hint{vector}.{type}" [Store] = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
     StLocal     "st{write}.local{cache}{vector}.{type}"         [Store]     = memory::store_local;
-    StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::release_generic;
-    StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::release_global;
+    StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::store_generic;
+    StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::store_global;
     StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
     // The policy value is opaque. Accesses take it, but neither their values nor their counters
     // depend on it. The fraction, which PTX makes optional, is required here.

@@ -45,17 +45,25 @@ macro_rules! instructions {
             if !ins.access.sync.is_strong() {
                 return flow;
             }
+            if ins.access.sync.acquires() {
+                atomic::fence(Ordering::Acquire);
+            }
             look(warp, ins, mask);
             after_poll(flow, warp)
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            if ins.access.sync.releases() {
+                atomic::fence(Ordering::Release);
+            }
             observe::execution(cx, warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), Store)
         }
     )*};
 }
 
+// A block's threads see each other's writes in program order, because one host thread runs them.
+// Blocks on other host threads do not, hence the fences.
 instructions! {
     load_generic store_generic generic;
     load_global store_global global;
@@ -83,27 +91,6 @@ fn look(warp: &mut Warp, ins: &Ins, mask: u32) {
 /// a value.
 pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
     if let Flow::Next = flow { warp.poll() } else { flow }
-}
-
-macro_rules! ordered {
-    ($($acquire:ident after $load:ident, $release:ident before $store:ident;)*) => {$(
-        pub(super) fn $acquire(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            let flow = $load(cx, warp, ins, mask);
-            atomic::fence(Ordering::Acquire);
-            flow
-        }
-        pub(super) fn $release(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            atomic::fence(Ordering::Release);
-            $store(cx, warp, ins, mask)
-        }
-    )*};
-}
-
-// A block's threads see each other's writes in program order, because one host thread runs them.
-// Blocks on other host threads do not.
-ordered! {
-    acquire_generic after load_generic, release_generic before store_generic;
-    acquire_global after load_global, release_global before store_global;
 }
 
 /// `atom` and `red`
