@@ -69,12 +69,8 @@ macro_rules! execute {
         exchange::run::<$type>($cx, $warp, $ins, $mask, $run)
     };
     ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $ins, $mask) };
-    ($cx:ident $warp:ident $ins:ident $mask:ident {pred} = $run:expr) => {{
-        pred1(&mut $warp.registers, $ins, $mask, $run);
-        Flow::Next
-    }};
-    ($cx:ident $warp:ident $ins:ident $mask:ident {pred, pred} = $run:expr) => {{
-        pred2(&mut $warp.registers, $ins, $mask, $run);
+    ($cx:ident $warp:ident $ins:ident $mask:ident {$($pred:ident),*} = $run:expr) => {{
+        predicates(&mut $warp.registers, $ins, $mask, $run);
         Flow::Next
     }};
     ($cx:ident $warp:ident $ins:ident $mask:ident ($($source:ty),*) -> $result:ty = $run:expr) => {{
@@ -93,7 +89,7 @@ macro_rules! engine {
     ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::TURN;
         use crate::gpu::code::{Ins, NEGATED};
-        use crate::gpu::exec::lanes::{map1, map2, map3, map4, pred1, pred2};
+        use crate::gpu::exec::lanes::{map1, map2, map3, map4, predicates};
         use crate::gpu::exec::warp::Warp;
         use crate::gpu::exec::{Context, Fault, Flow};
         use crate::gpu::exec::{atomic, barrier, call, control, copies, exchange, matrix, memory};

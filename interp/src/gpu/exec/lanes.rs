@@ -28,16 +28,9 @@ map!(map2: A a 0 B b 1);
 map!(map3: A a 0 B b 1 C c 2);
 map!(map4: A a 0 B b 1 C c 2 D d 3);
 
-/// `d = f(a)` on whole predicates.
+/// `d = f(sources)` on whole predicates.
 #[inline(always)]
-pub(super) fn pred1(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn(u32) -> u32) {
-    let row = f(bool::read(registers, ins.s[0]));
-    registers.write_pred(ins.d, row, mask);
-}
-
-/// `d = f(a, b)` on whole predicates.
-#[inline(always)]
-pub(super) fn pred2(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn(u32, u32) -> u32) {
-    let row = f(bool::read(registers, ins.s[0]), bool::read(registers, ins.s[1]));
+pub(super) fn predicates<const N: usize>(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn([u32; N]) -> u32) {
+    let row = f(std::array::from_fn(|source| bool::read(registers, ins.s[source])));
     registers.write_pred(ins.d, row, mask);
 }

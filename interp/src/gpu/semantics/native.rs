@@ -74,33 +74,20 @@ pub(crate) fn integer_s32(a: f64) -> i32 {
 }
 
 macro_rules! extrema {
-    ($type:ty, $nan:expr; $min:ident $max:ident) => {
-        /// `min`: a number wins over a NaN, and -0 is below +0.
-        pub(crate) fn $min(a: $type, b: $type) -> $type {
-            let equal = if a.is_sign_negative() { a } else { b };
-            let least = if a.is_nan() || b < a {
-                b
-            } else if a == b {
-                equal
-            } else {
-                a
-            };
-            $nan(least, b)
+    ($($name:ident $type:ty: $greatest:literal, $nan:expr;)*) => {$(
+        /// `min` or `max`: a number wins over a NaN, and -0 is below +0.
+        pub(crate) fn $name(a: $type, b: $type) -> $type {
+            let wins = if $greatest { b > a } else { b < a };
+            let equal = if a.is_sign_negative() == $greatest { b } else { a };
+            let other = if a == b { equal } else { a };
+            $nan(if a.is_nan() || wins { b } else { other }, b)
         }
-        /// `max`: a number wins over a NaN, and +0 is above -0.
-        pub(crate) fn $max(a: $type, b: $type) -> $type {
-            let equal = if a.is_sign_negative() { b } else { a };
-            let greatest = if a.is_nan() || b > a {
-                b
-            } else if a == b {
-                equal
-            } else {
-                a
-            };
-            $nan(greatest, b)
-        }
-    };
+    )*};
 }
 
-extrema!(f32, |value, _| canonical32(value); min_f32 max_f32);
-extrema!(f64, |value, b| first_nan(value, [b]); min_f64 max_f64);
+extrema! {
+    min_f32 f32: false, |value, _| canonical32(value);
+    max_f32 f32: true, |value, _| canonical32(value);
+    min_f64 f64: false, |value, b| first_nan(value, [b]);
+    max_f64 f64: true, |value, b| first_nan(value, [b]);
+}
