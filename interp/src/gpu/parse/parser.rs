@@ -346,16 +346,10 @@ impl<'t> Parser<'t> {
     /// Parses the content of braces or parentheses.
     fn list(&mut self, close: u8) -> Option<Vec<Operand<'t>>> {
         self.at += 1;
-        let mut elements = Vec::new();
         if close == b')' && self.take_mark(close) {
-            return Some(elements);
+            return Some(Vec::new());
         }
-        loop {
-            elements.push(self.scalar()?);
-            if !self.take_mark(b',') {
-                break;
-            }
-        }
+        let elements = self.separated(|parser| parser.scalar().ok_or_else(|| parser.unexpected("a value"))).ok()?;
         self.take_mark(close).then_some(elements)
     }
 
