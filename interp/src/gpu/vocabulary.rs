@@ -5,6 +5,8 @@ use std::fmt;
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
+/// Barriers of a block.
+pub(crate) const BARRIERS: usize = 16;
 /// Every lane.
 pub(crate) const FULL: u32 = u32::MAX;
 

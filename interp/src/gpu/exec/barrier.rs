@@ -9,10 +9,7 @@ use super::warp::{Halt, Warp};
 use super::{Context, Fault, Flow, observe};
 use crate::gpu::code::Ins;
 use crate::gpu::reason::Reason;
-use crate::gpu::vocabulary::LANES;
-
-/// The number of barriers of a block.
-pub(super) const BARRIERS: usize = 16;
+use crate::gpu::vocabulary::{BARRIERS, LANES};
 
 /// A barrier that a warp waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

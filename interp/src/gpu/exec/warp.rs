@@ -8,7 +8,7 @@
 //! waiting for them: since Volta, each thread arrives on its own. When no path is left to run,
 //! `settle` checks whether the parked lanes wait for each other.
 
-use super::barrier::{BARRIERS, Vote, Wait};
+use super::barrier::{Vote, Wait};
 use super::copies::Copies;
 use super::exchange::{self, Offer};
 use super::patterns::Patterns;
@@ -19,7 +19,7 @@ use crate::gpu::code::{Ins, NOWHERE};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::cells::Scratch;
 use crate::gpu::reason::Reason;
-use crate::gpu::vocabulary::{FULL, LANES};
+use crate::gpu::vocabulary::{BARRIERS, FULL, LANES};
 
 /// The number of looks at unchanged memory after which other warps have their turn.
 const PATIENCE: u32 = 1 << 8;

@@ -4,14 +4,11 @@ use std::rc::Rc;
 
 use super::clocks::{Known, Lanes};
 use super::entry::Entry;
-use crate::gpu::vocabulary::{FULL, LANES, lanes_of};
+use crate::gpu::vocabulary::{BARRIERS, FULL, LANES, lanes_of};
 use publish::Lane;
 pub(super) use publish::{Messages, Strong};
 
 mod publish;
-
-/// Barriers of a block.
-const BARRIERS: usize = 16;
 
 /// The threads of the running block, and their knowledge.
 #[derive(Debug, Default)]
