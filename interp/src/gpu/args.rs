@@ -2,9 +2,10 @@
 //! numbers.
 
 use super::code::Param;
+use super::invalid;
 use super::mem::Memory;
 use super::module::Kernel;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted};
 
 /// The most bytes of parameters that CUDA passes.
 const MAX_PARAM_BYTES: usize = 32_764;
@@ -176,13 +177,10 @@ impl Memory {
     }
 }
 
-fn invalid(context: String) -> Error {
-    Error::new(ErrorKind::InvalidArgument, context)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use crate::gpu::Module;
 
     fn kernel(params: &str) -> Kernel {

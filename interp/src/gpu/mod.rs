@@ -37,7 +37,13 @@ pub use parse::MAX_TEXT_BYTES;
 pub use report::{Footprint, InstructionReport, LineReport, Report, WarpAccess};
 pub use stop::Stop;
 
+use crate::error::{Error, ErrorKind};
 use crate::launch_shape::LaunchShape;
+
+/// The error of an argument that no launch could accept.
+fn invalid(context: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, context)
+}
 
 /// Checks whether [`run`] would begin: this crate supports the kernel, and a CUDA driver would
 /// accept the launch.

@@ -10,7 +10,7 @@
 //! continue. Some wrong uses happen to work on hardware since Volta, where each thread arrives on
 //! its own: those are reported, and the block continues.
 
-use super::{Check, Checker, What};
+use super::{Check, Checker, Problem, What};
 use crate::gpu::reason::Reason;
 
 impl Checker {
@@ -24,7 +24,7 @@ impl Checker {
     fn fault(&mut self, check: Check, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
         let is_on = self.checks.contains(check);
         if is_on {
-            self.log.add(self.who(warp, lane, pc), What::Fault(check, reason.clone()));
+            self.log.add(self.who(warp, lane, pc), What::Named(check, Problem::Fault(reason.clone())));
         }
         is_on
     }
@@ -45,8 +45,8 @@ impl Checker {
     /// Checks that the lanes at an aligned barrier or `ldmatrix`, `arrived`, are all of `expected`.
     pub(crate) fn aligned(&mut self, warp: u32, pc: u32, arrived: u32, expected: u32) {
         if arrived != expected && self.checks.contains(Check::Synccheck) {
-            let what = What::Unaligned { arrived, absent: expected & !arrived };
-            self.log.add(self.who(warp, arrived.trailing_zeros(), pc), what);
+            let problem = Problem::Unaligned { arrived, absent: expected & !arrived };
+            self.log.add(self.who(warp, arrived.trailing_zeros(), pc), What::Named(Check::Synccheck, problem));
         }
     }
 
@@ -55,7 +55,8 @@ impl Checker {
     pub(crate) fn members(&mut self, warp: u32, pc: u32, executing: u32, members: u32) {
         let outside = executing & !members;
         if outside != 0 && self.checks.contains(Check::Synccheck) {
-            self.log.add(self.who(warp, outside.trailing_zeros(), pc), What::NoMember { members });
+            let what = What::Named(Check::Synccheck, Problem::NoMember { members });
+            self.log.add(self.who(warp, outside.trailing_zeros(), pc), what);
         }
     }
 }

@@ -138,24 +138,30 @@ pub(crate) struct Found {
 /// A [`Problem`], as numbers.
 #[derive(Debug)]
 pub(crate) enum What {
-    Fault(Check, Reason),
-    Uninitialised { space: Space, address: u64, bytes: u32, allocation: Option<Nearest> },
-    Race { space: Space, address: u64, within: Within, later: Party, earlier: Party, other: Who },
-    Unaligned { arrived: u32, absent: u32 },
-    NoMember { members: u32 },
+    /// One without a place of its own, which this checker found.
+    Named(Check, Problem),
+    Race {
+        space: Space,
+        address: u64,
+        within: Within,
+        later: Party,
+        earlier: Party,
+        other: Who,
+    },
 }
 
 /// The key that merges findings: the problem and its instructions.
-pub(super) type Key = (Discriminant<What>, Option<Discriminant<Reason>>, [Option<u32>; 2]);
+pub(super) type Key = (Option<Discriminant<Problem>>, Option<Discriminant<Reason>>, [Option<u32>; 2]);
 
 impl What {
     pub(super) fn key(&self, pc: u32) -> Key {
-        let (reason, other) = match self {
-            What::Fault(_, reason) => (Some(discriminant(reason)), None),
-            What::Race { other, .. } => (None, Some(other.pc)),
-            _ => (None, None),
-        };
-        (discriminant(self), reason, [Some(pc), other])
+        match self {
+            What::Race { other, .. } => (None, None, [Some(pc), Some(other.pc)]),
+            What::Named(_, problem @ Problem::Fault(reason)) => {
+                (Some(discriminant(problem)), Some(discriminant(reason)), [Some(pc), None])
+            }
+            What::Named(_, problem) => (Some(discriminant(problem)), None, [Some(pc), None]),
+        }
     }
 }
 
@@ -163,16 +169,11 @@ impl Found {
     /// Turns the numbers into names; `place` gives the place of a thread.
     pub(crate) fn told(self, kernel: &str, place: impl Fn(Who) -> Place) -> Finding {
         let (check, problem) = match self.what {
-            What::Fault(check, reason) => (check, Problem::Fault(reason)),
-            What::Uninitialised { space, address, bytes, allocation } => {
-                (Check::Initcheck, Problem::Uninitialised { space, address, bytes, allocation })
-            }
+            What::Named(check, problem) => (check, problem),
             What::Race { space, address, within, later, earlier, other } => {
                 let earlier_place = place(other);
                 (Check::Racecheck, Problem::Race { space, address, within, later, earlier, earlier_place })
             }
-            What::Unaligned { arrived, absent } => (Check::Synccheck, Problem::Unaligned { arrived, absent }),
-            What::NoMember { members } => (Check::Synccheck, Problem::NoMember { members }),
         };
         Finding { check, kernel: kernel.to_owned(), place: place(self.who), problem, times: self.times }
     }

@@ -6,10 +6,10 @@
 //! checks. Shared and local memory begin each block unwritten. A load is reported even if its bytes
 //! are only copied on, as padding may be.
 
-use super::{Access, Log, What, Who};
+use super::{Access, Check, Log, Problem, What, Who};
 use crate::gpu::code::Code;
 use crate::gpu::mem::written::Written;
-use crate::gpu::mem::{Allocation, Nearest};
+use crate::gpu::mem::{Allocation, Nearest, filled};
 use crate::gpu::vocabulary::{FULL, LANES, Space, lanes_of};
 
 /// The bytes that a block has written to its shared and local memory.
@@ -23,9 +23,7 @@ pub(super) struct Initcheck {
 impl Initcheck {
     pub(super) fn new(code: &Code, warps: u32, shared_bytes: u64) -> Option<Self> {
         let local_bytes = LANES as u64 * code.local_stride();
-        let mut local = Vec::new();
-        local.try_reserve_exact(warps as usize).ok()?;
-        local.extend((0..warps).map(|_| Written::none(local_bytes)));
+        let local = filled(warps as usize, || Written::none(local_bytes))?;
         Some(Self { shared: Written::none(shared_bytes), local })
     }
 
@@ -72,8 +70,9 @@ fn look(
     if access.kind.reads() && !(side_by_side && written.holds(whole.0, whole.1)) {
         for lane in lanes_of(access.mask).filter(|&lane| !written.holds(places[lane], bytes)) {
             let address = allocation.map_or(0, |nearest| nearest.base) + access.offsets[lane];
-            let what = What::Uninitialised { space, address, bytes: access.bytes, allocation };
-            log.add(Who { block, thread: access.thread(lane), pc: access.pc }, what);
+            let problem = Problem::Uninitialised { space, address, bytes: access.bytes, allocation };
+            let who = Who { block, thread: access.thread(lane), pc: access.pc };
+            log.add(who, What::Named(Check::Initcheck, problem));
         }
     }
     if access.kind.writes() && side_by_side {

@@ -61,10 +61,11 @@ pub(crate) use finding::{Found, What, Who};
 pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
 
 use super::code::{self, Code};
+use super::invalid;
 use super::mem::Allocation;
 use super::modifiers::Sync;
 use super::vocabulary::{AccessKind, LANES};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use initcheck::Initcheck;
 use racecheck::{Order, Racecheck};
 
@@ -164,10 +165,9 @@ impl FromStr for Checks {
         }
         text.split(',').try_fold(Self::NONE, |checks, name| {
             let check = Check::ALL.into_iter().find(|check| check.name() == name).ok_or_else(|| {
-                let context = format!(
+                invalid(format!(
                     "`{name}` is not a checker; choose from memcheck, initcheck, racecheck and synccheck, or all"
-                );
-                Error::new(ErrorKind::InvalidArgument, context)
+                ))
             })?;
             Ok(checks | check.into())
         })

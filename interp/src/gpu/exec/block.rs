@@ -15,11 +15,11 @@ use super::{Context, Fault, copies, observe};
 use crate::gpu::check::{Checker, Checks, Finding, OfBlock, Who};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::mem::cells::Scratch;
-use crate::gpu::mem::{Snapshot, Touched};
+use crate::gpu::mem::{POISON, Snapshot, Touched};
 use crate::gpu::module::Inner;
 use crate::gpu::reason::{Place, Reason, Waiting};
 use crate::gpu::stop::Stop;
-use crate::gpu::vocabulary::LANES;
+use crate::gpu::vocabulary::{FULL, LANES};
 use crate::launch_shape::LaunchShape;
 
 /// The work of beginning and ending a block, and that of each of its warps.
@@ -32,10 +32,6 @@ const CLEARED_BYTES: u64 = 128;
 const TURN_WORK: u64 = 6;
 /// The work after which the turn of a block that looks at memory ends, whatever it sees.
 const LONG_TURN: u64 = 1 << 22;
-
-/// The initial content of shared and local memory. It makes reads before writes visible, and the
-/// same on every run.
-const POISON: u32 = 0xA5A5_A5A5;
 
 /// Makes local memory with its initial content.
 pub(super) fn poisoned(bytes: u64) -> Option<Scratch> {
@@ -263,12 +259,12 @@ impl Block {
             }
             warp.local.fill(POISON);
             for &(file, slot) in &code.cleared {
-                warp.registers.set_lanes(file, slot, |_| 0);
+                warp.registers.set_lanes(file, slot, FULL, |_| 0);
             }
             for preset in &code.presets {
                 if let PresetValue::Ctaid(axis) = preset.value {
                     let value = u64::from(place[usize::from(axis)]);
-                    warp.registers.set_lanes(preset.file, preset.slot, |_| value);
+                    warp.registers.set_lanes(preset.file, preset.slot, FULL, |_| value);
                 }
             }
         }
@@ -424,10 +420,10 @@ impl Launch<'_> {
             }
         };
         if preset.value.is_by_lane() {
-            registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
+            registers.set_lanes(preset.file, preset.slot, FULL, |lane| value(lane as u32));
         } else {
             let value = value(0);
-            registers.set_lanes(preset.file, preset.slot, |_| value);
+            registers.set_lanes(preset.file, preset.slot, FULL, |_| value);
         }
     }
 

@@ -133,21 +133,11 @@ fn save(warp: &Warp, mask: u32, at: u32, file: File, slot: u16) {
 }
 
 fn restore(warp: &mut Warp, mask: u32, at: u32, file: File, slot: u16) {
-    let place = |lane: usize| lane as u64 * warp.stride + u64::from(at);
-    match file {
-        File::Pred => {
-            let row = (0..LANES).fold(0, |row, lane| row | (warp.local.load32(place(lane)) & 1) << lane);
-            warp.registers.write_pred(slot, row, mask);
-        }
-        File::B32 => {
-            let row = each(|lane| warp.local.load32(place(lane)));
-            warp.registers.write32(slot, &row, mask);
-        }
-        File::B64 => {
-            let row = each(|lane| warp.local.load64(place(lane)));
-            warp.registers.write64(slot, &row, mask);
-        }
-    }
+    let Warp { registers, local, stride, .. } = warp;
+    registers.set_lanes(file, slot, mask, |lane| {
+        let place = lane as u64 * *stride + u64::from(at);
+        if file == File::B64 { local.load64(place) } else { u64::from(local.load32(place)) }
+    });
 }
 
 /// Copies bytes within the local memory of each lane.

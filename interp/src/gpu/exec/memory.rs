@@ -13,7 +13,7 @@ use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::{Allocation, Snapshot, space};
 use crate::gpu::reason::{BadAccess, Reason};
-use crate::gpu::vocabulary::{AccessKind, FULL, LANES, Space, each, lanes_of, lanes_where};
+use crate::gpu::vocabulary::{AccessKind, FULL, File, LANES, Space, each, lanes_of, lanes_where};
 
 /// The work of serving the lanes of one allocation, if the lanes of an instruction access several.
 pub(super) const SCATTERED_WORK: u64 = 24;
@@ -406,10 +406,8 @@ pub(super) fn permitted(
     if kind.reads() {
         for element in 0..ins.access.count {
             let slot = if kind.is_update() { ins.s[0] + u16::from(element) } else { ins.s[usize::from(element)] };
-            match ins.access.width == 8 || ins.access.wide {
-                true => warp.registers.write64(slot, &[0; LANES], mask & !permitted),
-                false => warp.registers.write32(slot, &[0; LANES], mask & !permitted),
-            }
+            let file = if ins.access.width == 8 || ins.access.wide { File::B64 } else { File::B32 };
+            warp.registers.set_lanes(file, slot, mask & !permitted, |_| 0);
         }
     }
     Ok(permitted)

@@ -1,6 +1,7 @@
 //! A warp's registers. Each register holds the values of all 32 lanes side by side, so an
 //! instruction is a loop over an array.
 
+use crate::gpu::mem::filled;
 use crate::gpu::modifiers::Modifiers;
 use crate::gpu::vocabulary::{FULL, File, LANES, OperandType, each};
 
@@ -26,22 +27,16 @@ pub(crate) struct Registers {
 impl Registers {
     /// Zeroed registers, with a count for each file; `None` if the host has too little memory.
     pub(crate) fn new([pred, b32, b64]: [usize; 3]) -> Option<Self> {
-        fn zeroed<T: Clone>(zero: T, count: usize) -> Option<Vec<T>> {
-            let mut row = Vec::new();
-            row.try_reserve_exact(count).ok()?;
-            row.resize(count, zero);
-            Some(row)
-        }
-        Some(Self { pred: zeroed(0, pred)?, b32: zeroed([0; LANES], b32)?, b64: zeroed([0; LANES], b64)? })
+        let (b32, b64) = (filled(b32, || [0; LANES])?, filled(b64, || [0; LANES])?);
+        Some(Self { pred: filled(pred, || 0)?, b32, b64 })
     }
 
-    /// Sets a register from the low bits of `value(lane)`.
-    pub(crate) fn set_lanes(&mut self, file: File, slot: u16, value: impl Fn(usize) -> u64) {
-        let slot = usize::from(slot);
+    /// Sets the lanes of `mask` from the low bits of `value(lane)`.
+    pub(crate) fn set_lanes(&mut self, file: File, slot: u16, mask: u32, value: impl Fn(usize) -> u64) {
         match file {
-            File::Pred => self.pred[slot] = (0..LANES).fold(0, |row, lane| row | (value(lane) as u32 & 1) << lane),
-            File::B32 => self.b32[slot] = each(|lane| value(lane) as u32),
-            File::B64 => self.b64[slot] = each(value),
+            File::Pred => self.write_pred(slot, bool::row(|lane| value(lane) & 1 != 0), mask),
+            File::B32 => self.write32(slot, &each(|lane| value(lane) as u32), mask),
+            File::B64 => self.write64(slot, &each(value), mask),
         }
     }
 

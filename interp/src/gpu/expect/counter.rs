@@ -93,8 +93,7 @@ impl Counter {
             Self::Of(sum) if sum.figure.least != Least::Unknown => Ok(Self::WorstLine(sum)),
             _ => Err(invalid(
                 "worst_line compares sectors, wavefronts or bank conflicts; name one of them, such as \
-                 worst_line(store.sectors)"
-                    .into(),
+                 worst_line(store.sectors)",
             )),
         }
     }
@@ -129,8 +128,7 @@ impl Sum {
         if lines.is_empty() && !report.instructions.is_empty() {
             return Err(invalid(
                 "worst_line needs PTX that has the lines of its source; compile it with nvcc -lineinfo or clang \
-                 -gline-tables-only"
-                    .into(),
+                 -gline-tables-only",
             ));
         }
         let waste = |launch: &Counters| self.of(launch).saturating_sub(self.least_of(launch));

@@ -81,8 +81,9 @@ mod table;
 use std::fmt;
 use std::str::FromStr;
 
+use super::invalid;
 use super::report::Report;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use counter::Counter;
 use decimal::Decimal;
 
@@ -234,8 +235,4 @@ macro_rules! assert_access {
             ::core::result::Result::Err(error) => ::core::panic!("{error}"),
         }
     };
-}
-
-fn invalid(context: String) -> Error {
-    Error::new(ErrorKind::InvalidArgument, context)
 }

@@ -67,10 +67,10 @@ fn factor(tokens: &mut Tokens, counter: Counter) -> Result<Factor> {
         Some(Token::Number(number)) => Ok(Factor::Number(number)),
         Some(Token::Word("ideal")) if counter.has_ideal() => Ok(Factor::Ideal),
         Some(Token::Word("ideal")) => {
-            Err(invalid("only sectors and wavefronts have an ideal; compare this counter with a number".into()))
+            Err(invalid("only sectors and wavefronts have an ideal; compare this counter with a number"))
         }
         Some(Token::Word(name)) => self::counter(tokens, name).map(Factor::Counter),
-        Some(Token::Sign('?')) => Err(invalid("type your prediction, a number, in place of `?`".into())),
+        Some(Token::Sign('?')) => Err(invalid("type your prediction, a number, in place of `?`")),
         Some(Token::Sign('(' | ')')) => Err(unlike("parentheses stand behind worst_line alone")),
         Some(_) => Err(unlike("two signs follow each other")),
         None => Err(unlike("a value is missing at its end")),

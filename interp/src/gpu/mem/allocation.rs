@@ -14,14 +14,16 @@ use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cells::Cells;
+use super::filled;
 use super::global::ADDRESS_BITS;
 use super::written::Written;
 
 /// Bytes that an address-only allocation keeps for all of its addresses: a power of two, and more
 /// than one access.
 const HOLLOW_BYTES: u64 = 4096;
-/// The content of fresh memory. It makes reads before writes visible.
-const POISON: u32 = 0xA5A5_A5A5;
+/// The content of fresh memory of any space. It makes reads before writes visible, and the same on
+/// every run.
+pub(crate) const POISON: u32 = 0xA5A5_A5A5;
 
 /// Locks for accesses to whole 8-byte values; each place uses one of them.
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
@@ -52,18 +54,13 @@ impl Allocation {
         Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant: false })
     }
 
-    /// Makes `bytes` zero bytes that count as written. The host provides memory only for the parts
-    /// that are accessed.
-    pub(super) fn zeroed(base: u64, bytes: u64, born: u64) -> Option<Self> {
+    /// Makes `bytes` zero bytes that count as written, read-only for kernels if they are
+    /// `constant`. The host provides memory only for the parts that are accessed.
+    pub(super) fn zeroed(base: u64, bytes: u64, born: u64, constant: bool) -> Option<Self> {
         let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
         let written = Written::none(bytes);
         written.add(0, bytes);
-        Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant: false })
-    }
-
-    /// The same, but read-only for kernels.
-    pub(super) fn zeroed_constant(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        Self::zeroed(base, bytes, born).map(|zeroed| Self { constant: true, ..zeroed })
+        Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant })
     }
 
     /// Makes `bytes` unwritten, address-only bytes, with almost no memory behind them.
@@ -149,8 +146,5 @@ impl Cells for Allocation {
 
 fn poisoned_words(bytes: u64) -> Option<Box<[AtomicU32]>> {
     let count = usize::try_from(bytes.div_ceil(4)).ok()?;
-    let mut words = Vec::new();
-    words.try_reserve_exact(count).ok()?;
-    words.extend((0..count).map(|_| AtomicU32::new(POISON)));
-    Some(words.into_boxed_slice())
+    filled(count, || AtomicU32::new(POISON)).map(Vec::into_boxed_slice)
 }

@@ -3,6 +3,8 @@
 
 use std::cell::Cell;
 
+use super::filled;
+
 /// Bytes that can be loaded and stored by offset. Offsets are in bounds and aligned to the width.
 pub(crate) trait Cells {
     /// Whether blocks share it.
@@ -64,10 +66,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Zeroed memory; `None` if the host has too little.
     pub(crate) fn new(bytes: u64) -> Option<Self> {
-        let count = usize::try_from(bytes.div_ceil(4)).ok()?;
-        let mut words = Vec::new();
-        words.try_reserve_exact(count).ok()?;
-        words.resize(count, Cell::new(0));
+        let words = filled(usize::try_from(bytes.div_ceil(4)).ok()?, || Cell::new(0))?;
         Some(Self { words, bytes })
     }
 

@@ -14,6 +14,7 @@ use super::allocation::Allocation;
 use super::cells::Cells;
 use super::touched::Touched;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::gpu::invalid;
 
 pub(super) const ADDRESS_BITS: u32 = 40;
 /// The most bytes of an address-only allocation: the distance to the next one.
@@ -121,12 +122,12 @@ impl Memory {
     /// Allocates a variable of a module: `bytes` zero bytes, read-only for kernels if it is
     /// `constant`.
     pub(crate) fn alloc_variable(&self, bytes: u64, constant: bool) -> Result<u64> {
-        self.allocate(bytes, if constant { Allocation::zeroed_constant } else { Allocation::zeroed })
+        self.allocate(bytes, |base, bytes, born| Allocation::zeroed(base, bytes, born, constant))
     }
 
-    fn allocate(&self, bytes: u64, make: fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
+    fn allocate(&self, bytes: u64, make: impl Fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
         if bytes == 0 {
-            return Err(Error::new(ErrorKind::InvalidArgument, "0 bytes were requested; an allocation has at least 1"));
+            return Err(invalid("0 bytes were requested; an allocation has at least 1"));
         }
         let mut state = self.lock();
         let free = self.limit - state.used;
@@ -136,10 +137,11 @@ impl Memory {
         if self.hollow && bytes > MAX_HOLLOW_BYTES {
             return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
         }
-        let make = if self.hollow { Allocation::hollow } else { make };
         let number = state.number();
         let base = (number as u64 + 1) << ADDRESS_BITS;
-        let allocation = make(base, bytes, state.unseen).ok_or_else(|| out_of_memory(bytes, free))?;
+        let made =
+            if self.hollow { Allocation::hollow(base, bytes, state.unseen) } else { make(base, bytes, state.unseen) };
+        let allocation = made.ok_or_else(|| out_of_memory(bytes, free))?;
         let slot = Slot::Live(Arc::new(allocation));
         let slots = Arc::make_mut(&mut state.slots);
         if number == slots.len() {
@@ -159,10 +161,9 @@ impl Memory {
     pub fn free(&self, address: u64) -> Result<()> {
         let mut state = self.lock();
         let Some(bytes) = find(&state.slots, address).filter(|live| live.base == address).map(|live| live.bytes) else {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("{address:#x} is not the address of a live allocation; free what `alloc` returned, once"),
-            ));
+            return Err(invalid(format!(
+                "{address:#x} is not the address of a live allocation; free what `alloc` returned, once"
+            )));
         };
         let number = number_of(address).expect("a live allocation has a number");
         Arc::make_mut(&mut state.slots)[number] = Slot::Freed { bytes };
@@ -361,11 +362,10 @@ impl Snapshot {
         let inside = self.find(address).and_then(|live| live.offset(address, bytes).map(|offset| (live, offset)));
         inside.ok_or_else(|| {
             let nearest = self.nearest(address).map_or_else(String::new, |nearest| format!("; {nearest}"));
-            let context = format!(
+            invalid(format!(
                 "cannot {what} {bytes} at {address:#x}: not all in one live allocation{nearest}",
                 bytes = counted(bytes, "byte")
-            );
-            Error::new(ErrorKind::InvalidArgument, context)
+            ))
         })
     }
 }

@@ -7,7 +7,15 @@ pub(crate) mod space;
 mod touched;
 pub(crate) mod written;
 
-pub(crate) use allocation::Allocation;
+pub(crate) use allocation::{Allocation, POISON};
 pub(crate) use global::Snapshot;
 pub use global::{Memory, Nearest};
 pub(crate) use touched::Touched;
+
+/// A list of `count` items; `None` if the host has too little memory.
+pub(crate) fn filled<T>(count: usize, item: impl FnMut() -> T) -> Option<Vec<T>> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(count).ok()?;
+    list.resize_with(count, item);
+    Some(list)
+}

@@ -4,6 +4,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use super::filled;
+
 /// The bytes of some memory that have been written.
 ///
 /// Accesses are relaxed: a caller that writes on one thread and reads on another orders the two
@@ -63,10 +65,7 @@ impl Written {
     }
 
     fn make(&self) -> Option<&[AtomicU64]> {
-        let count = usize::try_from(self.bytes.div_ceil(64)).ok()?;
-        let mut bits = Vec::new();
-        bits.try_reserve_exact(count).ok()?;
-        bits.extend((0..count).map(|_| AtomicU64::new(0)));
+        let bits = filled(usize::try_from(self.bytes.div_ceil(64)).ok()?, || AtomicU64::new(0))?;
         Some(self.bits.get_or_init(|| bits.into_boxed_slice()))
     }
 }

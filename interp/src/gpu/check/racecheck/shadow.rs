@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use super::order::{Messages, Now};
+use crate::gpu::mem::filled;
 
 /// Places in a leaf of a shadow.
 const LEAF: usize = 16;
@@ -65,28 +66,28 @@ impl Places {
     /// The leaf of a place, which it creates if needed; `None` if the host has too little memory.
     fn leaf(&mut self, place: usize) -> Option<usize> {
         if self.roots.is_empty() {
-            self.nodes.try_reserve(1).ok()?;
-            self.leaves.try_reserve(1).ok()?;
-            let count = self.count.div_ceil(LEAF * NODE);
-            self.roots.try_reserve_exact(count).ok()?;
-            self.roots.resize(count, 0);
-            self.nodes.push([0; NODE]);
-            self.leaves.push([Entry::default(); LEAF]);
+            let roots = filled(self.count.div_ceil(LEAF * NODE), || 0)?;
+            added(&mut self.nodes, [0; NODE])?;
+            added(&mut self.leaves, [Entry::default(); LEAF])?;
+            self.roots = roots;
         }
         let node = &mut self.roots[place / (LEAF * NODE)];
         if *node == 0 {
-            self.nodes.try_reserve(1).ok()?;
-            *node = self.nodes.len() as u32;
-            self.nodes.push([0; NODE]);
+            *node = added(&mut self.nodes, [0; NODE])?;
         }
         let leaf = &mut self.nodes[*node as usize][place / LEAF % NODE];
         if *leaf == 0 {
-            self.leaves.try_reserve(1).ok()?;
-            *leaf = self.leaves.len() as u32;
-            self.leaves.push([Entry::default(); LEAF]);
+            *leaf = added(&mut self.leaves, [Entry::default(); LEAF])?;
         }
         Some(*leaf as usize)
     }
+}
+
+/// Adds an item to a list and returns its index; `None` if the host has too little memory.
+fn added<T>(list: &mut Vec<T>, item: T) -> Option<u32> {
+    list.try_reserve(1).ok()?;
+    list.push(item);
+    Some(list.len() as u32 - 1)
 }
 
 /// The accesses to the places of some memory.
