@@ -6,8 +6,7 @@
 
 use super::registers::Value;
 use super::warp::{Halt, Warp};
-use super::{Context, Fault, Flow, observe};
-use crate::gpu::code::Ins;
+use super::{By, Context, Fault, Flow, Result, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{BARRIERS, LANES};
 
@@ -49,11 +48,11 @@ impl Vote {
 
 macro_rules! waiting {
     ($($name:ident $vote:ident $aligned:literal;)*) => {$(
-        pub(super) fn $name(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+        pub(super) fn $name(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
             if $aligned && let Some(checker) = &mut cx.checker {
-                checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
+                checker.aligned(cx.warp, warp.pc - 1, by.mask, warp.expected_with(by.mask));
             }
-            wait(warp, ins, mask, Vote::$vote, $aligned)
+            wait(warp, by, Vote::$vote, $aligned)
         }
     )*};
 }
@@ -71,11 +70,12 @@ waiting! {
     any_aligned Any true;
 }
 
-fn wait(warp: &mut Warp, ins: &Ins, mask: u32, vote: Vote, aligned: bool) -> Flow {
-    let (barrier, threads) = match named(warp, ins, mask) {
+fn wait(warp: &mut Warp, by: By, vote: Vote, aligned: bool) -> Flow {
+    let (barrier, threads) = match named(warp, by) {
         Ok(named) => named,
         Err(fault) => return Flow::Stop(fault),
     };
+    let By { ins, mask } = by;
     if vote != Vote::Nothing {
         warp.votes |= bool::read(&warp.registers, ins.s[2]) & mask;
         warp.results.push((ins.d, mask));
@@ -89,14 +89,14 @@ fn wait(warp: &mut Warp, ins: &Ins, mask: u32, vote: Vote, aligned: bool) -> Flo
 }
 
 /// `bar.arrive`: the lanes arrive and do not wait.
-pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    match named(warp, ins, mask) {
+pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    match named(warp, by) {
         Ok((barrier, _)) => {
-            warp.arrived[barrier as usize] |= mask;
+            warp.arrived[barrier as usize] |= by.mask;
             if let Some(checker) = &mut cx.checker {
                 observe::warp_barriers(checker, cx.warp, warp);
                 if let Some(order) = checker.order() {
-                    order.arrive(barrier, cx.warp, mask);
+                    order.arrive(barrier, cx.warp, by.mask);
                 }
             }
         }
@@ -106,7 +106,7 @@ pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) ->
 }
 
 /// The barrier and its number of threads, which must be the same in all lanes.
-fn named(warp: &Warp, ins: &Ins, mask: u32) -> Result<(u32, u32), Box<Fault>> {
+fn named(warp: &Warp, By { ins, mask }: By) -> Result<(u32, u32)> {
     let lane = mask.trailing_zeros();
     let [numbers, counts] = [ins.s[0], ins.s[1]].map(|slot| u32::read(&warp.registers, slot));
     let (barrier, threads) = (numbers[lane as usize], counts[lane as usize]);

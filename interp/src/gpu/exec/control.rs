@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use super::registers::Value;
 use super::warp::Warp;
-use super::{Context, Fault, Flow, observe};
-use crate::gpu::code::Ins;
+use super::{By, Context, Fault, Flow, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{LANES, lanes_of};
 
 /// Sends the lanes of `taken` to the target and the others to the next instruction.
 #[inline(always)]
-pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -> Flow {
+pub(super) fn branch(cx: &mut Context, warp: &mut Warp, By { ins, mask: taken }: By) -> Flow {
     if taken == warp.mask {
         warp.pc = ins.imm as u32;
     } else {
@@ -23,7 +22,7 @@ pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -
 }
 
 /// `brx.idx`: sends each lane to the target that its index selects.
-pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     let targets = &cx.code.tables[ins.imm as usize];
     let indices = u32::read(&warp.registers, ins.s[0]);
     let mut groups = vec![(warp.pc, warp.mask & !mask)];
@@ -48,50 +47,50 @@ pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u
 }
 
 #[inline(always)]
-pub(super) fn exit(_: &mut Context, warp: &mut Warp, _: &Ins, lanes: u32) -> Flow {
-    warp.exit(lanes)
+pub(super) fn exit(_: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    warp.exit(by.mask)
 }
 
-pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
+pub(super) fn trap(_: &mut Context, _: &mut Warp, By { mask, .. }: By) -> Flow {
     Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::Trap))
 }
 
 /// Orders the accesses of this host thread's blocks to global memory for the blocks of other
 /// threads.
-pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
     atomic::fence(Ordering::SeqCst);
-    observe::fence(cx, warp, ins, mask);
+    observe::fence(cx, warp, by);
     warp.poll()
 }
 
 /// `nanosleep`: a sleeping warp waits for others.
-pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
+pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: By) -> Flow {
     warp.poll()
 }
 
 /// Instructions without effect here: cache hints, and the control of overlapping launches.
-pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
+pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: By) -> Flow {
     Flow::Next
 }
 
 /// `%clock`: the warp's instruction count stands for cycles.
-pub(super) fn clock(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn clock(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write32(ins.d, &[warp.issued as u32; LANES], mask);
     Flow::Next
 }
 
-pub(super) fn clock64(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn clock64(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write64(ins.d, &[warp.issued; LANES], mask);
     Flow::Next
 }
 
 /// The host's time in nanoseconds.
-pub(super) fn global_timer(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn global_timer(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write64(ins.d, &[nanoseconds(warp); LANES], mask);
     Flow::Next
 }
 
-pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write32(ins.d, &[nanoseconds(warp) as u32; LANES], mask);
     Flow::Next
 }

@@ -8,7 +8,7 @@
 
 use super::memory::{self, Action, Addresses, Load, Store, active};
 use super::warp::Warp;
-use super::{Context, Fault, Flow, observe};
+use super::{By, Context, Fault, Flow, observe};
 use crate::gpu::code::{Access, Code, Ins};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::Allocation;
@@ -60,54 +60,56 @@ impl Copies {
 /// Reads the words into registers side by side, the first of which is `ins.s[0]`. A lane reads only
 /// the bytes that `ins.s[1]` has for it, and zeros for the rest. A lane without bytes has no
 /// source, so its address may be any.
-pub(super) fn read(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    observe::execution(cx, warp, ins, mask);
+pub(super) fn read(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    observe::execution(cx, warp, by);
+    let By { ins, mask } = by;
     let (first, words, all) = (ins.s[0], u16::from(ins.access.count), ins.access.bytes());
     let sizes = warp.registers.b32[usize::from(ins.s[1])].map(|size| size.min(all));
     for word in 0..words {
         warp.registers.write32(first + word, &[0; LANES], mask);
     }
     let whole = Ins { s: std::array::from_fn(|word| first + (word as u16).min(words - 1)), ..*ins };
-    let readers = lanes_where(mask, |lane| sizes[lane] != 0);
-    match readers {
+    let readers = By { ins: &whole, mask: lanes_where(mask, |lane| sizes[lane] != 0) };
+    match readers.mask {
         0 => Flow::Next,
-        _ if readers == lanes_where(mask, |lane| sizes[lane] == all) => {
-            memory::global(cx, warp, &whole, readers, memory::addresses(warp, &whole, readers), Load)
+        some if some == lanes_where(mask, |lane| sizes[lane] == all) => {
+            memory::global(cx, warp, readers, memory::addresses(warp, readers), Load)
         }
-        _ => read_parts(cx, warp, &whole, readers, &sizes),
+        _ => read_parts(cx, warp, readers, &sizes),
     }
 }
 
 /// Reads some bytes for each lane. The address is that of the whole copy, so it has its alignment.
-fn read_parts(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, sizes: &[u32; LANES]) -> Flow {
-    let (global, align) = (cx.global, ins.access.bytes());
-    let mut addresses = memory::addresses(warp, ins, mask);
+fn read_parts(cx: &mut Context, warp: &mut Warp, by: By, sizes: &[u32; LANES]) -> Flow {
+    let (ins, global, align) = (by.ins, cx.global, by.ins.access.bytes());
+    let mut addresses = memory::addresses(warp, by);
     let wrong = |lane: usize| memory::bad_global(global, AccessKind::Load, addresses[lane], sizes[lane], align);
-    let mut rest = match memory::permitted(cx, warp, ins, mask, wrong) {
+    let mut rest = match memory::permitted(cx, warp, by, wrong) {
         Ok(0) => return Flow::Next,
         Ok(mask) => mask,
         Err(fault) => return Flow::Stop(fault),
     };
     memory::lend(&mut addresses, rest);
-    observe::global_parts(cx, warp, ins, rest, &addresses, sizes);
+    observe::global_parts(cx, warp, By { ins, mask: rest }, &addresses, sizes);
     let base = |lane: usize| global.find(addresses[lane]).map(|live| live.base);
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
         warp.work += memory::SCATTERED_WORK;
         let size = sizes[rest.trailing_zeros() as usize];
         let same = lanes_where(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base));
         let part = Ins { access: Access { width: 1, count: size as u8, ..ins.access }, ..*ins };
+        let part = By { ins: &part, mask: same };
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         memory::lend(&mut offsets, same);
-        observe::touched(cx, warp, &part, same, allocation, &addresses);
-        observe::check_global(cx, warp, &part, same, allocation, &offsets);
-        read_bytes(warp, ins, same, size, allocation, &offsets);
+        observe::touched(cx, warp, part, allocation, &addresses);
+        observe::check_global(cx, warp, part, allocation, &offsets);
+        read_bytes(warp, part, size, allocation, &offsets);
         rest &= !same;
     }
     Flow::Next
 }
 
 /// Reads `size` bytes: words, and then single bytes.
-fn read_bytes(warp: &mut Warp, ins: &Ins, mask: u32, size: u32, cells: &Allocation, offsets: &Addresses) {
+fn read_bytes(warp: &mut Warp, By { ins, mask }: By, size: u32, cells: &Allocation, offsets: &Addresses) {
     for word in 0..size.div_ceil(4) {
         let row = &mut warp.registers.b32[usize::from(ins.s[word as usize])];
         let at = |lane: usize| offsets[lane] + u64::from(4 * word);
@@ -120,18 +122,19 @@ fn read_bytes(warp: &mut Warp, ins: &Ins, mask: u32, size: u32, cells: &Allocati
 }
 
 /// Takes up the copy of the words that were read, for a later write.
-pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    observe::execution(cx, warp, ins, mask);
-    let (mut places, space) = (memory::addresses(warp, ins, mask), (Space::Shared, cx.shared.bytes));
-    let mask = match memory::within(cx, warp, ins, mask, &mut places, AccessKind::Store, space) {
+pub(super) fn issue(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    observe::execution(cx, warp, by);
+    let (mut places, space) = (memory::addresses(warp, by), (Space::Shared, cx.shared.bytes));
+    let by = match memory::within(cx, warp, by, &mut places, AccessKind::Store, space) {
         Ok(0) => return Flow::Next,
-        Ok(mask) => mask,
+        Ok(mask) => By { mask, ..by },
         Err(fault) => return Flow::Stop(fault),
     };
+    let By { ins, mask } = by;
     if warp.copies.pending.len() == MOST {
         return Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
     }
-    observe::check_shared(cx, warp, ins, mask, &places, true);
+    observe::check_shared(cx, warp, by, &places, true);
     let slots = &ins.s[..usize::from(ins.access.count)];
     let rows = slots.iter().map(|&slot| warp.registers.b32[usize::from(slot)]).collect();
     let (groups, places) = (warp.copies.groups, places.map(|place| place as u32));
@@ -140,19 +143,19 @@ pub(super) fn issue(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> 
 }
 
 /// `cp.async.commit_group`
-pub(super) fn commit(_: &mut Context, warp: &mut Warp, _: &Ins, mask: u32) -> Flow {
+pub(super) fn commit(_: &mut Context, warp: &mut Warp, By { mask, .. }: By) -> Flow {
     active(mask, |lane| warp.copies.groups[lane] = warp.copies.groups[lane].wrapping_add(1));
     Flow::Next
 }
 
 /// `cp.async.wait_group`: the lanes wait for all their groups but the latest `ins.imm`.
-pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     let (groups, left) = (warp.copies.groups, ins.imm as u32);
     write(cx, warp, |copy| lanes_where(copy.mask & mask, |lane| groups[lane].wrapping_sub(copy.groups[lane]) > left))
 }
 
 /// `cp.async.wait_all`: the lanes wait for all their copies, in a group or not.
-pub(super) fn wait_all(cx: &mut Context, warp: &mut Warp, _: &Ins, mask: u32) -> Flow {
+pub(super) fn wait_all(cx: &mut Context, warp: &mut Warp, By { mask, .. }: By) -> Flow {
     write(cx, warp, |copy| copy.mask & mask)
 }
 
@@ -174,8 +177,9 @@ fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(&Copy) -> u32) -> Flow 
         warp.pc = copy.pc;
         let mut places = copy.places.map(u64::from);
         memory::lend(&mut places, lanes);
-        observe::check_shared(cx, warp, &copy.ins, lanes, &places, false);
-        Store.act(cx.shared, warp, &copy.ins, lanes, &places);
+        let by = By { ins: &copy.ins, mask: lanes };
+        observe::check_shared(cx, warp, by, &places, false);
+        Store.act(cx.shared, warp, by, &places);
     }
     pending.retain(|copy| copy.mask != 0);
     (warp.copies.pending, warp.pc) = (pending, pc);

@@ -59,22 +59,22 @@ impl Engine {
 
 /// Applies the function of a table line, according to the kind of its operands.
 macro_rules! execute {
-    ($cx:ident $warp:ident $ins:ident $mask:ident [Atomic $a:ty] = $run:expr) => {
-        atomic::apply::<$a>($cx, $warp, $ins, $mask, |old, b, _| $run(old, b))
+    ($cx:ident $warp:ident $by:ident [Atomic $a:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $by, |old, b, _| $run(old, b))
     };
-    ($cx:ident $warp:ident $ins:ident $mask:ident [Atomic $a:ty, $b:ty] = $run:expr) => {
-        atomic::apply::<$a>($cx, $warp, $ins, $mask, $run)
+    ($cx:ident $warp:ident $by:ident [Atomic $a:ty, $b:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $by, $run)
     };
-    ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident $type:ty] = $run:expr) => {
-        exchange::run::<$type>($cx, $warp, $ins, $mask, $run)
+    ($cx:ident $warp:ident $by:ident [$shape:ident $type:ty] = $run:expr) => {
+        exchange::run::<$type>($cx, $warp, $by, $run)
     };
-    ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $ins, $mask) };
-    ($cx:ident $warp:ident $ins:ident $mask:ident {$($pred:ident),*} = $run:expr) => {{
-        predicates(&mut $warp.registers, $ins, $mask, $run);
+    ($cx:ident $warp:ident $by:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $by) };
+    ($cx:ident $warp:ident $by:ident {$($pred:ident),*} = $run:expr) => {{
+        predicates(&mut $warp.registers, $by, $run);
         Flow::Next
     }};
-    ($cx:ident $warp:ident $ins:ident $mask:ident ($($source:ty),*) -> $result:ty = $run:expr) => {{
-        execute!(@map $($source),*; $result)(&mut $warp.registers, $ins, $mask, $run);
+    ($cx:ident $warp:ident $by:ident ($($source:ty),*) -> $result:ty = $run:expr) => {{
+        execute!(@map $($source),*; $result)(&mut $warp.registers, $by, $run);
         Flow::Next
     }};
     (@map $a:ty; $r:ty) => { map1::<$a, $r, _> };
@@ -88,10 +88,10 @@ macro_rules! execute {
 macro_rules! engine {
     ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::TURN;
-        use crate::gpu::code::{Ins, NEGATED};
+        use crate::gpu::code::NEGATED;
         use crate::gpu::exec::lanes::{map1, map2, map3, map4, predicates};
         use crate::gpu::exec::warp::Warp;
-        use crate::gpu::exec::{Context, Fault, Flow};
+        use crate::gpu::exec::{By, Context, Fault, Flow};
         use crate::gpu::exec::{atomic, barrier, call, control, copies, exchange, matrix, memory};
         use crate::gpu::isa::Op;
         use crate::gpu::mem::space;
@@ -105,8 +105,8 @@ macro_rules! engine {
             #[inline(never)]
             #$attribute
             #[allow(non_snake_case, unused_variables)]
-            fn $op(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-                execute!(cx warp ins mask $operands $(-> $result)? = $run)
+            fn $op(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+                execute!(cx warp by $operands $(-> $result)? = $run)
             }
         )*
 
@@ -136,7 +136,7 @@ macro_rules! engine {
                     continue;
                 }
                 let flow = match ins.op {
-                    $(Op::$op => $op(cx, warp, ins, mask),)*
+                    $(Op::$op => $op(cx, warp, By { ins, mask }),)*
                 };
                 match flow {
                     Flow::Next => {}

@@ -4,15 +4,15 @@
 //! Every lane is computed, active or not, and only the results of active lanes are written. That is
 //! possible because the functions are total, and a loop without a condition vectorises.
 
+use super::By;
 use super::registers::{Registers, Value};
-use crate::gpu::code::Ins;
 
 macro_rules! map {
     ($name:ident: $($source:ident $row:ident $index:literal)*) => {
         /// `d = f(sources)` in the lanes of `mask`.
         #[inline(always)]
         pub(super) fn $name<$($source: Value,)* R: Value, F: Fn($($source),*) -> R>(
-            registers: &mut Registers, ins: &Ins, mask: u32, f: F,
+            registers: &mut Registers, By { ins, mask }: By, f: F,
         ) {
             // Copies the sources, so that the compiler knows that writing the result does not
             // change them.
@@ -30,7 +30,7 @@ map!(map4: A a 0 B b 1 C c 2 D d 3);
 
 /// `d = f(sources)` on whole predicates.
 #[inline(always)]
-pub(super) fn predicates<const N: usize>(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn([u32; N]) -> u32) {
+pub(super) fn predicates<const N: usize>(registers: &mut Registers, By { ins, mask }: By, f: impl Fn([u32; N]) -> u32) {
     let row = f(std::array::from_fn(|source| bool::read(registers, ins.s[source])));
     registers.write_pred(ins.d, row, mask);
 }

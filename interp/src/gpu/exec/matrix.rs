@@ -5,7 +5,7 @@
 
 use super::memory::{self, Action, Addresses, Load};
 use super::warp::Warp;
-use super::{Context, Flow, observe};
+use super::{By, Context, Flow, observe};
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::vocabulary::{AccessKind, LANES, Space, each, lanes_where};
@@ -14,13 +14,13 @@ use crate::gpu::vocabulary::{AccessKind, LANES, Space, each, lanes_where};
 const ROWS: usize = 8;
 
 /// Lane l receives elements 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4.
-pub(super) fn load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    matrices(cx, warp, ins, mask, false)
+pub(super) fn load(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    matrices(cx, warp, by, false)
 }
 
 /// Lane l receives element l / 4 of rows 2 * (l % 4) and 2 * (l % 4) + 1.
-pub(super) fn load_transposed(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    matrices(cx, warp, ins, mask, true)
+pub(super) fn load_transposed(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    matrices(cx, warp, by, true)
 }
 
 /// The 4 bytes of the matrix that each lane touches.
@@ -30,30 +30,32 @@ fn words(rows: &[u64; ROWS]) -> Addresses {
 
 /// Loads each matrix. A lane gets 0 where one of the rows that it receives has no address: its lane
 /// does not take part, or memcheck forbids the access.
-fn matrices(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, transposed: bool) -> Flow {
-    observe::execution(cx, warp, ins, mask);
+fn matrices(cx: &mut Context, warp: &mut Warp, by: By, transposed: bool) -> Flow {
+    observe::execution(cx, warp, by);
+    let By { ins, mask } = by;
     if let Some(checker) = &mut cx.checker {
         checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
     }
     let count = usize::from(ins.access.count);
     let named = mask & (u32::MAX >> (LANES - ROWS * count));
-    let mut rows = memory::addresses(warp, ins, named);
+    let mut rows = memory::addresses(warp, By { ins, mask: named });
     let whole = Ins { s: [ins.s[0]; 4], access: Access { width: 4, count: 4, ..ins.access }, ..*ins };
     let space = (Space::Shared, cx.shared.bytes);
     let permitted = match named {
         0 => 0,
-        _ => match memory::within(cx, warp, &whole, named, &mut rows, AccessKind::Load, space) {
+        _ => match memory::within(cx, warp, By { ins: &whole, mask: named }, &mut rows, AccessKind::Load, space) {
             Ok(permitted) => permitted,
             Err(fault) => return Flow::Stop(fault),
         },
     };
     for matrix in 0..count {
         let single = Ins { s: [ins.s[matrix]; 4], access: Access { width: 4, count: 1, ..ins.access }, ..*ins };
+        let single = By { ins: &single, mask };
         let rows = &std::array::from_fn(|row| rows[ROWS * matrix + row]);
         let flow = match (permitted, transposed) {
             (0, _) => Flow::Next,
-            (_, false) => memory::shared(cx, warp, &single, mask, words(rows), Load),
-            (_, true) => memory::shared(cx, warp, &single, mask, words(rows), Columns { rows }),
+            (_, false) => memory::shared(cx, warp, single, words(rows), Load),
+            (_, true) => memory::shared(cx, warp, single, words(rows), Columns { rows }),
         };
         if let Flow::Stop(_) = flow {
             return flow;
@@ -77,7 +79,7 @@ impl Action for Columns<'_> {
     fn kind(self, _: &Context, _: &Ins) -> AccessKind {
         AccessKind::Load
     }
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, _: &Addresses) {
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, _: &Addresses) {
         let element = |row: usize, column: usize| u32::from(cells.load16(self.rows[row] + 2 * column as u64));
         let pair = |lane: usize| {
             let (row, column) = (2 * (lane % 4), lane / 4);

@@ -8,7 +8,7 @@ use std::sync::atomic::{self, Ordering};
 
 use super::tally::Seen;
 use super::warp::Warp;
-use super::{Context, Fault, Flow, observe};
+use super::{By, Context, Fault, Flow, Result, observe};
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::{Allocation, Snapshot, space};
@@ -25,7 +25,7 @@ pub(super) trait Action: Copy {
     /// The kind of access, which depends on the instruction.
     fn kind(self, cx: &Context, ins: &Ins) -> AccessKind;
     /// Performs the action for the lanes of `mask`.
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses);
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, by: By, offsets: &Addresses);
 }
 
 /// Loads from memory to registers.
@@ -39,25 +39,25 @@ pub(super) struct Store;
 macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
-        pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            observe::execution(cx, warp, ins, mask);
-            let flow = $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load);
-            if !ins.access.sync.is_strong() {
+        pub(super) fn $load(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+            observe::execution(cx, warp, by);
+            let flow = $space(cx, warp, by, addresses(warp, by), Load);
+            if !by.ins.access.sync.is_strong() {
                 return flow;
             }
-            if ins.access.sync.acquires() {
+            if by.ins.access.sync.acquires() {
                 atomic::fence(Ordering::Acquire);
             }
-            look(warp, ins, mask);
+            look(warp, by);
             after_poll(flow, warp)
         }
         #[inline(always)]
-        pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            if ins.access.sync.releases() {
+        pub(super) fn $store(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+            if by.ins.access.sync.releases() {
                 atomic::fence(Ordering::Release);
             }
-            observe::execution(cx, warp, ins, mask);
-            $space(cx, warp, ins, mask, addresses(warp, ins, mask), Store)
+            observe::execution(cx, warp, by);
+            $space(cx, warp, by, addresses(warp, by), Store)
         }
     )*};
 }
@@ -72,7 +72,7 @@ instructions! {
 }
 
 /// Notes whether a load has seen a new value.
-fn look(warp: &mut Warp, ins: &Ins, mask: u32) {
+fn look(warp: &mut Warp, By { ins, mask }: By) {
     let mut seen = Seen::NOTHING;
     for &slot in &ins.s[..usize::from(ins.access.count)] {
         let slot = usize::from(slot);
@@ -94,32 +94,32 @@ pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
 }
 
 /// `atom` and `red`
-pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
-    observe::execution(cx, warp, ins, mask);
-    let addresses = addresses(warp, ins, mask);
-    match ins.access.space {
-        Some(Space::Global) => global(cx, warp, ins, mask, addresses, act),
-        Some(Space::Shared) => shared(cx, warp, ins, mask, addresses, act),
-        _ => generic(cx, warp, ins, mask, addresses, act),
+pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, act: A) -> Flow {
+    observe::execution(cx, warp, by);
+    let addresses = addresses(warp, by);
+    match by.ins.access.space {
+        Some(Space::Global) => global(cx, warp, by, addresses, act),
+        Some(Space::Shared) => shared(cx, warp, by, addresses, act),
+        _ => generic(cx, warp, by, addresses, act),
     }
 }
 
 /// `ld.param` with a computed address; parameters at known addresses are constants of the launch.
-pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    observe::execution(cx, warp, ins, mask);
-    param(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
+pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    observe::execution(cx, warp, by);
+    param(cx, warp, by, addresses(warp, by), Load)
 }
 
 /// `ld.const`: the data lies in global memory, but a separate cache serves it, so it does not count
 /// as an access to global memory.
-pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    observe::execution(cx, warp, ins, mask);
-    let addresses = addresses(warp, ins, mask);
-    scattered(cx, warp, ins, mask, addresses, Load, false)
+pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+    observe::execution(cx, warp, by);
+    let addresses = addresses(warp, by);
+    scattered(cx, warp, by, addresses, Load, false)
 }
 
 #[inline(always)]
-pub(super) fn addresses(warp: &Warp, ins: &Ins, mask: u32) -> Addresses {
+pub(super) fn addresses(warp: &Warp, By { ins, mask }: By) -> Addresses {
     let slot = usize::from(ins.d);
     let mut addresses = if ins.access.wide_address {
         let base = warp.registers.b64[slot];
@@ -150,29 +150,30 @@ pub(super) fn lend(addresses: &mut Addresses, mask: u32) {
 
 /// Accesses an address without a state space, which is nearly always global.
 #[inline(always)]
-fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
+fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addresses, act: A) -> Flow {
     let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
     if space::is_beyond_windows(lowest) {
-        global(cx, warp, ins, mask, addresses, act)
+        global(cx, warp, by, addresses, act)
     } else {
-        windows(cx, warp, ins, mask, addresses, act)
+        windows(cx, warp, by, addresses, act)
     }
 }
 
 /// Accesses generic addresses of which some lie in windows: each space's lanes separately, as the
 /// hardware does.
-fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
-    let mut rest = mask;
+fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addresses, act: A) -> Flow {
+    let mut rest = by.mask;
     while rest != 0 {
         let base = space::window(addresses[rest.trailing_zeros() as usize]);
         let lanes = lanes_where(rest, |lane| space::window(addresses[lane]) == base);
         let mut within = each(|lane| addresses[lane].wrapping_sub(base));
         lend(&mut within, lanes);
+        let by = By { mask: lanes, ..by };
         let flow = match base {
-            space::SHARED => shared(cx, warp, ins, lanes, within, act),
-            space::LOCAL => local(cx, warp, ins, lanes, within, act),
-            space::PARAM => param(cx, warp, ins, lanes, within, act),
-            _ => global(cx, warp, ins, lanes, within, act),
+            space::SHARED => shared(cx, warp, by, within, act),
+            space::LOCAL => local(cx, warp, by, within, act),
+            space::PARAM => param(cx, warp, by, within, act),
+            _ => global(cx, warp, by, within, act),
         };
         if let Flow::Stop(_) = flow {
             return flow;
@@ -183,26 +184,19 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, a
 }
 
 #[inline(always)]
-pub(super) fn global<A: Action>(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    addresses: Addresses,
-    act: A,
-) -> Flow {
-    let reads = act.kind(cx, ins) == AccessKind::Load;
+pub(super) fn global<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addresses, act: A) -> Flow {
+    let reads = act.kind(cx, by.ins) == AccessKind::Load;
     let fits = |live: &&Allocation| {
-        all_fit(&addresses, live.base, live.bytes, ins.access.bytes()) && (reads || !live.constant)
+        all_fit(&addresses, live.base, live.bytes, by.ins.access.bytes()) && (reads || !live.constant)
     };
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
-        return scattered(cx, warp, ins, mask, addresses, act, true);
+        return scattered(cx, warp, by, addresses, act, true);
     };
-    observe::global(cx, warp, ins, mask, &addresses);
-    observe::touched(cx, warp, ins, mask, allocation, &addresses);
+    observe::global(cx, warp, by, &addresses);
+    observe::touched(cx, warp, by, allocation, &addresses);
     let offsets = each(|lane| allocation.place(addresses[lane]));
-    observe::check_global(cx, warp, ins, mask, allocation, &offsets);
-    act.act(allocation, warp, ins, mask, &offsets);
+    observe::check_global(cx, warp, by, allocation, &offsets);
+    act.act(allocation, warp, by, &offsets);
     Flow::Next
 }
 
@@ -220,40 +214,32 @@ pub(super) fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -
 
 /// Accesses global memory for lanes in several allocations, or finds the fault.
 #[cold]
-fn scattered<A: Action>(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    mut addresses: Addresses,
-    act: A,
-    counted: bool,
-) -> Flow {
-    let (global, bytes, access) = (cx.global, ins.access.bytes(), act.kind(cx, ins));
-    let wrong = |lane: usize| bad_global(global, access, addresses[lane], bytes, bytes);
-    let mask = match permitted(cx, warp, ins, mask, wrong) {
+fn scattered<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut at: Addresses, act: A, counted: bool) -> Flow {
+    let (global, bytes, access) = (cx.global, by.ins.access.bytes(), act.kind(cx, by.ins));
+    let wrong = |lane: usize| bad_global(global, access, at[lane], bytes, bytes);
+    let by = match permitted(cx, warp, by, wrong) {
         Ok(0) => return Flow::Next,
-        Ok(mask) => mask,
+        Ok(mask) => By { mask, ..by },
         Err(fault) => return Flow::Stop(fault),
     };
-    lend(&mut addresses, mask);
+    lend(&mut at, by.mask);
     if counted {
-        observe::global(cx, warp, ins, mask, &addresses);
+        observe::global(cx, warp, by, &at);
     }
-    let homes: [Option<&Allocation>; LANES] = std::array::from_fn(|lane| global.find(addresses[lane]));
+    let homes: [Option<&Allocation>; LANES] = std::array::from_fn(|lane| global.find(at[lane]));
     let base = |lane: usize| homes[lane].map_or(0, |live| live.base);
-    let mut rest = mask;
+    let mut rest = by.mask;
     while let Some(allocation) = (rest != 0).then(|| homes[rest.trailing_zeros() as usize]).flatten() {
         warp.work += SCATTERED_WORK;
-        let lanes = lanes_where(rest, |lane| base(lane) == allocation.base);
-        let mut offsets = each(|lane| allocation.place(addresses[lane]));
-        lend(&mut offsets, lanes);
+        let by = By { mask: lanes_where(rest, |lane| base(lane) == allocation.base), ..by };
+        let mut offsets = each(|lane| allocation.place(at[lane]));
+        lend(&mut offsets, by.mask);
         if counted {
-            observe::touched(cx, warp, ins, lanes, allocation, &addresses);
+            observe::touched(cx, warp, by, allocation, &at);
         }
-        observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
-        act.act(allocation, warp, ins, lanes, &offsets);
-        rest &= !lanes;
+        observe::check_global(cx, warp, by, allocation, &offsets);
+        act.act(allocation, warp, by, &offsets);
+        rest &= !by.mask;
     }
     Flow::Next
 }
@@ -283,23 +269,16 @@ pub(super) fn bad_global(
 }
 
 #[inline(always)]
-pub(super) fn shared<A: Action>(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    mut offsets: Addresses,
-    act: A,
-) -> Flow {
-    let (memory, kind) = (cx.shared, act.kind(cx, ins));
-    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Shared, memory.bytes)) {
+pub(super) fn shared<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
+    let (memory, kind) = (cx.shared, act.kind(cx, by.ins));
+    let by = match within(cx, warp, by, &mut offsets, kind, (Space::Shared, memory.bytes)) {
         Ok(0) => return Flow::Next,
-        Ok(mask) => mask,
+        Ok(mask) => By { mask, ..by },
         Err(fault) => return Flow::Stop(fault),
     };
-    observe::shared(cx, warp, ins, mask, &offsets, kind);
-    observe::check_shared(cx, warp, ins, mask, &offsets, false);
-    act.act(memory, warp, ins, mask, &offsets);
+    observe::shared(cx, warp, by, &offsets, kind);
+    observe::check_shared(cx, warp, by, &offsets, false);
+    act.act(memory, warp, by, &offsets);
     Flow::Next
 }
 
@@ -309,63 +288,55 @@ pub(super) fn shared<A: Action>(
 pub(super) fn within(
     cx: &mut Context,
     warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
+    by: By,
     offsets: &mut Addresses,
     access: AccessKind,
     (space, space_bytes): (Space, u64),
-) -> Result<u32, Box<Fault>> {
-    let (bytes, read_only) = (ins.access.bytes(), space == Space::Param && access.writes());
+) -> Result<u32> {
+    let (bytes, read_only) = (by.ins.access.bytes(), space == Space::Param && access.writes());
     if !read_only && all_fit(offsets, 0, space_bytes, bytes) {
-        return Ok(mask);
+        return Ok(by.mask);
     }
     let bad = BadAccess { access, space, bytes, address: 0, nearest: None, space_bytes };
-    beyond(cx, warp, ins, mask, offsets, bad)
+    beyond(cx, warp, by, offsets, bad)
 }
 
-fn local<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, mut offsets: Addresses, act: A) -> Flow {
-    let (size, kind) = (u64::from(warp.frame.end), act.kind(cx, ins));
-    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Local, size)) {
+fn local<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
+    let (size, kind) = (u64::from(warp.frame.end), act.kind(cx, by.ins));
+    let by = match within(cx, warp, by, &mut offsets, kind, (Space::Local, size)) {
         Ok(0) => return Flow::Next,
-        Ok(mask) => mask,
+        Ok(mask) => By { mask, ..by },
         Err(fault) => return Flow::Stop(fault),
     };
-    observe::check_local(cx, warp, ins, mask, &offsets);
-    in_local(warp, ins, mask, &offsets, act)
+    observe::check_local(cx, warp, by, &offsets);
+    in_local(warp, by, &offsets, act)
 }
 
 /// Acts on local memory at these offsets of each lane's own, which have been checked.
 #[inline(always)]
-pub(super) fn in_local<A: Action>(warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, act: A) -> Flow {
+pub(super) fn in_local<A: Action>(warp: &mut Warp, by: By, offsets: &Addresses, act: A) -> Flow {
     let places = each(|lane| lane as u64 * warp.stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
-    act.act(&memory, warp, ins, mask, &places);
+    act.act(&memory, warp, by, &places);
     warp.local = memory;
     Flow::Next
 }
 
-fn param<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, mut offsets: Addresses, act: A) -> Flow {
-    let (memory, kind) = (cx.params, act.kind(cx, ins));
-    let mask = match within(cx, warp, ins, mask, &mut offsets, kind, (Space::Param, memory.bytes)) {
+fn param<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
+    let (memory, kind) = (cx.params, act.kind(cx, by.ins));
+    let by = match within(cx, warp, by, &mut offsets, kind, (Space::Param, memory.bytes)) {
         Ok(0) => return Flow::Next,
-        Ok(mask) => mask,
+        Ok(mask) => By { mask, ..by },
         Err(fault) => return Flow::Stop(fault),
     };
-    act.act(memory, warp, ins, mask, &offsets);
+    act.act(memory, warp, by, &offsets);
     Flow::Next
 }
 
 /// Finds the lanes whose access lies within their space, and lends the other lanes their offsets.
 /// `bad` describes a fault except for its address.
 #[cold]
-fn beyond(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    offsets: &mut Addresses,
-    bad: BadAccess,
-) -> Result<u32, Box<Fault>> {
+fn beyond(cx: &mut Context, warp: &mut Warp, by: By, offsets: &mut Addresses, bad: BadAccess) -> Result<u32> {
     let wrong = |lane: usize| {
         let (address, bytes) = (offsets[lane], u64::from(bad.bytes));
         let inside = address.checked_add(bytes).is_some_and(|end| end <= bad.space_bytes);
@@ -377,7 +348,7 @@ fn beyond(
         let bad = BadAccess { address, ..bad };
         Some(if inside && !aligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
     };
-    let permitted = permitted(cx, warp, ins, mask, wrong)?;
+    let permitted = permitted(cx, warp, by, wrong)?;
     if permitted != 0 {
         lend(offsets, permitted);
     }
@@ -389,10 +360,10 @@ fn beyond(
 pub(super) fn permitted(
     cx: &mut Context,
     warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
+    by: By,
     wrong: impl Fn(usize) -> Option<Reason>,
-) -> Result<u32, Box<Fault>> {
+) -> Result<u32> {
+    let By { ins, mask } = by;
     let mut permitted = mask;
     for lane in lanes_of(mask) {
         let Some(reason) = wrong(lane) else { continue };
@@ -417,8 +388,7 @@ pub(super) fn permitted(
 pub(super) struct Change<'a, C> {
     pub(super) cells: &'a C,
     pub(super) warp: &'a Warp,
-    pub(super) ins: &'a Ins,
-    pub(super) mask: u32,
+    pub(super) by: By<'a>,
     pub(super) offsets: &'a Addresses,
 }
 
@@ -426,7 +396,7 @@ impl<C: Cells> Change<'_, C> {
     /// Whether a lane stores a value that differs from the one already there, after the lanes
     /// before it have stored.
     pub(super) fn by(&self, lane: usize) -> bool {
-        let Self { cells, warp, ins, mask, offsets } = *self;
+        let Self { cells, warp, by: By { ins, mask }, offsets } = *self;
         let Access { width, count, wide, .. } = ins.access;
         let before = (0..lane).rev().find(|&other| mask >> other & 1 == 1 && offsets[other] == offsets[lane]);
         let unused = 64 - 8 * u32::from(width);
@@ -454,7 +424,7 @@ impl Action for Load {
         AccessKind::Load
     }
     #[inline(always)]
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, offsets: &Addresses) {
         for element in 0..usize::from(ins.access.count) {
             let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
             load(cells, warp, ins.s[element], ins.access, mask, offset);
@@ -468,7 +438,7 @@ impl Action for Store {
         AccessKind::Store
     }
     #[inline(always)]
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, offsets: &Addresses) {
         for element in 0..usize::from(ins.access.count) {
             let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
             store(cells, warp, ins.s[element], ins.access, mask, offset);

@@ -25,7 +25,7 @@ mod warp;
 pub(crate) use dispatch::Engine;
 
 use super::check::Checker;
-use super::code::Code;
+use super::code::{Code, Ins};
 use super::mem::cells::Scratch;
 use super::mem::{Snapshot, Touched};
 use super::reason::Reason;
@@ -55,6 +55,13 @@ struct Context<'a> {
     left: u64,
 }
 
+/// An instruction, and the lanes that execute it.
+#[derive(Clone, Copy)]
+struct By<'a> {
+    ins: &'a Ins,
+    mask: u32,
+}
+
 /// How a warp continues after an instruction.
 enum Flow {
     /// It continues at its pc.
@@ -71,6 +78,8 @@ struct Fault {
     lane: u32,
     reason: Reason,
 }
+
+type Result<T> = std::result::Result<T, Box<Fault>>;
 
 impl Fault {
     fn new(lane: u32, reason: Reason) -> Box<Self> {

@@ -1,10 +1,10 @@
 //! Records each access before it happens: its cost in the memory system. Also passes the access to
 //! the checkers, if there are any.
 
-use super::Context;
 use super::memory::{Addresses, Change};
 use super::tally::Sample;
 use super::warp::Warp;
+use super::{By, Context};
 use crate::counters::{SECTOR_BYTES, SharedCounters};
 use crate::gpu::check::{self, Checker};
 use crate::gpu::code::{self, Code, Ins};
@@ -21,7 +21,8 @@ const MARKING_WORK: u64 = 2;
 /// Records the execution of an instruction that accesses memory by the lanes of `mask`: once,
 /// whatever spaces its addresses lead to.
 #[inline(always)]
-pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
+pub(super) fn execution(cx: &mut Context, warp: &mut Warp, by: By) {
+    let By { ins, mask } = by;
     let executed = &mut warp.executed[ins.site as usize];
     executed.times += 1;
     executed.lanes += u64::from(mask.count_ones());
@@ -33,57 +34,47 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
 /// Records an access to global memory by the lanes of `mask`; the other lanes have a neighbour's
 /// address.
 #[inline(always)]
-pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
+pub(super) fn global(cx: &mut Context, warp: &Warp, by: By, addresses: &Addresses) {
+    let By { ins, mask } = by;
     let bytes = ins.access.bytes();
     let touched = match cx.code.sites[ins.site as usize].kind {
         AccessKind::Atomic | AccessKind::Reduction => atomics::sectors(addresses, mask),
         AccessKind::Load | AccessKind::Store => distinct_sectors(addresses, bytes),
     };
-    request(cx, warp, ins, mask, addresses, [touched, ideal_sectors(touched, mask.count_ones(), bytes)]);
+    request(cx, warp, by, addresses, [touched, ideal_sectors(touched, mask.count_ones(), bytes)]);
 }
 
 /// Records a load of `sizes` bytes from global memory by the lanes of `mask`, each within a sector;
 /// the other lanes have a neighbour's address.
-pub(super) fn global_parts(
-    cx: &mut Context,
-    warp: &Warp,
-    ins: &Ins,
-    mask: u32,
-    addresses: &Addresses,
-    sizes: &[u32; LANES],
-) {
+pub(super) fn global_parts(cx: &mut Context, warp: &Warp, by: By, addresses: &Addresses, sizes: &[u32; LANES]) {
+    let By { ins, mask } = by;
     let of_lanes = || lanes_of(mask).map(|lane| sizes[lane]);
     let touched = distinct_sectors(addresses, 1);
     let ideal = ideal_sectors(touched, 1, of_lanes().sum());
     // The drawing of the access has one size for all lanes.
     let count = of_lanes().max().unwrap_or_default() as u8;
     let largest = Ins { access: code::Access { width: 1, count, ..ins.access }, ..*ins };
-    request(cx, warp, &largest, mask, addresses, [touched, ideal]);
+    request(cx, warp, By { ins: &largest, mask }, addresses, [touched, ideal]);
 }
 
 /// Counts a request that touches and would ideally touch these numbers of sectors.
 #[inline(always)]
-fn request(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses, [touched, ideal]: [u32; 2]) {
+fn request(cx: &mut Context, warp: &Warp, by: By, addresses: &Addresses, [touched, ideal]: [u32; 2]) {
+    let ins = by.ins;
     let tally = &mut cx.tallies[ins.site as usize];
     // Nsight Compute has an instruction of another name for it.
     tally.counted.global.instructions += u64::from(ins.op != Op::CopyRead);
     tally.counted.global.requests += 1;
     tally.counted.global.sectors += u64::from(touched);
     tally.counted.ideal_sectors += u64::from(ideal);
-    tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, ins, mask, addresses));
+    tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, by, addresses));
 }
 
 /// Records the bytes of an allocation that the lanes of `mask` access, if they are counted.
 #[inline(always)]
-pub(super) fn touched(
-    cx: &Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    allocation: &Allocation,
-    addresses: &Addresses,
-) {
+pub(super) fn touched(cx: &Context, warp: &mut Warp, by: By, allocation: &Allocation, addresses: &Addresses) {
     if let Some(touched) = cx.touched {
+        let By { ins, mask } = by;
         let kind = cx.code.sites[ins.site as usize].kind;
         warp.work += mark(touched, [kind.reads(), kind.writes()], ins.access.bytes(), mask, allocation, addresses);
     }
@@ -112,7 +103,8 @@ fn mark(
 
 /// Records an access to shared memory by the lanes of `mask`.
 #[inline(always)]
-pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+pub(super) fn shared(cx: &mut Context, warp: &mut Warp, by: By, offsets: &Addresses, kind: AccessKind) {
+    let By { ins, mask } = by;
     let within = each(|lane| offsets[lane] as u32);
     let bytes = ins.access.bytes();
     let update = if kind.is_update() { cx.code.sites[ins.site as usize].update } else { Update::Native };
@@ -134,45 +126,31 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
     }
     let ideal = atomics::ideal_wavefronts(passes.taken, mask.count_ones(), bytes, update);
     tally.counted.ideal_wavefronts += u64::from(ideal);
-    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
+    let sample = sample(cx.block, cx.warp, warp, by, offsets);
     tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
 }
 
 /// Copies the access, in case it is the worst one.
 #[inline(always)]
-fn sample(
-    block: u64,
-    index: u32,
-    warp: &Warp,
-    ins: &Ins,
-    lanes: u32,
-    addresses: &Addresses,
-) -> impl FnOnce() -> Sample {
+fn sample(block: u64, index: u32, warp: &Warp, by: By, addresses: &Addresses) -> impl FnOnce() -> Sample {
     move || Sample {
         block,
         warp: index,
-        execution: warp.executed[ins.site as usize].times,
-        bytes: ins.access.bytes(),
-        lanes,
+        execution: warp.executed[by.ins.site as usize].times,
+        bytes: by.ins.access.bytes(),
+        lanes: by.mask,
         addresses: *addresses,
     }
 }
 
 /// Passes the checkers an access to an allocation, at these offsets.
 #[inline(always)]
-pub(super) fn check_global(
-    cx: &mut Context,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    allocation: &Allocation,
-    offsets: &Addresses,
-) {
+pub(super) fn check_global(cx: &mut Context, warp: &mut Warp, by: By, allocation: &Allocation, offsets: &Addresses) {
     let (code, global) = (cx.code, cx.global);
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
-        let access = access(code, cx.warp, warp, ins, mask, offsets);
-        let change = Change { cells: allocation, warp, ins, mask, offsets };
+        let access = access(code, cx.warp, warp, by, offsets);
+        let change = Change { cells: allocation, warp, by, offsets };
         checker.global(&access, allocation, global.knows(allocation), |lane| change.by(lane));
     }
 }
@@ -180,15 +158,15 @@ pub(super) fn check_global(
 /// Passes the checkers an access to shared memory, or if it is `issued` a copy that may write from
 /// now on, whose end is another access.
 #[inline(always)]
-pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, issued: bool) {
+pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, by: By, offsets: &Addresses, issued: bool) {
     let (code, cells) = (cx.code, cx.shared);
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
         if issued {
-            warp.work += checker.access_work(mask.count_ones(), ins.access);
+            warp.work += checker.access_work(by.mask.count_ones(), by.ins.access);
         }
-        let access = access(code, cx.warp, warp, ins, mask, offsets);
-        let change = Change { cells, warp, ins, mask, offsets };
+        let access = access(code, cx.warp, warp, by, offsets);
+        let change = Change { cells, warp, by, offsets };
         checker.shared(&access, issued, |lane| change.by(lane));
     }
 }
@@ -196,10 +174,10 @@ pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u
 /// Passes the checkers an access to local memory, unless the kernel calls functions. Local memory
 /// is then a stack whose places change their meaning, and the checkers do not follow that.
 #[inline(always)]
-pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, by: By, offsets: &Addresses) {
     let code = cx.code;
     if let Some(checker) = cx.checker.as_mut().filter(|_| code.calls.is_empty()) {
-        checker.local(&access(code, cx.warp, warp, ins, mask, offsets), code.local_stride());
+        checker.local(&access(code, cx.warp, warp, by, offsets), code.local_stride());
     }
 }
 
@@ -214,16 +192,17 @@ pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) 
 }
 
 /// Passes the checkers a fence of the lanes of `mask`.
-pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, by: By) {
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
         if let Some(order) = checker.order() {
-            order.fence(cx.warp, mask, ins.access.sync);
+            order.fence(cx.warp, by.mask, by.ins.access.sync);
         }
     }
 }
 
-fn access<'a>(code: &Code, index: u32, warp: &Warp, ins: &Ins, mask: u32, offsets: &'a Addresses) -> check::Access<'a> {
+fn access<'a>(code: &Code, index: u32, warp: &Warp, by: By, offsets: &'a Addresses) -> check::Access<'a> {
+    let By { ins, mask } = by;
     let (kind, bytes) = (code.sites[ins.site as usize].kind, ins.access.bytes());
     let code::Access { width, sync, .. } = ins.access;
     check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, width, kind, sync }

@@ -4,7 +4,7 @@ use super::call::{give, passed};
 use super::printf::{Values, format};
 use super::tally::MAX_PRINTED;
 use super::warp::Warp;
-use super::{Context, Fault};
+use super::{Context, Fault, Result};
 use crate::gpu::code::Layout;
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::space;
@@ -19,7 +19,7 @@ const PRINT_WORK: u64 = 16;
 const NO_FORMAT: u32 = u32::MAX;
 
 /// Executes `vprintf(format, values)`, lane after lane.
-pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layout) -> Result<(), Box<Fault>> {
+pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layout) -> Result<()> {
     let [formats, values] = [0, 1].map(|index| passed(warp, layout, index));
     let mut counts = [NO_FORMAT; LANES];
     for lane in lanes_of(mask).filter(|&lane| formats[lane] != 0) {
@@ -66,7 +66,7 @@ struct Given<'c, 'a> {
 impl Values for Given<'_, '_> {
     type Error = Box<Fault>;
 
-    fn value(&mut self, bytes: u64) -> Result<u64, Box<Fault>> {
+    fn value(&mut self, bytes: u64) -> Result<u64> {
         let at = self.at.checked_next_multiple_of(bytes).unwrap_or(u64::MAX);
         self.at = at.saturating_add(bytes);
         self.read += bytes as usize;
@@ -76,7 +76,7 @@ impl Values for Given<'_, '_> {
         })
     }
 
-    fn text(&mut self, address: u64) -> Result<Vec<u8>, Box<Fault>> {
+    fn text(&mut self, address: u64) -> Result<Vec<u8>> {
         let text = text(self.cx, self.warp, self.lane, address)?;
         self.read += text.len();
         Ok(text)
@@ -84,13 +84,13 @@ impl Values for Given<'_, '_> {
 }
 
 /// Reads a string up to its terminating zero.
-fn text(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<Vec<u8>, Box<Fault>> {
+fn text(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<Vec<u8>> {
     let bytes = (0..MAX_TEXT).map(|index| byte(cx, warp, lane, address.saturating_add(index)));
     bytes.take_while(|byte| !matches!(byte, Ok(0))).collect()
 }
 
 /// Reads the byte at a generic address.
-fn byte(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<u8, Box<Fault>> {
+fn byte(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<u8> {
     let base = space::window(address);
     let offset = address - base;
     let (space, size) = match base {
