@@ -6,7 +6,7 @@
 
 use super::registers::Value;
 use super::warp::{Halt, Warp};
-use super::{By, Context, Fault, Flow, Result, observe};
+use super::{By, Context, Fault, Flow, NEXT, Result, Step, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{BARRIERS, LANES};
 
@@ -71,10 +71,7 @@ waiting! {
 }
 
 fn wait(warp: &mut Warp, by: By, vote: Vote, aligned: bool) -> Flow {
-    let (barrier, threads) = match named(warp, by) {
-        Ok(named) => named,
-        Err(fault) => return Flow::Stop(fault),
-    };
+    let (barrier, threads) = named(warp, by)?;
     let By { ins, mask } = by;
     if vote != Vote::Nothing {
         warp.votes |= bool::read(&warp.registers, ins.s[2]) & mask;
@@ -85,24 +82,20 @@ fn wait(warp: &mut Warp, by: By, vote: Vote, aligned: bool) -> Flow {
         return warp.park(mask, Halt::Block { wait, aligned }, None);
     }
     warp.wait = Some(wait);
-    Flow::Yield
+    Ok(Step::Yield)
 }
 
 /// `bar.arrive`: the lanes arrive and do not wait.
 pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    match named(warp, by) {
-        Ok((barrier, _)) => {
-            warp.arrived[barrier as usize] |= by.mask;
-            if let Some(checker) = &mut cx.checker {
-                observe::warp_barriers(checker, cx.warp, warp);
-                if let Some(order) = checker.order() {
-                    order.arrive(barrier, cx.warp, by.mask);
-                }
-            }
+    let (barrier, _) = named(warp, by)?;
+    warp.arrived[barrier as usize] |= by.mask;
+    if let Some(checker) = &mut cx.checker {
+        observe::warp_barriers(checker, cx.warp, warp);
+        if let Some(order) = checker.order() {
+            order.arrive(barrier, cx.warp, by.mask);
         }
-        Err(fault) => return Flow::Stop(fault),
     }
-    Flow::Next
+    NEXT
 }
 
 /// The barrier and its number of threads, which must be the same in all lanes.

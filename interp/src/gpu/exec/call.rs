@@ -9,7 +9,7 @@ use super::memory::{Load, Store, in_local};
 use super::registers::Value;
 use super::runtime;
 use super::warp::{Frame, Path, Point, Warp};
-use super::{By, Context, Fault, Flow, Result};
+use super::{By, Context, Fault, Flow, NEXT, Result, Step};
 use crate::gpu::code::{Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, NOWHERE, Target};
 use crate::gpu::mem::cells::{Cells, Scratch};
 use crate::gpu::mem::space;
@@ -30,7 +30,7 @@ pub(super) fn call(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
         Target::Print => runtime::print(cx, warp, mask, &call.passed),
         Target::Assert => Err(runtime::assertion(cx, warp, mask, &call.passed)),
     };
-    outcome.map_or_else(Flow::Stop, |()| Flow::Next)
+    outcome.map(|()| Step::Next)
 }
 
 fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) -> Result<()> {
@@ -103,7 +103,7 @@ pub(super) fn ret(cx: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Fl
         warp.work += function.call_work();
     }
     warp.join();
-    Flow::Next
+    NEXT
 }
 
 /// Visits each register that a function saves, with its offset in the frame.
@@ -192,13 +192,13 @@ pub(super) fn store(_: &mut Context, warp: &mut Warp, by: By) -> Flow {
 /// The address of a function's variable.
 pub(super) fn address64(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write64(ins.d, &[place(warp, ins.imm); LANES], mask);
-    Flow::Next
+    NEXT
 }
 
 /// The same address in 32 bits.
 pub(super) fn address32(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write32(ins.d, &[warp.frame.base.wrapping_add_signed(ins.imm); LANES], mask);
-    Flow::Next
+    NEXT
 }
 
 /// A numeric argument of a call, for each lane.

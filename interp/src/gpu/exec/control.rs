@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::registers::Value;
 use super::warp::Warp;
-use super::{By, Context, Fault, Flow, observe};
+use super::{By, Context, Fault, Flow, NEXT, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{LANES, lanes_of};
 
@@ -18,7 +18,7 @@ pub(super) fn branch(cx: &mut Context, warp: &mut Warp, By { ins, mask: taken }:
         let meet = cx.code.reconvergence[warp.pc as usize - 1];
         warp.diverge(taken, ins.imm as u32, meet);
     }
-    Flow::Next
+    NEXT
 }
 
 /// `brx.idx`: sends each lane to the target that its index selects.
@@ -30,7 +30,7 @@ pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, By { ins, mask }: 
         let index = indices[lane];
         let Some(&target) = targets.get(index as usize) else {
             let reason = Reason::BranchIndex { index, targets: targets.len() as u32 };
-            return Flow::Stop(Fault::new(lane as u32, reason));
+            return Err(Fault::new(lane as u32, reason));
         };
         match groups.iter_mut().find(|(pc, _)| *pc == target) {
             Some((_, lanes)) => *lanes |= 1 << lane,
@@ -43,7 +43,7 @@ pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, By { ins, mask }: 
         [(pc, _)] => warp.pc = pc,
         _ => warp.scatter(&groups, meet),
     }
-    Flow::Next
+    NEXT
 }
 
 #[inline(always)]
@@ -52,7 +52,7 @@ pub(super) fn exit(_: &mut Context, warp: &mut Warp, by: By) -> Flow {
 }
 
 pub(super) fn trap(_: &mut Context, _: &mut Warp, By { mask, .. }: By) -> Flow {
-    Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::Trap))
+    Err(Fault::new(mask.trailing_zeros(), Reason::Trap))
 }
 
 /// Orders the accesses of this host thread's blocks to global memory for the blocks of other
@@ -70,29 +70,29 @@ pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: By) -> Flow {
 
 /// Instructions without effect here: cache hints, and the control of overlapping launches.
 pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: By) -> Flow {
-    Flow::Next
+    NEXT
 }
 
 /// `%clock`: the warp's instruction count stands for cycles.
 pub(super) fn clock(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write32(ins.d, &[warp.issued as u32; LANES], mask);
-    Flow::Next
+    NEXT
 }
 
 pub(super) fn clock64(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write64(ins.d, &[warp.issued; LANES], mask);
-    Flow::Next
+    NEXT
 }
 
 /// The host's time in nanoseconds.
 pub(super) fn global_timer(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write64(ins.d, &[nanoseconds(warp); LANES], mask);
-    Flow::Next
+    NEXT
 }
 
 pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write32(ins.d, &[nanoseconds(warp) as u32; LANES], mask);
-    Flow::Next
+    NEXT
 }
 
 fn nanoseconds(warp: &Warp) -> u64 {

@@ -8,7 +8,7 @@
 
 use super::memory::{self, Action, Addresses, Load, Store, active};
 use super::warp::Warp;
-use super::{By, Context, Fault, Flow, observe};
+use super::{By, Context, Fault, Flow, NEXT, observe};
 use crate::gpu::code::{Access, Code, Ins};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::Allocation;
@@ -71,7 +71,7 @@ pub(super) fn read(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
     let whole = Ins { s: std::array::from_fn(|word| first + (word as u16).min(words - 1)), ..*ins };
     let readers = By { ins: &whole, mask: lanes_where(mask, |lane| sizes[lane] != 0) };
     match readers.mask {
-        0 => Flow::Next,
+        0 => NEXT,
         some if some == lanes_where(mask, |lane| sizes[lane] == all) => {
             memory::global(cx, warp, readers, memory::addresses(warp, readers), Load)
         }
@@ -84,13 +84,10 @@ fn read_parts(cx: &mut Context, warp: &mut Warp, by: By, sizes: &[u32; LANES]) -
     let (ins, global, align) = (by.ins, cx.global, by.ins.access.bytes());
     let mut addresses = memory::addresses(warp, by);
     let wrong = |lane: usize| memory::bad_global(global, AccessKind::Load, addresses[lane], sizes[lane], align);
-    let mut rest = match memory::permitted(cx, warp, by, wrong) {
-        Ok(0) => return Flow::Next,
-        Ok(mask) => mask,
-        Err(fault) => return Flow::Stop(fault),
-    };
+    let Some(by) = memory::permitted(cx, warp, by, wrong)? else { return NEXT };
+    let mut rest = by.mask;
     memory::lend(&mut addresses, rest);
-    observe::global_parts(cx, warp, By { ins, mask: rest }, &addresses, sizes);
+    observe::global_parts(cx, warp, by, &addresses, sizes);
     let base = |lane: usize| global.find(addresses[lane]).map(|live| live.base);
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
         warp.work += memory::SCATTERED_WORK;
@@ -105,7 +102,7 @@ fn read_parts(cx: &mut Context, warp: &mut Warp, by: By, sizes: &[u32; LANES]) -
         read_bytes(warp, part, size, allocation, &offsets);
         rest &= !same;
     }
-    Flow::Next
+    NEXT
 }
 
 /// Reads `size` bytes: words, and then single bytes.
@@ -125,27 +122,23 @@ fn read_bytes(warp: &mut Warp, By { ins, mask }: By, size: u32, cells: &Allocati
 pub(super) fn issue(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
     observe::execution(cx, warp, by);
     let (mut places, space) = (memory::addresses(warp, by), (Space::Shared, cx.shared.bytes));
-    let by = match memory::within(cx, warp, by, &mut places, AccessKind::Store, space) {
-        Ok(0) => return Flow::Next,
-        Ok(mask) => By { mask, ..by },
-        Err(fault) => return Flow::Stop(fault),
-    };
+    let Some(by) = memory::within(cx, warp, by, &mut places, AccessKind::Store, space)? else { return NEXT };
     let By { ins, mask } = by;
     if warp.copies.pending.len() == MOST {
-        return Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
+        return Err(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
     }
     observe::check_shared(cx, warp, by, &places, true);
     let slots = &ins.s[..usize::from(ins.access.count)];
     let rows = slots.iter().map(|&slot| warp.registers.b32[usize::from(slot)]).collect();
     let (groups, places) = (warp.copies.groups, places.map(|place| place as u32));
     warp.copies.pending.push(Copy { ins: *ins, pc: warp.pc, mask, groups, places, rows });
-    Flow::Next
+    NEXT
 }
 
 /// `cp.async.commit_group`
 pub(super) fn commit(_: &mut Context, warp: &mut Warp, By { mask, .. }: By) -> Flow {
     active(mask, |lane| warp.copies.groups[lane] = warp.copies.groups[lane].wrapping_add(1));
-    Flow::Next
+    NEXT
 }
 
 /// `cp.async.wait_group`: the lanes wait for all their groups but the latest `ins.imm`.
@@ -183,5 +176,5 @@ fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(&Copy) -> u32) -> Flow 
     }
     pending.retain(|copy| copy.mask != 0);
     (warp.copies.pending, warp.pc) = (pending, pc);
-    Flow::Next
+    NEXT
 }

@@ -6,7 +6,7 @@
 //! the AVX2 copy is the only unsafe code of the software GPU.
 
 use super::warp::Warp;
-use super::{Context, Fault};
+use super::{Context, Result};
 
 /// The work after which another warp of the block has its turn, because this warp may wait for that
 /// warp's stores.
@@ -46,7 +46,7 @@ impl Engine {
 
     /// Runs a warp until it waits, ends, or has used up its turn.
     #[allow(unsafe_code)]
-    pub(super) fn run(self, cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
+    pub(super) fn run(self, cx: &mut Context, warp: &mut Warp) -> Result<()> {
         match self.0 {
             Copy::Baseline => baseline::run(cx, warp),
             // SAFETY: Only `detect` makes this value, and only if the processor has the features
@@ -71,11 +71,11 @@ macro_rules! execute {
     ($cx:ident $warp:ident $by:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $by) };
     ($cx:ident $warp:ident $by:ident {$($pred:ident),*} = $run:expr) => {{
         predicates(&mut $warp.registers, $by, $run);
-        Flow::Next
+        NEXT
     }};
     ($cx:ident $warp:ident $by:ident ($($source:ty),*) -> $result:ty = $run:expr) => {{
         execute!(@map $($source),*; $result)(&mut $warp.registers, $by, $run);
-        Flow::Next
+        NEXT
     }};
     (@map $a:ty; $r:ty) => { map1::<$a, $r, _> };
     (@map $a:ty, $b:ty; $r:ty) => { map2::<$a, $b, $r, _> };
@@ -91,7 +91,7 @@ macro_rules! engine {
         use crate::gpu::code::NEGATED;
         use crate::gpu::exec::lanes::{map1, map2, map3, map4, predicates};
         use crate::gpu::exec::warp::Warp;
-        use crate::gpu::exec::{By, Context, Fault, Flow};
+        use crate::gpu::exec::{By, Context, Fault, Flow, NEXT, Result, Step};
         use crate::gpu::exec::{atomic, barrier, call, control, copies, exchange, matrix, memory};
         use crate::gpu::isa::Op;
         use crate::gpu::mem::space;
@@ -111,7 +111,7 @@ macro_rules! engine {
         )*
 
         #$attribute
-        pub(super) fn run(cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
+        pub(super) fn run(cx: &mut Context, warp: &mut Warp) -> Result<()> {
             let code = cx.code;
             let end = warp.work.saturating_add(cx.left);
             let pause = end.min(warp.work.saturating_add(TURN));
@@ -138,10 +138,8 @@ macro_rules! engine {
                 let flow = match ins.op {
                     $(Op::$op => $op(cx, warp, By { ins, mask }),)*
                 };
-                match flow {
-                    Flow::Next => {}
-                    Flow::Yield => return Ok(()),
-                    Flow::Stop(fault) => return Err(fault),
+                if let Step::Yield = flow? {
+                    return Ok(());
                 }
             }
         }

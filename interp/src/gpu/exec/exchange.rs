@@ -8,7 +8,7 @@
 use super::memory::active;
 use super::registers::{Registers, Value};
 use super::warp::{Halt, Parked, Warp};
-use super::{By, Context, Flow, observe};
+use super::{By, Context, Flow, NEXT, observe};
 use crate::gpu::vocabulary::{FULL, LANES, each, lanes_of, lanes_where};
 
 /// The values that lanes contribute.
@@ -49,12 +49,12 @@ pub(super) fn warp_sync(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
 /// `activemask`: returns the lanes that execute it.
 pub(super) fn active_mask(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
     warp.registers.write32(ins.d, &[mask; LANES], mask);
-    Flow::Next
+    NEXT
 }
 
 /// Lets lanes with equal masks continue if all lanes of the mask are here; otherwise they wait.
 fn meet(cx: &mut Context, warp: &mut Warp, by: By, members: &[u32; LANES], offer: Option<Offer>) -> Flow {
-    let (mut flow, mut rest) = (Flow::Next, by.mask);
+    let (mut flow, mut rest) = (NEXT, by.mask);
     while rest != 0 {
         let named = members[rest.trailing_zeros() as usize];
         let lanes = lanes_where(rest, |lane| members[lane] == named);

@@ -5,7 +5,7 @@
 
 use super::memory::{self, Action, Addresses, Load};
 use super::warp::Warp;
-use super::{By, Context, Flow, observe};
+use super::{By, Context, Flow, NEXT, observe};
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::vocabulary::{AccessKind, LANES, Space, each, lanes_where};
@@ -41,32 +41,27 @@ fn matrices(cx: &mut Context, warp: &mut Warp, by: By, transposed: bool) -> Flow
     let mut rows = memory::addresses(warp, By { ins, mask: named });
     let whole = Ins { s: [ins.s[0]; 4], access: Access { width: 4, count: 4, ..ins.access }, ..*ins };
     let space = (Space::Shared, cx.shared.bytes);
+    let all = By { ins: &whole, mask: named };
     let permitted = match named {
         0 => 0,
-        _ => match memory::within(cx, warp, By { ins: &whole, mask: named }, &mut rows, AccessKind::Load, space) {
-            Ok(permitted) => permitted,
-            Err(fault) => return Flow::Stop(fault),
-        },
+        _ => memory::within(cx, warp, all, &mut rows, AccessKind::Load, space)?.map_or(0, |by| by.mask),
     };
     for matrix in 0..count {
         let single = Ins { s: [ins.s[matrix]; 4], access: Access { width: 4, count: 1, ..ins.access }, ..*ins };
         let single = By { ins: &single, mask };
         let rows = &std::array::from_fn(|row| rows[ROWS * matrix + row]);
-        let flow = match (permitted, transposed) {
-            (0, _) => Flow::Next,
+        match (permitted, transposed) {
+            (0, _) => NEXT,
             (_, false) => memory::shared(cx, warp, single, words(rows), Load),
             (_, true) => memory::shared(cx, warp, single, words(rows), Columns { rows }),
-        };
-        if let Flow::Stop(_) = flow {
-            return flow;
-        }
+        }?;
         let of = |lane: usize| if transposed { [2 * (lane % 4), 2 * (lane % 4) + 1] } else { [lane / 4; 2] };
         let lacks = |lane: usize| of(lane).into_iter().any(|row| permitted >> (ROWS * matrix + row) & 1 == 0);
         warp.registers.write32(ins.s[matrix], &[0; LANES], lanes_where(mask, lacks));
     }
     // Nsight Compute has an instruction of another name for it.
     cx.tallies[ins.site as usize].counted.shared.instructions -= if permitted == 0 { 0 } else { count as u64 };
-    Flow::Next
+    NEXT
 }
 
 /// Loads columns of a matrix instead of rows.

@@ -8,7 +8,7 @@ use std::sync::atomic::{self, Ordering};
 
 use super::tally::Seen;
 use super::warp::Warp;
-use super::{By, Context, Fault, Flow, Result, observe};
+use super::{By, Context, Fault, Flow, NEXT, Result, Step, observe};
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::{Allocation, Snapshot, space};
@@ -90,7 +90,7 @@ fn look(warp: &mut Warp, By { ins, mask }: By) {
 /// Counts a load that bypasses the caches as a look at memory: it may be one of many that wait for
 /// a value.
 pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
-    if let Flow::Next = flow { warp.poll() } else { flow }
+    if let Ok(Step::Next) = flow { warp.poll() } else { flow }
 }
 
 /// `atom` and `red`
@@ -169,18 +169,15 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addr
         let mut within = each(|lane| addresses[lane].wrapping_sub(base));
         lend(&mut within, lanes);
         let by = By { mask: lanes, ..by };
-        let flow = match base {
+        match base {
             space::SHARED => shared(cx, warp, by, within, act),
             space::LOCAL => local(cx, warp, by, within, act),
             space::PARAM => param(cx, warp, by, within, act),
             _ => global(cx, warp, by, within, act),
-        };
-        if let Flow::Stop(_) = flow {
-            return flow;
-        }
+        }?;
         rest &= !lanes;
     }
-    Flow::Next
+    NEXT
 }
 
 #[inline(always)]
@@ -197,7 +194,7 @@ pub(super) fn global<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addre
     let offsets = each(|lane| allocation.place(addresses[lane]));
     observe::check_global(cx, warp, by, allocation, &offsets);
     act.act(allocation, warp, by, &offsets);
-    Flow::Next
+    NEXT
 }
 
 /// Whether `bytes` bytes at each address are aligned, and within `size` bytes from `base`.
@@ -217,11 +214,7 @@ pub(super) fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -
 fn scattered<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut at: Addresses, act: A, counted: bool) -> Flow {
     let (global, bytes, access) = (cx.global, by.ins.access.bytes(), act.kind(cx, by.ins));
     let wrong = |lane: usize| bad_global(global, access, at[lane], bytes, bytes);
-    let by = match permitted(cx, warp, by, wrong) {
-        Ok(0) => return Flow::Next,
-        Ok(mask) => By { mask, ..by },
-        Err(fault) => return Flow::Stop(fault),
-    };
+    let Some(by) = permitted(cx, warp, by, wrong)? else { return NEXT };
     lend(&mut at, by.mask);
     if counted {
         observe::global(cx, warp, by, &at);
@@ -241,7 +234,7 @@ fn scattered<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut at: Addre
         act.act(allocation, warp, by, &offsets);
         rest &= !by.mask;
     }
-    Flow::Next
+    NEXT
 }
 
 /// Why an access to `bytes` bytes of global memory is not possible, if it is not. Its address is to
@@ -271,31 +264,27 @@ pub(super) fn bad_global(
 #[inline(always)]
 pub(super) fn shared<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
     let (memory, kind) = (cx.shared, act.kind(cx, by.ins));
-    let by = match within(cx, warp, by, &mut offsets, kind, (Space::Shared, memory.bytes)) {
-        Ok(0) => return Flow::Next,
-        Ok(mask) => By { mask, ..by },
-        Err(fault) => return Flow::Stop(fault),
-    };
+    let Some(by) = within(cx, warp, by, &mut offsets, kind, (Space::Shared, memory.bytes))? else { return NEXT };
     observe::shared(cx, warp, by, &offsets, kind);
     observe::check_shared(cx, warp, by, &offsets, false);
     act.act(memory, warp, by, &offsets);
-    Flow::Next
+    NEXT
 }
 
-/// Finds the lanes of `mask` whose access lies within a space of this size, and lends the other
-/// lanes their offsets.
+/// Finds the lanes whose access lies within a space of this size, if there are any, and lends the
+/// other lanes their offsets.
 #[inline(always)]
-pub(super) fn within(
+pub(super) fn within<'i>(
     cx: &mut Context,
     warp: &mut Warp,
-    by: By,
+    by: By<'i>,
     offsets: &mut Addresses,
     access: AccessKind,
     (space, space_bytes): (Space, u64),
-) -> Result<u32> {
+) -> Result<Option<By<'i>>> {
     let (bytes, read_only) = (by.ins.access.bytes(), space == Space::Param && access.writes());
     if !read_only && all_fit(offsets, 0, space_bytes, bytes) {
-        return Ok(by.mask);
+        return Ok(Some(by));
     }
     let bad = BadAccess { access, space, bytes, address: 0, nearest: None, space_bytes };
     beyond(cx, warp, by, offsets, bad)
@@ -303,11 +292,7 @@ pub(super) fn within(
 
 fn local<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
     let (size, kind) = (u64::from(warp.frame.end), act.kind(cx, by.ins));
-    let by = match within(cx, warp, by, &mut offsets, kind, (Space::Local, size)) {
-        Ok(0) => return Flow::Next,
-        Ok(mask) => By { mask, ..by },
-        Err(fault) => return Flow::Stop(fault),
-    };
+    let Some(by) = within(cx, warp, by, &mut offsets, kind, (Space::Local, size))? else { return NEXT };
     observe::check_local(cx, warp, by, &offsets);
     in_local(warp, by, &offsets, act)
 }
@@ -319,24 +304,26 @@ pub(super) fn in_local<A: Action>(warp: &mut Warp, by: By, offsets: &Addresses, 
     let memory = std::mem::take(&mut warp.local);
     act.act(&memory, warp, by, &places);
     warp.local = memory;
-    Flow::Next
+    NEXT
 }
 
 fn param<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
     let (memory, kind) = (cx.params, act.kind(cx, by.ins));
-    let by = match within(cx, warp, by, &mut offsets, kind, (Space::Param, memory.bytes)) {
-        Ok(0) => return Flow::Next,
-        Ok(mask) => By { mask, ..by },
-        Err(fault) => return Flow::Stop(fault),
-    };
+    let Some(by) = within(cx, warp, by, &mut offsets, kind, (Space::Param, memory.bytes))? else { return NEXT };
     act.act(memory, warp, by, &offsets);
-    Flow::Next
+    NEXT
 }
 
 /// Finds the lanes whose access lies within their space, and lends the other lanes their offsets.
 /// `bad` describes a fault except for its address.
 #[cold]
-fn beyond(cx: &mut Context, warp: &mut Warp, by: By, offsets: &mut Addresses, bad: BadAccess) -> Result<u32> {
+fn beyond<'i>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    by: By<'i>,
+    offsets: &mut Addresses,
+    bad: BadAccess,
+) -> Result<Option<By<'i>>> {
     let wrong = |lane: usize| {
         let (address, bytes) = (offsets[lane], u64::from(bad.bytes));
         let inside = address.checked_add(bytes).is_some_and(|end| end <= bad.space_bytes);
@@ -349,20 +336,20 @@ fn beyond(cx: &mut Context, warp: &mut Warp, by: By, offsets: &mut Addresses, ba
         Some(if inside && !aligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
     };
     let permitted = permitted(cx, warp, by, wrong)?;
-    if permitted != 0 {
-        lend(offsets, permitted);
+    if let Some(by) = permitted {
+        lend(offsets, by.mask);
     }
     Ok(permitted)
 }
 
-/// Finds the lanes of `mask` whose access is not `wrong`. A wrong access stops the launch; with
-/// memcheck it is a finding, and it reads 0.
-pub(super) fn permitted(
+/// Finds the lanes whose access is not `wrong`, if there are any. A wrong access stops the launch;
+/// with memcheck it is a finding, and it reads 0.
+pub(super) fn permitted<'i>(
     cx: &mut Context,
     warp: &mut Warp,
-    by: By,
+    by: By<'i>,
     wrong: impl Fn(usize) -> Option<Reason>,
-) -> Result<u32> {
+) -> Result<Option<By<'i>>> {
     let By { ins, mask } = by;
     let mut permitted = mask;
     for lane in lanes_of(mask) {
@@ -381,7 +368,7 @@ pub(super) fn permitted(
             warp.registers.set_lanes(file, slot, mask & !permitted, |_| 0);
         }
     }
-    Ok(permitted)
+    Ok((permitted != 0).then_some(By { mask: permitted, ..by }))
 }
 
 /// A store, before it happens.

@@ -63,14 +63,17 @@ struct By<'a> {
 }
 
 /// How a warp continues after an instruction.
-enum Flow {
+enum Step {
     /// It continues at its pc.
     Next,
     /// It waits, or has ended.
     Yield,
-    /// It cannot continue.
-    Stop(Box<Fault>),
 }
+
+/// The step after an instruction, or the reason why the warp cannot continue.
+type Flow = Result<Step>;
+
+const NEXT: Flow = Ok(Step::Next);
 
 /// The reason why a warp stopped.
 struct Fault {

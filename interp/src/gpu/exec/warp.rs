@@ -14,7 +14,7 @@ use super::exchange::{self, Offer};
 use super::patterns::Patterns;
 use super::registers::Registers;
 use super::tally::{Executed, Seen};
-use super::{Fault, Flow};
+use super::{Fault, Flow, NEXT, Step};
 use crate::gpu::code::{Ins, NOWHERE};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::cells::Scratch;
@@ -289,7 +289,7 @@ impl Warp {
     /// Continues without the lanes of `lanes`.
     fn leave(&mut self, lanes: u32) -> Flow {
         self.mask &= !lanes;
-        if self.mask != 0 || self.join() { Flow::Next } else { self.settle() }
+        if self.mask != 0 || self.join() { NEXT } else { self.settle() }
     }
 
     /// Handles the state in which every lane is parked or has ended: releases the lanes that wait
@@ -297,24 +297,24 @@ impl Warp {
     #[cold]
     fn settle(&mut self) -> Flow {
         let Some(&Parked { at, group: Group { at: Point { pc, .. }, mask, .. }, .. }) = self.parked.first() else {
-            return Flow::Yield;
+            return Ok(Step::Yield);
         };
         let released = self.complete();
         if !released.is_empty() {
             self.resume(released);
-            return Flow::Next;
+            return NEXT;
         }
         self.pc = pc;
         if let Halt::Block { wait, aligned } = at
             && self.parked.iter().all(|parked| parked.at == at && (parked.group.at.pc == pc || !aligned))
         {
             self.wait = Some(wait);
-            return Flow::Yield;
+            return Ok(Step::Yield);
         }
         let same = self.parked.iter().filter(|parked| parked.group.at.pc == pc && parked.at == at);
         let arrived = same.fold(0, |lanes, parked| lanes | parked.group.mask);
         let reason = Reason::DivergentBarrier { arrived, elsewhere: self.live & !arrived };
-        Flow::Stop(Fault::new(mask.trailing_zeros(), reason))
+        Err(Fault::new(mask.trailing_zeros(), reason))
     }
 
     /// Takes out the parked groups whose lanes have all arrived, and completes their operation.
@@ -390,7 +390,7 @@ impl Warp {
     pub(super) fn poll(&mut self) -> Flow {
         self.has_looked = true;
         self.polls += 1;
-        if self.polls < self.patience { Flow::Next } else { self.take_turns() }
+        if self.polls < self.patience { NEXT } else { self.take_turns() }
     }
 
     /// The lanes that should reach an aligned barrier together with those of `mask`.
@@ -422,7 +422,7 @@ impl Warp {
         groups.extend(spinning);
         self.stack.clear();
         self.resume(groups);
-        Flow::Yield
+        Ok(Step::Yield)
     }
 
     /// Puts groups of lanes on the empty stack, so that they meet where they should. Groups at one

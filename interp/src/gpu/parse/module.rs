@@ -312,17 +312,6 @@ impl<'t> Parser<'t> {
         Ok(Declared { ty, align, element_bytes })
     }
 
-    fn skip_parentheses(&mut self) -> Result<()> {
-        self.expect_mark(b'(')?;
-        while !self.take_mark(b')') {
-            if self.at_end() {
-                return Err(self.unexpected("`)`"));
-            }
-            self.at += 1;
-        }
-        Ok(())
-    }
-
     /// `name[4][2]`
     fn declarator(&mut self, space: Space, declared: &Declared<'t>) -> Result<Variable<'t>> {
         let name = self.expect_word("the name of a variable")?;

@@ -146,6 +146,12 @@ impl<'t> Parser<'t> {
         self.skip_past(b'}')
     }
 
+    /// Skips a `( ... )` with any content.
+    pub(super) fn skip_parentheses(&mut self) -> Result<()> {
+        self.expect_mark(b'(')?;
+        self.skip_past(b')')
+    }
+
     /// Skips past the next `mark` that is not within braces.
     fn skip_past(&mut self, mark: u8) -> Result<()> {
         let mut open = 0_u32;

@@ -82,23 +82,19 @@ impl LineReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{GlobalCounters, InstructionCounters};
+    use crate::counters::InstructionCounters;
     use crate::gpu::vocabulary::AccessKind;
 
-    /// An instruction that two warps executed, 40 lanes in all, with 4 sectors where 2 would do.
-    fn instruction(line: u32, source: Option<&str>, kind: AccessKind) -> InstructionReport {
+    /// An instruction that no warp reached.
+    fn instruction(line: u32, source: Option<&str>) -> InstructionReport {
         InstructionReport {
             line,
             instruction: "ld.global.f32 %f1, [%rd1]".into(),
             source: source.map(Into::into),
-            kind,
-            executions: 2,
-            thread_executions: 40,
-            counted: InstructionCounters {
-                global: GlobalCounters { instructions: 2, requests: 2, sectors: 4 },
-                ideal_sectors: 2,
-                ..InstructionCounters::default()
-            },
+            kind: AccessKind::Load,
+            executions: 0,
+            thread_executions: 0,
+            counted: InstructionCounters::default(),
             worst_global: None,
             worst_shared: None,
         }
@@ -113,7 +109,7 @@ mod tests {
         let sources = ["k.cu:12", "k.cu:3", "lib/a.cuh:5", "k.cu:100", "C:/a:b.cuh:2", "lib/a.cuh:4"];
         // A copy of a line may stand before it in the PTX, and two of its instructions in one line.
         let placed = (3..).zip(sources).chain([(1, "k.cu:3"), (1, "k.cu:3")]);
-        let instructions = placed.map(|(at, source)| instruction(at, Some(source), AccessKind::Load));
+        let instructions = placed.map(|(at, source)| instruction(at, Some(source)));
         let report = Report { instructions: instructions.collect(), ..Report::default() };
         let expected =
             [("k.cu", 3), ("k.cu", 12), ("k.cu", 100), ("lib/a.cuh", 4), ("lib/a.cuh", 5), ("C:/a:b.cuh", 2)];
@@ -123,20 +119,14 @@ mod tests {
 
     #[test]
     fn what_has_no_line_has_no_row() {
-        let none = [None, Some("k.cu:0")].map(|source| instruction(1, source, AccessKind::Load));
+        let none = [None, Some("k.cu:0")].map(|source| instruction(1, source));
         assert_eq!(Report { instructions: none.into(), ..Report::default() }.lines(), []);
         assert_eq!(Report::default().lines(), []);
     }
 
     #[test]
     fn a_line_that_no_warp_reached_has_no_mean() {
-        let never = InstructionReport {
-            executions: 0,
-            thread_executions: 0,
-            counted: InstructionCounters::default(),
-            ..instruction(4, Some("k.cu:9"), AccessKind::Reduction)
-        };
-        let report = Report { instructions: vec![never], ..Report::default() };
+        let report = Report { instructions: vec![instruction(4, Some("k.cu:9"))], ..Report::default() };
         let [line] = &report.lines()[..] else { panic!("{:?}", report.lines()) };
         assert_eq!((line.executions, line.active_lanes(), line.counters), (0, None, Counters::default()));
     }
