@@ -1,7 +1,7 @@
 //! Random numbers from a seed, the same on every machine.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014), which has no bad seeds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {

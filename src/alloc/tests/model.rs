@@ -13,6 +13,13 @@ use crate::sync::lock;
 /// For each stream, the number of its pieces of work that come before.
 type Clock = HashMap<u64, u64>;
 
+/// All of these pieces of work are known to have run.
+fn assert_ran(known: &Clock, works: BTreeSet<Work>) {
+    for (of, work) in works {
+        assert!(known.get(&of).is_some_and(|&known| known >= work), "work {work} of stream {of} may still run");
+    }
+}
+
 fn join(into: &mut Clock, from: &Clock) {
     for (&stream, &work) in from {
         let known = into.entry(stream).or_default();
@@ -30,7 +37,7 @@ pub(super) struct Model {
     pool: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     random: Random,
     streams: BTreeMap<u64, Clock>,
@@ -103,9 +110,7 @@ impl State {
         if !fresh {
             join(&mut clock, &self.streams[&stream.0]);
         }
-        for (of, work) in self.cut(address, address + bytes) {
-            assert!(clock.get(&of).is_some_and(|&known| known >= work), "work {work} of stream {of} may still run");
-        }
+        assert_ran(&clock, self.cut(address, address + bytes));
     }
 
     /// A block has been used by these.
@@ -132,21 +137,7 @@ impl State {
 impl Model {
     /// Memory of `memory` bytes, in a pool or plain.
     pub(super) fn new(seed: u64, memory: u64, pool: bool) -> Self {
-        let state = State {
-            random: Random(seed),
-            streams: BTreeMap::new(),
-            host: Clock::new(),
-            returns: Clock::new(),
-            events: BTreeMap::new(),
-            made: 0,
-            pieces: BTreeMap::new(),
-            spare: Vec::new(),
-            taken: 0,
-            next: 1 << 30,
-            uses: BTreeMap::new(),
-            calls: 0,
-            fails: 0..0,
-        };
+        let state = State { random: Random(seed), next: 1 << 30, ..State::default() };
         Self { state: Mutex::new(state), memory, pool }
     }
 }
@@ -189,14 +180,8 @@ unsafe impl Upstream for std::sync::Arc<Model> {
             }
             let mut known = state.host.clone();
             join(&mut known, &state.returns);
-            let uses: BTreeSet<Work> =
-                state.uses.range(address..address + bytes).flat_map(|(_, (_, work))| work.clone()).collect();
-            for (of, work) in uses {
-                assert!(
-                    known.get(&of).is_some_and(|&known| known >= work),
-                    "given back before work {work} of stream {of}"
-                );
-            }
+            let uses = state.uses.range(address..address + bytes);
+            assert_ran(&known, uses.flat_map(|(_, (_, work))| work.clone()).collect());
         } else {
             let clocks: Vec<Clock> = state.streams.values().cloned().collect();
             clocks.iter().for_each(|clock| join(&mut state.host, clock));
