@@ -30,7 +30,7 @@ pub(crate) enum Rounding {
     Away,
 }
 
-/// A type of numbers.
+/// A type of numbers. Integers come first: in order of their width, unsigned ones before signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     U8,

@@ -180,18 +180,14 @@ impl Memory {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, out.len() as u64, "read")?;
         let (head, rest) = out.split_at_mut(head_bytes(offset, out.len()));
-        for (i, byte) in head.iter_mut().enumerate() {
-            *byte = allocation.load8(offset + i as u64);
+        let middle = offset + head.len() as u64;
+        let (words, tail) = rest.as_chunks_mut::<4>();
+        let end = middle + 4 * words.len() as u64;
+        for (word, stored) in words.iter_mut().zip(allocation.words.iter().skip(middle as usize / 4)) {
+            *word = stored.load(Relaxed).to_le_bytes();
         }
-        let first = (offset + head.len() as u64) as usize / 4;
-        let mut chunks = rest.chunks_exact_mut(4);
-        let mut word = first;
-        for chunk in &mut chunks {
-            chunk.copy_from_slice(&allocation.words[word].load(Relaxed).to_le_bytes());
-            word += 1;
-        }
-        for (i, byte) in chunks.into_remainder().iter_mut().enumerate() {
-            *byte = allocation.load8((word * 4 + i) as u64);
+        for (byte, at) in head.iter_mut().zip(offset..).chain(tail.iter_mut().zip(end..)) {
+            *byte = allocation.load8(at);
         }
         Ok(())
     }
@@ -206,17 +202,14 @@ impl Memory {
         let (allocation, offset) = snapshot.range(address, bytes.len() as u64, "write")?;
         allocation.written.add(offset, bytes.len() as u64);
         let (head, rest) = bytes.split_at(head_bytes(offset, bytes.len()));
-        for (i, &byte) in head.iter().enumerate() {
-            allocation.store8(offset + i as u64, byte);
+        let middle = offset + head.len() as u64;
+        let (words, tail) = rest.as_chunks::<4>();
+        let end = middle + 4 * words.len() as u64;
+        for (&word, stored) in words.iter().zip(allocation.words.iter().skip(middle as usize / 4)) {
+            stored.store(u32::from_le_bytes(word), Relaxed);
         }
-        let mut word = (offset + head.len() as u64) as usize / 4;
-        let (chunks, tail) = rest.as_chunks::<4>();
-        for &chunk in chunks {
-            allocation.words[word].store(u32::from_le_bytes(chunk), Relaxed);
-            word += 1;
-        }
-        for (i, &byte) in tail.iter().enumerate() {
-            allocation.store8((word * 4 + i) as u64, byte);
+        for (&byte, at) in head.iter().zip(offset..).chain(tail.iter().zip(end..)) {
+            allocation.store8(at, byte);
         }
         Ok(())
     }
