@@ -674,11 +674,12 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Elect       "elect.sync"                                    [Elect u32] = exchange::elect;
 
     /// Special registers
-    // These change while a warp runs; the others are constants of the launch or block.
-    Clock       "%clock"                                        [ReadB32]   = control::clock;
-    Clock64     "%clock64"                                      [ReadB64]   = control::clock64;
-    Timer       "%globaltimer"                                  [ReadB64]   = control::global_timer;
-    TimerLow    "%globaltimer_lo"                               [ReadB32]   = control::global_timer_low;
+    // These change while a warp runs; the others are constants of the launch or block. The warp's
+    // instruction count stands for cycles.
+    Clock       "%clock"                                        [ReadB32]   = |warp| warp.issued as u32;
+    Clock64     "%clock64"                                      [ReadB64]   = |warp| warp.issued;
+    Timer       "%globaltimer"                                  [ReadB64]   = control::nanoseconds;
+    TimerLow    "%globaltimer_lo"                               [ReadB32]   = |warp| control::nanoseconds(warp) as u32;
 } } }
 pub(crate) use instruction_table;
 

@@ -9,9 +9,8 @@ use super::registers::Value;
 use super::tally::Seen;
 use super::warp::Warp;
 use super::{By, Context, Flow};
-use crate::gpu::code::Ins;
 use crate::gpu::mem::cells::Cells;
-use crate::gpu::vocabulary::{AccessKind, LANES};
+use crate::gpu::vocabulary::LANES;
 
 /// A type of values that atomics act on.
 pub(super) trait Operand: Value {
@@ -74,10 +73,6 @@ impl<T> Clone for Atomic<T> {
 impl<T> Copy for Atomic<T> {}
 
 impl<T: Operand> Action for Atomic<T> {
-    fn kind(self, cx: &Context, ins: &Ins) -> AccessKind {
-        cx.code.sites[ins.site as usize].kind
-    }
-
     fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, offsets: &Addresses) {
         let (mut changed, mut seen) = (false, Seen::NOTHING);
         for element in 0..u16::from(ins.access.count) {

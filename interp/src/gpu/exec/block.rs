@@ -12,7 +12,7 @@ use super::registers::Registers;
 use super::tally::Totals;
 use super::warp::Warp;
 use super::{Context, Fault, copies, observe};
-use crate::gpu::check::{Checker, Checks, Finding, OfBlock, Who};
+use crate::gpu::check::{Checker, Checks, Found, OfBlock, Who};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::mem::cells::Scratch;
 use crate::gpu::mem::{POISON, Snapshot, Touched};
@@ -100,11 +100,13 @@ impl<'a> Worker<'a> {
         Some(Self { launch, params: Scratch::holding(launch.params)?, totals, checker, spare: Vec::new() })
     }
 
-    /// Returns the counts of its blocks, the first findings, and the number of further findings.
-    pub(super) fn into_totals(self) -> (Totals, Vec<Finding>, u64) {
-        let (found, more) = self.checker.map_or_else(Default::default, |checker| checker.into_found());
-        let kernel = &self.launch.kernel.name;
-        (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect(), more)
+    /// Returns the counts and findings of its blocks.
+    pub(super) fn into_totals(self) -> Totals {
+        let Self { launch, mut totals, checker, .. } = self;
+        let (found, more) = checker.map_or_else(Default::default, |checker| checker.into_found());
+        let told = |found: Found| found.told(&launch.kernel.name, |who| launch.place(who));
+        (totals.findings, totals.more_findings) = (found.into_iter().map(told).collect(), more);
+        totals
     }
 
     /// Begins the block of this number, counted with x fastest; `None` if the host has too little

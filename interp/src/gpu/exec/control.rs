@@ -7,7 +7,7 @@ use super::registers::Value;
 use super::warp::Warp;
 use super::{By, Context, Fault, Flow, NEXT, observe};
 use crate::gpu::reason::Reason;
-use crate::gpu::vocabulary::{LANES, lanes_of};
+use crate::gpu::vocabulary::lanes_of;
 
 /// Sends the lanes of `taken` to the target and the others to the next instruction.
 #[inline(always)]
@@ -73,29 +73,15 @@ pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: By) -> Flow {
     NEXT
 }
 
-/// `%clock`: the warp's instruction count stands for cycles.
-pub(super) fn clock(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
-    warp.registers.write32(ins.d, &[warp.issued as u32; LANES], mask);
-    NEXT
-}
-
-pub(super) fn clock64(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
-    warp.registers.write64(ins.d, &[warp.issued; LANES], mask);
+/// Reads a special register, which has one value for the warp.
+pub(super) fn read<T: Value>(warp: &mut Warp, By { ins, mask }: By, value: impl Fn(&Warp) -> T) -> Flow {
+    let value = value(warp);
+    T::write(&mut warp.registers, ins.d, &T::row(|_| value), mask);
     NEXT
 }
 
 /// The host's time in nanoseconds.
-pub(super) fn global_timer(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
-    warp.registers.write64(ins.d, &[nanoseconds(warp); LANES], mask);
-    NEXT
-}
-
-pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
-    warp.registers.write32(ins.d, &[nanoseconds(warp) as u32; LANES], mask);
-    NEXT
-}
-
-fn nanoseconds(warp: &Warp) -> u64 {
+pub(super) fn nanoseconds(warp: &Warp) -> u64 {
     // Without a clock time passes as on `%clock`, so that a thread that waits for it gets there.
     since_1970().map_or(warp.issued, |time| time.as_nanos() as u64)
 }

@@ -68,6 +68,8 @@ macro_rules! execute {
     ($cx:ident $warp:ident $by:ident [$shape:ident $type:ty] = $run:expr) => {
         exchange::run::<$type>($cx, $warp, $by, $run)
     };
+    ($cx:ident $warp:ident $by:ident [ReadB32] = $run:expr) => { control::read::<u32>($warp, $by, $run) };
+    ($cx:ident $warp:ident $by:ident [ReadB64] = $run:expr) => { control::read::<u64>($warp, $by, $run) };
     ($cx:ident $warp:ident $by:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $by) };
     ($cx:ident $warp:ident $by:ident {$($pred:ident),*} = $run:expr) => {{
         predicates(&mut $warp.registers, $by, $run);

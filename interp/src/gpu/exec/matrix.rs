@@ -71,9 +71,6 @@ struct Columns<'a> {
 }
 
 impl Action for Columns<'_> {
-    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
-        AccessKind::Load
-    }
     fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, _: &Addresses) {
         let element = |row: usize, column: usize| u32::from(cells.load16(self.rows[row] + 2 * column as u64));
         let pair = |lane: usize| {

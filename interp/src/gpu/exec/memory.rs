@@ -23,7 +23,9 @@ pub(super) type Addresses = [u64; LANES];
 /// An action at addresses that have been checked and counted.
 pub(super) trait Action: Copy {
     /// The kind of access, which depends on the instruction.
-    fn kind(self, cx: &Context, ins: &Ins) -> AccessKind;
+    fn kind(self, cx: &Context, ins: &Ins) -> AccessKind {
+        cx.code.sites[ins.site as usize].kind
+    }
     /// Performs the action for the lanes of `mask`.
     fn act<C: Cells>(self, cells: &C, warp: &mut Warp, by: By, offsets: &Addresses);
 }

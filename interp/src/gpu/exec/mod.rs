@@ -73,6 +73,7 @@ enum Step {
 /// The step after an instruction, or the reason why the warp cannot continue.
 type Flow = Result<Step>;
 
+/// The flow to the instruction at the pc.
 const NEXT: Flow = Ok(Step::Next);
 
 /// The reason why a warp stopped.

@@ -3,6 +3,7 @@
 use super::block::Launch;
 use super::memory::Addresses;
 use crate::counters::{Counters, InstructionCounters};
+use crate::gpu::check::Finding;
 use crate::gpu::code::Site;
 use crate::gpu::isa::Op;
 use crate::gpu::report::{InstructionReport, Report, WarpAccess};
@@ -22,6 +23,9 @@ pub(super) struct Totals {
     printed: Vec<(u64, Vec<u8>)>,
     /// The length of that text in bytes.
     printed_bytes: usize,
+    /// The first findings, and the number of further ones.
+    pub(super) findings: Vec<Finding>,
+    pub(super) more_findings: u64,
 }
 
 /// The least and the greatest value that a look at memory saw. It does not depend on the lanes, if
@@ -135,6 +139,9 @@ impl Totals {
         self.warp_instructions += other.warp_instructions;
         self.thread_instructions += other.thread_instructions;
         self.printed.extend(other.printed);
+        // Findings come from one host thread only: with checkers there is only one.
+        self.findings.extend(other.findings);
+        self.more_findings += other.more_findings;
         for (tally, other) in self.tallies.iter_mut().zip(other.tallies) {
             tally.executions += other.executions;
             tally.lanes += other.lanes;
@@ -163,6 +170,8 @@ impl Totals {
             shared_bytes: launch.shared_bytes(),
             printed: in_order(self.printed),
             instructions,
+            findings: self.findings,
+            more_findings: self.more_findings,
             ..Report::default()
         }
     }

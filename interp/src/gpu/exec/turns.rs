@@ -19,7 +19,6 @@ use super::budget::Budget;
 use super::grid::refusal;
 use super::tally::Totals;
 use crate::error::counted;
-use crate::gpu::check::Finding;
 use crate::gpu::reason::Reason;
 use crate::gpu::report::Report;
 use crate::gpu::stop::Stop;
@@ -67,8 +66,6 @@ pub(super) struct Blocks<'a> {
 /// The results of the threads that have finished.
 struct Done {
     totals: Totals,
-    findings: Vec<Finding>,
-    more_findings: u64,
     stopped: Option<Stopped>,
 }
 
@@ -102,7 +99,7 @@ impl<'a> Blocks<'a> {
             next: AtomicU64::new(0),
             first_stop: AtomicU64::new(u64::MAX),
             begun: begun.min(MAX_BEGUN) as usize,
-            done: Mutex::new(Done { totals, findings: Vec::new(), more_findings: 0, stopped: None }),
+            done: Mutex::new(Done { totals, stopped: None }),
         }
     }
 
@@ -117,12 +114,9 @@ impl<'a> Blocks<'a> {
             return Stopped { in_vain: false, turn: first, stop }.before(&mut done.stopped);
         };
         let (worker, stopped) = self.run(worker, first);
-        let (totals, findings, more) = worker.into_totals();
+        let totals = worker.into_totals();
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.totals.merge(totals);
-        // Findings come from one worker only: with checkers there is only one.
-        done.findings.extend(findings);
-        done.more_findings += more;
         if let Some(stopped) = stopped {
             stopped.before(&mut done.stopped);
         }
@@ -226,15 +220,11 @@ impl<'a> Blocks<'a> {
 
     /// Makes the report once all threads have finished.
     pub(super) fn into_report(self) -> Result<Report, Box<Stop>> {
-        let Done { totals, findings, more_findings, stopped } =
-            self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match stopped {
-            Some(Stopped { turn, stop, .. }) => {
-                let printed = totals.printed_until(self.part.block(turn));
-                Err(Box::new(Stop { findings, more_findings, printed, ..*stop }))
-            }
-            None => Ok(Report { findings, more_findings, ..totals.report(self.launch) }),
-        }
+        let Done { mut totals, stopped } = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Some(Stopped { turn, stop, .. }) = stopped else { return Ok(totals.report(self.launch)) };
+        let (findings, more_findings) = (std::mem::take(&mut totals.findings), totals.more_findings);
+        let printed = totals.printed_until(self.part.block(turn));
+        Err(Box::new(Stop { findings, more_findings, printed, ..*stop }))
     }
 }
 

@@ -198,16 +198,16 @@ impl Racecheck {
     ) {
         let Self { place_bits, order, shared, global, parties, narrow } = self;
         let (place_bits, narrow) = (*place_bits, *narrow);
-        let Some(allocation) = allocation else {
+        let (space, base, shadow) = match allocation {
             // Each block has its own shared memory, so it ignores the entries that other blocks
             // left in the shadow.
-            let memory = Memory { parties, space: Space::Shared, base: 0, place_bits, narrow };
-            return memory.look(log, order, shared, access, changes);
+            None => (Space::Shared, 0, shared),
+            Some(&Allocation { base, bytes, .. }) => {
+                let new = || Shadow::new((bytes >> place_bits) as usize + 1, shared.messages.another());
+                (Space::Global, base, global.entry(base).or_insert_with(new))
+            }
         };
-        let places = (allocation.bytes >> place_bits) as usize + 1;
-        let shadow = global.entry(allocation.base).or_insert_with(|| Shadow::new(places, shared.messages.another()));
-        let memory = Memory { parties, space: Space::Global, base: allocation.base, place_bits, narrow };
-        memory.look(log, order, shadow, access, changes);
+        Memory { parties, space, base, place_bits, narrow }.look(log, order, shadow, access, changes);
     }
 }
 
