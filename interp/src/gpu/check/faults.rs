@@ -14,14 +14,9 @@ use super::{Check, Checker, Problem, What};
 use crate::gpu::reason::Reason;
 
 impl Checker {
-    /// Records an access that is not possible; returns false if memcheck is off.
-    #[cold]
-    pub(crate) fn bad_access(&mut self, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
-        self.fault(Check::Memcheck, warp, lane, pc, reason)
-    }
-
     /// Records what would stop the launch; returns false if this checker is off.
-    fn fault(&mut self, check: Check, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
+    #[cold]
+    pub(crate) fn fault(&mut self, check: Check, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
         let is_on = self.checks.contains(check);
         if is_on {
             self.log.add(self.who(warp, lane, pc), What::Named(check, Problem::Fault(reason.clone())));

@@ -9,6 +9,7 @@ use std::sync::atomic::{self, Ordering};
 use super::tally::Seen;
 use super::warp::Warp;
 use super::{By, Context, Fault, Flow, NEXT, Result, Step, observe};
+use crate::gpu::check::Check;
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::{Allocation, Snapshot, space};
@@ -357,7 +358,7 @@ pub(super) fn permitted<'i>(
     for lane in lanes_of(mask) {
         let Some(reason) = wrong(lane) else { continue };
         let (index, pc) = (cx.warp, warp.pc - 1);
-        if !cx.checker.as_mut().is_some_and(|checker| checker.bad_access(index, lane as u32, pc, &reason)) {
+        if !cx.checker.as_mut().is_some_and(|checker| checker.fault(Check::Memcheck, index, lane as u32, pc, &reason)) {
             return Err(Fault::new(lane as u32, reason));
         }
         permitted &= !(1 << lane);

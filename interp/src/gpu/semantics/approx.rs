@@ -70,10 +70,6 @@ fn narrow(modifiers: Modifiers, format: &Format, value: f64) -> u64 {
     finish(format, modifiers, unpack(Format::of(Type::F64), value.to_bits(), false))
 }
 
-pub(crate) fn rcp(a: f64) -> f64 {
-    1.0 / a
-}
-
 pub(crate) fn rsqrt(a: f64) -> f64 {
     1.0 / a.sqrt()
 }

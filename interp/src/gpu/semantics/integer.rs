@@ -192,16 +192,6 @@ pub(crate) fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
     found.unwrap_or(u32::MAX)
 }
 
-/// `szext`: the low `bits` of a value, at most 32, sign-extended.
-pub(crate) fn extend_s32(a: i32, bits: u32) -> i32 {
-    bfe_s32(a, 0, bits)
-}
-
-/// The same, zero-extended.
-pub(crate) fn extend_u32(a: u32, bits: u32) -> u32 {
-    bfe_u32(a, 0, bits)
-}
-
 /// `bmsk`: `width` ones from bit `start` on; both are at most 32.
 pub(crate) fn mask32(start: u32, width: u32) -> u32 {
     shl32(((1_u64 << width) - 1) as u32, start)

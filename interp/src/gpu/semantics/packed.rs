@@ -15,19 +15,18 @@ pub(crate) fn quarters(parts: [u16; 4]) -> u64 {
     parts.iter().rev().fold(0, |word, part| word << 16 | u64::from(*part))
 }
 
-/// `min` and `max` of two halves, unsigned or signed.
+/// `min` or `max` of two halves, by the function for unsigned or the one for signed halves.
 #[inline(always)]
-pub(crate) fn min16(modifiers: Modifiers, a: u16, b: u16) -> u16 {
-    if modifiers.to() == Type::S16 { relu(modifiers, (a as i16).min(b as i16)) } else { a.min(b) }
-}
-
-/// See [`min16`].
-#[inline(always)]
-pub(crate) fn max16(modifiers: Modifiers, a: u16, b: u16) -> u16 {
-    if modifiers.to() == Type::S16 { relu(modifiers, (a as i16).max(b as i16)) } else { a.max(b) }
-}
-
-fn relu(modifiers: Modifiers, value: i16) -> u16 {
+pub(crate) fn choice(
+    modifiers: Modifiers,
+    [a, b]: [u16; 2],
+    unsigned: fn(u16, u16) -> u16,
+    signed: fn(i16, i16) -> i16,
+) -> u16 {
+    if modifiers.to() != Type::S16 {
+        return unsigned(a, b);
+    }
+    let value = signed(a as i16, b as i16);
     (if modifiers.relu() { value.max(0) } else { value }) as u16
 }
 
