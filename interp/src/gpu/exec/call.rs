@@ -37,7 +37,7 @@ fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) 
     let Some(function) = function else { return Ok(()) };
     let back = warp.here();
     let to = enter(warp, call, function, mask)?;
-    warp.push(Path { mask: warp.mask, at: back });
+    warp.stack.push(Path { mask: warp.mask, at: back });
     (warp.pc, warp.mask, warp.meet, warp.frame) = (to.pc, mask, to.meet, to.frame);
     Ok(())
 }
@@ -47,7 +47,7 @@ fn through_pointer(cx: &mut Context, warp: &mut Warp, by: By, call: &Call, among
     let By { ins, mask } = by;
     let addresses = u64::read(&warp.registers, ins.s[0]);
     let here = warp.here();
-    warp.push(Path { mask: warp.mask, at: here });
+    warp.stack.push(Path { mask: warp.mask, at: here });
     let mut rest = mask;
     while rest != 0 {
         let lane = rest.trailing_zeros();
@@ -63,8 +63,8 @@ fn through_pointer(cx: &mut Context, warp: &mut Warp, by: By, call: &Call, among
         };
         let to = enter(warp, call, function, lanes)?;
         let back = Point { pc: here.pc, meet: here.pc, frame: here.frame };
-        warp.push(Path { mask: lanes, at: back });
-        warp.push(Path { mask: lanes, at: to });
+        warp.stack.push(Path { mask: lanes, at: back });
+        warp.stack.push(Path { mask: lanes, at: to });
     }
     warp.join();
     Ok(())

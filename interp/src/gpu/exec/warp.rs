@@ -52,8 +52,8 @@ pub(super) struct Warp {
     pub(super) meet: u32,
     /// Lanes that have not ended.
     pub(super) live: u32,
-    /// Paths to run later.
-    stack: Vec<Path>,
+    /// Paths to run later, once the running lanes are done: the last one first.
+    pub(super) stack: Vec<Path>,
     /// Lanes that a barrier holds while others of the warp run.
     parked: Vec<Parked>,
     /// The barrier that holds the warp.
@@ -224,11 +224,6 @@ impl Warp {
     #[inline(always)]
     pub(super) fn later(&mut self, pc: u32, mask: u32) {
         self.stack.push(Path { mask, at: Point { pc, meet: self.meet, frame: self.frame } });
-    }
-
-    /// Lets lanes begin or return elsewhere once the running lanes are done.
-    pub(super) fn push(&mut self, path: Path) {
-        self.stack.push(path);
     }
 
     /// The depth of the nested calls that the lanes of `lanes` are in.

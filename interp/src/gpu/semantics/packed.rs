@@ -20,8 +20,8 @@ pub(crate) fn quarters(parts: [u16; 4]) -> u64 {
 pub(crate) fn choice(
     modifiers: Modifiers,
     [a, b]: [u16; 2],
-    unsigned: fn(u16, u16) -> u16,
-    signed: fn(i16, i16) -> i16,
+    unsigned: impl Fn(u16, u16) -> u16,
+    signed: impl Fn(i16, i16) -> i16,
 ) -> u16 {
     if modifiers.to() != Type::S16 {
         return unsigned(a, b);
