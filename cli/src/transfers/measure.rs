@@ -72,22 +72,6 @@ fn sizes(largest: usize) -> Vec<usize> {
     smaller.take_while(|&bytes| bytes < largest).chain([largest]).collect()
 }
 
-/// Lets the driver copy ordinary memory of a device by itself while this lives.
-struct ByDriver<'d>(&'d Device);
-
-impl<'d> ByDriver<'d> {
-    fn new(device: &'d Device) -> Self {
-        device.set_route(Route::Driver);
-        Self(device)
-    }
-}
-
-impl Drop for ByDriver<'_> {
-    fn drop(&mut self) {
-        self.0.set_route(Route::Auto);
-    }
-}
-
 /// A device with a buffer, and ordinary memory with bytes to send and to receive.
 struct Bench<'d> {
     device: &'d Device,
@@ -106,7 +90,8 @@ impl<'d> Bench<'d> {
     /// Measures the copies of one kind and size.
     fn copies(&mut self, memory: HostSide, bytes: usize) -> Result<Vec<Transfer>> {
         self.buffer = self.device.alloc(bytes)?;
-        let _by_driver = (memory == HostSide::PageableByDriver).then(|| ByDriver::new(self.device));
+        // The next kind of memory has a route of its own.
+        self.device.set_route(if memory == HostSide::PageableByDriver { Route::Driver } else { Route::Auto });
         let found = match memory {
             HostSide::Pageable | HostSide::PageableByDriver => {
                 vec![(Direction::H2d, self.pageable_up(bytes)?), (Direction::D2h, self.pageable_down(bytes)?)]
@@ -372,7 +357,7 @@ fn frames(device: &Device, largest: usize) -> Result<Vec<RoundTrip>> {
         received.fill(0.0);
         back.fill(0.0);
         host.copy_from_slice(&sent);
-        let _by_driver = (way == Way::Driver).then(|| ByDriver::new(device));
+        device.set_route(if way == Way::Driver { Route::Driver } else { Route::Auto });
         let mut travel = |received: &mut Vec<f32>, back: &mut PinnedBuffer<f32>| match way {
             Way::Driver | Way::Pageable => {
                 there.upload_from(&sent)?;

@@ -145,10 +145,8 @@ macro_rules! structures {
 structures! {
     /// A copy of a box of bytes.
     CUDA_MEMCPY3D as CUDA_MEMCPY3D {
-        src_x: usize = srcXInBytes,
-        src_y: usize = srcY,
-        src_z: usize = srcZ,
-        src_lod: usize = srcLOD,
+        // The bytes, rows and slices before the box, and the level of detail.
+        src_place: [usize; 4] = srcXInBytes,
         src_type: MemoryType = srcMemoryType,
         src_host: *const c_void = srcHost,
         src_device: CUdeviceptr = srcDevice,
@@ -156,10 +154,7 @@ structures! {
         reserved0: *mut c_void = reserved0,
         src_pitch: usize = srcPitch,
         src_height: usize = srcHeight,
-        dst_x: usize = dstXInBytes,
-        dst_y: usize = dstY,
-        dst_z: usize = dstZ,
-        dst_lod: usize = dstLOD,
+        dst_place: [usize; 4] = dstXInBytes,
         dst_type: MemoryType = dstMemoryType,
         dst_host: *mut c_void = dstHost,
         dst_device: CUdeviceptr = dstDevice,
