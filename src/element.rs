@@ -4,14 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::names::written_by_name;
 
 pub use crate::abi::DType;
 
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+written_by_name!(DType);
 
 impl FromStr for DType {
     type Err = Error;

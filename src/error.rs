@@ -3,53 +3,42 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use crate::names::named;
+
 #[doc(hidden)]
 pub use warpstride_interp::error::counted;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The kind of an error, for code that handles it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// An argument that no device could accept: a shape, an axis, a stride, a length, a name.
-    InvalidArgument,
-    /// Shapes or layouts that do not fit together, or a size whose bytes overflow.
-    Layout,
-    /// Device or host memory is used up.
-    OutOfMemory,
-    /// The requested backend or device does not exist.
-    Unavailable,
-    /// The driver is too old to run this crate's PTX.
-    DriverTooOld,
-    /// PTX that does not parse, or an instruction that the software GPU does not support.
-    UnsupportedPtx,
-    /// A kernel stopped: an access out of bounds or misaligned, or a limit reached.
-    KernelFault,
-    /// A driver call failed in a way that no other kind describes.
-    Driver,
-    /// A handle that does not belong to this driver, or no longer does.
-    InvalidHandle,
-    /// Reading or writing a file failed.
-    Io,
-}
-
-impl ErrorKind {
+named! {
     /// A stable name for programs: `out_of_memory`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::InvalidArgument => "invalid_argument",
-            Self::Layout => "layout",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Unavailable => "unavailable",
-            Self::DriverTooOld => "driver_too_old",
-            Self::UnsupportedPtx => "unsupported_ptx",
-            Self::KernelFault => "kernel_fault",
-            Self::Driver => "driver",
-            Self::InvalidHandle => "invalid_handle",
-            Self::Io => "io",
-        }
+    name;
+
+    /// The kind of an error, for code that handles it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum ErrorKind {
+        /// An argument that no device could accept: a shape, an axis, a stride, a length, a name.
+        InvalidArgument = "invalid_argument",
+        /// Shapes or layouts that do not fit together, or a size whose bytes overflow.
+        Layout = "layout",
+        /// Device or host memory is used up.
+        OutOfMemory = "out_of_memory",
+        /// The requested backend or device does not exist.
+        Unavailable = "unavailable",
+        /// The driver is too old to run this crate's PTX.
+        DriverTooOld = "driver_too_old",
+        /// PTX that does not parse, or an instruction that the software GPU does not support.
+        UnsupportedPtx = "unsupported_ptx",
+        /// A kernel stopped: an access out of bounds or misaligned, or a limit reached.
+        KernelFault = "kernel_fault",
+        /// A driver call failed in a way that no other kind describes.
+        Driver = "driver",
+        /// A handle that does not belong to this driver, or no longer does.
+        InvalidHandle = "invalid_handle",
+        /// Reading or writing a file failed.
+        Io = "io",
     }
 }
 

@@ -75,6 +75,7 @@
 // In dependency order, by levels: a module imports from its own level and those above
 // (`tests/it/architecture.rs` has the levels, and checks). Hidden modules are for this package's
 // own binary, tests and benches; they change in any version.
+mod names;
 pub mod error;
 // Private for documentation: `scripts/public-api` lists the public items from rustdoc's JSON, which
 // leaves out the items of a hidden module, and `element` re-exports `DType` from this one.

@@ -10,33 +10,30 @@ use super::units::wide::VECTOR;
 use crate::abi::{Family, Key, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X};
+use crate::names::{named, written_by_name};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// The memory traffic of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
-pub enum Access {
-    /// Reads every byte.
-    Read,
-    /// Writes every byte.
-    Write,
-    /// Reads every byte and writes it elsewhere.
-    Copy,
+named! {
+    /// Returns the name in reports.
+    name;
+
+    /// The memory traffic of a probe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+    pub enum Access {
+        /// Reads every byte.
+        Read = "read",
+        /// Writes every byte.
+        Write = "write",
+        /// Reads every byte and writes it elsewhere.
+        Copy = "copy",
+    }
 }
 
 impl Access {
     /// All kinds of traffic.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Copy];
-
-    /// Returns the name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Copy => "copy",
-        }
-    }
 
     fn family(self) -> Family {
         match self {
@@ -52,11 +49,7 @@ impl Access {
     }
 }
 
-impl fmt::Display for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+written_by_name!(Access);
 
 /// How a probe is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! What a time is held against: arithmetic, which knows nothing of devices.
 
 use crate::counters::{Counters, SECTOR_BYTES};
+use crate::names::named;
 
 /// The best bandwidths that were measured on a device, in GB/s (10^9 bytes a second).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,29 +54,22 @@ pub struct DeviceModel {
     pub launch_us: f64,
 }
 
-/// What bounds a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-pub enum Bound {
-    /// Bytes from and to memory.
-    Memory,
-    /// Sectors from and to the L2 cache.
-    L2,
-    /// Requests to the L1 cache, and passes through shared memory beside it.
-    Shared,
-    /// Launches.
-    Launches,
-}
-
-impl Bound {
+named! {
     /// As tables have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::L2 => "L2",
-            Self::Shared => "shared",
-            Self::Launches => "launches",
-        }
+    name;
+
+    /// What bounds a kernel.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+    pub enum Bound {
+        /// Bytes from and to memory.
+        Memory = "memory",
+        /// Sectors from and to the L2 cache.
+        L2 = "L2",
+        /// Requests to the L1 cache, and passes through shared memory beside it.
+        Shared = "shared",
+        /// Launches.
+        Launches = "launches",
     }
 }
 

@@ -9,45 +9,39 @@ use super::model::Prediction;
 use super::peak::Peaks;
 use crate::counters::{Counters, SECTOR_BYTES, over_ideal};
 use crate::element::DType;
+use crate::names::named;
 
 /// The version of every JSON document of this crate. Documents of version 2 are read, too.
 pub const SCHEMA: u32 = 3;
 
-/// The part of a report that an operation belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-pub enum Group {
-    /// Fills, copies, arithmetic and reductions of long arrays.
-    #[default]
-    Stream,
-    /// Permutes, each by the kernel that is chosen for it.
-    Permute,
-    /// One matrix transposed by every kernel.
-    Transpose,
-    /// Operations along an axis: reductions, softmax, mean and variance.
-    Axis,
-    /// Casts, images, and rows by their indices.
-    Conversion,
-    /// Kernels of users.
-    Kernel,
+named! {
+    /// Its heading.
+    title;
+
+    /// The part of a report that an operation belongs to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+    pub enum Group {
+        /// Fills, copies, arithmetic and reductions of long arrays.
+        #[default]
+        Stream = "Streams",
+        /// Permutes, each by the kernel that is chosen for it.
+        Permute = "Permutes",
+        /// One matrix transposed by every kernel.
+        Transpose = "Transposes",
+        /// Operations along an axis: reductions, softmax, mean and variance.
+        Axis = "Axes",
+        /// Casts, images, and rows by their indices.
+        Conversion = "Conversions",
+        /// Kernels of users.
+        Kernel = "Kernels",
+    }
 }
 
 impl Group {
     /// All, in the order of reports.
     pub const ALL: [Self; 6] =
         [Self::Stream, Self::Permute, Self::Transpose, Self::Axis, Self::Conversion, Self::Kernel];
-
-    /// Its heading.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Stream => "Streams",
-            Self::Permute => "Permutes",
-            Self::Transpose => "Transposes",
-            Self::Axis => "Axes",
-            Self::Conversion => "Conversions",
-            Self::Kernel => "Kernels",
-        }
-    }
 }
 
 /// An operation on arrays of one shape and type, and its bytes.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules of the library from the bottom up; a module imports from its own level and below.
 const LEVELS: &[&[&str]] = &[
-    &["error", "abi", "element", "layout", "ptx", "random", "sync"],
+    &["error", "abi", "element", "layout", "names", "ptx", "random", "sync"],
     &["driver"],
     &["alloc", "host", "tuning_file"],
     // Handles of devices and streams, allocations, and the state that these share.
@@ -26,7 +26,7 @@ const LEVELS: &[&[&str]] = &[
 
 /// What must stay ignorant of the rest, and all that it may know.
 const NARROW: &[(&str, &[&str])] =
-    &[("error", &[]), ("abi", &[]), ("layout", &["error"]), ("io", &["element", "error"])];
+    &[("error", &["names"]), ("abi", &[]), ("layout", &["error"]), ("io", &["element", "error"])];
 
 /// Rooms of a package that have levels of their own, from the bottom up: a module of the room
 /// imports from its own level and below.

@@ -6,8 +6,6 @@
 
 mod plan;
 
-use std::fmt;
-
 pub use plan::ElementwisePlan;
 pub(in crate::ops::arithmetic) use plan::shape;
 
@@ -15,6 +13,7 @@ use crate::abi::{ADD, AXPY, Family, MUL, NSTREAM, TRIAD};
 use crate::array::DeviceArray;
 use crate::element::Float;
 use crate::error::Result;
+use crate::names::written_by_name;
 use crate::ops::Target;
 use crate::ops::operand::Operand;
 use crate::ops::span::phase;
@@ -71,11 +70,7 @@ impl Elementwise {
     }
 }
 
-impl fmt::Display for Elementwise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+written_by_name!(Elementwise);
 
 /// Computes `scalar * a` into a new buffer, on the default stream.
 ///

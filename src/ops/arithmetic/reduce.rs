@@ -14,8 +14,6 @@ mod over_all;
 mod pass;
 mod plan;
 
-use std::fmt;
-
 pub use dot::{DotPlan, dot, dot_into};
 pub use plan::ReductionPlan;
 
@@ -28,6 +26,7 @@ use crate::device::Device;
 use crate::element::{DType, Element, Number};
 use crate::error::{Error, Result};
 use crate::memory::DeviceBuffer;
+use crate::names::written_by_name;
 use crate::ops::Target;
 use crate::ops::arithmetic::{entry, sum_type};
 use crate::ops::operand::Operand;
@@ -105,11 +104,7 @@ impl Reduction {
     }
 }
 
-impl fmt::Display for Reduction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+written_by_name!(Reduction);
 
 /// Device memory of 1 MiB for the results of an array's parts. Consecutive reductions may share it.
 ///

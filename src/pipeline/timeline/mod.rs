@@ -8,36 +8,32 @@ mod recorder;
 
 pub(super) use recorder::{Marks, Recorder};
 
-/// Where a span ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-pub enum Track {
-    /// A thread of the host that makes batches.
-    Source,
-    /// The copies to the device.
-    Upload,
-    /// The work on the device.
-    Work,
-    /// The copies to the host.
-    Download,
-    /// A thread of the host that takes results.
-    Sink,
+use crate::names::named;
+
+named! {
+    /// Returns its name in lower case.
+    name;
+
+    /// Where a span ran.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+    pub enum Track {
+        /// A thread of the host that makes batches.
+        Source = "source",
+        /// The copies to the device.
+        Upload = "upload",
+        /// The work on the device.
+        Work = "work",
+        /// The copies to the host.
+        Download = "download",
+        /// A thread of the host that takes results.
+        Sink = "sink",
+    }
 }
 
 impl Track {
     /// All tracks, in the order in which a batch passes them.
     pub const ALL: [Self; 5] = [Self::Source, Self::Upload, Self::Work, Self::Download, Self::Sink];
-
-    /// Returns its name in lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Upload => "upload",
-            Self::Work => "work",
-            Self::Download => "download",
-            Self::Sink => "sink",
-        }
-    }
 
     /// Whether it is on the device.
     const fn is_on_device(self) -> bool {
