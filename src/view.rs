@@ -99,14 +99,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// ([`Layout::overlaps_itself`]).
     pub fn view_mut_with(&mut self, layout: Layout) -> Result<ViewMut<'_, T>> {
         self.check_storage(&layout)?;
-        if layout.overlaps_itself() {
-            return Err(Error::layout(format!(
-                "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
-                 over each other",
-                layout.shape(),
-                layout.strides()
-            )));
-        }
+        layout.check_writable()?;
         Ok(ViewMut { memory: self.memory(), layout, of: PhantomData })
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::allocate::{Allocate, Block, Counts, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
-use crate::error::{Error, Result};
+use crate::error::{Result, require};
 
 /// An allocator that keeps nothing: every block is an allocation of the driver. On CUDA the free of
 /// a plain allocation waits for all work of the device.
@@ -51,9 +51,7 @@ unsafe impl Allocate for DriverMemory {
 
     unsafe fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let bytes = request.bytes;
-        if bytes == 0 {
-            return Err(Error::argument("a block of 0 bytes was requested; request at least 1"));
-        }
+        require!(bytes > 0, InvalidArgument, "a block of 0 bytes was requested; request at least 1");
         let address = match self.pool {
             // SAFETY: the lane is open, as the caller promises, so its stream is live.
             true => unsafe { self.driver.pool_alloc(bytes, request.lane.stream) }?,

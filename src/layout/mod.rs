@@ -44,7 +44,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, require};
 
 /// The largest number of axes of a layout.
 pub const MAX_RANK: usize = 16;
@@ -324,6 +324,19 @@ impl Layout {
             expected *= self.shape[axis] as isize;
         }
         true
+    }
+
+    /// Fails if writes through this layout might meet, as [`Layout::overlaps_itself`] finds.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        require!(
+            !self.overlaps_itself(),
+            Layout,
+            "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step over \
+             each other",
+            self.shape(),
+            self.strides()
+        );
+        Ok(())
     }
 
     /// Whether two indices may reach the same element, so that nothing may be written through this

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use super::{Layout, MAX_RANK};
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, require};
 
 /// A range in Rust's notation: `2..5`, `..=3`.
 struct Written<'a, R>(&'a R);
@@ -83,9 +83,7 @@ impl Layout {
     /// within the axis.
     pub fn slice(mut self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
         self.check_axis(axis)?;
-        if step == 0 {
-            return Err(Error::argument(format!("a step of 0 was given for axis {axis}; give 1 for every index")));
-        }
+        require!(step != 0, InvalidArgument, "a step of 0 was given for axis {axis}; give 1 for every index");
         let extent = self.shape[axis];
         let start = match range.start_bound() {
             Bound::Included(&start) => Some(start),
@@ -238,11 +236,11 @@ impl Layout {
     pub fn diagonal(mut self, a: usize, b: usize) -> Result<Self> {
         self.check_axis(a)?;
         self.check_axis(b)?;
-        if a == b {
-            return Err(Error::argument(format!(
-                "the diagonal of axis {a} with itself was requested; name two different axes"
-            )));
-        }
+        require!(
+            a != b,
+            InvalidArgument,
+            "the diagonal of axis {a} with itself was requested; name two different axes"
+        );
         let extent = self.shape[a].min(self.shape[b]);
         // If at most one index is left, the stride has no effect, and the sum might overflow.
         let stride = if extent > 1 { self.strides[a] + self.strides[b] } else { 0 };
@@ -264,9 +262,7 @@ impl Layout {
     pub fn merge_axes(mut self, outer: usize, inner: usize) -> Result<Self> {
         self.check_axis(outer)?;
         self.check_axis(inner)?;
-        if outer == inner {
-            return Err(Error::argument(format!("axis {outer} cannot be merged with itself; name two different axes")));
-        }
+        require!(outer != inner, InvalidArgument, "axis {outer} cannot be merged with itself; name two different axes");
         let Some((extent, stride)) = merged(self.axis(outer), self.axis(inner)) else {
             return Err(Error::layout(format!(
                 "axes {outer} and {inner} of shape {:?} with strides {:?} cannot be merged: a step along axis {outer} is not \

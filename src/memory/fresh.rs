@@ -1,24 +1,20 @@
 //! New memory of the host for what a copy brings.
 
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted, require};
 
 /// Reserves host memory for `len` elements.
 pub(super) fn room_for<T: Element>(len: usize) -> Result<Vec<T>> {
     let mut elements = Vec::new();
-    elements.try_reserve_exact(len).map_err(|_| {
-        let bytes = len as u128 * size_of::<T>() as u128;
-        Error::new(
-            ErrorKind::OutOfMemory,
-            format!(
-                "the host cannot allocate {bytes} to download {len} of type {}; free some memory, or copy into \
-                 existing memory (download_into)",
-                T::DTYPE,
-                bytes = counted(bytes, "byte"),
-                len = counted(len, "element")
-            ),
-        )
-    })?;
+    require!(
+        elements.try_reserve_exact(len).is_ok(),
+        OutOfMemory,
+        "the host cannot allocate {} to download {} of type {}; free some memory, or copy into existing memory \
+         (download_into)",
+        counted(len as u128 * size_of::<T>() as u128, "byte"),
+        counted(len, "element"),
+        T::DTYPE
+    );
     advise_huge_pages(&mut elements);
     Ok(elements)
 }
@@ -44,6 +40,7 @@ fn advise_huge_pages<T>(_elements: &mut Vec<T>) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn more_than_the_host_has_is_an_error() {

@@ -41,7 +41,7 @@ use self::slot::Slot;
 use self::timeline::Recorder;
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::{Result, require};
 
 /// How a pipeline runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,9 +142,7 @@ impl<I: Element, O: Element> Pipeline<I, O> {
     /// `InvalidArgument` if there are no slots; `OutOfMemory` if the host or the device has too few
     /// bytes; else the driver's error.
     pub fn new(device: &Device, input: usize, output: usize, options: Options) -> Result<Self> {
-        if options.slots == 0 {
-            return Err(Error::argument("a pipeline has 0 slots; give it at least 1"));
-        }
+        require!(options.slots > 0, InvalidArgument, "a pipeline has 0 slots; give it at least 1");
         let slots = if options.mode == Mode::Blocking { 1 } else { options.slots };
         let free = (0..slots).rev().map(|number| Slot::new(device, number, input, output)).collect::<Result<_>>()?;
         let streams = Streams::new(device, options.mode)?;

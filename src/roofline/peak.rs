@@ -4,7 +4,7 @@
 use super::measure::{self, Timing};
 use super::model::Ceilings;
 use crate::device::Device;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, require};
 use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::probe::{Access, ProbeShape, memcpy, probe};
@@ -155,18 +155,15 @@ impl Arrays {
     fn new(device: &Device) -> Result<Self> {
         let ((free, _), info) = (device.driver().memory()?, device.info());
         let (bytes, least) = array_bytes(free, info.l2_bytes);
-        if bytes < least {
-            return Err(Error::new(
-                ErrorKind::OutOfMemory,
-                format!(
-                    "{} has {free} of memory free, and its ceilings are measured with arrays of a quarter of them, of \
-                     {least} at least, so that its L2 cache holds little of them; end other programs that use it",
-                    info.name,
-                    free = counted(free, "byte"),
-                    least = counted(least, "byte")
-                ),
-            ));
-        }
+        require!(
+            bytes >= least,
+            OutOfMemory,
+            "{} has {free} of memory free, and its ceilings are measured with arrays of a quarter of them, of {least} at \
+             least, so that its L2 cache holds little of them; end other programs that use it",
+            info.name,
+            free = counted(free, "byte"),
+            least = counted(least, "byte")
+        );
         let room = bytes as usize;
         Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes, low_clocks: false })
     }

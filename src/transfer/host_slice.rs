@@ -58,14 +58,7 @@ impl<'a, T: Element> HostSliceMut<'a, T> {
     /// element twice.
     pub fn with_layout(elements: &'a mut [T], layout: Layout) -> Result<Self> {
         check_storage(&layout, elements.len())?;
-        require!(
-            !layout.overlaps_itself(),
-            Layout,
-            "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
-             over each other",
-            layout.shape(),
-            layout.strides()
-        );
+        layout.check_writable()?;
         Ok(Self { layout: Some(layout), ..elements.into() })
     }
 

@@ -4,6 +4,9 @@ use super::columns::{self, Headed, Value};
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::Record;
 
+/// A column of a table of `R`s: its heading, and the cell of one.
+pub(crate) type Column<'c, R> = (&'static str, &'c dyn Fn(&R) -> String);
+
 /// A table as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
@@ -43,12 +46,7 @@ impl Table {
             rows: records.iter().map(row).collect(),
         }
     }
-}
 
-/// A column of a table of `R`s: its heading, and the cell of one.
-pub(crate) type Column<'c, R> = (&'static str, &'c dyn Fn(&R) -> String);
-
-impl Table {
     /// The table of some rows, whose first `words` columns hold words.
     pub(crate) fn by<R>(words: usize, columns: &[Column<'_, R>], rows: &[R]) -> Self {
         let row = |row: &R| columns.iter().map(|(_, cell)| cell(row)).collect();

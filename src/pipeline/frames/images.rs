@@ -9,7 +9,7 @@ use image::imageops::{self, FilterType};
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 use crate::io::{ArrayFile, npy};
 
 /// The channels of a frame: red, green and blue.
@@ -92,10 +92,7 @@ impl Images {
             }
         }
         let Some(first) = files.first() else {
-            return refused(format!(
-                "{} has no images; name a folder with .png, .jpg, .jpeg or .npy files",
-                folder.display()
-            ));
+            refuse!(Io, "{} has no images; name a folder with .png, .jpg, .jpeg or .npy files", folder.display());
         };
         let [height, width] = size.map_or_else(|| first.size(), Ok)?;
         Ok(Self { files, frames, height, width, resizes: size.is_some(), skipped })
@@ -147,7 +144,7 @@ impl Images {
         let is_same = self.check_or_resize(file, [height, width])?;
         let mut reader = npy::Reader::open(&file.path)?;
         if stack(&reader)?.1 != [height, width] {
-            return refused(format!("{} changed while it was read; try again", file.path.display()));
+            refuse!(Io, "{} changed while it was read; try again", file.path.display());
         }
         let bytes = height * width * CHANNELS;
         reader.skip(index * bytes as u64)?;
@@ -213,13 +210,11 @@ impl Source {
     /// Reads the file, as far as any image file goes, and its header.
     fn decoder(&self) -> Result<impl ImageDecoder + use<>> {
         let path = self.path.display();
-        let unreadable = |error| {
-            Error::new(ErrorKind::Io, format!("cannot read {path}: check the path and its permissions: {error}"))
-        };
+        let unreadable = |error| failed(format!("cannot read {path}: check the path and its permissions: {error}"));
         let mut bytes = Vec::new();
         File::open(&self.path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
         if bytes.len() as u64 > MAX_FILE {
-            return refused(format!("{path} has more than {} MiB; save a smaller image", MAX_FILE >> 20));
+            refuse!(Io, "{path} has more than {} MiB; save a smaller image", MAX_FILE >> 20);
         }
         let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(unreadable)?;
         let mut limits = Limits::default();
@@ -242,16 +237,13 @@ impl Source {
         });
         match sizes {
             Ok(()) => Ok([height, width]),
-            Err(why) => refused(format!("cannot take {}: {why}; save a smaller image", self.path.display())),
+            Err(why) => refuse!(Io, "cannot take {}: {why}; save a smaller image", self.path.display()),
         }
     }
 
     fn broken(&self, error: impl Display) -> Error {
         let path = self.path.display();
-        Error::new(
-            ErrorKind::Io,
-            format!("{path} is not a whole PNG or JPEG image; save it again or remove it: {error}"),
-        )
+        failed(format!("{path} is not a whole PNG or JPEG image; save it again or remove it: {error}"))
     }
 }
 
@@ -261,7 +253,7 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>());
     let mut paths = entries.map_err(|error| {
         let folder = folder.display();
-        Error::new(ErrorKind::Io, format!("cannot list {folder}: check that it is a folder that may be read: {error}"))
+        failed(format!("cannot list {folder}: check that it is a folder that may be read: {error}"))
     })?;
     paths.sort();
     Ok(paths)
@@ -284,7 +276,7 @@ fn stack(array: &dyn ArrayFile) -> Result<(u64, [usize; 2])> {
             if array.is_fortran() { "Fortran" } else { "C" }
         )));
     }
-    check_size(height, width).or_else(|why| refused(format!("cannot take {path}: {why}; save smaller images")))?;
+    check_size(height, width).map_err(|why| failed(format!("cannot take {path}: {why}; save smaller images")))?;
     Ok((count as u64, [height, width]))
 }
 
@@ -303,19 +295,19 @@ fn check_size(height: usize, width: usize) -> std::result::Result<(), String> {
 /// Returns room for an image.
 fn room(file: &Source, bytes: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
-    room.try_reserve_exact(bytes).map_err(|_| {
-        let path = file.path.display();
-        Error::new(
-            ErrorKind::OutOfMemory,
-            format!("the host has no room for {path}, {}; save smaller images", counted(bytes, "byte")),
-        )
-    })?;
+    require!(
+        room.try_reserve_exact(bytes).is_ok(),
+        OutOfMemory,
+        "the host has no room for {}, {}; save smaller images",
+        file.path.display(),
+        counted(bytes, "byte")
+    );
     room.resize(bytes, 0);
     Ok(room)
 }
 
-fn refused<T>(sentence: String) -> Result<T> {
-    Err(Error::new(ErrorKind::Io, sentence))
+fn failed(sentence: String) -> Error {
+    Error::new(ErrorKind::Io, sentence)
 }
 
 #[cfg(test)]

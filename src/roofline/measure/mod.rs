@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::Device;
 use crate::driver::DriverKind;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Result, require};
 use crate::ops;
 use crate::stream::{Event, Stream};
 use throttle::BackOff;
@@ -186,9 +186,7 @@ pub fn has_times(device: &Device) -> bool {
 
 /// Fails where times on the device say nothing about a GPU.
 pub(super) fn check_has_times(device: &Device) -> Result<()> {
-    if !has_times(device) {
-        return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
-    }
+    require!(has_times(device), Unavailable, "the software GPU has no times to measure; use a CUDA device");
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use std::fmt;
 
 use super::tile::Tiling;
 use super::{Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, grid, power_of_two};
-use crate::abi::{PACKED, PackedParams};
+use crate::abi::{PACKED, PackedParams, PackedQuadsParams};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::ops::tuning::Permutes;
@@ -168,13 +168,18 @@ fn step(packing: &Packing, threads: usize, task: &Task<'_>) -> Result<Step<Packe
     Ok(Step { entry, shape, params })
 }
 
-impl fmt::Display for Step<PackedParams> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { entry, shape, params: PackedParams { src_side, dst_side, .. } } = self;
-        let (runs, len) = (counted(src_side.runs, "run"), counted(src_side.len, "element"));
-        write!(f, "{entry}: tiles of {runs} of {len}, stored as {} of {}, {shape}", dst_side.runs, dst_side.len)
-    }
+macro_rules! tiles_as_text {
+    ($($Params:ident),*) => {$(
+        impl fmt::Display for Step<$Params> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let Self { entry, shape, params: $Params { src_side, dst_side, .. } } = self;
+                let (runs, len) = (counted(src_side.runs, "run"), counted(src_side.len, "element"));
+                write!(f, "{entry}: tiles of {runs} of {len}, stored as {} of {}, {shape}", dst_side.runs, dst_side.len)
+            }
+        }
+    )*};
 }
+tiles_as_text!(PackedParams, PackedQuadsParams);
 
 #[cfg(test)]
 mod tests;

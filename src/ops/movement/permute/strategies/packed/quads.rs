@@ -8,13 +8,10 @@
 //! (structs 1919), of 127 x 129 of 2 bytes 2564 (tiles 1617); structs of three bytes off words 2431
 //! (`packed` 931).
 
-use std::fmt;
-
 use super::growth::{Order, Packing};
 use super::room::Room;
 use super::side::{Lay, Runs};
 use crate::abi::{Divisor, PACKED_LOADS, PACKED_QUADS, PACKED_STEPPED, PackedQuadsParams, QuadSide, STEPPED_LOADS};
-use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::layout::walk::Axis;
 use crate::ops::Align;
@@ -406,12 +403,4 @@ fn side(
 /// all about full.
 fn threads(loads: usize, most: usize) -> usize {
     loads.div_ceil(loads.div_ceil(most)).next_multiple_of(WARP)
-}
-
-impl fmt::Display for Step<PackedQuadsParams> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { entry, shape, params: PackedQuadsParams { src_side, dst_side, .. } } = self;
-        let (runs, len) = (counted(src_side.runs, "run"), counted(src_side.len, "element"));
-        write!(f, "{entry}: tiles of {runs} of {len}, stored as {} of {}, {shape}", dst_side.runs, dst_side.len)
-    }
 }
