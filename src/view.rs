@@ -130,6 +130,17 @@ impl<T: Element> DeviceBuffer<T> {
     }
 }
 
+/// Gives a view operations of its layout: each returns the view with the layout that comes of it.
+macro_rules! by_layout {
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        $(#[$about])*
+        #[inline]
+        pub fn $name(self, $($argument: $type),*) -> Result<Self> {
+            self.map(|layout| layout.$name($($argument),*))
+        }
+    )*};
+}
+
 macro_rules! operations {
     ($view:ident) => {
         impl<'a, T: Element> $view<'a, T> {
@@ -172,12 +183,6 @@ macro_rules! operations {
                 self.memory.address()
             }
 
-            /// Reorders the axes. See [`Layout::permuted_axes`], also for errors.
-            #[inline]
-            pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
-                self.map(|layout| layout.permuted_axes(axes))
-            }
-
             /// Reverses the order of the axes: the transpose of a matrix.
             #[must_use]
             pub fn t(self) -> Self {
@@ -190,11 +195,6 @@ macro_rules! operations {
                 self.map(|layout| layout.slice(axis, range, step))
             }
 
-            /// Reverses one axis. See [`Layout::reverse`], also for errors.
-            pub fn reverse(self, axis: usize) -> Result<Self> {
-                self.map(|layout| layout.reverse(axis))
-            }
-
             /// Splits an axis before index `mid` into two views that share no element. See
             /// [`Layout::split_at`], also for errors.
             pub fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Self)> {
@@ -203,36 +203,25 @@ macro_rules! operations {
                 Ok((with(before), with(from)))
             }
 
-            /// Takes the part at one index of an axis, and removes that axis. See
-            /// [`Layout::index_axis`], also for errors.
-            pub fn index_axis(self, axis: usize, index: usize) -> Result<Self> {
-                self.map(|layout| layout.index_axis(axis, index))
-            }
-
-            /// Inserts an axis of one index. See [`Layout::insert_axis`], also for errors.
-            pub fn insert_axis(self, axis: usize) -> Result<Self> {
-                self.map(|layout| layout.insert_axis(axis))
-            }
-
-            /// Removes an axis of one index. See [`Layout::remove_axis`], also for errors.
-            pub fn remove_axis(self, axis: usize) -> Result<Self> {
-                self.map(|layout| layout.remove_axis(axis))
-            }
-
-            /// Takes the elements whose indices on axes `a` and `b` are equal. See
-            /// [`Layout::diagonal`], also for errors.
-            pub fn diagonal(self, a: usize, b: usize) -> Result<Self> {
-                self.map(|layout| layout.diagonal(a, b))
-            }
-
-            /// Merges two axes into one. See [`Layout::merge_axes`], also for errors.
-            pub fn merge_axes(self, outer: usize, inner: usize) -> Result<Self> {
-                self.map(|layout| layout.merge_axes(outer, inner))
-            }
-
-            /// Splits one axis into several. See [`Layout::split_axis`], also for errors.
-            pub fn split_axis(self, axis: usize, extents: &[usize]) -> Result<Self> {
-                self.map(|layout| layout.split_axis(axis, extents))
+            by_layout! {
+                /// Reorders the axes. See [`Layout::permuted_axes`], also for errors.
+                permuted_axes(axes: &[usize]);
+                /// Reverses one axis. See [`Layout::reverse`], also for errors.
+                reverse(axis: usize);
+                /// Takes the part at one index of an axis, and removes that axis. See
+                /// [`Layout::index_axis`], also for errors.
+                index_axis(axis: usize, index: usize);
+                /// Inserts an axis of one index. See [`Layout::insert_axis`], also for errors.
+                insert_axis(axis: usize);
+                /// Removes an axis of one index. See [`Layout::remove_axis`], also for errors.
+                remove_axis(axis: usize);
+                /// Takes the elements whose indices on axes `a` and `b` are equal. See
+                /// [`Layout::diagonal`], also for errors.
+                diagonal(a: usize, b: usize);
+                /// Merges two axes into one. See [`Layout::merge_axes`], also for errors.
+                merge_axes(outer: usize, inner: usize);
+                /// Splits one axis into several. See [`Layout::split_axis`], also for errors.
+                split_axis(axis: usize, extents: &[usize]);
             }
 
             /// Returns the same elements in the same order under another shape, or the answer that

@@ -53,29 +53,24 @@ pub struct Subject {
     /// The operation.
     pub op: String,
     /// The kernel that the caller chose for a transpose.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub variant: Option<String>,
     /// Type of the result's elements; `None` for a kernel, whose arguments say what they are.
     pub dtype: Option<DType>,
     /// Type of the source's elements, where it is another.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub from: Option<DType>,
     /// Extents of each operand, in elements.
     pub shape: Vec<usize>,
     /// A permute's axes of the source in the result's order; the axis that a reduction removes.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub axes: Option<Vec<usize>>,
     /// Elements from one of a strided copy's elements to the next.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub step: Option<usize>,
     /// Along each axis of a drawn permute's view, the step of its array from index to index.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub steps: Option<Vec<isize>>,
     /// The axis of the result whose indices have factors and offsets of their own.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub channels: Option<usize>,
     /// How a user's kernel is launched.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub launch: Option<KernelLaunch>,
     /// Bytes that the operation itself reads.
     pub read: u64,

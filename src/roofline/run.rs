@@ -25,15 +25,12 @@ pub struct Run {
     /// Where it ran.
     pub device: Machine,
     /// The policy of its plans; `None` for a user's kernel, and in documents that lack it.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub policy: Option<Policy>,
     /// The clocks at its end; `None` where the device reports none.
     pub clocks: Option<Clocks>,
     /// The ceilings that times are held against; `None` on the software GPU.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub peaks: Option<Peaks>,
     /// When the ceilings were measured, as RFC 3339.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub ceilings_date: Option<String>,
     /// The measurements.
     pub cases: Vec<Record>,

@@ -35,18 +35,14 @@ struct Record {
 }
 
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with what is known of a lesson")]
+#[serde(default, deny_unknown_fields, expecting = "an object with what is known of a lesson")]
 pub(super) struct State {
-    #[serde(default)]
     pub(super) solved: bool,
     /// The hints that were shown.
-    #[serde(default)]
     pub(super) hints: u64,
     /// The checks in which a prediction or an answer was wrong.
-    #[serde(default)]
     pub(super) tries: u64,
     /// What was wrong at the last of them.
-    #[serde(default)]
     pub(super) wrong: Vec<String>,
 }
 

@@ -24,10 +24,10 @@ pub(crate) struct Run {
     #[serde(flatten)]
     pub(crate) records: run::Run,
     /// The copies between host and device; `None` if none were measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transfers: Option<Transfers>,
     /// The runs of a pipeline; `None` if none were measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pipeline: Option<Pipelines>,
     /// The score of drawn permutes; `None` if the run has none. It is not read from documents.
     #[serde(flatten, skip_deserializing)]

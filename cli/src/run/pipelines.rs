@@ -88,7 +88,6 @@ pub(crate) struct PipelineRun {
     /// The part of the time in which the device had nothing to do.
     pub(crate) idle: Option<f64>,
     /// The stages of some batches of another run, which recorded them.
-    #[serde(default)]
     pub(crate) timeline: Option<Vec<Stage>>,
 }
 
