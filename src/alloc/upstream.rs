@@ -126,6 +126,16 @@ impl Drop for OfDriver {
     }
 }
 
+/// Passes calls on to the driver.
+macro_rules! by_driver {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        unsafe fn $name(&self, $($argument: $type),*) -> Result<$result> {
+            // SAFETY: as the caller promises.
+            unsafe { self.driver.$name($($argument),*) }
+        }
+    )*};
+}
+
 // SAFETY: the driver promises all of it. Memory of the pool is ordered on the stream that takes it.
 unsafe impl Upstream for OfDriver {
     fn is_of(&self, driver: &Arc<dyn Driver>) -> bool {
@@ -177,29 +187,12 @@ unsafe impl Upstream for OfDriver {
         self.driver.event_create()
     }
 
-    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.driver.event_destroy(event) }
-    }
-
-    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.driver.event_record(event, stream) }
-    }
-
-    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.driver.event_wait(event, stream) }
-    }
-
-    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
-        // SAFETY: as the caller promises.
-        unsafe { self.driver.event_query(event) }
-    }
-
-    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.driver.stream_synchronize(stream) }
+    by_driver! {
+        event_destroy(event: EventHandle) -> ();
+        event_record(event: EventHandle, stream: StreamHandle) -> ();
+        event_wait(event: EventHandle, stream: StreamHandle) -> ();
+        event_query(event: EventHandle) -> bool;
+        stream_synchronize(stream: StreamHandle) -> ();
     }
 }
 

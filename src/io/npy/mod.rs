@@ -69,11 +69,11 @@ impl Reader {
         );
         let mut file = File::open(path).map_err(unreadable)?;
         // Another file may have taken the path in between.
-        let metadata = file.metadata().map_err(unreadable)?;
+        let opened = file.metadata().map_err(unreadable)?;
         let header = read_header(&mut file, path)?;
         let (shape, bytes) = shape_and_bytes(&header, path)?;
         let start = file.stream_position().map_err(unreadable)?;
-        let data = metadata.len().saturating_sub(start);
+        let data = opened.len().saturating_sub(start);
         require!(
             data >= bytes,
             Io,
@@ -88,18 +88,8 @@ impl Reader {
             path.display(),
             counted(data - bytes, "byte")
         );
-        let Header { dtype, descr, fortran, .. } = header;
-        Ok(Self {
-            file,
-            path: path.into(),
-            dtype,
-            descr,
-            shape,
-            bytes: bytes as usize,
-            is_fortran: fortran,
-            start,
-            opened: metadata,
-        })
+        let Header { dtype, descr, fortran: is_fortran, .. } = header;
+        Ok(Self { file, path: path.into(), dtype, descr, shape, bytes: bytes as usize, is_fortran, start, opened })
     }
 }
 
