@@ -22,6 +22,7 @@ const BAR: u32 = 24;
 const FRAME: u32 = 90;
 /// Most bars of a chart.
 const MOST_BARS: usize = 500;
+const MIB: f64 = (1_u64 << 20) as f64;
 
 pub(crate) const READ: RGBColor = RGBColor(31, 119, 180);
 pub(crate) const WRITE: RGBColor = RGBColor(214, 90, 49);
@@ -208,7 +209,6 @@ fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
 
 /// The speed of arrays moved over and over, by their size, with the L2 cache's own.
 fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
-    const MIB: f64 = (1_u64 << 20) as f64;
     let sizes = &peaks.sizes;
     check_speeds(sizes.iter().flat_map(|warm| [warm.read, warm.write, warm.copy]))?;
     let [first, last] = [sizes.first(), sizes.last()].map(|warm| warm.map_or(1.0, |warm| warm.bytes as f64 / MIB));
@@ -234,7 +234,6 @@ fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
 /// The speed of copies between host and device by their bytes: a line for each kind of memory and
 /// direction, and the link.
 fn transfers(transfers: &Transfers) -> Result<String> {
-    const MIB: f64 = (1_u64 << 20) as f64;
     let timed: Vec<(&Transfer, f64)> = transfers.copies.iter().filter_map(|copy| Some((copy, copy.gbps?))).collect();
     check_speeds(timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)))?;
     let sizes = || timed.iter().map(|(copy, _)| copy.bytes as f64 / MIB);
