@@ -75,6 +75,36 @@ impl Places {
         };
         Self { data: named(".incomplete"), journal: named(".incomplete.json") }
     }
+
+    /// Reads the journal; `None` if there is none.
+    fn read_journal(&self) -> Result<Option<Journal>> {
+        if !is_there(&self.journal)? {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let read = |file: File| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes);
+        match open_file(OpenOptions::new().read(true), &self.journal).and_then(read) {
+            Ok(_) => Journal::parse(&bytes).map(Some).map_err(|why| self.corrupted(&why)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", &self.journal, "check its permissions", &error)),
+        }
+    }
+
+    fn corrupted(&self, why: &str) -> Error {
+        let sentence = format!(
+            "{} is not the journal of an interrupted run: {why}; remove it and {} to begin anew",
+            self.journal.display(),
+            self.data.display()
+        );
+        Error::new(ErrorKind::Io, sentence)
+    }
+
+    fn without_journal(&self) -> Error {
+        Error::argument(format!(
+            "{} is there, and no journal beside it says what it is; move or remove it, or name another output",
+            self.data.display()
+        ))
+    }
 }
 
 /// Returns the name of the unfinished result beside a destination, if a file has it.
@@ -272,38 +302,6 @@ impl<'d> Partial<'d> {
             let _ = fs::remove_file(&self.places.journal);
         }
         Ok(())
-    }
-}
-
-impl Places {
-    /// Reads the journal; `None` if there is none.
-    fn read_journal(&self) -> Result<Option<Journal>> {
-        if !is_there(&self.journal)? {
-            return Ok(None);
-        }
-        let mut bytes = Vec::new();
-        let read = |file: File| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes);
-        match open_file(OpenOptions::new().read(true), &self.journal).and_then(read) {
-            Ok(_) => Journal::parse(&bytes).map(Some).map_err(|why| self.corrupted(&why)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(failed("read", &self.journal, "check its permissions", &error)),
-        }
-    }
-
-    fn corrupted(&self, why: &str) -> Error {
-        let sentence = format!(
-            "{} is not the journal of an interrupted run: {why}; remove it and {} to begin anew",
-            self.journal.display(),
-            self.data.display()
-        );
-        Error::new(ErrorKind::Io, sentence)
-    }
-
-    fn without_journal(&self) -> Error {
-        Error::argument(format!(
-            "{} is there, and no journal beside it says what it is; move or remove it, or name another output",
-            self.data.display()
-        ))
     }
 }
 

@@ -61,6 +61,31 @@ impl Permute {
     fn axes(&self, side: Side) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (0..self.extents.len()).map(move |at| if side == Side::Source { at } else { self.order[at] })
     }
+
+    /// Returns the extents of a tile of at most `most` elements, at least 1, with runs on both
+    /// sides as long as possible, those in the result `lean` times as long.
+    fn grown(&self, most: usize, lean: usize, line: usize) -> Vec<usize> {
+        let mut tile = vec![1_usize; self.extents.len()];
+        let grow = |tile: &mut Vec<usize>, wanted: fn(usize, usize) -> usize| {
+            let len: usize = tile.iter().product();
+            let frontiers = [Side::Source, Side::Result]
+                .map(|side| frontier(self.axes(side).rev(), tile, |axis| self.extents[axis]));
+            let longer = shorter_first(frontiers, [1, lean]).find_map(|(_, axis)| {
+                let others = len / tile[axis];
+                let extent = wanted(tile[axis], most / others).min(self.extents[axis]);
+                (extent > tile[axis] && others * extent <= most).then_some((axis, extent))
+            });
+            longer.map(|(axis, extent)| tile[axis] = extent).is_some()
+        };
+        if self.len() > 0 {
+            while grow(&mut tile, |extent, _| 2 * extent) {}
+            while grow(&mut tile, |_, most| most) {}
+        }
+        for (tile, &extent) in tile.iter_mut().zip(&self.extents) {
+            *tile = even_part(extent, *tile).next_multiple_of(line).min(*tile);
+        }
+        tile
+    }
 }
 
 /// One of the two arrays.
@@ -159,33 +184,6 @@ impl Tiling {
         let end = |axis: usize, start: usize| (start + self.tile[axis]).min(self.permute.extents[axis]);
         let extents = starts.iter().enumerate().map(|(axis, &start)| end(axis, start) - start).collect();
         Tile { permute: &self.permute, starts, extents }
-    }
-}
-
-impl Permute {
-    /// Returns the extents of a tile of at most `most` elements, at least 1, with runs on both
-    /// sides as long as possible, those in the result `lean` times as long.
-    fn grown(&self, most: usize, lean: usize, line: usize) -> Vec<usize> {
-        let mut tile = vec![1_usize; self.extents.len()];
-        let grow = |tile: &mut Vec<usize>, wanted: fn(usize, usize) -> usize| {
-            let len: usize = tile.iter().product();
-            let frontiers = [Side::Source, Side::Result]
-                .map(|side| frontier(self.axes(side).rev(), tile, |axis| self.extents[axis]));
-            let longer = shorter_first(frontiers, [1, lean]).find_map(|(_, axis)| {
-                let others = len / tile[axis];
-                let extent = wanted(tile[axis], most / others).min(self.extents[axis]);
-                (extent > tile[axis] && others * extent <= most).then_some((axis, extent))
-            });
-            longer.map(|(axis, extent)| tile[axis] = extent).is_some()
-        };
-        if self.len() > 0 {
-            while grow(&mut tile, |extent, _| 2 * extent) {}
-            while grow(&mut tile, |_, most| most) {}
-        }
-        for (tile, &extent) in tile.iter_mut().zip(&self.extents) {
-            *tile = even_part(extent, *tile).next_multiple_of(line).min(*tile);
-        }
-        tile
     }
 }
 

@@ -240,9 +240,7 @@ impl Caching {
         arena.hand_over(ANY, |_| true, Owner { lane: want.lane, stamp: 0 });
         Ok(())
     }
-}
 
-impl Caching {
     fn fit(&self, core: &Core, want: &Want) -> Option<u32> {
         core.arena.fit(want.kind, want.lane, want.bytes, self.snug(want))
     }

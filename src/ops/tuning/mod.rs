@@ -94,15 +94,7 @@ impl Tuning {
         // At most the memory that a launch may use by default.
         chunk.max(part.min(MAX_SHARED_BYTES) / VECTOR as u32 * VECTOR as u32)
     }
-}
 
-// A policy that breaks a kernel's requirements does not compile; a test checks the rule's.
-const _: () = {
-    h100::H100.tuning.check();
-    h200::H200.tuning.check();
-};
-
-impl Tuning {
     /// Checks the policy against the kernels' requirements.
     const fn check(&self) {
         let mut width = 0;
@@ -128,3 +120,9 @@ impl Tuning {
         assert!(stacked.cached_matrix >= STACKED_QUADS * VECTOR);
     }
 }
+
+// A policy that breaks a kernel's requirements does not compile; a test checks the rule's.
+const _: () = {
+    h100::H100.tuning.check();
+    h200::H200.tuning.check();
+};

@@ -239,6 +239,43 @@ impl Packing {
         }
         place
     }
+
+    /// Returns how the destination's runs are lines of cells (see [`PackedQuadsParams`]), of at
+    /// least the elements of a vector but one, as far as a run has them: the axes of a cell, the
+    /// axis along which a line's cells lie, and the axes that number lines.
+    fn lines(&self) -> (&[usize], usize, &[usize]) {
+        let inner = &self.dst.axes[..self.dst.inner];
+        let (mut len, mut last) = (self.taken[inner[0]], 0);
+        while last + 1 < inner.len() && len + 1 < VECTOR / self.width {
+            last += 1;
+            len *= self.taken[inner[last]];
+        }
+        (&inner[..last], inner[last], &inner[last + 1..])
+    }
+
+    /// Returns the strides in shared memory along which the destination's runs go: negative, modulo
+    /// 2^64, where they go backwards.
+    fn way(&self, room: &Room) -> Room {
+        let mut way = *room;
+        for (stride, axis) in way.strides.iter_mut().zip(&self.axes) {
+            *stride = if axis.dst < 0 { stride.wrapping_neg() } else { *stride };
+        }
+        way
+    }
+
+    /// Returns the bytes from the first index to the last of all axes that run backwards in the
+    /// destination.
+    fn turned(&self, axes: &[usize], room: &Room) -> usize {
+        let backwards = axes.iter().filter(|&&axis| self.axes[axis].dst < 0);
+        backwards.map(|&axis| (self.taken[axis] - 1) * room.strides[axis]).sum()
+    }
+
+    /// Returns the bytes of the cells along `axis` that a vector from a cell's last element on has,
+    /// if they run backwards.
+    fn beyond(&self, cell: usize, axis: usize, room: &Room) -> usize {
+        let cells = (cell - 1 + VECTOR / self.width - 1) / cell;
+        if self.axes[axis].dst < 0 { cells * room.strides[axis] } else { 0 }
+    }
 }
 
 /// Returns the launch of a grown tile, by `packed_stepped` if the source's elements lie apart.
@@ -333,45 +370,6 @@ impl Lows {
         let last = packing.dst.axes[packing.dst.inner - 1];
         let lacking = if packing.axes[last].dst < 0 { room.strides[last] } else { 0 };
         Ok(Self { run: (of_lines + of_line + of_cells).wrapping_sub(lines + cells), lines, cells, lacking })
-    }
-}
-
-impl Packing {
-    /// Returns how the destination's runs are lines of cells (see [`PackedQuadsParams`]), of at
-    /// least the elements of a vector but one, as far as a run has them: the axes of a cell, the
-    /// axis along which a line's cells lie, and the axes that number lines.
-    fn lines(&self) -> (&[usize], usize, &[usize]) {
-        let inner = &self.dst.axes[..self.dst.inner];
-        let (mut len, mut last) = (self.taken[inner[0]], 0);
-        while last + 1 < inner.len() && len + 1 < VECTOR / self.width {
-            last += 1;
-            len *= self.taken[inner[last]];
-        }
-        (&inner[..last], inner[last], &inner[last + 1..])
-    }
-
-    /// Returns the strides in shared memory along which the destination's runs go: negative, modulo
-    /// 2^64, where they go backwards.
-    fn way(&self, room: &Room) -> Room {
-        let mut way = *room;
-        for (stride, axis) in way.strides.iter_mut().zip(&self.axes) {
-            *stride = if axis.dst < 0 { stride.wrapping_neg() } else { *stride };
-        }
-        way
-    }
-
-    /// Returns the bytes from the first index to the last of all axes that run backwards in the
-    /// destination.
-    fn turned(&self, axes: &[usize], room: &Room) -> usize {
-        let backwards = axes.iter().filter(|&&axis| self.axes[axis].dst < 0);
-        backwards.map(|&axis| (self.taken[axis] - 1) * room.strides[axis]).sum()
-    }
-
-    /// Returns the bytes of the cells along `axis` that a vector from a cell's last element on has,
-    /// if they run backwards.
-    fn beyond(&self, cell: usize, axis: usize, room: &Room) -> usize {
-        let cells = (cell - 1 + VECTOR / self.width - 1) / cell;
-        if self.axes[axis].dst < 0 { cells * room.strides[axis] } else { 0 }
     }
 }
 
