@@ -8,7 +8,7 @@ use crate::context::{Allocation, Shared, queue_in_order};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, require};
 use crate::layout::Layout;
 use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
@@ -131,6 +131,21 @@ pub(super) fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<
             width = counted(width, "byte")
         ))),
     }
+}
+
+/// Checks that elements can be copied or mapped, as `done` says, from one layout to another; each
+/// has a width.
+pub(super) fn check_pair([src, dst]: [&Layout; 2], [from, to]: [usize; 2], done: &str) -> Result<()> {
+    check_bytes("source", src, from)?;
+    check_bytes("destination", dst, to)?;
+    require!(
+        src.shape() == dst.shape(),
+        Layout,
+        "shape {:?} cannot be {done} to shape {:?}; they must be equal",
+        src.shape(),
+        dst.shape()
+    );
+    check_disjoint(dst)
 }
 
 /// Checks that a layout may be written to.

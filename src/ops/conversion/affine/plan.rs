@@ -12,9 +12,7 @@ use crate::element::{DType, Element};
 use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
-use crate::ops::operand::{
-    Operand, bytes_from, check_aligned, check_bytes, check_disjoint, check_written_apart, queue,
-};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, check_pair, check_written_apart, queue};
 use crate::ops::plan::{Explanation, Plan, Verdict};
 use crate::ops::span::first_byte;
 use crate::ops::{Align, Target};
@@ -64,16 +62,7 @@ impl AffinePlan {
     ) -> Result<Self> {
         let channels = channels.into();
         check_types(from, to)?;
-        check_bytes("source", src, from.width())?;
-        check_bytes("destination", dst, to.width())?;
-        if src.shape() != dst.shape() {
-            return Err(Error::layout(format!(
-                "shape {:?} cannot be mapped to shape {:?}; they must be equal",
-                src.shape(),
-                dst.shape()
-            )));
-        }
-        check_disjoint(dst)?;
+        check_pair([src, dst], [from.width(), to.width()], "mapped")?;
         let count = channels.axis().map(|axis| extent(src, axis)).transpose()?;
         if let (Channels::WithLaunch(_), Some(count)) = (channels, count) {
             check_count(count)?;

@@ -11,9 +11,7 @@ use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::layout::walk::{Canonical, Reach};
-use crate::ops::operand::{
-    Operand, check_aligned, check_apart, check_bytes, check_disjoint, check_shapes, check_width, queue,
-};
+use crate::ops::operand::{Operand, check_aligned, check_apart, check_pair, check_shapes, check_width, queue};
 use crate::ops::plan::Explanation;
 use crate::ops::{Align, Plan, Target, TileShape};
 use crate::stream::Stream;
@@ -228,16 +226,7 @@ impl PermutePlan {
 /// Checks that elements can be copied between two layouts.
 fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: usize) -> Result<()> {
     check_width(width)?;
-    check_bytes("source", src, width)?;
-    check_bytes("destination", dst, width)?;
-    if src.shape() != dst.shape() {
-        return Err(Error::layout(format!(
-            "shape {:?} cannot be copied to shape {:?}; they must be equal",
-            src.shape(),
-            dst.shape()
-        )));
-    }
-    check_disjoint(dst)?;
+    check_pair([src, dst], [width; 2], "copied")?;
     if !src.is_empty() {
         src_align.check("source", width)?;
         dst_align.check("destination", width)?;
