@@ -14,12 +14,12 @@ named! {
         Blocking = "blocking",
         /// One stream. The host runs ahead, and on the device each stage waits for the one before.
         Async = "async",
-        /// A stream each for uploads, work and downloads, with events between them: all three run at
-        /// once, each on another batch.
+        /// A stream each for uploads, work and downloads, with events between them: all three run
+        /// at once, each on another batch.
         #[default]
         Streams = "streams",
-        /// As [`Mode::Streams`], and the work of each slot is captured once and launched as a graph. It
-        /// is captured again where a batch has another number of elements.
+        /// As [`Mode::Streams`], and the work of each slot is captured once and launched as a
+        /// graph. It is captured again where a batch has another number of elements.
         Graph = "graph",
     }
 }

@@ -17,13 +17,13 @@ named! {
         ColumnLoop = "column_loop",
         /// One element per thread and step, read along rows and written along columns.
         Naive = "naive",
-        /// Through a tile in shared memory: both sides move along rows, but the tile's columns share
-        /// banks.
+        /// Through a tile in shared memory: both sides move along rows, but the tile's columns
+        /// share banks.
         Tiled = "tiled",
         /// `Tiled` with each row of the tile padded by a bank, so that columns do not conflict.
         Padded = "padded",
-        /// `Tiled` with the column exclusive-ored by the row: no conflicts and no padding. Others call
-        /// this swizzled.
+        /// `Tiled` with the column exclusive-ored by the row: no conflicts and no padding. Others
+        /// call this swizzled.
         Staggered = "staggered",
     }
 }
