@@ -102,13 +102,11 @@ fn a_standard_output_that_is_full() {
     let folder = Folder::with_input(&good());
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
     let mut transpose = command("--device soft --quiet --json transpose in.npy out.npy".split(' '));
-    let run = transpose.current_dir(folder.path("")).stdout(full()).output();
-    let said = String::from_utf8(run.expect("it starts").stderr).expect("text");
+    let said = Run::of(transpose.current_dir(folder.path("")).stdout(full())).stderr;
     assert!(said.contains("out.npy was written: cannot write the result to standard output"), "{said}");
     assert!(fs::read(folder.path("out.npy")).expect("the output").starts_with(b"\x93NUMPY"));
-    let run = command(["devices"]).stdout(full()).output().expect("it starts");
-    assert_eq!(run.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&run.stderr).starts_with("error: cannot write the result to standard output"));
+    let run = Run::of(command(["devices"]).stdout(full()));
+    run.ended(1, &[], &["error: cannot write the result to standard output"]).failed(&[]);
 }
 
 #[test]

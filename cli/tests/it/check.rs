@@ -41,6 +41,11 @@ impl Folder {
         self.check_text(format!("kernel = \"k.ptx\"\nentry = \"{entry}\"\ngrid = [1]\nblock = [32]\n{lines}\n"))
     }
 
+    /// Does the same with a result that it wants of these arguments.
+    fn check_result(&self, entry: &str, args: &str, result: &str) -> Run {
+        self.check(entry, &format!("args = [{args}]\nresult = {{ {result} }}"))
+    }
+
     fn check_text(&self, text: impl AsRef<[u8]>) -> Run {
         self.write("c.toml", text);
         warpstride(["check".into(), self.path("c.toml")])
@@ -164,11 +169,8 @@ fn floats(values: &[f32]) -> Vec<u8> {
 fn every_oracle_computes_what_it_says() {
     let folder = Folder::with("k.ptx", PTX);
     let six = |values: [f32; 6]| folder.write("r.npy", floats(&values));
-    let (a, b) = ("f32[6]=iota", "f32[6]=iota");
-    let check = |oracle: &str| {
-        let args = format!("args = [\"{a}\", \"{b}\", \"npy:r.npy\"]");
-        folder.check("nothing", &format!("{args}\nresult = {{ arg = 2, oracle = \"{oracle}\" }}"))
-    };
+    let args = "\"f32[6]=iota\", \"f32[6]=iota\", \"npy:r.npy\"";
+    let check = |oracle: &str| folder.check_result("nothing", args, &format!("arg = 2, oracle = \"{oracle}\""));
     for (oracles, right) in [
         (&["copy", "copy:1", "iota", "permute:2x3:0,1", "copy:2"][..], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]),
         (&["reverse", "reverse:0"], [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]),
@@ -192,10 +194,9 @@ fn every_oracle_computes_what_it_says() {
         }
     }
     six([1.0, 3.0, 5.0, 7.0, 9.0, 11.0]);
-    let args = "args = [\"f32:2\", \"f32[6]=iota\", \"f32[6]=iota\", \"npy:r.npy\"]\n";
     folder.write("y.npy", floats(&[1.0; 6]));
-    let args = args.replacen("f32[6]=iota\", \"npy", "npy:y.npy\", \"npy", 1);
-    let axpy = |oracle: &str| folder.check("scaled", &format!("{args}result = {{ arg = 3, oracle = \"{oracle}\" }}"));
+    let args = "\"f32:2\", \"f32[6]=iota\", \"npy:y.npy\", \"npy:r.npy\"";
+    let axpy = |oracle: &str| folder.check_result("scaled", args, &format!("arg = 3, oracle = \"{oracle}\""));
     axpy("axpy:0,1,2").succeeded();
     axpy("axpy:0,2,1").fell_short(&["[0] = 1 "]);
     axpy("axpy:1,0,2").failed(&["line 6, `result`", "argument 1 is not a number"]);
@@ -204,22 +205,18 @@ fn every_oracle_computes_what_it_says() {
 #[test]
 fn sums_and_files_are_compared_with_what_is_found() {
     let folder = Folder::with("k.ptx", PTX);
-    let check =
-        |args: &str, result: &str| folder.check("nothing", &format!("args = [{args}]\nresult = {{ {result} }}"));
-    let of = "\"u8[300]=iota\", \"u8[1]=zeros\"";
+    let check = |args: &str, result: &str| folder.check_result("nothing", args, result);
+    let (of, sum) = ("\"u8[300]=iota\", \"u8[1]=zeros\"", "arg = 2, oracle = \"sum\"");
+    let summed = |more: &str| check(&format!("{of}, \"npy:r.npy\""), &format!("{sum}{more}"));
     // 0 to 255, and 0 to 43.
     folder.write("r.npy", npy("<u4", "()", &(255 * 128 + 43 * 22_u32).to_le_bytes()));
-    check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\"").succeeded();
+    summed("").succeeded();
     check(&format!("{of}, \"u16[1]=zeros\""), "arg = 2, oracle = \"sum:0\"")
         .fell_short(&["0 equal; [0] = 0", "[0] = 33586"]);
     folder.write("r.npy", floats(&[33586.5]));
-    check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\"").fell_short(&["[0] = 33586.5"]);
-    check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\", tolerance = 2e-5").ended(
-        0,
-        &["argument 2 is sum within 2e-5"],
-        &[],
-    );
-    check(&format!("{of}, \"npy:r.npy\""), "arg = 2, oracle = \"sum\", tolerance = 1e-5").fell_short(&["within 1e-5"]);
+    summed("").fell_short(&["[0] = 33586.5"]);
+    summed(", tolerance = 2e-5").ended(0, &["argument 2 is sum within 2e-5"], &[]);
+    summed(", tolerance = 1e-5").fell_short(&["within 1e-5"]);
     // NaN equals NaN, and 0 equals -0; an infinity equals itself alone.
     let values = [f32::NAN, -0.0, f32::INFINITY, 1.0];
     folder.write("r.npy", floats(&values));
@@ -238,10 +235,12 @@ fn sums_and_files_are_compared_with_what_is_found() {
 #[test]
 fn arithmetic_is_that_of_the_elements() {
     let folder = Folder::with("k.ptx", PTX);
+    let of = |dtype: &str, result: &str| {
+        let [iota, zeros] = ["iota", "zeros"].map(|filled| format!("\"{dtype}[3]={filled}\""));
+        folder.check_result("nothing", &format!("{iota}, {iota}, {zeros}"), result)
+    };
     for dtype in ["u8", "i8", "u16", "i16", "f16", "u32", "i32", "f32", "u64", "i64", "f64", "bf16"] {
-        let args = format!("args = [\"{dtype}[3]=iota\", \"{dtype}[3]=iota\", \"{dtype}[3]=zeros\"]\n");
-        let check =
-            |oracle: &str| folder.check("nothing", &format!("{args}result = {{ arg = 2, oracle = \"{oracle}\" }}"));
+        let check = |oracle: &str| of(dtype, &format!("arg = 2, oracle = \"{oracle}\""));
         check("fill:0").succeeded();
         check("mul").fell_short(&["1 equal; [1] = 0 ", "3 equal; [1] = 1"]);
         check("add:1,1").fell_short(&["1 equal; [1] = 0 ", "3 equal; [1] = 2"]);
@@ -252,8 +251,7 @@ fn arithmetic_is_that_of_the_elements() {
         folder.check("nothing", &format!("{args}result = {{ arg = 2, oracle = \"mul:0,1\" }}\nchecks = \"all\""));
     // The squares of multiples of 16 are 0 in a byte.
     squares.fell_short(&["16 equal; [1] = 0 ", "held        checkers find nothing"]);
-    let args = "args = [\"c64[3]=iota\", \"c64[3]=iota\", \"c64[3]=zeros\"]\n";
-    let complex = folder.check("nothing", &format!("{args}result = {{ arg = 2, oracle = \"add\" }}"));
+    let complex = of("c64", "arg = 2, oracle = \"add\"");
     complex.failed(&["`result`", "the oracle `add`", "do not compute with c64"]);
 }
 
@@ -330,13 +328,13 @@ fn what_is_wrong_in_a_file_is_named_with_its_line_and_key() {
     ] {
         refused(&format!("{args}{expect}result = {{ {result} }}"), parts);
     }
-    let numbers = "args = [\"f32:1\", \"u32[1]=zeros\", \"u32[1]=zeros\", \"f32[1]=uninit\"]\n";
-    let scaled = |result: &str| folder.check("scaled", &format!("{numbers}result = {{ {result} }}"));
+    let numbers = "\"f32:1\", \"u32[1]=zeros\", \"u32[1]=zeros\", \"f32[1]=uninit\"";
+    let scaled = |result: &str| folder.check_result("scaled", numbers, result);
     scaled("arg = 0, oracle = \"iota\"").failed(&["arg = 0: f32:1 is a number"]);
     scaled("arg = 1, oracle = \"copy:0\"").failed(&["argument 0, f32:1, is a number"]);
     scaled("arg = 1, oracle = \"axpy:0,1,2\"").failed(&["argument 0 is f32, and the result u32"]);
-    scaled("arg = 1, oracle = \"copy:3\"").failed(&["f32[1]=uninit holds nothing before the launch"]);
-    scaled("arg = 1, oracle = \"copy:3\"").failed(&["the oracle `copy:3`"]);
+    let nothing = ["the oracle `copy:3`", "f32[1]=uninit holds nothing before the launch"];
+    scaled("arg = 1, oracle = \"copy:3\"").failed(&nothing);
 }
 
 #[test]
@@ -439,10 +437,10 @@ fn hostile_files_end_in_a_sentence() {
 fn a_sentence_about_a_long_value_has_its_beginning_and_its_end() {
     let folder = Folder::with("k.ptx", PTX);
     let digits = "9".repeat(100_000);
-    let fill = format!("args = [\"u32[1]=zeros\"]\nresult = {{ arg = 0, oracle = \"fill:{digits}\" }}");
+    let fill = folder.check_result("iota", "\"u32[1]=zeros\"", &format!("arg = 0, oracle = \"fill:{digits}\""));
     let kernel = format!("grid = [1]\nblock = [1]\nchecks = \"all\"\nkernel = \"{}\"", "k".repeat(100_000));
     let runs = [
-        (folder.check("iota", &fill), "`result`: the oracle `fill:9999", "give a number that it has\n"),
+        (fill, "`result`: the oracle `fill:9999", "give a number that it has\n"),
         (folder.check_text(kernel), "`kernel`: cannot read ", "(os error 36)\n"),
     ];
     for (run, begin, end) in runs {

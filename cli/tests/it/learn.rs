@@ -26,6 +26,11 @@ impl Learner {
         Self { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
+    /// Makes one only where a compiler is.
+    fn with_a_compiler() -> Option<Self> {
+        (!compilers().is_empty()).then(Self::new)
+    }
+
     /// The learner's folder, and what is in it.
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("warpstride-lessons").join(name)
@@ -130,10 +135,7 @@ fn an_edited_file_stays_and_a_missing_one_comes_back() {
 
 #[test]
 fn a_lesson_is_solved_by_its_solution() {
-    if compilers().is_empty() {
-        return;
-    }
-    let learner = Learner::new();
+    let Some(learner) = Learner::with_a_compiler() else { return };
     let run = learner.run(&["--quiet", "learn", "check", "0"]);
     run.fell_short(&[
         "warpstride-lessons/index/check.toml: number, 4 x 1 x 1 blocks",
@@ -167,10 +169,7 @@ fn a_lesson_is_solved_by_its_solution() {
 
 #[test]
 fn a_task_that_does_not_compile_shows_the_compilers_lines() {
-    if compilers().is_empty() {
-        return;
-    }
-    let learner = Learner::new();
+    let Some(learner) = Learner::with_a_compiler() else { return };
     learner.run(&["learn", "next"]).succeeded();
     learner.write("index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
     let run = learner.run(&["learn", "check", "0"]).ended(1, &[], &["does not compile", "task.cu"]);
@@ -179,10 +178,7 @@ fn a_task_that_does_not_compile_shows_the_compilers_lines() {
 
 #[test]
 fn a_check_that_asks_less_than_the_lesson_is_refused() {
-    if compilers().is_empty() {
-        return;
-    }
-    let learner = Learner::new();
+    let Some(learner) = Learner::with_a_compiler() else { return };
     learner.run(&["--quiet", "learn", "show", "1"]).succeeded();
     learner.solve("requests");
     let check = |old: &str, new: &str| {
@@ -209,10 +205,7 @@ fn a_check_that_asks_less_than_the_lesson_is_refused() {
 
 #[test]
 fn wrong_predictions_show_the_number_at_the_third_try() {
-    if compilers().is_empty() {
-        return;
-    }
-    let learner = Learner::new();
+    let Some(learner) = Learner::with_a_compiler() else { return };
     let run = learner.run(&["--quiet", "learn", "check", "1"]);
     let all = "`load.requests == ?` in warpstride-lessons/requests/check.toml, `load.requests == ?` in \
                warpstride-lessons/requests/check-2.toml, `load";
@@ -301,8 +294,11 @@ fn commands_without_a_number_take_the_first_lesson_that_is_not_solved() {
     let run = learner.run(&["learn", "show"]).succeeded();
     assert!(!run.stderr.contains(said) && run.stdout.starts_with("# A transpose costs nothing\n"), "{}", run.stdout);
     learner.has_solved(lessons::names().into_iter());
-    for words in ["show", "check", "hint"] {
+    for words in ["show", "check", "hint", "watch", "next"] {
         assert_eq!(learner.run(&["learn", words]).succeeded().stdout, "All lessons are solved.\n");
+    }
+    assert_eq!(learner.run(&["--json", "learn", "watch"]).code, Some(2));
+    for words in ["show", "check", "hint"] {
         let document = learner.run(&["--json", "learn", words]).succeeded().json();
         assert_eq!(document.get("lesson"), Some(&Value::Null), "{document}");
     }
@@ -332,38 +328,35 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
     learner.run(&["learn", "check", "5"]).ended(1, &["missing  1. "], &["0 of 6 answers are right"]);
     assert_eq!(learner.progress()["lessons"]["views"]["tries"], json!(0), "nothing was wrong");
     let quiz = learner.read("views/quiz.toml");
-    learner.write("views/quiz.toml", quiz.replacen("\"?\"", "\"one\"", 1));
-    let run = learner.run(&["learn", "check", "5"]);
+    let check = |quiz: &str| {
+        learner.write("views/quiz.toml", quiz);
+        learner.run(&["learn", "check", "5"])
+    };
+    let first = |answer: &str| check(&quiz.replacen("\"?\"", answer, 1));
+    let run = first("\"one\"");
     assert!(run.stdout.contains("unread   1. ") && !run.stderr.contains("wrong try"), "{}{}", run.stdout, run.stderr);
     assert_eq!(learner.progress()["lessons"]["views"]["tries"], json!(0), "nothing was wrong");
     for (try_number, answer) in (1..).zip(["[6, 1]", "[9, 1]", "7"]) {
-        learner.write("views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
-        let run = learner.run(&["learn", "check", "5"]);
+        let run = first(answer);
         let said = "WRONG    1. A matrix of 4 x 6 numbers lies in C order.";
         assert!(run.stdout.contains(said) && run.stdout.contains("is not the answer to question 1. In C order "));
         assert_eq!(run.stdout.contains("The answer is [1, 6].\n"), try_number == 3, "{}", run.stdout);
     }
     // Without quotes a word is not TOML, and two numbers are no list.
     for answer in ["Yes", "1, 6"] {
-        learner.write("views/quiz.toml", quiz.replacen("\"?\"", answer, 1));
         let said = ["cannot read line 5 of ", "views/quiz.toml; type each answer between the quotes of `answer = "];
-        learner.run(&["learn", "check", "5"]).failed(&said);
+        first(answer).failed(&said);
     }
-    learner.write("views/quiz.toml", quiz.replacen("\"?\"", "\"1, 6\"", 1));
-    assert!(learner.run(&["learn", "check", "5"]).stdout.contains("right    1. "));
+    assert!(first("\"1, 6\"").stdout.contains("right    1. "));
     let answers = ["[1, 6]", "20", "[60, 1, 15, 3]", "18", "\"no\"", "[0, 1]"];
     let solved = answers.iter().fold(quiz.clone(), |quiz, answer| quiz.replacen("\"?\"", answer, 1));
-    learner.write("views/quiz.toml", &solved);
-    learner.run(&["learn", "check", "5"]).ended(0, &["Lesson 5 is solved"], &[]);
+    check(&solved).ended(0, &["Lesson 5 is solved"], &[]);
     // Questions may stand in another order, and one that is gone is missed.
-    let (first, others) = solved.split_once("[[questions]]").expect("questions");
+    let (begin, others) = solved.split_once("[[questions]]").expect("questions");
     let (question, others) = others.split_once("[[questions]]").expect("questions");
-    learner.write("views/quiz.toml", format!("{first}[[questions]]{others}\n[[questions]]{question}"));
-    learner.run(&["learn", "check", "5"]).succeeded();
-    learner.write("views/quiz.toml", solved.replacen("What are", "What could be", 1));
-    learner.run(&["learn", "check", "5"]).ended(1, &["put it back"], &[]);
-    learner.write("views/quiz.toml", "[[questions]]\n");
-    learner.run(&["learn", "check", "5"]).failed(&["cannot read line 1 of ", "views/quiz.toml"]);
+    check(&format!("{begin}[[questions]]{others}\n[[questions]]{question}")).succeeded();
+    check(&solved.replacen("What are", "What could be", 1)).ended(1, &["put it back"], &[]);
+    check("[[questions]]\n").failed(&["cannot read line 1 of ", "views/quiz.toml"]);
 }
 
 /// Lines that a program prints, as they come.
@@ -387,10 +380,7 @@ fn until(lines: &Receiver<String>, part: &str) {
 #[cfg(unix)]
 #[test]
 fn watching_checks_at_each_change_and_ends_by_a_signal() {
-    if compilers().is_empty() {
-        return;
-    }
-    let learner = Learner::new();
+    let Some(learner) = Learner::with_a_compiler() else { return };
     let mut command = learner.command(&["--quiet", "learn", "watch"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let (printed, said) = (lines(child.stdout.take()), lines(child.stderr.take()));
@@ -411,15 +401,6 @@ fn watching_checks_at_each_change_and_ends_by_a_signal() {
         fs::read_dir(learner.path("")).expect("readable").map(|e| e.expect("an entry").file_name()).collect();
     names.sort();
     assert_eq!(names, ["index", "progress.json", "requests"], "nothing half-written is left");
-}
-
-#[test]
-fn watching_ends_when_all_is_solved() {
-    let learner = Learner::new();
-    learner.has_solved(lessons::names().into_iter());
-    assert_eq!(learner.run(&["learn", "watch"]).succeeded().stdout, "All lessons are solved.\n");
-    assert_eq!(learner.run(&["learn", "next"]).succeeded().stdout, "All lessons are solved.\n");
-    assert_eq!(learner.run(&["--json", "learn", "watch"]).code, Some(2));
 }
 
 #[test]

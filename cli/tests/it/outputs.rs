@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::{Folder, OLD, command, npy, send, warpstride};
+use super::{Folder, OLD, Run, command, npy, send, warpstride};
 use crate::executable;
 use crate::long::wait_until;
 
@@ -87,9 +87,8 @@ fn an_input_that_is_standard_output_stays() {
     let folder = Folder::with_input(&matrix);
     for name in ["/dev/stdout", "/dev/fd/1"] {
         let input = fs::OpenOptions::new().append(true).open(folder.path("in.npy")).expect("the input");
-        let run = command(transpose(&folder, name.as_ref())).stdout(input).output().expect("it starts");
-        let said = String::from_utf8_lossy(&run.stderr);
-        assert!(run.status.code() == Some(1) && said.contains(&format!("the same file, {name};")), "{said}");
+        let said = format!("the same file, {name};");
+        Run::of(command(transpose(&folder, name.as_ref())).stdout(input)).ended(1, &[], &[&said]);
         assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), matrix);
     }
 }
@@ -131,10 +130,8 @@ fn links_tell_what_the_systems_names_stand_for() {
     for name in [Path::new("/dev/fd/3"), &descriptor] {
         let mut shell = Command::new("sh");
         shell.args(["-c", "exec \"$0\" \"$@\" 3>>\"$FILE\"", env!("CARGO_BIN_EXE_warpstride")]);
-        let run = shell.args(transpose(&folder, name)).env("FILE", &there).output().expect("a shell");
-        let said = String::from_utf8_lossy(&run.stderr);
         let why = format!("cannot write {}: it stands for a file", name.display());
-        assert!(run.status.code() == Some(1) && said.contains(&why), "{said}");
+        Run::of(shell.args(transpose(&folder, name)).env("FILE", &there)).ended(1, &[], &[&why]);
         assert_eq!(fs::read(&there).expect("it"), OLD, "{}", name.display());
     }
     std::os::unix::fs::symlink(folder.path("out.npy"), &link).expect("a link");
@@ -216,27 +213,22 @@ fn a_file_of_another_user_is_replaced_by_ones_own() {
     let output = folder.path("out.npy");
     let run = || {
         let mut command = Command::new(&binary);
-        command.args(transpose(&folder, &output)).uid(NOBODY).gid(NOBODY).output().expect("it starts")
+        Run::of(command.args(transpose(&folder, &output)).uid(NOBODY).gid(NOBODY))
     };
     // It may be replaced, by who may write into its folder, and not written.
     fs::set_permissions(&output, Permissions::from_mode(0o644)).expect("a mode");
-    let refused = run();
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("read-only"), "{refused:?}");
+    run().ended(1, &[], &["read-only"]);
     assert_eq!(fs::read(&output).expect("the old one"), OLD);
 
     std::os::unix::fs::chown(&output, Some(1234), Some(1235)).expect("root may");
     fs::set_permissions(&output, Permissions::from_mode(0o6666)).expect("a mode");
     // In a folder such as /tmp, only its owner may replace it.
     fs::set_permissions(folder.path(""), Permissions::from_mode(0o1777)).expect("a mode");
-    let refused = run();
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("only owners may replace a file"), "{refused:?}");
+    run().ended(1, &[], &["only owners may replace a file"]);
     assert_eq!(fs::read(&output).expect("the old one"), OLD);
     assert!(folder.names().iter().all(|name| !name.starts_with(".warpstride-")), "{:?}", folder.names());
     fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).expect("a mode");
-    let replaced = run();
-    assert_eq!(replaced.status.code(), Some(0), "{replaced:?}");
+    run().succeeded();
     let after = fs::metadata(&output).expect("the new one");
     assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (NOBODY, NOBODY, 0o666), "and runs as nobody else");
 }
@@ -300,9 +292,8 @@ impl Watched {
         let (source, shim) = (outside.join("shim.c"), outside.join("shim.so"));
         fs::write(&source, SHIM).expect("writing");
         let mut compiler = Command::new("cc");
-        let compiled = compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&shim).arg(&source).output();
-        let compiled = compiled.expect("the compiler that Rust links with");
-        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        // It is the compiler that Rust links with.
+        Run::of(compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&shim).arg(&source)).succeeded();
         Self { folder, shim }
     }
 
@@ -350,8 +341,7 @@ impl Watched {
 fn a_file_is_on_the_disk_before_it_takes_its_place() {
     let watched = Watched::new();
     let words = transpose(&watched.folder, &watched.folder.path("new.npy"));
-    let run = watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "new.npy").output().expect("it starts");
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    Run::of(&mut watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "new.npy")).succeeded();
     let log = watched.log();
     let [file, folder] = *log.lines().collect::<Vec<_>>() else { panic!("two syncs: {log}") };
     assert!(file.contains("/.warpstride-") && file.contains(" target:0 "), "first the file, not there yet: {log}");
@@ -377,8 +367,7 @@ fn a_private_output_is_private_while_it_is_written() {
             &transpose(&watched.folder, &output),
         ]
         .concat();
-        let run = watched.command("sh", &words, name).output().expect("it starts");
-        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        Run::of(&mut watched.command("sh", &words, name)).succeeded();
         let seen = fs::read_to_string(&modes).expect("what was written");
         assert!(!seen.is_empty() && seen.lines().all(|mode| mode == while_written), "{name}: {seen}");
         let after = fs::metadata(&output).expect("the new one").mode() & 0o7777;
@@ -436,8 +425,7 @@ fn signals_are_watched_for_once() {
                 --dump 0=c.npy";
     let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
     let mut command = watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "a.npy");
-    let run = command.current_dir(watched.folder.path("")).output().expect("it starts");
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    Run::of(command.current_dir(watched.folder.path(""))).succeeded();
     let log = watched.log();
     assert_eq!(log.lines().count(), 6, "{log}");
     // The thread may take its name later.
