@@ -1,7 +1,6 @@
 //! Scaled, shifted and converted permutes against the host's arithmetic, bit by bit.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 
 use half::{bf16, f16};
 use warpstride::device::Device;
@@ -16,6 +15,7 @@ use crate::debug_build;
 use crate::failures::refusal;
 use crate::long::short_or_long;
 use crate::matrices::{Random, c_order};
+use crate::naive;
 use crate::permutes::device;
 
 cases! {
@@ -35,29 +35,21 @@ cases! {
 trait Kind: Element {
     type Value: Real;
     fn of_bits(bits: u64) -> Self;
-    fn bits(self) -> u64;
     fn value(self) -> Self::Value;
     fn nearest(value: Self::Value) -> Self;
 }
 
-trait Real: Copy + Debug {
-    fn of(double: f64) -> Self;
-    fn is_nan(self) -> bool;
+trait Real: From<f32> + Into<f64> {
     fn mul_add(self, factor: Self, offset: Self) -> Self;
 }
 
 macro_rules! kinds {
-    ($($type:ident $value:ident: |$bits:ident| $of_bits:expr, |$element:ident| $to_bits:expr, $to_value:expr, |$near:ident| $nearest:expr;)*) => {$(
+    ($($type:ident $value:ident: |$bits:ident| $of_bits:expr, |$element:ident| $to_value:expr, |$near:ident| $nearest:expr;)*) => {$(
         impl Kind for $type {
             type Value = $value;
 
             fn of_bits($bits: u64) -> Self {
                 $of_bits
-            }
-
-            fn bits(self) -> u64 {
-                let $element = self;
-                $to_bits
             }
 
             fn value(self) -> $value {
@@ -72,14 +64,6 @@ macro_rules! kinds {
     )*};
     (real $($real:ident)*) => {$(
         impl Real for $real {
-            fn of(double: f64) -> Self {
-                double as $real
-            }
-
-            fn is_nan(self) -> bool {
-                self.is_nan()
-            }
-
             fn mul_add(self, factor: Self, offset: Self) -> Self {
                 self.mul_add(factor, offset)
             }
@@ -89,11 +73,11 @@ macro_rules! kinds {
 
 kinds! { real f32 f64 }
 kinds! {
-    u8 f32: |bits| (bits >> 56) as u8, |byte| byte.into(), byte.into(), |_value| unreachable!("bytes are not written");
-    f16 f32: |bits| f16::from_bits((bits >> 48) as u16), |half| half.to_bits().into(), half.to_f32(), |value| f16::from_f32(value);
-    bf16 f32: |bits| bf16::from_bits((bits >> 48) as u16), |half| half.to_bits().into(), half.to_f32(), |value| bf16::from_f32(value);
-    f32 f32: |bits| f32::from_bits((bits >> 32) as u32), |float| float.to_bits().into(), float, |value| value;
-    f64 f64: |bits| f64::from_bits(bits), |float| float.to_bits(), float, |value| value;
+    u8 f32: |bits| (bits >> 56) as u8, |byte| byte.into(), |_value| unreachable!("bytes are not written");
+    f16 f32: |bits| f16::from_bits((bits >> 48) as u16), |half| half.to_f32(), |value| f16::from_f32(value);
+    bf16 f32: |bits| bf16::from_bits((bits >> 48) as u16), |half| half.to_f32(), |value| bf16::from_f32(value);
+    f32 f32: |bits| f32::from_bits((bits >> 32) as u32), |float| float, |value| value;
+    f64 f64: |bits| f64::from_bits(bits), |float| float, |value| value;
 }
 
 /// Calls a generic function with every pair of types that has a kernel.
@@ -130,19 +114,6 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     of_every_pair!(run(device, random));
 }
 
-/// Every index of a shape in C order.
-fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
-    let shape = shape.to_vec();
-    (0..shape.iter().product()).map(move |mut number| {
-        let mut index = vec![0; shape.len()];
-        for axis in (0..shape.len()).rev() {
-            index[axis] = number % shape[axis];
-            number /= shape[axis];
-        }
-        index
-    })
-}
-
 /// Factors and offsets: one for all elements, or one for each channel.
 struct Values {
     axis: Option<usize>,
@@ -171,20 +142,18 @@ impl Values {
     /// Maps an element.
     fn map<V: Real>(&self, index: &[usize], value: V) -> V {
         let channel = self.axis.map_or(0, |axis| index[axis]);
-        value.mul_add(V::of(self.factors[channel].into()), V::of(self.offsets[channel].into()))
+        value.mul_add(self.factors[channel].into(), self.offsets[channel].into())
     }
 
     fn expect<S: Kind, D: Kind<Value = S::Value>>(&self, src: &[S], from: &Layout, dst: &mut [D], to: &Layout) {
-        for index in indices(from.shape()) {
-            let (at, place) = (from.offset_of(&index).unwrap(), to.offset_of(&index).unwrap());
-            dst[place] = D::nearest(self.map(&index, src[at].value()));
-        }
+        naive::each(from, to, |index, at, place| dst[place] = D::nearest(self.map(index, src[at].value())));
     }
 }
 
 /// Whether the bits are equal, or both values are NaN.
 fn same<D: Kind>(one: D, other: D) -> bool {
-    one.bits() == other.bits() || one.value().is_nan() && other.value().is_nan()
+    let [one, other] = [one, other].map(|element| -> f64 { element.value().into() });
+    one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
 }
 
 /// Maps on the device and on the host, and compares all of the destination's storage, including the
@@ -396,15 +365,12 @@ fn raw_addresses_of_any_alignment(setup: &Setup) {
 }
 
 fn offsets_beyond_31_bits(setup: &Setup) {
-    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
-        far_apart::<S, D>(device, random);
-    }
     let (device, mut random) = (device(setup), Random::new(95));
     if setup.is_soft() {
-        of_every_pair!(run(&device, &mut random));
+        of_every_pair!(far_apart(&device, &mut random));
     } else {
         // Most GPUs have the memory for bytes.
-        run::<u8, f16>(&device, &mut random);
+        far_apart::<u8, f16>(&device, &mut random);
     }
 }
 
@@ -442,7 +408,7 @@ fn far_apart<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut R
         let (far, order) = if backwards { (far.reverse(0).unwrap(), 1) } else { (far, 0) };
         let dst = c_order(&[2, cols, rows]).permuted_axes(&[0, 2, 1]).unwrap();
         let values = Values::new(device, random, far.shape(), Some(0));
-        let mut expected = vec![D::nearest(D::Value::of(0.0)); dst.len()];
+        let mut expected = vec![D::nearest(0.0_f32.into()); dst.len()];
         values.expect(&elements, &near, &mut expected, &dst);
         let result = device.upload(&expected).unwrap();
         let sides = ((starts[order], &far, S::DTYPE), (result.address(), &dst, D::DTYPE));
@@ -459,21 +425,16 @@ fn what_cannot_be_mapped_is_refused(setup: &Setup) {
     let stream = device.default_stream();
     let (source, mut result) = (device.zeros::<f32>(24).unwrap(), device.zeros::<f32>(24).unwrap());
     let values = device.zeros::<f32>(8).unwrap();
-    let mut refused = |from: &[usize], to: &[usize], axis: usize, factors: usize, step: isize| {
-        let (from, to) = (source.view(from).unwrap(), result.view_mut(to).unwrap());
-        let whole = values.view(&[8]).unwrap();
-        let factors = whole.slice(0, ..factors, step).unwrap();
-        let affine = Affine::PerChannel { axis, factors, offsets: whole.slice(0, ..4, 1).unwrap() };
-        ops::affine_into(from, affine, to, stream).unwrap_err()
-    };
+    let whole = values.view(&[8]).unwrap();
     for (from, to, axis, factors, step, wrong) in [
         (&[6, 4][..], &[4, 6][..], 1, 4, 1, "[6, 4]"),
         (&[6, 4], &[6, 4], 2, 4, 1, "no axis 2"),
         (&[6, 4], &[6, 4], 1, 3, 1, "[3], and each channel has one; give a view of shape [4]"),
         (&[6, 4], &[6, 4], 1, 8, 2, "contiguous"),
     ] {
-        let error = refused(from, to, axis, factors, step);
-        assert!(error.to_string().contains(wrong), "{error}");
+        let (from, to) = (source.view(from).unwrap(), result.view_mut(to).unwrap());
+        let [factors, offsets] = [(factors, step), (4, 1)].map(|(end, step)| whole.slice(0, ..end, step).unwrap());
+        refusal(ops::affine_into(from, Affine::PerChannel { axis, factors, offsets }, to, stream)).says(wrong);
     }
     let mut doubles = device.zeros::<f64>(24).unwrap();
     let (from, to) = (source.view(&[24]).unwrap(), doubles.view_mut(&[24]).unwrap());

@@ -239,25 +239,16 @@ fn steps_are_the_hosts_fused_products_and_sums(setup: &Setup) {
     let buffer = device.upload(&expected).unwrap();
     let (factor, offset, steps) = (-0.75, 0.1, 40);
     let raw = |src: u64, dst: u64| {
+        let plan = IteratePlan::new(5000, [src, dst].map(Phase::of))?;
         // SAFETY: the buffer has 5000 elements and is downloaded after this, and what is refused
         // does not run.
-        unsafe {
-            IteratePlan::new(5000, [src, dst].map(Phase::of))?.launch_raw(
-                &device,
-                factor,
-                offset,
-                steps,
-                [src, dst],
-                handle(&device),
-            )
-        }
+        unsafe { plan.launch_raw(&device, factor, offset, steps, [src, dst], handle(&device)) }
     };
     raw(buffer.address(), buffer.address()).unwrap();
     expected.iter_mut().for_each(|x| *x = stepped((factor, offset, steps), *x));
     assert!(buffer.download().unwrap() == expected, "in place");
     for (src, dst) in [(0, 4), (4, 0), (0, 2), (2, 2)] {
-        let error = raw(buffer.address() + src, buffer.address() + dst).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{src} to {dst}");
+        refusal(raw(buffer.address() + src, buffer.address() + dst)).of(ErrorKind::InvalidArgument);
     }
 }
 
@@ -309,20 +300,27 @@ fn fill_parts<T: Element + Default>(device: &Device, value: T) {
     }
 }
 
-/// Reduces all elements from an index on.
-fn reduce<K: Kind, R: Element>(
+/// Reduces elements of a shape from an index on, along an axis or all of them.
+pub(crate) fn reduce<K: Kind, R: Element>(
     device: &Device,
     reduction: Reduction,
     source: (&DeviceBuffer<K::Bits>, usize),
-    len: usize,
-) -> R {
+    shape: &[usize],
+    axis: Option<usize>,
+) -> Vec<R> {
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
-    let result = device.alloc::<R>(1).unwrap();
+    let results = axis.map_or(1, |axis| [&shape[..axis], &shape[axis + 1..]].concat().iter().product());
+    let result = device.alloc::<R>(results).unwrap();
     let operands = [at(source.0, source.1), result.address(), scratch.address()];
-    // SAFETY: the buffers have this number of elements, a result and the scratch, and live until
-    // the download.
-    unsafe { reduce_at(device, (reduction, K::DTYPE), &[len], None, operands) }.unwrap();
-    result.download().unwrap()[0]
+    // SAFETY: the buffers have this number of elements, results and the scratch, and live until the
+    // download.
+    unsafe { reduce_at(device, (reduction, K::DTYPE), shape, axis, operands) }.unwrap();
+    result.download().unwrap()
+}
+
+/// Returns the sum of a number of elements from an index on.
+fn sum<K: Kind>(device: &Device, source: (&DeviceBuffer<K::Bits>, usize), len: usize) -> f64 {
+    K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, source, &[len], None)[0])
 }
 
 /// Returns the dot product of elements from these indices on.
@@ -352,7 +350,7 @@ fn whole_sums<K: Kind>(device: &Device, lengths: &[usize]) {
         for [first, second] in [[0, 0], [5, 5], [3, 4]] {
             let terms = (0..len).map(|i| K::value(a[first + i]));
             let sides = [(&source, first), (&other, second)];
-            let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides[0], len));
+            let sum = sum::<K>(device, sides[0], len);
             assert_eq!(sum, terms.clone().sum::<f64>(), "the sum of {len} {:?} from {first}", K::DTYPE);
             let products: f64 = terms.enumerate().map(|(i, a)| a * K::value(b[second + i])).sum();
             let dot = dot::<K>(device, sides, len);
@@ -368,13 +366,12 @@ fn sums_are_near_those_in_double_precision_and_the_same_every_time(setup: &Setup
         let elements: Vec<_> = (0..len).map(|_| K::nearest(1.0 + numbers.below(1000) as f64 / 1000.0)).collect();
         let source = device.upload(&elements).unwrap();
         let from = (&source, 1);
-        let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));
+        let [sum, again] = [(); 2].map(|()| sum::<K>(device, from, len - 1));
         let expected: f64 = elements[1..].iter().map(|&element| K::value(element)).sum();
         // A thread joins a few of them in sequence, and the rest pair by pair: some roundings of
         // 2^-24 each.
         let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
         assert_relative_eq!(sum, expected, max_relative = tolerance);
-        let again = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));
         assert_eq!(sum.to_bits(), again.to_bits(), "{:?}", K::DTYPE);
     }
     let (device, mut random) = (device(setup), Random::new(72));
@@ -400,7 +397,7 @@ fn extremes<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {
                 let mut elements = elements.clone();
                 elements[place] = K::nearest(value);
                 let source = device.upload(&elements).unwrap();
-                let found = K::value(reduce::<K, K::Bits>(device, reduction, (&source, 0), len));
+                let found = K::value(reduce::<K, K::Bits>(device, reduction, (&source, 0), &[len], None)[0]);
                 let right = if value.is_nan() { found.is_nan() } else { found == value };
                 assert!(right, "{value} at {place} of {len} {:?} is not the {reduction}, but {found}", K::DTYPE);
             }
@@ -427,31 +424,27 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     refusal(ops::sum_into(a.view(&[12]).unwrap(), None, &mut scratch, two.view_mut(&[2]).unwrap(), stream))
         .says("shape [2]");
 
-    let refused = |a: u64, b: u64| {
+    let (from, to) = (a.address(), c.address());
+    for (operands, wrong) in [([from + 2, from, to], "multiple of 4"), ([from, to + 4, to], "overlaps the destination")]
+    {
         // SAFETY: refused before any work is queued.
-        unsafe { elementwise_at(&device, Elementwise::Add, DType::F32, 0.0, 6, [a, b, c.address()]) }
-            .unwrap_err()
-            .to_string()
-    };
-    assert!(refused(a.address() + 2, a.address()).contains("multiple of 4"));
-    assert!(refused(a.address(), c.address() + 4).contains("overlaps the destination"));
+        let error = unsafe { elementwise_at(&device, Elementwise::Add, DType::F32, 0.0, 6, operands) };
+        refusal(error).says(wrong);
+    }
     let room = device.alloc::<u8>(2 * Scratch::BYTES).unwrap();
-    let (to, scratch) = (c.address(), room.address());
-    let len = 1 << 16;
-    let long = device.zeros::<f32>(len).unwrap();
-    let refused = |operands: [u64; 2], len: usize, to: u64, scratch: u64| {
+    let (scratch, len) = (room.address(), 1_u64 << 16);
+    let long = device.zeros::<f32>(len as usize).unwrap();
+    let (apart, same) = ([from, long.address()], [long.address(); 2]);
+    for (operands, len, to, scratch, parts) in [
+        (apart, 12, from + 4, scratch, ["the first operand, bytes", "and the result"]),
+        (apart, 12, long.address() + 44, scratch, ["the second operand, bytes", "overlap"]),
+        (same, len, to, long.address() + 16, ["the first operand, bytes", "and the scratch"]),
+        (same, len, scratch + 16, scratch, ["the result, bytes", "and the scratch"]),
+    ] {
         // SAFETY: refused before any work is queued.
-        unsafe { dot_at(&device, DType::F32, len as u64, operands, to, scratch) }.unwrap_err().to_string()
-    };
-    let apart = [a.address(), long.address()];
-    let shown = refused(apart, 12, apart[0] + 4, scratch);
-    assert!(shown.contains("the first operand, bytes") && shown.contains("and the result"), "{shown}");
-    let shown = refused(apart, 12, apart[1] + 44, scratch);
-    assert!(shown.contains("the second operand, bytes") && shown.contains("overlap"), "{shown}");
-    let shown = refused([long.address(); 2], len, to, long.address() + 16);
-    assert!(shown.contains("the first operand, bytes") && shown.contains("and the scratch"), "{shown}");
-    let shown = refused([long.address(); 2], len, scratch + 16, scratch);
-    assert!(shown.contains("the result, bytes") && shown.contains("and the scratch"), "{shown}");
+        let error = unsafe { dot_at(&device, DType::F32, len, operands, to, scratch) };
+        refusal(error).says(parts[0]).says(parts[1]);
+    }
     let elsewhere = crate::permutes::device(setup);
     let theirs = elsewhere.upload(&[1.0_f32; 12]).unwrap();
     refusal(ops::dot(a.view(&[12]).unwrap(), theirs.view(&[12]).unwrap())).of(ErrorKind::InvalidArgument);
@@ -462,8 +455,7 @@ fn more_elements_than_blocks_take_at_once(setup: &Setup) {
     let len = (1 << 29) + 12_345;
     let mut ones = device.alloc::<u16>(len).unwrap();
     ops::fill_into(f16::ONE.to_bits(), ones.view_mut(&[len]).unwrap(), device.default_stream()).unwrap();
-    let sum: f32 = reduce::<F16, f32>(&device, Reduction::Sum, (&ones, 1), len - 1);
-    assert_relative_eq!(f64::from(sum), (len - 1) as f64, max_relative = 1e-7);
+    assert_relative_eq!(sum::<F16>(&device, (&ones, 1), len - 1), (len - 1) as f64, max_relative = 1e-7);
 }
 
 fn probes_of_every_shape_move_what_they_say(setup: &Setup) {

@@ -102,7 +102,7 @@ impl<'d> Far<'d> {
                 // stream is synchronised.
                 unsafe { plan.launch_raw(self.device, src.0, dst.0, stream.handle()) }.unwrap();
                 stream.synchronize().unwrap_or_else(|error| panic!("{plan}: {error}"));
-                naive::each(near, far, |near, far| {
+                naive::each(near, far, |_, near, far| {
                     let (part, at) = place(far);
                     let (near, far) = (&mut bytes[near * width..][..width], &mut parts[part][at..][..width]);
                     if ends[0] == 0 { far.copy_from_slice(near) } else { near.copy_from_slice(far) }
