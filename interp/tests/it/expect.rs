@@ -220,16 +220,6 @@ fn the_worst_line_wastes_most() {
     assert!(verdict(&Report::default(), "worst_line(load.sectors) == 0").held, "no instruction, and no line");
 }
 
-#[test]
-fn a_prediction_is_asked_for() {
-    refused("load.requests == ?", &["the expectation `load.requests == ?`", "type your prediction, a number"]);
-    refused("worst_line(store.sectors) == ?", &["type your prediction"]);
-    refused("load.requests == 2 * ? + 1", &["type your prediction"]);
-    refused("? == load.requests", &["does not begin with a counter"]);
-    refused("load.requests ? 4", &["is not followed by =="]);
-    refused("load.requests == 4 ?", &["a + or a * is missing"]);
-}
-
 /// The sums over the instructions are the launch's, so an ideal stands beside the right figure.
 #[test]
 fn counters_are_sums_over_the_instructions() {
@@ -309,6 +299,13 @@ fn what_is_not_an_expectation_is_refused() {
     refused(&"x".repeat(MAX_EXPECTATION_BYTES + 1), &["1001 bytes", "more than the 1000"]);
     refused(&"x".repeat(MAX_EXPECTATION_BYTES), &["is not a counter"]);
     refused(&format!("load.sectors <= {}", "9".repeat(900)), &["is not a number"]);
+    // A prediction is asked for where a number may stand.
+    refused("load.requests == ?", &["the expectation `load.requests == ?`", "type your prediction, a number"]);
+    refused("worst_line(store.sectors) == ?", &["type your prediction"]);
+    refused("load.requests == 2 * ? + 1", &["type your prediction"]);
+    refused("? == load.requests", &["does not begin with a counter"]);
+    refused("load.requests ? 4", &["is not followed by =="]);
+    refused("load.requests == 4 ?", &["a + or a * is missing"]);
 }
 
 /// Pieces of expectations.

@@ -1,8 +1,6 @@
 //! Absurd demands: they are refused with a sentence, or stopped at a limit, and in the same way for
 //! any number of host threads.
 
-use std::fmt::Write;
-
 use warpstride_interp::check::Check;
 use warpstride_interp::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use warpstride_interp::stop::Reason;
@@ -90,11 +88,9 @@ fn what_no_memory_holds_is_refused() {
     }
     let params = ".entry k(.param .b8 p[1099511627775], .param .b8 q[1099511627775]) { ret; }";
     assert!(refusal(params).contains("more than 4096 bytes"), "{}", refusal(params));
-    let mut many = ".reg .b32 %r<99999999>;".to_owned();
-    (0..40_000).for_each(|i| write!(many, "mov.u32 %r{i}, 1;").expect("it is a string"));
+    let many = ".reg .b32 %r<99999999>;".to_owned() + &repeated(40_000, |i| format!("mov.u32 %r{i}, 1;"));
     assert!(refusal(&module(&many)).contains("more than 32768 registers"));
-    let mut long = ".reg .b32 r;".to_owned();
-    (0..140_000).for_each(|_| long.push_str("mov.u32 r, 1;"));
+    let long = ".reg .b32 r;".to_owned() + &"mov.u32 r, 1;".repeat(140_000);
     assert!(refusal(&module(&long)).contains("more than 131072 instructions"));
     let deep = format!("{}{}", "{".repeat(100_000), "}".repeat(100_000));
     assert!(refusal(&module(&deep)).contains("nested more than 64 deep"));

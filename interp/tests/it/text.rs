@@ -24,17 +24,6 @@ fn each_scope_has_its_own_variables_registers_and_labels() {
 }
 
 #[test]
-fn declarations_that_cannot_be_are_refused() {
-    for (declaration, why) in [
-        (".global .b32 x[][4294967296][4294967296][16] = {1};", "\"x\" is larger than any memory"),
-        (".func f(.reg .b32 a[4]) { ret; }", "the register \"a\" is declared as an array"),
-    ] {
-        let refused = Module::parse(&format!("{PRELUDE}{declaration}")).expect_err("it cannot be").to_string();
-        assert!(refused.contains("PTX line 4") && refused.contains(why), "{refused}");
-    }
-}
-
-#[test]
 fn a_refusal_names_the_line_of_the_source() {
     let refused = |location: &str| {
         let text = format!(
@@ -265,26 +254,20 @@ fn what_is_no_ptx_names_its_line() {
         (".entry k() { .loc 1 2 ret; }", 1, "found `ret` where a column of a line was expected"),
         (".entry k() .maxntid { }", 1, "found `{` where a number of threads was expected"),
         (&deep, 1, "scopes nested more than 64 deep are not supported"),
+        ("\n\n\n.global .b32 x[][4294967296][4294967296][16] = {1};", 4, "\"x\" is larger than any memory"),
+        ("\n\n\n.func f(.reg .b32 a[4]) { ret; }", 4, "the register \"a\" is declared as an array"),
+        (".entry k() {\nL: L: ret; }", 2, "the name \"L\" is declared twice in one scope"),
+        (".entry k() {\n.reg .b32 a; .reg .b64 a; }", 2, "the name \"a\" is declared twice in one scope"),
+        (".entry k() {\n.reg .b32 %r<5>, %r<6>; }", 2, "the name \"%r\" is declared twice in one scope"),
+        (".entry k() {\n.reg .b32 %r<20>; .reg .b64 %r1<5>; }", 2, "the name \"%r1\" is declared twice in one scope"),
+        (".entry k() {\n.reg .b32 %r4, %r<5>; }", 2, "the name \"%r\" is declared twice in one scope"),
+        (".entry k() {\n.reg .b32 %r<5>, %r4; }", 2, "the name \"%r4\" is declared twice in one scope"),
+        (".entry k() {\n.shared .b32 s; .local .b32 s; }", 2, "the name \"s\" is declared twice in one scope"),
     ] {
         assert_eq!(error(text), format!("PTX line {line}: {why}"));
     }
-}
-
-#[test]
-fn a_name_is_declared_once_in_a_scope() {
-    let error = |body: &str| {
-        let text = format!(".entry k() {{\n{body}\n}}");
-        Module::parse(&text).err().map(|error| error.to_string()).unwrap_or_default()
-    };
-    let twice = |name: &str| format!("PTX line 2: the name {name:?} is declared twice in one scope");
-    assert_eq!(error("L: L: ret;"), twice("L"));
-    assert_eq!(error(".reg .b32 a; .reg .b64 a;"), twice("a"));
-    assert_eq!(error(".reg .b32 %r<5>, %r<6>;"), twice("%r"));
-    assert_eq!(error(".reg .b32 %r<20>; .reg .b64 %r1<5>;"), twice("%r1"));
-    assert_eq!(error(".reg .b32 %r4, %r<5>;"), twice("%r"));
-    assert_eq!(error(".reg .b32 %r<5>, %r4;"), twice("%r4"));
-    assert_eq!(error(".shared .b32 s; .local .b32 s;"), twice("s"));
-    assert_eq!(error(".reg .b32 %r<5>, %r5, %r1<5>, a; L: { .reg .b32 a, %r<5>; L: }"), "");
+    let scopes = ".entry k() {\n.reg .b32 %r<5>, %r5, %r1<5>, a; L: { .reg .b32 a, %r<5>; L: } }";
+    Module::parse(scopes).expect("each scope has names of its own");
 }
 
 #[test]
