@@ -7,6 +7,7 @@ use warpstride::ErrorKind;
 use warpstride::driver::{Driver, GraphExecHandle, GraphHandle};
 
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::program::{AFFINE, Buffer, Exec, Program, Stream};
 
 cases! {
@@ -271,22 +272,17 @@ fn dead_graphs_are_invalid_handles(setup: &Setup) {
     let dead_exec = stream.capture(|| Ok(())).unwrap().instantiate().unwrap().handle;
     let live = stream.capture(|| Ok(())).unwrap();
     for (graph, exec) in [(graph, exec), (dead_graph, dead_exec)] {
-        let errors = [
-            // SAFETY: the software GPU looks at every handle, here and below.
-            unsafe { driver.graph_nodes(graph) }.unwrap_err(),
-            // SAFETY: as above.
-            unsafe { driver.graph_instantiate(graph) }.unwrap_err(),
-            // SAFETY: as above.
-            unsafe { driver.graph_destroy(graph) }.unwrap_err(),
-            // SAFETY: as above.
-            unsafe { driver.graph_exec_destroy(exec) }.unwrap_err(),
-            // SAFETY: as above.
-            unsafe { driver.graph_update(exec, live.handle) }.unwrap_err(),
-            // SAFETY: as above.
-            unsafe { driver.graph_launch(exec, stream.handle) }.unwrap_err(),
-        ];
-        for error in errors {
-            assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
-        }
+        // SAFETY: the software GPU looks at every handle, here and below.
+        refusal(unsafe { driver.graph_nodes(graph) }).of(ErrorKind::InvalidHandle);
+        // SAFETY: as above.
+        refusal(unsafe { driver.graph_instantiate(graph) }).of(ErrorKind::InvalidHandle);
+        // SAFETY: as above.
+        refusal(unsafe { driver.graph_destroy(graph) }).of(ErrorKind::InvalidHandle);
+        // SAFETY: as above.
+        refusal(unsafe { driver.graph_exec_destroy(exec) }).of(ErrorKind::InvalidHandle);
+        // SAFETY: as above.
+        refusal(unsafe { driver.graph_update(exec, live.handle) }).of(ErrorKind::InvalidHandle);
+        // SAFETY: as above.
+        refusal(unsafe { driver.graph_launch(exec, stream.handle) }).of(ErrorKind::InvalidHandle);
     }
 }

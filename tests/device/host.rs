@@ -61,13 +61,9 @@ fn empty_buffers_ask_nothing_of_the_driver(setup: &Setup) {
     assert!(buffer.is_empty() && buffer.download().unwrap().is_empty());
     assert!(device.zeros::<f64>(0).unwrap().is_empty());
     assert!(ops::transpose(buffer.view(&[5, 0]).unwrap()).unwrap().is_empty());
-    ops::copy_into(
-        buffer.view(&[0]).unwrap(),
-        device.alloc(0).unwrap().view_mut(&[0]).unwrap(),
-        device.default_stream(),
-    )
-    .unwrap();
-    drop(buffer);
+    let mut other = device.alloc(0).unwrap();
+    ops::copy_into(buffer.view(&[0]).unwrap(), other.view_mut(&[0]).unwrap(), device.default_stream()).unwrap();
+    drop((buffer, other));
     assert_eq!(trace.calls()[before..], []);
 }
 
@@ -110,8 +106,7 @@ fn a_staged_copy_comes_after_the_work_before_and_before_the_work_behind(setup: &
 fn lengths_are_checked(setup: &Setup) {
     let device = setup.device();
     let mut buffer = device.upload(&[1u32, 2, 3]).unwrap();
-    let error = buffer.upload_from(&[1]).unwrap_err();
-    assert!(error.to_string().contains("1 element ") && error.to_string().contains('3'), "{error}");
+    refusal(buffer.upload_from(&[1])).says("1 element ").says("3");
     assert_eq!(buffer.download_into(&mut [0; 4]).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(buffer.view(&[2, 2]).unwrap_err().kind(), ErrorKind::Layout);
     let matrix = device.zeros::<u8>(6).unwrap();

@@ -207,11 +207,8 @@ fn raw_addresses_and_their_scratch(setup: &Setup) {
     device.default_stream().synchronize().unwrap();
     assert!(matrix.download().unwrap() == expected(&elements, &layout, &c_order(&[24_600, 3])));
     refusal(raw(matrix.address(), matrix.address() + 100)).says("overlap");
-    for (from, by) in [(1, 0), (0, 1)] {
-        let misaligned = raw(matrix.address() + from, scratch.address() + by).unwrap_err();
-        let names = if from == 1 { "the matrix's address" } else { "the scratch's address" };
-        assert!(misaligned.to_string().contains(names), "{misaligned}");
-    }
+    refusal(raw(matrix.address() + 1, scratch.address())).says("the matrix's address");
+    refusal(raw(matrix.address(), scratch.address() + 1)).says("the scratch's address");
 }
 
 /// Returns the counters of the transpose in place of an `n` x `n` matrix.

@@ -364,10 +364,7 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
     let stream = device.stream().unwrap();
     let mut array = device.alloc_array::<u8>(&[2, 3]).unwrap();
     let mut elsewhere = other.alloc_array::<u8>(&[2, 3]).unwrap();
-    let refused = |outcome: Result<()>, kind: ErrorKind, part: &str| {
-        let error = outcome.unwrap_err();
-        assert!(error.kind() == kind && error.to_string().contains(part), "{error}");
-    };
+    let refused = |outcome: Result<()>, kind: ErrorKind, part: &str| _ = refusal(outcome).of(kind).says(part);
     refused(stream.scope(|s| s.upload(&[0; 5], &mut array)), ErrorKind::InvalidArgument, "5 elements and the view");
     refused(stream.scope(|s| s.upload(&[0; 6], &mut elsewhere)), ErrorKind::InvalidArgument, "different devices");
     refused(stream.copy(&array, &mut elsewhere), ErrorKind::InvalidArgument, "different devices");
@@ -375,24 +372,15 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
     let turned = Layout::row_major(&[2, 3]).unwrap().t();
     let turned = HostSlice::with_layout(&six, turned).unwrap();
     refused(stream.scope(|s| s.upload(turned, &mut array)), ErrorKind::Layout, "equal shapes");
-    refused(
-        stream
-            .scope(|s| s.upload(turned, array.view_mut().t()))
-            .and(Err(warpstride::Error::new(ErrorKind::Io, "went"))),
-        ErrorKind::Io,
-        "went",
-    );
+    stream.scope(|s| s.upload(turned, array.view_mut().t())).unwrap();
     refused(HostSlice::with_layout(&[0_u8; 5], *array.layout()).map(drop), ErrorKind::Layout, "storage of 6 elements");
     let twice = Layout::new(&[2], &[0], 0, 1).unwrap();
     refused(HostSliceMut::with_layout(&mut [0_u8; 1], twice).map(drop), ErrorKind::Layout, "an element twice");
     // The transpose of a matrix is none for the copy engine; the error says what is.
     let mut large = device.alloc_array::<u8>(&[90, 70]).unwrap();
     let host = vec![0_u8; 6300];
-    refused(
-        stream.scope(|s| s.upload(HostSlice::with_layout(&host, Layout::row_major(&[70, 90])?.t())?, &mut large)),
-        ErrorKind::Layout,
-        "ops::copy_into",
-    );
+    let turned = HostSlice::with_layout(&host, Layout::row_major(&[70, 90]).unwrap().t()).unwrap();
+    refused(stream.scope(|s| s.upload(turned, &mut large)), ErrorKind::Layout, "ops::copy_into");
     let error = stream.upload(vec![0; 7], &mut array).unwrap_err();
     assert!(error.error().kind() == ErrorKind::InvalidArgument && error.into_host() == [0; 7]);
     let mut combined = device.write_combined::<u8>(3).unwrap();
