@@ -105,8 +105,7 @@ fn wrong_draws_are_refused_with_what_to_give() {
         ("--shape 4,6 --axes 1,0 --cases", "--random <SEED,N>"),
         ("--shape 4,6", "--axes <A>"),
     ] {
-        let run = soft(&format!("bench permute {args}"));
-        assert!(run.code == Some(2) && run.stderr.contains(said), "{args:?}: {}", run.stderr);
+        soft(&format!("bench permute {args}")).ended(2, &[], &[said]);
     }
 }
 
@@ -325,10 +324,8 @@ fn permutes_that_convert_are_verified_and_their_bytes_counted() {
         ("0,5 --axes 1,0 --from u8 --to f32 --channels 0", "f32", 0, ""),
     ] {
         let document = document(&format!("bench affine --shape {line}"));
-        has_members(
-            &document,
-            &json!({ "op": "affine", "dtype": dtype, "verified": true, "bytes": bytes, "gbps": null }),
-        );
+        let members = json!({ "op": "affine", "dtype": dtype, "verified": true, "bytes": bytes, "gbps": null });
+        has_members(&document, &members);
         assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{line}");
         assert!(document["axes"].is_array(), "{line}");
     }
@@ -338,8 +335,7 @@ fn permutes_that_convert_are_verified_and_their_bytes_counted() {
         ("--axes 1,0 --from i32 --to f32", "affine maps read u8, f16"),
         ("--axes 1,0 --from u8 --to f32 --channels 2", "no axis 2"),
     ] {
-        let run = soft(&format!("bench affine --shape 4,5 {line}"));
-        assert!(run.code == Some(2) && run.stderr.contains(wrong), "{line}: {}", run.stderr);
+        soft(&format!("bench affine --shape 4,5 {line}")).ended(2, &[], &[wrong]);
     }
 }
 

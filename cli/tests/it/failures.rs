@@ -72,9 +72,12 @@ fn wrong_usage_is_a_document_of_its_own_kind() {
     ] {
         fails(words, 2, "usage");
     }
-    // --report-json is short for --json too.
-    let run = warpstride(["run-ptx", "--report-json"]);
-    assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(2), &"usage".into()));
+    // --report-json is short for --json too, and an option with a value that it does not take asks
+    // for JSON too.
+    for words in [["run-ptx", "--report-json"], ["--json=true", "devices"], ["bench", "--json=1"]] {
+        let run = warpstride(words);
+        assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(2), &"usage".into()), "{words:?}");
+    }
 }
 
 #[test]
@@ -136,14 +139,6 @@ fn findings_are_the_document_of_their_run() {
             let message = document["error"]["message"].as_str().expect("a message");
             assert!(run.stderr.ends_with(&format!("error: {message}\n")), "{message:?} is not in {:?}", run.stderr);
         }
-    }
-}
-
-#[test]
-fn an_option_with_a_value_that_it_does_not_take_asks_for_json_too() {
-    for words in [["--json=true", "devices"], ["bench", "--json=1"]] {
-        let run = warpstride(words);
-        assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(2), &"usage".into()), "{words:?}");
     }
 }
 

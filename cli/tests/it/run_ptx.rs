@@ -48,8 +48,8 @@ impl Folder {
     /// Runs `entry` in blocks of 64 threads with these arguments and what else stands in `more`, in
     /// the folder.
     fn launch(&self, entry: &str, grid: &str, arguments: &[&str], more: &[&str]) -> Run {
-        let words = words("k.ptx", entry, grid, "64", arguments, more);
-        Run::of(command(words).current_dir(self.path("")))
+        let shape = format!("--entry {entry} --grid {grid} --block 64");
+        Run::of(command(words("k.ptx", &shape, arguments, more)).current_dir(self.path("")))
     }
 
     /// Launches `twice` on 4 floats of a file.
@@ -81,22 +81,16 @@ impl Folder {
     }
 }
 
-fn words<'a>(
-    file: &'a str,
-    entry: &'a str,
-    grid: &'a str,
-    block: &'a str,
-    arguments: &[&'a str],
-    more: &[&'a str],
-) -> Vec<&'a str> {
-    let mut words = vec!["--device", "soft", "run-ptx", file, "--entry", entry, "--grid", grid, "--block", block];
+fn words<'a>(file: &'a str, shape: &'a str, arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    let mut words: Vec<_> = ["--device", "soft", "run-ptx", file].into_iter().chain(shape.split(' ')).collect();
     words.extend(arguments.iter().flat_map(|argument| ["--arg", argument]));
     words.extend(more);
     words
 }
 
-fn run_ptx(file: &Path, entry: &str) -> Run {
-    warpstride(words(file.to_str().expect("a plain path"), entry, "1", "1", &[], &[]))
+/// Runs the kernel `k` of a file in one thread.
+fn run_ptx(file: &Path) -> Run {
+    warpstride(words(file.to_str().expect("a plain path"), "--entry k --grid 1 --block 1", &[], &[]))
 }
 
 /// A file that the tests of the software GPU have.
@@ -178,7 +172,8 @@ fn a_struct_is_passed_member_by_member() {
     let members = ["f32[6]=iota", "f32[6]=zeros", "u64:2", "u64:3", "i64:3", "i64:1", "i64:2", "i64:1"];
     let file = file.to_str().expect("a plain path");
     let dump = format!("1={}", folder.text("out.npy"));
-    let run = |members: &[&str]| warpstride(words(file, "padded_b32", "1", "32,8", members, &["--dump", &dump]));
+    let shape = "--entry padded_b32 --grid 1 --block 32,8";
+    let run = |members: &[&str]| warpstride(words(file, shape, members, &["--dump", &dump]));
     run(&members).succeeded();
     assert_eq!(folder.dumped_f32("out.npy", ""), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
     run(&members[..7]).failed(&["padded_b32_param_0", "64 bytes", "only 56"]);
@@ -244,18 +239,17 @@ fn a_kernel_that_cannot_run_is_named_with_its_line() {
         "PTX line 29",
     ]);
     folder.launch("absent", "1", &[], &[]).failed(&["no kernel `absent`", "twice, scalars, foreign"]);
-    run_ptx(&data("probes-h100.json"), "k").failed(&["probes-h100.json"]);
-    run_ptx(Path::new("absent.ptx"), "k").failed(&["cannot read absent.ptx"]);
+    run_ptx(&data("probes-h100.json")).failed(&["probes-h100.json"]);
+    run_ptx(Path::new("absent.ptx")).failed(&["cannot read absent.ptx"]);
 }
 
 #[test]
 fn what_is_no_ptx_file_is_refused() {
     let folder = Folder::with_ptx();
-    let run = |file: &Path| run_ptx(file, "k");
-    run(folder.folder.path()).failed(&["cannot read", "that it is PTX as text"]);
+    run_ptx(folder.folder.path()).failed(&["cannot read", "that it is PTX as text"]);
     let written = |bytes: &[u8]| {
         folder.write("other.ptx", bytes);
-        run(&folder.path("other.ptx"))
+        run_ptx(&folder.path("other.ptx"))
     };
     written(b"").failed(&["other.ptx has no kernel; check the file"]);
     written(b".version 7.0 \xff").failed(&["cannot read", "utf-8", "that it is PTX as text"]);
@@ -263,9 +257,9 @@ fn what_is_no_ptx_file_is_refused() {
     // Of a file that takes no room on the disk no more is read than shows its size.
     let large = fs::File::create(folder.path("other.ptx")).expect("creating the file");
     large.set_len(5 << 30).expect("a sparse file");
-    run(&folder.path("other.ptx")).failed(&["other.ptx has more than 16 MiB"]);
+    run_ptx(&folder.path("other.ptx")).failed(&["other.ptx has more than 16 MiB"]);
     #[cfg(unix)]
-    run(Path::new("/dev/zero")).failed(&["/dev/zero has more than 16 MiB"]);
+    run_ptx(Path::new("/dev/zero")).failed(&["/dev/zero has more than 16 MiB"]);
 }
 
 #[test]
@@ -430,11 +424,7 @@ fn kernels(names: &[&str], parameters: &str) -> String {
 fn launched(text: &str, arguments: &[&str], more: &[&str]) -> Run {
     let folder = Folder::with_ptx();
     folder.write("other.ptx", text);
-    let file = folder.text("other.ptx");
-    let words = ["--device", "soft", "run-ptx", &file, "--grid", "1", "--block", "1"];
-    warpstride(
-        words.into_iter().chain(arguments.iter().flat_map(|argument| ["--arg", argument])).chain(more.iter().copied()),
-    )
+    warpstride(words(&folder.text("other.ptx"), "--grid 1 --block 1", arguments, more))
 }
 
 #[test]
