@@ -38,7 +38,7 @@ mod transpose;
 mod tuning_file;
 mod usage;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
@@ -197,8 +197,12 @@ impl Folder {
     }
 
     fn transpose_to(&self, output: &Path) -> Run {
-        let words = ["--device", "soft", "transpose"].map(OsStr::new);
-        warpstride(words.into_iter().chain([self.path("in.npy").as_os_str(), output.as_os_str()]))
+        warpstride(self.words(output))
+    }
+
+    /// Returns the words that transpose the input to an output.
+    fn words(&self, output: &Path) -> [OsString; 5] {
+        ["--device".into(), "soft".into(), "transpose".into(), self.path("in.npy").into(), output.into()]
     }
 
     /// Returns the header of the output, and its elements.

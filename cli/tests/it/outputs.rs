@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::{Folder, OLD, Run, command, npy, send, warpstride};
+use super::{Folder, OLD, Run, command, npy, send};
 use crate::executable;
 use crate::long::wait_until;
 
@@ -27,21 +27,17 @@ fn transposed(data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), text.as_bytes(), data].concat()
 }
 
-fn transpose(folder: &Folder, output: &Path) -> [OsString; 5] {
-    ["--device".into(), "soft".into(), "transpose".into(), folder.path("in.npy").into(), output.into()]
-}
-
 #[test]
 fn pipes_and_devices_are_written_into() {
     let [matrix, expected] = pair();
     let folder = Folder::with_input(&matrix);
-    let to_stdout = transpose(&folder, "/dev/stdout".as_ref());
+    let to_stdout = folder.words("/dev/stdout".as_ref());
     let run = command(&to_stdout).output().expect("it starts");
     assert_eq!((run.status.code(), run.stdout), (Some(0), expected.clone()), "a pipe");
 
     let fifo = folder.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
-    let mut child = command(transpose(&folder, &fifo)).stderr(Stdio::null()).spawn().expect("a child");
+    let mut child = command(folder.words(&fifo)).stderr(Stdio::null()).spawn().expect("a child");
     assert_eq!(fs::read(&fifo).expect("what was written"), expected, "a FIFO");
     assert!(child.wait().expect("its end").success());
     assert!(fs::symlink_metadata(&fifo).expect("it").file_type().is_fifo(), "it is still one");
@@ -59,11 +55,12 @@ fn pipes_and_devices_are_written_into() {
     // A reader that has enough.
     assert!(shell("\"$0\" --device soft transpose \"$2\" /dev/stdout | head -c 1 > \"$1\"").success());
 
-    warpstride(transpose(&folder, "/dev/null".as_ref())).succeeded();
+    folder.transpose_to("/dev/null".as_ref()).succeeded();
     #[cfg(target_os = "linux")]
-    warpstride(transpose(&folder, "/dev/full".as_ref()))
+    folder
+        .transpose_to(Path::new("/dev/full"))
         .failed(&["cannot write into /dev/full: no room is left there", "os error"]);
-    warpstride(transpose(&folder, &folder.path(""))).failed(&["not a file or a pipe"]);
+    folder.transpose_to(&folder.path("")).failed(&["not a file or a pipe"]);
 }
 
 #[test]
@@ -71,7 +68,7 @@ fn a_reader_that_leaves_a_pipe_of_its_name_is_a_failure() {
     let folder = Folder::with_input(&npy("|u1", "(1000, 1000)", &[7; 1_000_000]));
     let fifo = folder.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
-    let words = transpose(&folder, &fifo).into_iter().chain(["--json".into()]);
+    let words = folder.words(&fifo).into_iter().chain(["--json".into()]);
     let child = command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
     fs::File::open(&fifo).expect("it").read_exact(&mut [0; 10]).expect("its beginning");
     let ended = child.wait_with_output().expect("its end");
@@ -88,7 +85,7 @@ fn an_input_that_is_standard_output_stays() {
     for name in ["/dev/stdout", "/dev/fd/1"] {
         let input = fs::OpenOptions::new().append(true).open(folder.path("in.npy")).expect("the input");
         let said = format!("the same file, {name};");
-        Run::of(command(transpose(&folder, name.as_ref())).stdout(input)).ended(1, &[], &[&said]);
+        Run::of(command(folder.words(name.as_ref())).stdout(input)).ended(1, &[], &[&said]);
         assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), matrix);
     }
 }
@@ -103,7 +100,7 @@ fn a_file_that_is_open_is_not_replaced_under_the_systems_names() {
         fs::write(&log, "before\n").expect("writing");
         let before = fs::metadata(&log).expect("it").ino();
         let file = fs::OpenOptions::new().append(true).open(&log).expect("it");
-        let status = command(transpose(&folder, name.as_ref())).stderr(file).status().expect("it starts");
+        let status = command(folder.words(name.as_ref())).stderr(file).status().expect("it starts");
         let text = fs::read_to_string(&log).expect("text");
         assert_eq!(status.code(), Some(1), "{text}");
         assert!(text.starts_with(&format!("before\nerror: cannot write {name}: it stands for a file")), "{text}");
@@ -111,7 +108,7 @@ fn a_file_that_is_open_is_not_replaced_under_the_systems_names() {
     }
     // Where standard output goes there too, the array does.
     let file = fs::File::create(&log).expect("it");
-    let words = transpose(&folder, "/dev/stderr".as_ref()).into_iter().chain(["--quiet".into()]);
+    let words = folder.words("/dev/stderr".as_ref()).into_iter().chain(["--quiet".into()]);
     let status = command(words).stderr(file.try_clone().expect("it")).stdout(file).status().expect("it starts");
     assert!(status.success());
     assert_eq!(fs::read(&log).expect("it"), expected);
@@ -131,7 +128,7 @@ fn links_tell_what_the_systems_names_stand_for() {
         let mut shell = Command::new("sh");
         shell.args(["-c", "exec \"$0\" \"$@\" 3>>\"$FILE\"", env!("CARGO_BIN_EXE_warpstride")]);
         let why = format!("cannot write {}: it stands for a file", name.display());
-        Run::of(shell.args(transpose(&folder, name)).env("FILE", &there)).ended(1, &[], &[&why]);
+        Run::of(shell.args(folder.words(name)).env("FILE", &there)).ended(1, &[], &[&why]);
         assert_eq!(fs::read(&there).expect("it"), OLD, "{}", name.display());
     }
     std::os::unix::fs::symlink(folder.path("out.npy"), &link).expect("a link");
@@ -172,7 +169,7 @@ fn a_link_to_a_file_stays_one() {
     let folder = Folder::with_input(&matrix);
     let link = folder.path("link.npy");
     std::os::unix::fs::symlink(folder.path("out.npy"), &link).expect("a link");
-    warpstride(transpose(&folder, &link)).succeeded();
+    folder.transpose_to(&link).succeeded();
     assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
     assert_eq!(fs::read(folder.path("out.npy")).expect("its target"), expected);
 }
@@ -191,7 +188,7 @@ fn owner_group_and_mode_stay() {
         std::os::unix::fs::chown(&output, Some(1234), Some(1235)).expect("root may");
     }
     let before = fs::metadata(&output).expect("the old one");
-    warpstride(transpose(&folder, &output)).succeeded();
+    folder.transpose_to(&output).succeeded();
     let after = fs::metadata(&output).expect("the new one");
     assert_ne!(before.ino(), after.ino(), "it was replaced");
     assert_eq!((before.uid(), before.gid(), before.mode()), (after.uid(), after.gid(), after.mode()));
@@ -213,7 +210,7 @@ fn a_file_of_another_user_is_replaced_by_ones_own() {
     let output = folder.path("out.npy");
     let run = || {
         let mut command = Command::new(&binary);
-        Run::of(command.args(transpose(&folder, &output)).uid(NOBODY).gid(NOBODY))
+        Run::of(command.args(folder.words(&output)).uid(NOBODY).gid(NOBODY))
     };
     // It may be replaced, by who may write into its folder, and not written.
     fs::set_permissions(&output, Permissions::from_mode(0o644)).expect("a mode");
@@ -320,7 +317,7 @@ impl Watched {
         fs::write(self.hold(), "").expect("writing");
         let _ = fs::remove_file(self.shim.with_file_name("log"));
         let program = ["-c".into(), script.into(), "sh".into(), env!("CARGO_BIN_EXE_warpstride").into()];
-        let words = [&program[..], &transpose(&self.folder, &self.folder.path("out.npy"))].concat();
+        let words = [&program[..], &self.folder.words(&self.folder.path("out.npy"))].concat();
         let child = self.command("sh", &words, "out.npy").spawn().expect("a child");
         wait_until("it writes", || self.log().ends_with('\n'));
         assert_eq!(self.temporary().len(), 1, "{:?}", self.folder.names());
@@ -340,7 +337,7 @@ impl Watched {
 #[cfg(target_os = "linux")]
 fn a_file_is_on_the_disk_before_it_takes_its_place() {
     let watched = Watched::new();
-    let words = transpose(&watched.folder, &watched.folder.path("new.npy"));
+    let words = watched.folder.words(&watched.folder.path("new.npy"));
     Run::of(&mut watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "new.npy")).succeeded();
     let log = watched.log();
     let [file, folder] = *log.lines().collect::<Vec<_>>() else { panic!("two syncs: {log}") };
@@ -364,7 +361,7 @@ fn a_private_output_is_private_while_it_is_written() {
         }
         let words = [
             &["-c".into(), "umask 022; exec \"$@\"".into(), "sh".into(), env!("CARGO_BIN_EXE_warpstride").into()][..],
-            &transpose(&watched.folder, &output),
+            &watched.folder.words(&output),
         ]
         .concat();
         Run::of(&mut watched.command("sh", &words, name)).succeeded();

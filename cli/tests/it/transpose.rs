@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{Folder, Run, command, fixture, npy, warpstride};
+use super::{Folder, Run, command, fixture, npy};
 
 /// The names of the committed cases.
 fn cases() -> BTreeSet<String> {
@@ -66,8 +66,7 @@ fn a_path_need_not_be_text() {
     use std::os::unix::ffi::OsStrExt;
     let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
     let output = folder.path("").join(std::ffi::OsStr::from_bytes(b"bad\xff.npy"));
-    let args = ["--json".as_ref(), "--device".as_ref(), "soft".as_ref(), "transpose".as_ref()];
-    let run = warpstride(args.into_iter().chain([folder.path("in.npy").as_os_str(), output.as_os_str()])).succeeded();
+    let run = Run::of(command(folder.words(&output)).arg("--json")).succeeded();
     assert!(run.json()["output"].as_str().is_some_and(|path| path.ends_with("bad\u{fffd}.npy")), "{}", run.stdout);
 }
 
