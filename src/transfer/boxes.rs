@@ -2,10 +2,11 @@
 //!
 //! A copy engine moves rows of contiguous bytes; one call takes rows a pitch apart, in slices a
 //! pitch apart. [`Boxes::plan`] finds the fewest such boxes that hold the elements of two layouts,
-//! or says why the copy is none for such an engine. It is pure and knows no device.
+//! or says why the copy is none for such an engine. It is pure and calls no driver.
 
 #![forbid(unsafe_code)]
 
+use crate::driver::{Copy3d, Pitched, Place};
 use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical};
@@ -23,21 +24,6 @@ pub(super) struct Boxes {
     depth: Axis,
     /// The walk from one box to the next.
     along: Canonical,
-}
-
-/// One box: `depth` slices of `height` rows of `width` bytes. Pitches are those of rows, then of
-/// slices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RowBox {
-    /// Bytes from the start of the source's storage to the first row.
-    pub(super) src: usize,
-    /// Bytes from the start of the destination's storage to the first row.
-    pub(super) dst: usize,
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) depth: usize,
-    pub(super) src_pitches: [usize; 2],
-    pub(super) dst_pitches: [usize; 2],
 }
 
 impl Boxes {
@@ -67,8 +53,8 @@ impl Boxes {
         self.row * self.along.width * self.height.extent * self.depth.extent * self.along.len()
     }
 
-    /// Returns the boxes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = RowBox> + '_ {
+    /// Returns the boxes between storages that start at these places, the source's first.
+    pub(super) fn iter(&self, [from, to]: [Place; 2]) -> impl Iterator<Item = Copy3d> + '_ {
         let Canonical { width, src_start, dst_start, .. } = self.along;
         (0..self.along.len()).map(move |number| {
             let (mut src, mut dst, mut rest) = (src_start, dst_start, number);
@@ -79,16 +65,16 @@ impl Boxes {
                 src = src.wrapping_add_signed(index * axis.src);
                 dst = dst.wrapping_add_signed(index * axis.dst);
             }
-            let pitches =
-                |side: fn(&Axis) -> isize| [&self.height, &self.depth].map(|axis| side(axis) as usize * width);
-            RowBox {
-                src: src * width,
-                dst: dst * width,
+            let side = |storage: Place, first: usize, stride: fn(&Axis) -> isize| {
+                let [row_pitch, slice_pitch] = [&self.height, &self.depth].map(|axis| stride(axis) as usize * width);
+                Pitched { place: storage.offset(first * width), row_pitch, slice_pitch }
+            };
+            Copy3d {
+                dst: side(to, dst, |axis| axis.dst),
+                src: side(from, src, |axis| axis.src),
                 width: self.row * width,
                 height: self.height.extent,
                 depth: self.depth.extent,
-                src_pitches: pitches(|axis| axis.src),
-                dst_pitches: pitches(|axis| axis.dst),
             }
         })
     }
@@ -153,12 +139,18 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
+    /// Storages whose places are offsets in them.
+    const STORAGES: [Place; 2] = [Place::Device(0); 2];
+
     /// Returns the bytes of the destination after the boxes of a plan were copied.
     fn copied(boxes: &Boxes, src: &[u8], dst: &mut [u8]) {
-        for part in boxes.iter() {
+        for part in boxes.iter(STORAGES) {
             for (slice, row) in (0..part.depth).flat_map(|slice| (0..part.height).map(move |row| (slice, row))) {
-                let at = |start: usize, [rows, slices]: [usize; 2]| start + row * rows + slice * slices;
-                let (from, to) = (at(part.src, part.src_pitches), at(part.dst, part.dst_pitches));
+                let at = |side: Pitched| {
+                    let Place::Device(start) = side.place else { panic!("{side:?} is the device's") };
+                    start as usize + row * side.row_pitch + slice * side.slice_pitch
+                };
+                let (from, to) = (at(part.src), at(part.dst));
                 dst[to..to + part.width].copy_from_slice(&src[from..from + part.width]);
             }
         }
@@ -227,17 +219,15 @@ mod tests {
         }
     }
 
-    fn plan(src: &Layout, dst: &Layout) -> Vec<RowBox> {
-        Boxes::plan(src, dst, 4).unwrap().iter().collect()
+    fn plan(src: &Layout, dst: &Layout) -> Vec<Copy3d> {
+        Boxes::plan(src, dst, 4).unwrap().iter(STORAGES).collect()
     }
 
     #[test]
     fn contiguous_arrays_are_one_row() {
         let whole = Layout::row_major(&[3, 4, 5]).unwrap();
-        assert_eq!(
-            plan(&whole, &whole),
-            [RowBox { src: 0, dst: 0, width: 240, height: 1, depth: 1, src_pitches: [0; 2], dst_pitches: [0; 2] }]
-        );
+        let side = Pitched { place: Place::Device(0), row_pitch: 0, slice_pitch: 0 };
+        assert_eq!(plan(&whole, &whole), [Copy3d { dst: side, src: side, width: 240, height: 1, depth: 1 }]);
         // Both backwards: the same elements.
         let back = whole.reverse(0).unwrap();
         assert_eq!(plan(&back, &back).len(), 1);
@@ -250,10 +240,9 @@ mod tests {
     fn parts_are_one_box_and_columns_are_rows_of_one_element() {
         let part = Layout::row_major(&[6, 8, 10]).unwrap().slice(1, 2..5, 1).unwrap().slice(2, ..7, 1).unwrap();
         let packed = Layout::row_major(&[6, 3, 7]).unwrap();
-        assert_eq!(
-            plan(&part, &packed),
-            [RowBox { src: 80, dst: 0, width: 28, height: 3, depth: 6, src_pitches: [40, 320], dst_pitches: [28, 84] }]
-        );
+        let dst = Pitched { place: Place::Device(0), row_pitch: 28, slice_pitch: 84 };
+        let src = Pitched { place: Place::Device(80), row_pitch: 40, slice_pitch: 320 };
+        assert_eq!(plan(&part, &packed), [Copy3d { dst, src, width: 28, height: 3, depth: 6 }]);
         let column = Layout::row_major(&[9, 5]).unwrap().index_axis(1, 2).unwrap();
         let found = plan(&column, &Layout::row_major(&[9]).unwrap());
         assert_eq!((found.len(), found[0].width, found[0].height), (1, 4, 9));
@@ -267,7 +256,7 @@ mod tests {
         let rows = Layout::row_major(&[MAX_BOXES + 1, 2]).unwrap();
         assert!(Boxes::plan(&rows.reverse(0).unwrap(), &rows, 1).is_err());
         let fewer = rows.slice(0, 1.., 1).unwrap();
-        assert_eq!(Boxes::plan(&fewer.reverse(0).unwrap(), &fewer, 1).unwrap().iter().count(), MAX_BOXES);
+        assert_eq!(Boxes::plan(&fewer.reverse(0).unwrap(), &fewer, 1).unwrap().iter(STORAGES).count(), MAX_BOXES);
         assert_eq!(Boxes::plan(&rows, &fewer, 1).unwrap_err().kind(), ErrorKind::Layout);
         let huge = Layout::new(&[2], &[1 << 40], 0, 1 << 62).unwrap();
         assert_eq!(Boxes::plan(&huge, &huge, 16).unwrap_err().kind(), ErrorKind::Layout);

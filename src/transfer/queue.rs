@@ -1,8 +1,8 @@
 //! Queues the boxes of a copy, after all former uses of its device memory.
 
-use super::boxes::{Boxes, RowBox};
+use super::boxes::Boxes;
 use crate::context::{Allocation, Shared, copies, queue_in_order};
-use crate::driver::{Copy3d, Pitched, Place};
+use crate::driver::{Copy3d, Place};
 use crate::element::Element;
 use crate::error::{Result, counted};
 use crate::layout::Layout;
@@ -31,8 +31,7 @@ pub(super) unsafe fn upload<T: Element>(
     let places = [Place::Host(host.cast::<u8>().cast_mut()), Place::Device(dst.storage_address())];
     // SAFETY: the caller's promise about the host's storage; the boxes lie within both storages,
     // and the view borrows its memory exclusively, so no row of it is another's.
-    unsafe { queue(stream, [dst.memory()], &boxes, places) }
-        .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(boxes.bytes(), "byte"))))
+    unsafe { queue(stream, [dst.memory()], &boxes, places, "to the device") }
 }
 
 /// Queues a copy from device to host.
@@ -52,8 +51,7 @@ pub(super) unsafe fn download<T: Element>(
     let boxes = Boxes::plan(src.layout(), &layout, size_of::<T>())?;
     let places = [Place::Device(src.storage_address()), Place::Host(host.cast())];
     // SAFETY: the caller's promises about the host's storage; the boxes lie within both storages.
-    unsafe { queue(stream, [src.memory()], &boxes, places) }
-        .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(boxes.bytes(), "byte"))))
+    unsafe { queue(stream, [src.memory()], &boxes, places, "to the host") }
 }
 
 /// Queues a copy within the device.
@@ -64,11 +62,11 @@ pub(super) fn copy<T: Element>(stream: &Stream, src: &View<'_, T>, dst: &ViewMut
     let places = [src.storage_address(), dst.storage_address()].map(Place::Device);
     // SAFETY: the boxes lie within both storages. The destination borrows its elements exclusively,
     // so no row of it shares a byte with another or with the source.
-    unsafe { queue(stream, [src.memory(), dst.memory()], &boxes, places) }
-        .map_err(|error| error.while_doing(format_args!("copying {} on the device", counted(boxes.bytes(), "byte"))))
+    unsafe { queue(stream, [src.memory(), dst.memory()], &boxes, places, "on the device") }
 }
 
 /// Queues boxes from the first place to the second, in the order of the uses of these allocations.
+/// An error says that they were copied `whither`.
 ///
 /// # Safety
 ///
@@ -81,31 +79,17 @@ unsafe fn queue<const N: usize>(
     stream: &Stream,
     memories: [&Shared<Allocation>; N],
     boxes: &Boxes,
-    [src, dst]: [Place; 2],
+    places: [Place; 2],
+    whither: &str,
 ) -> Result<()> {
     if boxes.bytes() == 0 {
         return Ok(());
     }
-    queue_in_order(stream, memories, || {
+    let queued = queue_in_order(stream, memories, || {
         // SAFETY: the caller's promises, about one of the boxes.
-        boxes.iter().try_for_each(|part| unsafe { queue_one(stream, &placed(&part, src, dst)) })
-    })
-}
-
-/// Returns a box as the driver's operands.
-fn placed(part: &RowBox, src: Place, dst: Place) -> Copy3d {
-    let side = |place: Place, offset, [row_pitch, slice_pitch]: [usize; 2]| Pitched {
-        place: place.offset(offset),
-        row_pitch,
-        slice_pitch,
-    };
-    Copy3d {
-        dst: side(dst, part.dst, part.dst_pitches),
-        src: side(src, part.src, part.src_pitches),
-        width: part.width,
-        height: part.height,
-        depth: part.depth,
-    }
+        boxes.iter(places).try_for_each(|part| unsafe { queue_one(stream, &part) })
+    });
+    queued.map_err(|error| error.while_doing(format_args!("copying {} {whither}", counted(boxes.bytes(), "byte"))))
 }
 
 /// Queues one box. One row of pageable memory of the host may be copied when this returns.
