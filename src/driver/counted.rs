@@ -233,19 +233,15 @@ unsafe impl Layer for Counted {
     }
 
     unsafe fn copy_3d(&self, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
-        if copy.is_empty() || copy.host().is_none() {
-            let inner = self.count_call(Method::Copy3d, false);
-            // SAFETY: the caller's promises are the inner driver's.
-            return unsafe { inner.copy_3d(copy, stream) };
-        }
-        self.locked.each_box(copy, &mut |part| {
-            let inner = match part.host() {
+        let mut make = |part: &Copy3d| {
+            let inner = match part.host().filter(|_| !part.is_empty()) {
                 Some((memory, side)) => self.count_copy(Method::Copy3d, memory, part.span(side)),
                 None => self.count_call(Method::Copy3d, false),
             };
-            // SAFETY: the caller's promises are the inner driver's, about a part of the copy.
+            // SAFETY: the caller's promises are the inner driver's, about the copy or a part of it.
             unsafe { inner.copy_3d(part, stream) }
-        })
+        };
+        if copy.is_empty() { make(copy) } else { self.locked.each_box(copy, &mut make) }
     }
 }
 
