@@ -87,7 +87,7 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// `Layout` if the layout's storage is longer.
     pub fn view_with(&self, layout: Layout) -> Result<View<'_, T>> {
-        self.check_storage(&layout)?;
+        layout.check_storage("buffer", self.len())?;
         Ok(View { memory: self.memory(), layout, of: PhantomData })
     }
 
@@ -98,7 +98,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// `Layout` if the layout's storage is longer, or the layout may reach an element twice
     /// ([`Layout::overlaps_itself`]).
     pub fn view_mut_with(&mut self, layout: Layout) -> Result<ViewMut<'_, T>> {
-        self.check_storage(&layout)?;
+        layout.check_storage("buffer", self.len())?;
         layout.check_writable()?;
         Ok(ViewMut { memory: self.memory(), layout, of: PhantomData })
     }
@@ -113,19 +113,6 @@ impl<T: Element> DeviceBuffer<T> {
              a layout of fewer (view_with)",
             counted(self.len(), "element"),
             layout.len()
-        )))
-    }
-
-    fn check_storage(&self, layout: &Layout) -> Result<()> {
-        // The layout's invariant 4 then keeps every element in the buffer.
-        if layout.storage_len() <= self.len() {
-            return Ok(());
-        }
-        Err(Error::layout(format!(
-            "the layout is of a storage of {} and the buffer has {}; make the layout for a storage of the \
-             buffer's length",
-            counted(layout.storage_len(), "element"),
-            self.len()
         )))
     }
 }

@@ -176,12 +176,11 @@ impl Layout {
 
     /// Checks invariants 3 and 4.
     fn check_reach(&self) -> Result<()> {
-        let described = || format!("shape {:?} with strides {:?}", self.shape(), self.strides());
         let too_far = || {
             let most = isize::MAX;
             Error::layout(format!(
                 "{} spans more elements than can be counted ({most}); use shorter strides or extents",
-                described()
+                self.described()
             ))
         };
         let (mut below, mut above) = (0usize, 0usize);
@@ -209,7 +208,7 @@ impl Layout {
             return Err(Error::layout(format!(
                 "{} from offset {} reaches offsets {} to {} of a storage of {}; make the storage larger or the view \
                  smaller",
-                described(),
+                self.described(),
                 self.offset,
                 self.offset as i128 - below as i128,
                 self.offset + above,
@@ -331,12 +330,28 @@ impl Layout {
         require!(
             !self.overlaps_itself(),
             Layout,
-            "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step over \
-             each other",
-            self.shape(),
-            self.strides()
+            "{} may reach an element twice and cannot be written to; use strides that step over each other",
+            self.described()
         );
         Ok(())
+    }
+
+    /// Fails if the storage is longer than the `len` elements of a holder. With invariant 4, a
+    /// holder as long as the storage has every element.
+    pub(crate) fn check_storage(&self, holder: &str, len: usize) -> Result<()> {
+        require!(
+            self.storage_len <= len,
+            Layout,
+            "the layout is of a storage of {} and the {holder} has {len}; make the layout for a storage of the {holder}'s \
+             length",
+            counted(self.storage_len, "element")
+        );
+        Ok(())
+    }
+
+    /// Returns the shape and the strides, for errors.
+    pub(crate) fn described(&self) -> String {
+        format!("shape {:?} with strides {:?}", self.shape(), self.strides())
     }
 
     /// Whether two indices may reach the same element, so that nothing may be written through this

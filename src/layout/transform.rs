@@ -265,10 +265,9 @@ impl Layout {
         require!(outer != inner, InvalidArgument, "axis {outer} cannot be merged with itself; name two different axes");
         let Some((extent, stride)) = merged(self.axis(outer), self.axis(inner)) else {
             return Err(Error::layout(format!(
-                "axes {outer} and {inner} of shape {:?} with strides {:?} cannot be merged: a step along axis {outer} is not \
-                 the whole of axis {inner}; copy to a contiguous array first",
-                self.shape(),
-                self.strides()
+                "axes {outer} and {inner} of {} cannot be merged: a step along axis {outer} is not the whole of axis \
+                 {inner}; copy to a contiguous array first",
+                self.described()
             )));
         };
         self.shape[inner] = extent;

@@ -50,29 +50,19 @@ impl<'a> Operand<'a> {
 
     /// Checks that it has the planned layout and elements of this width.
     pub(super) fn check(&self, planned: &Layout, width: usize) -> Result<()> {
-        if self.layout == planned && self.dtype.width() == width {
+        let Self { name, dtype, layout, .. } = *self;
+        if layout == planned && dtype.width() == width {
             return Ok(());
         }
-        Err(self.unplanned(planned, width))
-    }
-
-    fn unplanned(&self, planned: &Layout, width: usize) -> Error {
-        let Self { name, dtype, layout, .. } = self;
         let described = |layout: &Layout, width: usize| {
-            format!(
-                "elements of {} in shape {:?} with strides {:?} from element {} of {}",
-                counted(width, "byte"),
-                layout.shape(),
-                layout.strides(),
-                layout.offset(),
-                layout.storage_len()
-            )
+            let (width, placed, offset) = (counted(width, "byte"), layout.described(), layout.offset());
+            format!("elements of {width} in {placed} from element {offset} of {}", layout.storage_len())
         };
-        Error::layout(format!(
+        Err(Error::layout(format!(
             "the {name} has {}, and the plan was made for {}; make a plan for this {name}",
             described(layout, dtype.width()),
             described(planned, width)
-        ))
+        )))
     }
 }
 

@@ -38,7 +38,7 @@ impl<'a, T: Element> HostSlice<'a, T> {
     ///
     /// `Layout` if the layout's storage is longer than the slice.
     pub fn with_layout(elements: &'a [T], layout: Layout) -> Result<Self> {
-        check_storage(&layout, elements.len())?;
+        layout.check_storage("slice", elements.len())?;
         Ok(Self { elements, layout: Some(layout) })
     }
 
@@ -57,7 +57,7 @@ impl<'a, T: Element> HostSliceMut<'a, T> {
     /// `Layout` if the layout's storage is longer than the slice, or if the layout may reach an
     /// element twice.
     pub fn with_layout(elements: &'a mut [T], layout: Layout) -> Result<Self> {
-        check_storage(&layout, elements.len())?;
+        layout.check_storage("slice", elements.len())?;
         layout.check_writable()?;
         Ok(Self { layout: Some(layout), ..elements.into() })
     }
@@ -99,16 +99,6 @@ pub(super) fn whole(shape: &[usize], len: usize) -> Result<Layout> {
         len = counted(len, "element")
     );
     Ok(layout)
-}
-
-fn check_storage(layout: &Layout, len: usize) -> Result<()> {
-    require!(
-        layout.storage_len() <= len,
-        Layout,
-        "the layout is of a storage of {} and the slice has {len}; make the layout for a storage of the slice's length",
-        counted(layout.storage_len(), "element")
-    );
-    Ok(())
 }
 
 impl<'a, T> From<&'a [T]> for HostSlice<'a, T> {

@@ -94,9 +94,8 @@ pub unsafe fn transpose_in_place_raw(
 /// Returns the error for a matrix that is neither square nor in C order without gaps.
 fn not_in_place(layout: &Layout) -> Error {
     Error::layout(format!(
-        "shape {:?} with strides {:?} cannot be transposed in place: unless it is square, a matrix must lie in C order \
-             without gaps; use transpose_into another buffer",
-        layout.shape(),
-        layout.strides()
+        "{} cannot be transposed in place: unless it is square, a matrix must lie in C order without gaps; use \
+             transpose_into another buffer",
+        layout.described()
     ))
 }
