@@ -291,23 +291,6 @@ macro_rules! placed {
 }
 pub(super) use placed;
 
-impl<P: Placed> Step<P> {
-    /// Queues the launch on operands at these addresses.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` if the device does not allow the shape or is older than the entry needs;
-    /// else the driver's error.
-    ///
-    /// # Safety
-    ///
-    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives.
-    pub(super) unsafe fn launch(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { device.launch(self.entry, &self.shape, &self.params.at(operands), stream) }
-    }
-}
-
 /// A [`Step`] with operands of one type, whatever its parameters.
 pub(super) trait AnyStep<O> {
     /// Returns the kernel.
@@ -318,9 +301,14 @@ pub(super) trait AnyStep<O> {
 
     /// Queues the launch on operands at these addresses.
     ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the device does not allow the shape or is older than the entry needs;
+    /// else the driver's error.
+    ///
     /// # Safety
     ///
-    /// As [`Step::launch`].
+    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives.
     unsafe fn queue(&self, device: &Device, operands: O, stream: StreamHandle) -> Result<()>;
 }
 
@@ -335,7 +323,7 @@ impl<P: Placed> AnyStep<P::Operands> for Step<P> {
 
     unsafe fn queue(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
         // SAFETY: as the caller promises.
-        unsafe { self.launch(device, operands, stream) }
+        unsafe { device.launch(self.entry, &self.shape, &self.params.at(operands), stream) }
     }
 }
 
@@ -368,15 +356,15 @@ impl<P: Placed> AtMostOne<P> {
     ///
     /// # Errors
     ///
-    /// As [`Step::launch`].
+    /// As [`AnyStep::queue`].
     ///
     /// # Safety
     ///
-    /// As [`Step::launch`].
+    /// As [`AnyStep::queue`].
     pub(super) unsafe fn launch(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
         let Some(step) = &self.0 else { return Ok(()) };
         // SAFETY: as the caller promises.
-        unsafe { step.launch(device, operands, stream) }
+        unsafe { step.queue(device, operands, stream) }
     }
 
     /// Writes the launch and the elements that it is for, or that there is `nothing` to do.

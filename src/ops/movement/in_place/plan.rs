@@ -18,7 +18,7 @@ use crate::ops::numbering::{checked_grid, divisor, index_of};
 use crate::ops::operand::{
     Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
 };
-use crate::ops::plan::{Explanation, Step, placed};
+use crate::ops::plan::{AnyStep, Explanation, Step, placed};
 use crate::ops::tuning::{InPlace, Tuning};
 use crate::ops::units::wide::SECTOR;
 use crate::stream::Stream;
@@ -104,10 +104,9 @@ impl InPlacePlan {
         };
         if layout.overlaps_itself() {
             return Err(Error::layout(format!(
-                "shape {:?} with strides {:?} may reach an element twice and cannot be transposed in place; use a layout \
-                     that does not overlap itself",
-                layout.shape(),
-                layout.strides()
+                "{} may reach an element twice and cannot be transposed in place; use a layout that does not overlap \
+                     itself",
+                layout.described()
             )));
         }
         if rows != cols && !layout.is_standard_layout() {
@@ -226,7 +225,7 @@ impl InPlacePlan {
             // SAFETY: `square` made the parameters of the layout, so that the kernel reaches its
             // elements and no others; `new` refused layouts that reach one twice. The caller
             // promises that they exist and are aligned, and that no other work is on them.
-            unsafe { square.launch(device, matrix, stream) }?;
+            unsafe { square.queue(device, matrix, stream) }?;
         }
         for pass in self.passes.iter().flatten() {
             // SAFETY: `new` made the pass of this layout, and the scratch has room for
@@ -287,7 +286,7 @@ impl Pass {
             // SAFETY: `permute_lines` reaches exactly the elements of the layout; a panel fits in
             // its shared memory, and the partners are one to one by the paper's lemmas. The rest as
             // the caller promises.
-            return unsafe { self.step.launch(device, operands, stream) };
+            return unsafe { self.step.queue(device, operands, stream) };
         }
         let mut step = self.step;
         while step.params.first < self.panels {
@@ -298,7 +297,7 @@ impl Pass {
                 step.params.back = back;
                 // SAFETY: as above, and the scratch has room for `spilled` panels, the second
                 // launch's filled by the first.
-                unsafe { step.launch(device, operands, stream) }?;
+                unsafe { step.queue(device, operands, stream) }?;
             }
             step.params.first = step.params.end;
         }

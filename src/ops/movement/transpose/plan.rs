@@ -143,7 +143,7 @@ impl TransposePlan {
             // SAFETY: `tiles` made the parameters of the two layouts, and the kernels compare each
             // row and column with the extents, so they reach the layouts' elements and no others.
             // The caller promises that those exist, are aligned and are apart.
-            Launches::Tiles(step) => unsafe { step.launch(device, operands, stream) },
+            Launches::Tiles(step) => unsafe { step.queue(device, operands, stream) },
             Launches::Columns(columns) => {
                 let mut step = columns.first;
                 for _ in 0..columns.count {
@@ -151,7 +151,7 @@ impl TransposePlan {
                     // the first row of the destination, whose elements the kernel counts; each step
                     // moves both to the next, of which there are `count`. The caller promises that
                     // their elements exist, are aligned and are apart.
-                    unsafe { step.launch(device, operands, stream) }?;
+                    unsafe { step.queue(device, operands, stream) }?;
                     step.params.src = step.params.src.wrapping_add_signed(columns.src_step);
                     step.params.dst = step.params.dst.wrapping_add_signed(columns.dst_step);
                 }
