@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::axes::Axes;
-use super::strategies::{Added, Launch, STRATEGIES, Task, Values};
+use super::strategies::{Added, Launch, STRATEGIES, Task};
 use super::{Affine, Channels};
 use crate::abi::{MAX_CHANNELS, affine_type};
 use crate::device::Device;
@@ -131,23 +131,20 @@ impl AffinePlan {
             // so it shares no element with them; `queue` orders other work.
             unsafe { self.place(device, src, affine, dst, stream) }
         };
-        match affine {
+        let affine = match affine {
             Affine::PerChannel { axis, factors, offsets } => {
                 let count = self.count.unwrap_or(0);
                 let [f, o] = [Operand::read("factors", &factors), Operand::read("offsets", &offsets)];
                 let starts = [channel_values(&f, count)?, channel_values(&o, count)?];
-                queue([from, f, o, to], stream, &|device, [src, factors, offsets, dst], stream| {
+                return queue([from, f, o, to], stream, &|device, [src, factors, offsets, dst], stream| {
                     let (factors, offsets) = (factors + starts[0], offsets + starts[1]);
                     launch(device, src, Affine::PerChannel { axis, factors, offsets }, dst, stream)
-                })
+                });
             }
-            Affine::Uniform { factor, offset } => queue([from, to], stream, &|device, [src, dst], stream| {
-                launch(device, src, Affine::Uniform { factor, offset }, dst, stream)
-            }),
-            Affine::Normalized { axis, by } => queue([from, to], stream, &|device, [src, dst], stream| {
-                launch(device, src, Affine::Normalized { axis, by }, dst, stream)
-            }),
-        }
+            Affine::Uniform { factor, offset } => Affine::Uniform { factor, offset },
+            Affine::Normalized { axis, by } => Affine::Normalized { axis, by },
+        };
+        queue([from, to], stream, &|device, [src, dst], stream| launch(device, src, affine, dst, stream))
     }
 
     /// Checks that the views mean the planned work.
@@ -163,16 +160,9 @@ impl AffinePlan {
         if is_planned {
             return Ok(());
         }
-        Err(Error::layout(format!(
-            "the plan was made for other work than elements of {} in shape {:?} with strides {:?} to elements of {} \
-                 in shape {:?} with strides {:?}; make a plan for these",
-            from.dtype,
-            from.layout.shape(),
-            from.layout.strides(),
-            to.dtype,
-            to.layout.shape(),
-            to.layout.strides()
-        )))
+        let [from, to] =
+            [from, to].map(|operand| format!("elements of {} in {}", operand.dtype, operand.layout.described()));
+        Err(Error::layout(format!("the plan was made for other work than {from} to {to}; make a plan for these")))
     }
 
     /// Queues the map on storages at these addresses.
@@ -226,16 +216,10 @@ impl AffinePlan {
     ) -> Result<()> {
         self.check_channels(&affine)?;
         let Some((_, launch)) = &self.planned else { return Ok(()) };
-        let values = match affine {
-            Affine::Uniform { factor, offset } => Values::Uniform { factor, offset },
-            Affine::PerChannel { factors, offsets, .. } => {
-                Values::InMemory { factors, offsets, last: self.count.map_or(0, |count| (count - 1) as u64 * VALUE) }
-            }
-            Affine::Normalized { by, .. } => Values::WithLaunch(by),
-        };
+        let last = self.count.map_or(0, |count| (count - 1) as u64 * VALUE);
         // SAFETY: the entry reaches exactly the elements of the two layouts and the values of their
         // channels, in accesses that the alignments allow; the rest as the caller promises.
-        unsafe { launch.step().queue(device, Added { src, dst, values }, stream) }
+        unsafe { launch.step().queue(device, Added { src, dst, affine, last }, stream) }
     }
 
     /// Checks that the factors and offsets are in the planned place.

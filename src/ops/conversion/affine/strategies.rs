@@ -6,9 +6,8 @@ mod tiles;
 
 use std::fmt;
 
-use super::Channels;
 use super::axes::Axes;
-use super::normalization::Normalization;
+use super::{Affine, Channels};
 use crate::abi::{AffineElementsParams, AffineTileParams, AffineValues, Divisor, NormalizeParams, affine_type};
 use crate::element::DType;
 use crate::error::{Result, counted};
@@ -108,41 +107,33 @@ pub(super) enum Launch {
 pub(in crate::ops) struct Added {
     pub(super) src: u64,
     pub(super) dst: u64,
-    pub(super) values: Values,
+    pub(super) affine: Affine<u64>,
+    /// Bytes from the first channel's values in device memory to the last's.
+    pub(super) last: u64,
 }
 
-/// Factors and offsets.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Values {
-    /// One factor and one offset.
-    Uniform { factor: f64, offset: f64 },
-    /// The addresses of the arrays; the last channel's values lie `last` bytes after the first's.
-    InMemory { factors: u64, offsets: u64, last: u64 },
-    /// Launch parameters.
-    WithLaunch(Normalization),
-}
-
-impl Values {
-    /// Adds these to the planned values. With a negative step the last channel comes first.
-    fn place(self, planned: AffineValues) -> AffineValues {
-        match self {
-            Self::Uniform { factor, offset } => {
+impl Added {
+    /// Adds factors and offsets to the planned values. With a negative step the last channel comes
+    /// first.
+    fn place(&self, planned: AffineValues) -> AffineValues {
+        match self.affine {
+            Affine::Uniform { factor, offset } => {
                 AffineValues { factor: factor.to_bits(), offset: offset.to_bits(), step: 0, ..planned }
             }
-            Self::InMemory { factors, offsets, last } => {
-                let first = if planned.step < 0 { last } else { 0 };
+            Affine::PerChannel { factors, offsets, .. } => {
+                let first = if planned.step < 0 { self.last } else { 0 };
                 let [factors, offsets] = [factors, offsets].map(|values| values.wrapping_add(first));
                 AffineValues { factors, offsets, ..planned }
             }
-            Self::WithLaunch(_) => planned,
+            Affine::Normalized { .. } => planned,
         }
     }
 }
 
 placed! {
     NormalizeParams: |own, added: Added| {
-        let [factors, offsets] = match added.values {
-            Values::WithLaunch(by) => by.bits(),
+        let [factors, offsets] = match added.affine {
+            Affine::Normalized { by, .. } => by.bits(),
             _ => [own.factors, own.offsets],
         };
         let (src, dst) = (added.src.wrapping_add(own.src), added.dst.wrapping_add(own.dst));
@@ -150,10 +141,10 @@ placed! {
     };
     AffineTileParams: |own, added: Added| {
         let (src, dst) = (added.src.wrapping_add(own.src), added.dst.wrapping_add(own.dst));
-        Self { src, dst, values: added.values.place(own.values), ..own }
+        Self { src, dst, values: added.place(own.values), ..own }
     };
     AffineElementsParams: |own, added: Added| {
-        Self { elements: own.elements.at([added.src, added.dst]), values: added.values.place(own.values), ..own }
+        Self { elements: own.elements.at([added.src, added.dst]), values: added.place(own.values), ..own }
     };
 }
 
