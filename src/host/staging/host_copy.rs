@@ -1,40 +1,32 @@
 //! Copies within the host, some lines at a time, through the caches or past them.
 
-/// Copies `bytes` bytes, past the caches where the processor can. What is written is read later, if
-/// at all, and a plain store would first read each line that it overwrites.
+/// How a copy stores its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stores {
+    /// Past the caches where the processor can: what is written is read later, if at all, and a
+    /// plain store would first read each line that it overwrites.
+    PastCaches,
+    /// Through the caches.
+    ThroughCaches,
+}
+
+/// Copies `bytes` bytes. It fetches ahead, across the ends of pages.
 ///
 /// # Safety
 ///
 /// - `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
 /// - No other code uses the bytes of `dst`, or writes those of `src`, during the call.
-pub(super) unsafe fn copy_past_caches(src: *const u8, dst: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy(stores: Stores, src: *const u8, dst: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's promises.
     unsafe {
-        x86::copy(src, dst, bytes);
+        x86::copy(stores, src, dst, bytes);
     }
-    // This crate knows no such stores of other processors.
+    // This crate knows no such loads and stores of other processors.
     #[cfg(not(target_arch = "x86_64"))]
     // SAFETY: the caller's promises.
     unsafe {
-        dst.copy_from_nonoverlapping(src, bytes);
-    }
-}
-
-/// Copies `bytes` bytes through the caches. It fetches ahead, across the ends of pages.
-///
-/// # Safety
-///
-/// - As [`copy_past_caches`].
-pub(super) unsafe fn copy_through_caches(src: *const u8, dst: *mut u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller's promises.
-    unsafe {
-        x86::copy_through(src, dst, bytes);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's promises.
-    unsafe {
+        let _ = stores;
         dst.copy_from_nonoverlapping(src, bytes);
     }
 }
@@ -42,6 +34,8 @@ pub(super) unsafe fn copy_through_caches(src: *const u8, dst: *mut u8, bytes: us
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::is_x86_feature_detected;
+
+    use super::Stores;
 
     /// Bytes of a line of the host's caches.
     const HOST_LINE: usize = 64;
@@ -59,20 +53,14 @@ mod x86 {
     ///
     /// # Safety
     ///
-    /// - As [`super::copy_past_caches`].
-    pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, bytes: usize) {
-        let blocks = if is_x86_feature_detected!("avx") { past_by_avx } else { past_by_sse2 };
-        // SAFETY: the caller's promises. All such processors have the words of SSE2.
-        unsafe { copy_by(blocks, src, dst, bytes) }
-    }
-
-    /// Copies by the widest words that the processor has, and by plain stores.
-    ///
-    /// # Safety
-    ///
-    /// - As [`super::copy_past_caches`].
-    pub(super) unsafe fn copy_through(src: *const u8, dst: *mut u8, bytes: usize) {
-        let blocks = if is_x86_feature_detected!("avx") { through_by_avx } else { through_by_sse2 };
+    /// - As [`super::copy`].
+    pub(super) unsafe fn copy(stores: Stores, src: *const u8, dst: *mut u8, bytes: usize) {
+        let blocks = match (stores, is_x86_feature_detected!("avx")) {
+            (Stores::PastCaches, true) => past_by_avx,
+            (Stores::PastCaches, false) => past_by_sse2,
+            (Stores::ThroughCaches, true) => through_by_avx,
+            (Stores::ThroughCaches, false) => through_by_sse2,
+        };
         // SAFETY: the caller's promises. All such processors have the words of SSE2.
         unsafe { copy_by(blocks, src, dst, bytes) }
     }
@@ -84,7 +72,7 @@ mod x86 {
     ///
     /// # Safety
     ///
-    /// - As [`super::copy_past_caches`], and as `copy_blocks`.
+    /// - As [`super::copy`], and as `copy_blocks`.
     pub(super) unsafe fn copy_by(copy_blocks: CopyBlocks, src: *const u8, dst: *mut u8, bytes: usize) {
         let head = dst.align_offset(HOST_LINE).min(bytes);
         let blocks = (bytes - head) / BLOCK;
@@ -107,7 +95,7 @@ mod x86 {
             ///
             /// # Safety
             ///
-            /// - As [`super::copy_past_caches`] for the bytes of the blocks.
+            /// - As [`super::copy`] for the bytes of the blocks.
             /// - `dst` is at the start of a line.
             /// - The processor has the words.
             /// - The caller orders the stores by a fence.
@@ -163,19 +151,19 @@ mod tests {
 
     #[test]
     fn every_length_and_alignment_is_copied_and_nothing_else() {
-        // SAFETY: `check` gives vectors with these bytes, which nothing else uses.
-        check(|src, dst, bytes| unsafe { copy_past_caches(src, dst, bytes) });
-        // SAFETY: as above.
-        check(|src, dst, bytes| unsafe { copy_through_caches(src, dst, bytes) });
+        for stores in [Stores::PastCaches, Stores::ThroughCaches] {
+            // SAFETY: `check` gives vectors with these bytes, which nothing else uses.
+            check(|src, dst, bytes| unsafe { copy(stores, src, dst, bytes) });
+        }
     }
 
     /// The copy above takes the widest words of the processor.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn narrow_words_copy_the_same() {
-        // SAFETY: as above; every such processor has the words.
-        check(|src, dst, bytes| unsafe { x86::copy_by(x86::past_by_sse2, src, dst, bytes) });
-        // SAFETY: as above.
-        check(|src, dst, bytes| unsafe { x86::copy_by(x86::through_by_sse2, src, dst, bytes) });
+        for blocks in [x86::past_by_sse2 as x86::CopyBlocks, x86::through_by_sse2] {
+            // SAFETY: as above; every such processor has the words.
+            check(|src, dst, bytes| unsafe { x86::copy_by(blocks, src, dst, bytes) });
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::host_copy::{copy_past_caches, copy_through_caches};
+use super::host_copy::{Stores, copy};
 use super::job::Job;
 use super::policy::Direction;
 use crate::driver::{Driver, EventHandle, StreamHandle};
@@ -96,7 +96,7 @@ impl Lane {
             let staged = slots.start(slot);
             // SAFETY: the caller promises the piece, which fits into the slot; the slot's last copy
             // has run.
-            unsafe { copy_through_caches(job.host.wrapping_add(piece.start), staged, piece.len()) };
+            unsafe { copy(Stores::ThroughCaches, job.host.wrapping_add(piece.start), staged, piece.len()) };
             // SAFETY: the caller promises the piece of the device. The slot stays as it is until
             // `wait` or `synchronize` has seen this copy run.
             unsafe { self.driver.copy_h2d(job.device + piece.start as u64, staged, piece.len(), self.stream) }?;
@@ -130,7 +130,7 @@ impl Lane {
             self.wait(slot)?;
             // SAFETY: the caller promises the piece of the host; the slot's copy has run, and wrote
             // as many bytes.
-            unsafe { copy_past_caches(slots.start(slot), job.host.wrapping_add(piece.start), piece.len()) };
+            unsafe { copy(Stores::PastCaches, slots.start(slot), job.host.wrapping_add(piece.start), piece.len()) };
             pieces[slot] = queue(slot)?;
         }
         Ok(())

@@ -26,6 +26,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use self::helper::Helper;
+#[cfg(feature = "pipeline")]
+use self::host_copy::Stores;
 use self::job::Job;
 use self::lane::{Lane, SLOTS, Slots};
 pub(crate) use self::policy::Direction;
@@ -48,7 +50,7 @@ pub(crate) fn copy_past_caches<T: Element>(src: &[T], dst: &mut [T]) {
     assert_eq!(src.len(), dst.len(), "a copy is between slices of one length");
     // SAFETY: both slices have these bytes, of elements without padding, and an exclusive borrow
     // overlaps no other.
-    unsafe { host_copy::copy_past_caches(src.as_ptr().cast(), dst.as_mut_ptr().cast(), size_of_val(src)) };
+    unsafe { host_copy::copy(Stores::PastCaches, src.as_ptr().cast(), dst.as_mut_ptr().cast(), size_of_val(src)) };
 }
 
 /// The staging engine of a device.
