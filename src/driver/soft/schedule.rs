@@ -240,8 +240,13 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    fn run(schedule: &mut Schedule<&'static str>, goal: &Goal) -> Vec<&'static str> {
-        std::iter::from_fn(|| schedule.next(goal).unwrap()).collect()
+    /// Runs all work towards a goal, and returns it in its order.
+    fn run(
+        schedule: &mut Schedule<&'static str>,
+        goal: impl FnOnce(&Schedule<&'static str>) -> Goal,
+    ) -> Vec<&'static str> {
+        let goal = goal(schedule);
+        std::iter::from_fn(|| schedule.next(&goal).unwrap()).collect()
     }
 
     #[test]
@@ -267,10 +272,8 @@ mod tests {
             let mut schedule = streams(seed, 2);
             schedule.push(0, "a");
             schedule.push(1, "b");
-            let goal = schedule.everything_on(0);
-            assert_eq!(run(&mut schedule, &goal), ["a"]);
-            let goal = schedule.everything();
-            assert_eq!(run(&mut schedule, &goal), ["b"]);
+            assert_eq!(run(&mut schedule, |queued| queued.everything_on(0)), ["a"]);
+            assert_eq!(run(&mut schedule, Schedule::everything), ["b"]);
         }
     }
 
@@ -282,8 +285,7 @@ mod tests {
                 let mut schedule = streams(seed, 2);
                 schedule.push(0, "a");
                 schedule.push(1, "b");
-                let goal = schedule.everything_on(0);
-                run(&mut schedule, &goal)
+                run(&mut schedule, |queued| queued.everything_on(0))
             })
             .collect();
         assert!(ran.contains(&vec!["a"]) && ran.contains(&vec!["b", "a"]), "{ran:?}");
@@ -297,8 +299,7 @@ mod tests {
                 for (stream, work) in [(0, "a1"), (0, "a2"), (1, "b1"), (1, "b2")] {
                     schedule.push(stream, work);
                 }
-                let goal = schedule.everything();
-                run(&mut schedule, &goal).concat()
+                run(&mut schedule, Schedule::everything).concat()
             })
             .collect();
         let legal = ["a1a2b1b2", "a1b1a2b2", "a1b1b2a2", "b1a1a2b2", "b1a1b2a2", "b1b2a1a2"];
@@ -316,8 +317,7 @@ mod tests {
             let second = schedule.record(1).unwrap();
             schedule.wait(2, &second);
             schedule.push(2, "c");
-            let goal = schedule.everything_on(2);
-            assert_eq!(run(&mut schedule, &goal), ["a", "b", "c"], "seed {seed}");
+            assert_eq!(run(&mut schedule, |queued| queued.everything_on(2)), ["a", "b", "c"], "seed {seed}");
             assert!(first.passed().unwrap() <= second.passed().unwrap());
         }
     }
@@ -328,8 +328,7 @@ mod tests {
         schedule.push(0, "before");
         let mark = schedule.record(0).unwrap();
         schedule.push(0, "after");
-        let goal = schedule.up_to(&mark);
-        assert_eq!(run(&mut schedule, &goal), ["before"]);
+        assert_eq!(run(&mut schedule, |queued| queued.up_to(&mark)), ["before"]);
         assert!(mark.passed().is_some());
     }
 
@@ -343,8 +342,7 @@ mod tests {
             assert!(schedule.record(0).is_none());
             schedule.wait(1, &mark);
             schedule.push(1, "b");
-            let goal = schedule.everything_on(1);
-            assert_eq!(run(&mut schedule, &goal), ["a", "b"], "seed {seed}");
+            assert_eq!(run(&mut schedule, |queued| queued.everything_on(1)), ["a", "b"], "seed {seed}");
             assert_eq!(schedule.streams.len(), 1, "the destroyed stream is gone once it has run dry");
         }
     }
@@ -356,8 +354,7 @@ mod tests {
             for stream in [0, 1, 2, 3].repeat(8) {
                 schedule.push(stream, ["a", "b", "c", "d"][stream as usize]);
             }
-            let goal = schedule.everything();
-            run(&mut schedule, &goal).concat()
+            run(&mut schedule, Schedule::everything).concat()
         };
         assert_eq!(order(7), order(7));
         assert_ne!(order(7), order(8));

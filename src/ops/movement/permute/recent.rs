@@ -221,17 +221,9 @@ mod tests {
     #[test]
     fn a_kept_permute_equals_a_new_one_for_its_axes_alone() {
         let source = Layout::row_major(&[6, 10, 35]).unwrap();
-        let orders: Vec<Option<Axes>> = [
-            None,
-            Some("0,1,2"),
-            Some("2,0,1"),
-            Some("-1,0,1"),
-            Some("a b c -> b c a"),
-            Some("abc->bca"),
-            Some("1,0,2"),
-        ]
-        .map(|text| text.map(|text| text.parse().unwrap()))
-        .into();
+        let texts = ["0,1,2", "2,0,1", "-1,0,1", "a b c -> b c a", "abc->bca", "1,0,2"];
+        let named = texts.into_iter().map(|text| Some(text.parse::<Axes>().unwrap()));
+        let orders: Vec<Option<Axes>> = std::iter::once(None).chain(named).collect();
         for turn in 0..50 {
             let axes = orders[turn * 5 % orders.len()].as_ref();
             let order = axes.map_or(vec![0, 1, 2], |axes| axes.of(source.shape()).unwrap());

@@ -8,10 +8,11 @@ use std::fmt;
 use super::matrices::{Long, Matrices, rank};
 use super::{Decline, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid};
 use crate::abi::{
-    Divisor, Family, Fold, Index, RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds,
+    Divisor, Family, Fold, Index, RAGGED_MARGIN, TILE_AXES, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds,
 };
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
+use crate::layout::walk::Axis;
 use crate::ops::tuning::{RowEnds, TileShape, Tiles};
 use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WORD};
 
@@ -118,6 +119,9 @@ impl Tiling {
         let (width, divisor) = (canonical.width, divisor(*index));
         let Self { matrices, cut, down_first, .. } = self;
         let [cols, rows] = matrices.extents();
+        let two = |run: &[Axis; TILE_AXES], stride: fn(&Axis) -> isize| {
+            fold(divisor, [0, 1].map(|place| (run[place].extent, stride(&run[place]))))
+        };
         let params = VectorTileParams {
             src: (matrices.src_start * width) as u64,
             dst: (matrices.dst_start * width) as u64,
@@ -125,14 +129,8 @@ impl Tiling {
             cols: cols as u64,
             src_start: (matrices.span.start * width) as u64,
             src_end: (matrices.span.end * width) as u64,
-            src_rows: fold(
-                divisor,
-                matrices.rows.first_chunk().expect("rows have two axes").map(|axis| (axis.extent, axis.src)),
-            ),
-            dst_rows: fold(
-                divisor,
-                matrices.cols.first_chunk().expect("columns have two axes").map(|axis| (axis.extent, axis.dst)),
-            ),
+            src_rows: two(&matrices.rows, |axis| axis.src),
+            dst_rows: two(&matrices.cols, |axis| axis.dst),
             line_ranks: [&matrices.rows, &matrices.cols].map(|run| rank(run) as u64),
             row_axes: axes(&matrices.rows, divisor),
             col_axes: axes(&matrices.cols, divisor),
