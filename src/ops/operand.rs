@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
+use crate::array::DeviceArray;
 use crate::context::{Allocation, Shared, queue_in_order};
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -64,6 +65,18 @@ impl<'a> Operand<'a> {
             described(planned, width)
         )))
     }
+}
+
+/// Returns a new array of a shape, which `compute` fills on the default stream of the device.
+#[track_caller]
+pub(super) fn in_new_array<T: Element>(
+    device: &Device,
+    shape: &[usize],
+    compute: impl FnOnce(&mut DeviceArray<T>, &Stream) -> Result<()>,
+) -> Result<DeviceArray<T>> {
+    let mut result = device.alloc_array::<T>(shape)?;
+    compute(&mut result, device.default_stream())?;
+    Ok(result)
 }
 
 /// Launches a plan at the addresses of its operands' storages.

@@ -15,7 +15,7 @@ use crate::element::Float;
 use crate::error::Result;
 use crate::names::written_by_name;
 use crate::ops::Target;
-use crate::ops::operand::Operand;
+use crate::ops::operand::{Operand, in_new_array};
 use crate::ops::span::phase;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -80,7 +80,7 @@ written_by_name!(Elementwise);
 #[track_caller]
 pub fn mul<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
-    result(a, |dst, stream| mul_into(scalar, a, dst, stream))
+    in_new_array(a.device(), a.shape(), |dst, stream| mul_into(scalar, a, dst, stream))
 }
 
 /// Computes `a + b` into a new buffer, on the default stream.
@@ -102,7 +102,7 @@ pub fn mul<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceA
 #[track_caller]
 pub fn add<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let (a, b) = (a.into(), b.into());
-    result(a, |dst, stream| add_into(a, b, dst, stream))
+    in_new_array(a.device(), a.shape(), |dst, stream| add_into(a, b, dst, stream))
 }
 
 /// Computes `a + scalar * b` into a new buffer, on the default stream.
@@ -113,18 +113,7 @@ pub fn add<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -
 #[track_caller]
 pub fn triad<'a, T: Float>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let (a, b) = (a.into(), b.into());
-    result(a, |dst, stream| triad_into(a, scalar, b, dst, stream))
-}
-
-/// Returns a new buffer with the shape of `a`, which `compute` fills.
-#[track_caller]
-fn result<T: Float>(
-    a: View<'_, T>,
-    compute: impl FnOnce(ViewMut<'_, T>, &Stream) -> Result<()>,
-) -> Result<DeviceArray<T>> {
-    let mut result = a.device().alloc_array::<T>(a.shape())?;
-    compute(result.view_mut(), a.device().default_stream())?;
-    Ok(result)
+    in_new_array(a.device(), a.shape(), |dst, stream| triad_into(a, scalar, b, dst, stream))
 }
 
 /// Queues `dst = scalar * a` on `stream`. Moves `2 n` elements.

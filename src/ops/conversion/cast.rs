@@ -11,7 +11,7 @@ use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::numbering::grid;
-use crate::ops::operand::{Operand, check_apart, check_shapes, queue};
+use crate::ops::operand::{Operand, check_apart, check_shapes, in_new_array, queue};
 use crate::ops::plan::{AtMostOne, Explanation, Plan, Step, placed};
 use crate::ops::span::{Contiguous, Phase, common_span, lanes, phase, reason};
 use crate::ops::units::wide::VECTOR;
@@ -40,9 +40,7 @@ use crate::view::{View, ViewMut};
 #[track_caller]
 pub fn cast<'a, D: Element, S: Element>(src: impl Into<View<'a, S>>) -> Result<DeviceArray<D>> {
     let src = src.into();
-    let mut result = src.device().alloc_array::<D>(src.shape())?;
-    cast_into(src, &mut result, src.device().default_stream())?;
-    Ok(result)
+    in_new_array(src.device(), src.shape(), |dst, stream| cast_into(src, dst, stream))
 }
 
 /// Queues `dst = src as D`, element by element, on `stream`. Reads and writes `n` elements.

@@ -8,6 +8,7 @@ use crate::array::DeviceArray;
 use crate::element::Float;
 use crate::error::{Error, Result};
 use crate::ops::affine::{Affine, Normalization, affine_into};
+use crate::ops::operand::in_new_array;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -21,9 +22,7 @@ use crate::view::{View, ViewMut};
 pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
     let src = src.into();
     let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), &[])) };
-    let mut result = src.device().alloc_array::<T>(&[n, c, h, w])?;
-    normalize_into(src, normalization, &mut result, src.device().default_stream())?;
-    Ok(result)
+    in_new_array(src.device(), &[n, c, h, w], |dst, stream| normalize_into(src, normalization, dst, stream))
 }
 
 /// Queues the normalisation of images `src` of shape `[n, h, w, c]` into planes `dst` of shape `[n,

@@ -9,7 +9,7 @@ use crate::element::{DType, Float};
 use crate::error::Result;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
-use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
+use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, in_new_array, queue};
 use crate::ops::plan::{AtMostOne, plan_of};
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
@@ -35,9 +35,7 @@ use crate::view::{View, ViewMut};
 #[track_caller]
 pub fn softmax<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
-    let mut result = a.device().alloc_array::<T>(a.shape())?;
-    softmax_into(a, &mut result, a.device().default_stream())?;
-    Ok(result)
+    in_new_array(a.device(), a.shape(), |dst, stream| softmax_into(a, dst, stream))
 }
 
 /// Queues the softmax of `a` along the last axis on `stream`: each row becomes `e^(x - greatest)`

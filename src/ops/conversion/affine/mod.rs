@@ -21,6 +21,7 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::ops::operand::in_new_array;
 use crate::ops::{Align, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -140,9 +141,7 @@ pub fn affine<'a, D: Element, S: Element>(
     affine: Affine<View<'_, f32>>,
 ) -> Result<DeviceArray<D>> {
     let src = src.into();
-    let mut result = src.device().alloc_array::<D>(src.shape())?;
-    affine_into(src, affine, &mut result, src.device().default_stream())?;
-    Ok(result)
+    in_new_array(src.device(), src.shape(), |dst, stream| affine_into(src, affine, dst, stream))
 }
 
 /// Queues `dst[i] = src[i] * factor + offset` for every index `i` of two views of one shape, in any

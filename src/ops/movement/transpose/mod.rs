@@ -12,6 +12,7 @@ use crate::driver::StreamHandle;
 use crate::element::Element;
 use crate::error::{Error, Result, counted};
 use crate::layout::Layout;
+use crate::ops::operand::in_new_array;
 use crate::ops::{copy_into, copy_into_raw};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -41,10 +42,7 @@ use plan::check_matrices;
 pub fn transpose<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let src = src.into();
     let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src.layout())) };
-    let device = src.device();
-    let mut result = device.alloc_array(&[cols, rows])?;
-    transpose_into(src, result.view_mut(), None, device.default_stream())?;
-    Ok(result)
+    in_new_array(src.device(), &[cols, rows], |dst, stream| transpose_into(src, dst, None, stream))
 }
 
 /// Queues the transpose of `src`, of shape `[rows, cols]`, into `dst`, of shape `[cols, rows]`, on
