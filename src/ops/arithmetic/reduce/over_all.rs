@@ -22,7 +22,9 @@ pub(super) fn passes(
     outcome: DType,
     starts: [Phase; 2],
 ) -> Passes {
-    let blocks = blocks(len, width);
+    // One for each run of vectors, up to a limit.
+    let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * VECTOR;
+    let blocks = len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32;
     let step = |entry, blocks, span| {
         let shape = LaunchShape { grid: [blocks, 1, 1], block: [REDUCE_BLOCK, 1, 1], dynamic_shared: 0 };
         Pass::All(Step { entry, shape, params: ReduceParams { a: 0, b: 0, partials: 0, span } })
@@ -33,10 +35,4 @@ pub(super) fn passes(
     };
     let first = step(first, blocks, span(len, width, &starts));
     Passes { first: Some(first), second: (blocks > 1).then(join), indices: 0 }
-}
-
-/// Returns the blocks for the elements: one for each run of vectors, up to a limit.
-fn blocks(len: u64, width: u64) -> u32 {
-    let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * VECTOR;
-    len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32
 }

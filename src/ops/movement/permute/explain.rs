@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::PermutePlan;
-use super::strategy::STRATEGIES;
+use super::strategy::{STRATEGIES, Strategy};
 #[cfg(feature = "interp")]
 use crate::counters::GlobalCounters;
 #[cfg(feature = "interp")]
@@ -41,17 +41,11 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     let [read_sectors, written_sectors] = [side(|axis| axis.src), side(|axis| axis.dst)].map(if_any);
     let walk = Some(Walk { width, axes: axes.collect(), read_sectors, written_sectors });
     let read = if_any(source * width as u64);
-    Explanation { walk, verdicts: verdicts(plan), ..Explanation::of(plan, plan.reason().into(), read, plan.bytes()) }
-}
-
-/// Returns the verdict of every strategy, including those after the first that takes the work.
-fn verdicts(plan: &PermutePlan) -> Vec<Verdict> {
-    if plan.canonical.is_empty() {
-        return Vec::new();
-    }
-    let task = plan.task();
-    let verdict = STRATEGIES.iter().map(|strategy| Verdict::of(strategy.name, (strategy.consider)(&task, &mut None)));
-    verdict.collect()
+    // Also of the strategies after the first that takes the work.
+    let (task, strategies) = (plan.task(), if canonical.is_empty() { &[] } else { &STRATEGIES[..] });
+    let verdict = |strategy: &Strategy| Verdict::of(strategy.name, (strategy.consider)(&task, &mut None));
+    let verdicts = strategies.iter().map(verdict).collect();
+    Explanation { walk, verdicts, ..Explanation::of(plan, plan.reason.into(), read, plan.bytes()) }
 }
 
 /// The requests of a plan's kernel to the L1 cache. A sector counts once for each request that

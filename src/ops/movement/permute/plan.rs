@@ -51,7 +51,8 @@ use crate::view::{View, ViewMut};
 pub struct PermutePlan {
     /// `None` where there are no elements.
     work: Option<Launch>,
-    reason: &'static str,
+    /// Why the plan uses this kernel.
+    pub(super) reason: &'static str,
     /// The work in elements of the layouts' width.
     pub(super) canonical: Canonical,
     /// The bytes of each side that the kernel touches.
@@ -141,11 +142,6 @@ impl PermutePlan {
     /// Returns the task that the strategies look at.
     pub(super) fn task(&self) -> Task<'_> {
         Task::new(&self.canonical, self.aligns, self.target, self.choice)
-    }
-
-    /// Says why the plan uses this kernel.
-    pub(super) fn reason(&self) -> &'static str {
-        self.reason
     }
 
     /// Returns the bytes of the elements, each of which is read once and written once.
