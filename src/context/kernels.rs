@@ -57,17 +57,10 @@ impl Kernels {
         if let Some(&module) = module.get() {
             return Ok(module);
         }
-        self.check(entry)?;
-        let loaded = self.context.driver().module_load(&ptx::module(entry))?;
-        Ok(*module.get_or_init(|| loaded))
-    }
-
-    /// Checks that the device supports the entry. A plan for another device may use an unsupported
-    /// one.
-    fn check(&self, entry: EntryId) -> Result<()> {
         let info = self.context.driver().info();
         let (has, needs) = (info.compute_capability, entry.entry().capability);
-        // The driver refuses a device below the oldest architecture.
+        // A plan for another device may use an unsupported entry. The driver refuses a device below
+        // the oldest architecture.
         require!(
             has >= needs || needs == OLDEST,
             InvalidArgument,
@@ -78,7 +71,8 @@ impl Kernels {
             needs.0,
             needs.1
         );
-        Ok(())
+        let loaded = self.context.driver().module_load(&ptx::module(entry))?;
+        Ok(*module.get_or_init(|| loaded))
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use super::shelf::{CHUNK, Shelf};
 use crate::driver::{Driver, HostKind, PAGE, available_memory};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, require};
 use crate::sync::lock;
 
 /// Smaller blocks are carved from chunks.
@@ -213,9 +213,15 @@ impl Books {
     fn reserve(&mut self, bytes: usize) -> Result<Vec<HostBlock>> {
         let limit = self.limit();
         let idle: usize = self.shelves.iter().map(Shelf::idle).sum();
-        if (self.held - idle).saturating_add(bytes) > limit {
-            return Err(self.over_limit(bytes, limit));
-        }
+        require!(
+            (self.held - idle).saturating_add(bytes) <= limit,
+            OutOfMemory,
+            "cannot page-lock {} more: buffers and copies in flight hold {} of the device's limit of {}; drop some, or \
+             raise the limit (Device::set_pinned_limit)",
+            counted(bytes, "byte"),
+            self.in_use,
+            counted(limit, "byte")
+        );
         let evicted = self.evict(|held| held.saturating_add(bytes) > limit);
         self.held += bytes;
         self.peak = self.peak.max(self.held);
@@ -237,17 +243,6 @@ impl Books {
     fn described(&self) -> String {
         let [in_use, cached] = [self.in_use, self.held - self.in_use].map(|bytes| counted(bytes, "byte").to_string());
         format!("page-locking host memory while buffers hold {in_use} and {cached} are cached")
-    }
-
-    fn over_limit(&self, bytes: usize, limit: usize) -> Error {
-        let context = format!(
-            "cannot page-lock {} more: buffers and copies in flight hold {} of the device's limit of {}; drop some, or \
-             raise the limit (Device::set_pinned_limit)",
-            counted(bytes, "byte"),
-            self.in_use,
-            counted(limit, "byte")
-        );
-        Error::new(ErrorKind::OutOfMemory, context)
     }
 }
 

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use crate::driver::{Copy3d, Pitched, Place};
-use crate::error::{Error, Result, counted};
+use crate::error::{Result, counted, require};
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical};
 
@@ -42,9 +42,15 @@ impl Boxes {
         let places = places_of_rows(rows.axes(), row);
         let [height, depth] = places.map(|place| rows.axes().get(place).copied().unwrap_or(Axis::ONE));
         let along = rows.without(places);
-        if along.len() > MAX_BOXES || (row == 1 && along.len() > 1) {
-            return Err(scattered(src, dst, row));
-        }
+        require!(
+            along.len() <= if row == 1 { 1 } else { MAX_BOXES },
+            Layout,
+            "{} and {:?} lies in rows of {} that no few boxes hold; copy a contiguous array between host and device, and \
+             reorder its elements on the device (ops::copy_into)",
+            src.described(),
+            dst.strides(),
+            counted(row, "element")
+        );
         Ok(Self { row, height, depth, along })
     }
 
@@ -102,34 +108,23 @@ fn places_of_rows(axes: &[Axis], row: usize) -> [usize; 2] {
 }
 
 fn check(src: &Layout, dst: &Layout, width: usize) -> Result<()> {
-    if src.shape() != dst.shape() {
-        return Err(Error::layout(format!(
-            "the source has shape {:?} and the destination {:?}; copy between equal shapes",
-            src.shape(),
-            dst.shape()
-        )));
-    }
+    require!(
+        src.shape() == dst.shape(),
+        Layout,
+        "the source has shape {:?} and the destination {:?}; copy between equal shapes",
+        src.shape(),
+        dst.shape()
+    );
     for layout in [src, dst] {
-        if layout.storage_len().checked_mul(width).is_none_or(|bytes| bytes > isize::MAX as usize) {
-            let (len, width) = (counted(layout.storage_len(), "element"), counted(width, "byte"));
-            return Err(Error::layout(format!(
-                "a storage of {len} of {width} has more bytes than can be addressed; use a smaller one"
-            )));
-        }
+        require!(
+            layout.storage_len().checked_mul(width).is_some_and(|bytes| bytes <= isize::MAX as usize),
+            Layout,
+            "a storage of {} of {} has more bytes than can be addressed; use a smaller one",
+            counted(layout.storage_len(), "element"),
+            counted(width, "byte")
+        );
     }
     Ok(())
-}
-
-/// Returns the error for elements in too many rows.
-fn scattered(src: &Layout, dst: &Layout, row: usize) -> Error {
-    Error::layout(format!(
-        "shape {:?} with strides {:?} and {:?} lies in rows of {} that no few boxes hold; copy a contiguous array between \
-         host and device, and reorder its elements on the device (ops::copy_into)",
-        src.shape(),
-        src.strides(),
-        dst.strides(),
-        counted(row, "element")
-    ))
 }
 
 #[cfg(test)]

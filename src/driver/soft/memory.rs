@@ -6,7 +6,7 @@ use super::Soft;
 use super::state::{Action, HostBox, HostPointer, Line, no_such};
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted, refuse};
+use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 
 // SAFETY: `interp::Memory` keeps the ranges, and `self` owns it.
 unsafe impl Memory for Soft {
@@ -70,13 +70,12 @@ unsafe impl Memory for Soft {
     fn alloc_host(&self, bytes: usize, _kind: HostKind) -> Result<NonNull<u8>> {
         let mut state = self.working()?;
         let mut lines = Vec::new();
-        lines.try_reserve_exact(bytes.div_ceil(size_of::<Line>())).map_err(|_| {
-            let context = format!(
-                "the host cannot allocate {bytes} of page-locked memory; free some or use less",
-                bytes = counted(bytes, "byte")
-            );
-            Error::new(ErrorKind::OutOfMemory, context)
-        })?;
+        require!(
+            lines.try_reserve_exact(bytes.div_ceil(size_of::<Line>())).is_ok(),
+            OutOfMemory,
+            "the host cannot allocate {} of page-locked memory; free some or use less",
+            counted(bytes, "byte")
+        );
         lines.resize(lines.capacity(), Line([0; 64]));
         let memory = NonNull::from(lines.as_mut_slice()).cast();
         state.host.insert(memory.addr().get(), lines);

@@ -9,7 +9,7 @@ use crate::abi::{MAX_CHANNELS, affine_type};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, refuse, require};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_pair, check_written_apart, queue};
@@ -64,9 +64,13 @@ impl AffinePlan {
         check_types(from, to)?;
         check_pair([src, dst], [from.width(), to.width()], "mapped")?;
         let count = channels.axis().map(|axis| extent(src, axis)).transpose()?;
-        if let (Channels::WithLaunch(_), Some(count)) = (channels, count) {
-            check_count(count)?;
-        }
+        let with_launch = count.filter(|_| matches!(channels, Channels::WithLaunch(_))).unwrap_or(0);
+        require!(
+            with_launch <= MAX_CHANNELS,
+            InvalidArgument,
+            "the images have {}, and the values of at most {MAX_CHANNELS} go with a launch; give the values in device memory",
+            counted(with_launch, "channel")
+        );
         let plan = Self { channels, count, types: [from, to], aligns: [src_align, dst_align], planned: None };
         if src.is_empty() {
             return Ok(plan);
@@ -75,7 +79,18 @@ impl AffinePlan {
         dst_align.check("destination", to.width())?;
         let task = Task::new([src, dst], plan.aligns, plan.types, channels, target)?;
         let taken = STRATEGIES.iter().find_map(|strategy| (strategy.plan)(&task).ok());
-        let launch = taken.ok_or_else(|| not_images(src, dst))?;
+        // Only the strategy of images can decline for its layouts.
+        let Some(launch) = taken else {
+            refuse!(
+                Layout,
+                "values go with a launch only where images of 1 to 4 channels of u8 become planes, both in C order without \
+                 gaps, and not from strides {:?} to {:?} in shape {:?}; copy the images first (contiguous, copy_into), or \
+                 give the values in device memory",
+                src.strides(),
+                dst.strides(),
+                src.shape()
+            )
+        };
         Ok(Self { planned: Some((task, launch)), ..plan })
     }
 
@@ -267,31 +282,6 @@ fn extent(layout: &Layout, axis: usize) -> Result<usize> {
             counted(layout.rank(), "axis")
         ))
     })
-}
-
-/// Checks that a launch can take the values of this number of channels.
-fn check_count(channels: usize) -> Result<()> {
-    if channels <= MAX_CHANNELS {
-        return Ok(());
-    }
-    Err(Error::argument(format!(
-        "the images have {}, and the values of at most {MAX_CHANNELS} go with a launch; give the values in device \
-             memory",
-        counted(channels, "channel")
-    )))
-}
-
-/// Returns the error if no strategy takes the work: only that of images can decline for its
-/// layouts.
-fn not_images(src: &Layout, dst: &Layout) -> Error {
-    Error::layout(format!(
-        "values go with a launch only where images of 1 to 4 channels of u8 become planes, both in C order without \
-             gaps, and not from strides {:?} to {:?} in shape {:?}; copy the images first (contiguous, copy_into), or \
-             give the values in device memory",
-        src.strides(),
-        dst.strides(),
-        src.shape()
-    ))
 }
 
 /// Returns the bytes from the start of a view's storage to the first of its values, one per
