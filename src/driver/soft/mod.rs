@@ -62,8 +62,10 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let interp = interp::Config::default();
-        Self { seed: 0, memory_bytes: default_memory_bytes(), compute_capability: (9, 0), interp }
+        // Beyond what the host can give, the system kills the process instead of refusing an
+        // allocation.
+        let memory_bytes = available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2));
+        Self { seed: 0, memory_bytes, compute_capability: (9, 0), interp: interp::Config::default() }
     }
 }
 
@@ -295,12 +297,6 @@ impl fmt::Debug for Soft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Soft").field("memory", &self.memory).finish_non_exhaustive()
     }
-}
-
-/// Returns half of what the host can give, and at most 8 GiB: beyond that the system kills the
-/// process instead of refusing an allocation.
-fn default_memory_bytes() -> u64 {
-    available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
 }
 
 fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize) -> DeviceInfo {

@@ -75,7 +75,7 @@ impl Device {
     /// `Layout` if the bytes overflow; `OutOfMemory` beyond the limit of the pool
     /// ([`Device::set_pinned_limit`]), or if the system locks no more memory.
     pub fn pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>> {
-        PinnedBuffer::new(self, len)
+        Elements::new(self, len, HostKind::Cached).map(PinnedBuffer)
     }
 
     /// Allocates `len` zeros of pinned host memory.
@@ -107,7 +107,7 @@ impl Device {
     ///
     /// As [`Device::pinned`].
     pub fn write_combined<T: Element>(&self, len: usize) -> Result<WriteCombined<T>> {
-        WriteCombined::new(self, len)
+        Elements::new(self, len, HostKind::WriteCombined).map(WriteCombined)
     }
 
     /// Returns what the pool of page-locked host memory holds.

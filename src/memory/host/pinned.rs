@@ -5,16 +5,13 @@ use std::ops::{Deref, DerefMut};
 use std::slice;
 
 use super::Elements;
-use crate::context::Device;
-use crate::driver::HostKind;
 use crate::element::Element;
-use crate::error::Result;
 use crate::host::Lent;
 
 /// Pinned host memory: a slice that the device's copy engines read and write directly.
 ///
-/// It dereferences to `[T]`. [`Device::pinned`] allocates it from the device's pool, to which its
-/// drop returns it; nothing waits. It keeps its device open.
+/// It dereferences to `[T]`. [`Device::pinned`](crate::Device::pinned) allocates it from the
+/// device's pool, to which its drop returns it; nothing waits. It keeps its device open.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -29,13 +26,9 @@ use crate::host::Lent;
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub struct PinnedBuffer<T: Element>(Elements<T>);
+pub struct PinnedBuffer<T: Element>(pub(super) Elements<T>);
 
 impl<T: Element> PinnedBuffer<T> {
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self> {
-        Elements::new(device, len, HostKind::Cached).map(Self)
-    }
-
     /// Writes zeros to all bytes.
     pub(super) fn zero(&mut self) {
         // SAFETY: the block holds `len` elements, which `self` borrows exclusively, and zeros are

@@ -4,8 +4,6 @@ use std::fmt;
 use std::slice;
 
 use super::Elements;
-use crate::context::Device;
-use crate::driver::HostKind;
 use crate::element::Element;
 use crate::error::{Error, Result, counted};
 use crate::host::Lent;
@@ -14,7 +12,8 @@ use crate::host::Lent;
 ///
 /// Writes go past the host's caches, so copies to the device disturb neither. Reads would be slower
 /// by orders of magnitude, so the type has none. Write long runs in order.
-/// [`Device::write_combined`] allocates it from the device's pool of page-locked memory.
+/// [`Device::write_combined`](crate::Device::write_combined) allocates it from the device's pool of
+/// page-locked memory.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -31,13 +30,9 @@ use crate::host::Lent;
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub struct WriteCombined<T: Element>(Elements<T>);
+pub struct WriteCombined<T: Element>(pub(super) Elements<T>);
 
 impl<T: Element> WriteCombined<T> {
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self> {
-        Elements::new(device, len, HostKind::WriteCombined).map(Self)
-    }
-
     /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.0.len
