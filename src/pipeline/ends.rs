@@ -37,10 +37,6 @@ impl<I: Element, O: Element> Held<'_, I, O> {
     }
 
     /// Gives the slot back, and stops the run.
-    fn stop(mut self, error: Option<&Error>) {
-        self.give_back(error);
-    }
-
     fn give_back(&mut self, error: Option<&Error>) {
         let Some(mut slot) = self.slot.take() else { return };
         // The batch has not landed, or no sink took it.
@@ -101,7 +97,7 @@ impl<I: Element, O: Element> Feed<'_, I, O> {
                 Ok(false)
             }
             Err(error) => {
-                held.stop(Some(&error));
+                held.give_back(Some(&error));
                 Err(error)
             }
         }
@@ -147,7 +143,7 @@ impl<I: Element, O: Element> Drain<'_, I, O> {
             take(batch, &mut held.slot().sink.memory()[..elements])
         });
         if let Err(error) = taken {
-            held.stop(Some(&error));
+            held.give_back(Some(&error));
             return Err(error);
         }
         if let Some(recorder) = recorder {
