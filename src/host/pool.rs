@@ -110,7 +110,11 @@ impl HostPool {
         let mut books = lock(&self.books);
         let memory = allocated.map_err(|error| {
             books.held -= fresh;
-            error.while_doing(books.described())
+            let [in_use, cached] =
+                [books.in_use, books.held - books.in_use].map(|bytes| counted(bytes, "byte").to_string());
+            error.while_doing(format_args!(
+                "page-locking host memory while buffers hold {in_use} and {cached} are cached"
+            ))
         })?;
         if fresh > whole {
             books.shelf(kind).add(memory);
@@ -238,11 +242,6 @@ impl Books {
             evicted.push(block);
         }
         evicted
-    }
-
-    fn described(&self) -> String {
-        let [in_use, cached] = [self.in_use, self.held - self.in_use].map(|bytes| counted(bytes, "byte").to_string());
-        format!("page-locking host memory while buffers hold {in_use} and {cached} are cached")
     }
 }
 

@@ -104,11 +104,6 @@ impl AffinePlan {
         self.len().saturating_mul(self.types[0].width() as u64).saturating_add(values)
     }
 
-    /// Returns the bytes of the destination's elements.
-    fn written(&self) -> u64 {
-        self.len().saturating_mul(self.types[1].width() as u64)
-    }
-
     fn len(&self) -> u64 {
         self.planned.map_or(0, |(task, _)| task.axes.walk.len() as u64)
     }
@@ -320,7 +315,8 @@ impl Plan for AffinePlan {
             }
         }
         let reason = verdicts.last().map_or("there are no elements".into(), |verdict: &Verdict| verdict.reason.clone());
-        Explanation { verdicts, ..Explanation::of(self, reason, self.read(), self.written()) }
+        let written = self.len().saturating_mul(self.types[1].width() as u64);
+        Explanation { verdicts, ..Explanation::of(self, reason, self.read(), written) }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::abi::RAGGED_TILE;
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
     let whole = "every row is whole vectors, and no access needs a shift";
-    at_least(usize::from(tiling.is_ragged()), 1, "sides with ragged rows", whole)?;
+    at_least(usize::from(tiling.is_ragged), 1, "sides with ragged rows", whole)?;
     let reason = "the sides are contiguous along different axes, and rows start or end between 16-byte vectors or the sectors that \
          are written: tiles whose accesses are shifted to the aligned middle of each row";
     *launch = Some(Launch::Tile(tiling.step(task, RAGGED_TILE)?));

@@ -27,7 +27,8 @@ pub(in crate::ops::movement::permute) struct Tiling {
     cut: Cut,
     /// Whether tiles are numbered down the columns rather than along the rows.
     down_first: bool,
-    is_ragged: bool,
+    /// Whether rows start or end between vectors or between the sectors that are written.
+    pub(super) is_ragged: bool,
 }
 
 impl Tiling {
@@ -47,10 +48,6 @@ impl Tiling {
         if cutter.is_whole(&plain) { cutter.whole(plain) } else { cutter.ragged(plain) }
     }
 
-    pub(super) fn is_ragged(&self) -> bool {
-        self.is_ragged
-    }
-
     /// Whether ragged rows take two axes and columns take one.
     pub(super) fn has_folded_rows(&self) -> bool {
         self.is_ragged && self.matrices.rows[1].src != 0 && self.matrices.cols[1].dst == 0
@@ -62,7 +59,7 @@ impl Tiling {
     pub(super) fn leaves_to_others(&self, task: &Task<'_>) -> Result<(), Decline> {
         let (width, tiles) = (task.widened().canonical.width, &task.permutes().tiles);
         let [cols, rows] = self.matrices.extents().map(|extent| extent * width);
-        let (filled, is_full) = (self.filled(width), self.filled(width) >= self.full(tiles));
+        let (filled, is_full) = (self.filled(width), self.filled(width) >= self.full_but(tiles.empty_part));
         let is_long = if self.has_tables(width) {
             // Long runs of the destination have little halo, so less of the tiles has to be full.
             // With short ones, bytes 101 x 103 x 107 x 109 by 2, 0, 3, 1 reached 0.44 in place of
@@ -100,11 +97,6 @@ impl Tiling {
         let [cols, rows] = self.matrices.extents();
         let lanes = VECTOR / width;
         rows * cols / (lanes * lanes)
-    }
-
-    /// Returns the fewest filled micro-tiles for which the tiles count as full.
-    pub(super) fn full(&self, tiles: &Tiles) -> usize {
-        self.full_but(tiles.empty_part)
     }
 
     /// Returns the fewest filled micro-tiles of tiles of which at most this part is empty.

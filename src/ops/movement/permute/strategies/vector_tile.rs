@@ -14,7 +14,7 @@ use crate::abi::VECTOR_TILE;
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
     let ragged = "rows start or end between vectors, or between the sectors that are written";
-    at_most(usize::from(tiling.is_ragged()), 0, "sides with ragged rows", ragged)?;
+    at_most(usize::from(tiling.is_ragged), 0, "sides with ragged rows", ragged)?;
     let reason = "the sides are contiguous along different axes, and every row is whole 16-byte accesses: tiles transposed in registers";
     *launch = Some(Launch::Tile(tiling.step(task, VECTOR_TILE)?));
     Ok(reason)

@@ -205,17 +205,13 @@ impl Packing {
         let gains = |side: usize| ends[side].filter(|_| starts[side] >= grain);
         let wholes = [0, 1].map(|side| gains(side).map(|(axis, inner)| (axis, whole(inner))));
         for (axis, _) in ends.into_iter().flatten() {
-            // Parts of an axis that ends both runs are multiples of both sides' sectors.
+            // Parts are equal. Those of an axis that ends both runs are multiples of both sides'
+            // sectors.
             let whole = wholes.iter().flatten().filter(|end| end.0 == axis).map(|&(_, whole)| whole).max();
-            self.even_out(axis, whole.unwrap_or(1));
+            let (extent, whole) = (self.axes[axis].extent, whole.unwrap_or(1));
+            let even = even_part(extent, self.taken[axis]);
+            self.taken[axis] = if even > whole { even.next_multiple_of(whole).min(extent) } else { even };
         }
-    }
-
-    /// Makes the parts of an axis equal, and multiples of `whole` indices if they are larger.
-    fn even_out(&mut self, axis: usize, whole: usize) {
-        let extent = self.axes[axis].extent;
-        let even = even_part(extent, self.taken[axis]);
-        self.taken[axis] = if even > whole { even.next_multiple_of(whole).min(extent) } else { even };
     }
 
     /// Returns the elements of the smallest block that is contiguous on both sides.

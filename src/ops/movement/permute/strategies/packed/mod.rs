@@ -58,7 +58,7 @@ fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
     let shortest = shortest[0].min(shortest[1]);
     let long = |most: usize| at_most(shortest, most - 1, "bytes of the shorter side's nearest axis", LONG);
     match task.tiling() {
-        Ok(tiling) if tiling.is_ragged() => beside_ragged_tiles(packing, task, tiling, shortest),
+        Ok(tiling) if tiling.is_ragged => beside_ragged_tiles(packing, task, tiling, shortest),
         Ok(_) => {
             at_least(width, VECTOR, "bytes of an element", "tiles of narrow elements are whole vectors")?;
             long(packed.short_run_of_16)?;
@@ -92,7 +92,7 @@ const SMALL: &str = "the L2 cache joins partly written sectors";
 fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shortest: usize) -> Result<(), Decline> {
     let Permutes { packed, tiles, .. } = task.permutes();
     let (bytes, width) = (task.bytes(), packing.width);
-    let (filled, full) = (tiling.filled(width), tiling.full(tiles));
+    let (filled, full) = (tiling.filled(width), tiling.full_but(tiles.empty_part));
     // Small arrays were tuned apart: the L2 cache joins what tiles of short axes store in parts.
     if width < WORD || bytes > tiles.small {
         tiling.leaves_to_others(task)?;

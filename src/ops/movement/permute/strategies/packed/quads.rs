@@ -43,7 +43,11 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let is_kept = packing.grow_quads(constants, aligns);
     let aligned = packing.grains(aligns).map(|grain| grain >= VECTOR);
     if is_kept {
-        is_worth_gathering(&packing)?;
+        // Others move such bytes by whole words: 8 x 8 bytes reach 0.88 of the copy by `packed`,
+        // and less if they are gathered byte by byte.
+        let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent);
+        let is_whole = packing.width == 1 && (src | dst).is_multiple_of(8);
+        at_most(usize::from(is_whole), 0, "sides of bytes that are whole words", "others move bytes by words")?;
     } else {
         if !is_on_vectors {
             needs_split_vectors(&packing, aligned.iter().filter(|&&aligned| !aligned).count(), task)?;
@@ -61,14 +65,6 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     } else {
         "the runs of a side start or end between 16-byte vectors: tiles of several axes, moved by vectors as they lie"
     })
-}
-
-/// Declines matrices of bytes that others move by whole words: 8 x 8 bytes reach 0.88 of the copy
-/// by `packed`, and less if they are gathered byte by byte.
-fn is_worth_gathering(packing: &Packing) -> Result<(), Decline> {
-    let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent);
-    let is_whole = packing.width == 1 && (src | dst).is_multiple_of(8);
-    at_most(usize::from(is_whole), 0, "sides of bytes that are whole words", "others move bytes by words")
 }
 
 /// Declines if the other strategies were faster on an H100.
@@ -132,7 +128,7 @@ fn by_whole_tiles(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
     let Ok(tiling) = task.tiling() else { return Ok(()) };
     let whole = "tiles move whole vectors";
     if packing.width < VECTOR {
-        return at_most(2 * usize::from(!tiling.is_ragged()), 0, "sides of whole vectors", whole);
+        return at_most(2 * usize::from(!tiling.is_ragged), 0, "sides of whole vectors", whole);
     }
     if super::is_better(packing, task).is_ok() {
         return Ok(());
