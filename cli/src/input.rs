@@ -1,7 +1,7 @@
 //! Files that are read whole, as people have them: not always what they should be, and not always
 //! with an end.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -10,6 +10,15 @@ use bytemuck::Pod;
 use warpstride::io::{self, ArrayFile};
 
 use super::{Refusal, require, zeroed};
+
+/// Makes sure that a file can be read to its end; the advice is for one that cannot.
+pub(super) fn ensure_regular(path: &Path, advice: &str) -> Result<()> {
+    let file = path.display();
+    // Opening a pipe would wait for its writer.
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {file}: check the path"))?;
+    require!(metadata.is_file(), Io, "cannot read {file}: it is not a regular file; {advice}");
+    Ok(())
+}
 
 /// Opens an array.
 pub(super) fn array(path: &Path) -> Result<Box<dyn ArrayFile>> {

@@ -6,10 +6,9 @@ mod expected;
 mod file;
 mod oracle;
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::error::{Error, counted};
@@ -20,7 +19,7 @@ use super::output::Output;
 use super::run_ptx::buffer::Buffer;
 use super::run_ptx::report::{self, Outcome, Shown};
 use super::run_ptx::{self, Launch, Program, arguments};
-use super::{args, cuda_cpp, ensure_room, failure, kernel_names, message, open, ptx_file, require};
+use super::{args, cuda_cpp, ensure_room, failure, input, kernel_names, message, open, ptx_file, require};
 use expected::Expected;
 use file::Check;
 
@@ -134,10 +133,7 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
 
 /// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
 fn program<'p>(path: &'p Path, device: &Device) -> Result<Program<'p>> {
-    let file = path.display();
-    // Before opening: opening a pipe would wait for its writer.
-    let metadata = fs::metadata(path).with_context(|| format!("cannot read {file}: check the path"))?;
-    require!(metadata.is_file(), Io, "cannot read {file}: it is not a regular file; name a file with a kernel");
+    input::ensure_regular(path, "name a file with a kernel")?;
     if ptx_file::is_cuda_cpp(path) {
         let compiled = cuda_cpp::compile(path, None, cuda_cpp::architecture(device.info()))?;
         return Ok(Program { file: path, ptx: compiled.ptx, compiler: Some(compiled.compiler) });

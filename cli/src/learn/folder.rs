@@ -142,17 +142,8 @@ fn ensure_folder(path: &Path, may_be_link: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that a file can be read to its end.
-pub(super) fn ensure_regular(path: &Path) -> Result<()> {
-    let shown = path.display();
-    // Opening a pipe would wait for its writer.
-    let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}: check the path"))?;
-    require!(metadata.is_file(), Io, "cannot read {shown}: it is not a regular file; remove it to get the lesson's");
-    Ok(())
-}
-
 /// The text of a file of a learner's folder.
 pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<String> {
-    ensure_regular(path)?;
+    input::ensure_regular(path, "remove it to get the lesson's")?;
     input::text(path, most, what, input::SAVE_AS_TEXT)
 }
