@@ -30,7 +30,7 @@ pub(super) struct Check {
     pub(super) launch: Launched,
     pub(super) result: Option<Wanted>,
     pub(super) expect: Vec<Expectation>,
-    source: Source,
+    pub(super) source: Source,
     /// The places of the kernel, of its entry and of the result in the file.
     kernel_at: Range<usize>,
     entry_at: Option<Range<usize>>,
@@ -63,8 +63,8 @@ const TYPES: [(&str, &str); 5] = [
     ("expected a sequence", "expected a list"),
 ];
 
-struct Source {
-    path: PathBuf,
+pub(super) struct Source {
+    pub(super) path: PathBuf,
     text: String,
 }
 

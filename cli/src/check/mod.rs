@@ -128,7 +128,7 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let prepared = Launch { dumps, ..Launch::new(&program.ptx, kernel, launch) };
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
     let shown = Shown { program: &program, args: launch, kernel, device };
-    Judge { path, check: &check, shown }.judge(outcome, expected.as_ref())
+    judge(&check, &shown, outcome, expected.as_ref())
 }
 
 /// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
@@ -141,75 +141,64 @@ fn program<'p>(path: &'p Path, device: &Device) -> Result<Program<'p>> {
     Ok(Program { file: path, ptx: ptx_file::read(path)?, compiler: None })
 }
 
-/// What a launch is held to.
-struct Judge<'a> {
-    path: &'a Path,
-    check: &'a Check,
-    shown: Shown<'a>,
+/// Holds a launch to what its file expects.
+fn judge(check: &Check, shown: &Shown, mut outcome: Outcome, expected: Option<&Expected>) -> Result<Checked> {
+    if let Some(stop) = outcome.stopped.take() {
+        let mut document = shown.stopped_json(&stop);
+        let found = report::findings_text(&stop.findings, stop.more_findings);
+        let error = check.wrong(Error::from(stop).into());
+        if found.is_empty() {
+            return Err(error);
+        }
+        describe(check, &mut document, false);
+        document["error"] = failure(&error);
+        return Ok(Checked {
+            heading: format!("{}: stopped", title(check, shown)),
+            verdicts: Verdicts::default(),
+            findings: found,
+            document,
+            wrong: Some(error),
+        });
+    }
+    let mut document = shown.json(&outcome);
+    let mut rows = Vec::new();
+    if let (Some(expected), Some(bytes)) = (expected, outcome.dumped.first()) {
+        let (verdict, result) = expected.judge(bytes);
+        rows.push(verdict);
+        document["result"] = result;
+    }
+    let mut found = String::new();
+    if let Some(report) = &outcome.report {
+        if check.launch.checks.is_some() {
+            rows.push(clean(report.findings.len() as u64 + report.more_findings));
+            found = report::findings_text(&report.findings, report.more_findings);
+        }
+        let verdicts = Verdicts::of(report, &check.expect).map_err(|error| check.wrong(error.into()))?;
+        rows.extend(verdicts.rows);
+    }
+    let verdicts = Verdicts { rows };
+    let short = verdicts.rows.iter().filter(|verdict| !verdict.held).count();
+    let count = counted(verdicts.rows.len(), "expectation");
+    describe(check, &mut document, short == 0);
+    document["expectations"] = json!(verdicts);
+    let outcome = if short == 0 { format!("{count} held") } else { format!("{short} of {count} fell short") };
+    let heading = format!("{}: {outcome}", title(check, shown));
+    let wrong = (short > 0).then(|| {
+        let sentence = format!("{short} of {count} fell short; the table says which");
+        check.wrong(super::Refusal { kind: warpstride::ErrorKind::KernelFault, sentence }.into())
+    });
+    Ok(Checked { heading, verdicts, findings: found, document, wrong })
 }
 
-impl Judge<'_> {
-    fn judge(&self, mut outcome: Outcome, expected: Option<&Expected>) -> Result<Checked> {
-        if let Some(stop) = outcome.stopped.take() {
-            let mut document = self.shown.stopped_json(&stop);
-            let found = report::findings_text(&stop.findings, stop.more_findings);
-            let error = self.check.wrong(Error::from(stop).into());
-            if found.is_empty() {
-                return Err(error);
-            }
-            self.describe(&mut document, false);
-            document["error"] = failure(&error);
-            return Ok(Checked {
-                heading: format!("{}: stopped", self.title()),
-                verdicts: Verdicts::default(),
-                findings: found,
-                document,
-                wrong: Some(error),
-            });
-        }
-        let mut document = self.shown.json(&outcome);
-        let mut rows = Vec::new();
-        if let (Some(expected), Some(bytes)) = (expected, outcome.dumped.first()) {
-            let (verdict, result) = expected.judge(bytes);
-            rows.push(verdict);
-            document["result"] = result;
-        }
-        let mut found = String::new();
-        if let Some(report) = &outcome.report {
-            if self.check.launch.checks.is_some() {
-                rows.push(clean(report.findings.len() as u64 + report.more_findings));
-                found = report::findings_text(&report.findings, report.more_findings);
-            }
-            let verdicts = Verdicts::of(report, &self.check.expect).map_err(|error| self.check.wrong(error.into()))?;
-            rows.extend(verdicts.rows);
-        }
-        let verdicts = Verdicts { rows };
-        let short = verdicts.rows.iter().filter(|verdict| !verdict.held).count();
-        let count = counted(verdicts.rows.len(), "expectation");
-        self.describe(&mut document, short == 0);
-        document["expectations"] = json!(verdicts);
-        let outcome = if short == 0 { format!("{count} held") } else { format!("{short} of {count} fell short") };
-        let heading = format!("{}: {outcome}", self.title());
-        let wrong = (short > 0).then(|| {
-            let sentence = format!("{short} of {count} fell short; the table says which");
-            self.check.wrong(super::Refusal { kind: warpstride::ErrorKind::KernelFault, sentence }.into())
-        });
-        Ok(Checked { heading, verdicts, findings: found, document, wrong })
-    }
+fn describe(check: &Check, document: &mut Value, held: bool) {
+    document["file"] = check.source.path.display().to_string().into();
+    document["held"] = held.into();
+}
 
-    fn describe(&self, document: &mut Value, held: bool) {
-        document["file"] = self.path.display().to_string().into();
-        document["held"] = held.into();
-    }
-
-    fn title(&self) -> String {
-        let args::Launched { grid: [gx, gy, gz], block: [bx, by, bz], .. } = self.check.launch;
-        let path = self.path.display();
-        format!(
-            "{path}: {}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads",
-            kernel_names::short(self.shown.kernel.name())
-        )
-    }
+fn title(check: &Check, shown: &Shown) -> String {
+    let args::Launched { grid: [gx, gy, gz], block: [bx, by, bz], .. } = check.launch;
+    let (path, kernel) = (check.source.path.display(), kernel_names::short(shown.kernel.name()));
+    format!("{path}: {kernel}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
 }
 
 /// What checkers have found, as an expectation that they find nothing.
