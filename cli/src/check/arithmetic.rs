@@ -16,31 +16,12 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Computes doubles, which are rounded as usual.
-    fn of_doubles(self, factor: f64, x: f64, y: f64) -> f64 {
+    /// Computes it with the sum, the product and the `axpy` of a type.
+    fn of<T>(self, [factor, x, y]: [T; 3], add: fn(T, T) -> T, mul: fn(T, T) -> T, axpy: fn(T, T, T) -> T) -> T {
         match self {
-            Self::Add => x + y,
-            Self::Mul => x * y,
-            Self::Axpy => factor.mul_add(x, y),
-        }
-    }
-
-    /// Computes shorter floats, to be rounded to their type. Double precision holds the product
-    /// of two of them exactly.
-    fn of_floats(self, factor: f64, x: f64, y: f64) -> f64 {
-        match self {
-            Self::Add => number::odd_sum(x, y),
-            Self::Mul => x * y,
-            Self::Axpy => number::odd_sum(factor * x, y),
-        }
-    }
-
-    /// Computes integers; the last bits of the result count.
-    fn of_integers(self, factor: i128, x: i128, y: i128) -> i128 {
-        match self {
-            Self::Add => x.wrapping_add(y),
-            Self::Mul => x.wrapping_mul(y),
-            Self::Axpy => factor.wrapping_mul(x).wrapping_add(y),
+            Self::Add => add(x, y),
+            Self::Mul => mul(x, y),
+            Self::Axpy => axpy(factor, x, y),
         }
     }
 }
@@ -64,12 +45,20 @@ pub(super) fn elementwise(
     let sources = x.chunks_exact(width).zip(y.chunks_exact(width));
     for (to, (x, y)) in result.chunks_exact_mut(width).zip(sources) {
         if number::is_float(dtype) {
-            let [factor, x, y] = [factor, x, y].map(|element| number::float(dtype, element));
-            let of = if dtype == DType::F64 { Operation::of_doubles } else { Operation::of_floats };
-            number::write_float(dtype, of(operation, factor, x, y), to);
+            let numbers = [factor, x, y].map(|element| number::float(dtype, element));
+            let value = if dtype == DType::F64 {
+                operation.of(numbers, |x, y| x + y, |x, y| x * y, f64::mul_add)
+            } else {
+                // Double precision holds the product of two shorter floats exactly.
+                operation.of(numbers, number::odd_sum, |x, y| x * y, |factor, x, y| number::odd_sum(factor * x, y))
+            };
+            number::write_float(dtype, value, to);
         } else {
-            let [factor, x, y] = [factor, x, y].map(|element| number::integer(dtype, element));
-            to.copy_from_slice(&operation.of_integers(factor, x, y).to_le_bytes()[..width]);
+            let numbers = [factor, x, y].map(|element| number::integer(dtype, element));
+            let axpy = |factor: i128, x, y| factor.wrapping_mul(x).wrapping_add(y);
+            // The last bits of the result count.
+            let value = operation.of(numbers, i128::wrapping_add, i128::wrapping_mul, axpy);
+            to.copy_from_slice(&value.to_le_bytes()[..width]);
         }
     }
     Ok(())
@@ -102,39 +91,36 @@ mod tests {
 
     #[test]
     fn sums_of_products_are_rounded_once() {
-        let computed = |operation, dtype, factor: &[u8], x: &[u8], y: &[u8]| {
-            let mut result = [0; 4];
-            elementwise(operation, dtype, Some(factor), [x, y], &mut result[..x.len()]).unwrap();
-            number::float(dtype, &result[..x.len()])
+        let computed = |dtype: DType, operation, numbers: [f32; 3]| {
+            let bytes = |number: f32| match dtype {
+                DType::F16 => f16::from_f32(number).to_le_bytes().to_vec(),
+                DType::Bf16 => bf16::from_f32(number).to_le_bytes().to_vec(),
+                _ => number.to_le_bytes().to_vec(),
+            };
+            let ([factor, x, y], mut result) = (numbers.map(bytes), vec![0; dtype.width()]);
+            elementwise(operation, dtype, Some(&factor), [&x, &y], &mut result).unwrap();
+            number::float(dtype, &result) as f32
         };
-        let half = |operation, factor: f32, x: f32, y: f32| {
-            let [factor, x, y] = [factor, x, y].map(|value| f16::from_f32(value).to_le_bytes());
-            computed(operation, DType::F16, &factor, &x, &y)
-        };
-        let brain = |operation, factor: f32, x: f32, y: f32| {
-            let [factor, x, y] = [factor, x, y].map(|value| bf16::from_f32(value).to_le_bytes());
-            computed(operation, DType::Bf16, &factor, &x, &y)
-        };
-        assert_eq!(half(Operation::Axpy, 1.020_507_8, 0.000_478_506_1, 1.0), f64::from(1.000_976_6_f32));
         let tiny = 2.0_f32.powi(-60);
-        assert_eq!(brain(Operation::Axpy, 136.0, 136.0, tiny), 18560.0);
-        assert_eq!(brain(Operation::Axpy, 136.0, 136.0, -tiny), 18432.0);
-        assert_eq!(brain(Operation::Axpy, 136.0, -136.0, -tiny), -18560.0);
-        assert_eq!(brain(Operation::Add, 0.0, 1.0, 1.0 / 256.0), 1.0);
-        assert!(half(Operation::Mul, 0.0, 0.0, -1.0).is_sign_negative());
+        for (dtype, operation, numbers, expected) in [
+            (DType::F16, Operation::Axpy, [1.020_507_8, 0.000_478_506_1, 1.0], 1.000_976_6),
+            (DType::Bf16, Operation::Axpy, [136.0, 136.0, tiny], 18560.0),
+            (DType::Bf16, Operation::Axpy, [136.0, 136.0, -tiny], 18432.0),
+            (DType::Bf16, Operation::Axpy, [136.0, -136.0, -tiny], -18560.0),
+            (DType::Bf16, Operation::Add, [0.0, 1.0, 1.0 / 256.0], 1.0),
+        ] {
+            assert_eq!(computed(dtype, operation, numbers), expected, "{operation:?} of {numbers:?}");
+        }
+        assert!(computed(DType::F16, Operation::Mul, [0.0, 0.0, -1.0]).is_sign_negative());
         // As the CPU rounds them, also where the sum and the product are just beyond a middle.
-        let float = |operation, [factor, x, y]: [f32; 3]| {
-            let [factor, x, y] = [factor, x, y].map(f32::to_le_bytes);
-            computed(operation, DType::F32, &factor, &x, &y) as f32
-        };
         let near = f32::from_bits(0x3f80_0001);
         for numbers in
             [[near, near, tiny], [near, -near, -tiny], [near, tiny, near], [1e30, 1e30, f32::MIN], [3.0, 1e-45, 1e-38]]
         {
             let [factor, x, y] = numbers;
-            assert_eq!(float(Operation::Add, numbers), x + y);
-            assert_eq!(float(Operation::Mul, numbers), x * y);
-            assert_eq!(float(Operation::Axpy, numbers), factor.mul_add(x, y));
+            assert_eq!(computed(DType::F32, Operation::Add, numbers), x + y);
+            assert_eq!(computed(DType::F32, Operation::Mul, numbers), x * y);
+            assert_eq!(computed(DType::F32, Operation::Axpy, numbers), factor.mul_add(x, y));
         }
     }
 }
