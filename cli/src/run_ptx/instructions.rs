@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use warpstride::counters::{SharedCounters, over_ideal, table};
 use warpstride::interp::{InstructionReport, Report};
 
-use crate::run::table::{Table, times};
+use crate::run::table::{Table, number};
 use warpstride::error::counted;
 
 /// The columns' names in Nsight Compute, of loads.
@@ -39,19 +39,19 @@ type Column = (&'static str, fn(&InstructionReport) -> String);
 
 const ACCESS: [Column; 2] = [
     ("executions", |instruction| instruction.executions.to_string()),
-    ("lanes", |instruction| ratio(instruction.active_lanes())),
+    ("lanes", |instruction| number(instruction.active_lanes(), 2, "")),
 ];
 const GLOBAL: [Column; 5] = [
     ("requests", |instruction| instruction.global.requests.to_string()),
     ("sectors", |instruction| instruction.global.sectors.to_string()),
     ("ideal", |instruction| instruction.ideal_sectors.to_string()),
-    ("/request", |instruction| ratio(instruction.global.sectors_per_request())),
-    ("/ideal", |instruction| multiple(instruction.global.sectors, instruction.ideal_sectors)),
+    ("/request", |instruction| number(instruction.global.sectors_per_request(), 2, "")),
+    ("/ideal", |instruction| number(over_ideal(instruction.global.sectors, instruction.ideal_sectors), 2, "x")),
 ];
 const SHARED: [Column; 4] = [
     ("wavefronts", |instruction| instruction.shared.wavefronts.to_string()),
     ("ideal", |instruction| instruction.ideal_wavefronts.to_string()),
-    ("/ideal", |instruction| multiple(instruction.shared.wavefronts, instruction.ideal_wavefronts)),
+    ("/ideal", |instruction| number(over_ideal(instruction.shared.wavefronts, instruction.ideal_wavefronts), 2, "x")),
     ("conflicts", |instruction| instruction.shared.bank_conflicts.to_string()),
 ];
 
@@ -146,14 +146,6 @@ fn table(rows: &[&InstructionReport], columns: &[Column]) -> Table {
         table.add_row(cells);
     }
     table
-}
-
-fn ratio(value: Option<f64>) -> String {
-    value.map_or("-".into(), |value| format!("{value:.2}"))
-}
-
-fn multiple(taken: u64, ideal: u64) -> String {
-    over_ideal(taken, ideal).map_or("-".into(), times)
 }
 
 /// At most `most` characters: the first ones.
