@@ -16,29 +16,18 @@ use warpstride::stream::Stream;
 const MEAN: [f64; 3] = [0.485, 0.456, 0.406];
 const DEVIATION: [f64; 3] = [0.229, 0.224, 0.225];
 
-/// An element of a frame, with its value.
-pub(crate) trait Pixel: frames::Pixel {
+/// An element of a frame, which is a single too.
+pub(crate) trait Pixel: frames::Pixel + Into<f32> {
     /// The factor from an element to its value from 0 to 1.
     const SCALE: f64;
-
-    /// Returns the element as a single.
-    fn single(self) -> f32;
 }
 
 impl Pixel for u8 {
     const SCALE: f64 = 1.0 / 255.0;
-
-    fn single(self) -> f32 {
-        self.into()
-    }
 }
 
 impl Pixel for f32 {
     const SCALE: f64 = 1.0;
-
-    fn single(self) -> f32 {
-        self
-    }
 }
 
 /// Factor and offset of the model's steps: values stay near 1, and each step changes them.
@@ -89,7 +78,7 @@ impl Workload {
         let (channel, pixel) = (element / (height * width), element % (height * width));
         let source = frame[if self.is_planar { element } else { pixel * channels + channel }];
         let [factor, offset] = Self::values::<I>(channel);
-        let normalised = source.single().mul_add(factor, offset);
+        let normalised = source.into().mul_add(factor, offset);
         (0..self.steps).fold(normalised, |x, _| x.mul_add(FACTOR, OFFSET))
     }
 }
