@@ -1,5 +1,6 @@
 //! The columns of a record, in tables and in comma-separated values.
 
+use warpstride::counters::Counters;
 use warpstride::roofline::record::Record;
 
 use super::table::{times, verified};
@@ -76,14 +77,9 @@ const COLUMNS: [Column; 35] = [
     both("store sectors/ideal", "store_sectors_over_ideal", |record| {
         Some(Multiple(record.store_sectors_over_ideal()?))
     }),
-    // This column shows documents of earlier versions, which have no ideal.
-    table("load sectors/request", |record| {
-        let counters = record.counters.filter(|counters| counters.ideal.sectors() == 0)?;
-        Some(Number(counters.global_load.sectors_per_request()?, 2))
-    }),
+    table("load sectors/request", |record| Some(Number(without_ideal(record)?.global_load.sectors_per_request()?, 2))),
     table("store sectors/request", |record| {
-        let counters = record.counters.filter(|counters| counters.ideal.sectors() == 0)?;
-        Some(Number(counters.global_store.sectors_per_request()?, 2))
+        Some(Number(without_ideal(record)?.global_store.sectors_per_request()?, 2))
     }),
     both("bank conflicts", "bank_conflicts", |record| Some(Count(record.counters?.bank_conflicts()))),
 ];
@@ -134,6 +130,11 @@ impl Value {
             Number(number, _) | Part(number) | Multiple(number) => number.to_string(),
         }
     }
+}
+
+/// The counters of a document of an earlier version, which has no ideal.
+fn without_ideal(record: &Record) -> Option<Counters> {
+    record.counters.filter(|counters| counters.ideal.sectors() == 0)
 }
 
 fn listed(numbers: &[usize]) -> String {
