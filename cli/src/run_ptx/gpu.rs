@@ -41,12 +41,12 @@ impl<'a> Loaded<'a> {
     /// - The buffers live, and nothing else uses them, until the stream is synchronised. So does
     ///   this module.
     unsafe fn queue(&self, address: impl Fn(usize) -> u64) -> Result<(), Error> {
-        let params = parameters(self.launch.kernel, self.launch.arguments, address)?;
+        let params = parameters(self.launch.kernel, &self.launch.args.arguments, address)?;
         let stream = self.device.default_stream();
         // SAFETY: module and stream are live, and `params` is laid out as the entry declares. Its
         // addresses are those of buffers for which the caller answers; that the kernel stays within
         // them is what its user answers for.
-        unsafe { self.device.driver().launch(self.function, &self.launch.shape, &params, stream.handle()) }
+        unsafe { self.device.driver().launch(self.function, &self.launch.shape(), &params, stream.handle()) }
     }
 }
 

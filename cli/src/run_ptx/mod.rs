@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use warpstride::device::{Backend, Device};
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::{Error, counted};
-use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module, Stop};
+use warpstride::interp::{Args, Kernel, Module, Stop};
 use warpstride::io::{Destination, npy};
 use warpstride::launch_shape::LaunchShape;
 
@@ -34,36 +34,28 @@ use time::Time;
 pub(super) struct Launch<'a> {
     pub(super) text: &'a str,
     pub(super) kernel: &'a Kernel,
-    pub(super) shape: LaunchShape,
-    pub(super) arguments: &'a [Argument],
+    pub(super) args: &'a args::Launched,
     /// The arguments whose buffers are wanted back.
     pub(super) dumps: Vec<usize>,
-    /// What the software GPU looks for.
-    pub(super) checks: Checks,
-    /// The work after which it stops the launch.
-    pub(super) limit: u64,
-    /// Whether it counts the bytes that the launch must move.
+    /// Whether the software GPU counts the bytes that the launch must move.
     pub(super) footprint: bool,
 }
 
 impl<'a> Launch<'a> {
     /// The launch that `args` ask for, of a kernel in this PTX.
     pub(super) fn new(text: &'a str, kernel: &'a Kernel, args: &'a args::Launched) -> Self {
-        Self {
-            text,
-            kernel,
-            shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: args.shared },
-            arguments: &args.arguments,
-            dumps: args.dumps.iter().map(|dump| dump.argument).collect(),
-            checks: args.checks.unwrap_or_default(),
-            limit: args.limit.unwrap_or(DEFAULT_WORK),
-            footprint: false,
-        }
+        let dumps = args.dumps.iter().map(|dump| dump.argument).collect();
+        Self { text, kernel, args, dumps, footprint: false }
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let args::Launched { grid, block, shared, .. } = *self.args;
+        LaunchShape { grid, block, dynamic_shared: shared }
     }
 
     /// The arguments' buffers, whose contents are not made yet.
     fn buffers(&self) -> Result<Vec<Option<Buffer>>> {
-        self.arguments.iter().map(Buffer::of).collect()
+        self.args.arguments.iter().map(Buffer::of).collect()
     }
 }
 

@@ -26,15 +26,16 @@ impl Launch<'_> {
     /// The same, without what the kernel prints.
     pub(super) fn silently_on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
         // What cannot run is told of before buffers are made.
-        let anywhere = parameters(self.kernel, self.arguments, |_| 0)?;
-        interp::check_launch(self.kernel, &self.shape, &anywhere).map_err(|stop| Error::from(*stop))?;
+        let (shape, args) = (self.shape(), self.args);
+        let anywhere = parameters(self.kernel, &args.arguments, |_| 0)?;
+        interp::check_launch(self.kernel, &shape, &anywhere).map_err(|stop| Error::from(*stop))?;
         let memory = Memory::new(limit);
         let places = buffers.into_iter().map(|buffer| place(&memory, buffer)).collect::<Result<Vec<_>>>()?;
-        let params = parameters(self.kernel, self.arguments, |position| places[position].0)?;
+        let params = parameters(self.kernel, &args.arguments, |position| places[position].0)?;
         let begin = Instant::now();
-        let (checks, work_limit, footprint) = (self.checks, self.limit, self.footprint);
-        let config = interp::Config { checks, work_limit, footprint, ..interp::Config::default() };
-        let (report, stopped) = match interp::run(self.kernel, &self.shape, &params, &memory, &config) {
+        let (checks, work_limit) = (args.checks.unwrap_or_default(), args.limit.unwrap_or(interp::DEFAULT_WORK));
+        let config = interp::Config { checks, work_limit, footprint: self.footprint, ..interp::Config::default() };
+        let (report, stopped) = match interp::run(self.kernel, &shape, &params, &memory, &config) {
             Ok(report) => (Some(report), None),
             // What the checkers found before is shown too.
             Err(stop) => (None, Some(*stop)),
