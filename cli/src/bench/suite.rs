@@ -100,10 +100,9 @@ struct Listed {
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
     // Measured in this run: kept ceilings may come from another day.
     let bench = Bench::open(args, None, SAMPLES, peaks::measured, (backend, output))?;
-    let timed = has_times(&bench.device);
-    let mut suite = Suite { bench, timed, cases: Vec::new() };
+    let mut suite = Suite { bench, cases: Vec::new() };
     suite.all()?;
-    let Suite { bench, cases, .. } = suite;
+    let Suite { bench, cases } = suite;
     let run = bench.run(cases);
     bench.kept.finish(&run, text::run(&run), json::document(&run)?, output)
 }
@@ -111,7 +110,6 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
 /// The cases in the making.
 struct Suite<'a> {
     bench: Bench<'a>,
-    timed: bool,
     cases: Vec<Record>,
 }
 
@@ -134,7 +132,7 @@ impl Suite<'_> {
     /// differ in size alone may then be one, and it is measured once.
     fn measured(&mut self, case: Case<'_>) -> Result<()> {
         let mut shape = case.shape.to_vec();
-        if !self.timed {
+        if !has_times(&self.bench.device) {
             shrink(&mut shape, SMALL);
         }
         let case = Case { shape: &shape, ..case };
@@ -171,7 +169,7 @@ impl Suite<'_> {
         let model = DeviceModel::of(&self.bench.device.info().name);
         let mut counted: Option<(usize, Vec<Option<Counters>>)> = None;
         let [timed, counted_sizes] = MATRICES;
-        for &size in if self.timed { timed } else { counted_sizes } {
+        for &size in if has_times(&self.bench.device) { timed } else { counted_sizes } {
             let mut rows = ladder::of_squares(&self.bench.device, size, self.bench.peaks(), self.bench.output)?;
             let own: Vec<_> = rows.iter().map(|row| row.record.counters).collect();
             match &counted {
