@@ -1,8 +1,8 @@
 //! Replays: the bars of memory, and logs that a program reads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::sync::{Arc, Barrier, Mutex};
+use std::io::BufWriter;
+use std::sync::Barrier;
 
 use proptest::prelude::*;
 use warpstride::alloc::{Allocate, Caching, Logged, Request};
@@ -60,26 +60,12 @@ fn a_log_of_rmm_is_read() {
     assert_eq!((outcome.peak_active, outcome.peak_reserved, outcome.figures.blocks), (2560, 2 << 20, 2));
 }
 
-/// A place for a log that the test keeps.
-#[derive(Clone, Default)]
-struct Place(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Place {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Blocks go from thread to thread, so one frees an address and another allocates it again. The
 /// long form makes fifty times as many allocations.
 #[test]
 fn the_log_of_threads_is_read_again() {
-    let place = Place::default();
-    let logged = Logged::new(Caching::simulated(1 << 30), Box::new(place.clone()));
+    let place = tempfile::NamedTempFile::new().unwrap();
+    let logged = Logged::new(Caching::simulated(1 << 30), Box::new(BufWriter::new(place.reopen().unwrap())));
     let (streams, turns) = ([1, 2, 3, 4].map(StreamHandle), short_or_long(2000, 100_000));
     let all_run = Barrier::new(streams.len());
     std::thread::scope(|scope| {
@@ -117,7 +103,9 @@ fn the_log_of_threads_is_read_again() {
             });
         }
     });
-    let text = String::from_utf8(place.0.lock().unwrap().clone()).unwrap();
+    // The last lines are written.
+    drop(logged);
+    let text = std::fs::read_to_string(place.path()).unwrap();
     let log = Log::read(text.as_bytes()).unwrap();
     assert_eq!(log.calls.len(), 8 * (turns + 1));
     assert!((1 << 18..=1 << 20).contains(&log.peak.1), "{:?}", log.peak);
