@@ -21,7 +21,7 @@ use warpstride::error::{Error, ErrorKind};
 use warpstride::ops::{Elementwise, Reduction};
 
 use super::output::Output;
-use super::{args, peaks, tune};
+use super::{args, number, peaks, tune};
 use arithmetic::Arithmetic;
 use axis::Along;
 use case::{Case, Op};
@@ -36,8 +36,10 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         };
     };
     if let args::Operation::Permute(args::Permutes { random: Some(random), part, cases, samples, .. }) = operation {
-        let drawn = random::List { random: *random, part: *part };
-        return if *cases { drawn.print(output) } else { drawn.run(args, samples.samples.into(), backend, output) };
+        return match cases {
+            true => random::print(*random, *part, output),
+            false => random::run(args, (*random, *part), samples.samples.into(), backend, output),
+        };
     }
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
     let (case, args::Samples { samples }) = case_of(operation, &axes);
@@ -101,9 +103,10 @@ fn case_of<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Case<'a>, 
 /// along the only axis, and integers are reduced along it.
 fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Op<'_>, DType, &[usize], args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
-    let is_float = matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
     let op = match elements {
-        Some(_) if reduction != Reduction::ArgMax && is_float => Op::Arithmetic(Arithmetic::Reduction(reduction)),
+        Some(_) if reduction != Reduction::ArgMax && number::is_float(*dtype) => {
+            Op::Arithmetic(Arithmetic::Reduction(reduction))
+        }
         _ => Op::Along(Along::Reduction(reduction), axis.unwrap_or(0)),
     };
     let shape = elements.as_ref().map(slice::from_ref).or(shape.as_deref()).unwrap_or(&[]);

@@ -21,72 +21,65 @@ use crate::output::Output;
 use crate::{args, by_width, ensure_room, peaks, reference};
 
 /// The permutes of a seed, or a part of them.
-pub(super) struct List {
-    pub(super) random: args::Random,
-    pub(super) part: Option<args::Part>,
+fn listed(args::Random { seed, count }: args::Random, part: Option<args::Part>, sizes: Sizes) -> Vec<Case> {
+    let args::Part { number, of } = part.unwrap_or(args::Part { number: 1, of: 1 });
+    let mut cases = cases(seed, number * count / of, sizes);
+    cases.drain(..(number - 1) * count / of);
+    cases
 }
 
-impl List {
-    fn cases(&self, sizes: Sizes) -> Vec<Case> {
-        let args::Random { seed, count } = self.random;
-        let args::Part { number, of } = self.part.unwrap_or(args::Part { number: 1, of: 1 });
-        let mut cases = cases(seed, number * count / of, sizes);
-        cases.drain(..(number - 1) * count / of);
-        cases
-    }
+/// Prints those that a GPU measures, as the files of `cases.json`'s form.
+pub(super) fn print(random: args::Random, part: Option<args::Part>, output: &Output) -> Result<()> {
+    let cases: Vec<Value> = listed(random, part, Sizes::TIMED).iter().map(described).collect();
+    let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
+    output.result(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
+}
 
-    /// Prints those that a GPU measures, as the files of `cases.json`'s form.
-    pub(super) fn print(&self, output: &Output) -> Result<()> {
-        let cases = self.cases(Sizes::TIMED);
-        let cases: Vec<Value> = cases.iter().map(listed).collect();
-        let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
-        output.result(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
+/// Measures them.
+pub(super) fn run(
+    args: &args::Bench,
+    (random, part): (args::Random, Option<args::Part>),
+    samples: usize,
+    backend: Backend,
+    output: &Output,
+) -> Result<()> {
+    // The bar is of all cases, and none has its own.
+    let quiet = Output::new(false, true, false);
+    let mut bench = Bench::open(args, None, samples, peaks::known, (backend, output))?;
+    bench.output = &quiet;
+    let timed = has_times(&bench.device);
+    let cases = listed(random, part, if timed { Sizes::TIMED } else { Sizes::COUNTED });
+    let bits = bits(&cases)?;
+    let progress = output.progress_with_rate(cases.len() as u64);
+    let mut records = Vec::new();
+    for case in &cases {
+        progress.doing(&case.name);
+        records.push(record(case, &bits, &bench)?);
+        progress.step();
     }
-
-    /// Measures them.
-    pub(super) fn run(&self, args: &args::Bench, samples: usize, backend: Backend, output: &Output) -> Result<()> {
-        // The bar is of all cases, and none has its own.
-        let quiet = Output::new(false, true, false);
-        let mut bench = Bench::open(args, None, samples, peaks::known, (backend, output))?;
-        bench.output = &quiet;
-        let timed = has_times(&bench.device);
-        let cases = self.cases(if timed { Sizes::TIMED } else { Sizes::COUNTED });
-        let bits = bits(&cases)?;
-        let progress = output.progress_with_rate(cases.len() as u64);
-        let mut records = Vec::new();
-        for case in &cases {
-            progress.doing(&case.name);
-            let drawn = DrawnCase::new(case, &bits, &bench.device)?;
-            let prepare = || by_width!(case.dtype, T => drawn.prepare::<T>(&bench.device));
-            let record = held(bench.record(drawn.subject(), prepare)?, drawn.touched);
-            let DrawnCase { strategy, touched, .. } = drawn;
-            let drawn = Drawn { kind: case.kind.name(), strategy: strategy.into(), touched };
-            records.push(Record { drawn: Some(drawn), ..record });
-            progress.step();
-        }
-        drop(progress);
-        let mut run = bench.run(records);
-        let score = if timed && !run.cases.is_empty() { Score::of(&run.cases) } else { Score::default() };
-        let mut shown = text::run(&run);
-        if let Score { score: Some(score), lowest: Some(lowest) } = score {
-            let cases = counted(run.cases.len(), "case");
-            shown += &format!(
-                "score: {score:.3} of the copy's speed, the geometric mean of {cases}; the lowest has {lowest:.3}\n"
-            );
-        }
-        run.score = Some(score);
-        bench.kept.finish(&run, shown, json::document(&run)?, output)
+    drop(progress);
+    let mut run = bench.run(records);
+    let score = if timed && !run.cases.is_empty() { Score::of(&run.cases) } else { Score::default() };
+    let mut shown = text::run(&run);
+    if let Score { score: Some(score), lowest: Some(lowest) } = score {
+        let cases = counted(run.cases.len(), "case");
+        shown += &format!(
+            "score: {score:.3} of the copy's speed, the geometric mean of {cases}; the lowest has {lowest:.3}\n"
+        );
     }
+    run.score = Some(score);
+    bench.kept.finish(&run, shown, json::document(&run)?, output)
 }
 
 /// Describes a case as `cases.json` does, with its kind and its steps.
-fn listed(case: &Case) -> Value {
+fn described(case: &Case) -> Value {
     let Case { name, kind, dtype, shape, axes, steps } = case;
-    let mut listed = json!({ "name": name, "kind": kind.name(), "dtype": dtype.name(), "shape": shape, "axes": axes });
+    let mut document =
+        json!({ "name": name, "kind": kind.name(), "dtype": dtype.name(), "shape": shape, "axes": axes });
     if let Some(steps) = steps {
-        listed["steps"] = json!(steps);
+        document["steps"] = json!(steps);
     }
-    listed
+    document
 }
 
 /// Holds a record against a copy of the bytes that its case touches: elements that lie apart come
@@ -108,48 +101,40 @@ fn bits(cases: &[Case]) -> Result<Vec<u64>> {
     Ok(bits)
 }
 
-/// A drawn permute and its plan.
-struct DrawnCase<'a> {
-    case: &'a Case,
-    bits: &'a [u64],
-    source: Layout,
-    /// The strategy that takes it.
-    strategy: &'static str,
-    /// Bytes of the sectors that it reads and writes.
-    touched: u64,
+/// Measures a case beside a copy, with the strategy that takes it and the bytes of the sectors that
+/// it reads and writes.
+fn record(case: &Case, bits: &[u64], bench: &Bench<'_>) -> Result<Record> {
+    let (Case { dtype, shape, axes, steps, .. }, source) = (case, case.source()?);
+    let (align, width, target) = (Align::ALLOCATION, dtype.width(), Target::of(&bench.device));
+    let plan = PermutePlan::new(&source, align, &Layout::row_major(source.shape())?, align, width, target)?;
+    let explanation = plan.explain();
+    let strategy = explanation.verdicts.iter().find(|verdict| verdict.takes).map_or("none", |first| first.strategy);
+    let bytes = (case.len() * width) as u64;
+    let read = match &explanation.walk {
+        Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * SECTOR as u64),
+        _ => bytes,
+    };
+    let touched = read + bytes;
+    let subject = Subject::new(Group::Permute, "permute", *dtype, shape, [bytes; 2]);
+    let subject = Subject { axes: Some(axes.clone()), steps: steps.clone(), ..subject };
+    let record = bench.record(subject, || by_width!(dtype, T => prepared::<T>(case, &source, bits, &bench.device)))?;
+    let drawn = Drawn { kind: case.kind.name(), strategy: strategy.into(), touched };
+    Ok(Record { drawn: Some(drawn), ..held(record, touched) })
 }
 
-impl<'a> DrawnCase<'a> {
-    fn new(case: &'a Case, bits: &'a [u64], device: &Device) -> Result<Self> {
-        let source = case.source()?;
-        let (align, width, target) = (Align::ALLOCATION, case.dtype.width(), Target::of(device));
-        let plan = PermutePlan::new(&source, align, &Layout::row_major(source.shape())?, align, width, target)?;
-        let explanation = plan.explain();
-        let strategy = explanation.verdicts.iter().find(|verdict| verdict.takes).map_or("none", |first| first.strategy);
-        let bytes = (case.len() * width) as u64;
-        let read = match &explanation.walk {
-            Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * SECTOR as u64),
-            _ => bytes,
-        };
-        Ok(Self { case, bits, source, strategy, touched: read + bytes })
-    }
-
-    fn subject(&self) -> Subject {
-        let Case { dtype, shape, axes, steps, .. } = self.case;
-        let bytes = (self.case.len() * dtype.width()) as u64;
-        let subject = Subject::new(Group::Permute, "permute", *dtype, shape, [bytes; 2]);
-        Subject { axes: Some(axes.clone()), steps: steps.clone(), ..subject }
-    }
-
-    fn prepare<T: Element + Pod>(&self, device: &Device) -> Result<Box<dyn Work + 'a>> {
-        let case = self.case;
-        let elements = &bytemuck::cast_slice::<u64, T>(self.bits)[..case.storage_len()];
-        let bytes = [size_of_val(elements), case.len() * size_of::<T>()];
-        let rotation = Rotation::new(device, &bytes);
-        // The expected elements and those that came back; the sources and results of the rotation.
-        ensure_room(Rotation::padded(bytes[0]), 2, &[(device, rotation.arrays(2))])?;
-        in_c_order(rotation, elements, &self.source, |array| case.source_of(array))
-    }
+/// Puts the view `source` of a case on the device.
+fn prepared<'w, T: Element + Pod>(
+    case: &'w Case,
+    source: &Layout,
+    bits: &[u64],
+    device: &Device,
+) -> Result<Box<dyn Work + 'w>> {
+    let elements = &bytemuck::cast_slice::<u64, T>(bits)[..case.storage_len()];
+    let bytes = [size_of_val(elements), case.len() * size_of::<T>()];
+    let rotation = Rotation::new(device, &bytes);
+    // The expected elements and those that came back; the sources and results of the rotation.
+    ensure_room(Rotation::padded(bytes[0]), 2, &[(device, rotation.arrays(2))])?;
+    in_c_order(rotation, elements, source, |array| case.source_of(array))
 }
 
 #[cfg(test)]
