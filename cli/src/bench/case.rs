@@ -111,18 +111,14 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns the type of the array's elements.
-    fn from(&self) -> DType {
-        match self.op {
+    /// Returns the bytes of the array and of the result. All arrays of arithmetic have the same.
+    fn sides(&self) -> Result<[usize; 2]> {
+        let from = match self.op {
             Op::Affine { from, .. } | Op::Cast { from } => from,
             Op::Normalize => DType::U8,
             _ => self.dtype,
-        }
-    }
-
-    /// Returns the bytes of the array and of the result. All arrays of arithmetic have the same.
-    fn sides(&self) -> Result<[usize; 2]> {
-        let from = array_bytes(self.shape, self.from())?;
+        };
+        let from = array_bytes(self.shape, from)?;
         let to = match self.op {
             Op::Along(along, axis) => AlongAxis { along, axis, case: *self }.result_bytes()?,
             _ => array_bytes(self.shape, self.dtype)?,
