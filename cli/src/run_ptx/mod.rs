@@ -128,7 +128,9 @@ pub(super) fn launch(
     let shown = Shown { program, args, kernel, device: &device };
     let progress = output.progress(1);
     progress.doing(&*name);
-    let counted = time.as_ref().map_or(Ok(None), |time| time.count(&launch, &device))?;
+    // A GPU counts none of the bytes.
+    let counts = time.as_ref().filter(|_| footprint && device.info().kind == DriverKind::Cuda);
+    let counted = counts.map(|time| time.counted(&launch)).transpose()?;
     let mut outcome = match device.info().kind {
         DriverKind::Soft => launch.on_soft(buffers, device.info().memory_bytes)?,
         DriverKind::Cuda => launch.on_gpu(buffers, &device)?,

@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use warpstride::counters::Counters;
 use warpstride::device::Device;
-use warpstride::driver::DriverKind;
 use warpstride::error::{Error, counted};
 use warpstride::interp::stop::Reason;
 use warpstride::interp::{Footprint, Kernel, Report, Stop};
@@ -68,14 +67,8 @@ impl<'a> Time<'a> {
         self.args.bytes.is_none()
     }
 
-    /// Counts the bytes of a launch that is for a GPU; `None` where they were given.
-    pub(super) fn count(&self, launch: &Launch, device: &Device) -> Result<Option<Report>> {
-        let is_needed = device.info().kind == DriverKind::Cuda && self.counts();
-        is_needed.then(|| self.counted(launch)).transpose()
-    }
-
     /// What the software GPU counts of a launch.
-    fn counted(&self, launch: &Launch) -> Result<Report> {
+    pub(super) fn counted(&self, launch: &Launch) -> Result<Report> {
         let buffers = launch.buffers()?;
         // On the host, contents that are made or read, those of the software GPU, and two bits for
         // each byte.
