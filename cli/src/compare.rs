@@ -339,13 +339,9 @@ impl<'a, T: Element + Pod> Rung<'a, T> {
 
     /// Returns the counters of one run, where its result is right.
     fn count(&mut self) -> Result<Option<Counters>> {
-        let counters = count(self)?;
-        let device = self.runs.rotation.device().clone();
-        ensure!(
-            self.is_right()?,
-            "{} moved elements to the wrong place; please report this as a bug",
-            device.info().name
-        );
+        let (counters, is_right) = (count(self)?, self.is_right()?);
+        let name = &self.runs.rotation.device().info().name;
+        ensure!(is_right, "{name} moved elements to the wrong place; please report this as a bug");
         Ok(counters)
     }
 
