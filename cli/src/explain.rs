@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use warpstride::counters::GlobalCounters;
 use warpstride::device::Backend;
 use warpstride::error::counted;
-use warpstride::ops::Requested;
-use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
+use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Requested, Target, Walk};
 
 use super::output::{self, Output};
 use super::{args, open, permuted_layouts};
