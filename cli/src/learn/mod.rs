@@ -42,12 +42,10 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
         InvalidArgument,
         "there are no lessons in {folder}; `warpstride learn next` begins, or name your folder by --folder"
     );
-    let lesson = match named {
-        Some(named) => lessons::find(named)?,
-        None => match progress.next() {
-            Some(lesson) => lesson,
-            None => return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null })),
-        },
+    let lesson = match (named, progress.next()) {
+        (Some(named), _) => lessons::find(named)?,
+        (None, Some(lesson)) => lesson,
+        (None, None) => return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null })),
     };
     // The page says which lesson it is.
     if named.is_none() && matches!(command, LearnCommand::Check { .. } | LearnCommand::Hint { .. }) {
