@@ -303,13 +303,10 @@ fn permuted_layouts(shape: &[usize], axes: &[usize]) -> Result<[Layout; 2]> {
 
 /// `len` zero elements, or a sentence where the host has no memory for them.
 fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
-    match bytemuck::try_zeroed_vec(len) {
-        Ok(elements) => Ok(elements),
-        Err(()) => {
-            let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
-            refuse!(OutOfMemory, "the host has no {megabytes} MB of memory for this; use smaller arrays")
-        }
-    }
+    bytemuck::try_zeroed_vec(len).or_else(|()| {
+        let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
+        refuse!(OutOfMemory, "the host has no {megabytes} MB of memory for this; use smaller arrays")
+    })
 }
 
 #[cfg(test)]

@@ -104,14 +104,8 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
 /// The ceilings of a GPU: those that were kept, or else measured now and kept.
 pub(super) fn known(device: &Device, output: &Output) -> Result<Kept> {
     let place = Place::of(device);
-    match place
-        .path()
-        .and_then(|file| input::read(&file, MAX_KEPT_BYTES, "a record of ceilings").ok())
-        .and_then(|text| place.read(&text))
-    {
-        Some(kept) => Ok(kept),
-        None => measured(device, output),
-    }
+    let text = place.path().and_then(|file| input::read(&file, MAX_KEPT_BYTES, "a record of ceilings").ok());
+    text.and_then(|text| place.read(&text)).map_or_else(|| measured(device, output), Ok)
 }
 
 /// Measures the ceilings, which takes some seconds, and keeps them.
@@ -181,14 +175,13 @@ mod tests {
         let place = Place::new(&gpu(), identity("GPU-1", "580.159.04"));
         let text = |with: &With| serde_json::to_vec(&kept(with, false)).expect("text");
         assert_eq!(place.read(&text(&place.with)).expect("the same").date, "today");
-        let With { version, ptx, driver } = place.with.clone();
         for other in [
             With { version: "0.0.9".into(), ..place.with.clone() },
-            With { ptx: format!("{ptx}0"), ..place.with.clone() },
+            With { ptx: format!("{PROVENANCE}0"), ..place.with.clone() },
             Place::new(&gpu(), identity("GPU-1", "580.95.05")).with,
             Place::new(&gpu(), None).with,
         ] {
-            assert!(place.read(&text(&other)).is_none(), "{other:?} for {version}, {ptx}, {driver}");
+            assert!(place.read(&text(&other)).is_none(), "{other:?} for {:?}", place.with);
         }
         assert!(place.read(b"{\"date\": \"today\", \"version\": \"0.1.0\"").is_none());
         // Wherever it is plugged in.

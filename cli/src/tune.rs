@@ -130,14 +130,10 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
 
 /// Returns the text that a section is added to; fails where other sections could be lost.
 fn before(file: &Path) -> Result<Vec<u8>> {
-    match TuningFile::before(file) {
-        Ok(text) => Ok(text),
-        Err(why) => refuse!(
-            Io,
-            "cannot add a section to {}: {why}; move it away, or name another file by WARPSTRIDE_TUNING",
-            file.display()
-        ),
-    }
+    TuningFile::before(file).or_else(|why| {
+        let file = file.display();
+        refuse!(Io, "cannot add a section to {file}: {why}; move it away, or name another file by WARPSTRIDE_TUNING")
+    })
 }
 
 /// Times a launch whose first elements are the expected ones; `None` where they are not.

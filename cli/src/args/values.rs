@@ -62,10 +62,8 @@ pub(super) fn images(text: &str) -> Result<[usize; 4], String> {
 
 /// A number of bytes, at least 1.
 pub(super) fn bytes(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err("give a whole number of bytes from 1".into()),
-        Ok(bytes) => Ok(bytes),
-    }
+    let bytes = text.parse().ok().filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "give a whole number of bytes from 1".into())
 }
 
 /// A name that a file can have anywhere.

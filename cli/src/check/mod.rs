@@ -64,10 +64,9 @@ pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Resu
     }
     drop(progress);
     let texts: Vec<String> = checked.iter().map(Checked::text).collect();
-    let text = texts.join("\n");
     let held = checked.iter().all(|checked| checked.wrong.is_none());
     let files: Vec<&Value> = checked.iter().map(|checked| &checked.document).collect();
-    output.result(&text, json!({ "held": held, "files": files }))?;
+    output.result(&texts.join("\n"), json!({ "held": held, "files": files }))?;
     if let [_] = *checked {
         return checked.pop().and_then(|checked| checked.wrong).map_or(Ok(()), Err);
     }
