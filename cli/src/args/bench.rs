@@ -10,7 +10,7 @@ use warpstride::error::counted;
 
 use super::Axes;
 use super::values::{
-    Part, Random, castable, images, mappable, number, numbers, part, plane, random, reducible, run_name, shape,
+    Part, Random, castable, images, mappable, number, numbers, one_of, part, random, reducible, run_name, shape,
 };
 
 /// Why a `bench` without an operation is wrong usage.
@@ -268,7 +268,8 @@ pub(crate) struct Images {
     #[arg(long, value_name = "N,H,W,C", value_parser = images)]
     pub(crate) shape: [usize; 4],
     /// Element type of the planes: f16, bf16 or f32
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = plane)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    #[arg(value_parser = |text: &str| one_of(text, "images become planes of", &[DType::F16, DType::Bf16, DType::F32]))]
     pub(crate) dtype: DType,
     #[command(flatten)]
     pub(crate) samples: Samples,

@@ -41,7 +41,8 @@ pub(crate) struct Pipeline {
     #[arg(long, value_name = "C,H,W", value_parser = shape)]
     pub(crate) shape: Option<[usize; 3]>,
     /// Element type of random frames: u8, which lie as images do, or f32, which are planes already
-    #[arg(long, value_name = "TYPE", default_value = "u8", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "u8")]
+    #[arg(value_parser = |text: &str| one_of(text, "frames are of", &[DType::U8, DType::F32]))]
     pub(crate) dtype: DType,
     /// Resize images to this height and width; else all have the size of the first
     #[arg(long, value_name = "H,W", requires = "input", value_parser = super::shape)]
@@ -95,8 +96,4 @@ fn shape(text: &str) -> Result<[usize; 3], String> {
     let sentence = "give channels, height and width as three whole numbers from 1, such as 3,224,224";
     let shape = extents(text, sentence)?;
     if shape.contains(&0) { Err(sentence.into()) } else { Ok(shape) }
-}
-
-fn dtype(text: &str) -> Result<DType, String> {
-    one_of(text, "frames are of", &[DType::U8, DType::F32])
 }

@@ -93,11 +93,6 @@ pub(super) fn reducible(text: &str) -> Result<DType, String> {
     one_of(text, "reductions are of", &types)
 }
 
-/// A type that images become.
-pub(super) fn plane(text: &str) -> Result<DType, String> {
-    one_of(text, "images become planes of", &[DType::F16, DType::Bf16, DType::F32])
-}
-
 /// A type that permutes scale and convert.
 pub(super) fn mappable(text: &str) -> Result<DType, String> {
     one_of(text, "affine maps read", &[DType::U8, DType::F16, DType::Bf16, DType::F32, DType::F64])
