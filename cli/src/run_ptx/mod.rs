@@ -37,7 +37,7 @@ pub(super) struct Launch<'a> {
     pub(super) args: &'a args::Launched,
     /// The arguments whose buffers are wanted back.
     pub(super) dumps: Vec<usize>,
-    /// Whether the software GPU counts the bytes that the launch must move.
+    /// Tells if the software GPU counts the bytes that the launch must move.
     pub(super) footprint: bool,
 }
 
