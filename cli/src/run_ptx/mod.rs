@@ -114,7 +114,7 @@ pub(super) fn launch(
     arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let time = Time::asked(program, args, kernel)?;
-    let footprint = time.as_ref().is_some_and(Time::counts);
+    let footprint = args.timed.time && args.timed.bytes.is_none();
     let launch = Launch { footprint, ..Launch::new(&program.ptx, kernel, args) };
     let buffers = launch.buffers()?;
     let targets = targets(program.file, args, &buffers, output)?;

@@ -62,11 +62,6 @@ impl<'a> Time<'a> {
         Ok(Some(time))
     }
 
-    /// Whether the software GPU counts the bytes.
-    pub(super) fn counts(&self) -> bool {
-        self.args.bytes.is_none()
-    }
-
     /// What the software GPU counts of a launch.
     pub(super) fn counted(&self, launch: &Launch) -> Result<Report> {
         let buffers = launch.buffers()?;
