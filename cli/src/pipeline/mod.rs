@@ -12,7 +12,6 @@ use crate::export::{chrome, json, text};
 use crate::run::Run;
 use crate::run::pipelines::{Bound, PipelineRun, Pipelines};
 use anyhow::{Context, Result};
-use serde_json::Value;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind, counted};
@@ -61,7 +60,7 @@ pub(super) fn run(args: &args::Pipeline, backend: Backend, output: &Output) -> R
     };
     let run = Run { pipeline: Some(pipelines), ..Run::new(&device, date, None, Vec::new()) };
     let wrong = run.wrong();
-    output.result(&text::run(&run), Value::Object(json::document(&run)?))?;
+    output.result(&text::run(&run), json::document(&run)?.into())?;
     require!(wrong.is_empty(), Driver, "{} gave wrong results; please report this as a bug", wrong.join(", "));
     Ok(())
 }

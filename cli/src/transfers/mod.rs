@@ -6,7 +6,6 @@ use crate::export::{json, text};
 use crate::run::Run;
 use crate::run::transfers::Transfers;
 use anyhow::Result;
-use serde_json::Value;
 use warpstride::device::Backend;
 use warpstride::roofline::measure::has_times;
 
@@ -31,7 +30,7 @@ pub(super) fn run(args: &args::Transfers, backend: Backend, output: &Output) -> 
     drop(progress);
     let run = Run { transfers: Some(transfers), ..Run::new(&device, date, None, Vec::new()) };
     let wrong = run.wrong();
-    output.result(&text::run(&run), Value::Object(json::document(&run)?))?;
+    output.result(&text::run(&run), json::document(&run)?.into())?;
     require!(wrong.is_empty(), Driver, "{} lost bytes; please report this as a bug", wrong.join(", "));
     Ok(())
 }
