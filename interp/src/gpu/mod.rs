@@ -40,7 +40,7 @@ pub use stop::Stop;
 use crate::error::{Error, ErrorKind};
 use crate::launch_shape::LaunchShape;
 
-/// The error of an argument that no launch could accept.
+/// Returns an error of kind `InvalidArgument`.
 fn invalid(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidArgument, context)
 }

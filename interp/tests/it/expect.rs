@@ -303,6 +303,7 @@ fn what_is_not_an_expectation_is_refused() {
     refused("load.requests == ?", &["the expectation `load.requests == ?`", "type your prediction, a number"]);
     refused("worst_line(store.sectors) == ?", &["type your prediction"]);
     refused("load.requests == 2 * ? + 1", &["type your prediction"]);
+    // It may stand in no other place.
     refused("? == load.requests", &["does not begin with a counter"]);
     refused("load.requests ? 4", &["is not followed by =="]);
     refused("load.requests == 4 ?", &["a + or a * is missing"]);

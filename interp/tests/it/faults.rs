@@ -232,8 +232,8 @@ fn impossible_launches_are_refused() {
 }
 
 #[test]
-fn a_kernel_s_own_bounds_are_kept() {
-    for (kernel, threads, refused) in [
+fn bounds_of_threads_and_of_static_shared_memory_are_kept() {
+    for (bounds_and_body, threads, refused) in [
         (".maxntid 16, 2 .minnctapersm 1 {", 33, Some("a block of 33 threads; it was compiled for at most 32")),
         (".maxntid 16, 2, 1 {", 32, None),
         (".reqntid 16 {", 15, Some("a block of [15, 1, 1] threads; it requires [16, 1, 1]")),
@@ -241,10 +241,10 @@ fn a_kernel_s_own_bounds_are_kept() {
         ("{ .shared .b8 s[49153];", 1, Some("49153 bytes of static shared memory; there may be 49152")),
         ("{ .shared .b8 s[49152];", 1, None),
     ] {
-        let text = format!("{PRELUDE}.visible .entry k() {kernel} ret; }}");
+        let text = format!("{PRELUDE}.visible .entry k() {bounds_and_body} ret; }}");
         let stop = launch(&text, shape(1, threads), &[], &Memory::new(1)).err().map(|stop| stop.to_string());
         let is_right = stop.as_ref().map_or(refused.is_none(), |stop| refused.is_some_and(|part| stop.contains(part)));
-        assert!(is_right, "{kernel}: {stop:?}");
+        assert!(is_right, "{bounds_and_body}: {stop:?}");
     }
 }
 

@@ -135,22 +135,16 @@ pub(crate) struct Found {
     pub(crate) times: u64,
 }
 
-/// A [`Problem`], as numbers.
+/// A problem, with places as numbers.
 #[derive(Debug)]
 pub(crate) enum What {
-    /// One without a place of its own, which this checker found.
+    /// A problem of one thread, with the checker that found it.
     Named(Check, Problem),
-    Race {
-        space: Space,
-        address: u64,
-        within: Within,
-        later: Party,
-        earlier: Party,
-        other: Who,
-    },
+    /// A problem of two threads, of which `other` came first.
+    Race { space: Space, address: u64, within: Within, later: Party, earlier: Party, other: Who },
 }
 
-/// The key that merges findings: the problem and its instructions.
+/// The key that merges findings: the problem, which is `None` for a race, and its instructions.
 pub(super) type Key = (Option<Discriminant<Problem>>, Option<Discriminant<Reason>>, [Option<u32>; 2]);
 
 impl What {

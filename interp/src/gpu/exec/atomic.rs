@@ -8,7 +8,7 @@ use super::memory::{Action, Addresses, active, after_poll, update};
 use super::registers::Value;
 use super::tally::Seen;
 use super::warp::Warp;
-use super::{By, Context, Flow};
+use super::{Context, Flow, Issue};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::vocabulary::LANES;
 
@@ -73,7 +73,7 @@ impl<T> Clone for Atomic<T> {
 impl<T> Copy for Atomic<T> {}
 
 impl<T: Operand> Action for Atomic<T> {
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, offsets: &Addresses) {
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, Issue { ins, mask }: Issue, offsets: &Addresses) {
         let (mut changed, mut seen) = (false, Seen::NOTHING);
         for element in 0..u16::from(ins.access.count) {
             let [b, c] = [ins.s[1], ins.s[2]].map(|first| T::read(&warp.registers, first + element));
@@ -97,7 +97,7 @@ impl<T: Operand> Action for Atomic<T> {
 }
 
 /// Executes `atom` and `red` with this function.
-pub(super) fn apply<T: Operand>(cx: &mut Context, warp: &mut Warp, by: By, function: Function<T>) -> Flow {
-    let flow = update(cx, warp, by, Atomic(function));
-    if by.ins.access.sync.is_reduction() { flow } else { after_poll(flow, warp) }
+pub(super) fn apply<T: Operand>(cx: &mut Context, warp: &mut Warp, issue: Issue, function: Function<T>) -> Flow {
+    let flow = update(cx, warp, issue, Atomic(function));
+    if issue.ins.access.sync.is_reduction() { flow } else { after_poll(flow, warp) }
 }

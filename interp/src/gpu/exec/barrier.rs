@@ -6,7 +6,7 @@
 
 use super::registers::Value;
 use super::warp::{Halt, Warp};
-use super::{By, Context, Fault, Flow, NEXT, Result, Step, observe};
+use super::{Context, Fault, Flow, Issue, NEXT, Result, Step, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{BARRIERS, LANES};
 
@@ -48,11 +48,11 @@ impl Vote {
 
 macro_rules! waiting {
     ($($name:ident $vote:ident $aligned:literal;)*) => {$(
-        pub(super) fn $name(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+        pub(super) fn $name(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
             if $aligned && let Some(checker) = &mut cx.checker {
-                checker.aligned(cx.warp, warp.pc - 1, by.mask, warp.expected_with(by.mask));
+                checker.aligned(cx.warp, warp.pc - 1, issue.mask, warp.expected_with(issue.mask));
             }
-            wait(warp, by, Vote::$vote, $aligned)
+            wait(warp, issue, Vote::$vote, $aligned)
         }
     )*};
 }
@@ -70,9 +70,9 @@ waiting! {
     any_aligned Any true;
 }
 
-fn wait(warp: &mut Warp, by: By, vote: Vote, aligned: bool) -> Flow {
-    let (barrier, threads) = named(warp, by)?;
-    let By { ins, mask } = by;
+fn wait(warp: &mut Warp, issue: Issue, vote: Vote, aligned: bool) -> Flow {
+    let (barrier, threads) = named(warp, issue)?;
+    let Issue { ins, mask } = issue;
     if vote != Vote::Nothing {
         warp.votes |= bool::read(&warp.registers, ins.s[2]) & mask;
         warp.results.push((ins.d, mask));
@@ -86,20 +86,20 @@ fn wait(warp: &mut Warp, by: By, vote: Vote, aligned: bool) -> Flow {
 }
 
 /// `bar.arrive`: the lanes arrive and do not wait.
-pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    let (barrier, _) = named(warp, by)?;
-    warp.arrived[barrier as usize] |= by.mask;
+pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    let (barrier, _) = named(warp, issue)?;
+    warp.arrived[barrier as usize] |= issue.mask;
     if let Some(checker) = &mut cx.checker {
         observe::warp_barriers(checker, cx.warp, warp);
         if let Some(order) = checker.order() {
-            order.arrive(barrier, cx.warp, by.mask);
+            order.arrive(barrier, cx.warp, issue.mask);
         }
     }
     NEXT
 }
 
 /// The barrier and its number of threads, which must be the same in all lanes.
-fn named(warp: &Warp, By { ins, mask }: By) -> Result<(u32, u32)> {
+fn named(warp: &Warp, Issue { ins, mask }: Issue) -> Result<(u32, u32)> {
     let lane = mask.trailing_zeros();
     let [numbers, counts] = [ins.s[0], ins.s[1]].map(|slot| u32::read(&warp.registers, slot));
     let (barrier, threads) = (numbers[lane as usize], counts[lane as usize]);

@@ -9,7 +9,7 @@ use super::memory::{Load, Store, in_local};
 use super::registers::Value;
 use super::runtime;
 use super::warp::{Frame, Path, Point, Warp};
-use super::{By, Context, Fault, Flow, NEXT, Result, Step};
+use super::{Context, Fault, Flow, Issue, NEXT, Result, Step};
 use crate::gpu::code::{Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, NOWHERE, Target};
 use crate::gpu::mem::cells::{Cells, Scratch};
 use crate::gpu::mem::space;
@@ -20,13 +20,13 @@ use crate::gpu::vocabulary::{File, LANES, each, lanes_of, lanes_where};
 const GROWN_BYTES: u64 = 32;
 
 /// `call`
-pub(super) fn call(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    let By { ins, mask } = by;
+pub(super) fn call(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    let Issue { ins, mask } = issue;
     let code = cx.code;
     let call = &code.calls[ins.imm as usize];
     let outcome = match &call.target {
         Target::Function(number) => direct(code.functions[*number as usize].as_ref(), call, warp, mask),
-        Target::Pointer(among) => through_pointer(cx, warp, by, call, among.as_deref()),
+        Target::Pointer(among) => through_pointer(cx, warp, issue, call, among.as_deref()),
         Target::Print => runtime::print(cx, warp, mask, &call.passed),
         Target::Assert => Err(runtime::assertion(cx, warp, mask, &call.passed)),
     };
@@ -43,8 +43,8 @@ fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) 
 }
 
 /// Calls one function after the other; each returns to the point where all lanes meet.
-fn through_pointer(cx: &mut Context, warp: &mut Warp, by: By, call: &Call, among: Option<&[u32]>) -> Result<()> {
-    let By { ins, mask } = by;
+fn through_pointer(cx: &mut Context, warp: &mut Warp, issue: Issue, call: &Call, among: Option<&[u32]>) -> Result<()> {
+    let Issue { ins, mask } = issue;
     let addresses = u64::read(&warp.registers, ins.s[0]);
     let here = warp.here();
     warp.stack.push(Path { mask: warp.mask, at: here });
@@ -90,7 +90,7 @@ fn enter(warp: &mut Warp, call: &Call, function: &Function, mask: u32) -> Result
 }
 
 /// Ends a function.
-pub(super) fn ret(cx: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
+pub(super) fn ret(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     let code = cx.code;
     let caller = warp.caller();
     let call = caller.and_then(|at| code.calls.get(code.instructions[at.pc as usize - 1].imm as usize));
@@ -180,23 +180,23 @@ fn places(warp: &Warp, offset: i32) -> [u64; LANES] {
 }
 
 /// `ld.param` in a function: loads an argument, or the result of a call.
-pub(super) fn load(_: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    in_local(warp, by, &[place(warp, by.ins.imm); LANES], Load)
+pub(super) fn load(_: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    in_local(warp, issue, &[place(warp, issue.ins.imm); LANES], Load)
 }
 
 /// `st.param`
-pub(super) fn store(_: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    in_local(warp, by, &[place(warp, by.ins.imm); LANES], Store)
+pub(super) fn store(_: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    in_local(warp, issue, &[place(warp, issue.ins.imm); LANES], Store)
 }
 
 /// The address of a function's variable.
-pub(super) fn address64(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
+pub(super) fn address64(_: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     warp.registers.write64(ins.d, &[place(warp, ins.imm); LANES], mask);
     NEXT
 }
 
 /// The same address in 32 bits.
-pub(super) fn address32(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
+pub(super) fn address32(_: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     warp.registers.write32(ins.d, &[warp.frame.base.wrapping_add_signed(ins.imm); LANES], mask);
     NEXT
 }

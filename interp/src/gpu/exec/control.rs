@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::registers::Value;
 use super::warp::Warp;
-use super::{By, Context, Fault, Flow, NEXT, observe};
+use super::{Context, Fault, Flow, Issue, NEXT, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::lanes_of;
 
 /// Sends the lanes of `taken` to the target and the others to the next instruction.
 #[inline(always)]
-pub(super) fn branch(cx: &mut Context, warp: &mut Warp, By { ins, mask: taken }: By) -> Flow {
+pub(super) fn branch(cx: &mut Context, warp: &mut Warp, Issue { ins, mask: taken }: Issue) -> Flow {
     if taken == warp.mask {
         warp.pc = ins.imm as u32;
     } else {
@@ -22,7 +22,7 @@ pub(super) fn branch(cx: &mut Context, warp: &mut Warp, By { ins, mask: taken }:
 }
 
 /// `brx.idx`: sends each lane to the target that its index selects.
-pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
+pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     let targets = &cx.code.tables[ins.imm as usize];
     let indices = u32::read(&warp.registers, ins.s[0]);
     let mut groups = vec![(warp.pc, warp.mask & !mask)];
@@ -47,34 +47,34 @@ pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, By { ins, mask }: 
 }
 
 #[inline(always)]
-pub(super) fn exit(_: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    warp.exit(by.mask)
+pub(super) fn exit(_: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    warp.exit(issue.mask)
 }
 
-pub(super) fn trap(_: &mut Context, _: &mut Warp, By { mask, .. }: By) -> Flow {
+pub(super) fn trap(_: &mut Context, _: &mut Warp, Issue { mask, .. }: Issue) -> Flow {
     Err(Fault::new(mask.trailing_zeros(), Reason::Trap))
 }
 
 /// Orders the accesses of this host thread's blocks to global memory for the blocks of other
 /// threads.
-pub(super) fn fence(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
     atomic::fence(Ordering::SeqCst);
-    observe::fence(cx, warp, by);
+    observe::fence(cx, warp, issue);
     warp.poll()
 }
 
 /// `nanosleep`: a sleeping warp waits for others.
-pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: By) -> Flow {
+pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: Issue) -> Flow {
     warp.poll()
 }
 
 /// Instructions without effect here: cache hints, and the control of overlapping launches.
-pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: By) -> Flow {
+pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: Issue) -> Flow {
     NEXT
 }
 
 /// Reads a special register, which has one value for the warp.
-pub(super) fn read<T: Value>(warp: &mut Warp, By { ins, mask }: By, value: impl Fn(&Warp) -> T) -> Flow {
+pub(super) fn read<T: Value>(warp: &mut Warp, Issue { ins, mask }: Issue, value: impl Fn(&Warp) -> T) -> Flow {
     let value = value(warp);
     T::write(&mut warp.registers, ins.d, &T::row(|_| value), mask);
     NEXT

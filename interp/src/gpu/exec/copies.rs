@@ -8,7 +8,7 @@
 
 use super::memory::{self, Action, Addresses, Load, Store, active};
 use super::warp::Warp;
-use super::{By, Context, Fault, Flow, NEXT, observe};
+use super::{Context, Fault, Flow, Issue, NEXT, observe};
 use crate::gpu::code::{Access, Code, Ins};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::Allocation;
@@ -60,19 +60,19 @@ impl Copies {
 /// Reads the words into registers side by side, the first of which is `ins.s[0]`. A lane reads only
 /// the bytes that `ins.s[1]` has for it, and zeros for the rest. A lane without bytes has no
 /// source, so its address may be any.
-pub(super) fn read(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    observe::execution(cx, warp, by);
-    let By { ins, mask } = by;
+pub(super) fn read(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    observe::execution(cx, warp, issue);
+    let Issue { ins, mask } = issue;
     let (first, words, all) = (ins.s[0], u16::from(ins.access.count), ins.access.bytes());
     let sizes = warp.registers.b32[usize::from(ins.s[1])].map(|size| size.min(all));
     for word in 0..words {
         warp.registers.write32(first + word, &[0; LANES], mask);
     }
     let whole = Ins { s: std::array::from_fn(|word| first + (word as u16).min(words - 1)), ..*ins };
-    let readers = By { ins: &whole, mask: lanes_where(mask, |lane| sizes[lane] != 0) };
+    let readers = Issue { ins: &whole, mask: lanes_where(mask, |lane| sizes[lane] != 0) };
     match readers.mask {
         0 => NEXT,
-        some if some == lanes_where(mask, |lane| sizes[lane] == all) => {
+        lanes if lanes == lanes_where(mask, |lane| sizes[lane] == all) => {
             memory::global(cx, warp, readers, memory::addresses(warp, readers), Load)
         }
         _ => read_parts(cx, warp, readers, &sizes),
@@ -80,21 +80,21 @@ pub(super) fn read(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
 }
 
 /// Reads some bytes for each lane. The address is that of the whole copy, so it has its alignment.
-fn read_parts(cx: &mut Context, warp: &mut Warp, by: By, sizes: &[u32; LANES]) -> Flow {
-    let (ins, global, align) = (by.ins, cx.global, by.ins.access.bytes());
-    let mut addresses = memory::addresses(warp, by);
+fn read_parts(cx: &mut Context, warp: &mut Warp, issue: Issue, sizes: &[u32; LANES]) -> Flow {
+    let (ins, global, align) = (issue.ins, cx.global, issue.ins.access.bytes());
+    let mut addresses = memory::addresses(warp, issue);
     let wrong = |lane: usize| memory::bad_global(global, AccessKind::Load, addresses[lane], sizes[lane], align);
-    let Some(by) = memory::permitted(cx, warp, by, wrong)? else { return NEXT };
-    let mut rest = by.mask;
+    let Some(issue) = memory::permitted(cx, warp, issue, wrong)? else { return NEXT };
+    let mut rest = issue.mask;
     memory::lend(&mut addresses, rest);
-    observe::global_parts(cx, warp, by, &addresses, sizes);
+    observe::global_parts(cx, warp, issue, &addresses, sizes);
     let base = |lane: usize| global.find(addresses[lane]).map(|live| live.base);
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
         warp.work += memory::SCATTERED_WORK;
         let size = sizes[rest.trailing_zeros() as usize];
         let same = lanes_where(rest, |lane| sizes[lane] == size && base(lane) == Some(allocation.base));
         let part = Ins { access: Access { width: 1, count: size as u8, ..ins.access }, ..*ins };
-        let part = By { ins: &part, mask: same };
+        let part = Issue { ins: &part, mask: same };
         let mut offsets = each(|lane| allocation.place(addresses[lane]));
         memory::lend(&mut offsets, same);
         observe::touched(cx, warp, part, allocation, &addresses);
@@ -106,7 +106,7 @@ fn read_parts(cx: &mut Context, warp: &mut Warp, by: By, sizes: &[u32; LANES]) -
 }
 
 /// Reads `size` bytes: words, and then single bytes.
-fn read_bytes(warp: &mut Warp, By { ins, mask }: By, size: u32, cells: &Allocation, offsets: &Addresses) {
+fn read_bytes(warp: &mut Warp, Issue { ins, mask }: Issue, size: u32, cells: &Allocation, offsets: &Addresses) {
     for word in 0..size.div_ceil(4) {
         let row = &mut warp.registers.b32[usize::from(ins.s[word as usize])];
         let at = |lane: usize| offsets[lane] + u64::from(4 * word);
@@ -119,15 +119,15 @@ fn read_bytes(warp: &mut Warp, By { ins, mask }: By, size: u32, cells: &Allocati
 }
 
 /// Takes up the copy of the words that were read, for a later write.
-pub(super) fn issue(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    observe::execution(cx, warp, by);
-    let (mut places, space) = (memory::addresses(warp, by), (Space::Shared, cx.shared.bytes));
-    let Some(by) = memory::within(cx, warp, by, &mut places, AccessKind::Store, space)? else { return NEXT };
-    let By { ins, mask } = by;
+pub(super) fn issue(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    observe::execution(cx, warp, issue);
+    let (mut places, space) = (memory::addresses(warp, issue), (Space::Shared, cx.shared.bytes));
+    let Some(issue) = memory::within(cx, warp, issue, &mut places, AccessKind::Store, space)? else { return NEXT };
+    let Issue { ins, mask } = issue;
     if warp.copies.pending.len() == MOST {
         return Err(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
     }
-    observe::check_shared(cx, warp, by, &places, true);
+    observe::check_shared(cx, warp, issue, &places, true);
     let slots = &ins.s[..usize::from(ins.access.count)];
     let rows = slots.iter().map(|&slot| warp.registers.b32[usize::from(slot)]).collect();
     let (groups, places) = (warp.copies.groups, places.map(|place| place as u32));
@@ -136,19 +136,19 @@ pub(super) fn issue(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
 }
 
 /// `cp.async.commit_group`
-pub(super) fn commit(_: &mut Context, warp: &mut Warp, By { mask, .. }: By) -> Flow {
+pub(super) fn commit(_: &mut Context, warp: &mut Warp, Issue { mask, .. }: Issue) -> Flow {
     active(mask, |lane| warp.copies.groups[lane] = warp.copies.groups[lane].wrapping_add(1));
     NEXT
 }
 
 /// `cp.async.wait_group`: the lanes wait for all their groups but the latest `ins.imm`.
-pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
+pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     let (groups, left) = (warp.copies.groups, ins.imm as u32);
     write(cx, warp, |copy| lanes_where(copy.mask & mask, |lane| groups[lane].wrapping_sub(copy.groups[lane]) > left))
 }
 
 /// `cp.async.wait_all`: the lanes wait for all their copies, in a group or not.
-pub(super) fn wait_all(cx: &mut Context, warp: &mut Warp, By { mask, .. }: By) -> Flow {
+pub(super) fn wait_all(cx: &mut Context, warp: &mut Warp, Issue { mask, .. }: Issue) -> Flow {
     write(cx, warp, |copy| copy.mask & mask)
 }
 
@@ -170,9 +170,9 @@ fn write(cx: &mut Context, warp: &mut Warp, due: impl Fn(&Copy) -> u32) -> Flow 
         warp.pc = copy.pc;
         let mut places = copy.places.map(u64::from);
         memory::lend(&mut places, lanes);
-        let by = By { ins: &copy.ins, mask: lanes };
-        observe::check_shared(cx, warp, by, &places, false);
-        Store.act(cx.shared, warp, by, &places);
+        let issue = Issue { ins: &copy.ins, mask: lanes };
+        observe::check_shared(cx, warp, issue, &places, false);
+        Store.act(cx.shared, warp, issue, &places);
     }
     pending.retain(|copy| copy.mask != 0);
     (warp.copies.pending, warp.pc) = (pending, pc);

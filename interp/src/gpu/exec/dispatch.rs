@@ -59,24 +59,24 @@ impl Engine {
 
 /// Applies the function of a table line, according to the kind of its operands.
 macro_rules! execute {
-    ($cx:ident $warp:ident $by:ident [Atomic $a:ty] = $run:expr) => {
-        atomic::apply::<$a>($cx, $warp, $by, |old, b, _| $run(old, b))
+    ($cx:ident $warp:ident $issue:ident [Atomic $a:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $issue, |old, b, _| $run(old, b))
     };
-    ($cx:ident $warp:ident $by:ident [Atomic $a:ty, $b:ty] = $run:expr) => {
-        atomic::apply::<$a>($cx, $warp, $by, $run)
+    ($cx:ident $warp:ident $issue:ident [Atomic $a:ty, $b:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $issue, $run)
     };
-    ($cx:ident $warp:ident $by:ident [$shape:ident $type:ty] = $run:expr) => {
-        exchange::run::<$type>($cx, $warp, $by, $run)
+    ($cx:ident $warp:ident $issue:ident [$shape:ident $type:ty] = $run:expr) => {
+        exchange::run::<$type>($cx, $warp, $issue, $run)
     };
-    ($cx:ident $warp:ident $by:ident [ReadB32] = $run:expr) => { control::read::<u32>($warp, $by, $run) };
-    ($cx:ident $warp:ident $by:ident [ReadB64] = $run:expr) => { control::read::<u64>($warp, $by, $run) };
-    ($cx:ident $warp:ident $by:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $by) };
-    ($cx:ident $warp:ident $by:ident {$($pred:ident),*} = $run:expr) => {{
-        predicates(&mut $warp.registers, $by, $run);
+    ($cx:ident $warp:ident $issue:ident [ReadB32] = $run:expr) => { control::read::<u32>($warp, $issue, $run) };
+    ($cx:ident $warp:ident $issue:ident [ReadB64] = $run:expr) => { control::read::<u64>($warp, $issue, $run) };
+    ($cx:ident $warp:ident $issue:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $issue) };
+    ($cx:ident $warp:ident $issue:ident {$($pred:ident),*} = $run:expr) => {{
+        predicates(&mut $warp.registers, $issue, $run);
         NEXT
     }};
-    ($cx:ident $warp:ident $by:ident ($($source:ty),*) -> $result:ty = $run:expr) => {{
-        execute!(@map $($source),*; $result)(&mut $warp.registers, $by, $run);
+    ($cx:ident $warp:ident $issue:ident ($($source:ty),*) -> $result:ty = $run:expr) => {{
+        execute!(@map $($source),*; $result)(&mut $warp.registers, $issue, $run);
         NEXT
     }};
     (@map $a:ty; $r:ty) => { map1::<$a, $r, _> };
@@ -93,7 +93,7 @@ macro_rules! engine {
         use crate::gpu::code::NEGATED;
         use crate::gpu::exec::lanes::{map1, map2, map3, map4, predicates};
         use crate::gpu::exec::warp::Warp;
-        use crate::gpu::exec::{By, Context, Fault, Flow, NEXT, Result, Step};
+        use crate::gpu::exec::{Issue, Context, Fault, Flow, NEXT, Result, Step};
         use crate::gpu::exec::{atomic, barrier, call, control, copies, exchange, matrix, memory};
         use crate::gpu::isa::Op;
         use crate::gpu::mem::space;
@@ -107,8 +107,8 @@ macro_rules! engine {
             #[inline(never)]
             #$attribute
             #[allow(non_snake_case, unused_variables)]
-            fn $op(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-                execute!(cx warp by $operands $(-> $result)? = $run)
+            fn $op(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+                execute!(cx warp issue $operands $(-> $result)? = $run)
             }
         )*
 
@@ -138,7 +138,7 @@ macro_rules! engine {
                     continue;
                 }
                 let flow = match ins.op {
-                    $(Op::$op => $op(cx, warp, By { ins, mask }),)*
+                    $(Op::$op => $op(cx, warp, Issue { ins, mask }),)*
                 };
                 if let Step::Yield = flow? {
                     return Ok(());

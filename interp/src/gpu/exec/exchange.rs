@@ -8,7 +8,7 @@
 use super::memory::active;
 use super::registers::{Registers, Value};
 use super::warp::{Halt, Parked, Warp};
-use super::{By, Context, Flow, NEXT, observe};
+use super::{Context, Flow, Issue, NEXT, observe};
 use crate::gpu::vocabulary::{FULL, LANES, each, lanes_of, lanes_where};
 
 /// The values that lanes contribute.
@@ -30,31 +30,31 @@ type Results = ([u32; LANES], u32);
 type Function = fn(&Offer) -> Results;
 
 /// Executes the operation `function` on values of type `T`.
-pub(super) fn run<T: Value>(cx: &mut Context, warp: &mut Warp, by: By, function: Function) -> Flow {
-    let By { ins, mask } = by;
+pub(super) fn run<T: Value>(cx: &mut Context, warp: &mut Warp, issue: Issue, function: Function) -> Flow {
+    let Issue { ins, mask } = issue;
     let members = u32::read(&warp.registers, ins.s[3]);
     let values = T::read(&warp.registers, ins.s[0]);
     let values = each(|lane| T::lane(&values, lane).bits());
     let [reach, bounds] = [ins.s[1], ins.s[2]].map(|slot| u32::read(&warp.registers, slot));
     let offer = Offer { lanes: mask, values, reach, bounds, function, results: [ins.d, ins.imm as u16] };
-    meet(cx, warp, by, &members, Some(offer))
+    meet(cx, warp, issue, &members, Some(offer))
 }
 
 /// `bar.warp.sync`: each lane waits for the lanes that its mask names.
-pub(super) fn warp_sync(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    let members = u32::read(&warp.registers, by.ins.s[0]);
-    meet(cx, warp, by, &members, None)
+pub(super) fn warp_sync(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    let members = u32::read(&warp.registers, issue.ins.s[0]);
+    meet(cx, warp, issue, &members, None)
 }
 
 /// `activemask`: returns the lanes that execute it.
-pub(super) fn active_mask(_: &mut Context, warp: &mut Warp, By { ins, mask }: By) -> Flow {
+pub(super) fn active_mask(_: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     warp.registers.write32(ins.d, &[mask; LANES], mask);
     NEXT
 }
 
 /// Lets lanes with equal masks continue if all lanes of the mask are here; otherwise they wait.
-fn meet(cx: &mut Context, warp: &mut Warp, by: By, members: &[u32; LANES], offer: Option<Offer>) -> Flow {
-    let (mut flow, mut rest) = (NEXT, by.mask);
+fn meet(cx: &mut Context, warp: &mut Warp, issue: Issue, members: &[u32; LANES], offer: Option<Offer>) -> Flow {
+    let (mut flow, mut rest) = (NEXT, issue.mask);
     while rest != 0 {
         let named = members[rest.trailing_zeros() as usize];
         let lanes = lanes_where(rest, |lane| members[lane] == named);
@@ -65,10 +65,10 @@ fn meet(cx: &mut Context, warp: &mut Warp, by: By, members: &[u32; LANES], offer
         }
         let offer = offer.map(|offer| Offer { lanes, ..offer });
         if named & warp.live & !lanes == 0 {
-            warp.met(by.ins.op, lanes, named);
+            warp.met(issue.ins.op, lanes, named);
             settle(&mut warp.registers, offer.as_slice());
         } else {
-            let at = Halt::Lanes { members: named, op: by.ins.op };
+            let at = Halt::Lanes { members: named, op: issue.ins.op };
             flow = warp.park(lanes, at, offer.map(Box::new));
         }
     }

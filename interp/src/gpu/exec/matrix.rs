@@ -5,7 +5,7 @@
 
 use super::memory::{self, Action, Addresses, Load};
 use super::warp::Warp;
-use super::{By, Context, Flow, NEXT, observe};
+use super::{Context, Flow, Issue, NEXT, observe};
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::vocabulary::{AccessKind, LANES, Space, each, lanes_where};
@@ -14,13 +14,13 @@ use crate::gpu::vocabulary::{AccessKind, LANES, Space, each, lanes_where};
 const ROWS: usize = 8;
 
 /// Lane l receives elements 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4.
-pub(super) fn load(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    matrices(cx, warp, by, false)
+pub(super) fn load(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    matrices(cx, warp, issue, false)
 }
 
 /// Lane l receives element l / 4 of rows 2 * (l % 4) and 2 * (l % 4) + 1.
-pub(super) fn load_transposed(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    matrices(cx, warp, by, true)
+pub(super) fn load_transposed(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    matrices(cx, warp, issue, true)
 }
 
 /// The 4 bytes of the matrix that each lane touches.
@@ -30,25 +30,25 @@ fn words(rows: &[u64; ROWS]) -> Addresses {
 
 /// Loads each matrix. A lane gets 0 where one of the rows that it receives has no address: its lane
 /// does not take part, or memcheck forbids the access.
-fn matrices(cx: &mut Context, warp: &mut Warp, by: By, transposed: bool) -> Flow {
-    observe::execution(cx, warp, by);
-    let By { ins, mask } = by;
+fn matrices(cx: &mut Context, warp: &mut Warp, issue: Issue, transposed: bool) -> Flow {
+    observe::execution(cx, warp, issue);
+    let Issue { ins, mask } = issue;
     if let Some(checker) = &mut cx.checker {
         checker.aligned(cx.warp, warp.pc - 1, mask, warp.expected_with(mask));
     }
     let count = usize::from(ins.access.count);
     let named = mask & (u32::MAX >> (LANES - ROWS * count));
-    let mut rows = memory::addresses(warp, By { ins, mask: named });
+    let mut rows = memory::addresses(warp, Issue { ins, mask: named });
     let whole = Ins { s: [ins.s[0]; 4], access: Access { width: 4, count: 4, ..ins.access }, ..*ins };
     let space = (Space::Shared, cx.shared.bytes);
-    let all = By { ins: &whole, mask: named };
+    let all = Issue { ins: &whole, mask: named };
     let permitted = match named {
         0 => 0,
-        _ => memory::within(cx, warp, all, &mut rows, AccessKind::Load, space)?.map_or(0, |by| by.mask),
+        _ => memory::within(cx, warp, all, &mut rows, AccessKind::Load, space)?.map_or(0, |issue| issue.mask),
     };
     for matrix in 0..count {
         let single = Ins { s: [ins.s[matrix]; 4], access: Access { width: 4, count: 1, ..ins.access }, ..*ins };
-        let single = By { ins: &single, mask };
+        let single = Issue { ins: &single, mask };
         let rows = &std::array::from_fn(|row| rows[ROWS * matrix + row]);
         match (permitted, transposed) {
             (0, _) => NEXT,
@@ -71,7 +71,7 @@ struct Columns<'a> {
 }
 
 impl Action for Columns<'_> {
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, _: &Addresses) {
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, Issue { ins, mask }: Issue, _: &Addresses) {
         let element = |row: usize, column: usize| u32::from(cells.load16(self.rows[row] + 2 * column as u64));
         let pair = |lane: usize| {
             let (row, column) = (2 * (lane % 4), lane / 4);

@@ -8,7 +8,7 @@ use std::sync::atomic::{self, Ordering};
 
 use super::tally::Seen;
 use super::warp::Warp;
-use super::{By, Context, Fault, Flow, NEXT, Result, Step, observe};
+use super::{Context, Fault, Flow, Issue, NEXT, Result, Step, observe};
 use crate::gpu::check::Check;
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
@@ -27,8 +27,8 @@ pub(super) trait Action: Copy {
     fn kind(self, cx: &Context, ins: &Ins) -> AccessKind {
         cx.code.sites[ins.site as usize].kind
     }
-    /// Performs the action for the lanes of `mask`.
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, by: By, offsets: &Addresses);
+    /// Performs the action for the lanes of the instruction.
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, issue: Issue, offsets: &Addresses);
 }
 
 /// Loads from memory to registers.
@@ -42,25 +42,25 @@ pub(super) struct Store;
 macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
-        pub(super) fn $load(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-            observe::execution(cx, warp, by);
-            let flow = $space(cx, warp, by, addresses(warp, by), Load);
-            if !by.ins.access.sync.is_strong() {
+        pub(super) fn $load(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+            observe::execution(cx, warp, issue);
+            let flow = $space(cx, warp, issue, addresses(warp, issue), Load);
+            if !issue.ins.access.sync.is_strong() {
                 return flow;
             }
-            if by.ins.access.sync.acquires() {
+            if issue.ins.access.sync.acquires() {
                 atomic::fence(Ordering::Acquire);
             }
-            look(warp, by);
+            look(warp, issue);
             after_poll(flow, warp)
         }
         #[inline(always)]
-        pub(super) fn $store(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-            if by.ins.access.sync.releases() {
+        pub(super) fn $store(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+            if issue.ins.access.sync.releases() {
                 atomic::fence(Ordering::Release);
             }
-            observe::execution(cx, warp, by);
-            $space(cx, warp, by, addresses(warp, by), Store)
+            observe::execution(cx, warp, issue);
+            $space(cx, warp, issue, addresses(warp, issue), Store)
         }
     )*};
 }
@@ -75,7 +75,7 @@ instructions! {
 }
 
 /// Notes whether a load has seen a new value.
-fn look(warp: &mut Warp, By { ins, mask }: By) {
+fn look(warp: &mut Warp, Issue { ins, mask }: Issue) {
     let mut seen = Seen::NOTHING;
     for &slot in &ins.s[..usize::from(ins.access.count)] {
         let slot = usize::from(slot);
@@ -97,32 +97,32 @@ pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
 }
 
 /// `atom` and `red`
-pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, act: A) -> Flow {
-    observe::execution(cx, warp, by);
-    let addresses = addresses(warp, by);
-    match by.ins.access.space {
-        Some(Space::Global) => global(cx, warp, by, addresses, act),
-        Some(Space::Shared) => shared(cx, warp, by, addresses, act),
-        _ => generic(cx, warp, by, addresses, act),
+pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, act: A) -> Flow {
+    observe::execution(cx, warp, issue);
+    let addresses = addresses(warp, issue);
+    match issue.ins.access.space {
+        Some(Space::Global) => global(cx, warp, issue, addresses, act),
+        Some(Space::Shared) => shared(cx, warp, issue, addresses, act),
+        _ => generic(cx, warp, issue, addresses, act),
     }
 }
 
 /// `ld.param` with a computed address; parameters at known addresses are constants of the launch.
-pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    observe::execution(cx, warp, by);
-    param(cx, warp, by, addresses(warp, by), Load)
+pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    observe::execution(cx, warp, issue);
+    param(cx, warp, issue, addresses(warp, issue), Load)
 }
 
 /// `ld.const`: the data lies in global memory, but a separate cache serves it, so it does not count
 /// as an access to global memory.
-pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, by: By) -> Flow {
-    observe::execution(cx, warp, by);
-    let addresses = addresses(warp, by);
-    scattered(cx, warp, by, addresses, Load, false)
+pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    observe::execution(cx, warp, issue);
+    let addresses = addresses(warp, issue);
+    scattered(cx, warp, issue, addresses, Load, false)
 }
 
 #[inline(always)]
-pub(super) fn addresses(warp: &Warp, By { ins, mask }: By) -> Addresses {
+pub(super) fn addresses(warp: &Warp, Issue { ins, mask }: Issue) -> Addresses {
     let slot = usize::from(ins.d);
     let mut addresses = if ins.access.wide_address {
         let base = warp.registers.b64[slot];
@@ -153,30 +153,30 @@ pub(super) fn lend(addresses: &mut Addresses, mask: u32) {
 
 /// Accesses an address without a state space, which is nearly always global.
 #[inline(always)]
-fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addresses, act: A) -> Flow {
+fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses: Addresses, act: A) -> Flow {
     let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
     if space::is_beyond_windows(lowest) {
-        global(cx, warp, by, addresses, act)
+        global(cx, warp, issue, addresses, act)
     } else {
-        windows(cx, warp, by, addresses, act)
+        windows(cx, warp, issue, addresses, act)
     }
 }
 
 /// Accesses generic addresses of which some lie in windows: each space's lanes separately, as the
 /// hardware does.
-fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addresses, act: A) -> Flow {
-    let mut rest = by.mask;
+fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses: Addresses, act: A) -> Flow {
+    let mut rest = issue.mask;
     while rest != 0 {
         let base = space::window(addresses[rest.trailing_zeros() as usize]);
         let lanes = lanes_where(rest, |lane| space::window(addresses[lane]) == base);
         let mut within = each(|lane| addresses[lane].wrapping_sub(base));
         lend(&mut within, lanes);
-        let by = By { mask: lanes, ..by };
+        let issue = Issue { mask: lanes, ..issue };
         match base {
-            space::SHARED => shared(cx, warp, by, within, act),
-            space::LOCAL => local(cx, warp, by, within, act),
-            space::PARAM => param(cx, warp, by, within, act),
-            _ => global(cx, warp, by, within, act),
+            space::SHARED => shared(cx, warp, issue, within, act),
+            space::LOCAL => local(cx, warp, issue, within, act),
+            space::PARAM => param(cx, warp, issue, within, act),
+            _ => global(cx, warp, issue, within, act),
         }?;
         rest &= !lanes;
     }
@@ -184,19 +184,19 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addr
 }
 
 #[inline(always)]
-pub(super) fn global<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, addresses: Addresses, act: A) -> Flow {
-    let reads = act.kind(cx, by.ins) == AccessKind::Load;
+pub(super) fn global<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses: Addresses, act: A) -> Flow {
+    let reads = act.kind(cx, issue.ins) == AccessKind::Load;
     let fits = |live: &&Allocation| {
-        all_fit(&addresses, live.base, live.bytes, by.ins.access.bytes()) && (reads || !live.constant)
+        all_fit(&addresses, live.base, live.bytes, issue.ins.access.bytes()) && (reads || !live.constant)
     };
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
-        return scattered(cx, warp, by, addresses, act, true);
+        return scattered(cx, warp, issue, addresses, act, true);
     };
-    observe::global(cx, warp, by, &addresses);
-    observe::touched(cx, warp, by, allocation, &addresses);
+    observe::global(cx, warp, issue, &addresses);
+    observe::touched(cx, warp, issue, allocation, &addresses);
     let offsets = each(|lane| allocation.place(addresses[lane]));
-    observe::check_global(cx, warp, by, allocation, &offsets);
-    act.act(allocation, warp, by, &offsets);
+    observe::check_global(cx, warp, issue, allocation, &offsets);
+    act.act(allocation, warp, issue, &offsets);
     NEXT
 }
 
@@ -214,28 +214,35 @@ pub(super) fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -
 
 /// Accesses global memory for lanes in several allocations, or finds the fault.
 #[cold]
-fn scattered<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut at: Addresses, act: A, counted: bool) -> Flow {
-    let (global, bytes, access) = (cx.global, by.ins.access.bytes(), act.kind(cx, by.ins));
+fn scattered<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    issue: Issue,
+    mut at: Addresses,
+    act: A,
+    counted: bool,
+) -> Flow {
+    let (global, bytes, access) = (cx.global, issue.ins.access.bytes(), act.kind(cx, issue.ins));
     let wrong = |lane: usize| bad_global(global, access, at[lane], bytes, bytes);
-    let Some(by) = permitted(cx, warp, by, wrong)? else { return NEXT };
-    lend(&mut at, by.mask);
+    let Some(issue) = permitted(cx, warp, issue, wrong)? else { return NEXT };
+    lend(&mut at, issue.mask);
     if counted {
-        observe::global(cx, warp, by, &at);
+        observe::global(cx, warp, issue, &at);
     }
     let homes: [Option<&Allocation>; LANES] = std::array::from_fn(|lane| global.find(at[lane]));
     let base = |lane: usize| homes[lane].map_or(0, |live| live.base);
-    let mut rest = by.mask;
+    let mut rest = issue.mask;
     while let Some(allocation) = (rest != 0).then(|| homes[rest.trailing_zeros() as usize]).flatten() {
         warp.work += SCATTERED_WORK;
-        let by = By { mask: lanes_where(rest, |lane| base(lane) == allocation.base), ..by };
+        let issue = Issue { mask: lanes_where(rest, |lane| base(lane) == allocation.base), ..issue };
         let mut offsets = each(|lane| allocation.place(at[lane]));
-        lend(&mut offsets, by.mask);
+        lend(&mut offsets, issue.mask);
         if counted {
-            observe::touched(cx, warp, by, allocation, &at);
+            observe::touched(cx, warp, issue, allocation, &at);
         }
-        observe::check_global(cx, warp, by, allocation, &offsets);
-        act.act(allocation, warp, by, &offsets);
-        rest &= !by.mask;
+        observe::check_global(cx, warp, issue, allocation, &offsets);
+        act.act(allocation, warp, issue, &offsets);
+        rest &= !issue.mask;
     }
     NEXT
 }
@@ -265,12 +272,18 @@ pub(super) fn bad_global(
 }
 
 #[inline(always)]
-pub(super) fn shared<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
-    let (memory, kind) = (cx.shared, act.kind(cx, by.ins));
-    let Some(by) = within(cx, warp, by, &mut offsets, kind, (Space::Shared, memory.bytes))? else { return NEXT };
-    observe::shared(cx, warp, by, &offsets, kind);
-    observe::check_shared(cx, warp, by, &offsets, false);
-    act.act(memory, warp, by, &offsets);
+pub(super) fn shared<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    issue: Issue,
+    mut offsets: Addresses,
+    act: A,
+) -> Flow {
+    let (memory, kind) = (cx.shared, act.kind(cx, issue.ins));
+    let Some(issue) = within(cx, warp, issue, &mut offsets, kind, (Space::Shared, memory.bytes))? else { return NEXT };
+    observe::shared(cx, warp, issue, &offsets, kind);
+    observe::check_shared(cx, warp, issue, &offsets, false);
+    act.act(memory, warp, issue, &offsets);
     NEXT
 }
 
@@ -280,40 +293,40 @@ pub(super) fn shared<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut o
 pub(super) fn within<'i>(
     cx: &mut Context,
     warp: &mut Warp,
-    by: By<'i>,
+    issue: Issue<'i>,
     offsets: &mut Addresses,
     access: AccessKind,
     (space, space_bytes): (Space, u64),
-) -> Result<Option<By<'i>>> {
-    let (bytes, read_only) = (by.ins.access.bytes(), space == Space::Param && access.writes());
+) -> Result<Option<Issue<'i>>> {
+    let (bytes, read_only) = (issue.ins.access.bytes(), space == Space::Param && access.writes());
     if !read_only && all_fit(offsets, 0, space_bytes, bytes) {
-        return Ok(Some(by));
+        return Ok(Some(issue));
     }
     let bad = BadAccess { access, space, bytes, address: 0, nearest: None, space_bytes };
-    beyond(cx, warp, by, offsets, bad)
+    beyond(cx, warp, issue, offsets, bad)
 }
 
-fn local<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
-    let (size, kind) = (u64::from(warp.frame.end), act.kind(cx, by.ins));
-    let Some(by) = within(cx, warp, by, &mut offsets, kind, (Space::Local, size))? else { return NEXT };
-    observe::check_local(cx, warp, by, &offsets);
-    in_local(warp, by, &offsets, act)
+fn local<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, mut offsets: Addresses, act: A) -> Flow {
+    let (size, kind) = (u64::from(warp.frame.end), act.kind(cx, issue.ins));
+    let Some(issue) = within(cx, warp, issue, &mut offsets, kind, (Space::Local, size))? else { return NEXT };
+    observe::check_local(cx, warp, issue, &offsets);
+    in_local(warp, issue, &offsets, act)
 }
 
 /// Acts on local memory at these offsets of each lane's own, which have been checked.
 #[inline(always)]
-pub(super) fn in_local<A: Action>(warp: &mut Warp, by: By, offsets: &Addresses, act: A) -> Flow {
+pub(super) fn in_local<A: Action>(warp: &mut Warp, issue: Issue, offsets: &Addresses, act: A) -> Flow {
     let places = each(|lane| lane as u64 * warp.stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
-    act.act(&memory, warp, by, &places);
+    act.act(&memory, warp, issue, &places);
     warp.local = memory;
     NEXT
 }
 
-fn param<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addresses, act: A) -> Flow {
-    let (memory, kind) = (cx.params, act.kind(cx, by.ins));
-    let Some(by) = within(cx, warp, by, &mut offsets, kind, (Space::Param, memory.bytes))? else { return NEXT };
-    act.act(memory, warp, by, &offsets);
+fn param<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, mut offsets: Addresses, act: A) -> Flow {
+    let (memory, kind) = (cx.params, act.kind(cx, issue.ins));
+    let Some(issue) = within(cx, warp, issue, &mut offsets, kind, (Space::Param, memory.bytes))? else { return NEXT };
+    act.act(memory, warp, issue, &offsets);
     NEXT
 }
 
@@ -323,10 +336,10 @@ fn param<A: Action>(cx: &mut Context, warp: &mut Warp, by: By, mut offsets: Addr
 fn beyond<'i>(
     cx: &mut Context,
     warp: &mut Warp,
-    by: By<'i>,
+    issue: Issue<'i>,
     offsets: &mut Addresses,
     bad: BadAccess,
-) -> Result<Option<By<'i>>> {
+) -> Result<Option<Issue<'i>>> {
     let wrong = |lane: usize| {
         let (address, bytes) = (offsets[lane], u64::from(bad.bytes));
         let inside = address.checked_add(bytes).is_some_and(|end| end <= bad.space_bytes);
@@ -338,9 +351,9 @@ fn beyond<'i>(
         let bad = BadAccess { address, ..bad };
         Some(if inside && !aligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
     };
-    let permitted = permitted(cx, warp, by, wrong)?;
-    if let Some(by) = permitted {
-        lend(offsets, by.mask);
+    let permitted = permitted(cx, warp, issue, wrong)?;
+    if let Some(issue) = permitted {
+        lend(offsets, issue.mask);
     }
     Ok(permitted)
 }
@@ -350,10 +363,10 @@ fn beyond<'i>(
 pub(super) fn permitted<'i>(
     cx: &mut Context,
     warp: &mut Warp,
-    by: By<'i>,
+    issue: Issue<'i>,
     wrong: impl Fn(usize) -> Option<Reason>,
-) -> Result<Option<By<'i>>> {
-    let By { ins, mask } = by;
+) -> Result<Option<Issue<'i>>> {
+    let Issue { ins, mask } = issue;
     let mut permitted = mask;
     for lane in lanes_of(mask) {
         let Some(reason) = wrong(lane) else { continue };
@@ -371,22 +384,22 @@ pub(super) fn permitted<'i>(
             warp.registers.set_lanes(file, slot, mask & !permitted, |_| 0);
         }
     }
-    Ok((permitted != 0).then_some(By { mask: permitted, ..by }))
+    Ok((permitted != 0).then_some(Issue { mask: permitted, ..issue }))
 }
 
 /// A store, before it happens.
 pub(super) struct Change<'a, C> {
     pub(super) cells: &'a C,
     pub(super) warp: &'a Warp,
-    pub(super) by: By<'a>,
+    pub(super) issue: Issue<'a>,
     pub(super) offsets: &'a Addresses,
 }
 
 impl<C: Cells> Change<'_, C> {
     /// Whether a lane stores a value that differs from the one already there, after the lanes
     /// before it have stored.
-    pub(super) fn by(&self, lane: usize) -> bool {
-        let Self { cells, warp, by: By { ins, mask }, offsets } = *self;
+    pub(super) fn differs(&self, lane: usize) -> bool {
+        let Self { cells, warp, issue: Issue { ins, mask }, offsets } = *self;
         let Access { width, count, wide, .. } = ins.access;
         let before = (0..lane).rev().find(|&other| mask >> other & 1 == 1 && offsets[other] == offsets[lane]);
         let unused = 64 - 8 * u32::from(width);
@@ -414,7 +427,7 @@ impl Action for Load {
         AccessKind::Load
     }
     #[inline(always)]
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, offsets: &Addresses) {
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, Issue { ins, mask }: Issue, offsets: &Addresses) {
         for element in 0..usize::from(ins.access.count) {
             let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
             load(cells, warp, ins.s[element], ins.access, mask, offset);
@@ -428,7 +441,7 @@ impl Action for Store {
         AccessKind::Store
     }
     #[inline(always)]
-    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, By { ins, mask }: By, offsets: &Addresses) {
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, Issue { ins, mask }: Issue, offsets: &Addresses) {
         for element in 0..usize::from(ins.access.count) {
             let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
             store(cells, warp, ins.s[element], ins.access, mask, offset);

@@ -57,7 +57,7 @@ struct Context<'a> {
 
 /// An instruction, and the lanes that execute it.
 #[derive(Clone, Copy)]
-struct By<'a> {
+struct Issue<'a> {
     ins: &'a Ins,
     mask: u32,
 }

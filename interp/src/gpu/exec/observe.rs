@@ -4,7 +4,7 @@
 use super::memory::{Addresses, Change};
 use super::tally::Sample;
 use super::warp::Warp;
-use super::{By, Context};
+use super::{Context, Issue};
 use crate::counters::{SECTOR_BYTES, SharedCounters};
 use crate::gpu::check::{self, Checker};
 use crate::gpu::code::{self, Code, Ins};
@@ -18,11 +18,11 @@ use crate::gpu::vocabulary::{AccessKind, FULL, LANES, each, lanes_of};
 /// The work of marking bytes that lie side by side as touched; lanes elsewhere take a quarter each.
 const MARKING_WORK: u64 = 2;
 
-/// Records the execution of an instruction that accesses memory by the lanes of `mask`: once,
+/// Records the execution of an instruction that accesses memory by its lanes: once,
 /// whatever spaces its addresses lead to.
 #[inline(always)]
-pub(super) fn execution(cx: &mut Context, warp: &mut Warp, by: By) {
-    let By { ins, mask } = by;
+pub(super) fn execution(cx: &mut Context, warp: &mut Warp, issue: Issue) {
+    let Issue { ins, mask } = issue;
     let executed = &mut warp.executed[ins.site as usize];
     executed.times += 1;
     executed.lanes += u64::from(mask.count_ones());
@@ -31,50 +31,50 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, by: By) {
     }
 }
 
-/// Records an access to global memory by the lanes of `mask`; the other lanes have a neighbour's
+/// Records an access to global memory by its lanes; the other lanes have a neighbour's
 /// address.
 #[inline(always)]
-pub(super) fn global(cx: &mut Context, warp: &Warp, by: By, addresses: &Addresses) {
-    let By { ins, mask } = by;
+pub(super) fn global(cx: &mut Context, warp: &Warp, issue: Issue, addresses: &Addresses) {
+    let Issue { ins, mask } = issue;
     let bytes = ins.access.bytes();
     let touched = match cx.code.sites[ins.site as usize].kind {
         AccessKind::Atomic | AccessKind::Reduction => atomics::sectors(addresses, mask),
         AccessKind::Load | AccessKind::Store => distinct_sectors(addresses, bytes),
     };
-    request(cx, warp, by, addresses, [touched, ideal_sectors(touched, mask.count_ones(), bytes)]);
+    request(cx, warp, issue, addresses, [touched, ideal_sectors(touched, mask.count_ones(), bytes)]);
 }
 
-/// Records a load of `sizes` bytes from global memory by the lanes of `mask`, each within a sector;
+/// Records a load of `sizes` bytes from global memory by its lanes, each within a sector;
 /// the other lanes have a neighbour's address.
-pub(super) fn global_parts(cx: &mut Context, warp: &Warp, by: By, addresses: &Addresses, sizes: &[u32; LANES]) {
-    let By { ins, mask } = by;
+pub(super) fn global_parts(cx: &mut Context, warp: &Warp, issue: Issue, addresses: &Addresses, sizes: &[u32; LANES]) {
+    let Issue { ins, mask } = issue;
     let of_lanes = || lanes_of(mask).map(|lane| sizes[lane]);
     let touched = distinct_sectors(addresses, 1);
     let ideal = ideal_sectors(touched, 1, of_lanes().sum());
     // The drawing of the access has one size for all lanes.
     let count = of_lanes().max().unwrap_or_default() as u8;
     let largest = Ins { access: code::Access { width: 1, count, ..ins.access }, ..*ins };
-    request(cx, warp, By { ins: &largest, mask }, addresses, [touched, ideal]);
+    request(cx, warp, Issue { ins: &largest, mask }, addresses, [touched, ideal]);
 }
 
 /// Counts a request that touches and would ideally touch these numbers of sectors.
 #[inline(always)]
-fn request(cx: &mut Context, warp: &Warp, by: By, addresses: &Addresses, [touched, ideal]: [u32; 2]) {
-    let ins = by.ins;
+fn request(cx: &mut Context, warp: &Warp, issue: Issue, addresses: &Addresses, [touched, ideal]: [u32; 2]) {
+    let ins = issue.ins;
     let tally = &mut cx.tallies[ins.site as usize];
     // Nsight Compute has an instruction of another name for it.
     tally.counted.global.instructions += u64::from(ins.op != Op::CopyRead);
     tally.counted.global.requests += 1;
     tally.counted.global.sectors += u64::from(touched);
     tally.counted.ideal_sectors += u64::from(ideal);
-    tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, by, addresses));
+    tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, issue, addresses));
 }
 
-/// Records the bytes of an allocation that the lanes of `mask` access, if they are counted.
+/// Records the bytes of an allocation that its lanes access, if they are counted.
 #[inline(always)]
-pub(super) fn touched(cx: &Context, warp: &mut Warp, by: By, allocation: &Allocation, addresses: &Addresses) {
+pub(super) fn touched(cx: &Context, warp: &mut Warp, issue: Issue, allocation: &Allocation, addresses: &Addresses) {
     if let Some(touched) = cx.touched {
-        let By { ins, mask } = by;
+        let Issue { ins, mask } = issue;
         let kind = cx.code.sites[ins.site as usize].kind;
         warp.work += mark(touched, [kind.reads(), kind.writes()], ins.access.bytes(), mask, allocation, addresses);
     }
@@ -101,10 +101,10 @@ fn mark(
     MARKING_WORK + u64::from(mask.count_ones()) / 4
 }
 
-/// Records an access to shared memory by the lanes of `mask`.
+/// Records an access to shared memory by its lanes.
 #[inline(always)]
-pub(super) fn shared(cx: &mut Context, warp: &mut Warp, by: By, offsets: &Addresses, kind: AccessKind) {
-    let By { ins, mask } = by;
+pub(super) fn shared(cx: &mut Context, warp: &mut Warp, issue: Issue, offsets: &Addresses, kind: AccessKind) {
+    let Issue { ins, mask } = issue;
     let within = each(|lane| offsets[lane] as u32);
     let bytes = ins.access.bytes();
     let update = if kind.is_update() { cx.code.sites[ins.site as usize].update } else { Update::Native };
@@ -126,58 +126,64 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, by: By, offsets: &Addres
     }
     let ideal = atomics::ideal_wavefronts(passes.taken, mask.count_ones(), bytes, update);
     tally.counted.ideal_wavefronts += u64::from(ideal);
-    let sample = sample(cx.block, cx.warp, warp, by, offsets);
+    let sample = sample(cx.block, cx.warp, warp, issue, offsets);
     tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
 }
 
 /// Copies the access, in case it is the worst one.
 #[inline(always)]
-fn sample(block: u64, index: u32, warp: &Warp, by: By, addresses: &Addresses) -> impl FnOnce() -> Sample {
+fn sample(block: u64, index: u32, warp: &Warp, issue: Issue, addresses: &Addresses) -> impl FnOnce() -> Sample {
     move || Sample {
         block,
         warp: index,
-        execution: warp.executed[by.ins.site as usize].times,
-        bytes: by.ins.access.bytes(),
-        lanes: by.mask,
+        execution: warp.executed[issue.ins.site as usize].times,
+        bytes: issue.ins.access.bytes(),
+        lanes: issue.mask,
         addresses: *addresses,
     }
 }
 
 /// Passes the checkers an access to an allocation, at these offsets.
 #[inline(always)]
-pub(super) fn check_global(cx: &mut Context, warp: &mut Warp, by: By, allocation: &Allocation, offsets: &Addresses) {
+pub(super) fn check_global(
+    cx: &mut Context,
+    warp: &mut Warp,
+    issue: Issue,
+    allocation: &Allocation,
+    offsets: &Addresses,
+) {
     let (code, global) = (cx.code, cx.global);
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
-        let access = access(code, cx.warp, warp, by, offsets);
-        let change = Change { cells: allocation, warp, by, offsets };
-        checker.global(&access, allocation, global.knows(allocation), |lane| change.by(lane));
+        let access = access(code, cx.warp, warp, issue, offsets);
+        let change = Change { cells: allocation, warp, issue, offsets };
+        checker.global(&access, allocation, global.knows(allocation), |lane| change.differs(lane));
     }
 }
 
 /// Passes the checkers an access to shared memory, or if it is `issued` a copy that may write from
 /// now on, whose end is another access.
 #[inline(always)]
-pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, by: By, offsets: &Addresses, issued: bool) {
+pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, issue: Issue, offsets: &Addresses, issued: bool) {
     let (code, cells) = (cx.code, cx.shared);
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
         if issued {
-            warp.work += checker.access_work(by.mask.count_ones(), by.ins.access);
+            warp.work += checker.access_work(issue.mask.count_ones(), issue.ins.access);
         }
-        let access = access(code, cx.warp, warp, by, offsets);
-        let change = Change { cells, warp, by, offsets };
-        checker.shared(&access, issued, |lane| change.by(lane));
+        let access = access(code, cx.warp, warp, issue, offsets);
+        let change = Change { cells, warp, issue, offsets };
+        checker.shared(&access, issued, |lane| change.differs(lane));
     }
 }
 
 /// Passes the checkers an access to local memory, unless the kernel calls functions. Local memory
 /// is then a stack whose places change their meaning, and the checkers do not follow that.
 #[inline(always)]
-pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, by: By, offsets: &Addresses) {
+pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, issue: Issue, offsets: &Addresses) {
     let code = cx.code;
     if let Some(checker) = cx.checker.as_mut().filter(|_| code.calls.is_empty()) {
-        checker.local(&access(code, cx.warp, warp, by, offsets), code.local_stride());
+        checker.local(&access(code, cx.warp, warp, issue, offsets), code.local_stride());
     }
 }
 
@@ -191,18 +197,18 @@ pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) 
     }
 }
 
-/// Passes the checkers a fence of the lanes of `mask`.
-pub(super) fn fence(cx: &mut Context, warp: &mut Warp, by: By) {
+/// Passes the checkers a fence of its lanes.
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, issue: Issue) {
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);
         if let Some(order) = checker.order() {
-            order.fence(cx.warp, by.mask, by.ins.access.sync);
+            order.fence(cx.warp, issue.mask, issue.ins.access.sync);
         }
     }
 }
 
-fn access<'a>(code: &Code, index: u32, warp: &Warp, by: By, offsets: &'a Addresses) -> check::Access<'a> {
-    let By { ins, mask } = by;
+fn access<'a>(code: &Code, index: u32, warp: &Warp, issue: Issue, offsets: &'a Addresses) -> check::Access<'a> {
+    let Issue { ins, mask } = issue;
     let (kind, bytes) = (code.sites[ins.site as usize].kind, ins.access.bytes());
     let code::Access { width, sync, .. } = ins.access;
     check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, width, kind, sync }

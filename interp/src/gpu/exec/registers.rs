@@ -34,7 +34,7 @@ impl Registers {
     /// Sets the lanes of `mask` from the low bits of `value(lane)`.
     pub(crate) fn set_lanes(&mut self, file: File, slot: u16, mask: u32, value: impl Fn(usize) -> u64) {
         match file {
-            File::Pred => self.write_pred(slot, bool::row(|lane| value(lane) & 1 != 0), mask),
+            File::Pred => self.write_pred(slot, bool::row(|lane| bool::of_bits(value(lane))), mask),
             File::B32 => self.write32(slot, &each(|lane| value(lane) as u32), mask),
             File::B64 => self.write64(slot, &each(value), mask),
         }

@@ -183,7 +183,8 @@ impl Memory {
         let middle = offset + head.len() as u64;
         let (words, tail) = rest.as_chunks_mut::<4>();
         let end = middle + 4 * words.len() as u64;
-        for (word, stored) in words.iter_mut().zip(allocation.words.iter().skip(middle as usize / 4)) {
+        let stored = &allocation.words[middle as usize / 4..][..words.len()];
+        for (word, stored) in words.iter_mut().zip(stored) {
             *word = stored.load(Relaxed).to_le_bytes();
         }
         for (byte, at) in head.iter_mut().zip(offset..).chain(tail.iter_mut().zip(end..)) {
@@ -205,7 +206,8 @@ impl Memory {
         let middle = offset + head.len() as u64;
         let (words, tail) = rest.as_chunks::<4>();
         let end = middle + 4 * words.len() as u64;
-        for (&word, stored) in words.iter().zip(allocation.words.iter().skip(middle as usize / 4)) {
+        let stored = &allocation.words[middle as usize / 4..][..words.len()];
+        for (&word, stored) in words.iter().zip(stored) {
             stored.store(u32::from_le_bytes(word), Relaxed);
         }
         for (&byte, at) in head.iter().zip(offset..).chain(tail.iter().zip(end..)) {

@@ -146,7 +146,7 @@ impl<'t> Parser<'t> {
         self.skip_past(b'}')
     }
 
-    /// Skips a `( ... )` with any content.
+    /// Skips past the first `)` of a `( ... )` that is not within braces.
     pub(super) fn skip_parentheses(&mut self) -> Result<()> {
         self.expect_mark(b'(')?;
         self.skip_past(b')')
@@ -355,7 +355,10 @@ impl<'t> Parser<'t> {
         if close == b')' && self.take_mark(close) {
             return Some(Vec::new());
         }
-        let elements = self.separated(|parser| parser.scalar().ok_or_else(|| parser.unexpected("a value"))).ok()?;
+        let mut elements = vec![self.scalar()?];
+        while self.take_mark(b',') {
+            elements.push(self.scalar()?);
+        }
         self.take_mark(close).then_some(elements)
     }
 

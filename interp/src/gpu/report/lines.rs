@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_has_no_line_has_no_row() {
-        let none = [None, Some("k.cu:0")].map(|source| instruction(1, source));
+        let none = [None, Some("k.cu:0")].map(|source| InstructionReport { executions: 1, ..instruction(1, source) });
         assert_eq!(Report { instructions: none.into(), ..Report::default() }.lines(), []);
         assert_eq!(Report::default().lines(), []);
     }

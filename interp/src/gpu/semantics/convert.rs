@@ -6,8 +6,17 @@ use crate::gpu::vocabulary::OperandType;
 
 /// The bits of an integer type and whether it is signed; `None` for a floating-point type.
 fn integer(name: Type) -> Option<(u32, bool)> {
-    let place = name as u32;
-    (place <= Type::S64 as u32).then_some((8 << (place / 2), place % 2 == 1))
+    Some(match name {
+        Type::U8 => (8, false),
+        Type::S8 => (8, true),
+        Type::U16 => (16, false),
+        Type::S16 => (16, true),
+        Type::U32 => (32, false),
+        Type::S32 => (32, true),
+        Type::U64 => (64, false),
+        Type::S64 => (64, true),
+        _ => return None,
+    })
 }
 
 /// The least and the greatest integer of a type.

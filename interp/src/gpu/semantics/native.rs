@@ -79,8 +79,8 @@ macro_rules! extrema {
         pub(crate) fn $name(a: $type, b: $type) -> $type {
             let wins = if $greatest { b > a } else { b < a };
             let equal = if a.is_sign_negative() == $greatest { b } else { a };
-            let other = if a == b { equal } else { a };
-            $nan(if a.is_nan() || wins { b } else { other }, b)
+            let otherwise = if a == b { equal } else { a };
+            $nan(if a.is_nan() || wins { b } else { otherwise }, b)
         }
     )*};
 }
