@@ -1,19 +1,19 @@
 //! Enums whose variants have names for users.
 
-/// Defines an enum with the name of each variant beside it, and the function that returns it:
-/// documented and named first, it stands in front of the enum.
+/// Defines an enum with the name of each variant beside it. The function that returns the name
+/// stands in front of the enum, with its doc.
 macro_rules! named {
     (
-        $(#[$returned:meta])* $name:ident;
-        $(#[$about:meta])* pub enum $Enum:ident { $($(#[$what:meta])* $Variant:ident = $text:literal,)+ }
+        $(#[$of_function:meta])* $name:ident;
+        $(#[$of_enum:meta])* pub enum $Enum:ident { $($(#[$of_variant:meta])* $Variant:ident = $text:literal,)+ }
     ) => {
-        $(#[$about])*
+        $(#[$of_enum])*
         pub enum $Enum {
-            $($(#[$what])* $Variant,)+
+            $($(#[$of_variant])* $Variant,)+
         }
 
         impl $Enum {
-            $(#[$returned])*
+            $(#[$of_function])*
             pub const fn $name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => $text,)+

@@ -233,7 +233,7 @@ unsafe impl Layer for Counted {
     }
 
     unsafe fn copy_3d(&self, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
-        let mut make = |part: &Copy3d| {
+        let mut copy_part = |part: &Copy3d| {
             let inner = match part.host().filter(|_| !part.is_empty()) {
                 Some((memory, side)) => self.count_copy(Method::Copy3d, memory, part.span(side)),
                 None => self.count_call(Method::Copy3d, false),
@@ -241,7 +241,7 @@ unsafe impl Layer for Counted {
             // SAFETY: the caller's promises are the inner driver's, about the copy or a part of it.
             unsafe { inner.copy_3d(part, stream) }
         };
-        if copy.is_empty() { make(copy) } else { self.locked.each_box(copy, &mut make) }
+        if copy.is_empty() { copy_part(copy) } else { self.locked.each_box(copy, &mut copy_part) }
     }
 }
 

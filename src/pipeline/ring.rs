@@ -279,11 +279,18 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        (0..8_usize).prop_flat_map(|at| {
-            let often = [Step::Claim, Step::Fill(at), Step::Queue, Step::Fly, Step::Land, Step::Take(at)];
-            let rarely = [Step::End(at), Step::Fail, Step::Stop, Step::Close];
-            prop_oneof![12 => prop::sample::select(often.to_vec()), 1 => prop::sample::select(rarely.to_vec())]
-        })
+        prop_oneof![
+            8 => Just(Step::Claim),
+            8 => (0..8_usize).prop_map(Step::Fill),
+            1 => (0..8_usize).prop_map(Step::End),
+            8 => Just(Step::Queue),
+            8 => Just(Step::Fly),
+            1 => Just(Step::Fail),
+            8 => Just(Step::Land),
+            8 => (0..8_usize).prop_map(Step::Take),
+            1 => Just(Step::Stop),
+            1 => Just(Step::Close),
+        ]
     }
 
     /// What the stations hold, beside the ring.

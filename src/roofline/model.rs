@@ -55,10 +55,10 @@ pub struct DeviceModel {
 }
 
 named! {
-    /// As tables have it.
+    /// Returns the name in tables.
     name;
 
-    /// What bounds a kernel.
+    /// The limit of a kernel's speed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
     pub enum Bound {

@@ -134,18 +134,19 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// Storages whose places are offsets in them.
-    const STORAGES: [Place; 2] = [Place::Device(0); 2];
+    /// The address of the destination's storage; the source's is 0.
+    const DESTINATION: u64 = 1 << 40;
+    const STORAGES: [Place; 2] = [Place::Device(0), Place::Device(DESTINATION)];
 
     /// Returns the bytes of the destination after the boxes of a plan were copied.
     fn copied(boxes: &Boxes, src: &[u8], dst: &mut [u8]) {
         for part in boxes.iter(STORAGES) {
             for (slice, row) in (0..part.depth).flat_map(|slice| (0..part.height).map(move |row| (slice, row))) {
-                let at = |side: Pitched| {
+                let at = |side: Pitched, storage: u64| {
                     let Place::Device(start) = side.place else { panic!("{side:?} is the device's") };
-                    start as usize + row * side.row_pitch + slice * side.slice_pitch
+                    (start - storage) as usize + row * side.row_pitch + slice * side.slice_pitch
                 };
-                let (from, to) = (at(part.src), at(part.dst));
+                let (from, to) = (at(part.src, 0), at(part.dst, DESTINATION));
                 dst[to..to + part.width].copy_from_slice(&src[from..from + part.width]);
             }
         }

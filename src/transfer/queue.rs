@@ -66,7 +66,7 @@ pub(super) fn copy<T: Element>(stream: &Stream, src: &View<'_, T>, dst: &ViewMut
 }
 
 /// Queues boxes from the first place to the second, in the order of the uses of these allocations.
-/// An error says that they were copied `whither`.
+/// An error names their bytes and the `direction`.
 ///
 /// # Safety
 ///
@@ -80,7 +80,7 @@ unsafe fn queue<const N: usize>(
     memories: [&Shared<Allocation>; N],
     boxes: &Boxes,
     places: [Place; 2],
-    whither: &str,
+    direction: &str,
 ) -> Result<()> {
     if boxes.bytes() == 0 {
         return Ok(());
@@ -89,7 +89,7 @@ unsafe fn queue<const N: usize>(
         // SAFETY: the caller's promises, about one of the boxes.
         boxes.iter(places).try_for_each(|part| unsafe { queue_one(stream, &part) })
     });
-    queued.map_err(|error| error.while_doing(format_args!("copying {} {whither}", counted(boxes.bytes(), "byte"))))
+    queued.map_err(|error| error.while_doing(format_args!("copying {} {direction}", counted(boxes.bytes(), "byte"))))
 }
 
 /// Queues one box. One row of pageable memory of the host may be copied when this returns.

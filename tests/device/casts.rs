@@ -310,6 +310,10 @@ fn what_cannot_be_cast_or_found_is_refused(setup: &Setup) {
     let device = device(setup);
     let stream = device.default_stream();
     let complex = device.zeros::<[f32; 2]>(6).unwrap();
+    let mut single = device.zeros::<f32>(6).unwrap();
+    refusal(ops::cast_into(complex.view(&[6]).unwrap(), single.view_mut(&[6]).unwrap(), stream))
+        .says("complex")
+        .says("last axis of 2");
     let (floats, mut bytes) = (device.zeros::<f32>(6).unwrap(), device.zeros::<u8>(6).unwrap());
     refusal(ops::cast_into(complex.view(&[6]).unwrap(), bytes.view_mut(&[6]).unwrap(), stream)).says("last axis of 2");
     refusal(ops::cast_into(floats.view(&[6]).unwrap(), bytes.view_mut(&[2, 3]).unwrap(), stream))

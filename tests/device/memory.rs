@@ -179,6 +179,7 @@ fn the_books_of_memory_are_exact(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let buffer = program.buffer(1000).unwrap();
     assert_eq!(free(), (SOFT_MEMORY_BYTES - 1000, SOFT_MEMORY_BYTES));
+    // The error names the bytes that are free.
     refusal(setup.driver.alloc(SOFT_MEMORY_BYTES)).says(&(SOFT_MEMORY_BYTES - 1000).to_string());
     drop(buffer);
     assert_eq!(free(), (SOFT_MEMORY_BYTES, SOFT_MEMORY_BYTES));

@@ -145,8 +145,8 @@ macro_rules! structures {
 structures! {
     /// A copy of a box of bytes.
     CUDA_MEMCPY3D as CUDA_MEMCPY3D {
-        // The bytes, rows and slices before the box, and the level of detail.
-        src_place: [usize; 4] = srcXInBytes,
+        // Each side has the bytes, rows and slices before the box, and the level of detail.
+        src_before: [usize; 4] = srcXInBytes,
         src_type: MemoryType = srcMemoryType,
         src_host: *const c_void = srcHost,
         src_device: CUdeviceptr = srcDevice,
@@ -154,7 +154,7 @@ structures! {
         reserved0: *mut c_void = reserved0,
         src_pitch: usize = srcPitch,
         src_height: usize = srcHeight,
-        dst_place: [usize; 4] = dstXInBytes,
+        dst_before: [usize; 4] = dstXInBytes,
         dst_type: MemoryType = dstMemoryType,
         dst_host: *mut c_void = dstHost,
         dst_device: CUdeviceptr = dstDevice,

@@ -207,7 +207,7 @@ fn one_call(copy: &Copy3d) -> Option<CUDA_MEMCPY3D> {
     let (src_type, src_device, src_host) = operands(copy.src.place);
     let (dst_type, dst_device, dst_host) = operands(copy.dst.place);
     Some(CUDA_MEMCPY3D {
-        src_place: [0; 4],
+        src_before: [0; 4],
         src_type,
         src_host: src_host.cast(),
         src_device,
@@ -215,7 +215,7 @@ fn one_call(copy: &Copy3d) -> Option<CUDA_MEMCPY3D> {
         reserved0: ptr::null_mut(),
         src_pitch,
         src_height,
-        dst_place: [0; 4],
+        dst_before: [0; 4],
         dst_type,
         dst_host: dst_host.cast(),
         dst_device,

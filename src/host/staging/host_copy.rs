@@ -10,7 +10,7 @@ pub(super) enum Stores {
     ThroughCaches,
 }
 
-/// Copies `bytes` bytes. It fetches ahead, across the ends of pages.
+/// Copies `bytes` bytes. On x86-64 the copy fetches ahead, across the ends of pages.
 ///
 /// # Safety
 ///
@@ -24,9 +24,10 @@ pub(super) unsafe fn copy(stores: Stores, src: *const u8, dst: *mut u8, bytes: u
     }
     // This crate knows no such loads and stores of other processors.
     #[cfg(not(target_arch = "x86_64"))]
+    let _ = stores;
+    #[cfg(not(target_arch = "x86_64"))]
     // SAFETY: the caller's promises.
     unsafe {
-        let _ = stores;
         dst.copy_from_nonoverlapping(src, bytes);
     }
 }

@@ -113,8 +113,8 @@ mod tests {
             of(target).copy_block
         };
         // T4, A100, RTX 3090, RTX 4090, H100, H200, B200, RTX 5090.
-        let capabilities = [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (9, 0), (10, 0), (12, 0)];
-        let blocks = capabilities.into_iter().zip([8, 14, 11, 8, 25, 37, 54, 10]).map(block);
-        assert!(blocks.eq([512, 1024, 512, 512, 1024, 256, 256, 512]));
+        let older = [((7, 5), 8), ((8, 0), 14), ((8, 6), 11), ((8, 9), 8)].map(block);
+        let newer = [((9, 0), 25), ((9, 0), 37), ((10, 0), 54), ((12, 0), 10)].map(block);
+        assert_eq!([older, newer], [[512, 1024, 512, 512], [1024, 256, 256, 512]]);
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn passes(
     outcome: DType,
     starts: [Phase; 2],
 ) -> Passes {
-    // One for each run of vectors, up to a limit.
+    // Each run of vectors has a block, up to a limit.
     let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * VECTOR;
     let blocks = len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32;
     let step = |entry, blocks, span| {

@@ -41,7 +41,7 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     let [read_sectors, written_sectors] = [side(|axis| axis.src), side(|axis| axis.dst)].map(if_any);
     let walk = Some(Walk { width, axes: axes.collect(), read_sectors, written_sectors });
     let read = if_any(source * width as u64);
-    // Also of the strategies after the first that takes the work.
+    // The verdicts include those of the strategies behind the first that takes the work.
     let (task, strategies) = (plan.task(), if canonical.is_empty() { &[] } else { &STRATEGIES[..] });
     let verdict = |strategy: &Strategy| Verdict::of(strategy.name, (strategy.consider)(&task, &mut None));
     let verdicts = strategies.iter().map(verdict).collect();

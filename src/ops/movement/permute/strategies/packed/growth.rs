@@ -205,8 +205,8 @@ impl Packing {
         let gains = |side: usize| ends[side].filter(|_| starts[side] >= grain);
         let wholes = [0, 1].map(|side| gains(side).map(|(axis, inner)| (axis, whole(inner))));
         for (axis, _) in ends.into_iter().flatten() {
-            // Parts are equal. Those of an axis that ends both runs are multiples of both sides'
-            // sectors.
+            // The parts of an axis are made equal, and multiples of `whole` indices if they are
+            // larger. Where the axis ends both runs, that is the larger of both sides' sectors.
             let whole = wholes.iter().flatten().filter(|end| end.0 == axis).map(|&(_, whole)| whole).max();
             let (extent, whole) = (self.axes[axis].extent, whole.unwrap_or(1));
             let even = even_part(extent, self.taken[axis]);

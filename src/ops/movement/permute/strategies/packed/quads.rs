@@ -43,8 +43,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let is_kept = packing.grow_quads(constants, aligns);
     let aligned = packing.grains(aligns).map(|grain| grain >= VECTOR);
     if is_kept {
-        // Others move such bytes by whole words: 8 x 8 bytes reach 0.88 of the copy by `packed`,
-        // and less if they are gathered byte by byte.
+        // `packed` moves bytes whose sides are whole words by words: 8 x 8 bytes reach 0.88 of the
+        // copy so, and less if they are gathered byte by byte.
         let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent);
         let is_whole = packing.width == 1 && (src | dst).is_multiple_of(8);
         at_most(usize::from(is_whole), 0, "sides of bytes that are whole words", "others move bytes by words")?;
