@@ -64,8 +64,8 @@ fn a_log_of_rmm_is_read() {
 /// long form makes fifty times as many allocations.
 #[test]
 fn the_log_of_threads_is_read_again() {
-    let place = tempfile::NamedTempFile::new().unwrap();
-    let logged = Logged::new(Caching::simulated(1 << 30), Box::new(BufWriter::new(place.reopen().unwrap())));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let logged = Logged::new(Caching::simulated(1 << 30), Box::new(BufWriter::new(file.reopen().unwrap())));
     let (streams, turns) = ([1, 2, 3, 4].map(StreamHandle), short_or_long(2000, 100_000));
     let all_run = Barrier::new(streams.len());
     std::thread::scope(|scope| {
@@ -103,9 +103,9 @@ fn the_log_of_threads_is_read_again() {
             });
         }
     });
-    // The last lines are written.
+    // The drop writes the lines that the buffer still holds.
     drop(logged);
-    let text = std::fs::read_to_string(place.path()).unwrap();
+    let text = std::fs::read_to_string(file.path()).unwrap();
     let log = Log::read(text.as_bytes()).unwrap();
     assert_eq!(log.calls.len(), 8 * (turns + 1));
     assert!((1 << 18..=1 << 20).contains(&log.peak.1), "{:?}", log.peak);

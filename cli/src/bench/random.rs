@@ -28,14 +28,14 @@ fn listed(args::Random { seed, count }: args::Random, part: Option<args::Part>, 
     cases
 }
 
-/// Prints those that a GPU measures, as the files of `cases.json`'s form.
+/// Prints the permutes that a GPU measures, as the files of `cases.json`'s form.
 pub(super) fn print(random: args::Random, part: Option<args::Part>, output: &Output) -> Result<()> {
     let cases: Vec<Value> = listed(random, part, Sizes::TIMED).iter().map(described).collect();
     let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
     output.result(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
 }
 
-/// Measures them.
+/// Measures the permutes of a seed, or a part of them.
 pub(super) fn run(
     args: &args::Bench,
     (random, part): (args::Random, Option<args::Part>),

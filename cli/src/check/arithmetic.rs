@@ -16,8 +16,8 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Computes it with the sum, the product and the `axpy` of a type.
-    fn of<T>(self, [factor, x, y]: [T; 3], add: fn(T, T) -> T, mul: fn(T, T) -> T, axpy: fn(T, T, T) -> T) -> T {
+    /// Computes the operation with the sum, the product and the `axpy` of a type.
+    fn compute<T>(self, [factor, x, y]: [T; 3], add: fn(T, T) -> T, mul: fn(T, T) -> T, axpy: fn(T, T, T) -> T) -> T {
         match self {
             Self::Add => add(x, y),
             Self::Mul => mul(x, y),
@@ -47,17 +47,18 @@ pub(super) fn elementwise(
         if number::is_float(dtype) {
             let numbers = [factor, x, y].map(|element| number::float(dtype, element));
             let value = if dtype == DType::F64 {
-                operation.of(numbers, |x, y| x + y, |x, y| x * y, f64::mul_add)
+                operation.compute(numbers, |x, y| x + y, |x, y| x * y, f64::mul_add)
             } else {
-                // Double precision holds the product of two shorter floats exactly.
-                operation.of(numbers, number::odd_sum, |x, y| x * y, |factor, x, y| number::odd_sum(factor * x, y))
+                // Double precision holds the product of two shorter floats exactly. A sum is
+                // rounded to odd, so that `write_float` rounds it once.
+                operation.compute(numbers, number::odd_sum, |x, y| x * y, |factor, x, y| number::odd_sum(factor * x, y))
             };
             number::write_float(dtype, value, to);
         } else {
             let numbers = [factor, x, y].map(|element| number::integer(dtype, element));
             let axpy = |factor: i128, x, y| factor.wrapping_mul(x).wrapping_add(y);
             // The last bits of the result count.
-            let value = operation.of(numbers, i128::wrapping_add, i128::wrapping_mul, axpy);
+            let value = operation.compute(numbers, i128::wrapping_add, i128::wrapping_mul, axpy);
             to.copy_from_slice(&value.to_le_bytes()[..width]);
         }
     }

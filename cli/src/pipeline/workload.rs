@@ -16,7 +16,7 @@ use warpstride::stream::Stream;
 const MEAN: [f64; 3] = [0.485, 0.456, 0.406];
 const DEVIATION: [f64; 3] = [0.229, 0.224, 0.225];
 
-/// An element of a frame, which is a single too.
+/// An element of a frame. It converts into a single.
 pub(crate) trait Pixel: frames::Pixel + Into<f32> {
     /// The factor from an element to its value from 0 to 1.
     const SCALE: f64;

@@ -77,8 +77,10 @@ const COLUMNS: [Column; 35] = [
     both("store sectors/ideal", "store_sectors_over_ideal", |record| {
         Some(Multiple(record.store_sectors_over_ideal()?))
     }),
-    table("load sectors/request", |record| Some(Number(of_earlier(record)?.global_load.sectors_per_request()?, 2))),
-    table("store sectors/request", |record| Some(Number(of_earlier(record)?.global_store.sectors_per_request()?, 2))),
+    table("load sectors/request", |record| Some(Number(without_ideal(record)?.global_load.sectors_per_request()?, 2))),
+    table("store sectors/request", |record| {
+        Some(Number(without_ideal(record)?.global_store.sectors_per_request()?, 2))
+    }),
     both("bank conflicts", "bank_conflicts", |record| Some(Count(record.counters?.bank_conflicts()))),
 ];
 
@@ -130,8 +132,8 @@ impl Value {
     }
 }
 
-/// The counters of a document of an earlier version, which has no ideal.
-fn of_earlier(record: &Record) -> Option<Counters> {
+/// Returns a record's counters if they have no ideal, as in documents of earlier versions.
+fn without_ideal(record: &Record) -> Option<Counters> {
     record.counters.filter(|counters| counters.ideal.sectors() == 0)
 }
 

@@ -62,7 +62,7 @@ impl<'a> Time<'a> {
         Ok(Some(time))
     }
 
-    /// What the software GPU counts of a launch.
+    /// Counts a launch on the software GPU.
     pub(super) fn counted(&self, launch: &Launch) -> Result<Report> {
         let buffers = launch.buffers()?;
         // On the host, contents that are made or read, those of the software GPU, and two bits for

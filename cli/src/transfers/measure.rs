@@ -90,7 +90,7 @@ impl<'d> Bench<'d> {
     /// Measures the copies of one kind and size.
     fn copies(&mut self, memory: HostSide, bytes: usize) -> Result<Vec<Transfer>> {
         self.buffer = self.device.alloc(bytes)?;
-        // The next kind of memory has a route of its own.
+        // Every kind of memory sets its route, and the last one sets `Auto`.
         self.device.set_route(if memory == HostSide::PageableByDriver { Route::Driver } else { Route::Auto });
         let found = match memory {
             HostSide::Pageable | HostSide::PageableByDriver => {
@@ -357,6 +357,7 @@ fn frames(device: &Device, largest: usize) -> Result<Vec<RoundTrip>> {
         received.fill(0.0);
         back.fill(0.0);
         host.copy_from_slice(&sent);
+        // Every way sets its route, and the last one sets `Auto`.
         device.set_route(if way == Way::Driver { Route::Driver } else { Route::Auto });
         let mut travel = |received: &mut Vec<f32>, back: &mut PinnedBuffer<f32>| match way {
             Way::Driver | Way::Pageable => {

@@ -41,7 +41,7 @@ impl Folder {
         self.check_text(format!("kernel = \"k.ptx\"\nentry = \"{entry}\"\ngrid = [1]\nblock = [32]\n{lines}\n"))
     }
 
-    /// Does the same with a result that it wants of these arguments.
+    /// Checks a kernel with these arguments and this wanted result.
     fn check_result(&self, entry: &str, args: &str, result: &str) -> Run {
         self.check(entry, &format!("args = [{args}]\nresult = {{ {result} }}"))
     }

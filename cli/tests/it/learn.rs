@@ -26,7 +26,7 @@ impl Learner {
         Self { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
-    /// Makes one only where a compiler is.
+    /// Makes a learner if a compiler is installed.
     fn with_a_compiler() -> Option<Self> {
         (!compilers().is_empty()).then(Self::new)
     }
@@ -294,11 +294,8 @@ fn commands_without_a_number_take_the_first_lesson_that_is_not_solved() {
     let run = learner.run(&["learn", "show"]).succeeded();
     assert!(!run.stderr.contains(said) && run.stdout.starts_with("# A transpose costs nothing\n"), "{}", run.stdout);
     learner.has_solved(lessons::names().into_iter());
-    for words in ["show", "check", "hint", "watch", "next"] {
-        assert_eq!(learner.run(&["learn", words]).succeeded().stdout, "All lessons are solved.\n");
-    }
-    assert_eq!(learner.run(&["--json", "learn", "watch"]).code, Some(2));
     for words in ["show", "check", "hint"] {
+        assert_eq!(learner.run(&["learn", words]).succeeded().stdout, "All lessons are solved.\n");
         let document = learner.run(&["--json", "learn", words]).succeeded().json();
         assert_eq!(document.get("lesson"), Some(&Value::Null), "{document}");
     }
@@ -401,6 +398,15 @@ fn watching_checks_at_each_change_and_ends_by_a_signal() {
         fs::read_dir(learner.path("")).expect("readable").map(|e| e.expect("an entry").file_name()).collect();
     names.sort();
     assert_eq!(names, ["index", "progress.json", "requests"], "nothing half-written is left");
+}
+
+#[test]
+fn watching_ends_when_all_is_solved() {
+    let learner = Learner::new();
+    learner.has_solved(lessons::names().into_iter());
+    assert_eq!(learner.run(&["learn", "watch"]).succeeded().stdout, "All lessons are solved.\n");
+    assert_eq!(learner.run(&["learn", "next"]).succeeded().stdout, "All lessons are solved.\n");
+    assert_eq!(learner.run(&["--json", "learn", "watch"]).code, Some(2));
 }
 
 #[test]

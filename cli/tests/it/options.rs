@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Folder, Run, npy, soft, warpstride};
+use super::{Folder, npy, soft, warpstride};
 use crate::long::short_or_long;
 
 /// A kernel that does nothing, and a file of it.
@@ -192,7 +192,7 @@ fn bash_takes_its_completions() {
     let script = warpstride(["completions", "bash"]).succeeded().stdout;
     let asked = "\nCOMP_WORDS=(warpstride expl); COMP_CWORD=1; _warpstride warpstride expl warpstride; echo \"${COMPREPLY[@]}\"";
     // The gate is written in bash, so it is there.
-    let shell = Run::of(std::process::Command::new("bash").args(["-c", &(script + asked)]));
+    let shell = super::Run::of(std::process::Command::new("bash").args(["-c", &(script + asked)]));
     assert_eq!(shell.stdout.trim(), "explain", "{}", shell.stderr);
 }
 
