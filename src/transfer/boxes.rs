@@ -222,8 +222,8 @@ mod tests {
     #[test]
     fn contiguous_arrays_are_one_row() {
         let whole = Layout::row_major(&[3, 4, 5]).unwrap();
-        let side = Pitched { place: Place::Device(0), row_pitch: 0, slice_pitch: 0 };
-        assert_eq!(plan(&whole, &whole), [Copy3d { dst: side, src: side, width: 240, height: 1, depth: 1 }]);
+        let [src, dst] = STORAGES.map(|place| Pitched { place, row_pitch: 0, slice_pitch: 0 });
+        assert_eq!(plan(&whole, &whole), [Copy3d { dst, src, width: 240, height: 1, depth: 1 }]);
         // Both backwards: the same elements.
         let back = whole.reverse(0).unwrap();
         assert_eq!(plan(&back, &back).len(), 1);
@@ -236,7 +236,7 @@ mod tests {
     fn parts_are_one_box_and_columns_are_rows_of_one_element() {
         let part = Layout::row_major(&[6, 8, 10]).unwrap().slice(1, 2..5, 1).unwrap().slice(2, ..7, 1).unwrap();
         let packed = Layout::row_major(&[6, 3, 7]).unwrap();
-        let dst = Pitched { place: Place::Device(0), row_pitch: 28, slice_pitch: 84 };
+        let dst = Pitched { place: STORAGES[1], row_pitch: 28, slice_pitch: 84 };
         let src = Pitched { place: Place::Device(80), row_pitch: 40, slice_pitch: 320 };
         assert_eq!(plan(&part, &packed), [Copy3d { dst, src, width: 28, height: 3, depth: 6 }]);
         let column = Layout::row_major(&[9, 5]).unwrap().index_axis(1, 2).unwrap();
