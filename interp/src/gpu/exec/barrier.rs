@@ -6,7 +6,7 @@
 
 use super::registers::Value;
 use super::warp::{Halt, Warp};
-use super::{Context, Fault, Flow, Issue, NEXT, Result, Step, observe};
+use super::{Break, Context, Fault, Flow, Issue, NEXT, Result, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{BARRIERS, LANES};
 
@@ -82,7 +82,7 @@ fn wait(warp: &mut Warp, issue: Issue, vote: Vote, aligned: bool) -> Flow {
         return warp.park(mask, Halt::Block { wait, aligned }, None);
     }
     warp.wait = Some(wait);
-    Ok(Step::Yield)
+    Err(Break::Yield)
 }
 
 /// `bar.arrive`: the lanes arrive and do not wait.

@@ -9,7 +9,7 @@ use super::memory::{Load, Store, in_local};
 use super::registers::Value;
 use super::runtime;
 use super::warp::{Frame, Path, Point, Warp};
-use super::{Context, Fault, Flow, Issue, NEXT, Result, Step};
+use super::{Context, Fault, Flow, Issue, NEXT, Result};
 use crate::gpu::code::{Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, NOWHERE, Target};
 use crate::gpu::mem::cells::{Cells, Scratch};
 use crate::gpu::mem::space;
@@ -24,13 +24,13 @@ pub(super) fn call(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
     let Issue { ins, mask } = issue;
     let code = cx.code;
     let call = &code.calls[ins.imm as usize];
-    let outcome = match &call.target {
-        Target::Function(number) => direct(code.functions[*number as usize].as_ref(), call, warp, mask),
-        Target::Pointer(among) => through_pointer(cx, warp, issue, call, among.as_deref()),
-        Target::Print => runtime::print(cx, warp, mask, &call.passed),
-        Target::Assert => Err(runtime::assertion(cx, warp, mask, &call.passed)),
-    };
-    outcome.map(|()| Step::Next)
+    match &call.target {
+        Target::Function(number) => direct(code.functions[*number as usize].as_ref(), call, warp, mask)?,
+        Target::Pointer(among) => through_pointer(cx, warp, issue, call, among.as_deref())?,
+        Target::Print => runtime::print(cx, warp, mask, &call.passed)?,
+        Target::Assert => return Err(runtime::assertion(cx, warp, mask, &call.passed).into()),
+    }
+    NEXT
 }
 
 fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) -> Result<()> {

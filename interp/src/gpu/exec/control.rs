@@ -30,7 +30,7 @@ pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, Issue { ins, mask 
         let index = indices[lane];
         let Some(&target) = targets.get(index as usize) else {
             let reason = Reason::BranchIndex { index, targets: targets.len() as u32 };
-            return Err(Fault::new(lane as u32, reason));
+            return Err(Fault::new(lane as u32, reason).into());
         };
         match groups.iter_mut().find(|(pc, _)| *pc == target) {
             Some((_, lanes)) => *lanes |= 1 << lane,
@@ -52,7 +52,7 @@ pub(super) fn exit(_: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
 }
 
 pub(super) fn trap(_: &mut Context, _: &mut Warp, Issue { mask, .. }: Issue) -> Flow {
-    Err(Fault::new(mask.trailing_zeros(), Reason::Trap))
+    Err(Fault::new(mask.trailing_zeros(), Reason::Trap).into())
 }
 
 /// Orders the accesses of this host thread's blocks to global memory for the blocks of other

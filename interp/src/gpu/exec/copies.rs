@@ -125,7 +125,7 @@ pub(super) fn issue(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
     let Some(issue) = memory::within(cx, warp, issue, &mut places, AccessKind::Store, space)? else { return NEXT };
     let Issue { ins, mask } = issue;
     if warp.copies.pending.len() == MOST {
-        return Err(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }));
+        return Err(Fault::new(mask.trailing_zeros(), Reason::TooManyCopies { limit: MOST as u32 }).into());
     }
     observe::check_shared(cx, warp, issue, &places, true);
     let slots = &ins.s[..usize::from(ins.access.count)];

@@ -93,7 +93,7 @@ macro_rules! engine {
         use crate::gpu::code::NEGATED;
         use crate::gpu::exec::lanes::{map1, map2, map3, map4, predicates};
         use crate::gpu::exec::warp::Warp;
-        use crate::gpu::exec::{Issue, Context, Fault, Flow, NEXT, Result, Step};
+        use crate::gpu::exec::{Break, Context, Fault, Flow, Issue, NEXT, Result};
         use crate::gpu::exec::{atomic, barrier, call, control, copies, exchange, matrix, memory};
         use crate::gpu::isa::Op;
         use crate::gpu::mem::space;
@@ -140,8 +140,10 @@ macro_rules! engine {
                 let flow = match ins.op {
                     $(Op::$op => $op(cx, warp, Issue { ins, mask }),)*
                 };
-                if let Step::Yield = flow? {
-                    return Ok(());
+                match flow {
+                    Ok(()) => {}
+                    Err(Break::Yield) => return Ok(()),
+                    Err(Break::Fault(fault)) => return Err(fault),
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{self, Ordering};
 
 use super::tally::Seen;
 use super::warp::Warp;
-use super::{Context, Fault, Flow, Issue, NEXT, Result, Step, observe};
+use super::{Context, Fault, Flow, Issue, NEXT, Result, observe};
 use crate::gpu::check::Check;
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
@@ -93,7 +93,7 @@ fn look(warp: &mut Warp, Issue { ins, mask }: Issue) {
 /// Counts a load that bypasses the caches as a look at memory: it may be one of many that wait for
 /// a value.
 pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
-    if let Ok(Step::Next) = flow { warp.poll() } else { flow }
+    flow.and_then(|()| warp.poll())
 }
 
 /// `atom` and `red`

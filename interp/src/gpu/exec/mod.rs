@@ -62,19 +62,25 @@ struct Issue<'a> {
     mask: u32,
 }
 
-/// How a warp continues after an instruction.
-enum Step {
-    /// It continues at its pc.
-    Next,
+/// The reason why a warp does not continue at its pc.
+enum Break {
     /// It waits, or has ended.
     Yield,
+    Fault(Box<Fault>),
 }
 
-/// The step after an instruction, or the reason why the warp cannot continue.
-type Flow = Result<Step>;
+impl From<Box<Fault>> for Break {
+    fn from(fault: Box<Fault>) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// How a warp continues after an instruction. It takes two registers, of which the loop looks at
+/// one.
+type Flow = std::result::Result<(), Break>;
 
 /// The flow to the instruction at the pc.
-const NEXT: Flow = Ok(Step::Next);
+const NEXT: Flow = Ok(());
 
 /// The reason why a warp stopped.
 struct Fault {

@@ -14,7 +14,7 @@ use super::exchange::{self, Offer};
 use super::patterns::Patterns;
 use super::registers::Registers;
 use super::tally::{Executed, Seen};
-use super::{Fault, Flow, NEXT, Step};
+use super::{Break, Fault, Flow, NEXT};
 use crate::gpu::code::{Ins, NOWHERE};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::cells::Scratch;
@@ -292,7 +292,7 @@ impl Warp {
     #[cold]
     fn settle(&mut self) -> Flow {
         let Some(&Parked { at, group: Group { at: Point { pc, .. }, mask, .. }, .. }) = self.parked.first() else {
-            return Ok(Step::Yield);
+            return Err(Break::Yield);
         };
         let released = self.complete();
         if !released.is_empty() {
@@ -304,12 +304,12 @@ impl Warp {
             && self.parked.iter().all(|parked| parked.at == at && (parked.group.at.pc == pc || !aligned))
         {
             self.wait = Some(wait);
-            return Ok(Step::Yield);
+            return Err(Break::Yield);
         }
         let same = self.parked.iter().filter(|parked| parked.group.at.pc == pc && parked.at == at);
         let arrived = same.fold(0, |lanes, parked| lanes | parked.group.mask);
         let reason = Reason::DivergentBarrier { arrived, elsewhere: self.live & !arrived };
-        Err(Fault::new(mask.trailing_zeros(), reason))
+        Err(Fault::new(mask.trailing_zeros(), reason).into())
     }
 
     /// Takes out the parked groups whose lanes have all arrived, and completes their operation.
@@ -417,7 +417,7 @@ impl Warp {
         groups.extend(spinning);
         self.stack.clear();
         self.resume(groups);
-        Ok(Step::Yield)
+        Err(Break::Yield)
     }
 
     /// Puts groups of lanes on the empty stack, so that they meet where they should. Groups at one
