@@ -164,7 +164,7 @@ impl Kernel {
         }
     }
 
-    /// The transpose; a copy is none.
+    /// Returns the variant of a transpose, and `None` for a copy.
     fn variant(self) -> Option<Variant> {
         match self {
             Self::Copy => None,

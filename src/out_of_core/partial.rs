@@ -76,7 +76,7 @@ impl Places {
         Self { data: named(".incomplete"), journal: named(".incomplete.json") }
     }
 
-    /// Reads the journal; `None` if there is none.
+    /// Reads the journal, or returns `None` if the file is missing.
     fn read_journal(&self) -> Result<Option<Journal>> {
         if !is_there(&self.journal)? {
             return Ok(None);

@@ -130,7 +130,7 @@ impl Tiling {
         );
         let share = permute.len() / (TILES_PER_SLOT * slots);
         let most = (cut.most_bytes / width).max(1).min(share.max(SMALL_BYTES / width));
-        // Where that changes little, tiles begin at whole lines along their axes.
+        // Tiles begin at whole lines along their axes where that changes little.
         let tile = permute.grown(most.min(budget / (2 * slots * width)), cut.lean, (LINE / width).max(1));
         Ok(Self { permute, tile })
     }

@@ -2,7 +2,7 @@
 //!
 //! A copy engine moves rows of contiguous bytes; one call takes rows a pitch apart, in slices a
 //! pitch apart. [`Boxes::plan`] finds the fewest such boxes that hold the elements of two layouts,
-//! or says why the copy is none for such an engine. It is pure and calls no driver.
+//! or says why such an engine cannot make the copy. It is pure and calls no driver.
 
 #![forbid(unsafe_code)]
 

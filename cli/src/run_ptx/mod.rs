@@ -226,7 +226,7 @@ fn ensure_soft_options(args: &args::Launched, device: &DeviceInfo) -> Result<()>
 /// Checks, before any work, where results go.
 fn targets(source: &Path, args: &args::Launched, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
     let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([source]).collect();
-    // The file in the making, if it is none of the inputs and none of the outputs before.
+    // Returns where an output goes, and fails if an input or an earlier output is there.
     let target = |path: &Path, before: &[(Destination, String, Vec<usize>)]| -> Result<Destination> {
         let target = destination::checked(path, &inputs, output)?;
         require!(

@@ -24,7 +24,7 @@ pub struct TileShape {
     pub(super) ragged_across_log2: u32,
 }
 
-/// Where the rows of a matrix that a tile is cut from start and end.
+/// The alignment of both ends of the rows of a matrix that is cut into tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops) enum RowEnds {
     /// Every row is whole vectors.

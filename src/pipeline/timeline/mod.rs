@@ -14,7 +14,7 @@ named! {
     /// Returns its name in lower case.
     name;
 
-    /// Where a span ran.
+    /// The part of the machine on which a span ran.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
     pub enum Track {

@@ -26,7 +26,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     };
     let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
     let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-    // Where accesses lie apart, half a sector waits in the cache for the other half.
+    // Half a sector waits in the cache for the other half if accesses lie apart, so these have no
+    // hints.
     let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
     let entry = task.unhinted(ELEMENTS, width, *index)?;
     let entry = if has_runs { task.hinted(entry) } else { entry };

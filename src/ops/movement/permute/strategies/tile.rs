@@ -27,7 +27,7 @@ pub(in crate::ops::movement::permute) struct Tiling {
     cut: Cut,
     /// Whether tiles are numbered down the columns rather than along the rows.
     down_first: bool,
-    /// Whether rows start or end between vectors or between the sectors that are written.
+    /// True if rows start or end between vectors, or between the sectors that are written.
     pub(super) is_ragged: bool,
 }
 
