@@ -1,13 +1,15 @@
-//! The images of a folder: PNG and JPEG by the crate `image`, and arrays of NumPy.
+//! The images of a folder: PNG, JPEG, and arrays of NumPy.
+
+mod file;
 
 use std::fmt::Display;
 use std::fs::{self, File};
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use image::imageops::{self, FilterType};
-use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
+use resize::px::RGB;
 
+use self::file::ImageFile;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 use crate::io::{ArrayFile, npy};
@@ -25,7 +27,8 @@ const MAX_FILE: u64 = 1 << 28;
 /// and so are folders.
 ///
 /// Frames are red, green and blue bytes, H x W x 3. Transparency is dropped, 16-bit images are
-/// rounded to bytes, and the orientation that a camera notes is ignored.
+/// rounded to bytes, and the orientation that a camera notes is ignored. A cut image is an error; a
+/// JPEG file has no checksum, so other damage may be pixels.
 #[derive(Debug)]
 pub struct Images {
     files: Vec<Source>,
@@ -153,27 +156,18 @@ impl Images {
         }
         let mut pixels = room(file, bytes)?;
         reader.read_into(&mut pixels)?;
-        let image = RgbImage::from_raw(width as u32, height as u32, pixels).expect("the bytes are those of the image");
-        self.resize(&image, frame);
-        Ok(())
+        self.resize(&pixels, [height, width], frame)
     }
 
     fn fill_from_image(&self, file: &Source, frame: &mut [u8]) -> Result<()> {
-        let decoder = file.decoder()?;
-        let size = file.check_dimensions(&decoder)?;
-        let is_same = self.check_or_resize(file, size)?;
-        let broken = |error| file.broken(error);
-        // The usual image goes straight into the frame.
-        if is_same && decoder.color_type() == image::ColorType::Rgb8 {
-            return decoder.read_image(frame).map_err(broken);
+        let image = file.image()?;
+        let [height, width] = file.check_dimensions(&image)?;
+        if self.check_or_resize(file, [height, width])? {
+            return image.read_into(frame).map_err(|error| file.broken(error));
         }
-        let image = DynamicImage::from_decoder(decoder).map_err(broken)?.into_rgb8();
-        if is_same {
-            frame.copy_from_slice(image.as_raw());
-        } else {
-            self.resize(&image, frame);
-        }
-        Ok(())
+        let mut pixels = room(file, height * width * CHANNELS)?;
+        image.read_into(&mut pixels).map_err(|error| file.broken(error))?;
+        self.resize(&pixels, [height, width], frame)
     }
 
     /// Whether an image has the frames' size; fails where it must.
@@ -191,10 +185,19 @@ impl Images {
         )))
     }
 
-    fn resize(&self, image: &RgbImage, frame: &mut [u8]) {
+    fn resize(&self, pixels: &[u8], [height, width]: [usize; 2], frame: &mut [u8]) -> Result<()> {
+        let pixels: Vec<_> = pixels.as_chunks().0.iter().map(|&[r, g, b]| RGB { r, g, b }).collect();
+        let mut resized = vec![RGB::default(); self.height * self.width];
         // Bilinear, with all pixels that a new one covers.
-        let resized = imageops::resize(image, self.width as u32, self.height as u32, FilterType::Triangle);
-        frame.copy_from_slice(resized.as_raw());
+        resize::new(width, height, self.width, self.height, resize::Pixel::RGB8, resize::Type::Triangle)
+            .and_then(|mut resizer| resizer.resize(&pixels, &mut resized))
+            .map_err(|error| {
+                failed(format!("cannot resize {height} x {width} pixels: {error}; resize the images first"))
+            })?;
+        for (to, RGB { r, g, b }) in frame.as_chunks_mut().0.iter_mut().zip(resized) {
+            *to = [r, g, b];
+        }
+        Ok(())
     }
 }
 
@@ -203,12 +206,12 @@ impl Source {
     fn size(&self) -> Result<[usize; 2]> {
         match self.array {
             Some(extents) => Ok(extents),
-            None => self.check_dimensions(&self.decoder()?),
+            None => self.check_dimensions(&self.image()?),
         }
     }
 
     /// Reads the file, as far as any image file goes, and its header.
-    fn decoder(&self) -> Result<impl ImageDecoder + use<>> {
+    fn image(&self) -> Result<ImageFile> {
         let path = self.path.display();
         let unreadable = |error| failed(format!("cannot read {path}: check the path and its permissions: {error}"));
         let mut bytes = Vec::new();
@@ -216,26 +219,13 @@ impl Source {
         if bytes.len() as u64 > MAX_FILE {
             refuse!(Io, "{path} has more than {} MiB; save a smaller image", MAX_FILE >> 20);
         }
-        let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(unreadable)?;
-        let mut limits = Limits::default();
-        limits.max_alloc = Some(MAX_BYTES);
-        reader.limits(limits);
-        reader.into_decoder().map_err(|error| self.broken(error))
+        ImageFile::open(bytes).map_err(|error| self.broken(error))
     }
 
     /// Returns height and width of an image, before anything is allocated for it.
-    fn check_dimensions(&self, decoder: &impl ImageDecoder) -> Result<[usize; 2]> {
-        let (width, height) = decoder.dimensions();
-        let [height, width] = [height as usize, width as usize];
-        let sizes = check_size(height, width).and_then(|()| {
-            let bytes = decoder.total_bytes();
-            if bytes <= MAX_BYTES {
-                Ok(())
-            } else {
-                Err(format!("an image of {} is too large", counted(bytes, "byte")))
-            }
-        });
-        match sizes {
+    fn check_dimensions(&self, image: &ImageFile) -> Result<[usize; 2]> {
+        let [height, width] = image.size();
+        match check_size(height, width) {
             Ok(()) => Ok([height, width]),
             Err(why) => refuse!(Io, "cannot take {}: {why}; save a smaller image", self.path.display()),
         }

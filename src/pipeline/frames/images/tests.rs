@@ -1,4 +1,7 @@
-use image::{ImageFormat, Luma, Rgb, Rgba};
+use std::io::Cursor;
+
+use image::imageops::{self, FilterType};
+use image::{ImageFormat, Luma, LumaA, Rgb, RgbImage, Rgba};
 use tempfile::TempDir;
 
 use super::*;
@@ -27,7 +30,9 @@ fn files_are_frames_in_the_order_of_their_names() {
     colours.save_with_format(at("a.JPG"), ImageFormat::Jpeg).unwrap();
     image::GrayImage::from_pixel(6, 5, Luma([77])).save(at("d.png")).unwrap();
     image::RgbaImage::from_pixel(6, 5, Rgba([1, 2, 3, 128])).save(at("e.png")).unwrap();
-    image::ImageBuffer::from_pixel(6, 5, Rgb([0xffff_u16, 0x8080, 0])).save(at("f.png")).unwrap();
+    image::ImageBuffer::from_pixel(6, 5, Rgb([0xffff_u16, 0x8080, 0x80])).save(at("f.png")).unwrap();
+    image::ImageBuffer::from_pixel(6, 5, LumaA([0x0181_u16, 7])).save(at("g.png")).unwrap();
+    image::GrayImage::from_pixel(6, 5, Luma([200])).save(at("h.jpeg")).unwrap();
     let stack: Vec<u8> = (0..2 * 90).map(|at| at as u8).collect();
     npy::write(&mut File::create(at("c.npy")).unwrap(), "|u1", &[2, 5, 6, 3], &stack).unwrap();
     npy::write(&mut File::create(at("z.npy")).unwrap(), "|u1", &[5, 6, 3], &stack[..90]).unwrap();
@@ -35,7 +40,7 @@ fn files_are_frames_in_the_order_of_their_names() {
     fs::create_dir(at("folder.png")).unwrap();
 
     let images = Images::open(folder.path(), None).unwrap();
-    assert_eq!((images.frames(), images.shape()), (8, [5, 6, 3]));
+    assert_eq!((images.frames(), images.shape()), (10, [5, 6, 3]));
     assert_eq!(images.skipped(), [at("folder.png"), at("notes.txt")]);
     // JPEG loses a little, and PNG nothing.
     let lossy = image::open(at("a.JPG")).unwrap().into_rgb8();
@@ -46,8 +51,10 @@ fn files_are_frames_in_the_order_of_their_names() {
     assert_eq!(frame(&images, 4).unwrap(), [77; 90]);
     assert_eq!(frame(&images, 5).unwrap(), [1, 2, 3].repeat(30));
     assert_eq!(frame(&images, 6).unwrap(), [255, 128, 0].repeat(30));
-    assert_eq!(frame(&images, 7).unwrap(), stack[..90]);
-    assert!(frame(&images, 8).is_err() && images.fill(0, &mut [0; 89]).is_err());
+    assert_eq!(frame(&images, 7).unwrap(), [1; 90]);
+    assert_eq!(frame(&images, 8).unwrap(), [200; 90]);
+    assert_eq!(frame(&images, 9).unwrap(), stack[..90]);
+    assert!(frame(&images, 10).is_err() && images.fill(0, &mut [0; 89]).is_err());
 }
 
 #[test]
@@ -105,19 +112,45 @@ fn crc(bytes: &[u8]) -> u32 {
     })
 }
 
+/// The files of one picture in both formats.
+fn encoded() -> [Vec<u8>; 2] {
+    [ImageFormat::Png, ImageFormat::Jpeg].map(|format| {
+        let mut bytes = Cursor::new(Vec::new());
+        picture(29, 17).write_to(&mut bytes, format).unwrap();
+        bytes.into_inner()
+    })
+}
+
+/// A decoder with lenient defaults fills the rest of such an image with pixels of its own.
+#[test]
+fn a_cut_image_is_an_error_that_names_the_file() {
+    let folder = folder();
+    let path = folder.path().join("cut.png");
+    let read = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        Images::open(folder.path(), None).and_then(|images| frame(&images, 0))
+    };
+    for whole in encoded() {
+        let pixels = read(&whole).unwrap();
+        for cut in (0..whole.len()).filter(|&cut| cut % 7 == 0 || cut + 50 > whole.len()) {
+            let error = read(&whole[..cut]).unwrap_err();
+            assert!(error.kind() == ErrorKind::Io && error.to_string().contains("cut.png"), "{cut}: {error}");
+            // A download that has reserved the room of the whole file.
+            let reserved = read(&[&whole[..cut], &vec![0; whole.len() - cut]].concat());
+            assert!(reserved.is_err() || reserved.is_ok_and(|found| found == pixels), "{cut}");
+        }
+        // Programs append bytes of their own behind an image.
+        assert_eq!(read(&[&whole[..], b"and more"].concat()).unwrap(), pixels);
+    }
+}
+
 /// Any bytes, and images with some bytes changed, are images or errors.
 #[test]
 fn no_file_is_too_hostile() {
     use crate::random::SplitMix64;
 
     let folder = folder();
-    let seeds: Vec<Vec<u8>> = [ImageFormat::Png, ImageFormat::Jpeg]
-        .map(|format| {
-            let mut bytes = Cursor::new(Vec::new());
-            picture(9, 7).write_to(&mut bytes, format).unwrap();
-            bytes.into_inner()
-        })
-        .into();
+    let seeds = encoded();
     let mut random = SplitMix64(1);
     let mut accepted = 0;
     for round in 0..600 {

@@ -1,0 +1,111 @@
+//! A PNG or JPEG file, from its bytes to red, green and blue.
+//!
+//! The decoders are told to be strict, because their defaults fill the rest of a cut image with
+//! pixels of their own.
+
+use std::fmt::Display;
+use std::io::Cursor;
+
+use png::{ColorType, Transformations};
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use super::{CHANNELS, MAX_BYTES, MAX_SIDE};
+
+/// The decoder of a file whose header is read.
+pub(super) enum ImageFile {
+    Png(Box<png::Reader<Cursor<Vec<u8>>>>),
+    Jpeg(Box<JpegDecoder<Cursor<Vec<u8>>>>),
+}
+
+impl ImageFile {
+    /// Reads the header of an image. The error is the end of a sentence.
+    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, String> {
+        if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+            let mut decoder =
+                png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: MAX_BYTES as usize });
+            decoder.set_transformations(Transformations::EXPAND);
+            decoder.ignore_checksums(false);
+            return Ok(Self::Png(Box::new(decoder.read_info().map_err(shown)?)));
+        }
+        if !bytes.starts_with(&[0xff, 0xd8]) {
+            return Err("it begins like neither of them".into());
+        }
+        // The decoder does not miss the bits of the last rows where a file ends in them.
+        if !reaches_the_end(&bytes) {
+            return Err("its end is missing".into());
+        }
+        let options = DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
+        let options = options.jpeg_set_out_colorspace(ColorSpace::RGB);
+        let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
+        decoder.decode_headers().map_err(shown)?;
+        Ok(Self::Jpeg(Box::new(decoder)))
+    }
+
+    /// Returns the height and the width.
+    pub(super) fn size(&self) -> [usize; 2] {
+        match self {
+            Self::Png(reader) => [reader.info().height as usize, reader.info().width as usize],
+            Self::Jpeg(decoder) => decoder.dimensions().map_or([0, 0], |(width, height)| [height, width]),
+        }
+    }
+
+    /// Decodes the image into red, green and blue bytes, height x width x 3.
+    pub(super) fn read_into(self, pixels: &mut [u8]) -> Result<(), String> {
+        let mut reader = match self {
+            Self::Png(reader) => reader,
+            Self::Jpeg(mut decoder) => return decoder.decode_into(pixels).map_err(shown),
+        };
+        let (colours, depth) = reader.output_color_type();
+        let is_wide = depth == png::BitDepth::Sixteen;
+        if (colours, is_wide) == (ColorType::Rgb, false) {
+            reader.next_frame(pixels).map_err(shown)?;
+        } else {
+            let bytes =
+                reader.output_buffer_size().filter(|&bytes| bytes as u64 <= MAX_BYTES).ok_or("it is too large")?;
+            let mut samples = vec![0; bytes];
+            reader.next_frame(&mut samples).map_err(shown)?;
+            take_colours(&samples, colours, is_wide, pixels);
+        }
+        reader.finish().map_err(shown)
+    }
+}
+
+/// Takes red, green and blue bytes from pixels of grey or colours, with or without transparency.
+fn take_colours(samples: &[u8], colours: ColorType, is_wide: bool, pixels: &mut [u8]) {
+    let channels = colours.samples();
+    let byte_of = |samples: &[u8], at: usize| match is_wide {
+        true => ((u32::from(u16::from_be_bytes([samples[2 * at], samples[2 * at + 1]])) + 128) / 257) as u8,
+        false => samples[at],
+    };
+    let (pixels, _) = pixels.as_chunks_mut::<CHANNELS>();
+    for (pixel, samples) in pixels.iter_mut().zip(samples.chunks_exact(channels << usize::from(is_wide))) {
+        *pixel = [0, 1, 2].map(|channel| byte_of(samples, if channels < CHANNELS { 0 } else { channel }));
+    }
+}
+
+/// Whether the segments and scans of a JPEG file reach its marker of the end (ITU T.81, annex B).
+fn reaches_the_end(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(2).position(|pair| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff)) {
+        let marker = rest[at + 1];
+        rest = &rest[at + 2..];
+        match marker {
+            0xd9 => return true,
+            // Markers without a segment: restarts in a scan, and the start of the image.
+            0x01 | 0xd0..=0xd8 => {}
+            _ => match rest {
+                [high, low, ..] => {
+                    rest = rest.get(usize::from(u16::from_be_bytes([*high, *low]))..).unwrap_or_default()
+                }
+                _ => return false,
+            },
+        }
+    }
+    false
+}
+
+fn shown(error: impl Display) -> String {
+    error.to_string()
+}
