@@ -97,7 +97,10 @@ impl Images {
         let Some(first) = files.first() else {
             refuse!(Io, "{} has no images; name a folder with .png, .jpg, .jpeg or .npy files", folder.display());
         };
-        let [height, width] = size.map_or_else(|| first.size(), Ok)?;
+        let [height, width] = match size.or(first.array) {
+            Some(size) => size,
+            None => first.image()?.size(),
+        };
         Ok(Self { files, frames, height, width, resizes: size.is_some(), skipped })
     }
 
@@ -143,57 +146,59 @@ impl Images {
         }
     }
 
-    fn fill_from_array(&self, file: &Source, [height, width]: [usize; 2], index: u64, frame: &mut [u8]) -> Result<()> {
-        let is_same = self.check_or_resize(file, [height, width])?;
-        let mut reader = npy::Reader::open(&file.path)?;
-        if stack(&reader)?.1 != [height, width] {
-            refuse!(Io, "{} changed while it was read; try again", file.path.display());
-        }
-        let bytes = height * width * CHANNELS;
-        reader.skip(index * bytes as u64)?;
-        if is_same {
-            return reader.read_into(frame);
-        }
-        let mut pixels = room(file, bytes)?;
-        reader.read_into(&mut pixels)?;
-        self.resize(&pixels, [height, width], frame)
+    fn fill_from_array(&self, file: &Source, size: [usize; 2], index: u64, frame: &mut [u8]) -> Result<()> {
+        self.fill_by(file, size, frame, |pixels| {
+            let mut reader = npy::Reader::open(&file.path)?;
+            if stack(&reader)?.1 != size {
+                refuse!(Io, "{} changed while it was read; try again", file.path.display());
+            }
+            reader.skip(index * pixels.len() as u64)?;
+            reader.read_into(pixels)
+        })
     }
 
     fn fill_from_image(&self, file: &Source, frame: &mut [u8]) -> Result<()> {
         let image = file.image()?;
-        let [height, width] = file.check_dimensions(&image)?;
-        if self.check_or_resize(file, [height, width])? {
-            return image.read_into(frame).map_err(|error| file.broken(error));
-        }
-        let mut pixels = room(file, height * width * CHANNELS)?;
-        image.read_into(&mut pixels).map_err(|error| file.broken(error))?;
-        self.resize(&pixels, [height, width], frame)
+        self.fill_by(file, image.size(), frame, |pixels| image.read_into(pixels).map_err(|error| file.broken(error)))
     }
 
-    /// Whether an image has the frames' size; fails where it must.
-    fn check_or_resize(&self, file: &Source, [height, width]: [usize; 2]) -> Result<bool> {
-        let is_same = [height, width] == [self.height, self.width];
-        if is_same || self.resizes {
-            return Ok(is_same);
+    /// Reads an image of a height and a width straight into the frame, or resizes it; fails where it
+    /// must.
+    fn fill_by(
+        &self,
+        file: &Source,
+        [height, width]: [usize; 2],
+        frame: &mut [u8],
+        read: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        if [height, width] == [self.height, self.width] {
+            return read(frame);
         }
-        Err(Error::argument(format!(
-            "{} has {height} x {width} pixels and the first image has {} x {}; give all one size, or name a size to resize them \
-             to (--size H,W)",
+        if !self.resizes {
+            return Err(Error::argument(format!(
+                "{} has {height} x {width} pixels and the first image has {} x {}; give all one size, or name a size to resize \
+                 them to (--size H,W)",
+                file.path.display(),
+                self.height,
+                self.width
+            )));
+        }
+        let (bytes, mut pixels) = (height * width * CHANNELS, Vec::new());
+        require!(
+            pixels.try_reserve_exact(bytes).is_ok(),
+            OutOfMemory,
+            "the host has no room for {}, {}; save smaller images",
             file.path.display(),
-            self.height,
-            self.width
-        )))
-    }
-
-    fn resize(&self, pixels: &[u8], [height, width]: [usize; 2], frame: &mut [u8]) -> Result<()> {
+            counted(bytes, "byte")
+        );
+        pixels.resize(bytes, 0);
+        read(&mut pixels)?;
         let pixels: Vec<_> = pixels.as_chunks().0.iter().map(|&[r, g, b]| RGB { r, g, b }).collect();
         let mut resized = vec![RGB::default(); self.height * self.width];
         // Bilinear, with all pixels that a new one covers.
         resize::new(width, height, self.width, self.height, resize::Pixel::RGB8, resize::Type::Triangle)
             .and_then(|mut resizer| resizer.resize(&pixels, &mut resized))
-            .map_err(|error| {
-                failed(format!("cannot resize {height} x {width} pixels: {error}; resize the images first"))
-            })?;
+            .map_err(|error| failed(format!("cannot resize {}: {error}; resize it first", file.path.display())))?;
         for (to, RGB { r, g, b }) in frame.as_chunks_mut().0.iter_mut().zip(resized) {
             *to = [r, g, b];
         }
@@ -202,15 +207,8 @@ impl Images {
 }
 
 impl Source {
-    /// Returns the height and the width of its frames.
-    fn size(&self) -> Result<[usize; 2]> {
-        match self.array {
-            Some(extents) => Ok(extents),
-            None => self.check_dimensions(&self.image()?),
-        }
-    }
-
-    /// Reads the file, as far as any image file goes, and its header.
+    /// Reads the file, as far as any image file goes, and checks its header before anything is
+    /// allocated for the pixels.
     fn image(&self) -> Result<ImageFile> {
         let path = self.path.display();
         let unreadable = |error| failed(format!("cannot read {path}: check the path and its permissions: {error}"));
@@ -219,16 +217,10 @@ impl Source {
         if bytes.len() as u64 > MAX_FILE {
             refuse!(Io, "{path} has more than {} MiB; save a smaller image", MAX_FILE >> 20);
         }
-        ImageFile::open(bytes).map_err(|error| self.broken(error))
-    }
-
-    /// Returns height and width of an image, before anything is allocated for it.
-    fn check_dimensions(&self, image: &ImageFile) -> Result<[usize; 2]> {
+        let image = ImageFile::open(bytes).map_err(|error| self.broken(error))?;
         let [height, width] = image.size();
-        match check_size(height, width) {
-            Ok(()) => Ok([height, width]),
-            Err(why) => refuse!(Io, "cannot take {}: {why}; save a smaller image", self.path.display()),
-        }
+        check_size(height, width).map_err(|why| failed(format!("cannot take {path}: {why}; save a smaller image")))?;
+        Ok(image)
     }
 
     fn broken(&self, error: impl Display) -> Error {
@@ -280,20 +272,6 @@ fn check_size(height: usize, width: usize) -> std::result::Result<(), String> {
         "an image of {height} x {width} pixels is not one of 1 to {MAX_SIDE} a side and {} MiB at most",
         MAX_BYTES >> 20
     ))
-}
-
-/// Returns room for an image.
-fn room(file: &Source, bytes: usize) -> Result<Vec<u8>> {
-    let mut room = Vec::new();
-    require!(
-        room.try_reserve_exact(bytes).is_ok(),
-        OutOfMemory,
-        "the host has no room for {}, {}; save smaller images",
-        file.path.display(),
-        counted(bytes, "byte")
-    );
-    room.resize(bytes, 0);
-    Ok(room)
 }
 
 fn failed(sentence: String) -> Error {

@@ -3,7 +3,6 @@
 //! The decoders are told to be strict, because their defaults fill the rest of a cut image with
 //! pixels of their own.
 
-use std::fmt::Display;
 use std::io::Cursor;
 
 use png::{ColorType, Transformations};
@@ -27,7 +26,7 @@ impl ImageFile {
                 png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: MAX_BYTES as usize });
             decoder.set_transformations(Transformations::EXPAND);
             decoder.ignore_checksums(false);
-            return Ok(Self::Png(Box::new(decoder.read_info().map_err(shown)?)));
+            return Ok(Self::Png(Box::new(decoder.read_info().map_err(|error| error.to_string())?)));
         }
         if !bytes.starts_with(&[0xff, 0xd8]) {
             return Err("it begins like neither of them".into());
@@ -39,7 +38,7 @@ impl ImageFile {
         let options = DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
         let options = options.jpeg_set_out_colorspace(ColorSpace::RGB);
         let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
-        decoder.decode_headers().map_err(shown)?;
+        decoder.decode_headers().map_err(|error| error.to_string())?;
         Ok(Self::Jpeg(Box::new(decoder)))
     }
 
@@ -55,20 +54,20 @@ impl ImageFile {
     pub(super) fn read_into(self, pixels: &mut [u8]) -> Result<(), String> {
         let mut reader = match self {
             Self::Png(reader) => reader,
-            Self::Jpeg(mut decoder) => return decoder.decode_into(pixels).map_err(shown),
+            Self::Jpeg(mut decoder) => return decoder.decode_into(pixels).map_err(|error| error.to_string()),
         };
         let (colours, depth) = reader.output_color_type();
         let is_wide = depth == png::BitDepth::Sixteen;
         if (colours, is_wide) == (ColorType::Rgb, false) {
-            reader.next_frame(pixels).map_err(shown)?;
+            reader.next_frame(pixels).map_err(|error| error.to_string())?;
         } else {
             let bytes =
                 reader.output_buffer_size().filter(|&bytes| bytes as u64 <= MAX_BYTES).ok_or("it is too large")?;
             let mut samples = vec![0; bytes];
-            reader.next_frame(&mut samples).map_err(shown)?;
+            reader.next_frame(&mut samples).map_err(|error| error.to_string())?;
             take_colours(&samples, colours, is_wide, pixels);
         }
-        reader.finish().map_err(shown)
+        reader.finish().map_err(|error| error.to_string())
     }
 }
 
@@ -104,8 +103,4 @@ fn reaches_the_end(bytes: &[u8]) -> bool {
         }
     }
     false
-}
-
-fn shown(error: impl Display) -> String {
-    error.to_string()
 }
