@@ -34,7 +34,7 @@ pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "warpstride", version, arg_required_else_help = true)]
 pub(super) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,

@@ -58,6 +58,10 @@ fn wrong_usage_is_exit_2() {
 fn help_is_no_error() {
     let commands = ["devices", "transpose", "compare", "explain", "bench", "run-ptx"];
     warpstride(["--help"]).ended(0, &commands, &[]);
+    // The program has another name than its package.
+    let version = concat!("warpstride ", env!("CARGO_PKG_VERSION"));
+    assert_eq!(warpstride(["--version"]).succeeded().stdout.trim_end(), version);
+    warpstride(["man"]).ended(0, &[version], &[]);
 }
 
 #[test]
