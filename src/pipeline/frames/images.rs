@@ -162,8 +162,7 @@ impl Images {
         self.fill_by(file, image.size(), frame, |pixels| image.read_into(pixels).map_err(|error| file.broken(error)))
     }
 
-    /// Reads an image of a height and a width straight into the frame, or resizes it; fails where it
-    /// must.
+    /// Reads an image of a height and a width straight into the frame, or resizes it if it may.
     fn fill_by(
         &self,
         file: &Source,

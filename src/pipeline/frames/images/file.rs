@@ -84,7 +84,7 @@ fn take_colours(samples: &[u8], colours: ColorType, is_wide: bool, pixels: &mut 
     }
 }
 
-/// Whether the segments and scans of a JPEG file reach its marker of the end (ITU T.81, annex B).
+/// Returns whether the segments and scans of a JPEG file reach its end marker (ITU T.81, annex B).
 fn reaches_the_end(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some(at) = rest.windows(2).position(|pair| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff)) {
