@@ -27,8 +27,8 @@ const MAX_FILE: u64 = 1 << 28;
 /// and so are folders.
 ///
 /// Frames are red, green and blue bytes, H x W x 3. Transparency is dropped, 16-bit images are
-/// rounded to bytes, and the orientation that a camera notes is ignored. A cut image is an error; a
-/// JPEG file has no checksum, so other damage may be pixels.
+/// rounded to bytes, and the orientation that a camera notes is ignored. A file without its end is
+/// an error. JPEG has no checksum, so damage that the decoder does not notice becomes pixels.
 #[derive(Debug)]
 pub struct Images {
     files: Vec<Source>,
@@ -128,9 +128,9 @@ impl Images {
     ///
     /// # Errors
     ///
-    /// `Io` if its file cannot be read or is broken or too large; `InvalidArgument` if it has
-    /// another size than the first image, there is no frame of this number, or `frame` does not
-    /// have the elements of one.
+    /// `Io` if its file cannot be read or is broken or too large; `OutOfMemory` if the host has no
+    /// room for it; `InvalidArgument` if it has another size than the first image, there is no such
+    /// frame, or `frame` does not have the elements of one.
     pub fn fill(&self, number: u64, frame: &mut [u8]) -> Result<()> {
         if number >= self.frames || frame.len() != self.elements() {
             let (frames, elements) = (counted(self.frames, "frame"), counted(self.elements(), "element"));
@@ -224,7 +224,7 @@ impl Source {
 
     fn broken(&self, error: impl Display) -> Error {
         let path = self.path.display();
-        failed(format!("{path} is not a whole PNG or JPEG image; save it again or remove it: {error}"))
+        failed(format!("cannot take {path} as a PNG or JPEG image: {error}; save it again, or remove it"))
     }
 }
 

@@ -1,21 +1,22 @@
 //! A PNG or JPEG file, from its bytes to red, green and blue.
 //!
-//! The decoders are told to be strict, because their defaults fill the rest of a cut image with
-//! pixels of their own.
+//! The JPEG decoder is told to be strict, because by default it fills the rest of a cut image with
+//! pixels of its own.
 
 use std::io::Cursor;
 
 use png::{ColorType, Transformations};
 use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::{CHANNELS, MAX_BYTES, MAX_SIDE};
+use super::{CHANNELS, MAX_BYTES};
 
 /// The decoder of a file whose header is read.
 pub(super) enum ImageFile {
     Png(Box<png::Reader<Cursor<Vec<u8>>>>),
-    Jpeg(Box<JpegDecoder<Cursor<Vec<u8>>>>),
+    Jpeg(Box<JpegDecoder<ZCursor<Vec<u8>>>>),
 }
 
 impl ImageFile {
@@ -25,19 +26,21 @@ impl ImageFile {
             let mut decoder =
                 png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: MAX_BYTES as usize });
             decoder.set_transformations(Transformations::EXPAND);
-            decoder.ignore_checksums(false);
+            // These would be inflated, and nothing reads them.
+            decoder.set_ignore_iccp_chunk(true);
+            decoder.set_ignore_text_chunk(true);
             return Ok(Self::Png(Box::new(decoder.read_info().map_err(|error| error.to_string())?)));
         }
         if !bytes.starts_with(&[0xff, 0xd8]) {
-            return Err("it begins like neither of them".into());
+            return Err("it begins like no such file".into());
         }
         // The decoder does not miss the bits of the last rows where a file ends in them.
         if !reaches_the_end(&bytes) {
             return Err("its end is missing".into());
         }
-        let options = DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
-        let options = options.jpeg_set_out_colorspace(ColorSpace::RGB);
-        let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
+        let options = DecoderOptions::default().set_strict_mode(true).jpeg_set_out_colorspace(ColorSpace::RGB);
+        let options = options.set_max_width(usize::MAX).set_max_height(usize::MAX);
+        let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
         decoder.decode_headers().map_err(|error| error.to_string())?;
         Ok(Self::Jpeg(Box::new(decoder)))
     }
@@ -54,7 +57,11 @@ impl ImageFile {
     pub(super) fn read_into(self, pixels: &mut [u8]) -> Result<(), String> {
         let mut reader = match self {
             Self::Png(reader) => reader,
-            Self::Jpeg(mut decoder) => return decoder.decode_into(pixels).map_err(|error| error.to_string()),
+            Self::Jpeg(mut decoder) => {
+                // The decoder leaves pixels as they are where a scan ends early.
+                pixels.fill(0);
+                return decoder.decode_into(pixels).map_err(|error| error.to_string());
+            }
         };
         let (colours, depth) = reader.output_color_type();
         let is_wide = depth == png::BitDepth::Sixteen;
@@ -65,22 +72,17 @@ impl ImageFile {
                 reader.output_buffer_size().filter(|&bytes| bytes as u64 <= MAX_BYTES).ok_or("it is too large")?;
             let mut samples = vec![0; bytes];
             reader.next_frame(&mut samples).map_err(|error| error.to_string())?;
-            take_colours(&samples, colours, is_wide, pixels);
+            if is_wide {
+                let rounded = |&sample| ((u32::from(u16::from_be_bytes(sample)) + 128) / 257) as u8;
+                samples = samples.as_chunks().0.iter().map(rounded).collect();
+            }
+            // Grey is all three colours, and transparency is dropped.
+            let (channels, pixels) = (colours.samples(), pixels.as_chunks_mut::<CHANNELS>().0.iter_mut());
+            for (pixel, samples) in pixels.zip(samples.chunks_exact(channels)) {
+                *pixel = [0, 1, 2].map(|channel| samples[if channels < CHANNELS { 0 } else { channel }]);
+            }
         }
         reader.finish().map_err(|error| error.to_string())
-    }
-}
-
-/// Takes red, green and blue bytes from pixels of grey or colours, with or without transparency.
-fn take_colours(samples: &[u8], colours: ColorType, is_wide: bool, pixels: &mut [u8]) {
-    let channels = colours.samples();
-    let byte_of = |samples: &[u8], at: usize| match is_wide {
-        true => ((u32::from(u16::from_be_bytes([samples[2 * at], samples[2 * at + 1]])) + 128) / 257) as u8,
-        false => samples[at],
-    };
-    let (pixels, _) = pixels.as_chunks_mut::<CHANNELS>();
-    for (pixel, samples) in pixels.iter_mut().zip(samples.chunks_exact(channels << usize::from(is_wide))) {
-        *pixel = [0, 1, 2].map(|channel| byte_of(samples, if channels < CHANNELS { 0 } else { channel }));
     }
 }
 

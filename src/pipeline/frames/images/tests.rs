@@ -114,7 +114,7 @@ fn encoded() -> [Vec<u8>; 2] {
     })
 }
 
-/// A decoder with lenient defaults fills the rest of such an image with pixels of its own.
+/// A lenient decoder fills the rest of such an image with pixels of its own.
 #[test]
 fn a_cut_image_is_an_error_that_names_the_file() {
     let folder = folder();
