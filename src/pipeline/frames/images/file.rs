@@ -32,9 +32,9 @@ impl ImageFile {
             return Ok(Self::Png(Box::new(decoder.read_info().map_err(|error| error.to_string())?)));
         }
         if !bytes.starts_with(&[0xff, 0xd8]) {
-            return Err("it begins like no such file".into());
+            return Err("its first bytes are not those of one".into());
         }
-        // The decoder does not miss the bits of the last rows where a file ends in them.
+        // Even the strict decoder accepts a file that ends within the last rows.
         if !reaches_the_end(&bytes) {
             return Err("its end is missing".into());
         }
