@@ -17,7 +17,7 @@ use warpstride::device::Backend;
 
 use super::args::{self, LearnCommand};
 use super::output::Output;
-use super::require;
+use super::{require, terminal};
 use attempt::{Attempt, Source};
 use folder::Folder;
 use lessons::Lesson;
@@ -62,7 +62,7 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
     let progress = Progress::read(folder.progress())?;
     let (solved, all) = (progress.solved(), lessons::all().len());
     let are = if solved == 1 { "is" } else { "are" };
-    let mut text = format!("{solved} of {all} lessons {are} solved; your folder is {folder}");
+    let mut text = format!("{solved} of {all} lessons {are} solved; your folder is {}", terminal::path(&folder.full()));
     text += if folder.is_there()? { "\n\n" } else { ", which `warpstride learn next` makes\n\n" };
     let mut rows = Vec::new();
     for lesson in lessons::all() {
@@ -87,12 +87,12 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
     let (path, number, page) = (folder.lesson(lesson), lesson.number, lesson.page());
     let shown = lesson.shown(&path);
     let elsewhere = folder.elsewhere().map_or(String::new(), |folder| {
-        format!("Type the page's commands in {}, which holds your lessons.\n", folder.display())
+        format!("Type the page's commands in {}, which holds your lessons.\n", terminal::path(folder))
     });
     let text = format!(
         "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {}\n",
         shown.trim_end(),
-        path.display(),
+        terminal::path(&path),
         lesson.name
     );
     output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": page }))
@@ -114,7 +114,7 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
         Ok(progress) => progress,
         // What was found is to be seen even where it cannot be noted.
         Err(error) => {
-            from.output.note(attempt.text);
+            from.output.messages(&attempt.text);
             return Err(error);
         }
     };
