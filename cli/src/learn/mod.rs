@@ -53,7 +53,7 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
     }
     match command {
         LearnCommand::Check { .. } => check(lesson, &folder, &progress, &from)?,
-        LearnCommand::Hint { .. } => hint(lesson, &folder, progress, output),
+        LearnCommand::Hint { .. } => hint(lesson, &folder, &progress, output),
         _ => show(lesson, &folder, &progress, output),
     }
 }
@@ -101,7 +101,10 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
 /// Makes a lesson's folder, and the file that tells the learner's folder from others.
 fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
     folder.unpack(lesson, output)?;
-    if progress.is_new() { progress.save() } else { Ok(()) }
+    if progress.is_new() {
+        Progress::change(folder.progress(), |_| ())?;
+    }
+    Ok(())
 }
 
 /// Checks a lesson, and prints what came of it: `Ok(Err(_))` where the learner's files are wrong.
@@ -130,17 +133,22 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
     Ok(sentence.map(|_| ()))
 }
 
-fn hint(lesson: &Lesson, folder: &Folder, mut progress: Progress, output: &Output) -> Result<()> {
-    let (hints, shown) = (lesson.hints(), progress.of(lesson).hints as usize);
-    let number = lesson.number;
+fn hint(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
+    let (hints, number) = (lesson.hints(), lesson.number);
+    let mut shown = progress.of(lesson).hints as usize;
+    if shown < hints.len() {
+        begin(lesson, folder, progress, output)?;
+        Progress::change(folder.progress(), |progress| {
+            // Another command may have shown one meanwhile.
+            shown = progress.of(lesson).hints as usize;
+            progress.of_mut(lesson).hints += u64::from(shown < hints.len());
+        })?;
+    }
     let Some(hint) = hints.get(shown) else {
         let all: Vec<String> = (1..).zip(&hints).map(|(at, hint)| format!("{at}. {hint}\n")).collect();
         let text = format!("Lesson {number} has no other hints than these:\n\n{}", all.join("\n"));
         return output.result(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown }));
     };
-    begin(lesson, folder, &progress, output)?;
-    progress.of_mut(lesson).hints += 1;
-    progress.save()?;
     let text = format!("Hint {} of {} for lesson {number}:\n\n{hint}\n", shown + 1, hints.len());
     output.result(&text, json!({ "lesson": lesson.json(), "hints": hints[..=shown], "shown": shown + 1 }))
 }
