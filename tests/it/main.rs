@@ -40,6 +40,7 @@ mod plan_of_tiles;
 mod ptx;
 #[cfg(feature = "interp")]
 mod recorded_plans;
+mod scripts;
 mod semantics;
 #[cfg(feature = "interp")]
 mod software_gpu;
