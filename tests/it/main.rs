@@ -15,6 +15,7 @@ mod examples;
 mod executable;
 #[cfg(feature = "interp")]
 mod explain;
+mod figures;
 mod gpus;
 #[cfg(feature = "interp")]
 #[path = "../hooked.rs"]
