@@ -11,8 +11,8 @@ use warpstride::error::is_hidden;
 
 use super::{Folder, Run, command, npy, repository, soft};
 
-/// Sets a terminal's title, goes back to the line's begin, turns text around, and breaks XML, CSV and
-/// Markdown.
+/// Sets a terminal's title, goes back to the line's begin, turns text around, and breaks XML, CSV
+/// and Markdown.
 const HOSTILE: &str = "x\u{1}\u{1b}]0;PWN\u{7}\r\u{9b}2J\u{202e}<&\"|\nerror: forged";
 
 #[track_caller]
