@@ -58,7 +58,8 @@ impl Tiles<'_> {
                 let tile = tile(work.batch);
                 let stream = work.stream().clone();
                 let input = work.input.view_with(tile.input()?)?;
-                ops::copy_into(input, work.output.view_mut_with(tile.output()?)?, &stream)?;
+                let output = work.output.view_mut().slice(0, ..tile.len(), 1)?;
+                ops::copy_into(input, output.split_axis(0, input.shape())?, &stream)?;
                 work.keep(tile.len());
                 Ok(())
             },
