@@ -76,7 +76,7 @@ fn run(pipeline: &mut Pipeline<f32, f32>, elements: usize, batches: u64) -> Resu
         },
         |work| {
             let (input, stream) = (work.input.view(&[elements])?, work.stream().clone());
-            ops::iterate_into(0.5, 1.0, 1, input, work.output.view_mut(&[elements])?, &stream)
+            ops::iterate_into(0.5, 1.0, 1, input, work.output.view_mut(), &stream)
         },
         |batch, results| {
             let mut two = [0.0_f32; 2];

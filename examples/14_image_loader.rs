@@ -71,7 +71,8 @@ fn main() -> Result<()> {
         engine.drive(|work| {
             let (frames, stream) = (work.filled / elements, work.stream().clone());
             let pixels = work.input.view(&[BATCH, height, width, channels])?.slice(0, 0..frames, 1)?;
-            let planes = work.output.view_mut(&[BATCH, channels, height, width])?.slice(0, 0..frames, 1)?;
+            let planes =
+                work.output.view_mut().split_axis(0, &[BATCH, channels, height, width])?.slice(0, 0..frames, 1)?;
             ops::normalize_into(pixels, &normalization, planes, &stream)?;
             work.keep(frames * elements);
             Ok(())

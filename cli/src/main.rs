@@ -47,6 +47,7 @@ mod run_ptx;
 mod runs;
 mod signals;
 mod streamed;
+mod threads;
 mod transfers;
 mod transpose;
 mod tune;

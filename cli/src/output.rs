@@ -20,6 +20,8 @@ use super::require;
 
 /// Shorter work shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The time between two drawings of a bar that nothing advances.
+const TICK: Duration = Duration::from_millis(100);
 
 /// How the person, or the script, wants to be told.
 pub(super) struct Output {
@@ -150,11 +152,16 @@ impl Progress {
         let (finished, wait) = mpsc::channel();
         if !quiet {
             let shown = bar.clone();
-            thread::spawn(move || {
-                if wait.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // A run for which the system starts no thread shows no bar.
+            let _ = thread::Builder::new().name("progress".into()).spawn(move || {
+                let goes_on = |time| wait.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
+                if goes_on(PATIENCE) {
                     // Hidden by itself where standard error is no terminal.
                     shown.set_draw_target(ProgressDrawTarget::stderr());
-                    shown.enable_steady_tick(Duration::from_millis(100));
+                    // A steady tick of the bar's own would panic without a thread.
+                    while goes_on(TICK) {
+                        shown.tick();
+                    }
                 }
             });
         }

@@ -79,9 +79,9 @@ impl Drop for Running<'_> {
         // The stream may have a clone that outlives the capture. It is an ordinary stream from here
         // on, so `Context::synchronize` waits for it.
         let inner = &self.stream.inner;
-        if let Some(captured) = &inner.captured {
-            *lock(captured) = None;
-        }
+        // The drop of memory calls the allocator, so it comes without the lock.
+        let recorded = inner.captured.as_ref().and_then(|captured| lock(captured).take());
+        drop(recorded);
         inner.context.enter(Arc::downgrade(inner));
     }
 }
@@ -92,6 +92,8 @@ fn end(inner: &Inner) -> Result<(CapturedGraph, Vec<Shared<Allocation>>)> {
     // SAFETY: the stream is live as long as `inner`.
     let ended = unsafe { inner.context.driver().capture_end(inner.handle) };
     let memory = captured.as_mut().and_then(|captured| captured.take()).unwrap_or_default();
+    // The drop of memory calls the allocator, so after a failure it comes without the lock.
+    drop(captured);
     Ok((CapturedGraph { context: Arc::clone(&inner.context), handle: ended? }, memory))
 }
 

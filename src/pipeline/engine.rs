@@ -283,6 +283,7 @@ fn call<I: Element, O: Element>(
 ) -> Result<usize> {
     let Slot { number, input, output, marks, .. } = slot;
     let room = output.len();
+    let output = output.view_mut(&[room])?;
     let mut queued = Work { batch, slot: *number, filled, input, output, stream, marks, recorder, kept: room };
     work(&mut queued)?;
     let kept = queued.kept;

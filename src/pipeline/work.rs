@@ -6,6 +6,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
+use crate::view::ViewMut;
 
 /// One batch on the device, whose work is to be queued.
 pub struct Work<'a, I: Element, O: Element> {
@@ -19,8 +20,8 @@ pub struct Work<'a, I: Element, O: Element> {
     pub filled: usize,
     /// The batch.
     pub input: &'a DeviceBuffer<I>,
-    /// Where the results go. The buffer is the slot's, so leave it there.
-    pub output: &'a mut DeviceBuffer<O>,
+    /// Takes the results. This is all of the slot's output, as one axis, whose buffer the slot keeps.
+    pub output: ViewMut<'a, O>,
     pub(super) stream: &'a Stream,
     pub(super) marks: &'a mut Marks,
     pub(super) recorder: Option<&'a Recorder>,

@@ -357,6 +357,21 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
     }
 }
 
+/// These are the faster ones by `benches/record/2026-11-25-h100/before_after.md` and
+/// `benches/record/2026-11-23-h100/strategies.md`.
+#[test]
+fn images_and_structs_of_bytes_on_words_take_the_kernels_that_were_measured_faster() {
+    let cases = [
+        (&[50_000, 3, 32, 32][..], &[0, 2, 3, 1][..], 1, "interleave_quads_b8_hinted"),
+        (&[50_000, 32, 32, 3], &[0, 3, 1, 2], 1, "deinterleave_quads_b8_hinted"),
+        (&[64, 1079, 1916, 3], &[0, 3, 1, 2], 1, "deinterleave_b8"),
+        (&[64, 3, 1079, 1916], &[0, 2, 3, 1], 1, "interleave_b8"),
+        (&[33_554_430, 3], &[1, 0], 2, "deinterleave_b16"),
+    ];
+    let found = cases.map(|(shape, axes, width, _)| permuted(shape, axes, width).entry());
+    assert_eq!(found, cases.map(|(.., kernel)| Some(kernel)));
+}
+
 #[test]
 fn plans_can_be_read_and_compared() {
     assert_eq!(

@@ -9,6 +9,9 @@ use clap::error::ErrorKind;
 use warpstride::element::DType;
 use warpstride::pipeline::Mode;
 
+/// Steps of the model of an intensity of 10.
+const STEPS: u32 = 40;
+
 #[derive(Args)]
 pub(crate) struct Pipeline {
     /// The number of random frames; 8192 on a GPU, and 100 on the software GPU
@@ -30,9 +33,10 @@ pub(crate) struct Pipeline {
     /// where it is left out, with --output streams
     #[arg(long, value_name = "MODE", value_parser = modes)]
     pub(crate) mode: Option<Box<[Mode]>>,
-    /// Floating-point operations of the model for each byte that it reads or writes
-    #[arg(long, value_name = "F", default_value = "10", value_parser = steps)]
-    pub(crate) intensity: u32,
+    /// Floating-point operations of the model for each byte that it reads or writes; 10 where it is
+    /// left out, and with --input or --output 0, which is no model
+    #[arg(long, value_name = "F", value_parser = steps)]
+    intensity: Option<u32>,
     /// Write the stages of the last run's last batches, for Perfetto or chrome://tracing
     #[arg(long, value_name = "OUT.json")]
     pub(crate) trace: Option<PathBuf>,
@@ -57,6 +61,13 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
+    /// Returns the steps of the model. Files get images that are normalised alone, unless a model
+    /// is asked for.
+    pub(crate) fn steps(&self) -> u32 {
+        let default = if self.input.is_some() || self.output.is_some() { 0 } else { STEPS };
+        self.intensity.unwrap_or(default)
+    }
+
     /// Whether the options go together.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let is_sweep = self.batch.len() > 1 || self.mode.as_ref().is_some_and(|modes| modes.len() > 1);

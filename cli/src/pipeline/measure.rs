@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::super::threads;
 use super::workload::{Pixel, Stages, Workload};
 use crate::run::pipelines::{Bound, PipelineRun, Stage};
 use warpstride::device::Device;
@@ -113,9 +114,10 @@ impl<I: Pixel> Job<'_, I> {
         let summary = thread::scope(|scope| {
             for _ in 0..self.threads.max(1) {
                 // The run's first error is the engine's to return.
-                scope.spawn(move || while feed.fill(fill).unwrap_or(false) {});
+                threads::start(scope, "source", move || while feed.fill(fill).unwrap_or(false) {})?;
             }
-            let engine = scope.spawn(|| engine.drive(|work| stages.queue(work, work.filled / elements)));
+            let queue = || engine.drive(|work| stages.queue(work, work.filled / elements));
+            let engine = threads::start(scope, "queue", queue)?;
             while drain.take(&mut take).unwrap_or(false) {}
             drop(drain);
             engine.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))

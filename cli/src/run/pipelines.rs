@@ -185,16 +185,17 @@ impl Pipelines {
     /// A line about the workload.
     pub(crate) fn heading(&self) -> String {
         let [channels, height, width] = self.shape;
+        let model = match self.steps {
+            0 => "no model".into(),
+            steps => format!("a model of {} operations a byte, in {}", self.intensity, counted(steps, "step")),
+        };
         format!(
-            "{} frames of {channels} x {height} x {width} {} by {}; of a frame {} go there and {} come back; a model of {} \
-             operations a byte, in {}.",
+            "{} frames of {channels} x {height} x {width} {} by {}; of a frame {} go there and {} come back; {model}.",
             self.source,
             self.dtype,
             counted(self.threads, "thread"),
             counted(self.input_bytes, "byte"),
-            counted(self.output_bytes, "byte"),
-            self.intensity,
-            counted(self.steps, "step")
+            counted(self.output_bytes, "byte")
         )
     }
 }

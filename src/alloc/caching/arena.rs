@@ -254,6 +254,21 @@ impl Arena {
         self.free.keys().map(|&(.., bytes, _)| bytes).max().unwrap_or(0)
     }
 
+    /// Returns the number of entries that there is room for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        let spare = self.spare_nodes.capacity() + self.spare_segments.capacity();
+        self.nodes.capacity() + self.segments.capacity() + spare
+    }
+
+    /// Gives back the host memory behind the last block and the last segment. Returns the number of
+    /// nodes that are left.
+    pub(super) fn shrink(&mut self) -> u32 {
+        let nodes = shrink(&mut self.nodes, &mut self.spare_nodes);
+        shrink(&mut self.segments, &mut self.spare_segments);
+        nodes
+    }
+
     fn new_node(&mut self, node: Node) -> u32 {
         if let Some(spare) = self.spare_nodes.pop() {
             self.nodes[spare as usize] = node;
@@ -278,4 +293,17 @@ impl Arena {
         self.free.remove(&self.key(node, owner.lane));
         owner
     }
+}
+
+/// Takes off the end of a list what is spare there, and returns the new length.
+fn shrink<T>(all: &mut Vec<T>, spare: &mut Vec<u32>) -> u32 {
+    let len = all.len() as u32;
+    // The lowest are used first from now on, so that a later end is spare sooner.
+    spare.sort_unstable_by(|a, b| b.cmp(a));
+    let gone = spare.iter().zip((0..len).rev()).take_while(|(spare, last)| *spare == last).count();
+    spare.drain(..gone);
+    spare.shrink_to_fit();
+    all.truncate(all.len() - gone);
+    all.shrink_to_fit();
+    len - gone as u32
 }

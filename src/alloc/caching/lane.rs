@@ -61,8 +61,8 @@ pub(super) struct Cached {
     next: u32,
 }
 
-/// Free blocks by size, the last freed first. Their entries are kept, so that neither call
-/// allocates host memory on a hit.
+/// Free blocks by size, the last freed first. Their entries are kept until a trim, so that neither
+/// call allocates host memory on a hit.
 #[derive(Debug)]
 pub(super) struct Quick {
     /// The block that was freed last, and its granules: in most loops, the next request's. 0
@@ -151,6 +151,18 @@ impl Quick {
         self.heads.clear();
         self.entries.clear();
         self.spare = NONE;
+    }
+
+    /// Returns the number of entries and sizes that there is room for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.heads.capacity() + self.entries.capacity()
+    }
+
+    /// Gives back the host memory that the blocks which are here do not need.
+    pub(super) fn shrink(&mut self) {
+        self.heads.shrink_to_fit();
+        self.entries.shrink_to_fit();
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn is_sticky(code: u32) -> bool {
 /// Returns the error for a `call` that answered `code`, which the driver describes as `text`.
 pub(super) fn error(code: u32, call: impl fmt::Display, text: impl fmt::Display) -> Error {
     let (kind, advice) = meaning(code);
-    Error::new(kind, format!("{call}: {text}; {advice}"))
+    Error::advised(kind, format!("{call}: {text}"), advice)
 }
 
 #[cfg(test)]

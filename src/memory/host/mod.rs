@@ -118,6 +118,10 @@ impl Device {
 
     /// Sets the most bytes of page-locked host memory that the pool may hold. The default is half
     /// of what the host can give without swapping, asked at the first use.
+    ///
+    /// With a limit of 0 no memory is page-locked: [`Device::pinned`] fails, and the driver copies
+    /// ordinary memory. A limit below what is held takes effect with the next allocation, which
+    /// gives cached memory back first; [`Device::trim_pinned`] does so at once.
     pub fn set_pinned_limit(&self, bytes: usize) {
         self.context().pinned().set_limit(bytes);
     }
