@@ -17,7 +17,7 @@ use warpstride::roofline::measure::{Rotation, Timing, has_times};
 
 use super::bench::measure::{ColdRuns, Launch, measure, one_to_one};
 use super::output::{self, Output};
-use super::{by_width, destination, ensure_room, open, reference, refuse, require};
+use super::{by_width, destination, ensure_room, open, reference, refuse, require, terminal};
 use crate::run::table::{Table, number};
 
 /// What arrays are filled with.
@@ -240,7 +240,7 @@ fn text(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> S
         "{}\n{table}\n{of_blocks}\nEvery device that is opened from now on reads the written numbers from {}; where the best \
          gains less than {:.0} %, that is the present one.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
         device.info().name,
-        file.display(),
+        terminal::path(file),
         100.0 * (GAIN - 1.0)
     )
 }

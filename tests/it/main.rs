@@ -15,6 +15,7 @@ mod examples;
 mod executable;
 #[cfg(feature = "interp")]
 mod explain;
+mod figures;
 mod gpus;
 #[cfg(feature = "interp")]
 #[path = "../hooked.rs"]
@@ -40,6 +41,7 @@ mod plan_of_tiles;
 mod ptx;
 #[cfg(feature = "interp")]
 mod recorded_plans;
+mod scripts;
 mod semantics;
 #[cfg(feature = "interp")]
 mod software_gpu;

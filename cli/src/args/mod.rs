@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use warpstride::device::Backend;
 use warpstride::element::DType;
+use warpstride::error::printable_line;
 use warpstride::ops::Variant;
 use warpstride::roofline::model::DeviceModel;
 
@@ -53,11 +54,21 @@ impl Cli {
         self.global.json
     }
 
-    /// What was typed, or why it is not a usage.
+    /// Returns what was typed, or why it is not a usage.
     pub(super) fn typed() -> Result<Self, Error> {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        // A refusal quotes words, so it is made of words that may be shown, unless only the others
+        // are refused.
+        let shown = |word: &OsString| printable_line(&word.to_string_lossy()).into();
+        let words_shown = words.iter().map(shown).collect();
+        Self::of(words).or_else(|refused| Self::of(words_shown).map_or_else(Err, |_| Err(refused)))
+    }
+
+    /// Parses the program's name and the words behind it.
+    fn of(words: Vec<OsString>) -> Result<Self, Error> {
         let mut command = Self::command();
         command.build();
-        let mut words = std::env::args_os();
+        let mut words = words.into_iter();
         let program = words.next();
         let words = order::ordered(&command, words.collect());
         let cli = Self::try_parse_from(program.into_iter().chain(words))?;

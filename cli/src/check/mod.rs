@@ -19,7 +19,7 @@ use super::output::Output;
 use super::run_ptx::buffer::Buffer;
 use super::run_ptx::report::{self, Outcome, Shown};
 use super::run_ptx::{self, Launch, Program, arguments};
-use super::{args, cuda_cpp, ensure_room, failure, input, kernel_names, message, open, ptx_file, require};
+use super::{args, cuda_cpp, ensure_room, failure, input, kernel_names, message, open, ptx_file, require, terminal};
 use expected::Expected;
 use file::Check;
 
@@ -97,7 +97,7 @@ pub(super) fn device(backend: Backend, output: &Output) -> Result<Device> {
 fn not_run(path: &Path, error: anyhow::Error) -> Checked {
     let document = json!({ "file": path.display().to_string(), "held": false, "error": failure(&error) });
     Checked {
-        heading: format!("{}: not checked", path.display()),
+        heading: format!("{}: not checked", terminal::path(path)),
         verdicts: Verdicts::default(),
         findings: format!("error: {}\n", message(&error)),
         document,
@@ -196,7 +196,7 @@ fn describe(check: &Check, document: &mut Value, held: bool) {
 
 fn title(check: &Check, shown: &Shown) -> String {
     let args::Launched { grid: [gx, gy, gz], block: [bx, by, bz], .. } = check.launch;
-    let (path, kernel) = (check.source.path.display(), kernel_names::short(shown.kernel.name()));
+    let (path, kernel) = (terminal::path(&check.source.path), kernel_names::short(shown.kernel.name()));
     format!("{path}: {kernel}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
 }
 

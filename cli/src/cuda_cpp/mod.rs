@@ -19,10 +19,11 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use warpstride::driver::DeviceInfo;
+use warpstride::error::printable_line;
 use warpstride::interp::MAX_TEXT_BYTES;
 
 use super::args::Compiler;
-use super::{input, process, refuse, require};
+use super::{input, process, refuse, require, terminal};
 use nvrtc::Nvrtc;
 
 pub(super) use child::compiled;
@@ -87,7 +88,7 @@ pub(super) struct NotCompiled(String);
 impl NotCompiled {
     /// The same, with the place in front that names the source.
     pub(super) fn at(&self, place: impl fmt::Display) -> Self {
-        Self(format!("{place}: {self}").chars().filter(is_shown).collect())
+        Self(format!("{}: {self}", printable_line(&place.to_string())))
     }
 }
 
@@ -209,7 +210,7 @@ impl<'a> Workplace<'a> {
         let file = |path: &Path| File::create(path).context("cannot write a compiler's files");
         let child = command.stdin(Stdio::null()).stdout(file(&ptx)?).stderr(file(&log)?).spawn();
         let mut child = child.with_context(|| format!("cannot start {compiler}"))?;
-        let source = job.file.display();
+        let source = terminal::path(job.file);
         let Some(status) = process::wait(&mut child, TIME_LIMIT) else {
             let seconds = TIME_LIMIT.as_secs();
             let why = format!(
@@ -256,12 +257,7 @@ impl Job<'_> {
 /// A compiler's messages as text of a bearable length.
 fn text_of(log: &[u8]) -> String {
     let shown = &log[..log.len().min(MAX_LOG_BYTES)];
-    let text: String = String::from_utf8_lossy(shown).chars().filter(is_shown).collect();
+    let text = String::from_utf8_lossy(shown);
     let more = if shown.len() < log.len() { "\n..." } else { "" };
     format!("{}{more}", text.trim_end().trim_start_matches('\n'))
-}
-
-/// Whether a terminal is to get a character: what quotes a source may hold anything.
-fn is_shown(c: &char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t')
 }

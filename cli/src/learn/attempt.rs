@@ -95,9 +95,9 @@ impl Attempt {
     /// Notes in the progress what came of it, and returns the progress. It is read again, because
     /// another process may have changed it during the check.
     pub(super) fn note(&self, lesson: &Lesson, folder: &Folder) -> Result<Progress> {
-        let mut progress = Progress::read(folder.progress())?;
-        progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
-        progress.save()?;
+        let progress = Progress::change(folder.progress(), |progress| {
+            progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
+        })?;
         if self.wrong.is_none() {
             folder.write(lesson, lesson.solution())?;
         }

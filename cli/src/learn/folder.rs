@@ -24,8 +24,7 @@ pub(super) struct Folder {
 
 impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let full = fs::canonicalize(self.own()).or_else(|_| std::path::absolute(self.own()));
-        full.as_deref().unwrap_or(&self.path).display().fmt(f)
+        self.full().display().fmt(f)
     }
 }
 
@@ -35,6 +34,12 @@ impl Folder {
     pub(super) fn at(named: Option<&Path>) -> Self {
         let found = || ["", ".."].into_iter().find(|path| is_learners(Path::new(path))).unwrap_or(USUAL);
         Self { path: named.map_or_else(|| found().into(), Path::to_owned) }
+    }
+
+    /// Its path from the root.
+    pub(super) fn full(&self) -> PathBuf {
+        let full = fs::canonicalize(self.own()).or_else(|_| std::path::absolute(self.own()));
+        full.unwrap_or_else(|_| self.path.clone())
     }
 
     /// Its path, unless it is the current folder.

@@ -1,13 +1,12 @@
 //! A launch on the software GPU: without a driver between, so that its report is at hand.
 
-use std::io::{self, Write};
 use std::time::Instant;
 
 use anyhow::Result;
 use warpstride::error::Error;
 use warpstride::interp::{self, Memory};
 
-use super::super::zeroed;
+use super::super::{terminal, zeroed};
 use super::buffer::Buffer;
 use super::report::Outcome;
 use super::{Launch, parameters};
@@ -18,8 +17,8 @@ impl Launch<'_> {
         let outcome = self.silently_on_soft(buffers, limit)?;
         let Outcome { report, stopped, .. } = &outcome;
         let printed = report.as_ref().map(|report| &report.printed).or(stopped.as_ref().map(|stop| &stop.printed));
-        // What the kernel printed is a note; a closed standard error has no reader.
-        let _ = io::stderr().write_all(printed.map_or(&[], String::as_bytes));
+        // What the kernel printed is a note.
+        terminal::say(printed.map_or("", String::as_str));
         Ok(outcome)
     }
 

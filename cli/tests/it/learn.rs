@@ -98,6 +98,35 @@ fn lessons_are_listed_and_nothing_is_written() {
 }
 
 #[test]
+fn commands_at_once_lose_nothing_of_the_progress() {
+    let learner = Learner::new();
+    learner.run(&["learn", "show", "index"]).succeeded();
+    let hints = |name: &str| {
+        let document = learner.run(&["--json", "learn"]).succeeded().json();
+        let lessons = document["lessons"].as_array().expect("a list").clone();
+        lessons.iter().find(|lesson| lesson["name"] == name).expect("a lesson")["hints"].as_u64().expect("a number")
+    };
+    // Every lesson has two hints or more.
+    let names = lessons::names();
+    let asked: Vec<_> = names.iter().flat_map(|name| [name; 2]).collect();
+    let commands = asked.iter().map(|name| {
+        let mut command = learner.command(&["--quiet", "--json", "learn", "hint", name]);
+        command.stdout(Stdio::piped()).spawn().expect("it starts")
+    });
+    let commands: Vec<_> = commands.collect();
+    let shown = commands.into_iter().map(|command| {
+        let output = command.wait_with_output().expect("it ends");
+        assert!(output.status.success());
+        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        document["shown"].as_u64().expect("a number")
+    });
+    let mut shown: Vec<u64> = shown.collect();
+    shown.sort_unstable();
+    assert_eq!(shown, [vec![1; names.len()], vec![2; names.len()]].concat(), "each command shows a hint of its own");
+    names.iter().for_each(|name| assert_eq!(hints(name), 2, "{name}"));
+}
+
+#[test]
 fn the_next_page_comes_with_its_files() {
     let learner = Learner::new();
     let run = learner.run(&["learn", "next"]).succeeded();

@@ -14,6 +14,8 @@ mod failures;
 mod front_ends;
 #[cfg(target_os = "linux")]
 mod hostile;
+#[cfg(unix)]
+mod hostile_names;
 mod learn;
 mod lessons;
 #[path = "../../../tests/long.rs"]

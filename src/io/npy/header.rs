@@ -5,6 +5,7 @@
 //! what NumPy refuses, it refuses. `scripts/numpy-oracle` holds the two against each other.
 
 use crate::element::DType;
+use crate::error::printable_line;
 
 /// Longest header in characters; NumPy's own limit.
 pub(super) const MAX_HEADER: u64 = 10_000;
@@ -51,7 +52,7 @@ impl Header {
                 "descr" => descr.replace(reader.descr()?).is_none(),
                 "fortran_order" => fortran.replace(reader.truth()?).is_none(),
                 "shape" => shape.replace(reader.shape()?).is_none(),
-                _ => return Err(malformed(format!("it has a key '{}'", visible(key)))),
+                _ => return Err(malformed(format!("it has a key '{}'", printable_line(key)))),
             };
             if !is_new {
                 return Err(malformed(format!("it has '{key}' twice")));
@@ -74,12 +75,6 @@ impl Header {
 
 fn malformed(why: impl Into<String>) -> Refusal {
     Refusal::Malformed(why.into())
-}
-
-/// The text with its control characters escaped, and quotes as they are.
-pub(super) fn visible(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
-    text.chars().map(shown).collect()
 }
 
 /// What of a header was not read yet.
@@ -106,7 +101,7 @@ impl<'t> Reader<'t> {
 
     fn unexpected(&self, wanted: &str) -> Refusal {
         match self.rest.split_whitespace().next() {
-            Some(found) => malformed(format!("{wanted} is missing before `{:.20}`", visible(found))),
+            Some(found) => malformed(format!("{wanted} is missing before `{:.20}`", printable_line(found))),
             None => malformed(format!("{wanted} is missing at its end")),
         }
     }
