@@ -68,7 +68,7 @@ pub(super) fn of_squares(device: &Device, size: usize, peaks: Option<&Peaks>, ou
     Ok(ladder(&devices, &matrix, &Variant::ALL, peaks, output)?.0)
 }
 
-/// Where it is done.
+/// The devices that time and count.
 struct Devices {
     named: Device,
     /// The software GPU, where the named device does not count and the matrix is small enough to
@@ -101,12 +101,12 @@ impl Devices {
     }
 }
 
-/// What is transposed.
+/// The matrix to transpose.
 struct Matrix<T> {
     rows: usize,
     cols: usize,
     dtype: DType,
-    /// Whether the elements of a column, not of a row, lie beside each other.
+    /// True if the elements of a column, not of a row, lie beside each other.
     fortran: bool,
     elements: Vec<T>,
 }
@@ -393,7 +393,7 @@ impl<T: Element + Pod> Work for Rung<'_, T> {
 fn shown(run: &Run, counted_on: Option<DriverKind>, model: Option<DeviceModel>) -> String {
     let mut text = format!("{}\n", Table::of(VARIANT, &run.cases));
     if let Some(model) = model {
-        text += &format!("predicted ms: by the model of {}, from the counters; nobody measured it.\n", model.name);
+        text += &format!("predicted ms: by the model of {}, from the counters; not measured.\n", model.name);
     }
     if !run.has_times() {
         return text + COUNTED + "\n";

@@ -69,8 +69,8 @@ use args::{Cli, Command};
 use output::Output;
 use refusal::{Refusal, refuse, require};
 
-/// Evaluates `$body` with `$type` as wide as the element type: who only moves elements needs to
-/// know no more of them.
+/// Evaluates `$body` with `$type` as wide as the element type. This is enough for code that only
+/// moves elements.
 macro_rules! by_width {
     ($dtype:expr, $type:ident => $body:expr) => {
         match $dtype.width() {
@@ -133,7 +133,7 @@ fn not_run(usage: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = usage.to_string();
-    // What follows the first paragraph is advice, and the usage.
+    // Advice and the usage follow the first paragraph.
     let (first, _) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message = match usage.kind() {
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand

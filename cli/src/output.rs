@@ -1,4 +1,4 @@
-//! What is printed where: results on standard output, notes and progress on standard error.
+//! Prints results on standard output, and notes and progress on standard error.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
@@ -25,9 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Output {
     json: bool,
     quiet: bool,
-    /// Whether the document was printed.
+    /// True once the document was printed.
     printed: Cell<bool>,
-    /// Whether standard output is where an array or another file goes, and nothing else.
+    /// True if an array or another file goes to standard output, and nothing else may.
     taken: Cell<bool>,
     /// The open devices whose calls are counted for `--stats`; `None` without it.
     watched: Option<RefCell<Vec<Device>>>,
@@ -109,7 +109,7 @@ impl Output {
         }
     }
 
-    /// Says something that is no result. A note nobody can read is no failure.
+    /// Prints a note to standard error. A failure to print it is ignored.
     pub(super) fn note(&self, text: impl AsRef<str>) {
         if !self.quiet && !text.as_ref().is_empty() {
             let _ = writeln!(io::stderr(), "{}", text.as_ref());
@@ -152,7 +152,7 @@ impl Progress {
             let shown = bar.clone();
             thread::spawn(move || {
                 if wait.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    // Hidden by itself where standard error is no terminal.
+                    // The bar hides itself unless standard error is a terminal.
                     shown.set_draw_target(ProgressDrawTarget::stderr());
                     shown.enable_steady_tick(Duration::from_millis(100));
                 }

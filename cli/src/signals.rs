@@ -1,5 +1,5 @@
-//! What a signal does to a file that is not complete: the file goes, and the program ends as by the
-//! signal.
+//! Removes a file that is not complete when a signal ends the program. The program then ends as by
+//! the signal.
 
 use std::io;
 use std::sync::OnceLock;
@@ -41,7 +41,7 @@ fn handle_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the program was started with a signal ignored.
+/// Returns whether the program was started with a signal ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();

@@ -69,8 +69,8 @@ pub struct Peaks {
     pub memcpy: f64,
     /// Over sizes, smallest first.
     pub sizes: Vec<Warm>,
-    /// Whether the device's clocks were low while any of these was measured, throttled or set so:
-    /// they say little of another day.
+    /// True if the device's clocks were low while any of these was measured, throttled or set so.
+    /// The peaks then say little of another day.
     #[cfg_attr(feature = "serde", serde(default))]
     pub low_clocks: bool,
 }
@@ -147,7 +147,7 @@ struct Arrays {
     dst: DeviceBuffer<u8>,
     /// The bytes of each buffer: a power of two.
     bytes: u64,
-    /// Whether the clocks were low at any time.
+    /// True if the clocks were low at any time.
     low_clocks: bool,
 }
 

@@ -387,7 +387,7 @@ fn prose_is_found_in_scripts_and_pages() {
     assert_eq!(broken("scripts/b", "#!/bin/sh\n# It is so, and\n# nobody knows.\n"), [RULES[2].name]);
     assert_eq!(broken("b", "# What it is.\n"), [""; 0], "a file of another kind");
     let page = "# What it is\n\nWhat it is, it\nis none.\n\n```sh\nnobody\n```\n";
-    let fault = "b.md:3: is no X: What it is, it is none.";
+    let fault = "b.md:4: is no X: it is, it is none.";
     assert_eq!(faults("b.md", page), [fault]);
     let changes = "## [Unreleased]\n\nNobody knows.\n\n## [0.1.0]\n\nNobody knew.\n";
     assert_eq!(broken("CHANGELOG.md", changes), [RULES[2].name]);

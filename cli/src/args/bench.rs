@@ -45,7 +45,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Whether there is one thing to do.
+    /// Returns an error unless the options name exactly one thing to do.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let Self { operation, list, tune, all, save, compare } = self;
         let conflict = |option: &str, other: &str| {
@@ -158,7 +158,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Whether what it says about drawn permutes goes together. Clap would not ask for `--random`
+    /// Checks the options of drawn permutes against each other. Clap would not ask for `--random`
     /// beside `--shape`, which excludes it.
     fn check_draw(&self) -> Result<(), (ErrorKind, String)> {
         let Self::Permute(Permutes { random, part, cases, .. }) = self else { return Ok(()) };

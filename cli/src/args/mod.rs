@@ -1,4 +1,4 @@
-//! What was typed.
+//! The arguments of the command line.
 
 mod bench;
 mod learn;
@@ -43,7 +43,7 @@ pub(super) struct Cli {
 }
 
 impl Cli {
-    /// Whether one JSON document is wanted.
+    /// Returns whether one JSON document is wanted.
     pub(super) fn json(&self) -> bool {
         if let Command::RunPtx(RunPtx { launch, .. }) | Command::RunCu(RunCu { launch, .. }) = &self.command
             && launch.report_json
@@ -53,7 +53,7 @@ impl Cli {
         self.global.json
     }
 
-    /// What was typed, or why it is not a usage.
+    /// Parses the command line, or explains the usage error.
     pub(super) fn typed() -> Result<Self, Error> {
         let mut command = Self::command();
         command.build();
@@ -67,7 +67,7 @@ impl Cli {
         }
     }
 
-    /// Whether values go together that are on one line.
+    /// Checks the values of the command against each other.
     fn check(&self) -> Result<(), (ErrorKind, String)> {
         match &self.command {
             Command::Explain(permuted) => {
@@ -82,19 +82,19 @@ impl Cli {
     }
 }
 
-/// Whether the words of a command line ask for JSON, also where they are not a usage.
+/// Returns whether the words of a command line ask for JSON, even if they are a usage error.
 pub(super) fn ask_for_json(words: impl Iterator<Item = OsString>) -> bool {
-    // A value, which neither takes, is no usage, and asks for it all the same.
+    // Neither option takes a value, so `--json=x` is a usage error; it still asks for JSON.
     let option = |word: &OsString| word.to_string_lossy().split('=').next().map(ToOwned::to_owned);
     words
         .take_while(|word| word != "--")
         .any(|word| matches!(option(&word).as_deref(), Some("--json" | "--report-json")))
 }
 
-/// What every command takes.
+/// The options that every command takes.
 #[derive(Args)]
 pub(super) struct Global {
-    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
+    /// The device to run on: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
     pub(super) device: Backend,
     /// Print one JSON document instead of text
@@ -173,7 +173,7 @@ pub(super) struct Transpose {
     /// The matrix: 2-D, C or Fortran order
     #[arg(value_name = "IN.npy")]
     pub(super) input: PathBuf,
-    /// Where its transpose goes, in C order; replaced only when everything has worked
+    /// The file for the transpose, in C order; replaced only when everything has worked
     #[arg(value_name = "OUT.npy")]
     pub(super) output: PathBuf,
     /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or
@@ -202,7 +202,7 @@ pub(super) struct Permute {
     /// The array: any number of axes, C or Fortran order
     #[arg(value_name = "IN.npy")]
     pub(super) input: PathBuf,
-    /// Where the result goes, in C order; replaced only when everything has worked
+    /// The file for the result, in C order; replaced only when everything has worked
     #[arg(value_name = "OUT.npy")]
     pub(super) output: PathBuf,
     /// The axes of the input in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h
@@ -306,7 +306,7 @@ pub(super) struct Permuted {
 
 #[derive(Args)]
 pub(super) struct Check {
-    /// What is run, and what is expected of it; the paths in it are relative to it
+    /// The kernels to run and the results expected of them; paths in it are relative to it
     #[arg(value_name = "FILE.toml", required = true)]
     pub(super) files: Vec<PathBuf>,
 }
@@ -363,8 +363,8 @@ pub(super) struct Launched {
     /// struct is passed member by member
     #[arg(long = "arg", value_name = "A")]
     pub(super) arguments: Vec<Argument>,
-    /// What the software GPU looks for besides counting: memcheck, initcheck, racecheck, synccheck,
-    /// or all; a launch in which it finds something ends with status 1
+    /// Faults that the software GPU looks for besides counting: memcheck, initcheck, racecheck,
+    /// synccheck, or all; a launch in which it finds something ends with status 1
     #[arg(long = "check", value_name = "A,B")]
     pub(super) checks: Option<Checks>,
     /// The work after which the software GPU stops the launch, in simple instructions of a warp,
@@ -382,8 +382,8 @@ pub(super) struct Launched {
     /// Short for --report --json
     #[arg(long)]
     pub(super) report_json: bool,
-    /// What a row of the report is: a line of the source, the default where the PTX has lines
-    /// (nvcc -lineinfo), or an instruction; asks for the report
+    /// The meaning of a row of the report: a line of the source, the default where the PTX has
+    /// lines (nvcc -lineinfo), or an instruction; asks for the report
     #[arg(long, value_name = "WHAT")]
     pub(super) by: Option<By>,
     /// Print the source with what each of its lines did to memory; with --json, put it into the

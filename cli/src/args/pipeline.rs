@@ -1,4 +1,4 @@
-//! What `pipeline` takes.
+//! The arguments of `pipeline`.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct Pipeline {
     /// N,H,W,3
     #[arg(long, value_name = "DIR", conflicts_with_all = ["frames", "shape", "dtype"])]
     pub(crate) input: Option<PathBuf>,
-    /// Where the results go, f32 elements with shape N,C,H,W; replaced only when everything has
+    /// The file for the results, f32 elements with shape N,C,H,W; replaced only when everything has
     /// worked. It takes one batch size and one mode
     #[arg(long, value_name = "OUT.npy", conflicts_with = "reuse")]
     pub(crate) output: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Whether the options go together.
+    /// Checks the options against each other.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let is_sweep = self.batch.len() > 1 || self.mode.as_ref().is_some_and(|modes| modes.len() > 1);
         if self.output.is_some() && is_sweep {

@@ -1,4 +1,4 @@
-//! What `--arg`, `--dump`, `--grid` and `--block` of `run-ptx` mean.
+//! Parses the values of `--arg`, `--dump`, `--grid` and `--block` of `run-ptx`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) enum Value {
     File(PathBuf),
 }
 
-/// What a buffer holds before the launch.
+/// The contents of a buffer before the launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fill {
     Zeros,
@@ -71,7 +71,7 @@ pub(crate) struct Timed {
     pub(crate) compare: Option<String>,
 }
 
-/// What a row of a report is.
+/// The meaning of a row of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     /// A line of the source.

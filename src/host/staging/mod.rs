@@ -39,12 +39,12 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::sync::lock;
 
-/// Copies elements within the host, past the caches where the processor can, for large copies whose
-/// result nobody reads soon.
+/// Copies elements within the host, past the caches if the processor can, for large copies whose
+/// result is not read soon.
 ///
 /// # Panics
 ///
-/// Where the lengths differ.
+/// If the lengths differ.
 #[cfg(feature = "pipeline")]
 pub(crate) fn copy_past_caches<T: Element>(src: &[T], dst: &mut [T]) {
     assert_eq!(src.len(), dst.len(), "a copy is between slices of one length");

@@ -84,8 +84,8 @@ const FIELDS: Fields = Fields {
     smallest_image: 2048,
     // Structs of 4 to 56 fields without idle bytes were 0 to 2 % faster than by tiles.
     idle_part: 16,
-    // Of 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors, those with 3 were slightly the
-    // best for large arrays, and for small ones only those with 2 were better.
+    // The candidates were 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors. Those with 3 were
+    // slightly the best for large arrays, and for small ones only those with 2 were better.
     vector_threads: 128,
     // More bytes, or evicting all first, is 0.5 to 1 % slower.
     in_flight: 64 << 10,
@@ -101,8 +101,8 @@ const STACKED: Stacked = Stacked {
 };
 
 const PACKED: Packed = Packed {
-    // Of 8, 12, 16 and 24 KiB the best sum over the cases swept. Wide elements need more bytes for
-    // runs of 256 bytes and longer on both sides.
+    // The best sum over the cases swept, from 8, 12, 16 and 24 KiB. Wide elements need more bytes
+    // for runs of 256 bytes and longer on both sides.
     tile: [12 << 10, 16 << 10],
     // The software GPU's counts of tiles of 256 and of 1024 bytes beside `elements` gave this, not
     // times.

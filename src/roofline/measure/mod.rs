@@ -47,8 +47,8 @@ const LAUNCHES: (u32, usize) = (200, 9);
 pub struct Timing {
     /// Milliseconds of each sample, shortest first; at least one.
     samples: Vec<f64>,
-    /// Whether every launch was queued before its gate opened, so that no gap between launches is
-    /// in the samples.
+    /// True if every launch was queued before its gate opened, so that the samples contain no gap
+    /// between launches.
     gapless: bool,
     /// Throttled samples that were discarded.
     discarded: usize,
@@ -70,9 +70,9 @@ impl Timing {
         self.quantile_ms(0.5)
     }
 
-    /// Whether all samples (of an operation in parts, each part) were queued before the first one
-    /// ran. An operation of very many launches cannot be, and its time then includes the gaps
-    /// between them.
+    /// Returns whether all samples (of an operation in parts, each part) were queued before the
+    /// first one ran. An operation of very many launches cannot be, and its time then includes the
+    /// gaps between them.
     pub fn gapless(&self) -> bool {
         self.gapless
     }
@@ -179,7 +179,7 @@ pub fn time_parts(
     }
 }
 
-/// Whether times on the device say anything about a GPU: they do not on the software GPU.
+/// Returns whether times on the device say anything about a GPU: they do not on the software GPU.
 pub fn has_times(device: &Device) -> bool {
     device.info().kind == DriverKind::Cuda
 }
