@@ -26,9 +26,9 @@ struct Spent {
     sum: u64,
     /// The work of the blocks from `next` on, for those that have ended.
     ahead: VecDeque<Option<u64>>,
-    /// Whether the sum exceeds the limit.
+    /// True if the sum exceeds the limit.
     exceeded: bool,
-    /// Whether waiting threads should give up.
+    /// True if waiting threads should give up.
     closed: bool,
     /// The number of waiting threads.
     waiting: u32,
@@ -78,7 +78,8 @@ impl Budget {
         None
     }
 
-    /// Whether this block may run. If `may_wait`, it waits until the block may run or never will.
+    /// Returns whether this block may run. If `may_wait`, it waits until the block may run or never
+    /// will.
     pub(super) fn has_room(&self, block: u64, may_wait: bool) -> bool {
         if block < WINDOW {
             return true;
