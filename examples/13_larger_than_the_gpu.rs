@@ -90,7 +90,7 @@ fn transpose(
     out_of_core::permute_file(device, &source, &[1, 0], &destination, options)
 }
 
-/// Whether a file has the transpose.
+/// Returns whether a file has the transpose.
 fn is_right(path: &Path) -> Result<bool, Box<dyn Error>> {
     let mut reader = npy::Reader::open(path)?;
     let mut bytes = vec![0; reader.bytes()];

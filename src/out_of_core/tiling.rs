@@ -152,7 +152,7 @@ impl Tiling {
         self.tile.iter().product()
     }
 
-    /// Whether copy engines take each tile in one call on either side.
+    /// Returns whether copy engines take each tile in one call on either side.
     pub(super) fn has_boxes(&self) -> bool {
         // Tiles at the ends of the array have no more axes than the first one.
         self.len() == 0 || [self.tile(0).source(), self.tile(0).result()].iter().all(Runs::are_one_box)

@@ -19,7 +19,7 @@ pub struct Work<'a, I: Element, O: Element> {
     pub filled: usize,
     /// The batch.
     pub input: &'a DeviceBuffer<I>,
-    /// Where the results go. The buffer is the slot's, so leave it there.
+    /// The buffer for the results. It is the slot's, so leave it there.
     pub output: &'a mut DeviceBuffer<O>,
     pub(super) stream: &'a Stream,
     pub(super) marks: &'a mut Marks,

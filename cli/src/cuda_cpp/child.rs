@@ -32,7 +32,7 @@ pub(crate) fn compiled() -> Option<ExitCode> {
     let work = move || compile(&words).unwrap_or_else(|failure| (Err(failure), Vec::new()));
     let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(work).ok()?;
     let (ptx, log) = thread.join().ok()?;
-    // What cannot be written is missed by the process that reads it.
+    // The process that reads this misses what cannot be written.
     let _ = io::stderr().write_all(&log);
     let _ = match &ptx {
         Ok(ptx) => io::stdout().write_all(ptx),

@@ -1,6 +1,6 @@
 //! The headers that compilers find in place of those that they lack.
 
-/// Where clang's header lies in the folder of headers.
+/// The place of clang's header in the folder of headers.
 pub(super) const SHIM: &str = "warpstride_shim.h";
 
 /// Headers that programs include out of habit. What kernels need of them, a compiler of kernels has

@@ -174,7 +174,7 @@ fn a_link_to_a_file_stays_one() {
     assert_eq!(fs::read(folder.path("out.npy")).expect("its target"), expected);
 }
 
-/// Whether the tests may give files away.
+/// Returns whether the tests may give files away.
 fn is_root(folder: &Folder) -> bool {
     fs::metadata(folder.path("in.npy")).expect("a file").uid() == 0
 }

@@ -99,9 +99,9 @@ fn programs_are_clean_under_every_checker() {
     });
 }
 
-/// Whether a finding concerns atomic accesses of two blocks, of which at least one has a scope
-/// without the other block. Programs draw scopes without regard to the threads that meet there. PTX
-/// calls that a race, although an H100 orders such accesses.
+/// Returns whether a finding concerns atomic accesses of two blocks, of which at least one has a
+/// scope without the other block. Programs draw scopes without regard to the threads that meet
+/// there. PTX calls that a race, although an H100 orders such accesses.
 fn is_of_scopes(finding: &Finding) -> bool {
     let is_atomic = |party: &Party| matches!(party.strength, Strength::Atomic { .. });
     let is_narrow = |party: &Party| party.strength == Strength::Atomic { block: true };

@@ -18,8 +18,8 @@ fn operation(opcode: &str) -> &str {
     opcode.split('.').find(known).unwrap_or_default()
 }
 
-/// Whether an atomic may be spelled so: every modifier once, and of a reduction no order that only
-/// a load has.
+/// Returns whether an atomic may be spelled so: every modifier once, and of a reduction no order
+/// that only a load has.
 fn is_legal(opcode: &str) -> bool {
     let once = |names: &[&str]| opcode.split('.').filter(|part| names.contains(part)).count() <= 1;
     let orders = ["relaxed", "acquire", "release", "acq_rel"];

@@ -170,14 +170,14 @@ impl Catalog {
         (0..2000).map(|_| draw()).find(|opcode| opcode.starts_with(prefix) && allowed(opcode))
     }
 
-    /// Whether there is an opcode of this spelling among the others.
+    /// Returns whether there is an opcode of this spelling among the others.
     pub(crate) fn has(&self, opcode: &str) -> bool {
         let root = opcode.split('.').next().unwrap_or_default();
         let spells = |form: &Form| (0..form.spellings()).any(|number| form.spelling(number) == opcode);
         self.others.iter().filter(|form| form.pattern().starts_with(root)).any(spells)
     }
 
-    /// Whether there is a line of this pattern.
+    /// Returns whether there is a line of this pattern.
     pub(crate) fn has_pattern(&self, pattern: &str) -> bool {
         self.others.iter().any(|form| form.pattern() == pattern)
     }
@@ -196,7 +196,7 @@ fn sort_out(all: &[String], accepts: &dyn Fn(&[String]) -> bool, taken: &mut Vec
     }
 }
 
-/// Whether its result depends on more than its sources' values, or not on them alone:
+/// Returns whether its result depends on more than its sources' values, or not on them alone:
 /// approximations; addresses in other spaces; policies, which are opaque; parts of an instruction,
 /// which are none by themselves.
 fn is_vague(pattern: &str) -> bool {

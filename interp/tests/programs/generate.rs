@@ -68,7 +68,7 @@ pub(crate) struct Generator<'c> {
     pub(crate) together: bool,
     /// Where a thread may go: out of the innermost loops, or to the end.
     pub(crate) ways_out: Vec<String>,
-    /// Whether a thread may end here.
+    /// True if a thread may end here.
     pub(crate) may_end: bool,
     /// Some threads may have ended, nobody knows which.
     pub(crate) some_ended: bool,

@@ -5,8 +5,8 @@ use super::catalog::{Class, bits, last_type};
 use super::generate::Generator;
 use super::program::{INPUT, OWN};
 
-/// Whether a load or store may be spelled so: what an assembler takes of all that the table's lines
-/// spell.
+/// Returns whether a load or store may be spelled so: what an assembler takes of all that the
+/// table's lines spell.
 pub(crate) fn is_legal(opcode: &str) -> bool {
     let parts: Vec<&str> = opcode.split('.').collect();
     let has = |names: &[&str]| parts.iter().any(|part| names.contains(part));
@@ -29,8 +29,8 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
         && (!has(&["nc"]) || !ordered && !has(&["weak", "lu", "cv"]) && is_in_order(&parts))
 }
 
-/// Whether of a load that is not coherent the operator stands before `nc`, and the priority behind
-/// it.
+/// Returns whether of a load that is not coherent the operator stands before `nc`, and the priority
+/// behind it.
 fn is_in_order(parts: &[&str]) -> bool {
     let (before, behind) = parts.split_at(parts.iter().position(|part| *part == "nc").unwrap_or(0));
     !behind.iter().any(|part| ["ca", "cg", "cs"].contains(part)) && !before.iter().any(|part| part.starts_with("L1::"))

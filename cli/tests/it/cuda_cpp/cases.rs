@@ -16,7 +16,7 @@ pub(super) struct Case {
     pub(super) expected: fn() -> Expected,
     /// Why clang's code accesses memory otherwise than NVRTC's, where some version does.
     pub(super) other_accesses_by_clang: Option<&'static str>,
-    /// Whether the source includes headers that come with CUDA alone.
+    /// True if the source includes headers that come with CUDA alone.
     pub(super) needs_cuda_headers: bool,
 }
 
