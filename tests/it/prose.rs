@@ -58,7 +58,7 @@ impl Piece {
 fn headless(piece: &Piece) -> Option<usize> {
     const OPENERS: [&str; 7] = ["What", "Where", "Whether", "Who", "Whose", "Which", "Of"];
     let (_, first) = piece.words.first()?;
-    let headless = OPENERS.contains(&first.as_str()) && piece.words.len() > 2 && !piece.is_page && !piece.asks(0);
+    let headless = OPENERS.contains(&first.as_str()) && piece.words.len() > 3 && !piece.is_page && !piece.asks(0);
     headless.then_some(0)
 }
 

@@ -177,7 +177,8 @@ const IN_VAIN: &str = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 bra 
     L: ld.acquire.gpu.global.u32 %r2, [%out+8]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L; exit;
     F: st.global.u32 [0], 1;";
 
-/// A waiting block is no reason to skip the blocks before a fault, or to run the blocks after it.
+/// A waiting block does not excuse skipping the blocks before a fault, or running the blocks after
+/// it.
 #[test]
 fn a_fault_behind_a_block_that_waits_is_told_when_that_has_ended() {
     let body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 bra F; setp.ne.u32 %p1, %r1, 0; @%p1 bra C;

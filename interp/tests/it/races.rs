@@ -34,7 +34,7 @@ enum Access {
     Reduction,
 }
 
-/// Whether and how an access or a fence is strong.
+/// The kinds of strength of an access or a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Strength {
     volatile: bool,

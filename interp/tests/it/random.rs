@@ -83,9 +83,9 @@ fn programs_use_every_function_of_the_table_and_none_stops() {
     for_each(0..600, &catalog, |program| {
         let text = program.text();
         program.interpret().unwrap_or_else(|why| panic!("seed {}: {why}\n{text}", program.seed));
-        opcodes.lock().expect("nobody panics").extend(text.split_whitespace().map(str::to_owned));
+        opcodes.lock().expect("no thread panics").extend(text.split_whitespace().map(str::to_owned));
     });
-    let absent = catalog.not_in(&opcodes.into_inner().expect("nobody panicked"));
+    let absent = catalog.not_in(&opcodes.into_inner().expect("no thread panicked"));
     assert!(absent.is_empty(), "no program has any of {absent:?}");
 }
 

@@ -1,6 +1,6 @@
 //! Statements that change memory atomically: a thread's own, where the old value is known, or cells
-//! that threads share, by operations that give the same in any order and whose old values nobody
-//! keeps.
+//! that threads share, by operations that give the same in any order and whose old values are not
+//! kept.
 
 use super::catalog::{Class, bits, last_type};
 use super::generate::Generator;
@@ -12,7 +12,7 @@ const UNORDERED: [&str; 8] = ["add", "min", "max", "and", "or", "xor", "inc", "d
 /// Bytes of the cells of one operation.
 const CELL: usize = 32;
 
-/// What an opcode does: `add`.
+/// Returns the operation of an opcode: `add`.
 fn operation(opcode: &str) -> &str {
     let known = |part: &&str| UNORDERED.contains(part) || ["exch", "cas"].contains(part);
     opcode.split('.').find(known).unwrap_or_default()

@@ -16,10 +16,10 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
     let other_way = if parts[0] == "ld" { has(&["wb", "wt"]) } else { has(&["ca", "lu", "cv"]) };
     ["ld", "st"].contains(&parts[0])
         && bytes(opcode) <= 16
-        // What is loaded as a float and stored in part is not always the bits that were loaded,
-        // seen in driver 580.
+        // A value that is loaded as a float and stored in part is not always the bits that were
+        // loaded, seen in driver 580.
         && !(parts[0] == "ld" && has(&["f32", "f64"]))
-        // A kernel's parameters are no function's.
+        // A kernel's parameters do not belong to a function.
         && !opcode.contains("::func")
         && caches + evicts <= 1
         && (caches == 0 || !ordered)
@@ -46,7 +46,7 @@ fn count(opcode: &str) -> usize {
     opcode.split('.').find_map(|part| part.strip_prefix('v')?.parse().ok()).unwrap_or(1)
 }
 
-/// The registers that an opcode moves: as wide as its type, or wider where that is no fraction.
+/// The registers that an opcode moves: as wide as its type, or wider if that is not a fraction.
 pub(crate) fn data(g: &mut Generator, opcode: &str) -> String {
     let kind = last_type(opcode);
     let natural = Class::of(kind);

@@ -1,4 +1,4 @@
-//! What every allocator promises, alone and wrapped.
+//! The promises of every allocator, alone and wrapped.
 
 #[cfg(feature = "interp")]
 use std::sync::Arc;

@@ -296,7 +296,7 @@ pub(super) const CASES: &[Case] = &[
         integers(250, |i| (i / 32 * 32..250.min(i / 32 * 32 + 32)).map(steps).max().unwrap_or_default())
     }),
     Case {
-        other_accesses_by_clang: Some("it stores where nobody reads what an exchange replaces"),
+        other_accesses_by_clang: Some("it stores if the value that an exchange replaces is unused"),
         ..case("together.cu", "locked", ["32", "32"], "i32[8]=zeros i32[8]=zeros", || {
             integers(8, |cell| (cell..32).step_by(8).sum::<usize>() as i32)
         })
