@@ -129,7 +129,8 @@ impl<T: Element + Pod> Matrix<T> {
         Ok(Self { rows, cols, dtype, fortran: false, elements })
     }
 
-    /// The transpose in C order, by the CPU. Of Fortran order it lies in memory as the matrix does.
+    /// Returns the transpose in C order, by the CPU. In Fortran order it lies in memory as the
+    /// matrix does.
     fn transposed(&self) -> Result<Vec<T>> {
         let axes = if self.fortran { [0, 1] } else { [1, 0] };
         reference::permuted(&self.elements, &[self.rows, self.cols], &axes)
@@ -425,7 +426,7 @@ const COUNTED: &str = "\
 verified: every element against a transpose by the CPU. sectors/ideal: 32-byte sectors that loads or stores touch, for
 each that would hold the bytes they ask for; 1.00x is best. bank conflicts: passes through shared memory beyond what the
 width needs.
-No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";
+No GB/s: the software GPU counts traffic exactly but does not model time.";
 
 #[cfg(test)]
 mod tests {

@@ -124,7 +124,7 @@ impl Tiling {
         require!(
             budget >= least,
             InvalidArgument,
-            "a budget of {} of device memory holds no {slots} slots of an input and an output element; give at least \
+            "{} of device memory is too little for {slots} slots of an input and an output element; give at least \
              {least} as `Options::device_memory`",
             counted(budget, "byte")
         );

@@ -76,7 +76,7 @@ fn headless(piece: &Piece) -> Option<usize> {
         Kind::Literal => 4,
         Kind::Page => return None,
     };
-    let headless = OPENERS.contains(&first.as_str()) && piece.words.len() >= least && !piece.asks(0);
+    let headless = OPENERS.contains(&first.trim_start_matches('"')) && piece.words.len() >= least && !piece.asks(0);
     headless.then_some(0)
 }
 
@@ -209,7 +209,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// The comments of a script or of TOML, and its other lines.
+/// The comments of a script or of TOML, and its other lines. A docstring begins as a comment does.
 fn pieces_of_script(text: &str) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut goes_on = false;
@@ -219,7 +219,8 @@ fn pieces_of_script(text: &str) -> Vec<Piece> {
             None => text.split_once(" # ").map_or((text, None), |(code, comment)| (code, Some(comment))),
         };
         if !code.trim().is_empty() {
-            pieces.push(Piece::new(Kind::Page));
+            let is_doc = code.trim_start().starts_with("\"\"\"");
+            pieces.push(Piece::new(if is_doc { Kind::Comment } else { Kind::Page }));
             pieces.last_mut().expect("one was made").add(line, code);
         }
         if let Some(comment) = comment {
@@ -316,6 +317,7 @@ fn prose_is_plain_english() {
     let mut files = Vec::new();
     collect(root, root, &mut files);
     files.sort();
+    assert!(files.len() > 500, "only {} files", files.len());
     let mut found = Vec::new();
     for file in files {
         let path = file.strip_prefix(root).expect("it was found there").to_string_lossy().into_owned();
@@ -376,6 +378,7 @@ fn every_rule_sees_its_fault_and_no_other() {
 fn prose_is_found_in_scripts_and_pages() {
     let fault = "a/b.py:2: begins with a headless clause: What it is here.";
     assert_eq!(faults("a/b.py", "x is None\ny = 2  # What\n# it is here.\n"), [fault]);
+    assert_eq!(broken("a.py", "def f():\n    \"\"\"Whether it is so.\"\"\"\n"), [RULES[0].name]);
     assert_eq!(broken("b.toml", "# What it is here.\n"), [RULES[0].name]);
     assert_eq!(broken("a/b.sh", "echo \"$x is no file\"\n"), [RULES[1].name]);
     assert_eq!(broken("scripts/b", "#!/bin/sh\n# It is so, and\n# nobody knows.\n"), [RULES[2].name]);

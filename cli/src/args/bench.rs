@@ -38,8 +38,7 @@ pub(crate) struct Bench {
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(crate) save: Option<String>,
     /// Compare the run with a kept one, case by case: by times on a GPU, by counters on the
-    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
-    /// is gone
+    /// software GPU. Exits with status 1 if a case is slower, wrong, missing, or counts differently
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(crate) compare: Option<String>,
 }

@@ -159,7 +159,7 @@ pub(super) enum Command {
     /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it
     /// lacks
     PtxForms(PtxForms),
-    /// Print what lets a shell complete commands and options
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: Shell,
@@ -284,8 +284,7 @@ pub(super) struct Report {
     #[arg(long, value_name = "FOLDER")]
     pub(super) svg: Option<PathBuf>,
     /// Compare the run with an earlier one, case by case: by times on a GPU, by counters on the
-    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
-    /// is gone
+    /// software GPU. Exits with status 1 if a case is slower, wrong, missing, or counts differently
     #[arg(long, value_name = "BEFORE.json")]
     pub(super) compare: Option<PathBuf>,
 }

@@ -86,8 +86,8 @@ pub(crate) fn count(work: &mut dyn Work) -> Result<Option<Counters>> {
     Ok(device.counters()?.zip(before).map(|(after, before)| after - before))
 }
 
-/// Verifies work, and times `samples` runs where it is right and time means something. Of `small`
-/// work the launch is timed, too.
+/// Verifies work, and times `samples` runs if it is right and time means something. Also times the
+/// launch of `small` work.
 pub(crate) fn measure(work: &mut dyn Work, samples: usize, small: bool) -> Result<Outcome> {
     let counters = count(work)?;
     let verified = work.is_right()?;

@@ -179,7 +179,7 @@ fn documents_of_single_commands_are_reported() {
 
 #[test]
 #[cfg(unix)]
-fn a_run_is_kept_where_nobody_reads_it_and_printed_where_it_cannot_be_kept() {
+fn a_run_is_kept_where_its_output_is_not_read_and_printed_where_it_cannot_be_kept() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [cache, file] = ["cache", "file"].map(|name| folder.path().join(name));
     let words = ["--device", "soft", "--json", "bench", "--all", "--save", "x"];
@@ -409,7 +409,7 @@ fn chromium() -> Option<PathBuf> {
 }
 
 #[test]
-fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
+fn a_browser_renders_the_page_without_an_error_or_a_request() {
     let Some(chromium) = chromium() else {
         crate::long::missing("a browser (chromium, chromium-browser or google-chrome)");
         return;

@@ -136,7 +136,7 @@ fn all_blocks_of_a_grid_meet() {
 }
 
 #[test]
-fn blocks_that_wait_for_nobody_stop_at_the_first() {
+fn blocks_that_wait_in_vain_stop_at_the_first() {
     let body = "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;";
     for (threads, checks) in [(1, Checks::NONE), (0, Checks::NONE), (0, Checks::ALL)] {
         let config = Config { threads, checks, work_limit: 10_000_000, ..Config::default() };

@@ -95,8 +95,8 @@ impl Events {
         Ok(())
     }
 
-    /// Ends a lane's stream. What it used can be used again once the returned outcome's event, or a
-    /// wait if there is none, has passed.
+    /// Ends a lane's stream. The memory that it used can be used again once the returned outcome's
+    /// event, or a wait if there is none, has passed.
     pub(super) fn close(&mut self, clock: &mut Clock, upstream: &dyn Upstream) -> Result<()> {
         let stood = self.stand(clock, upstream);
         let stream = clock.stream.take();

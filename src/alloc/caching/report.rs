@@ -73,7 +73,7 @@ impl Caching {
     }
 
     /// Says why a request cannot be met: lists the holders, the largest first.
-    pub(super) fn who_holds_what(&self, core: &mut Core, wanted: u64) -> String {
+    pub(super) fn holders(&self, core: &mut Core, wanted: u64) -> String {
         let cached = self.cached(core);
         let mut holders: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
         for node in core.arena.segments().into_iter().flat_map(|segment| core.arena.blocks(segment)) {

@@ -5,9 +5,9 @@
 //! its slots, and the device copies the slots meanwhile. A slot is used again once the event behind
 //! its copy has been passed.
 //!
-//! The threads are the engine's own, and take no task of anybody else: a caller that is a worker of
-//! a pool cannot wait for itself. They stay with their streams and events between calls, and the
-//! memory of the slots goes back to the device's pool.
+//! The threads are the engine's own, and take no other tasks: a caller that is a worker of a pool
+//! cannot wait for itself. They stay with their streams and events between calls, and the memory of
+//! the slots goes back to the device's pool.
 
 mod helper;
 mod host_copy;

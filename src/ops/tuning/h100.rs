@@ -139,8 +139,8 @@ const QUADS: Quads = Quads {
     whole_axis: TILES.run + 8,
     threads: 256,
     // With 4 and 8 lanes on a bank, tiles of bytes were 1.17 and 1.33 times as fast as `packed`:
-    // benches/record/2026-11-23-h100/alternatives.md. Of 8 and 16 bytes no more than 16 and 8 lanes
-    // load at once, so these take any number.
+    // benches/record/2026-11-23-h100/alternatives.md. With 8 and 16 bytes no more than 16 and 8
+    // lanes load at once, so these take any number.
     ways: [[8, 4, 16, 16, 8], [8, 8, 16, 16, 8]],
     empty_part: 16,
     longest_of_vectors: TILES.run / 2 - 1,

@@ -38,8 +38,8 @@ const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mi
 const DEADLINE: Duration = Duration::from_secs(15);
 /// Fewest samples, however long each takes.
 const FEWEST: usize = 3;
-/// [`launch_us`] takes the mean of this many launches in a row, this often, and then the median of
-/// the means: the mean of all would hold whatever else the host did.
+/// Launches of a batch, and batches. [`launch_us`] returns the median of the batches' means: the
+/// mean of all would hold whatever else the host did.
 const LAUNCHES: (u32, usize) = (200, 9);
 
 /// Times of one operation on a GPU.

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_far_ahead_waits_for_the_slow_and_for_nobody_who_is_gone() {
+    fn a_block_far_ahead_waits_for_slow_blocks_that_still_run() {
         let budget = Budget::new(u64::MAX);
         assert!((1..WINDOW).all(|block| budget.has_room(block, true) && budget.spend(block, 1).is_none()));
         let far = std::thread::scope(|scope| {
