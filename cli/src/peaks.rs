@@ -1,4 +1,4 @@
-//! `warpstride peaks`: the ceilings of a device, measured, and kept for what is held against them.
+//! `warpstride peaks`: the ceilings of a device, measured, and kept for later comparisons.
 
 use std::path::PathBuf;
 

@@ -112,7 +112,7 @@ impl Peaks {
         Ok(Self { nominal, bytes, read, write, copy, memcpy, sizes, low_clocks })
     }
 
-    /// The ceilings that operations are held against.
+    /// The ceilings that operations are compared with.
     pub fn ceilings(&self) -> Ceilings {
         Ceilings { read: self.read.gbps, write: self.write.gbps, copy: self.copy.gbps }
     }

@@ -159,7 +159,7 @@ pub struct Drawn {
     pub kind: String,
     /// The strategy that takes it.
     pub strategy: String,
-    /// Bytes of the sectors that it reads and writes. `fraction_of_copy` is held against a copy of
+    /// Bytes of the sectors that it reads and writes. `fraction_of_copy` is compared with a copy of
     /// them.
     pub touched: u64,
 }
@@ -224,7 +224,7 @@ impl Record {
         Self { name, subject, kernel, verified, ..Self::default() }
     }
 
-    /// The record with a timing, which is held against a copy of `copy_gbps` and against the
+    /// The record with a timing, which is compared with a copy of `copy_gbps` and with the
     /// ceilings, where they are known.
     #[must_use]
     pub fn timed(self, timing: &Timing, copy_gbps: Option<f64>, peaks: Option<&Peaks>) -> Self {

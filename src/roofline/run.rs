@@ -28,7 +28,7 @@ pub struct Run {
     pub policy: Option<Policy>,
     /// The clocks at its end; `None` where the device reports none.
     pub clocks: Option<Clocks>,
-    /// The ceilings that times are held against; `None` on the software GPU.
+    /// The ceilings that times are compared with; `None` on the software GPU.
     pub peaks: Option<Peaks>,
     /// When the ceilings were measured, as RFC 3339.
     pub ceilings_date: Option<String>,

@@ -116,7 +116,7 @@ pub(crate) enum Operation {
     Permute(Permutes),
     /// Permute, scale, shift and convert: c = f * a + o
     Affine(Affine),
-    /// Copy: c = a, the operation that others are held against
+    /// Copy: c = a, the operation that others are compared with
     Copy(Elements),
     /// Copy every Kth element of an array
     StridedCopy(Strided),

@@ -27,7 +27,7 @@ pub(crate) enum LearnCommand {
         /// The lesson by its name or number, instead of the first that is not solved
         lesson: Option<String>,
     },
-    /// Check a lesson's files; the exit status is 0 where it is solved
+    /// Check a lesson's files; the exit status is 0 if it is solved
     Check {
         /// The lesson by its name or number, instead of the first that is not solved
         lesson: Option<String>,

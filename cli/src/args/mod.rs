@@ -156,8 +156,8 @@ pub(super) enum Command {
     /// The lessons are in the program, and their files go into a folder of yours. An edited file is
     /// never overwritten, and a missing one is put back.
     Learn(Learn),
-    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it
-    /// lacks
+    /// List the PTX that the software GPU has, as Markdown, or the forms that a file uses and those
+    /// that are missing
     PtxForms(PtxForms),
     /// Print a shell completion script
     Completions {
@@ -280,7 +280,7 @@ pub(super) struct Report {
     /// Write the cases as comma-separated values
     #[arg(long, value_name = "OUT.csv")]
     pub(super) csv: Option<PathBuf>,
-    /// Write each chart into a folder, which is made where it is not there
+    /// Write each chart into a folder, which is made if it is missing
     #[arg(long, value_name = "FOLDER")]
     pub(super) svg: Option<PathBuf>,
     /// Compare the run with an earlier one, case by case: by times on a GPU, by counters on the
@@ -348,10 +348,10 @@ pub(super) struct Launched {
     /// out where the file has one
     #[arg(long, value_name = "NAME")]
     pub(super) entry: Option<String>,
-    /// Blocks in x, y and z; what is left out is 1
+    /// Blocks in x, y and z; 1 for those left out
     #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
     pub(super) grid: [u32; 3],
-    /// Threads of a block in x, y and z; what is left out is 1
+    /// Threads of a block in x, y and z; 1 for those left out
     #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
     pub(super) block: [u32; 3],
     /// Dynamic shared memory of a block
@@ -367,7 +367,7 @@ pub(super) struct Launched {
     #[arg(long = "check", value_name = "A,B")]
     pub(super) checks: Option<Checks>,
     /// The work after which the software GPU stops the launch, in simple instructions of a warp,
-    /// some 10 ns each; 1073741824 where it is left out
+    /// some 10 ns each; 1073741824 by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: Option<u64>,
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given

@@ -27,7 +27,7 @@ pub(crate) struct Pipeline {
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = |text: &str| whole(text, 1 << 24, "frames"))]
     pub(crate) batch: Vec<usize>,
     /// How batches share the device: blocking, async, streams, graph, or all, which is a sweep; all
-    /// where it is left out, with --output streams
+    /// by default, with --output streams
     #[arg(long, value_name = "MODE", value_parser = modes)]
     pub(crate) mode: Option<Box<[Mode]>>,
     /// Floating-point operations of the model for each byte that it reads or writes

@@ -145,7 +145,7 @@ impl<'a> Bench<'a> {
         Ok(Self { device, output, kept, samples, date, ceilings, copies: RefCell::default() })
     }
 
-    /// The ceilings that times are held against.
+    /// The ceilings that times are compared with.
     pub(super) fn peaks(&self) -> Option<&Peaks> {
         self.ceilings.as_ref().map(|(peaks, _)| peaks)
     }

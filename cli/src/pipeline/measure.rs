@@ -151,7 +151,7 @@ impl<I: Pixel> Job<'_, I> {
     }
 }
 
-/// Verifies some batches, and then runs and times all frames, held against `bound`. The sink is
+/// Verifies some batches, and then runs and times all frames, compared with `bound`. The sink is
 /// called on this thread.
 ///
 /// # Errors

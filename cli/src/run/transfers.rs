@@ -1,5 +1,5 @@
 //! Measurements of copies between host and device: every kind of host memory, direction and size,
-//! held against the link between the two.
+//! compared with the link between the two.
 
 use super::table::{Column, Table, number, percent, verified};
 use warpstride::error::counted;

@@ -18,7 +18,7 @@ use super::{Launch, Program, ensure_room, require};
 
 /// Timed launches, unless another number was asked for.
 const SAMPLES: u16 = 20;
-/// The most bytes of a side of the copy that a launch is held against.
+/// The most bytes of a side of the copy that a launch is compared with.
 const LARGEST_COPY: u64 = 1 << 30;
 
 /// The measurement that `--time` asks for.

@@ -2,7 +2,7 @@
 //!
 //! NumPy evaluates any literal of Python. This takes what `numpy.save` has written since Python 2,
 //! in any order and spacing, and the spellings of an element type that NumPy takes for the same;
-//! what NumPy refuses, it refuses. `scripts/numpy-oracle` holds the two against each other.
+//! what NumPy refuses, it refuses. `scripts/numpy-oracle` compares the two.
 
 use crate::element::DType;
 
