@@ -16,7 +16,7 @@ pub(super) fn watch() -> io::Result<()> {
 
 /// Watches for the signals that people and systems end programs with, but for those that its parent
 /// had it ignore, as `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes
-/// an error and no death.
+/// an error, and does not end the program.
 #[cfg(unix)]
 fn handle_signals() -> io::Result<()> {
     use std::sync::Arc;

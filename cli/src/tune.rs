@@ -1,4 +1,4 @@
-//! `warpstride bench --tune`: which tiles and blocks are the fastest on this GPU. Devices that are
+//! `warpstride bench --tune`: finds the fastest tiles and blocks on this GPU. Devices that are
 //! opened from then on use them.
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! Measurements of pipelines: frames from a source on the host through the device to a sink, held
-//! against the slower of link and compute.
+//! Measurements of pipelines: frames from a source on the host through the device to a sink,
+//! compared with the slower of link and compute.
 
 use super::table::{Column, Table, number, percent, verified};
 use warpstride::element::DType;

@@ -217,7 +217,7 @@ fn sample(
     Ok((times, gapless))
 }
 
-/// Queues a launch for each pair of events behind a gate; whether all were queued before it opened.
+/// Queues a launch for each pair of events behind a gate; returns whether all were queued in time.
 fn queue_behind(
     gate: Duration,
     device: &Device,
