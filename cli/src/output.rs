@@ -1,4 +1,4 @@
-//! What is printed where: results on standard output, notes and progress on standard error.
+//! Prints results on standard output, and notes and progress on standard error.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -26,9 +26,9 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) struct Output {
     json: bool,
     quiet: bool,
-    /// Whether the document was printed.
+    /// True once the document was printed.
     printed: Cell<bool>,
-    /// Whether standard output is where an array or another file goes, and nothing else.
+    /// True if an array or another file goes to standard output, and nothing else may.
     taken: Cell<bool>,
     /// The open devices whose calls are counted for `--stats`; `None` without it.
     watched: Option<RefCell<Vec<Device>>>,
@@ -108,7 +108,7 @@ impl Output {
         }
     }
 
-    /// Says on one line something beside the result.
+    /// Prints a note to standard error. A failure to print it is ignored.
     pub(super) fn note(&self, text: impl AsRef<str>) {
         self.messages(&printable_line(text.as_ref()));
     }
@@ -158,7 +158,7 @@ impl Progress {
             let _ = thread::Builder::new().name("progress".into()).spawn(move || {
                 let goes_on = |time| wait.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
                 if goes_on(PATIENCE) {
-                    // Hidden by itself where standard error is no terminal.
+                    // The bar hides itself unless standard error is a terminal.
                     shown.set_draw_target(ProgressDrawTarget::stderr());
                     // A steady tick of the bar's own would panic without a thread.
                     while goes_on(TICK) {

@@ -89,8 +89,8 @@ impl Reading {
     }
 }
 
-/// The standard output of a short program, with replacement characters for bytes that are no UTF-8;
-/// `None` if it does not start, fails, or never ends.
+/// Returns the standard output of a short program, with replacement characters for bytes that are
+/// not UTF-8; `None` if it does not start, fails, or never ends.
 pub(super) fn output(command: Command) -> Option<String> {
     let Ended { status, stdout, .. } = run(command, ANSWER, MOST).ok()?;
     status?.success().then_some(stdout)

@@ -34,7 +34,7 @@ pub(crate) fn compiled() -> Option<ExitCode> {
         Ok(thread) => thread.join().ok()?,
         Err(error) => (Err(format!("the system does not start a thread with a stack for NVRTC: {error}")), Vec::new()),
     };
-    // What cannot be written is missed by the process that reads it.
+    // The process that reads this misses what cannot be written.
     let _ = io::stderr().write_all(&log);
     let _ = match &ptx {
         Ok(ptx) => io::stdout().write_all(ptx),

@@ -180,7 +180,7 @@ structures! {
         handles: c_uint = handleTypes,
         location: CUmemLocation = location,
         security: *mut c_void = win32SecurityAttributes,
-        // A limit of the bytes, since CUDA 12.2: 0 is none. The rest must be 0.
+        // A limit of the bytes, since CUDA 12.2: 0 means without a limit. The rest must be 0.
         max_size: usize,
         reserved: [c_uchar; 56],
     }
