@@ -48,6 +48,7 @@ mod runs;
 mod signals;
 mod streamed;
 mod terminal;
+mod threads;
 mod transfers;
 mod transpose;
 mod tune;
@@ -70,8 +71,8 @@ use args::{Cli, Command};
 use output::Output;
 use refusal::{Refusal, refuse, require};
 
-/// Evaluates `$body` with `$type` as wide as the element type: who only moves elements needs to
-/// know no more of them.
+/// Evaluates `$body` with `$type` as wide as the element type. This is enough for code that only
+/// moves elements.
 macro_rules! by_width {
     ($dtype:expr, $type:ident => $body:expr) => {
         match $dtype.width() {
@@ -135,7 +136,7 @@ fn not_run(usage: &clap::Error) -> ExitCode {
     }
     let text = usage.to_string();
     terminal::say(&text);
-    // What follows the first paragraph is advice, and the usage.
+    // Advice and the usage follow the first paragraph.
     let (first, _) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message = match usage.kind() {
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand

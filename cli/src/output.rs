@@ -1,4 +1,4 @@
-//! What is printed where: results on standard output, notes and progress on standard error.
+//! Prints results on standard output, and notes and progress on standard error.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -19,14 +19,16 @@ use super::{require, terminal};
 
 /// Shorter work shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The time between two drawings of a bar that nothing advances.
+const TICK: Duration = Duration::from_millis(100);
 
 /// How the person, or the script, wants to be told.
 pub(super) struct Output {
     json: bool,
     quiet: bool,
-    /// Whether the document was printed.
+    /// True once the document was printed.
     printed: Cell<bool>,
-    /// Whether standard output is where an array or another file goes, and nothing else.
+    /// True if an array or another file goes to standard output, and nothing else may.
     taken: Cell<bool>,
     /// The open devices whose calls are counted for `--stats`; `None` without it.
     watched: Option<RefCell<Vec<Device>>>,
@@ -106,7 +108,7 @@ impl Output {
         }
     }
 
-    /// Says on one line something beside the result.
+    /// Prints a note to standard error. A failure to print it is ignored.
     pub(super) fn note(&self, text: impl AsRef<str>) {
         self.messages(&printable_line(text.as_ref()));
     }
@@ -152,11 +154,16 @@ impl Progress {
         let (finished, wait) = mpsc::channel();
         if !quiet {
             let shown = bar.clone();
-            thread::spawn(move || {
-                if wait.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    // Hidden by itself where standard error is no terminal.
+            // A run for which the system starts no thread shows no bar.
+            let _ = thread::Builder::new().name("progress".into()).spawn(move || {
+                let goes_on = |time| wait.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
+                if goes_on(PATIENCE) {
+                    // The bar hides itself unless standard error is a terminal.
                     shown.set_draw_target(ProgressDrawTarget::stderr());
-                    shown.enable_steady_tick(Duration::from_millis(100));
+                    // A steady tick of the bar's own would panic without a thread.
+                    while goes_on(TICK) {
+                        shown.tick();
+                    }
                 }
             });
         }

@@ -1,5 +1,5 @@
-//! What a signal does to a file that is not complete: the file goes, and the program ends as by the
-//! signal.
+//! Removes a file that is not complete when a signal ends the program. The program then ends as by
+//! the signal.
 
 use std::io;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ pub(super) fn watch() -> io::Result<()> {
 
 /// Watches for the signals that people and systems end programs with, but for those that its parent
 /// had it ignore, as `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes
-/// an error and no death.
+/// an error, and does not end the program.
 #[cfg(unix)]
 fn handle_signals() -> io::Result<()> {
     use std::sync::Arc;
@@ -41,7 +41,7 @@ fn handle_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the program was started with a signal ignored.
+/// Returns whether the program was started with a signal ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();

@@ -38,8 +38,8 @@ pub const WARP: u32 = 32;
 #[doc(hidden)]
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;
 
-/// Whether kernels that go by the threads of a block take this number: whole warps, up to the most
-/// of a block.
+/// Returns whether kernels that go by the threads of a block take this number: whole warps, up to
+/// the most of a block.
 #[doc(hidden)]
 pub const fn is_block(threads: u32) -> bool {
     threads > 0 && threads.is_multiple_of(WARP) && threads <= MAX_BLOCK_THREADS

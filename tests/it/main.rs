@@ -38,6 +38,7 @@ mod out_of_core;
 mod parked;
 mod plan;
 mod plan_of_tiles;
+mod prose;
 mod ptx;
 #[cfg(feature = "interp")]
 mod recorded_plans;

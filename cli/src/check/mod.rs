@@ -27,16 +27,16 @@ use file::Check;
 /// it, and as it is then.
 const HOST_COPIES: usize = 3;
 
-/// What is printed of a file.
+/// The results of a file that are printed.
 pub(super) struct Checked {
     /// The file, the launch and how it ended.
     heading: String,
-    /// What was expected and found.
+    /// The expected and the found figures.
     pub(super) verdicts: Verdicts,
-    /// What the checkers have found, or why nothing was checked.
+    /// The findings of the checkers, or the reason why nothing was checked.
     findings: String,
     pub(super) document: Value,
-    /// What fell short; `None` if nothing did.
+    /// The first fault; `None` if nothing fell short.
     pub(super) wrong: Option<anyhow::Error>,
 }
 
@@ -200,7 +200,7 @@ fn title(check: &Check, shown: &Shown) -> String {
     format!("{path}: {kernel}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
 }
 
-/// What checkers have found, as an expectation that they find nothing.
+/// Returns the findings of the checkers, as an expectation that they find nothing.
 fn clean(findings: u64) -> Verdict {
     Verdict {
         expectation: "checkers find nothing".into(),

@@ -1,4 +1,4 @@
-//! Where NVRTC may be.
+//! Lists the places where NVRTC may be.
 
 use std::env;
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ const PACKAGES: &[&str] = if cfg!(windows) {
 /// environments at hand. Python itself is asked last, since its start takes time.
 pub(super) fn libraries() -> impl Iterator<Item = PathBuf> {
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(env::var_os).map(PathBuf::from);
-    // Where this program is installed as a Python package, it lies in the environment's `bin`.
+    // A program that is installed as a Python package lies in the environment's `bin`.
     let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.parent()?.to_owned()));
     let folders = active.chain(own).flat_map(|prefix| site_packages(&prefix));
     let folders = folders.chain(std::iter::once_with(path_of_python).flatten());
@@ -52,7 +52,7 @@ fn path_of_python() -> Vec<PathBuf> {
     let mut command = Command::new(if cfg!(windows) { "python" } else { "python3" });
     command.args(["-c", "import sys; print('\\n'.join(sys.path))"]);
     let text = process::output(command).unwrap_or_default();
-    // An empty line stands for the folder at hand, which is no folder of packages.
+    // An empty line stands for the folder at hand, which holds no packages.
     text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
 }
 

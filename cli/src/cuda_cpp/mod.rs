@@ -31,10 +31,10 @@ pub(super) use child::compiled;
 /// The time after which a compilation counts as one that never ends. It takes a second, or a minute
 /// where the machine is busy.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-/// What is shown of a compiler's messages.
+/// The bytes of a compiler's messages that are shown, at most.
 const MAX_LOG_BYTES: usize = 64 << 10;
 
-/// What is compiled.
+/// The source to compile, and how.
 struct Job<'a> {
     /// Its path as the user gave it.
     file: &'a Path,
@@ -43,7 +43,7 @@ struct Job<'a> {
     architecture: u32,
 }
 
-/// What a compiler made.
+/// The output of a compiler.
 pub(super) struct Compiled {
     pub(super) ptx: String,
     pub(super) compiler: Taken,
@@ -183,7 +183,7 @@ fn by_nvrtc(compiler: Taken, job: &Job) -> Result<Compiled> {
     workplace.compile(command)
 }
 
-/// Where a compiler works on a job: a folder of files that goes with it.
+/// A compiler's folder for a job, with the files that go with it.
 struct Workplace<'a> {
     job: &'a Job<'a>,
     compiler: Taken,

@@ -77,7 +77,7 @@ pub(crate) fn record(run: &Run, record: &Record) -> String {
     text + &figures(run, record)
 }
 
-/// What was timed and counted of a record, in some lines.
+/// Returns the times and counters of a record, in some lines.
 pub(crate) fn figures(run: &Run, record: &Record) -> String {
     let mut text = String::new();
     if let Some(ms) = record.ms {

@@ -52,7 +52,7 @@ impl Folder {
         self.path.join(PROGRESS)
     }
 
-    /// Whether it is there; an error where something else has its name.
+    /// Returns whether it is there; an error where something else has its name.
     pub(super) fn is_there(&self) -> Result<bool> {
         match fs::symlink_metadata(self.own()) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// Whether a learner has begun there.
+    /// Returns whether a learner has begun there.
     pub(super) fn is_begun(&self) -> Result<bool> {
         Ok(self.is_there()? && is_learners(self.own()))
     }
@@ -116,7 +116,8 @@ impl Folder {
     }
 }
 
-/// Whether a folder has progress, or lessons. The crate's own lessons have hints beside them.
+/// Returns whether a folder has progress, or lessons. The crate's own lessons have hints beside
+/// them.
 fn is_learners(path: &Path) -> bool {
     let has = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
     let of = |lesson: &Lesson, file: &str| has(&format!("{}/{file}", lesson.name));

@@ -115,7 +115,7 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
     };
     let progress = match attempt.note(lesson, folder) {
         Ok(progress) => progress,
-        // What was found is to be seen even where it cannot be noted.
+        // The findings are shown even if they cannot be noted.
         Err(error) => {
             from.output.messages(&attempt.text);
             return Err(error);
@@ -126,7 +126,7 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
     if let Ok(sentence) = &sentence {
         text = format!("{text}\n{sentence}");
     }
-    // Where nothing ran, the error is all there is.
+    // If nothing ran, the error says all.
     if !text.is_empty() {
         from.output.result(&text, document)?;
     }

@@ -1,4 +1,4 @@
-//! What a learner has solved, and what help there was: `progress.json`.
+//! The lessons that a learner has solved, and the help that they took: `progress.json`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) hints: u64,
     /// The checks in which a prediction or an answer was wrong.
     pub(super) tries: u64,
-    /// What was wrong at the last of them.
+    /// The wrong answers at the last of them.
     pub(super) wrong: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// What the progress keeps of wrong answers, so that the file stays small whatever a learner types.
+/// Shortens wrong answers for the progress, so that the file stays small whatever a learner types.
 fn kept(wrong: &[String]) -> Vec<String> {
     wrong.iter().take(MAX_WRONG).map(|text| text.chars().take(MAX_TEXT).collect()).collect()
 }
@@ -94,7 +94,7 @@ impl Progress {
         lessons::all().iter().filter(|lesson| self.of(lesson).solved).count()
     }
 
-    /// Whether there is no file yet.
+    /// Returns whether there is no file yet.
     pub(super) fn is_new(&self) -> bool {
         !self.path.exists()
     }

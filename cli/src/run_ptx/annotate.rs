@@ -130,7 +130,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What the document holds of the files: their lines, or why they are missing.
+/// Returns the document's part on the files: their lines, or why they are missing.
 pub(super) fn json(report: &Report, main: &str, folder: &Path) -> Value {
     let files = files(report, main, folder);
     let source = |file: &Annotated| {

@@ -190,7 +190,7 @@ fn a_lesson_is_solved_by_its_solution() {
         let renamed = fs::rename(&progress, &kept).or_else(|_| fs::rename(&kept, &progress));
         renamed.expect("renaming");
     }
-    // What was solved stays so.
+    // A solved lesson stays solved.
     learner.write("index/task.cu", lessons::text("index", "task.cu"));
     learner.run(&["learn", "check", "0"]).ended(1, &[], &["lesson 0 does not pass now; it was solved before"]);
     assert_eq!(learner.progress()["lessons"]["index"]["solved"], json!(true));
@@ -368,7 +368,7 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
         assert!(run.stdout.contains(said) && run.stdout.contains("is not the answer to question 1. In C order "));
         assert_eq!(run.stdout.contains("The answer is [1, 6].\n"), try_number == 3, "{}", run.stdout);
     }
-    // Without quotes a word is not TOML, and two numbers are no list.
+    // Without quotes a word is not TOML, and two numbers are not a list.
     for answer in ["Yes", "1, 6"] {
         let said = ["cannot read line 5 of ", "views/quiz.toml; type each answer between the quotes of `answer = "];
         first(answer).failed(&said);
@@ -533,7 +533,7 @@ fn pipes_and_links_harm_nothing() {
     assert_eq!(fs::read_dir(&elsewhere).expect("readable").count(), 0);
     symlink("progress.json", learner.path("progress.json")).expect("a link");
     learner.run(&["learn"]).failed(&["progress.json"]);
-    // Where nobody can write.
+    // The folder cannot be written.
     learner.run(&["learn", "next", "--folder", "/proc/lessons"]).failed(&["cannot make the folder /proc/lessons"]);
     // The learner's folder itself may be a link.
     let link = learner.folder.path().join("link");

@@ -143,7 +143,7 @@ fn the_whole_source_stands_beside_its_figures() {
     ] {
         assert!(shown[line].trim_start().starts_with(figures), "{}", shown[line]);
     }
-    // Of another file, the lines with figures.
+    // The lines of another file that have figures.
     let other: Vec<&str> = run.stdout.lines().skip_while(|line| *line != "load.cuh").skip(2).collect();
     assert!(other[0].ends_with("   3      return p[i];") && other[1].is_empty(), "{}", run.stdout);
     assert!(!run.stdout.contains("Line by line") && !run.stdout.contains("The worst access"), "{}", run.stdout);

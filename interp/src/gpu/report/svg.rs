@@ -34,7 +34,7 @@ const STYLE: &str = "\
 .ws .row{stroke:#2b3340}.ws .moved{fill:#465266}.ws .crowd{fill:#4b2421}}\
 .ws .lane{fill:#fff;font-size:11px}.ws .half{font-size:8px}";
 
-/// What every drawing shows.
+/// The subject that every drawing shows.
 const SUBJECT: &str = "Memory accesses of a warp";
 
 /// An unfinished drawing.
