@@ -13,7 +13,7 @@ use super::mem::Memory;
 use super::parse::ast::{self, Bounds};
 use super::parse::parse;
 use super::variables::Variables;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 
 /// Parsed PTX.
 #[derive(Debug, Clone)]
@@ -185,6 +185,23 @@ impl Kernel {
     /// Bytes of parameters that a launch passes: up to the end of the last parameter.
     pub fn param_bytes(&self) -> usize {
         self.inner.param_bytes
+    }
+
+    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names that
+    /// compilers make up say no more.
+    #[doc(hidden)]
+    pub fn argument(&self, number: usize) -> String {
+        let (name, count) = (self.name(), self.params().len());
+        let Some(param) = self.params().get(number) else { return format!("argument {number} of {count}") };
+        let is_made_up = param.name.strip_prefix(name).is_some_and(|rest| rest.starts_with("_param_"));
+        let own = if is_made_up { String::new() } else { format!(", {:?}", param.name) };
+        format!("argument {number} of {count} ({}){own} of kernel {name:?}", counted(param.size, "byte"))
+    }
+
+    /// Whether it may read bytes of a parameter from byte `begin` on.
+    pub(crate) fn may_read(&self, param: &Param, begin: usize) -> bool {
+        let entry = &self.inner.source.tree().entries[self.inner.entry];
+        ast::may_read(&entry.body, &param.name, begin)
     }
 
     /// Bytes of static shared memory; 0 if the kernel cannot run.
