@@ -81,13 +81,28 @@ fn entries(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     paths
 }
 
-/// The folders of CUDA's headers that belong to a library, and those of a toolkit.
-pub(super) fn include_folders(library: &Path) -> Vec<PathBuf> {
-    let package = library.parent().and_then(Path::parent);
-    let runtime = package.and_then(Path::parent).map(|packages| packages.join("cuda_runtime"));
+/// The folders of CUDA's headers for a version of NVRTC: those beside the library, those of NVIDIA's
+/// packages on PyPI in the Python environments at hand, and those of a toolkit.
+pub(super) fn include_folders(library: &Path, version: &str) -> Vec<PathBuf> {
+    let packages: &[&str] = match version.split_once('.') {
+        Some(("13", _)) => &["cu13"],
+        // Packages of the version before have names of their own.
+        _ => &["cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand"],
+    };
+    // The package of a library, and the folder of packages: `site-packages/nvidia/cu13/lib/...`.
+    let (own, beside) = (library.ancestors().nth(2), library.ancestors().nth(4));
+    let folders = beside.map(Path::to_owned).into_iter().chain(environments());
+    let packages = folders.flat_map(|folder| packages.iter().map(move |package| folder.join("nvidia").join(package)));
     let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(PathBuf::from);
-    let roots = package.map(Path::to_owned).into_iter().chain(runtime).chain(toolkits);
     // A library that the loader found by its name has no folder, and most toolkits are there.
+    let roots = own.map(Path::to_owned).into_iter().chain(packages).chain(toolkits);
     let roots = roots.chain([PathBuf::from("/usr/local/cuda")]);
-    roots.map(|root| root.join("include")).filter(|folder| folder.is_absolute() && folder.is_dir()).collect()
+    let mut folders = Vec::new();
+    // From CUDA 13 on, those of CCCL have a folder of their own.
+    for folder in roots.flat_map(|root| [root.join("include"), root.join("include").join("cccl")]) {
+        if folder.is_absolute() && folder.is_dir() && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
 }

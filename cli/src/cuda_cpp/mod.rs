@@ -193,7 +193,8 @@ fn by_nvrtc(compiler: Taken, job: &Job) -> Result<Compiled> {
     let mut command = process::bounded(&program);
     command.args([nvrtc::WORD.as_ref(), workplace.compiler.path.as_os_str(), job.file.as_os_str(), source.as_os_str()]);
     command.args(["--std=c++17", "-lineinfo", &format!("-arch=compute_{}", job.architecture)]);
-    let folders = [job.folder().to_owned()].into_iter().chain(locate::include_folders(&workplace.compiler.path));
+    let Taken { path, version, .. } = &workplace.compiler;
+    let folders = [job.folder().to_owned()].into_iter().chain(locate::include_folders(path, version));
     command.args(folders.map(|folder| format!("--include-path={}", folder.display())));
     workplace.compile(command)
 }
@@ -242,7 +243,9 @@ impl<'a> Workplace<'a> {
         }
         if !status.success() {
             let lines = if log.is_empty() { &format!("it ended with {status}, and said nothing") } else { &log };
-            return Err(NotCompiled(format!("{source} does not compile with {compiler}:\n{lines}")).into());
+            let advice = headers::advice(&log, compiler.kind == Compiler::Nvrtc, &compiler.version);
+            let advice = advice.map_or(String::new(), |advice| format!("\n{advice}"));
+            return Err(NotCompiled(format!("{source} does not compile with {compiler}:\n{lines}{advice}")).into());
         }
         let ptx = beginning(&ptx, MAX_TEXT_BYTES + 1)?;
         require!(
