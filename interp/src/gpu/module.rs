@@ -14,6 +14,7 @@ use super::parse::ast::{self, Bounds};
 use super::parse::parse;
 use super::variables::Variables;
 use crate::error::{Error, Result, counted};
+use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES, shared_limit};
 
 /// Parsed PTX.
 #[derive(Debug, Clone)]
@@ -76,6 +77,12 @@ impl Module {
             return Ok(None);
         };
         Ok(Some((self.source.variables.addresses(memory)?[index], self.source.variables.list[index].bytes)))
+    }
+
+    /// Returns the bytes of a `.global` or `.const` variable; `None` if it has no such variable.
+    #[doc(hidden)]
+    pub fn variable_bytes(&self, name: &str) -> Option<u64> {
+        self.source.variables.list.iter().find(|variable| variable.name == name).map(|variable| variable.bytes)
     }
 
     /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
@@ -142,6 +149,8 @@ impl fmt::Debug for Source {
 #[derive(Clone)]
 pub struct Kernel {
     pub(crate) inner: Arc<Inner>,
+    /// The architecture that it runs on: `80` is `sm_80`.
+    pub(crate) architecture: u32,
 }
 
 pub(crate) struct Inner {
@@ -209,6 +218,28 @@ impl Kernel {
         self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
     }
 
+    /// Returns the same kernel on a GPU of another architecture than that of its `.target`; `80` is
+    /// `sm_80`. The architecture determines how much shared memory a block may have.
+    #[must_use]
+    pub fn on_architecture(&self, architecture: u32) -> Self {
+        Self { architecture, ..self.clone() }
+    }
+
+    /// Returns the most bytes of shared memory that a block of it may have, static and dynamic
+    /// together, on its architecture.
+    pub fn shared_limit(&self) -> u32 {
+        shared_limit(self.architecture)
+    }
+
+    /// Returns the bytes of dynamic shared memory that a program must allow for this kernel with
+    /// `cuFuncSetAttribute` before a launch of this shape on a GPU; `None` if the launch needs no
+    /// permission.
+    pub fn shared_to_allow(&self, shape: &LaunchShape) -> Option<u32> {
+        let code = self.inner.code().as_ref().ok()?;
+        let bytes = u64::from(code.dynamic_base()) + u64::from(shape.dynamic_shared);
+        (bytes > u64::from(MAX_SHARED_BYTES)).then_some(shape.dynamic_shared)
+    }
+
     /// The file that it was compiled from, as the PTX names it: that of its first line. `None` if
     /// the PTX has no lines for it.
     pub fn source_file(&self) -> Option<&str> {
@@ -248,5 +279,7 @@ fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
     }
     let (name, source) = (entry.name.to_owned(), Arc::clone(source));
     let (param_bytes, bounds, lowered) = (addressable(end), entry.bounds, OnceLock::new());
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, entry: number, source, lowered }) }
+    let architecture = source.tree().architecture;
+    let inner = Inner { name, params, param_bytes, bounds, entry: number, source, lowered };
+    Kernel { inner: Arc::new(inner), architecture }
 }

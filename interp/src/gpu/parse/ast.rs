@@ -17,6 +17,8 @@ pub(crate) struct Span {
 /// A module.
 #[derive(Debug, Default)]
 pub(crate) struct Module<'t> {
+    /// The architecture of `.target sm_80`: 80, or 0 if the module names none.
+    pub(crate) architecture: u32,
     /// Variables of module scope.
     pub(crate) variables: Vec<Variable<'t>>,
     /// Kernels.
