@@ -114,8 +114,9 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let module = Module::parse(&program.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
     let kernel =
         kernel_names::find(&module, launch.entry.as_deref(), &file).map_err(|error| check.wrong_entry(error))?;
-    run_ptx::parameters(kernel, &launch.arguments, |_| 0).map_err(|error| check.wrong(error.into()))?;
-    let notes = arguments::notes(kernel, &launch.arguments);
+    let placed = run_ptx::placed(kernel, &launch.arguments, |_| 0);
+    let (_, places) = placed.map_err(|error| check.wrong(error.into()))?;
+    let notes = arguments::notes(kernel, &launch.arguments, &places);
     notes.iter().for_each(|note| output.note(format!("{}: {note}", path.display())));
     let buffers = launch.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>();
     let buffers = buffers.map_err(|error| check.wrong(error))?;

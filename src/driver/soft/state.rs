@@ -65,6 +65,8 @@ pub(super) struct Exec {
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) kernel: Kernel,
+    /// The most bytes of dynamic shared memory of its launches, once a program has allowed them.
+    pub(super) allowed_shared: Option<u32>,
     /// True if it is one of this crate's kernels, whose launches end: their work has no limit.
     pub(super) own: bool,
 }
