@@ -89,6 +89,8 @@ fn names_of_files_and_words_reach_no_terminal_as_they_are() {
         &format!("{launch} npy:missing@"),
         &format!("{launch} npy:@ --dump 0=dumped@"),
         &format!("{launch} u32[4]=@"),
+        &format!("{launch} npy:@ --set @=u32:1"),
+        &format!("{launch} npy:@ --check @"),
     ] {
         for more in [&["--device", "soft"][..], &["--device", "soft", "--json"]] {
             let more = if line.contains("--device @") { &more[2..] } else { more };
