@@ -140,7 +140,7 @@ fn texts_in_a_run_break_no_format() {
     }
     for case in run["cases"].as_array_mut().expect("cases") {
         case["name"] = HOSTILE.into();
-        case["kernel"] = HOSTILE.into();
+        case["kernel"] = format!("={HOSTILE}").into();
     }
     run["device"]["name"] = HOSTILE.into();
     let folder = Folder::with("run.json", run.to_string());
@@ -164,6 +164,7 @@ fn texts_in_a_run_break_no_format() {
         has_nothing_hidden("a chart", &svg);
         Document::parse(&svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
     }
+    assert!(read(&folder.path("page.csv")).contains("\"'=x"), "no spreadsheet takes a name for a formula");
     let table = read(&folder.path("page.md"));
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     let rows: Vec<usize> = table.lines().filter(|line| line.starts_with('|')).map(cells).collect();
