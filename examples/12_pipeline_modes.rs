@@ -14,7 +14,7 @@
 //! - `graph`: as `streams`, with the launches of each slot captured once.
 //!
 //! The memory is a ring of slots, allocated once: a source that is faster than the rest waits for a
-//! free slot. So a run of any length takes the same memory, and nobody can read a slot too early.
+//! free slot. So a run of any length takes the same memory, and no slot is read too early.
 //!
 //! ```text
 //! cargo run --release --example 12_pipeline_modes

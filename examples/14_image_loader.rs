@@ -10,7 +10,8 @@
 //!   that normalises them.
 //! - The sink gets the batches in their order, whichever thread decoded them first.
 //!
-//! A file that is no image, or that claims more pixels than memory has, is an error that names it,
+//! A file that is not an image, or that claims more pixels than memory has, is an error that names
+//! it,
 //! and stops all stages.
 //!
 //! ```text

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::names::named;
 
 #[doc(hidden)]
-pub use warpstride_interp::error::counted;
+pub use warpstride_interp::error::{counted, is_hidden, printable, printable_line};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

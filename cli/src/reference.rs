@@ -1,4 +1,4 @@
-//! What the CPU holds results against: the bits that are moved, and where they belong.
+//! The CPU's reference for results: the bits that are moved, and the places where they belong.
 
 use anyhow::Result;
 use bytemuck::Pod;

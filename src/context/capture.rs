@@ -8,8 +8,8 @@ use crate::driver::GraphHandle;
 use crate::error::{Result, require};
 use crate::sync::lock;
 
-/// What a stream of a capture has recorded so far: the memory that the recorded work uses. `None`
-/// once the capture has ended, and the stream is an ordinary one.
+/// The memory that the recorded work of a stream's capture uses so far. `None` once the capture has
+/// ended, and the stream is an ordinary one.
 pub(super) type Captured = Mutex<Option<Vec<Shared<Allocation>>>>;
 
 /// Holds off the end of a capture.
@@ -115,7 +115,7 @@ impl Stream {
         Some(captured)
     }
 
-    /// Whether work that is queued here is recorded and does not run.
+    /// Returns whether work that is queued here is recorded and does not run.
     #[inline]
     pub(crate) fn is_capturing(&self) -> bool {
         self.capturing().is_some()

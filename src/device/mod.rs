@@ -128,7 +128,7 @@ impl Device {
         Self::new(counted, allocator, choice)
     }
 
-    /// Whether all of a slice is page-locked, so that copy engines use it directly.
+    /// Returns whether all of a slice is page-locked, so that copy engines use it directly.
     #[cfg(feature = "pipeline")]
     pub(crate) fn is_page_locked<T>(&self, memory: &[T]) -> bool {
         let bytes = size_of_val(memory);

@@ -28,7 +28,7 @@ pub(crate) struct HostBlock {
     pub(super) memory: NonNull<u8>,
     pub(super) bytes: usize,
     pub(super) kind: HostKind,
-    /// Whether it is a part of a chunk.
+    /// True if it is a part of a chunk.
     pub(super) is_carved: bool,
 }
 
@@ -44,7 +44,7 @@ impl HostBlock {
     }
 }
 
-/// What the pool of page-locked host memory of a device holds, in bytes.
+/// The bytes that the pool of page-locked host memory of a device holds.
 ///
 /// [`Device::pinned_memory`](crate::Device::pinned_memory) returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -139,7 +139,7 @@ impl HostPool {
             Err(error) if error.kind() == ErrorKind::OutOfMemory => {}
             _ => return allocated,
         }
-        // What is cached may be what the system lacks.
+        // The cached memory may be the memory that the system lacks.
         let cached = lock(&self.books).evict(|_| true);
         if cached.is_empty() {
             return allocated;

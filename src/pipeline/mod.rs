@@ -102,7 +102,7 @@ pub struct Pipeline<I: Element, O: Element> {
     stations: Stations<I, O>,
 }
 
-/// What the stages of a pipeline share.
+/// The state that the stages of a pipeline share.
 struct Stations<I: Element, O: Element> {
     ring: Ring<Slot<I, O>, Slot<I, O>>,
     options: Options,
@@ -120,12 +120,12 @@ pub struct Run<'p, I: Element, O: Element> {
     pub drain: Drain<'p, I, O>,
 }
 
-/// What a run did.
+/// The batches, the time and the stages of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The number of batches that a sink took.
     pub batches: u64,
-    /// Whether these are all batches of the source. A run ends without an error before them where a
+    /// True if these are all batches of the source. A run ends without an error before them where a
     /// part of it is dropped, or a thread of the program panics with it.
     pub is_complete: bool,
     /// The time from the first wait for a batch until the last was taken.

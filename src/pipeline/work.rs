@@ -15,8 +15,8 @@ pub struct Work<'a, I: Element, O: Element> {
     /// The number of the slot, from 0. Memory of the program's own that lasts for a batch can be
     /// kept once for each slot.
     pub slot: usize,
-    /// The number of elements from the start of `input` that the batch has. What follows is left
-    /// from earlier batches, at first zeros.
+    /// The number of elements from the start of `input` that the batch has. The rest is left from
+    /// earlier batches, at first zeros.
     pub filled: usize,
     /// The batch.
     pub input: &'a DeviceBuffer<I>,

@@ -418,7 +418,7 @@ fn every_driver_call_fails_and_nothing_leaks(setup: &Setup) {
             match outcome {
                 Err(error) => assert!(error.to_string().contains("injected"), "{mode}, call {index}: {error}"),
                 // The number of questions varies, and the call may never have come; the drops of a
-                // device have nobody to tell.
+                // device cannot report it.
                 Ok(summary) => assert_eq!(summary.batches, 5, "{mode}, call {index}"),
             }
             faults += 1;

@@ -75,7 +75,7 @@ fn what_lies_in_memory_alike_is_a_copy() {
         let expected = if layout == one { "elements_b32" } else { "copy_b128_hinted" };
         assert_eq!((plan.entry(), plan.explain().written), (Some(expected), 4 * layout.len() as u64), "{layout:?}");
     }
-    // What only shapes tell apart, and an axis cut in two.
+    // Layouts that only shapes tell apart, and an axis cut in two.
     let column = Layout::new(&[7, 1], &[1, 100], 0, 7).unwrap();
     assert_eq!(permute(&column, &c_order(7, 1), 4).entry(), Some("copy_b128_hinted"));
     let halves = Layout::row_major(&[12]).unwrap().split_axis(0, &[3, 4]).unwrap();
@@ -252,7 +252,7 @@ fn there_is_a_lane_for_every_four_elements() {
     assert_eq!((grid(most * 1024), grid(most * 1024 + 1)), ([most as u32, 1, 1], [most as u32, 2, 1]));
 }
 
-/// As they were measured. What stays in the L2 cache may be wanted there by who reads it next.
+/// As they were measured. The next reader may want what stays in the L2 cache.
 #[test]
 fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
     let heads = |len: usize| {

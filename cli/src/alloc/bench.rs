@@ -1,4 +1,4 @@
-//! `warpstride alloc bench`: what a buffer's allocation and its drop cost.
+//! `warpstride alloc bench`: the costs of a buffer's allocation and of its drop.
 
 use std::sync::Arc;
 use std::thread;

@@ -1,4 +1,4 @@
-//! What `pipeline` takes.
+//! The arguments of `pipeline`.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(crate) struct Pipeline {
     /// N,H,W,3
     #[arg(long, value_name = "DIR", conflicts_with_all = ["frames", "shape", "dtype"])]
     pub(crate) input: Option<PathBuf>,
-    /// Where the results go, f32 elements with shape N,C,H,W; replaced only when everything has
+    /// The file for the results, f32 elements with shape N,C,H,W; replaced only when everything has
     /// worked. It takes one batch size and one mode
     #[arg(long, value_name = "OUT.npy", conflicts_with = "reuse")]
     pub(crate) output: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub(crate) struct Pipeline {
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = |text: &str| whole(text, 1 << 24, "frames"))]
     pub(crate) batch: Vec<usize>,
     /// How batches share the device: blocking, async, streams, graph, or all, which is a sweep; all
-    /// where it is left out, with --output streams
+    /// by default, with --output streams
     #[arg(long, value_name = "MODE", value_parser = modes)]
     pub(crate) mode: Option<Box<[Mode]>>,
     /// Floating-point operations of the model for each byte that it reads or writes; 10 where it is
@@ -68,7 +68,7 @@ impl Pipeline {
         self.intensity.unwrap_or(default)
     }
 
-    /// Whether the options go together.
+    /// Checks the options against each other.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let is_sweep = self.batch.len() > 1 || self.mode.as_ref().is_some_and(|modes| modes.len() > 1);
         if self.output.is_some() && is_sweep {

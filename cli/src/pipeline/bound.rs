@@ -88,7 +88,7 @@ fn link_seconds<I: Pixel>(device: &Device, elements: usize, lanes: usize) -> Res
     for _ in 0..SAMPLES {
         least = least.min(sample(turns.clamp(4, 100_000))?);
     }
-    // What is measured next has the link to itself, and the memory.
+    // The next measurement must have the link and the memory to itself.
     lanes.iter_mut().try_for_each(|lane| lane.land().map(drop))?;
     Ok(least)
 }

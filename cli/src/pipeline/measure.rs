@@ -26,19 +26,19 @@ pub(crate) type Sink<'a> = dyn FnMut(u64, &[f32]) -> Result<()> + 'a;
 
 /// The frames of runs, and what is done with them.
 pub(crate) struct Job<'a, I: Pixel> {
-    /// Where it runs.
+    /// The device that it runs on.
     pub(crate) device: &'a Device,
     /// The frames and the work.
     pub(crate) workload: Workload,
     /// The number of frames, at least 1.
     pub(crate) frames: u64,
-    /// Where frames come from.
+    /// The source of the frames.
     pub(crate) source: &'a Source<'a, I>,
     /// The name of the source's spans.
     pub(crate) source_name: &'static str,
     /// The threads that make frames, at least 1.
     pub(crate) threads: usize,
-    /// Whether slots keep the frames that verified the run, so that the host makes no others.
+    /// True if slots keep the frames that verified the run, so that the host makes no others.
     pub(crate) reuses: bool,
 }
 
@@ -59,7 +59,7 @@ struct Ring<I: Pixel> {
     filled: Mutex<BTreeSet<usize>>,
 }
 
-/// What a run of a pipeline gave.
+/// The results of a run of a pipeline.
 struct Driven {
     summary: Summary,
     /// Seconds that the ends were at work, those of the source by one thread after the other.
@@ -126,8 +126,8 @@ impl<I: Pixel> Job<'_, I> {
         Ok(Driven { summary, source_seconds, sink_seconds: sink_time.as_secs_f64() })
     }
 
-    /// Whether the results of the first batches are those of a CPU, while each slot is used again
-    /// and others are on their way.
+    /// Returns whether the results of the first batches are those of a CPU, while each slot is used
+    /// again and others are on their way.
     fn verify(&self, ring: &mut Ring<I>, case: Case) -> Result<bool> {
         let elements = self.workload.elements();
         let batches = 2 * ring.pipeline.slots() as u64 + 1;
@@ -153,7 +153,7 @@ impl<I: Pixel> Job<'_, I> {
     }
 }
 
-/// Verifies some batches, and then runs and times all frames, held against `bound`. The sink is
+/// Verifies some batches, and then runs and times all frames, compared with `bound`. The sink is
 /// called on this thread.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ const OFFSET: f32 = 0.001;
 pub(crate) struct Workload {
     /// Channels, height and width of a frame.
     pub(crate) shape: [usize; 3],
-    /// Whether frames are planes (C, H, W) before they go to the device, too; else they are rows of
+    /// True if frames are planes (C, H, W) before they go to the device, too; else they are rows of
     /// pixels (H, W, C).
     pub(crate) is_planar: bool,
     /// The steps of the model; 0 where there is no model.

@@ -31,7 +31,7 @@ fn fails(words: &[&str], code: i32, kind: &str) {
         let line = [&words[..place], &["--json"], &words[place..]].concat();
         let run = warpstride(&line);
         assert_eq!(run.code, Some(code), "{line:?}: {}", run.stderr);
-        // Of two documents this is none.
+        // It is one document, not two.
         let document = run.json();
         let members: Vec<&String> = document.as_object().expect("an object").keys().collect();
         assert_eq!(members, ["schema", "error"], "{line:?}");
@@ -92,7 +92,7 @@ fn failures_have_the_librarys_kinds() {
     let path = |name: &str| folder.text(name);
     let (input, output, none, ptx, text) = (path("in.npy"), path("out.npy"), path("no"), path("k.ptx"), path("t.ptx"));
     folder.write("in.npy", npy("<f4", "(2, 3)", &[7; 24]));
-    folder.write("t.ptx", "this is no PTX");
+    folder.write("t.ptx", "this is not PTX");
     let soft = ["--device", "soft"];
     for (kind, words) in [
         ("io", &["transpose", &*none, &output][..]),

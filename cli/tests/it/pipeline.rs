@@ -195,7 +195,7 @@ fn no_image_is_replaced() {
         run.failed(&["input and output are the same file", name]);
         assert!(fs::read(at(name)).expect("an image") == before, "{name}");
     }
-    // Files that are no images may be.
+    // Files that are not images may be overwritten.
     let options = format!("--quiet --input {input} --batch 2 --mode streams");
     with_path(&options, "--trace", &at("notes.txt")).succeeded();
     assert_eq!(fs::read(at("notes.txt")).expect("the trace")[0], b'{');

@@ -139,7 +139,7 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
             let state = &mut *lock(&self.state);
             let recorded = self.record(state, lane.id);
             if let Some((_, bytes)) = state.unrecorded.remove(&lane.id) {
-                // No event stands for them, so no thread can wait for them.
+                // No event stands for them, so a request cannot wait for them.
                 state.queued -= bytes;
             }
             recorded

@@ -11,7 +11,7 @@ pub(super) const ANY: u32 = u32::MAX;
 /// No block.
 const NONE: u32 = u32::MAX;
 
-/// What a segment is for.
+/// The purpose of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// It is divided into many small blocks.
@@ -58,7 +58,7 @@ pub(super) struct Segment {
 pub(super) struct Arena {
     nodes: Vec<Node>,
     spare_nodes: Vec<u32>,
-    /// A segment of 0 bytes is none.
+    /// A segment of 0 bytes stands for a free place in the list.
     segments: Vec<Segment>,
     spare_segments: Vec<u32>,
     /// Free blocks by kind, lane, bytes and address.
@@ -209,7 +209,7 @@ impl Arena {
         self.merge(node, to);
     }
 
-    /// Whether a lane has free blocks here.
+    /// Returns whether a lane has free blocks here.
     pub(super) fn owns(&self, lane: u32) -> bool {
         let mut kinds = [Kind::Chunk, Kind::Whole].into_iter();
         kinds.any(|kind| self.free.range((kind, lane, 0, 0)..=(kind, lane, u64::MAX, u64::MAX)).next().is_some())

@@ -48,11 +48,11 @@ pub struct Caching {
     lanes: Pages<Slot>,
     holders: Pages<Holder>,
     upstream: Box<dyn Upstream>,
-    /// Whether segments are divided into blocks.
+    /// True if segments are divided into blocks.
     divides: bool,
 }
 
-/// What lanes share.
+/// The state that lanes share.
 #[derive(Debug, Default)]
 struct Core {
     arena: Arena,
@@ -233,7 +233,7 @@ impl Drop for Caching {
             // stays allocated.
             if let Ok(Some(_)) = self.stands_for(core, segment) {
                 let piece = core.arena.segment(segment);
-                // SAFETY: all blocks have been freed, or nobody uses them; the events stand for the
+                // SAFETY: all blocks have been freed, or are not used; the events stand for the
                 // last work of all lanes that used it.
                 let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
             }

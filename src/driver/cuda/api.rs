@@ -115,6 +115,8 @@ values! {
     MemoryType as CUmemorytype { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, }
     /// The options of the driver's PTX compiler.
     JitOption as CUjit_option { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6, }
+    /// The attributes of a function that we set.
+    FunctionAttribute as CUfunction_attribute { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8, }
     /// The modes of a capture that we use.
     CaptureMode as CUstreamCaptureMode { CU_STREAM_CAPTURE_MODE_RELAXED = 2, }
 }
@@ -180,7 +182,7 @@ structures! {
         handles: c_uint = handleTypes,
         location: CUmemLocation = location,
         security: *mut c_void = win32SecurityAttributes,
-        // A limit of the bytes, since CUDA 12.2: 0 is none. The rest must be 0.
+        // A limit of the bytes, since CUDA 12.2: 0 means without a limit. The rest must be 0.
         max_size: usize,
         reserved: [c_uchar; 56],
     }
@@ -237,7 +239,7 @@ macro_rules! api {
 
             use cudarc::driver::sys;
             use sys::{CUDA_MEMCPY3D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemPoolProps};
-            use sys::{CUgraph, CUgraphExec, CUgraphNode};
+            use sys::{CUfunction_attribute as FunctionAttribute, CUgraph, CUgraphExec, CUgraphNode};
             use sys::{CUgraphExecUpdateResult as UpdateResult, CUstreamCaptureMode as CaptureMode};
             use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption, CUmemPool_attribute as PoolAttribute};
             use sys::{CUmemoryPool, CUmodule, CUresult, CUstream};
@@ -337,6 +339,8 @@ api! {
     );
     cuModuleUnload(module: CUmodule);
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
+    cuModuleGetGlobal_v2(address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char);
+    cuFuncSetAttribute(function: CUfunction, attribute: FunctionAttribute, value: c_int);
     cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,

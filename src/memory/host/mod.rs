@@ -39,7 +39,7 @@ impl<T: Element> Elements<T> {
             Error::layout(format!("{len} of type {dtype} have more bytes than can be addressed"))
         })?;
         let context = device.context();
-        // What was dropped in flight may be what this needs.
+        // Memory that was dropped in flight may be enough for this.
         context.reap();
         let block = if bytes == 0 { None } else { Some(context.pinned().take(bytes, kind)?) };
         Ok(Self { block, len, context: Arc::clone(context), of: PhantomData })

@@ -13,7 +13,7 @@ use crate::gpu::parse::ast::Bounds;
 use crate::gpu::reason::Reason;
 use crate::gpu::report::{Footprint, Report};
 use crate::gpu::stop::Stop;
-use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
+use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ};
 
 /// The largest extent of a block in z.
 const MAX_BLOCK_Z: u32 = 64;
@@ -176,10 +176,12 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
         ));
     }
     let shared = u64::from(code.dynamic_base()) + u64::from(dynamic_shared);
-    if shared > u64::from(MAX_SHARED_BYTES) {
+    let most = kernel.shared_limit();
+    if shared > u64::from(most) {
         return Err(format!(
-            "a block of it needs {shared} bytes of shared memory, {dynamic_shared} of them dynamic; there are \
-             {MAX_SHARED_BYTES}: use less"
+            "a block of it needs {shared} bytes of shared memory, {dynamic_shared} of them dynamic; there are {most} on \
+             sm_{}: use less",
+            kernel.architecture
         ));
     }
     Ok(())

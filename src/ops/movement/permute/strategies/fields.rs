@@ -28,7 +28,7 @@ use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
 /// The axes by their role.
 #[derive(Debug, Clone, Copy)]
 struct Images {
-    /// Whether the source is the packed side.
+    /// True if the source is the packed side.
     is_packed_src: bool,
     fields: usize,
     /// Elements from one plane to the next.
@@ -73,7 +73,7 @@ impl Images {
 /// How structs are cut into blocks, whose lanes move one pack at a time.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
-    /// Whether a pack is a vector rather than a word.
+    /// True if a pack is a vector rather than a word.
     is_by_vectors: bool,
     /// Bytes of a pack.
     pack: usize,
@@ -157,7 +157,7 @@ fn images(task: &Task<'_>) -> Result<(Images, usize), Decline> {
     Ok((images, start))
 }
 
-/// Whether words move structs of few fields, without much of a block idle.
+/// Returns whether words move structs of few fields, without much of a block idle.
 pub(super) fn are_few(task: &Task<'_>) -> bool {
     let (width, constants) = (task.widened().canonical.width, &task.permutes().fields);
     let is_filled = |images: &Images| {
@@ -168,7 +168,7 @@ pub(super) fn are_few(task: &Task<'_>) -> bool {
     images(task).is_ok_and(|(images, _)| fits(&images))
 }
 
-/// Whether this strategy takes structs of more fields than few.
+/// Returns whether this strategy takes structs of more fields than few.
 pub(super) fn takes_many(task: &Task<'_>) -> bool {
     let few = task.permutes().fields.few;
     let are_many = task.widened().canonical.width < VECTOR && images(task).is_ok_and(|(images, _)| images.fields > few);
