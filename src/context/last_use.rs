@@ -174,8 +174,8 @@ pub(crate) fn queue_in_order<const N: usize, R>(
     queue()
 }
 
-/// What keeps other uses of allocations out. The handles of former streams are dropped behind the
-/// locks.
+/// The locks that keep other uses of allocations out. Handles of former streams are dropped behind
+/// the locks.
 type Held<'a, const N: usize> = (Option<Capturing<'a>>, [Option<Locked<'a>>; N], [Option<Stream>; N]);
 
 /// Makes `stream` the last to use allocations, after their former uses, and returns the locks that
