@@ -89,9 +89,9 @@ impl Graph {
         stream.check_not_capturing("the launch of a graph")?;
         self.memory.queue(stream, || {
             let exec = lock(&self.exec);
-            // SAFETY: the graph and the stream are live, no other call uses the graph, and the stream
-            // runs its work. The graph keeps its kernels loaded, and the memory of its work, which is
-            // ordered after all former uses and before all later ones.
+            // SAFETY: the graph and the stream are live, no other call uses the graph, and the
+            // stream runs its work. The graph keeps its kernels loaded, and the memory of its
+            // work, which is ordered after all former uses and before all later ones.
             unsafe { self.context.driver().graph_launch(*exec, stream.handle()) }
         })
     }

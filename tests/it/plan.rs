@@ -357,8 +357,8 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
     }
 }
 
-/// These are the faster ones by `benches/record/2026-11-25-h100/before_after.md`, where images start
-/// on vectors, and `benches/record/2026-11-23-h100/strategies.md`, where they start on words.
+/// These are the faster ones by `benches/record/2026-11-25-h100/before_after.md`, where images
+/// start on vectors, and `benches/record/2026-11-23-h100/strategies.md`, where they start on words.
 #[test]
 fn images_and_structs_of_bytes_take_the_kernels_that_were_measured_faster() {
     let cases = [
