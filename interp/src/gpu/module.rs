@@ -207,7 +207,7 @@ impl Kernel {
         format!("argument {number} of {count} ({}){own} of kernel {name:?}", counted(param.size, "byte"))
     }
 
-    /// Whether it may read bytes of a parameter from byte `begin` on.
+    /// Returns whether it may read bytes of a parameter from byte `begin` on.
     pub(crate) fn may_read(&self, param: &Param, begin: usize) -> bool {
         let entry = &self.inner.source.tree().entries[self.inner.entry];
         ast::may_read(&entry.body, &param.name, begin)
