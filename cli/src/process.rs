@@ -39,12 +39,18 @@ pub(super) struct Ended {
 ///
 /// # Errors
 ///
-/// If it does not start.
+/// If it does not start, or no thread starts that reads its streams.
 pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Result<Ended> {
     let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
-    let stdout = child.stdout.take().map(|out| Reading::new(out, most));
-    let stderr = child.stderr.take().map(|out| Reading::new(out, most));
-    let status = wait(&mut child, limit);
+    let stdout = child.stdout.take().map(|out| Reading::new(out, most)).transpose();
+    let stderr = child.stderr.take().map(|out| Reading::new(out, most)).transpose();
+    let ((stdout, stderr), status) = match stdout.and_then(|stdout| Ok((stdout, stderr?))) {
+        Ok(streams) => (streams, wait(&mut child, limit)),
+        Err(error) => {
+            wait(&mut child, Duration::ZERO);
+            return Err(error);
+        }
+    };
     if status.is_some_and(|status| status.code() == Some(NOT_FOUND)) {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -60,9 +66,9 @@ struct Reading(Receiver<Vec<u8>>);
 impl Reading {
     /// Keeps the first `most` bytes of a stream, and reads the others too, so that the program does
     /// not wait for its reader.
-    fn new(mut stream: impl Read + Send + 'static, most: u64) -> Self {
+    fn new(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<Self> {
         let (pieces, reading) = mpsc::channel();
-        thread::spawn(move || {
+        thread::Builder::new().name("reading".into()).spawn(move || {
             let (mut kept, mut piece) = (stream.by_ref().take(most), [0; 8 << 10]);
             loop {
                 match kept.read(&mut piece) {
@@ -75,8 +81,8 @@ impl Reading {
             }
             drop(pieces);
             let _ = io::copy(&mut stream, &mut io::sink());
-        });
-        Self(reading)
+        })?;
+        Ok(Self(reading))
     }
 
     /// Returns the text that has come when the stream ends, or after this time. In the latter case
@@ -95,8 +101,8 @@ impl Reading {
     }
 }
 
-/// The standard output of a short program, with replacement characters for bytes that are no UTF-8;
-/// `None` if it does not start, fails, or never ends.
+/// Returns the standard output of a short program, with replacement characters for bytes that are
+/// not UTF-8; `None` if it does not start, fails, or never ends.
 pub(super) fn output(command: Command) -> Option<String> {
     let Ended { status, stdout, .. } = run(command, ANSWER, MOST).ok()?;
     status?.success().then_some(stdout)
@@ -165,7 +171,7 @@ mod tests {
 
     #[test]
     fn text_ends_at_its_most_bytes() {
-        let reading = Reading::new(&b"text and more"[..], 4);
+        let reading = Reading::new(&b"text and more"[..], 4).unwrap();
         assert_eq!(reading.text(ANSWER), "text");
     }
 

@@ -14,7 +14,7 @@ pub(super) fn run(args: &args::RunCu, backend: Backend, output: &Output) -> Resu
     let architecture = args.launch.arch.unwrap_or_else(|| cuda_cpp::architecture(device.info()));
     let compiled = cuda_cpp::compile(&args.file, args.compiler, architecture)?;
     output.note(format!("{} compiles {file}", compiled.compiler));
-    output.note(&compiled.log);
+    output.messages(&compiled.log);
     let program = Program { file: &args.file, ptx: compiled.ptx, compiler: Some(compiled.compiler) };
     run_ptx::launch(&program, &args.launch, || Ok(device), output)
 }

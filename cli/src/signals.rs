@@ -1,5 +1,5 @@
-//! What a signal does to a file that is not complete, and to a folder of temporary files: they go,
-//! and the program ends as by the signal.
+//! Removes a file that is not complete, and a folder of temporary files, when a signal ends the
+//! program. The program then ends as by the signal.
 
 use std::fs;
 use std::io;
@@ -63,7 +63,7 @@ pub(super) fn watch() -> io::Result<()> {
 
 /// Watches for the signals that people and systems end programs with, but for those that its parent
 /// had it ignore, as `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes
-/// an error and no death.
+/// an error, and does not end the program.
 #[cfg(unix)]
 fn handle_signals() -> io::Result<()> {
     use std::sync::Arc;
@@ -88,7 +88,7 @@ fn handle_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the program was started with a signal ignored.
+/// Returns whether the program was started with a signal ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();

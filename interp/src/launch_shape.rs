@@ -54,8 +54,8 @@ pub const fn shared_limit(architecture: u32) -> u32 {
     kib << 10
 }
 
-/// Whether kernels that go by the threads of a block take this number: whole warps, up to the most
-/// of a block.
+/// Returns whether kernels that go by the threads of a block take this number: whole warps, up to
+/// the most of a block.
 #[doc(hidden)]
 pub const fn is_block(threads: u32) -> bool {
     threads > 0 && threads.is_multiple_of(WARP) && threads <= MAX_BLOCK_THREADS

@@ -21,8 +21,8 @@ cases! {
 
 /// Returns parameters of `affine` with which it reads unallocated memory, on any device.
 fn faulty_params(dst: &Buffer<'_>) -> Vec<u8> {
-    let nobodys = 64_u64;
-    let parts = [&dst.address.to_le_bytes()[..], &nobodys.to_le_bytes(), &1_u32.to_le_bytes(), &1_u32.to_le_bytes()];
+    let foreign = 64_u64;
+    let parts = [&dst.address.to_le_bytes()[..], &foreign.to_le_bytes(), &1_u32.to_le_bytes(), &1_u32.to_le_bytes()];
     parts.concat()
 }
 

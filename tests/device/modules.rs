@@ -33,7 +33,7 @@ fn bad_ptx_is_refused_with_the_place(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let broken = AFFINE.replace("mul.wide.u32", "mul.wild.u33");
     let line = 1 + broken.lines().position(|line| line.contains("mul.wild")).unwrap();
-    for (ptx, place) in [("this is no PTX".to_owned(), String::new()), (broken, format!("line {line}"))] {
+    for (ptx, place) in [("this is not PTX".to_owned(), String::new()), (broken, format!("line {line}"))] {
         // The software GPU may accept a module with an entry that it cannot run; it reports this
         // when the entry is requested.
         let refused = program.module(&ptx).and_then(|module| {

@@ -34,9 +34,11 @@ pub(crate) fn compiled() -> Option<ExitCode> {
         return Some(ExitCode::from(NOT_LOADED));
     }
     let work = move || compile(&words).unwrap_or_else(|failure| (Err(failure), Vec::new()));
-    let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(work).ok()?;
-    let (ptx, log) = thread.join().ok()?;
-    // What cannot be written is missed by the process that reads it.
+    let (ptx, log) = match thread::Builder::new().stack_size(STACK_BYTES).spawn(work) {
+        Ok(thread) => thread.join().ok()?,
+        Err(error) => (Err(format!("the system does not start a thread with a stack for NVRTC: {error}")), Vec::new()),
+    };
+    // The process that reads this misses what cannot be written.
     let _ = io::stderr().write_all(&log);
     let _ = match &ptx {
         Ok(ptx) => io::stdout().write_all(ptx),

@@ -1,10 +1,10 @@
 //! The headers that compilers find in place of those that they lack.
 
-/// Where clang's header lies in the folder of headers.
+/// The place of clang's header in the folder of headers.
 pub(super) const SHIM: &str = "warpstride_shim.h";
 
-/// Headers that programs include out of habit. What kernels need of them, a compiler of kernels has
-/// itself, or `standard.h` has.
+/// Headers that programs include out of habit. A compiler of kernels has the parts that kernels
+/// need, or `standard.h` has.
 const STANDING_IN: [&str; 19] = [
     "assert.h",
     "cassert",

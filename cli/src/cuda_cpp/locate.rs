@@ -1,4 +1,4 @@
-//! Where NVRTC may be.
+//! Lists the places where NVRTC may be.
 
 use std::env;
 use std::ffi::OsStr;
@@ -41,7 +41,7 @@ pub(super) fn libraries() -> impl Iterator<Item = Vec<PathBuf>> {
 /// The folders of packages of the Python environments at hand.
 fn environments() -> Vec<PathBuf> {
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(env::var_os).map(PathBuf::from);
-    // Where this program is installed as a Python package, it lies in the environment's `bin`.
+    // A program that is installed as a Python package lies in the environment's `bin`.
     let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.parent()?.to_owned()));
     active.chain(own).flat_map(|prefix| site_packages(&prefix)).collect()
 }
@@ -60,7 +60,7 @@ fn path_of_python() -> Vec<PathBuf> {
     let mut command = process::command(if cfg!(windows) { "python" } else { "python3" });
     command.args(["-c", "import sys; print('\\n'.join(sys.path))"]);
     let text = process::output(command).unwrap_or_default();
-    // An empty line stands for the folder at hand, which is no folder of packages.
+    // An empty line stands for the folder at hand, which holds no packages.
     text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
 }
 

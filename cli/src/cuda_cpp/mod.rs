@@ -18,12 +18,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use warpstride::driver::DeviceInfo;
+use warpstride::error::printable_line;
 use warpstride::interp::MAX_TEXT_BYTES;
 
 use super::args::Compiler;
 use super::process::{self, Ended};
 use super::signals::Folder;
-use super::{input, refuse, require};
+use super::{input, refuse, require, terminal};
 
 pub(super) use child::compiled;
 
@@ -32,10 +33,10 @@ pub(super) use child::compiled;
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// The time in which a library loads. It takes milliseconds, or seconds where the machine is busy.
 const LOADING: Duration = Duration::from_secs(60);
-/// What is shown of a compiler's messages.
+/// The bytes of a compiler's messages that are shown, at most.
 const MAX_LOG_BYTES: usize = 64 << 10;
 
-/// What is compiled.
+/// The source to compile, and how.
 struct Job<'a> {
     /// Its path as the user gave it.
     file: &'a Path,
@@ -44,7 +45,7 @@ struct Job<'a> {
     architecture: u32,
 }
 
-/// What a compiler made.
+/// The output of a compiler.
 pub(super) struct Compiled {
     pub(super) ptx: String,
     pub(super) compiler: Taken,
@@ -89,7 +90,7 @@ pub(super) struct NotCompiled(String);
 impl NotCompiled {
     /// The same, with the place in front that names the source.
     pub(super) fn at(&self, place: impl fmt::Display) -> Self {
-        Self(format!("{place}: {self}").chars().filter(is_shown).collect())
+        Self(format!("{}: {self}", printable_line(&place.to_string())))
     }
 }
 
@@ -199,7 +200,7 @@ fn by_nvrtc(compiler: Taken, job: &Job) -> Result<Compiled> {
     workplace.compile(command)
 }
 
-/// Where a compiler works on a job: a folder of files that goes with it.
+/// A compiler's folder for a job, with the files that go with it.
 struct Workplace<'a> {
     job: &'a Job<'a>,
     compiler: Taken,
@@ -228,7 +229,7 @@ impl<'a> Workplace<'a> {
         command.env("TMPDIR", folder.path()).stdout(file(&ptx)?).stderr(file(&log)?);
         let child = process::start(&mut command);
         let mut child = child.with_context(|| format!("cannot start {compiler}"))?;
-        let source = job.file.display();
+        let source = terminal::path(job.file);
         let Some(status) = process::wait(&mut child, TIME_LIMIT) else {
             let seconds = TIME_LIMIT.as_secs();
             let why = format!(
@@ -277,12 +278,7 @@ impl Job<'_> {
 /// A compiler's messages as text of a bearable length.
 fn text_of(log: &[u8]) -> String {
     let shown = &log[..log.len().min(MAX_LOG_BYTES)];
-    let text: String = String::from_utf8_lossy(shown).chars().filter(is_shown).collect();
+    let text = String::from_utf8_lossy(shown);
     let more = if shown.len() < log.len() { "\n..." } else { "" };
     format!("{}{more}", text.trim_end().trim_start_matches('\n'))
-}
-
-/// Whether a terminal is to get a character: what quotes a source may hold anything.
-fn is_shown(c: &char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t')
 }

@@ -110,7 +110,7 @@ impl Nvrtc {
         (self.checked(code).and_then(|()| program.text(self.ptx_size, self.ptx)), log)
     }
 
-    /// What NVRTC calls a failure.
+    /// Turns a code of NVRTC into its error.
     fn checked(&self, code: Code) -> Result<(), String> {
         if code == 0 {
             return Ok(());
@@ -172,7 +172,7 @@ impl<'a> Compilation<'a> {
 
 impl Drop for Compilation<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is live, and nobody uses it later.
+        // SAFETY: the program is live, and nothing uses it later.
         unsafe { (self.nvrtc.destroy)(&raw mut self.program) };
     }
 }

@@ -24,7 +24,7 @@ const RUN: Duration = Duration::from_secs(120);
 const MOST: u64 = 1 << 20;
 /// Names a folder with this crate, for lessons of a version that is not published.
 const CRATE: &str = "WARPSTRIDE_CRATE";
-/// What cargo says where the registry has no such crate.
+/// Cargo's words if the registry has no such crate.
 const NO_CRATE: &str = "no matching package named `warpstride` found";
 
 /// Compiles and runs the task of a lesson's folder.
@@ -83,7 +83,7 @@ fn compile(folder: &Path, output: &Output) -> Result<Result<PathBuf, (String, an
     })
 }
 
-/// What the program printed, and what is wrong.
+/// Runs the program, and returns its output with its fault.
 fn ran(program: &Path, folder: &Path) -> Result<(String, Option<anyhow::Error>)> {
     let mut command = process::command(program);
     command.current_dir(folder);

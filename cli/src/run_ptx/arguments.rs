@@ -1,4 +1,4 @@
-//! Whether arguments are what a kernel declares: their sizes must be, their types should.
+//! Compares arguments with a kernel's declaration: their sizes must agree, their types should.
 
 use warpstride::element::DType;
 use warpstride::interp::{Kernel, Param};

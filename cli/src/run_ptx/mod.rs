@@ -32,7 +32,7 @@ use report::{Outcome, Shown};
 use time::Time;
 use variables::Variable;
 
-/// What is to be run, once it is known to go together.
+/// A launch whose parts are known to go together.
 pub(super) struct Launch<'a> {
     pub(super) text: &'a str,
     pub(super) kernel: &'a Kernel,
@@ -69,7 +69,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// Where results go.
+/// The files for the results.
 struct Targets {
     /// For each dump the file, and its elements' type and shape.
     dumps: Vec<(Destination, String, Vec<usize>)>,
@@ -88,7 +88,7 @@ impl Targets {
     }
 }
 
-/// What holds the kernels, and where it comes from.
+/// The module that holds the kernels, and its origin.
 pub(super) struct Program<'a> {
     /// The file that the user named.
     pub(super) file: &'a Path,

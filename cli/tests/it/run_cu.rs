@@ -58,7 +58,7 @@ fn without_compilers(file: &Path, path: &Path) -> Command {
     command
 }
 
-/// Whether the system's loader knows NVRTC, so that it is found without any variable.
+/// Returns whether the system's loader knows NVRTC, so that it is found without any variable.
 fn loader_knows_nvrtc() -> bool {
     let folder = Folder::with_source(FILL);
     let known = Run::of(&mut without_compilers(&folder.file(), Path::new("/nowhere"))).code == Some(0);

@@ -214,8 +214,8 @@ impl Placed {
     }
 }
 
-/// Whether it is declared as an array of bytes: a PTX number is never wider than 8 bytes, or
-/// aligned to less than its size.
+/// Returns whether it is declared as an array of bytes: a PTX number is never wider than 8 bytes,
+/// or aligned to less than its size.
 fn is_struct(param: &Param) -> bool {
     param.size > 8 || param.align < param.size
 }

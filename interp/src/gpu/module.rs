@@ -13,7 +13,7 @@ use super::mem::Memory;
 use super::parse::ast::{self, Bounds};
 use super::parse::parse;
 use super::variables::Variables;
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, printable_line};
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES, shared_limit};
 
 /// Parsed PTX.
@@ -129,7 +129,7 @@ impl Source {
         let mut files = BTreeMap::new();
         for (number, name) in &parsed.borrow_dependent().module.files {
             // A name may be printed to a terminal, on a line.
-            files.entry(*number).or_insert_with(|| name.replace(char::is_control, "·"));
+            files.entry(*number).or_insert_with(|| printable_line(name));
         }
         Ok(Self { parsed, listing: Listing { text, files }, variables })
     }

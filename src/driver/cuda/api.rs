@@ -182,7 +182,7 @@ structures! {
         handles: c_uint = handleTypes,
         location: CUmemLocation = location,
         security: *mut c_void = win32SecurityAttributes,
-        // A limit of the bytes, since CUDA 12.2: 0 is none. The rest must be 0.
+        // A limit of the bytes, since CUDA 12.2: 0 means without a limit. The rest must be 0.
         max_size: usize,
         reserved: [c_uchar; 56],
     }
@@ -408,19 +408,17 @@ fn from(names: &[&str]) -> Result<Api> {
 
 fn no_library(names: &[&str]) -> Error {
     let name = names.join(" or ");
-    let context = format!(
-        "no NVIDIA driver was found; install one, add the folder that has its {name} to the path of the system's loader, or take \
-         the software GPU (`Backend::Soft`)"
+    let advice = format!(
+        "install one, add the folder that has its {name} to the path of the system's loader, or take the software GPU \
+         (`Backend::Soft`)"
     );
-    Error::new(ErrorKind::Unavailable, context)
+    Error::advised(ErrorKind::Unavailable, "no NVIDIA driver was found", advice)
 }
 
 fn missing(symbol: &str) -> Error {
-    let context = format!(
-        "the NVIDIA driver is too old: its library has no {symbol}; install a driver for CUDA 11.4 or newer, or take the \
-         software GPU (`Backend::Soft`)"
-    );
-    Error::new(ErrorKind::DriverTooOld, context)
+    let context = format!("the NVIDIA driver is too old: its library has no {symbol}");
+    let advice = "install a driver for CUDA 11.4 or newer, or take the software GPU (`Backend::Soft`)";
+    Error::advised(ErrorKind::DriverTooOld, context, advice)
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ pub(crate) struct Variable<'t> {
     pub(crate) shape: (u64, Vec<u64>),
     /// Its initial value.
     pub(crate) initial: Option<Initial<'t>>,
-    /// Whether it is declared here and defined in another module.
+    /// True if it is declared here and defined in another module.
     pub(crate) external: bool,
 }
 
@@ -209,7 +209,7 @@ pub(crate) struct Instruction<'t> {
 pub(crate) struct Guard<'t> {
     /// The predicate.
     pub(crate) name: &'t str,
-    /// Whether it has a `!`.
+    /// True if it has a `!`.
     pub(crate) negated: bool,
 }
 
