@@ -143,7 +143,7 @@ pub(super) fn find_variable<'m>(module: &'m Module, typed: &str, file: impl fmt:
     match *called {
         [name] => Ok(name),
         [] => {
-            // Compilers keep texts in variables whose names nobody could write.
+            // Compilers keep texts in variables, under names that C++ does not have.
             let written = names.iter().filter(|name| !name.starts_with('$') && !name.starts_with("__unnamed"));
             let names: Vec<String> = written.map(|name| short(name)).collect();
             let list = if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(", ")) };
