@@ -196,8 +196,8 @@ impl Kernel {
         self.inner.param_bytes
     }
 
-    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names that
-    /// compilers make up say no more.
+    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names
+    /// that compilers make up say no more.
     #[doc(hidden)]
     pub fn argument(&self, number: usize) -> String {
         let (name, count) = (self.name(), self.params().len());
