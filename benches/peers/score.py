@@ -6,7 +6,7 @@ usage: score.py DIR FILE...
 The script reads the lines that `scripts/compare-peers OTHER --random SEED,N --part I/K` appended to OTHER/random.jsonl, from as
 many parts as there are. It writes DIR/random.json, which has every case, and DIR/random.md, and prints the latter. It needs no
 GPU and no PyTorch. Where a case is in several files, the last one counts. The script refuses files of different GPUs, commits or
-draws: their cases are no parts of one run.
+draws: their cases are not parts of one run.
 """
 
 import json
@@ -20,7 +20,7 @@ PEERS = {"torch": "PyTorch", "cupy": "CuPy", "geam": "cuBLAS geam", "cutensor": 
 WORST = 10
 # As fast as a peer within the noise of two runs.
 TOLERANCE = 0.99
-# What the parts of one run share.
+# The facts that the parts of one run share.
 SHARED = ["gpu", "commit", "random"]
 
 

@@ -76,7 +76,7 @@ pub(super) fn readable(text: &str) -> String {
     readable + rest
 }
 
-/// Whether a character is part of a name in PTX.
+/// Returns whether a character is part of a name in PTX.
 fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$')
 }

@@ -13,7 +13,7 @@ pub(super) fn run(args: &args::RunCu, backend: Backend, output: &Output) -> Resu
     let device = open(backend, output)?;
     let compiled = cuda_cpp::compile(&args.file, args.compiler, cuda_cpp::architecture(device.info()))?;
     output.note(format!("{} compiles {file}", compiled.compiler));
-    output.note(&compiled.log);
+    output.messages(&compiled.log);
     let program = Program { file: &args.file, ptx: compiled.ptx, compiler: Some(compiled.compiler) };
     run_ptx::launch(&program, &args.launch, || Ok(device), output)
 }

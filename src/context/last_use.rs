@@ -102,7 +102,7 @@ impl LastUse {
         locked
     }
 
-    /// The home and that stream, once nobody else uses the memory.
+    /// Returns the home and that stream, once no other handle uses the memory.
     #[inline]
     pub(super) fn last(&mut self) -> (&Home, &Stream) {
         let last = self.last.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -37,7 +37,7 @@ pub(super) struct Check {
     result_at: Range<usize>,
 }
 
-/// What an argument holds after the launch.
+/// The contents of an argument after the launch.
 #[derive(Debug)]
 pub(super) struct Wanted {
     /// Its number, from 0.
@@ -54,7 +54,7 @@ pub(super) enum Elements {
     Read(Argument),
 }
 
-/// What the parser calls the types of values, and plain words for them.
+/// The parser's names for the types of values, and plain words for them.
 const TYPES: [(&str, &str); 5] = [
     ("expected i64", "expected a whole number"),
     ("expected u32", "expected a whole number from 0 to 4294967295"),
@@ -209,7 +209,7 @@ impl ResultTable {
 }
 
 impl Source {
-    /// What the parser refuses, with the line and the key where it knows them.
+    /// Returns the parser's refusal, with the line and the key if it knows them.
     fn refusal(&self, mut error: toml::de::Error) -> Refusal {
         // Without the text, the keys follow the message.
         error.set_input(None);
@@ -247,7 +247,7 @@ impl Source {
     }
 
     fn refusal_of(&self, kind: ErrorKind, place: &dyn Display, words: &str) -> Refusal {
-        // What a file names may hold characters that do something to a terminal.
+        // The names in a file may hold characters that do something to a terminal.
         let plain = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
         Refusal { kind, sentence: format!("{place}: {words}").chars().map(plain).collect() }
     }

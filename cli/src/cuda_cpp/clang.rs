@@ -2,7 +2,6 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::Result;
 
@@ -30,7 +29,7 @@ pub(super) fn find() -> Option<Taken> {
 
 /// The program, if it is clang and new enough.
 fn at(path: PathBuf) -> Option<Taken> {
-    let mut command = Command::new(&path);
+    let mut command = process::command(&path);
     command.arg("-dumpversion");
     let version = process::output(command)?.trim().to_owned();
     let major: u32 = version.split('.').next()?.parse().ok()?;

@@ -2,8 +2,8 @@
 //! none.
 
 use crate::run::Run;
-use crate::run::columns::{self, Value};
-use warpstride::error::{Error, ErrorKind, Result};
+use crate::run::columns;
+use warpstride::error::{Error, ErrorKind, Result, printable_line};
 
 /// A heading, and a row for each record.
 ///
@@ -16,7 +16,8 @@ pub(crate) fn csv(run: &Run) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns::of_csv().map(|(heading, _)| heading)).map_err(|error| failed(&error))?;
     for record in &run.cases {
-        let fields = columns::of_csv().map(|(_, value)| value(record).map_or(String::new(), Value::whole));
+        let fields = columns::of_csv()
+            .map(|(_, value)| value(record).map_or(String::new(), |value| printable_line(&value.whole())));
         writer.write_record(fields).map_err(|error| failed(&error))?;
     }
     writer.into_inner().map_err(|error| failed(&error))

@@ -30,7 +30,7 @@ use buffer::Buffer;
 use report::{Outcome, Shown};
 use time::Time;
 
-/// What is to be run, once it is known to go together.
+/// A launch whose parts are known to go together.
 pub(super) struct Launch<'a> {
     pub(super) text: &'a str,
     pub(super) kernel: &'a Kernel,
@@ -59,7 +59,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// Where results go.
+/// The files for the results.
 struct Targets {
     /// For each dump the file, and its elements' type and shape.
     dumps: Vec<(Destination, String, Vec<usize>)>,
@@ -78,7 +78,7 @@ impl Targets {
     }
 }
 
-/// What holds the kernels, and where it comes from.
+/// The module that holds the kernels, and its origin.
 pub(super) struct Program<'a> {
     /// The file that the user named.
     pub(super) file: &'a Path,
@@ -110,8 +110,8 @@ pub(super) fn launch(
     let kernel = kernel_names::find(&module, args.entry.as_deref(), &file)?;
     let name = kernel_names::short(kernel.name());
     // Before any work: whether they go together, whatever the addresses.
-    parameters(kernel, &args.arguments, |_| 0)?;
-    arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
+    let (_, places) = placed(kernel, &args.arguments, |_| 0)?;
+    arguments::notes(kernel, &args.arguments, &places).iter().for_each(|note| output.note(note));
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let time = Time::asked(program, args, kernel)?;
     let footprint = args.timed.time && args.timed.bytes.is_none();
@@ -177,11 +177,16 @@ fn ensure_nothing_found(name: &str, outcome: &Outcome) -> Result<()> {
 }
 
 /// The parameter bytes, given the address of each argument that is a buffer.
-pub(super) fn parameters(
+fn parameters(kernel: &Kernel, arguments: &[Argument], address: impl Fn(usize) -> u64) -> Result<Vec<u8>, Error> {
+    Ok(placed(kernel, arguments, address)?.0)
+}
+
+/// The same with the offset of each argument.
+pub(super) fn placed(
     kernel: &Kernel,
     arguments: &[Argument],
     address: impl Fn(usize) -> u64,
-) -> Result<Vec<u8>, Error> {
+) -> Result<(Vec<u8>, Vec<usize>), Error> {
     let mut params = Args::new(kernel);
     for (position, argument) in arguments.iter().enumerate() {
         params = match &argument.value {
@@ -190,7 +195,7 @@ pub(super) fn parameters(
         }
         .map_err(|error| error.while_doing(format_args!("--arg {argument}")))?;
     }
-    Ok(params.finish()?)
+    Ok(params.finish_placed()?)
 }
 
 /// Fails where a GPU is asked for what only the software GPU does.

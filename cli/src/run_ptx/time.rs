@@ -18,10 +18,10 @@ use super::{Launch, Program, ensure_room, require};
 
 /// Timed launches, unless another number was asked for.
 const SAMPLES: u16 = 20;
-/// The most bytes of a side of the copy that a launch is held against.
+/// The most bytes of a side of the copy that a launch is compared with.
 const LARGEST_COPY: u64 = 1 << 30;
 
-/// What `--time` asks for.
+/// The measurement that `--time` asks for.
 pub(super) struct Time<'a> {
     args: &'a args::Timed,
     pub(super) kept: Kept<'a>,
@@ -32,7 +32,7 @@ pub(super) struct Time<'a> {
     launch: KernelLaunch,
 }
 
-/// What was found of a launch.
+/// The figures of a launch.
 pub(super) struct Measured {
     /// Bytes read and written.
     bytes: [u64; 2],
@@ -163,7 +163,7 @@ impl<'a> Time<'a> {
     }
 }
 
-/// Whether a launch stopped for a reason that the software GPU alone has.
+/// Returns whether a launch stopped for a reason that the software GPU alone has.
 fn is_beyond_soft(stop: &Stop) -> bool {
     use Reason::{GridLimit, Launch, LaunchLimit, TooManyCopies, Unsupported, WorkLimit};
     matches!(
@@ -191,7 +191,7 @@ mod tests {
         }
         .visible .entry endless(.param .u64 cells) { again: bra again; }";
 
-    /// What is counted for a GPU, of a block of 32 threads.
+    /// Returns the report that is counted for a GPU, of a block of 32 threads.
     fn counted(entry: &str, argument: &str) -> Result<Report, String> {
         let launch = "--grid 1 --block 32 --time --limit 1000 --arg";
         let words = ["warpstride", "run-ptx", "k.ptx"].into_iter().chain(launch.split(' ')).chain([argument]);
@@ -216,7 +216,7 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("`--limit`"), "{error}");
-        // What goes wrong there goes wrong on a GPU.
+        // A fault there is a fault on a GPU.
         let error = counted("fill", "u32[31]=uninit").unwrap_err();
         assert!(error.contains("0 bytes past the end") && !error.contains("--bytes"), "{error}");
     }

@@ -14,6 +14,8 @@ mod failures;
 mod front_ends;
 #[cfg(target_os = "linux")]
 mod hostile;
+#[cfg(unix)]
+mod hostile_names;
 mod learn;
 mod lessons;
 #[path = "../../../tests/long.rs"]
@@ -54,7 +56,7 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in it")
 }
 
-/// What a run left behind.
+/// The results of a run.
 struct Run {
     /// The command, which a failed test shows.
     command: String,

@@ -25,13 +25,13 @@ pub struct Config {
     pub work_limit: u64,
     /// The largest number of blocks that run. From a larger grid, this number of blocks is
     /// selected, spread over the grid, and only they are counted. That is enough to measure what a
-    /// launch asks of memory when nobody reads its results.
+    /// launch asks of memory if its results are not read.
     pub most_blocks: u64,
     /// The checkers to use. With checkers, a launch runs on one host thread and several times
     /// slower. Racecheck takes at least 16 to 32 bytes for each place that is accessed; a place is
     /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
-    /// Whether to count the distinct bytes of global memory that the launch touches:
+    /// True to count the distinct bytes of global memory that the launch touches:
     /// [`Report::footprint`](super::Report). That takes a bit of host memory for each byte of the
     /// buffers and each of loads and stores, where they are accessed.
     pub footprint: bool,

@@ -136,7 +136,7 @@ mod x86 {
 mod tests {
     use super::*;
 
-    /// Tries a copy on sizes and addresses that are no multiples of a line.
+    /// Tries a copy on sizes and addresses that are not multiples of a line.
     fn check(copy: impl Fn(*const u8, *mut u8, usize)) {
         const SIZE: usize = 3000;
         let source: Vec<u8> = (0..SIZE).map(|at| (at * 7 + at / 251 + 1) as u8).collect();

@@ -84,8 +84,8 @@ const FIELDS: Fields = Fields {
     smallest_image: 2048,
     // Structs of 4 to 56 fields without idle bytes were 0 to 2 % faster than by tiles.
     idle_part: 16,
-    // Of 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors, those with 3 were slightly the
-    // best for large arrays, and for small ones only those with 2 were better.
+    // The candidates were 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors. Those with 3 were
+    // slightly the best for large arrays, and for small ones only those with 2 were better.
     vector_threads: 128,
     // More bytes, or evicting all first, is 0.5 to 1 % slower.
     in_flight: 64 << 10,
@@ -101,8 +101,8 @@ const STACKED: Stacked = Stacked {
 };
 
 const PACKED: Packed = Packed {
-    // Of 8, 12, 16 and 24 KiB the best sum over the cases swept. Wide elements need more bytes for
-    // runs of 256 bytes and longer on both sides.
+    // The best sum over the cases swept, from 8, 12, 16 and 24 KiB. Wide elements need more bytes
+    // for runs of 256 bytes and longer on both sides.
     tile: [12 << 10, 16 << 10],
     // The software GPU's counts of tiles of 256 and of 1024 bytes beside `elements` gave this, not
     // times.
@@ -137,8 +137,8 @@ const QUADS: Quads = Quads {
     whole_axis: TILES.run + 8,
     threads: 256,
     // With 4 and 8 lanes on a bank, tiles of bytes were 1.17 and 1.33 times as fast as `packed`:
-    // benches/record/2026-11-23-h100/alternatives.md. Of 8 and 16 bytes no more than 16 and 8 lanes
-    // load at once, so these take any number.
+    // benches/record/2026-11-23-h100/alternatives.md. With 8 and 16 bytes no more than 16 and 8
+    // lanes load at once, so these take any number.
     ways: [[8, 4, 16, 16, 8], [8, 8, 16, 16, 8]],
     empty_part: 16,
     longest_of_vectors: TILES.run / 2 - 1,

@@ -5,5 +5,7 @@ mod conformance;
 mod hold_back;
 #[cfg(feature = "interp")]
 mod late;
+#[cfg(feature = "interp")]
+mod logged;
 
 use warpstride::random::SplitMix64 as Random;

@@ -26,8 +26,7 @@ use crate::ops::tuning::Permutes;
 use crate::ops::units::{VECTOR, WORD};
 use growth::Packing;
 
-/// Takes work with runs on both sides that is faster so than by tiles of one axis per side or
-/// element by element.
+/// Takes permutes with runs on both sides, if packing beats one-axis tiles and single elements.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, .. } = task.widened();
     let constants = &task.permutes().packed;
