@@ -54,7 +54,7 @@ pub trait ArrayFile: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// `Io` if the file ends before.
+    /// `Io` if the file ends before, or was changed since it was opened.
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<()>;
 }
 

@@ -135,13 +135,6 @@ impl Tiling {
         Ok(Self { permute, tile })
     }
 
-    /// Returns the tiles of these extents; `None` if the permute has no such tiles.
-    pub(super) fn of(permute: Permute, tile: &[usize]) -> Option<Self> {
-        let is_one = tile.len() == permute.extents.len()
-            && tile.iter().zip(&permute.extents).all(|(&tile, &extent)| (1..=extent.max(1)).contains(&tile));
-        is_one.then(|| Self { permute, tile: tile.to_vec() })
-    }
-
     /// Returns the extents of a tile that no end of the array cuts.
     pub(super) fn extents(&self) -> &[usize] {
         &self.tile
@@ -297,9 +290,8 @@ mod tests {
         ) {
             let permute = Permute::new(&shape, &axes, is_fortran).unwrap();
             let budget = 2 * slots * width * elements;
-            let tiling = Tiling::new(permute.clone(), width, slots, budget, Cut { most_bytes: usize::MAX, lean }).unwrap();
+            let tiling = Tiling::new(permute, width, slots, budget, Cut { most_bytes: usize::MAX, lean }).unwrap();
             prop_assert!(tiling.largest() <= elements);
-            prop_assert_eq!(Tiling::of(permute, tiling.extents()), Some(tiling.clone()));
             let len = tiling.permute.len();
             prop_assert_eq!(len, shape.iter().product::<usize>());
             let mut result = vec![usize::MAX; len];
@@ -372,14 +364,5 @@ mod tests {
         let error = Tiling::new(permute.clone(), 8, 6, 95, SQUARE).unwrap_err().to_string();
         assert!(error.contains("95 bytes") && error.contains("at least 96"), "{error}");
         assert_eq!(Tiling::new(permute, 8, 6, 96, SQUARE).unwrap().largest(), 1);
-    }
-
-    #[test]
-    fn tiles_of_another_permute_are_refused() {
-        let permute = || Permute::new(&[5, 7], &[1, 0], false).unwrap();
-        assert!(Tiling::of(permute(), &[5, 7]).is_some());
-        for wrong in [&[5][..], &[5, 8], &[0, 7], &[5, 7, 1]] {
-            assert_eq!(Tiling::of(permute(), wrong), None);
-        }
     }
 }

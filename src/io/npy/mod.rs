@@ -24,7 +24,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use self::header::{Header, MAX_HEADER, Refusal};
-use super::{ArrayFile, io_error};
+use super::{ArrayFile, check_unchanged, io_error};
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 
@@ -134,10 +134,12 @@ impl ArrayFile for Reader {
     }
 
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<()> {
-        self.file.read_exact(bytes).map_err(|error| {
+        let read = self.file.read_exact(bytes).map_err(|error| {
             let path = self.path.display();
-            io_error(format_args!("cannot read {path}: it changed while it was read; try again"), error)
-        })
+            io_error(format_args!("cannot read {path}: it was changed while it was read; try again"), error)
+        });
+        // A change explains why a read fails.
+        check_unchanged(self).and(read)
     }
 }
 
