@@ -11,8 +11,8 @@ use std::cmp::Reverse;
 
 use super::runs::Runs;
 use crate::error::{Result, counted, require};
-use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
+use crate::layout::{Layout, fewer_axes};
 use crate::ops::units::LINE;
 
 /// Fewest tiles for each slot, where they are not small by then: the first tile's way in and the
@@ -39,8 +39,9 @@ impl Permute {
     /// `InvalidArgument` unless `axes` names each axis once; `Layout` if the shape has more
     /// elements than a layout can count.
     pub(super) fn new(shape: &[usize], axes: &[usize], is_fortran: bool) -> Result<Self> {
-        let stored = if is_fortran { Layout::column_major(shape) } else { Layout::row_major(shape) }?;
-        let source = stored.permuted_axes(axes)?;
+        let (shape, axes) = fewer_axes(shape, axes);
+        let stored = if is_fortran { Layout::column_major(&shape) } else { Layout::row_major(&shape) }?;
+        let source = stored.permuted_axes(&axes)?;
         let walk = Canonical::new(&source, &Layout::row_major(source.shape())?, 1);
         // Both sides have their slowest axis first.
         let mut by_place: Vec<(usize, &Axis)> = walk.axes().iter().rev().enumerate().collect();
@@ -336,6 +337,16 @@ mod tests {
         let permute = Permute::new(&[65_536, 65_536], &[1, 0], false).unwrap();
         let tiling = Tiling::new(permute, 4, 6, 4 << 30, Cut { lean: 16, ..SQUARE }).unwrap();
         assert_eq!([tiling.tile(0).source().run(), tiling.tile(0).result().run()], [1024, 16_384]);
+    }
+
+    #[test]
+    fn axes_of_one_index_are_no_excess() {
+        let (mut shape, axes): (Vec<usize>, Vec<usize>) = (vec![1; 64], (0..64).rev().collect());
+        (shape[5], shape[63]) = (2, 3);
+        let permute = Permute::new(&shape, &axes, false).unwrap();
+        assert_eq!(permute, Permute { extents: vec![2, 3], order: vec![1, 0] });
+        assert!(Permute::new(&[2; 17], &axes[47..], false).unwrap_err().to_string().contains("17 axes"));
+        assert!(Permute::new(&shape, &[64; 64], false).is_err() && Permute::new(&shape, &axes[1..], false).is_err());
     }
 
     #[test]
