@@ -129,7 +129,8 @@ pub(super) fn find<'m>(module: &'m Module, entry: Option<&str>, file: impl fmt::
     refuse!(InvalidArgument, "{file} has no kernel `{entry}`; name one of: {}", list(&kernels))
 }
 
-/// The name in PTX of a variable that is named as C++ or the PTX does, with its namespace or without.
+/// The name in PTX of a variable that is named as C++ or the PTX does, with its namespace or
+/// without.
 pub(super) fn find_variable<'m>(module: &'m Module, typed: &str, file: impl fmt::Display) -> Result<&'m str> {
     let names: Vec<&str> = module.variables().collect();
     if let Some(same) = names.iter().find(|name| **name == typed) {

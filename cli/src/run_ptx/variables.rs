@@ -72,8 +72,8 @@ impl<'a> Variable<'a> {
         let (driver, stream) = (device.driver(), device.default_stream());
         // SAFETY: the caller promises a live module.
         let (address, _) = unsafe { driver.variable(loaded, self.name) }?;
-        // SAFETY: the variable has at least as many bytes, and the contents live until the stream is
-        // synchronised. No other work runs that uses the module.
+        // SAFETY: the variable has at least as many bytes, and the contents live until the stream
+        // is synchronised. No other work runs that uses the module.
         unsafe { driver.copy_h2d(address, contents.as_ptr(), contents.len(), stream.handle()) }?;
         Ok(stream.synchronize()?)
     }
