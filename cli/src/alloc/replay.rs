@@ -25,6 +25,8 @@ use crate::{args, destination, open, refuse};
 const OPERATIONS: usize = 1_000_000;
 /// Bytes of the memory that is simulated where there is no GPU.
 const MEMORY: u64 = 80 << 30;
+/// Bytes in use below which the least that the allocator takes decides how much it reserves.
+const TINY: u64 = 64 << 20;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -> Result<()> {
@@ -76,10 +78,12 @@ pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -
 fn text(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> String {
     let place = gpu.map_or("simulated memory", |device| &device.info().name);
     let figures = &outcome.figures;
+    let is_tiny = outcome.peak_active < TINY;
+    let ratio = if is_tiny { String::new() } else { format!(", {:.4} times as much", outcome.ratio()) };
     let mut lines = vec![
-        format!("{} allocations and frees on {}, {place}", log.calls.len(), counted(log.streams, "stream")),
+        format!("{} on {}, {place}", counted(log.calls.len(), "operation"), counted(log.streams, "stream")),
         format!("peak in use    {:10.3} GiB", outcome.peak_active as f64 / GIB),
-        format!("peak reserved  {:10.3} GiB, {:.4} times as much", outcome.peak_reserved as f64 / GIB, outcome.ratio()),
+        format!("peak reserved  {:10.3} GiB{ratio}", outcome.peak_reserved as f64 / GIB),
         format!("fragmentation  {:10.4} at the peak: 1 - largest free / total free", outcome.fragmentation),
         format!("time           {:10.1} ns a call", outcome.ns_per_call),
         format!("misses         {:10}", figures.misses),
