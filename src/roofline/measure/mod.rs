@@ -7,7 +7,7 @@
 //! parts. The caller takes its buffers from a [`Rotation`], so that no sample finds its data in the
 //! L2 cache. Lines that kernels asked the cache to keep may outlast a rotation, so they are reset
 //! first: a copy of 128 MiB reached 2980 GB/s on an H100 where such lines of its arrays were left,
-//! and 2905 where none were.
+//! and 2905 where none were (benches/record/experiments.md).
 //!
 //! Where the device reports its clocks, throttled samples are retaken for at most 15 s and counted
 //! (nvbench's rule); once that fails, the process stops retrying.
