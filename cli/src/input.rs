@@ -7,8 +7,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
+use warpstride::error::counted;
 use warpstride::io::{self, ArrayFile};
 
+use super::output::Output;
 use super::{Refusal, require, zeroed};
 
 /// Makes sure that a file can be read to its end; the advice is for one that cannot.
@@ -23,6 +25,17 @@ pub(super) fn ensure_regular(path: &Path, advice: &str) -> Result<()> {
 /// Opens an array.
 pub(super) fn array(path: &Path) -> Result<Box<dyn ArrayFile>> {
     io::open_array(path).map_err(|error| Refusal::of_file(error).into())
+}
+
+/// Opens an array, and notes how many bytes of its file are left out behind it.
+pub(super) fn first_array(path: &Path, output: &Output) -> Result<Box<dyn ArrayFile>> {
+    let array = array(path)?;
+    let left_out = array.opened().len().saturating_sub(array.data().1 + array.bytes() as u64);
+    if left_out > 0 {
+        let left_out = counted(left_out, "byte");
+        output.note(format!("{} has {left_out} after its first array, which are left out", path.display()));
+    }
+    Ok(array)
 }
 
 /// Returns the elements of an array as values of a type as wide as the file's.
@@ -41,8 +54,8 @@ pub(super) fn text(path: &Path, most: usize, what: &str, advice: &str) -> Result
 /// Advice for a file that a person edits.
 pub(super) const SAVE_AS_TEXT: &str = "save the file as text in UTF-8";
 
-/// The bytes of a file that is to be `what`. Of one that is larger than that can be, or has no end,
-/// no more is read than shows it.
+/// Reads the bytes of a file that is to be `what`. A file that is too large for that, or has no
+/// end, is read only as far as shows it.
 pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<Vec<u8>> {
     let (mut bytes, file) = (Vec::new(), path.display());
     let opened = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));

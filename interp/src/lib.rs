@@ -86,6 +86,8 @@
 //! | `parallel` | yes | launches run on all threads of the host; without it the results are the same, on the caller's thread |
 //! | `serde` | no | `Serialize` on counters, reports and findings; `Deserialize` on counters |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod counters;
 pub mod error;
 #[cfg(feature = "gpu")]

@@ -23,9 +23,9 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 /// Removes the temporary file of every replacement that is under way, and calls `end` before
 /// another one can begin.
 ///
-/// A program calls this on a thread that receives the signals that end it, and exits in `end`; it
-/// is no signal handler, because it takes a lock. Where `end` returns, those replacements fail.
-/// `end` must not replace a file: it would wait for itself.
+/// A program calls this on a thread that receives the signals that end it, and exits in `end`. It
+/// must not be called in a signal handler, because it takes a lock. If `end` returns, those
+/// replacements fail. `end` must not replace a file: it would wait for itself.
 ///
 /// ```
 /// use warpstride::io::{Destination, remove_unfinished_and};
@@ -61,7 +61,7 @@ pub fn write_standard_output(write: impl FnOnce(&mut dyn Write) -> io::Result<()
     }
 }
 
-/// Where a result goes. Two are equal where they are one file.
+/// The destination of a result. Two are equal if they are one file.
 ///
 /// A file is written beside its place under a temporary name, synchronised and renamed, so that
 /// readers find the old file or the new one and never a part; it keeps the mode of the file that it
@@ -184,9 +184,7 @@ impl Destination {
         };
         let written = match self.kind {
             DestinationKind::StandardOutput => write_standard_output(into),
-            DestinationKind::Stream => {
-                OpenOptions::new().write(true).open(&self.path).and_then(|mut stream| into(&mut stream))
-            }
+            DestinationKind::Stream => self.open_stream().and_then(|mut stream| into(&mut stream)),
             DestinationKind::File => {
                 let fill = |mut file: &File| {
                     into(&mut file).map_err(|error| failed(error, self.path.display(), NO_ROOM))?;
@@ -198,6 +196,15 @@ impl Destination {
         written.map_err(|error| failed(error, format_args!("into {}", self.path.display()), "check what reads it"))
     }
 
+    /// Opens the stream, unless a file or a link to one has taken its name.
+    fn open_stream(&self) -> io::Result<File> {
+        let opened = OpenOptions::new().write(true).open(&self.path)?;
+        if stream(&opened.metadata()?).is_none() {
+            return Err(io::Error::other("another program has replaced it by a file"));
+        }
+        Ok(opened)
+    }
+
     /// Says whether a new file is for its owner alone until it is complete: it replaces one, which
     /// may be private. Else it has the permissions that any program gives a new file.
     pub(crate) fn is_private(&self) -> bool {
@@ -207,7 +214,9 @@ impl Destination {
     /// Makes a complete file what the old one was, and sees it on the disk: a rename may get there
     /// before what it renames.
     pub(crate) fn settle(&self, file: &File) -> Result<()> {
-        let as_before = fs::metadata(&self.path).map_or(Ok(()), |old| take_over(file, &old));
+        // A link that has taken the name is replaced, and does not lend the mode of its target.
+        let old = fs::symlink_metadata(&self.path).ok().filter(Metadata::is_file);
+        let as_before = old.map_or(Ok(()), |old| take_over(file, &old));
         as_before.and_then(|()| file.sync_all()).map_err(|error| failed(error, self.path.display(), NO_ROOM))
     }
 
@@ -300,8 +309,8 @@ fn failed(error: io::Error, what: impl Display, otherwise: &str) -> Error {
     io_error(format_args!("cannot write {what}: {advice}"), error)
 }
 
-/// Whether two paths lead to one regular file. No pipe is opened: that would wait for its other
-/// end.
+/// Returns whether two paths lead to one regular file. No pipe is opened: that would wait for its
+/// other end.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let is_file = |path: &Path| fs::metadata(path).is_ok_and(|there| there.is_file());
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
@@ -338,7 +347,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What is written into as it is: a pipe, a device of characters, and whatever standard output is.
+/// Returns the kind of a file that is written in place: a pipe, a device of characters, or the file
+/// behind standard output.
 #[cfg(unix)]
 fn stream(there: &Metadata) -> Option<DestinationKind> {
     use std::io::IsTerminal;
@@ -414,5 +424,32 @@ mod tests {
         assert!(was_listed && !temporary.exists() && !destination.path().exists());
         // Another program may make a file of that name.
         assert!(unfinished().iter().all(|path| path.file_name() != temporary.file_name()));
+    }
+
+    /// A link that appears behind the first look is neither followed nor written through.
+    #[test]
+    #[cfg(unix)]
+    fn a_link_that_takes_the_name_of_an_output_leads_to_no_file() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        use std::process::Command;
+
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("precious"), b"precious").unwrap();
+        fs::set_permissions(at("precious"), fs::Permissions::from_mode(0o777)).unwrap();
+        let file = Destination::new(&at("file")).unwrap();
+        assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        let pipe = Destination::new(&at("pipe")).unwrap();
+        assert_eq!(pipe.kind(), DestinationKind::Stream);
+        fs::remove_file(at("pipe")).unwrap();
+        for name in ["file", "pipe"] {
+            symlink(at("precious"), at(name)).unwrap();
+        }
+        file.replace(|file| file.write_all(b"result")).unwrap();
+        let there = fs::symlink_metadata(at("file")).unwrap();
+        assert!(there.is_file() && there.permissions().mode() & 0o111 == 0, "{there:?}");
+        let error = pipe.replace(|stream| stream.write_all(b"result")).unwrap_err().to_string();
+        assert!(error.contains("another program has replaced it"), "{error}");
+        assert_eq!(fs::read(at("precious")).unwrap(), b"precious");
     }
 }

@@ -12,9 +12,10 @@ use serde_json::json;
 use warpstride::alloc::Caching;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
+use warpstride::error::counted;
 use warpstride::stream::Stream;
 
-use super::log::Log;
+use super::log::{LeftOut, Log};
 use super::play::{Outcome, Sample, replay, replay_simulated};
 use crate::export::svg::{self, READ, SIZE, WRITE};
 use crate::output::{self, Output};
@@ -24,6 +25,8 @@ use crate::{args, destination, open, refuse};
 const OPERATIONS: usize = 1_000_000;
 /// Bytes of the memory that is simulated where there is no GPU.
 const MEMORY: u64 = 80 << 30;
+/// Bytes in use below which the least that the allocator takes decides how much it reserves.
+const TINY: u64 = 64 << 20;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -> Result<()> {
@@ -42,9 +45,11 @@ pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -
     let gpu = if backend == Backend::Soft { None } else { Some(open(backend, output)?) };
     let gpu = gpu.filter(|device| device.info().kind == DriverKind::Cuda);
     let outcome = match &gpu {
-        Some(device) => replay_on(device, &log)?,
-        None => replay_simulated(&log, MEMORY)?,
+        Some(device) => replay_on(device, &log),
+        None => replay_simulated(&log, MEMORY),
     };
+    let name = args.log.as_ref().map_or("a log from a seed".into(), |path| path.display().to_string());
+    let outcome = outcome.context(name)?;
     if let Some(target) = svg {
         let svg = outcome.svg()?;
         destination::replace(&target, |file| file.write_all(svg.as_bytes()))?;
@@ -52,10 +57,14 @@ pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -
     if let Some(target) = csv {
         destination::replace(&target, |file| log.write(file))?;
     }
+    let left_out =
+        |LeftOut { why, rows, first_line }: &LeftOut| json!({ "why": why, "rows": rows, "first_line": first_line });
+    let left_out: Vec<_> = log.left_out.iter().map(left_out).collect();
     let document = json!({
         "device": gpu.as_ref().map(|device| output::info_json(device.info())),
         "operations": log.calls.len(),
         "streams": log.streams,
+        "left_out": left_out,
         "ratio": outcome.ratio(),
         "peak_active": outcome.peak_active,
         "peak_reserved": outcome.peak_reserved,
@@ -69,15 +78,20 @@ pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -
 fn text(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> String {
     let place = gpu.map_or("simulated memory", |device| &device.info().name);
     let figures = &outcome.figures;
-    let lines = [
-        format!("{} allocations and frees on {} streams, {place}", log.calls.len(), log.streams),
+    let is_tiny = outcome.peak_active < TINY;
+    let ratio = if is_tiny { String::new() } else { format!(", {:.4} times as much", outcome.ratio()) };
+    let mut lines = vec![
+        format!("{} on {}, {place}", counted(log.calls.len(), "operation"), counted(log.streams, "stream")),
         format!("peak in use    {:10.3} GiB", outcome.peak_active as f64 / GIB),
-        format!("peak reserved  {:10.3} GiB, {:.4} times as much", outcome.peak_reserved as f64 / GIB, outcome.ratio()),
+        format!("peak reserved  {:10.3} GiB{ratio}", outcome.peak_reserved as f64 / GIB),
         format!("fragmentation  {:10.4} at the peak: 1 - largest free / total free", outcome.fragmentation),
         format!("time           {:10.1} ns a call", outcome.ns_per_call),
         format!("misses         {:10}", figures.misses),
         format!("taken          {:10} from the driver; given back: {}", figures.taken, figures.given_back),
     ];
+    lines.extend(log.left_out.iter().map(|LeftOut { why, rows, first_line }| {
+        format!("left out       {rows:10} of the log's rows: {why}, the first on line {first_line}")
+    }));
     lines.join("\n") + "\n"
 }
 

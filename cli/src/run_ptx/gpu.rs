@@ -28,13 +28,20 @@ impl<'a> Loaded<'a> {
         // SAFETY: the module is live.
         let function =
             unsafe { driver.function(module, launch.kernel.name()) }.inspect_err(|_| unload(driver, module))?;
-        Ok(Self { launch, device, module, function })
+        let loaded = Self { launch, device, module, function };
+        let shared = launch.shape().dynamic_shared;
+        if shared > 0 {
+            // SAFETY: the module is live.
+            unsafe { driver.allow_dynamic_shared(function, shared) }?;
+        }
+        // SAFETY: the module is live, and made of the launch's PTX.
+        launch.variables.iter().try_for_each(|variable| unsafe { variable.fill_on_gpu(device, module) })?;
+        Ok(loaded)
     }
 
     /// Queues a launch with these addresses of buffers on the default stream.
     ///
-    /// What foreign PTX does is for whoever runs it to answer, as with any program: nothing could
-    /// check which addresses it makes.
+    /// The user is responsible for what their PTX does: we cannot check its addresses on a GPU.
     ///
     /// # Safety
     ///
@@ -56,10 +63,10 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// Unloads a module whose functions nobody uses any more.
+/// Unloads a module whose functions are no longer used.
 fn unload(driver: &Arc<dyn Driver>, module: ModuleHandle) {
-    // A failure has nobody to tell that could act upon it: the process ends soon.
-    // SAFETY: the module is live, and its functions are known to its owner only, which ends.
+    // A failure is ignored: the process is about to exit. SAFETY: the module is live, and its
+    // functions are known to its owner only, which ends.
     let _ = unsafe { driver.module_unload(module) };
 }
 
@@ -139,6 +146,7 @@ mod tests {
     use warpstride::device::Backend;
     use warpstride::interp::Module;
 
+    use super::super::variables;
     use super::*;
     use crate::args::Launched;
 
@@ -146,11 +154,13 @@ mod tests {
         .version 7.0
         .target sm_80
         .address_size 64
+        .const .align 4 .u32 more = 1;
         .visible .entry add(.param .u64 cells, .param .u64 none, .param .u32 n) {
-            .reg .b32 %r<5>; .reg .b64 %rd<3>;
+            .reg .b32 %r<6>; .reg .b64 %rd<3>;
             ld.param.u64 %rd1, [cells]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;
             mad.wide.u32 %rd2, %r2, 4, %rd1;
-            ld.global.u32 %r3, [%rd2]; add.s32 %r4, %r3, %r1; st.global.u32 [%rd2], %r4;
+            ld.global.u32 %r3, [%rd2]; add.s32 %r4, %r3, %r1;
+            ld.const.u32 %r5, [more]; add.s32 %r4, %r4, %r5; st.global.u32 [%rd2], %r4;
             ret;
         }";
 
@@ -159,14 +169,17 @@ mod tests {
     fn through_a_driver_it_does_what_it_does_without() {
         let module = Module::parse(PTX).unwrap();
         let arguments = ["u32[40]=iota", "f32[0]=zeros", "u32:5"].map(|text| text.parse().unwrap()).into();
-        let args = Launched { grid: [1; 3], block: [32, 1, 1], arguments, ..Launched::default() };
-        let launch = Launch { dumps: vec![0, 1], ..Launch::new(PTX, module.kernel("add").unwrap(), &args) };
+        // More shared memory than a GPU gives without being asked.
+        let (shared, sets) = (64 << 10, vec!["more=u32:100".parse().unwrap()]);
+        let args = Launched { grid: [1; 3], block: [32, 1, 1], shared, arguments, sets, ..Launched::default() };
+        let variables = variables::found(&module, &args.sets, "k.ptx").unwrap();
+        let launch = Launch { dumps: vec![0, 1], variables, ..Launch::new(PTX, module.kernel("add").unwrap(), &args) };
         let device = Device::open(Backend::Soft).unwrap();
         let through = launch.on_gpu(launch.buffers().unwrap(), &device).unwrap();
         let without = launch.on_soft(launch.buffers().unwrap(), 1 << 20).unwrap();
         assert_eq!(through.dumped, without.dumped);
-        let cells: Vec<u8> = (0..40).flat_map(|i: u32| (if i < 32 { i + 5 } else { i }).to_le_bytes()).collect();
+        let cells: Vec<u8> = (0..40).flat_map(|i: u32| (if i < 32 { i + 105 } else { i }).to_le_bytes()).collect();
         assert_eq!(through.dumped, [cells, Vec::new()]);
-        assert!(through.report.is_none() && without.report.is_some_and(|report| report.thread_instructions == 8 * 32));
+        assert!(through.report.is_none() && without.report.is_some_and(|report| report.thread_instructions == 10 * 32));
     }
 }

@@ -13,7 +13,7 @@ use super::mem::Memory;
 use super::parse::ast::{self, Bounds};
 use super::parse::parse;
 use super::variables::Variables;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted, printable_line};
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES, shared_limit};
 
 /// Parsed PTX.
@@ -79,6 +79,12 @@ impl Module {
         Ok(Some((self.source.variables.addresses(memory)?[index], self.source.variables.list[index].bytes)))
     }
 
+    /// Returns the bytes of a `.global` or `.const` variable; `None` if it has no such variable.
+    #[doc(hidden)]
+    pub fn variable_bytes(&self, name: &str) -> Option<u64> {
+        self.source.variables.list.iter().find(|variable| variable.name == name).map(|variable| variable.bytes)
+    }
+
     /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
     ///
     /// # Errors
@@ -123,7 +129,7 @@ impl Source {
         let mut files = BTreeMap::new();
         for (number, name) in &parsed.borrow_dependent().module.files {
             // A name may be printed to a terminal, on a line.
-            files.entry(*number).or_insert_with(|| name.replace(char::is_control, "·"));
+            files.entry(*number).or_insert_with(|| printable_line(name));
         }
         Ok(Self { parsed, listing: Listing { text, files }, variables })
     }
@@ -188,6 +194,23 @@ impl Kernel {
     /// Bytes of parameters that a launch passes: up to the end of the last parameter.
     pub fn param_bytes(&self) -> usize {
         self.inner.param_bytes
+    }
+
+    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names
+    /// that compilers make up say no more.
+    #[doc(hidden)]
+    pub fn argument(&self, number: usize) -> String {
+        let (name, count) = (self.name(), self.params().len());
+        let Some(param) = self.params().get(number) else { return format!("argument {number} of {count}") };
+        let is_made_up = param.name.strip_prefix(name).is_some_and(|rest| rest.starts_with("_param_"));
+        let own = if is_made_up { String::new() } else { format!(", {:?}", param.name) };
+        format!("argument {number} of {count} ({}){own} of kernel {name:?}", counted(param.size, "byte"))
+    }
+
+    /// Returns whether it may read bytes of a parameter from byte `begin` on.
+    pub(crate) fn may_read(&self, param: &Param, begin: usize) -> bool {
+        let entry = &self.inner.source.tree().entries[self.inner.entry];
+        ast::may_read(&entry.body, &param.name, begin)
     }
 
     /// Bytes of static shared memory; 0 if the kernel cannot run.

@@ -51,7 +51,7 @@ pub(crate) fn is_constant(address: u64) -> bool {
     window(address) == 0 && address & CONSTANT != 0
 }
 
-/// Whether an address, and so every higher one, is global.
+/// Returns whether an address, and so every higher one, is global.
 #[inline(always)]
 pub(crate) fn is_beyond_windows(address: u64) -> bool {
     address >= 4 << 32

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use super::type_bytes;
+
 /// A range of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
@@ -130,7 +132,7 @@ pub(crate) struct Variable<'t> {
     pub(crate) shape: (u64, Vec<u64>),
     /// Its initial value.
     pub(crate) initial: Option<Initial<'t>>,
-    /// Whether it is declared here and defined in another module.
+    /// True if it is declared here and defined in another module.
     pub(crate) external: bool,
 }
 
@@ -228,7 +230,7 @@ pub(crate) struct Instruction<'t> {
 pub(crate) struct Guard<'t> {
     /// The predicate.
     pub(crate) name: &'t str,
-    /// Whether it has a `!`.
+    /// True if it has a `!`.
     pub(crate) negated: bool,
 }
 
@@ -262,4 +264,49 @@ pub(crate) enum Operand<'t> {
         /// Bytes to add.
         offset: i64,
     },
+}
+
+/// Returns whether a body may read bytes of a parameter from byte `begin` on. Only loads from known
+/// addresses are known not to.
+pub(crate) fn may_read(body: &[Statement], param: &str, begin: usize) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Scope(inner) => may_read(inner, param, begin),
+        Statement::Instruction(instruction) => instruction.may_read(param, begin),
+        _ => false,
+    })
+}
+
+impl Instruction<'_> {
+    fn may_read(&self, param: &str, begin: usize) -> bool {
+        let Some(operands) = self.operands.as_deref() else { return true };
+        if !operands.iter().any(|operand| operand.names(param)) {
+            return false;
+        }
+        let (Some(opcode), [results, Operand::Address { offset, .. }]) =
+            (self.opcode.strip_prefix("ld.param"), operands)
+        else {
+            return true;
+        };
+        // The result may be a vector of registers, whose elements only its declaration tells.
+        if matches!(results, Operand::Name(..)) && [".v2", ".v4"].iter().any(|vector| opcode.contains(vector)) {
+            return true;
+        }
+        let results = if let Operand::Vector(elements) = results { elements } else { std::slice::from_ref(results) };
+        let Some(width) = opcode.rsplit('.').next().and_then(type_bytes) else { return true };
+        let mut ends = (1_i64..).zip(results).filter(|(_, result)| **result != Operand::Name("_", 0));
+        ends.any(|(count, _)| offset.saturating_add(count * width as i64) > begin as i64)
+    }
+}
+
+impl Operand<'_> {
+    /// Returns whether it names a variable, or parts of it do.
+    fn names(&self, variable: &str) -> bool {
+        match self {
+            Self::Name(name, _) | Self::Negated(name) | Self::Element(name, _) => *name == variable,
+            Self::Pair(first, second) => [first, second].contains(&&variable),
+            Self::Vector(parts) | Self::List(parts) => parts.iter().any(|part| part.names(variable)),
+            Self::Address { base, .. } => *base == Some(variable),
+            Self::Lane(..) | Self::Integer(_) | Self::F32(_) | Self::F64(_) => false,
+        }
+    }
 }
