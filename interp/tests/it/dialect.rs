@@ -280,6 +280,14 @@ fn a_refusal_names_the_users_line_of_what_a_header_inlined() {
     assert!(message.contains("dir/user.cu:7): it uses textures"), "{message}");
 }
 
+/// The module that also begins the mutated texts of `mutations.rs`.
+#[test]
+fn all_of_it_runs_in_one_kernel() {
+    let text = include_str!("../data/dialect.ptx");
+    let ran = run_on(text, shape(1, 1), &[0; 6], &Config::default()).unwrap_or_else(|stop| panic!("{stop}"));
+    assert_eq!(ran.1, [7, 1, 4, 7, 0.75_f32.to_bits(), 7]);
+}
+
 #[test]
 fn ptx_of_the_first_versions_runs() {
     let text = "
