@@ -132,8 +132,8 @@ impl Caching {
         (0..core.clocks.len() as u32).for_each(|lane| self.lanes.entry(lane).quick.enter().shrink());
         let nodes = core.arena.shrink();
         // SAFETY: no block has a node of this number or a higher one, in use or free, and only a
-        // block's owner and reports, which lock `core`, use its holder. A new node is made under the
-        // lock of `core`, which is held.
+        // block's owner and reports, which lock `core`, use its holder. A new node is made under
+        // the lock of `core`, which is held.
         unsafe { self.holders.free_from(nodes) };
     }
 }
