@@ -90,7 +90,7 @@ pub(crate) struct Preset {
 impl Preset {
     /// Returns whether its value differs from block to block.
     pub(crate) fn varies(&self) -> bool {
-        matches!(self.value, PresetValue::Ctaid(_))
+        self.value.in_block([0; 3]).is_some()
     }
 }
 
@@ -115,6 +115,14 @@ pub(crate) enum PresetValue {
     Ctaid(u8),
     /// `%nctaid`
     Nctaid(u8),
+    /// `%clusterid`, for clusters of this extent.
+    Clusterid(u8, u8),
+    /// `%nclusterid`, for clusters of this extent.
+    Nclusterid(u8, u8),
+    /// `%cluster_ctaid`, for clusters of this extent.
+    ClusterCtaid(u8, u8),
+    /// `%cluster_ctarank`, for clusters of this shape.
+    ClusterCtarank([u8; 3]),
     /// `%laneid`
     Lane,
     /// `%warpid`
@@ -126,6 +134,22 @@ pub(crate) enum PresetValue {
 }
 
 impl PresetValue {
+    /// Returns the value in the block of this index, if it differs from block to block.
+    pub(crate) fn in_block(self, block: [u32; 3]) -> Option<u64> {
+        let of = |axis: u8| block[usize::from(axis)];
+        Some(u64::from(match self {
+            Self::Ctaid(axis) => of(axis),
+            Self::Clusterid(axis, extent) => of(axis) / u32::from(extent),
+            Self::ClusterCtaid(axis, extent) => of(axis) % u32::from(extent),
+            Self::ClusterCtarank(shape) => {
+                let within = |axis: usize| block[axis] % u32::from(shape[axis]);
+                let [x, y, _] = shape.map(u32::from);
+                within(0) + x * (within(1) + y * within(2))
+            }
+            _ => return None,
+        }))
+    }
+
     /// Returns whether the lanes of a warp may have different values.
     pub(crate) fn is_by_lane(self) -> bool {
         matches!(self, Self::Tid(_) | Self::Lane | Self::LaneMask { .. })

@@ -180,11 +180,11 @@ fn survey_kernel(module: &Module, body: &[Statement], kernel: &Kernel) -> Survey
     let called =
         kernel.inner.lowered().called.iter().filter_map(|&number| module.functions[number as usize].body.as_ref());
     called.for_each(|body| collect(body, &mut instructions));
-    instructions.sort_by_key(|instruction| (instruction.opcode, instruction.span.start));
+    instructions.sort_by_key(|&instruction| (&*instruction.opcode, instruction.span.start));
     let uses = instructions.chunk_by(|a, b| a.opcode == b.opcode).map(|same| {
         let refused = same.iter().filter_map(|instruction| refused(instruction, kernel)).collect();
         let lines = same.iter().map(|instruction| instruction.span.line).collect();
-        Use { opcode: same[0].opcode.to_owned(), lines, refused }
+        Use { opcode: same[0].opcode.clone().into_owned(), lines, refused }
     });
     Survey {
         kernel: kernel.name().to_owned(),

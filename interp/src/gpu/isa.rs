@@ -542,7 +542,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaConst     "cvta{,.to}.const.u64"        (u64) -> u64    = |a| a;
     CvtaParam     "cvta.param.u64"              (u64) -> u64    = |a| space::PARAM.wrapping_add(a);
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
-    IsGlobal      "isspacep.global"             (u64) -> bool   = |a| space::window(a) == 0;
+    IsGlobal      "isspacep.global"             (u64) -> bool   = |a| space::window(a) == 0 && !space::is_constant(a);
+    IsConst       "isspacep.const"              (u64) -> bool   = space::is_constant;
     IsShared      "isspacep.shared{,::cta,::cluster}" (u64) -> bool = |a| space::window(a) == space::SHARED;
     IsLocal       "isspacep.local"              (u64) -> bool   = |a| space::window(a) == space::LOCAL;
     IsParam       "isspacep.param{,::entry}"    (u64) -> bool   = |a| space::window(a) == space::PARAM;
@@ -677,9 +678,11 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     // These change while a warp runs; the others are constants of the launch or block. The warp's
     // instruction count stands for cycles.
     Clock       "%clock"                                        [ReadB32]   = |warp| warp.issued as u32;
+    ClockHigh   "%clock_hi"                                     [ReadB32]   = |warp| (warp.issued >> 32) as u32;
     Clock64     "%clock64"                                      [ReadB64]   = |warp| warp.issued;
     Timer       "%globaltimer"                                  [ReadB64]   = control::nanoseconds;
     TimerLow    "%globaltimer_lo"                               [ReadB32]   = |warp| control::nanoseconds(warp) as u32;
+    TimerHigh   "%globaltimer_hi"                               [ReadB32]   = |warp| (control::nanoseconds(warp) >> 32) as u32;
 } } }
 pub(crate) use instruction_table;
 
@@ -815,6 +818,14 @@ pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> 
     FORMS.iter().filter(move |form| may(form.spelling) && matches(form.spelling, opcode))
 }
 
+/// Returns whether the table has an instruction of that name: the opcode without its modifiers.
+pub(crate) fn has_instruction(name: &str) -> bool {
+    FORMS.iter().any(|form| {
+        let first = form.spelling.split('.').next().unwrap_or_default();
+        first.strip_prefix('{').map_or(first == name, |names| names.split([',', '}']).any(|other| other == name))
+    })
+}
+
 /// The number of operands for sources of these kinds.
 pub(crate) fn operands(sources: &[Kind]) -> usize {
     sources.iter().filter(|kind| **kind != Kind::Modifiers).count()
@@ -833,7 +844,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// The alternatives of that name.
-fn named(group: &str) -> Option<&'static [&'static str]> {
+pub(crate) fn named(group: &str) -> Option<&'static [&'static str]> {
     SETS.iter().find(|(name, _)| *name == group).map(|(_, choices)| *choices)
 }
 

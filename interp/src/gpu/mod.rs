@@ -22,6 +22,7 @@ mod parse;
 mod reason;
 mod report;
 mod semantics;
+mod spelling;
 pub mod stop;
 mod variables;
 mod vocabulary;

@@ -67,6 +67,11 @@ const TYPES: [(Type, &[&str]); 13] = [
     (Type::F64, &["f64"]),
 ];
 
+/// Returns whether a part of an opcode is a type.
+pub(crate) fn is_type(part: &str) -> bool {
+    TYPES.iter().any(|(_, names)| names.contains(&part)) || matches!(part, "pred" | "b128")
+}
+
 const INTEGRAL: u32 = 1 << 3;
 const FTZ: u32 = 1 << 4;
 const SAT: u32 = 1 << 5;
@@ -205,8 +210,8 @@ impl Sync {
 
     /// The ordering that an opcode specifies, for `ld`, `st`, `atom`, `red`, `fence` and `membar`.
     /// Volatile accesses are relaxed in `.sys` scope. Unless they say otherwise, atomics are
-    /// relaxed in `.gpu` scope, and fences both acquire and release. There are no clusters here, so
-    /// a cluster is one block.
+    /// relaxed in `.gpu` scope, and fences both acquire and release. The scope of
+    /// a cluster is the block; kernels with larger clusters may not name it.
     pub(crate) fn of(opcode: &str) -> Self {
         let says = |any: &[&str]| opcode.split('.').any(|part| any.contains(&part));
         let (fence, atomic) = (says(&["fence", "membar"]), says(&["atom", "red"]));

@@ -7,6 +7,7 @@ mod copies;
 mod counters;
 mod cuda;
 mod determinism;
+mod dialect;
 mod divergence;
 mod drawings;
 mod expect;

@@ -181,7 +181,7 @@ fn refusals_name_instruction_kernel_and_line() {
         ("add.cc.u16 %r1, %r1, %r2;", "does not support this instruction"),
         ("madc.wide.u32 %r1, %r1, %r2, %r1;", "does not support this instruction"),
         ("add.s32 %r1, %r1, !%p;", "has a form that the software GPU does not support"),
-        ("lop3.or.b32 %r1|%p, %r1, %r2, %r1, 3, %p;", "does not support this instruction"),
+        ("lop3.or.b32 %r1|%p, %r1, %r2, %r1, 3, %p;", "does not support this form of `lop3`, `lop3.or.b32`"),
         ("mov.b32 {%r0,%r0,%r0,%r0}, %r1;", "splits a value into more than four parts"),
         ("ret %r1;", "it takes no operands"),
         ("membar.gl %r1;", "it takes no operands"),
@@ -189,7 +189,7 @@ fn refusals_name_instruction_kernel_and_line() {
         ("nanosleep.u32 t;", "the name \"t\" is not declared"),
         ("mad.lo.u32 %r1, {%r1, %r1}, %r1;", "it has a vector where a single value is required"),
         ("setp.eq.and.or.u32 %p, %r1, %r1, %p;", "does not support this comparison"),
-        ("setp.eq.u32.and %p, %r1, %r1, %p;", "its number of operands does not fit its opcode"),
+        ("setp.eq.u32.and %p, %r1, %r1;", "its number of operands does not fit its opcode"),
     ] {
         let message = refused(body);
         assert!(message.contains(why), "{body}: {message}");
@@ -252,7 +252,7 @@ fn what_is_no_ptx_names_its_line() {
         (".entry a(){ mov.b64 {%r1, %r2}, %rd1 } .entry b(){ ret; }", 1, "found `}` where `;` was expected"),
         (".version 7.0 .address_size 32", 1, "addresses of 32 bits are not supported"),
         (".entry k() { .loc 1 2 ret; }", 1, "found `ret` where a column of a line was expected"),
-        (".entry k() .maxntid { }", 1, "found `{` where a number of threads was expected"),
+        (".entry k() .maxntid { }", 1, "found `{` where a number was expected"),
         (&deep, 1, "scopes nested more than 64 deep are not supported"),
         ("\n\n\n.global .b32 x[][4294967296][4294967296][16] = {1};", 4, "\"x\" is larger than any memory"),
         ("\n\n\n.func f(.reg .b32 a[4]) { ret; }", 4, "the register \"a\" is declared as an array"),

@@ -264,8 +264,7 @@ impl Block {
                 warp.registers.set_lanes(file, slot, FULL, |_| 0);
             }
             for preset in &code.presets {
-                if let PresetValue::Ctaid(axis) = preset.value {
-                    let value = u64::from(place[usize::from(axis)]);
+                if let Some(value) = preset.value.in_block(place) {
                     warp.registers.set_lanes(preset.file, preset.slot, FULL, |_| value);
                 }
             }
@@ -409,6 +408,9 @@ impl Launch<'_> {
                 PresetValue::Tid(axis) => u64::from(self.thread(warp, lane)[usize::from(axis)]),
                 PresetValue::Ntid(axis) => u64::from(self.shape.block[usize::from(axis)]),
                 PresetValue::Nctaid(axis) => u64::from(self.shape.grid[usize::from(axis)]),
+                PresetValue::Nclusterid(axis, extent) => {
+                    u64::from(self.shape.grid[usize::from(axis)] / u32::from(extent))
+                }
                 PresetValue::Lane => u64::from(lane),
                 PresetValue::Warp => u64::from(warp),
                 PresetValue::Warps => u64::from(self.warps()),
@@ -418,7 +420,10 @@ impl Launch<'_> {
                     u64::from(pick(below, under) | pick(equal, own) | pick(above, !(own | under)))
                 }
                 // `Block::restart` fills it.
-                PresetValue::Ctaid(_) => 0,
+                PresetValue::Ctaid(_)
+                | PresetValue::Clusterid(..)
+                | PresetValue::ClusterCtaid(..)
+                | PresetValue::ClusterCtarank(_) => 0,
             }
         };
         if preset.value.is_by_lane() {

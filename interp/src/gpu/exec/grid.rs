@@ -167,7 +167,7 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     if block[2] > MAX_BLOCK_Z {
         return Err(format!("a block of {block:?} threads; z may be 1 to {MAX_BLOCK_Z}: use another shape"));
     }
-    check_bounds(&kernel.inner.bounds, extents)?;
+    check_bounds(&kernel.inner.bounds, extents, grid)?;
     if params.len() != kernel.param_bytes() {
         return Err(format!(
             "{} of parameters were given, but it takes {}: pass what the entry declares",
@@ -187,8 +187,8 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     Ok(())
 }
 
-/// Checks a block's shape against the kernel's own requirements.
-fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
+/// Checks the shapes of a block and of the grid against the kernel's own requirements.
+fn check_bounds(bounds: &Bounds, block: [u64; 3], grid: [u32; 3]) -> Result<(), String> {
     let threads = block.iter().product::<u64>();
     if let Some(required) = bounds.required.filter(|required| *required != block) {
         return Err(format!("a block of {block:?} threads; it requires {required:?}: use that shape"));
@@ -197,6 +197,13 @@ fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
         return Err(format!(
             "a block of {threads}; it was compiled for at most {most}: use a smaller block",
             threads = counted(threads, "thread")
+        ));
+    }
+    let is_multiple =
+        |cluster: [u64; 3]| cluster.iter().zip(grid).all(|(of, blocks)| u64::from(blocks).is_multiple_of(*of));
+    if let Some(cluster) = bounds.cluster.filter(|&cluster| !is_multiple(cluster)) {
+        return Err(format!(
+            "a grid of {grid:?} blocks; its clusters have {cluster:?}: use a multiple of that in each direction"
         ));
     }
     Ok(())

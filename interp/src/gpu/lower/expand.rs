@@ -110,7 +110,7 @@ impl<'t> Lowering<'_, 't> {
             }
         }
         if let Some(op) = combine {
-            let with = self.predicate(&sources[2], drafts)?;
+            let with = self.source(&sources[2], Kind::Pred)?;
             for value in &mut values {
                 let combined = self.names.allocate(File::Pred)?;
                 drafts.push(Draft::step(op, combined, &[*value, with]));
@@ -118,14 +118,6 @@ impl<'t> Lowering<'_, 't> {
             }
         }
         Ok(values)
-    }
-
-    /// Puts `p` or `!p` into a register.
-    pub(super) fn predicate(&mut self, operand: &Operand<'t>, drafts: &mut Vec<Draft>) -> Result<Slot> {
-        let Operand::Negated(name) = *operand else { return self.source(operand, Kind::Pred) };
-        let (source, negated) = (self.names.register(name, File::Pred)?, self.names.allocate(File::Pred)?);
-        drafts.push(Draft::step(Op::NotPred, negated, &[source]));
-        Ok(negated)
     }
 
     /// Lowers `add.cc`, `addc`, `addc.cc`, the same forms of `sub`, and those of `mad`, where half

@@ -133,7 +133,7 @@ impl<'m, 't> Lowering<'m, 't> {
             match formal.register {
                 Some(kind) => {
                     let file = file(kind)?;
-                    self.names.registers(kind, &[RegisterName { name, count: None }]);
+                    self.names.registers(kind, 1, &[RegisterName { name, count: None }]);
                     let slot = self.names.register(name, file)?;
                     if op == Op::LdFrame {
                         self.emit(whole(op, slot, (offset, bytes)), ALWAYS, span);
@@ -292,7 +292,7 @@ impl<'m, 't> Lowering<'m, 't> {
     /// The offset of a `.param` variable, if the operand of a call is one.
     fn variable(&mut self, operand: &Operand<'t>, bytes: u32) -> Result<Option<u32>> {
         let Operand::Name(name, 0) = *operand else { return Ok(None) };
-        if name == "_" || super::names::special(name).is_some() {
+        if name == "_" || self.names.special(name).is_some() {
             return Ok(None);
         }
         match self.names.resolve(name)? {

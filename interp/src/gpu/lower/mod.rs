@@ -6,11 +6,14 @@
 
 mod atomics;
 mod copies;
+mod desugar;
 mod expand;
+mod features;
 mod functions;
 mod names;
 mod operands;
 mod recursion;
+mod special;
 mod together;
 mod variables;
 mod widths;
@@ -27,12 +30,15 @@ use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
 use super::modifiers::Sync;
 use super::parse::ast::{self, Operand, Statement};
+use super::spelling;
 use super::vocabulary::{AccessKind, File, Kind};
 use crate::error::{Error, ErrorKind};
 
 /// The reason why an instruction is not supported, as the end of a sentence.
 type Refusal = String;
 type Result<T, E = Refusal> = std::result::Result<T, E>;
+/// The most blocks of a cluster on any GPU.
+const MAX_CLUSTER: u64 = 16;
 /// A register: its file, and its number there.
 type Slot = (File, u16);
 
@@ -98,6 +104,10 @@ struct Lowering<'m, 't> {
     /// The pc of each label, by the number that `names` gives it.
     labels: Vec<Option<u32>>,
     source: Option<(u32, u32)>,
+    /// For a line whose code was inlined, the line of the call.
+    inlined: HashMap<(u32, u32), (u32, u32)>,
+    /// Opcodes that are not in the table, and their spellings there.
+    ordered: HashMap<String, Option<String>>,
     /// Instructions to run before the one that is being lowered.
     prelude: Vec<Draft>,
     /// The label at the end of the function, where its lanes meet to return; `None` in the kernel
@@ -173,6 +183,8 @@ impl<'m, 't> Lowering<'m, 't> {
             touched: Vec::new(),
             labels: Vec::new(),
             source: None,
+            inlined: HashMap::new(),
+            ordered: HashMap::new(),
             prelude: Vec::new(),
             end: None,
             current: None,
@@ -193,9 +205,15 @@ impl<'m, 't> Lowering<'m, 't> {
         if !sized || self.names.param_bytes() > 4096 {
             return Err(at_entry("parameters of more than 4096 bytes, or of no size".to_owned()));
         }
+        self.cluster(&entry.bounds).map_err(at_entry)?;
         // The first constant gets the number `ALWAYS`.
         let (_, always) = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
+        for statement in &self.names.module.registers {
+            if let Statement::Registers { kind, lanes, names } = statement {
+                self.names.registers(kind, *lanes, names);
+            }
+        }
         self.scope(&entry.body);
         let end = self.code.instructions.len();
         self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
@@ -209,6 +227,22 @@ impl<'m, 't> Lowering<'m, 't> {
         self.finish().map_err(at_entry)
     }
 
+    /// Takes the shape of the kernel's clusters from its directives.
+    fn cluster(&mut self, bounds: &ast::Bounds) -> Result<()> {
+        if let Some(directive) = bounds.foreign {
+            return Err(format!(
+                "it uses clusters of blocks (`{directive}`) in a way that the software GPU does not have"
+            ));
+        }
+        let Some(shape) = bounds.cluster else { return Ok(()) };
+        let blocks = shape.iter().fold(1_u64, |a, b| a.saturating_mul(*b));
+        if !(1..=MAX_CLUSTER).contains(&blocks) {
+            return Err(format!("clusters of {blocks} blocks; a GPU has clusters of 1 to {MAX_CLUSTER}"));
+        }
+        self.names.cluster = Some(shape.map(|extent| extent as u8));
+        Ok(())
+    }
+
     fn scope(&mut self, statements: &'m [Statement<'t>]) {
         self.names.open(statements, &mut self.labels);
         for statement in statements {
@@ -218,18 +252,27 @@ impl<'m, 't> Lowering<'m, 't> {
                         self.labels[label] = Some(self.code.instructions.len() as u32);
                     }
                 }
-                Statement::Registers { kind, names } => self.names.registers(kind, names),
+                Statement::Registers { kind, lanes, names } => self.names.registers(kind, *lanes, names),
                 Statement::Variable(variable) => {
                     if let Err(refusal) = self.names.variable(variable) {
                         self.refusals.push(Refused::whole(self.span, refusal));
                     }
                 }
+                Statement::Inner(name, index) => {
+                    if let Err(refusal) = self.names.inner(name, self.names.module.named + index) {
+                        self.refusals.push(Refused::whole(self.span, refusal));
+                    }
+                }
                 Statement::Prototype(..) | Statement::Targets(..) => {}
                 Statement::Scope(inner) => self.scope(inner),
-                Statement::Location { file, line } => self.source = Some((*file, *line)),
+                Statement::Location { file, line, inlined_at } => {
+                    self.source = Some((*file, *line));
+                    self.inlined.extend(inlined_at.map(|at| ((*file, *line), at)));
+                }
                 Statement::Instruction(instruction) => {
                     if let Err(why) = self.instruction(instruction) {
-                        self.refusals.push(Refused { span: instruction.span, source: self.source, why });
+                        let source = self.source.map(|source| self.users_line(source));
+                        self.refusals.push(Refused { span: instruction.span, source, why });
                     }
                 }
             }
@@ -237,18 +280,41 @@ impl<'m, 't> Lowering<'m, 't> {
         self.names.close();
     }
 
+    /// The line of the user's file that a line of a header was inlined at, or that line itself.
+    fn users_line(&self, mut line: (u32, u32)) -> (u32, u32) {
+        let is_header = |number: u32| {
+            let file = self.names.module.files.iter().find(|(known, _)| *known == number);
+            file.is_some_and(|(_, name)| {
+                let name = name.to_ascii_lowercase();
+                name.contains("/include/") || [".h", ".hpp", ".cuh", ".inl"].iter().any(|end| name.ends_with(end))
+            })
+        };
+        // A line may be inlined at itself, in a loop of two functions.
+        for _ in 0..64 {
+            match self.inlined.get(&line) {
+                Some(&caller) if is_header(line.0) => line = caller,
+                _ => break,
+            }
+        }
+        line
+    }
+
     fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<()> {
         if self.code.instructions.len() >= MAX_INSTRUCTIONS {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
         let first = self.code.instructions.len();
-        let operands = instruction.operands.as_deref();
-        let operands = operands.ok_or("its operands have a form that the software GPU does not support")?;
+        let opcode = self.spelled(&instruction.opcode);
+        let operands = instruction.operands.as_deref().ok_or_else(|| {
+            let unknown = || "its operands have a form that the software GPU does not support".to_owned();
+            features::refusal(&opcode).unwrap_or_else(unknown)
+        })?;
+        let operands = &*self.plain(&opcode, operands)?;
         let guard = match instruction.guard {
             Some(guard) => self.names.register(guard.name, File::Pred)?.1 | if guard.negated { NEGATED } else { 0 },
             None => ALWAYS,
         };
-        let drafts = self.drafts(instruction.opcode, operands)?;
+        let drafts = self.drafts(&opcode, operands)?;
         let guard = self.lasting(guard, &drafts, instruction.span)?;
         for draft in std::mem::take(&mut self.prelude).into_iter().chain(drafts) {
             self.emit(draft, guard, instruction.span);
@@ -272,9 +338,24 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(copy.1 | guard & NEGATED)
     }
 
+    /// The table's spelling of an opcode, or the opcode itself if the table does not have it.
+    fn spelled(&mut self, opcode: &str) -> String {
+        if isa::forms(opcode).next().is_some() {
+            return opcode.to_owned();
+        }
+        let known = self.ordered.get(opcode).cloned();
+        let ordered = known.unwrap_or_else(|| {
+            let found = spelling::ordered(opcode);
+            self.ordered.insert(opcode.to_owned(), found.clone());
+            found
+        });
+        ordered.unwrap_or_else(|| opcode.to_owned())
+    }
+
     /// The instructions that an instruction becomes; usually just itself.
     fn drafts(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
-        let special: [Special; 5] = [Self::read_special, Self::frame, Self::load_param, Self::unpack, Self::expand];
+        let special: [Special; 6] =
+            [Self::read_special, Self::frame, Self::load_param, Self::unpack, Self::move_vector, Self::expand];
         for lower in special {
             if let Some(drafts) = lower(self, opcode, operands)? {
                 return Ok(drafts);
@@ -282,7 +363,13 @@ impl<'m, 't> Lowering<'m, 't> {
         }
         let mut forms = isa::forms(opcode).peekable();
         if forms.peek().is_none() {
-            return Err("the software GPU does not support this instruction".to_owned());
+            return Err(features::refusal(opcode).unwrap_or_else(|| features::unknown(opcode)));
+        }
+        if self.names.module.demotes && opcode.contains(".f64") {
+            return Err(features::DEMOTED.to_owned());
+        }
+        if opcode.contains(".cluster") && self.names.cluster.is_some_and(|shape| shape != [1; 3]) {
+            return Err(features::beyond_block(opcode));
         }
         let fits = |form: &&Form| match form.shape {
             Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == isa::operands(sources),

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::special::{absent, special};
 use super::variables::Symbols;
 use super::{Result, Slot};
 use crate::gpu::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
@@ -56,17 +57,32 @@ pub(super) struct Names<'m, 't> {
     /// Bytes of the frame.
     pub(super) frame_bytes: u64,
     carry: Option<Slot>,
+    /// The shape of a cluster in blocks, if the kernel gives one.
+    pub(super) cluster: Option<[u8; 3]>,
+    /// True if any vector of registers is declared.
+    pub(super) has_vectors: bool,
 }
 
 #[derive(Default)]
 struct Scope<'m, 't> {
     names: HashMap<&'t str, Binding>,
-    /// Declared registers, and their types.
-    singles: HashMap<&'t str, &'t str>,
-    ranges: Ranges<'t, &'t str>,
+    /// Declared registers.
+    singles: HashMap<&'t str, Declared<'t>>,
+    ranges: Ranges<'t, Declared<'t>>,
+    /// The registers of vectors' elements.
+    lanes: HashMap<(&'t str, u8), Slot>,
+    /// Bytes of a variable's elements.
+    elements: HashMap<&'t str, u64>,
     labels: HashMap<&'t str, usize>,
     prototypes: HashMap<&'t str, &'m Signature<'t>>,
     tables: HashMap<&'t str, Table<'m, 't>>,
+}
+
+/// The type of a declared register, and the elements that it has: 1 unless it is a vector.
+#[derive(Debug, Clone, Copy)]
+struct Declared<'t> {
+    kind: &'t str,
+    lanes: u8,
 }
 
 /// A list of targets, with its resolved meaning. It is resolved only once, because many
@@ -91,6 +107,13 @@ fn file_of(kind: &str) -> Option<File> {
     }
 }
 
+impl<'t> Scope<'_, 't> {
+    /// The register or vector that it declares by that name.
+    fn register(&self, name: &str) -> Option<Declared<'t>> {
+        self.singles.get(name).or_else(|| self.ranges.get(name)).copied()
+    }
+}
+
 impl<'m, 't> Names<'m, 't> {
     pub(super) fn new(module: &'m Module<'t>, symbols: &'m Symbols<'t>, params: &'m [Param]) -> Self {
         Self {
@@ -108,6 +131,8 @@ impl<'m, 't> Names<'m, 't> {
             dynamic_align: 1,
             frame_bytes: 0,
             carry: None,
+            cluster: None,
+            has_vectors: false,
         }
     }
 
@@ -169,27 +194,77 @@ impl<'m, 't> Names<'m, 't> {
         }
     }
 
-    /// Declares registers.
-    pub(super) fn registers(&mut self, kind: &'t str, names: &[RegisterName<'t>]) {
+    /// Declares registers, or vectors of this many.
+    pub(super) fn registers(&mut self, kind: &'t str, lanes: u8, names: &[RegisterName<'t>]) {
+        self.has_vectors |= lanes > 1;
         let Some(scope) = self.scopes.last_mut() else { return };
+        let declared = Declared { kind, lanes };
         for name in names {
             match name.count {
-                Some(count) => scope.ranges.insert(name.name, count, kind),
-                None => drop(scope.singles.insert(name.name, kind)),
+                Some(count) => scope.ranges.insert(name.name, count, declared),
+                None => drop(scope.singles.insert(name.name, declared)),
             }
         }
     }
 
     /// The type that a register was declared with, without the dot.
     pub(super) fn declared(&self, name: &str) -> Option<&'t str> {
-        let declared = |scope: &Scope<'m, 't>| scope.singles.get(name).or_else(|| scope.ranges.get(name)).copied();
+        let declared = |scope: &Scope<'m, 't>| Some(scope.register(name)?.kind);
         self.scopes.iter().rev().find_map(declared)
+    }
+
+    /// The elements of a vector of registers.
+    pub(super) fn vector(&self, name: &str) -> Option<u8> {
+        let declares = |scope: &&Scope<'m, 't>| scope.register(name).is_some() || scope.names.contains_key(name);
+        let scope = self.scopes.iter().rev().find(declares)?;
+        scope.register(name).map(|declared| declared.lanes).filter(|&lanes| lanes > 1)
+    }
+
+    /// The register of an element of a vector.
+    pub(super) fn lane(&mut self, name: &'t str, lane: u8) -> Result<Slot> {
+        let declares = |scope: &Scope<'m, 't>| scope.register(name).is_some();
+        let index = self.scopes.iter().rposition(declares).ok_or_else(|| format!("{name} is not a vector"))?;
+        if let Some(&slot) = self.scopes[index].lanes.get(&(name, lane)) {
+            return Ok(slot);
+        }
+        let kind = self.scopes[index].register(name).map_or("", |declared| declared.kind);
+        let file =
+            file_of(kind).ok_or_else(|| format!("{name} is of a type that the software GPU does not support"))?;
+        let slot = self.allocate(file)?;
+        self.scopes[index].lanes.insert((name, lane), slot);
+        Ok(slot)
+    }
+
+    /// Bytes of an element of a variable or parameter.
+    pub(super) fn element_bytes(&self, name: &str) -> Option<u64> {
+        let inner = self.scopes.iter().rev().find_map(|scope| scope.elements.get(name).copied());
+        let param = || self.params.iter().find(|param| param.name == name).and_then(|param| type_bytes(&param.ty));
+        let outer = || self.symbols.variables.get(name).map(|&index| self.module.variables[index].shape.0);
+        inner.or_else(|| param().filter(|_| !self.in_function)).or_else(outer)
+    }
+
+    /// The value of a special register that stays constant while a block runs.
+    pub(super) fn special(&self, name: &str) -> Option<PresetValue> {
+        special(name, self.cluster)
     }
 
     /// Declares a variable of function scope.
     pub(super) fn variable(&mut self, variable: &Variable<'t>) -> Result<()> {
         let binding = self.place(variable)?;
         self.bind(variable.name, binding);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.elements.insert(variable.name, variable.shape.0);
+        }
+        Ok(())
+    }
+
+    /// Declares a variable of global or constant memory in a body, by its index in the module.
+    pub(super) fn inner(&mut self, name: &'t str, index: usize) -> Result<()> {
+        let binding = self.in_memory(index)?;
+        self.bind(name, binding);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.elements.insert(name, self.module.variables[index].shape.0);
+        }
         Ok(())
     }
 
@@ -234,7 +309,10 @@ impl<'m, 't> Names<'m, 't> {
                 return Ok(*binding);
             }
             let scope = &self.scopes[index];
-            if let Some(kind) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
+            if let Some(Declared { kind, lanes }) = scope.register(name) {
+                if lanes > 1 {
+                    return Err(format!("{name} is a vector; name one of its elements, such as {name}.x"));
+                }
                 let file = file_of(kind)
                     .ok_or_else(|| format!("{name} is of a type that the software GPU does not support"))?;
                 let binding = Binding::Register(self.allocate(file)?);
@@ -256,16 +334,26 @@ impl<'m, 't> Names<'m, 't> {
         if let Some(function) = self.symbols.functions.get(name).copied() {
             return Ok(Binding::Function(function));
         }
-        let index = *self.symbols.variables.get(name).ok_or_else(|| format!("the name {name:?} is not declared"))?;
+        let index = *self
+            .symbols
+            .variables
+            .get(name)
+            .ok_or_else(|| absent(name).unwrap_or_else(|| format!("the name {name:?} is not declared")))?;
         let variable = &self.module.variables[index];
-        if matches!(variable.space, Space::Global | Space::Const) {
-            let place = self.symbols.places[index].clone().map_err(|why| format!("the variable {name:?} {why}"))?;
-            return Ok(Binding::Address(PresetValue::Variable { index: place as u32, offset: 0 }));
+        match variable.space {
+            Space::Global | Space::Const => self.in_memory(index),
+            Space::Shared => self.place(variable),
+            // The frame of a kernel begins where its local memory does.
+            Space::Local if !self.in_function => self.place(variable),
+            _ => Err(format!("{name} is a kind of variable that the software GPU does not support in a module")),
         }
-        if variable.space != Space::Shared {
-            return Err(format!("{name} is a kind of variable that the software GPU does not support in a module"));
-        }
-        self.place(variable)
+    }
+
+    /// The address of the variable of this index, in global or constant memory.
+    fn in_memory(&self, index: usize) -> Result<Binding> {
+        let name = self.module.variables[index].name;
+        let place = self.symbols.places[index].clone().map_err(|why| format!("the variable {name:?} {why}"))?;
+        Ok(Binding::Address(PresetValue::Variable { index: place as u32, offset: 0 }))
     }
 
     /// The value of an address, if it is known before the code runs.
@@ -351,38 +439,4 @@ impl<'m, 't> Names<'m, 't> {
         }
         Ok((shared as u32, self.dynamic_align as u32))
     }
-}
-
-/// The value of a special register that stays constant while a block runs.
-pub(super) fn special(name: &str) -> Option<PresetValue> {
-    let mask = |below, equal, above| PresetValue::LaneMask { below, equal, above };
-    Some(match name {
-        "%laneid" => PresetValue::Lane,
-        "%warpid" => PresetValue::Warp,
-        "%nwarpid" => PresetValue::Warps,
-        "WARP_SZ" => PresetValue::Bits(32),
-        // The software GPU has one multiprocessor and one launch; each block is its own cluster.
-        "%smid" | "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => PresetValue::Bits(0),
-        "%nsmid" | "%cluster_nctarank" => PresetValue::Bits(1),
-        "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },
-        "%total_smem_size" => PresetValue::SharedBytes { fixed: true },
-        "%lanemask_lt" => mask(true, false, false),
-        "%lanemask_le" => mask(true, true, false),
-        "%lanemask_eq" => mask(false, true, false),
-        "%lanemask_ge" => mask(false, true, true),
-        "%lanemask_gt" => mask(false, false, true),
-        _ => {
-            let (register, axis) = name.split_once('.')?;
-            let axis = ["x", "y", "z"].iter().position(|known| *known == axis)? as u8;
-            match register {
-                "%tid" => PresetValue::Tid(axis),
-                "%ntid" => PresetValue::Ntid(axis),
-                "%ctaid" | "%clusterid" => PresetValue::Ctaid(axis),
-                "%nctaid" | "%nclusterid" => PresetValue::Nctaid(axis),
-                "%cluster_ctaid" => PresetValue::Bits(0),
-                "%cluster_nctaid" => PresetValue::Bits(1),
-                _ => return None,
-            }
-        }
-    })
 }

@@ -1,7 +1,7 @@
 //! Lowers operands: sources, results, addresses, and instructions that depend on the form of their
 //! operands.
 
-use super::names::{Binding, special};
+use super::names::Binding;
 use super::{Draft, Lowering, Refusal, Result, Slot, flat};
 use crate::gpu::code::{Access, PresetValue};
 use crate::gpu::isa::{self, Form, Op, Shape};
@@ -16,9 +16,16 @@ impl<'t> Lowering<'_, 't> {
         let file = kind.file();
         let bits = match *operand {
             Operand::Name(name, offset) => return self.named_source(name, offset, file),
+            Operand::Lane(name, lane) => return self.lane(name, lane, file),
+            Operand::Negated(name) if file == File::Pred => {
+                let (source, negated) = (self.names.register(name, file)?, self.names.allocate(file)?);
+                self.prelude.push(Draft::step(Op::NotPred, negated, &[source]));
+                return Ok(negated);
+            }
             Operand::Integer(value) => integer(value, kind)?,
             Operand::F32(bits) if matches!(kind, Kind::F32 | Kind::B32) => u64::from(bits),
             Operand::F64(bits) if matches!(kind, Kind::F64 | Kind::B64) => bits,
+            Operand::F32(bits) if kind == Kind::F64 => f64::from(f32::from_bits(bits)).to_bits(),
             Operand::F64(bits) if kind == Kind::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
             _ => return Err("one of its operands has a form that the software GPU does not support".to_owned()),
         };
@@ -49,12 +56,13 @@ impl<'t> Lowering<'_, 't> {
     }
 
     fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<Slot> {
-        if let Some(value) = special(name) {
+        if let Some(value) = self.names.special(name) {
             return self.names.constant(file, value);
         }
         let binding = self.names.resolve(name)?;
         match binding {
             Binding::Register(..) if offset == 0 => return self.names.register(name, file),
+            Binding::Register(..) => return self.sum(name, offset, file),
             Binding::Refused(why) => return Err(format!("{name} {why}")),
             Binding::Frame(place, _) => return self.frame_address(i64::from(place).saturating_add(offset), file),
             Binding::Function(number) => drop(self.taken.insert(number)),
@@ -66,6 +74,26 @@ impl<'t> Lowering<'_, 't> {
             return Err(format!("the address of {name} has 64 bits"));
         }
         self.names.constant(file, value)
+    }
+
+    /// A register that receives the sum of another and a constant, as in `st.u32 [p], a + 4`.
+    fn sum(&mut self, name: &'t str, offset: i64, file: File) -> Result<Slot> {
+        let (kind, op) = match file {
+            File::B64 => (Kind::B64, Op::AddB64),
+            File::B32 => (Kind::B32, Op::AddB32),
+            File::Pred => return Err("it adds a number to a predicate".to_owned()),
+        };
+        let sources = [self.names.register(name, file)?, self.source(&Operand::Integer(offset as u64), kind)?];
+        let d = self.names.allocate(file)?;
+        self.prelude.push(Draft::step(op, d, &sources));
+        Ok(d)
+    }
+
+    /// The register of an element of a vector, which must be of `file`.
+    fn lane(&mut self, name: &'t str, lane: u8, file: File) -> Result<Slot> {
+        let slot = self.names.lane(name, lane)?;
+        let other = || format!("{name} is a vector of registers of another width than the instruction's");
+        if slot.0 == file { Ok(slot) } else { Err(other()) }
     }
 
     /// A register that receives the address of an item in the frame.
@@ -86,6 +114,7 @@ impl<'t> Lowering<'_, 't> {
         match *operand {
             Operand::Name("_", 0) => self.names.unread(file),
             Operand::Name(name, 0) => self.names.register(name, file),
+            Operand::Lane(name, lane) => self.lane(name, lane, file),
             _ => Err("its result is not a register".to_owned()),
         }
     }
@@ -206,8 +235,11 @@ impl<'t> Lowering<'_, 't> {
             self.check_type(operand, opcode.rsplit('.').next().unwrap_or_default(), access.count > 1)?;
         }
         let natural = if access.width == 8 { File::B64 } else { File::B32 };
+        if let Operand::Lane(name, lane) = *operand {
+            return self.names.lane(name, lane).map(|slot| slot.0);
+        }
         let Operand::Name(name, _) = *operand else { return Ok(natural) };
-        if name == "_" || special(name).is_some() {
+        if name == "_" || self.names.special(name).is_some() {
             return Ok(natural);
         }
         match self.names.resolve(name)? {

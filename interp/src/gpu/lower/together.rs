@@ -27,12 +27,11 @@ impl<'t> Lowering<'_, 't> {
         let [result, barrier @ .., predicate] = operands else { return Err(operand_count()) };
         let file = if form.shape == Shape::BarrierCount { File::B32 } else { File::Pred };
         let mut draft = self.barrier(form.op, barrier)?;
-        let (d, mut drafts) = (self.result(result, file)?, Vec::new());
+        let d = self.result(result, file)?;
         draft.d = d.1;
         draft.writes.push(d);
-        draft.read(2, self.predicate(predicate, &mut drafts)?);
-        drafts.push(draft);
-        Ok(drafts)
+        draft.read(2, self.source(predicate, Kind::Pred)?);
+        Ok(vec![draft])
     }
 
     /// `bar.warp.sync`: the lanes that wait for each other.
@@ -80,7 +79,7 @@ impl<'t> Lowering<'_, 't> {
         match (form.shape, sources) {
             (Shape::Elect(_), []) => {}
             (Shape::Vote(_) | Shape::Reduce(_), [value]) if kind == Kind::Pred => {
-                draft.read(0, self.predicate(value, &mut drafts)?);
+                draft.read(0, self.source(value, Kind::Pred)?);
             }
             (Shape::Reduce(_), [value]) => draft.read(0, self.source(value, kind)?),
             (Shape::Shuffle(_), [value, reach, bounds]) => {

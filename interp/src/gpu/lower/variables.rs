@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::Result;
 use crate::error::counted;
 use crate::gpu::parse::ast::{Initial, Module, Operand, Space, Variable};
+use crate::gpu::parse::is_opaque;
 use crate::gpu::variables::{self, Pointer, Symbol, Variables};
 
 /// Bytes of constant memory that a module may declare on any GPU.
@@ -30,7 +31,7 @@ impl<'t> Symbols<'t> {
     pub(crate) fn of(module: &Module<'t>) -> (Self, Variables) {
         let named = |(index, variable): (usize, &Variable<'t>)| (variable.name, index);
         let mut symbols = Symbols {
-            variables: module.variables.iter().enumerate().map(named).collect(),
+            variables: module.variables[..module.named].iter().enumerate().map(named).collect(),
             functions: (0..).zip(&module.functions).map(|(number, function)| (function.name, number)).collect(),
             taken: Vec::new(),
             places: Vec::new(),
@@ -71,6 +72,9 @@ impl<'t> Symbols<'t> {
 /// Checks that a variable is one of those that lie in memory from launch to launch.
 fn placed(variable: &Variable) -> Result<()> {
     match (variable.space, variable.bytes) {
+        _ if is_opaque(variable.ty) => {
+            Err("is a texture, surface or sampler, which the software GPU does not have".to_owned())
+        }
         (Space::Global | Space::Const, _) if variable.external => {
             Err("is declared `.extern`, and this module does not define it".to_owned())
         }

@@ -3,7 +3,6 @@
 //! low bits of such a source. It extends a result to the register's width, with the sign if its
 //! type has one.
 
-use super::names::special;
 use super::operands::operand_count;
 use super::{Draft, Lowering, Result};
 use crate::gpu::isa::{Form, Op, Shape};
@@ -43,7 +42,7 @@ impl<'t> Lowering<'_, 't> {
     /// Checks that a register may be loaded, stored or converted as that type. Operands other than
     /// registers are refused elsewhere.
     pub(super) fn check_type(&self, operand: &Operand, kind: &str, is_element: bool) -> Result<()> {
-        let Operand::Name(name, 0) = *operand else { return Ok(()) };
+        let (Operand::Name(name, 0) | Operand::Lane(name, _)) = *operand else { return Ok(()) };
         match self.names.declared(name) {
             Some(register) if !holds(register, kind, is_element) => {
                 Err(format!("{name} is a register of type .{register}, which does not hold one of type .{kind}"))
@@ -55,9 +54,9 @@ impl<'t> Lowering<'_, 't> {
     /// Returns whether an operand is a 64-bit register although the instruction works on 32 bits or
     /// fewer.
     fn is_wider(&self, operand: &Operand, file: File) -> bool {
-        let Operand::Name(name, 0) = *operand else { return false };
+        let (Operand::Name(name, 0) | Operand::Lane(name, _)) = *operand else { return false };
         let declared = self.names.declared(name).and_then(parts);
-        file == File::B32 && special(name).is_none() && declared.is_some_and(|(_, bits)| bits == 64)
+        file == File::B32 && self.names.special(name).is_none() && declared.is_some_and(|(_, bits)| bits == 64)
     }
 
     /// Lowers a `cvt`. A step before it takes the low half of a wider source, and a step after it

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
 use super::cells::Cells;
+use super::space;
 use super::touched::Touched;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::gpu::invalid;
@@ -116,16 +117,18 @@ impl Memory {
     /// `OutOfMemory` beyond the limit, or if the host has too little memory; `InvalidArgument` for
     /// 0 bytes.
     pub fn alloc(&self, bytes: u64) -> Result<u64> {
-        self.allocate(bytes, Allocation::new)
+        self.allocate(bytes, 0, Allocation::new)
     }
 
     /// Allocates a variable of a module: `bytes` zero bytes, read-only for kernels if it is
     /// `constant`.
     pub(crate) fn alloc_variable(&self, bytes: u64, constant: bool) -> Result<u64> {
-        self.allocate(bytes, |base, bytes, born| Allocation::zeroed(base, bytes, born, constant))
+        let mark = if constant { space::CONSTANT } else { 0 };
+        self.allocate(bytes, mark, |base, bytes, born| Allocation::zeroed(base, bytes, born, constant))
     }
 
-    fn allocate(&self, bytes: u64, make: impl Fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
+    /// Allocates at an address that has the bits of `mark`.
+    fn allocate(&self, bytes: u64, mark: u64, make: impl Fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
         if bytes == 0 {
             return Err(invalid("0 bytes were requested; an allocation has at least 1"));
         }
@@ -138,7 +141,7 @@ impl Memory {
             return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
         }
         let number = state.number();
-        let base = (number as u64 + 1) << ADDRESS_BITS;
+        let base = (number as u64 + 1) << ADDRESS_BITS | mark;
         let made =
             if self.hollow { Allocation::hollow(base, bytes, state.unseen) } else { make(base, bytes, state.unseen) };
         let allocation = made.ok_or_else(|| out_of_memory(bytes, free))?;
@@ -334,7 +337,8 @@ impl Snapshot {
     pub(crate) fn nearest(&self, address: u64) -> Option<Nearest> {
         let last = self.slots.len().checked_sub(1)?;
         let mut number = number_of(address).unwrap_or(0).min(last);
-        let base_of = |number: usize| (number as u64 + 1) << ADDRESS_BITS;
+        let base_of =
+            |number: usize| self.slots[number].live().map_or((number as u64 + 1) << ADDRESS_BITS, |live| live.base);
         let beyond = address.saturating_sub(base_of(number).saturating_add(self.slots[number].bytes()));
         if number < last && base_of(number + 1).saturating_sub(address) < beyond {
             number += 1;

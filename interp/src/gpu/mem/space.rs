@@ -13,6 +13,8 @@ pub(crate) const LOCAL: u64 = 2 << 32;
 pub(crate) const PARAM: u64 = 3 << 32;
 /// The beginning of the addresses of functions; nothing can be loaded from them.
 const CODE: u64 = 4 << 32;
+/// The bit of a global address that says that it is a constant variable's.
+pub(crate) const CONSTANT: u64 = 1 << 39;
 /// Bytes between the addresses of consecutive functions.
 const CODE_STEP: u64 = 16;
 
@@ -42,6 +44,11 @@ pub(crate) fn named(address: u64) -> Option<Space> {
         PARAM => Some(Space::Param),
         _ => None,
     }
+}
+
+/// Returns whether a generic address is that of a constant variable.
+pub(crate) fn is_constant(address: u64) -> bool {
+    window(address) == 0 && address & CONSTANT != 0
 }
 
 /// Returns whether an address, and so every higher one, is global.

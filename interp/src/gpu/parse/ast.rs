@@ -1,6 +1,8 @@
 //! The tree: PTX as written, with unresolved names, and the place of everything that a message may
 //! have to name.
 
+use std::borrow::Cow;
+
 use super::type_bytes;
 
 /// A range of the text.
@@ -19,8 +21,15 @@ pub(crate) struct Span {
 pub(crate) struct Module<'t> {
     /// The architecture of `.target sm_80`: 80, or 0 if the module names none.
     pub(crate) architecture: u32,
-    /// Variables of module scope.
+    /// True if `.target` says `map_f64_to_f32`: double precision is single precision.
+    pub(crate) demotes: bool,
+    /// Variables of module scope, and after them those of global and constant memory that bodies
+    /// declare.
     pub(crate) variables: Vec<Variable<'t>>,
+    /// The number of variables of module scope.
+    pub(crate) named: usize,
+    /// Registers of module scope, which PTX 1 has; each kernel has its own.
+    pub(crate) registers: Vec<Statement<'t>>,
     /// Kernels.
     pub(crate) entries: Vec<Entry<'t>>,
     /// Other functions; each name appears once, with its body if the module has it.
@@ -84,6 +93,11 @@ pub(crate) struct Bounds {
     pub(crate) max_threads: Option<u64>,
     /// `.reqntid`: the required shape.
     pub(crate) required: Option<[u64; 3]>,
+    /// `.reqnctapercluster`: the shape of a cluster in blocks.
+    pub(crate) cluster: Option<[u64; 3]>,
+    /// A directive that changes the meaning of a launch in a way that the software GPU does not
+    /// have.
+    pub(crate) foreign: Option<&'static str>,
 }
 
 /// A state space that variables are declared in.
@@ -150,11 +164,16 @@ pub(crate) enum Statement<'t> {
     Registers {
         /// `.b32` and the like, without the dot.
         kind: &'t str,
+        /// 2 or 4 for vectors, whose elements are `v.x` and so on; else 1.
+        lanes: u8,
         /// The declared names.
         names: Vec<RegisterName<'t>>,
     },
     /// `.shared .align 16 .b8 tile[4224];`
     Variable(Variable<'t>),
+    /// `.global .b32 seven = 7;` in a body: its name, and its number among the module's variables
+    /// after those of module scope.
+    Inner(&'t str, usize),
     /// `prototype_3 : .callprototype (.param .b32 _) _ (.param .b64 _);`
     Prototype(&'t str, Signature<'t>),
     /// `table: .branchtargets $L1, $L2;` or `.calltargets f, g;`
@@ -167,6 +186,8 @@ pub(crate) enum Statement<'t> {
         file: u32,
         /// The line in that file.
         line: u32,
+        /// File and line of the call that was inlined there.
+        inlined_at: Option<(u32, u32)>,
     },
     /// An instruction.
     Instruction(Instruction<'t>),
@@ -175,7 +196,7 @@ pub(crate) enum Statement<'t> {
 /// Finds the first `.loc` of a body, in the order of the text: file number and line.
 pub(crate) fn first_location(body: &[Statement]) -> Option<(u32, u32)> {
     body.iter().find_map(|statement| match statement {
-        Statement::Location { file, line } => Some((*file, *line)),
+        Statement::Location { file, line, .. } => Some((*file, *line)),
         Statement::Scope(inner) => first_location(inner),
         _ => None,
     })
@@ -196,7 +217,7 @@ pub(crate) struct Instruction<'t> {
     /// Guard predicate.
     pub(crate) guard: Option<Guard<'t>>,
     /// `mad.lo.s32`
-    pub(crate) opcode: &'t str,
+    pub(crate) opcode: Cow<'t, str>,
     /// The operands; `None` if they have a form that this parser does not know. Code that needs
     /// them must then refuse.
     pub(crate) operands: Option<Vec<Operand<'t>>>,
@@ -218,6 +239,10 @@ pub(crate) struct Guard<'t> {
 pub(crate) enum Operand<'t> {
     /// A register, variable, label or special register, plus a number of bytes.
     Name(&'t str, i64),
+    /// `tile[2]`: an element of an array.
+    Element(&'t str, u64),
+    /// `v.y`: an element of a vector register.
+    Lane(&'t str, u8),
     /// `!%p1`
     Negated(&'t str),
     /// `%p1|%p2`: two results.
@@ -273,7 +298,9 @@ impl Operand<'_> {
     /// Returns whether it names a variable, or parts of it do.
     fn names(&self, variable: &str) -> bool {
         match self {
-            Self::Name(name, _) | Self::Negated(name) => *name == variable,
+            Self::Name(name, _) | Self::Element(name, _) | Self::Lane(name, _) | Self::Negated(name) => {
+                *name == variable
+            }
             Self::Pair(first, second) => [first, second].contains(&&variable),
             Self::Vector(parts) | Self::List(parts) => parts.iter().any(|part| part.names(variable)),
             Self::Address { base, .. } => *base == Some(variable),

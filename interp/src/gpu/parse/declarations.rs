@@ -27,6 +27,7 @@ impl<'t> Declarations<'t> {
                 fresh(self.labels.insert(label), label)
             }
             Statement::Variable(variable) => self.single(variable.name),
+            Statement::Inner(name, _) => self.single(name),
             Statement::Registers { names, .. } => names.iter().try_for_each(|name| match name.count {
                 Some(count) => self.range(name.name, count),
                 None => self.single(name.name),
@@ -110,7 +111,7 @@ mod tests {
     /// The first name that is declared twice.
     fn twice<'t>(names: &[(&'t str, Option<u64>)]) -> Option<&'t str> {
         let names = names.iter().map(|&(name, count)| RegisterName { name, count }).collect();
-        Declarations::default().add(&Statement::Registers { kind: "b32", names }).err()
+        Declarations::default().add(&Statement::Registers { kind: "b32", lanes: 1, names }).err()
     }
 
     #[test]

@@ -8,8 +8,10 @@ use super::ast::Span;
 pub(super) enum Kind {
     /// A name, an opcode with its dots, or a directive with its leading dot.
     Word,
-    /// `42`, `0x2A`, `052`, `0b101010`, each with or without `U`.
+    /// `42`, `0x2A`, `052`, `0b101010`.
     Integer(u64),
+    /// The same with `U`.
+    Unsigned(u64),
     /// `0f` and 8 hexadecimal digits.
     F32(u32),
     /// `0d` and 16 hexadecimal digits, or a decimal fraction.
@@ -52,10 +54,8 @@ impl Lexer<'_> {
         let (start, line) = (self.at, self.line);
         let first = self.peek(0)?;
         let kind = match first {
-            b'0'..=b'9' => {
-                self.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
-                number(&self.text[start..self.at])
-            }
+            b'0'..=b'9' => self.number(),
+            b'.' if self.peek(1).is_some_and(|byte| byte.is_ascii_digit()) => self.number(),
             b'"' => self.string(),
             _ if begins_word(first) => self.word(),
             _ if first.is_ascii_punctuation() => {
@@ -90,6 +90,8 @@ impl Lexer<'_> {
                 }
                 (b' ' | b'\t' | b'\r', _) => self.at += 1,
                 (b'/', Some(b'/')) => self.take_while(|byte| byte != b'\n'),
+                // PTX 1 keeps its debug sections in such lines.
+                (b'@', _) if self.text[self.at..].starts_with("@@DWARF") => self.take_while(|byte| byte != b'\n'),
                 (b'/', Some(b'*')) => self.skip_comment(),
                 _ => break,
             }
@@ -103,9 +105,27 @@ impl Lexer<'_> {
         self.at += len;
     }
 
+    /// Digits, letters and dots; a decimal fraction may have an exponent with a sign.
+    fn number(&mut self) -> Kind {
+        let start = self.at;
+        let in_number = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
+        self.take_while(in_number);
+        let text = &self.text[start..self.at];
+        let exponent = text.contains('.') && text.ends_with(['e', 'E']);
+        if exponent && matches!((self.peek(0), self.peek(1)), (Some(b'+' | b'-'), Some(b'0'..=b'9'))) {
+            self.at += 1;
+            self.take_while(in_number);
+        }
+        number(&self.text[start..self.at])
+    }
+
+    /// A name or an opcode with its dots. A directive, a type or a modifier that begins with a dot
+    /// ends before the next one: `.reg.b32` is two words.
     fn word(&mut self) -> Kind {
+        let dotted = self.peek(0) != Some(b'.');
+        self.at += 1;
         loop {
-            self.take_while(|byte| begins_word(byte) || byte.is_ascii_digit());
+            self.take_while(|byte| begins_word(byte) && (dotted || byte != b'.') || byte.is_ascii_digit());
             // `shared::cta` and `L2::128B` are one word; a label's single colon is not part of it.
             let joined = self.peek(0) == Some(b':') && self.peek(1) == Some(b':');
             if !(joined && self.peek(2).is_some_and(|byte| begins_word(byte) || byte.is_ascii_digit())) {
@@ -156,19 +176,23 @@ fn begins_word(byte: u8) -> bool {
 }
 
 fn number(text: &str) -> Kind {
-    let integer = |digits: &str, radix| u64::from_str_radix(digits, radix).map_or(Kind::Unknown, Kind::Integer);
+    let integer = |digits: &str, radix| {
+        let (digits, kind): (_, fn(u64) -> Kind) = match digits.strip_suffix(['U', 'u']) {
+            Some(digits) => (digits, Kind::Unsigned),
+            None => (digits, Kind::Integer),
+        };
+        u64::from_str_radix(digits, radix).map_or(Kind::Unknown, kind)
+    };
     let (head, tail) = text.split_at(text.len().min(2));
-    let unsigned = |digits: &str| digits.strip_suffix(['U', 'u']).unwrap_or(digits).to_owned();
     match head {
         "0f" | "0F" if tail.len() == 8 => u32::from_str_radix(tail, 16).map_or(Kind::Unknown, Kind::F32),
         "0d" | "0D" if tail.len() == 16 => u64::from_str_radix(tail, 16).map_or(Kind::Unknown, Kind::F64),
-        "0x" | "0X" => integer(&unsigned(tail), 16),
-        "0b" | "0B" => integer(&unsigned(tail), 2),
+        "0x" | "0X" => integer(tail, 16),
+        "0b" | "0B" => integer(tail, 2),
         _ if text.contains('.') => text.parse::<f64>().map_or(Kind::Unknown, |value| Kind::F64(value.to_bits())),
         _ => {
-            let digits = unsigned(text);
-            let octal = digits.len() > 1 && digits.starts_with('0');
-            integer(&digits, if octal { 8 } else { 10 })
+            let octal = text.len() > 1 && text.starts_with('0') && text != "0U";
+            integer(text, if octal { 8 } else { 10 })
         }
     }
 }
@@ -184,7 +208,9 @@ mod tests {
     #[test]
     fn numbers_in_every_notation() {
         let expected = [42, 42, 42, 42, 0, u64::MAX].map(Kind::Integer);
-        assert_eq!(kinds("42 0x2AU 052 0b101010 0 0xffffffffffffffff"), expected);
+        assert_eq!(kinds("42 0x2A 052 0b101010 0 0xffffffffffffffff"), expected);
+        assert_eq!(kinds("42U 0x2AU 052U 0U 0u"), [42, 42, 42, 0, 0].map(Kind::Unsigned));
+        assert_eq!(kinds(".5 1.5e-1 1.5e+1 1."), [0.5_f64, 0.15, 15.0, 1.0].map(|value| Kind::F64(value.to_bits())));
         assert_eq!(kinds("0f3F800000 0d3FF0000000000000"), [Kind::F32(0x3f80_0000), Kind::F64(0x3ff0 << 48)]);
         assert_eq!(kinds("1.0 08 0fXY 99999999999999999999")[0], Kind::F64(0x3ff0 << 48));
         assert_eq!(kinds("1.0 08 0fXY 99999999999999999999")[1..], [Kind::Unknown; 3]);
@@ -196,6 +222,14 @@ mod tests {
         let words: Vec<&str> =
             tokens(text).iter().map(|token| &text[token.span.start as usize..token.span.end as usize]).collect();
         assert_eq!(words, ["mad.lo.s32", "%tid.x", "$L__BB0_2", ":", "ld.shared::cta.b32", "ld.L2::128B.b32"]);
+    }
+
+    #[test]
+    fn a_word_that_begins_with_a_dot_ends_before_the_next() {
+        let text = ".reg.v4.f32 v; @@DWARF .byte 0x11\n.shared.align 4";
+        let words: Vec<&str> =
+            tokens(text).iter().map(|token| &text[token.span.start as usize..token.span.end as usize]).collect();
+        assert_eq!(words, [".reg", ".v4", ".f32", "v", ";", ".shared", ".align", "4"]);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 
 pub(crate) mod ast;
 mod declarations;
+mod expression;
 mod lexer;
 mod module;
 mod parser;
 
 pub(crate) use declarations::Ranges;
-pub(crate) use module::type_bytes;
+pub(crate) use module::{is_opaque, type_bytes};
 pub(crate) use parser::parse;
 
 /// The largest size of a module's text in bytes. Compilers emit a few MiB.

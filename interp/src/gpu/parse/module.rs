@@ -42,12 +42,12 @@ impl<'t> Parser<'t> {
                     return Err(error(line, format!("addresses of {bits} bits are not supported")));
                 }
             }
-            ".version" => self.skip_list(),
+            ".version" => self.version()?,
             ".target" => self.target(module)?,
             ".loc" => drop(self.location()?),
             ".file" => self.file(module)?,
             ".section" => {
-                self.take_word();
+                while self.take_word().is_some() {}
                 self.skip_braces()?;
             }
             ".visible" | ".weak" | ".common" => {}
@@ -61,7 +61,17 @@ impl<'t> Parser<'t> {
             ".entry" => self.entry(module)?,
             ".func" => self.function(module)?,
             ".alias" => self.alias(module)?,
-            ".pragma" => self.skip_statement()?,
+            ".pragma" => self.pragma()?,
+            ".reg" | ".sreg" => {
+                let registers = self.registers()?;
+                module.registers.push(registers);
+            }
+            // PTX 1 declares textures so.
+            ".tex" => {
+                let first = module.variables.len();
+                self.module_variables(line, Space::Global, false, module)?;
+                module.variables[first..].iter_mut().for_each(|variable| variable.ty = "texref");
+            }
             _ => match space(word) {
                 Some(space) => self.module_variables(line, space, false, module)?,
                 None => return Err(error(line, format!("the directive {word:?} is not supported"))),
@@ -70,9 +80,18 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
+    fn version(&mut self) -> Result<()> {
+        match self.peek() {
+            Some(Kind::F64(_) | Kind::Integer(_)) => self.at += 1,
+            _ => return Err(self.unexpected("a version")),
+        }
+        Ok(())
+    }
+
     /// `.target sm_90a, texmode_independent`
     fn target(&mut self, module: &mut Module<'t>) -> Result<()> {
         for name in self.separated(|parser| parser.expect_word("a target"))? {
+            module.demotes |= name == "map_f64_to_f32";
             if let Some(number) = name.strip_prefix("sm_") {
                 module.architecture = number.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
             }
@@ -86,8 +105,11 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("the name of a file"));
         }
         module.files.push((number as u32, lexer::meaning(self.slice(self.span()))));
+        self.at += 1;
         // The file's time and size may follow.
-        self.skip_list();
+        while self.take_mark(b',') {
+            self.expect_integer("a time or a size")?;
+        }
         Ok(())
     }
 
@@ -102,8 +124,9 @@ impl<'t> Parser<'t> {
             params.push(formal.variable);
         }
         let bounds = self.bounds()?;
-        if self.take_mark(b';') {
-            // It declares an entry that is defined later.
+        if self.peek() != Some(Kind::Mark(b'{')) {
+            // It declares an entry that is defined later; PTX 1 and 2 need no semicolon.
+            self.take_mark(b';');
             return Ok(());
         }
         let body = self.scope()?;
@@ -114,33 +137,83 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Parses `.maxntid 256, 1, 1`, `.reqntid 16, 16`, and hints without effect here, such as
-    /// `.minnctapersm 2`.
+    /// Parses the directives between an entry's parameters and its body. Only those that change
+    /// neither results nor the launches that are possible are left out of the bounds.
     fn bounds(&mut self) -> Result<Bounds> {
-        let mut bounds = Bounds::default();
-        while let Some(word) = self.take_word() {
+        let (mut bounds, mut explicit) = (Bounds::default(), false);
+        while let Some(word) = self.peek_word() {
             match word {
-                ".pragma" => self.skip_statement()?,
-                _ if self.peek() == Some(Kind::Mark(b'(')) => self.skip_parentheses()?,
-                _ => {}
-            }
-            let mut extents = [1; 3];
-            let mut given = 0;
-            while given < 3 && (given == 0 || self.take_mark(b',')) {
-                let Some(extent) = self.take_integer() else { break };
-                extents[given] = extent;
-                given += 1;
-            }
-            match word {
-                ".maxntid" if given > 0 => {
-                    bounds.max_threads = Some(extents.iter().fold(1, |a, b| a.saturating_mul(*b)))
+                ".maxntid" | ".reqntid" | ".reqnctapercluster" => {
+                    self.at += 1;
+                    let extents = self.extents()?;
+                    match word {
+                        ".maxntid" => bounds.max_threads = Some(extents.iter().fold(1, |a, b| a.saturating_mul(*b))),
+                        ".reqntid" => bounds.required = Some(extents),
+                        _ => bounds.cluster = Some(extents),
+                    }
                 }
-                ".reqntid" if given > 0 => bounds.required = Some(extents),
-                ".maxntid" | ".reqntid" => return Err(self.unexpected("a number of threads")),
-                _ => {}
+                ".explicitcluster" => {
+                    self.at += 1;
+                    explicit = true;
+                }
+                ".blocksareclusters" => {
+                    self.at += 1;
+                    bounds.foreign = Some(".blocksareclusters");
+                }
+                _ if self.attribute()? => {}
+                _ => break,
             }
         }
+        if explicit && bounds.cluster.is_none() {
+            bounds.foreign = Some(".explicitcluster");
+        }
         Ok(bounds)
+    }
+
+    /// Parses one extent to three: `256, 1, 1`.
+    fn extents(&mut self) -> Result<[u64; 3]> {
+        let mut extents = [self.expect_integer("a number")?, 1, 1];
+        for extent in &mut extents[1..] {
+            if self.take_mark(b',') {
+                *extent = self.expect_integer("a number")?;
+            }
+        }
+        Ok(extents)
+    }
+
+    /// Parses the directives between a function's parameters and its body.
+    pub(super) fn attributes(&mut self) -> Result<()> {
+        while self.attribute()? {}
+        Ok(())
+    }
+
+    /// Parses one directive of a function that changes no result, if there is one: it advises the
+    /// compiler, or limits the choice of a launch that it is not for this crate to make.
+    fn attribute(&mut self) -> Result<bool> {
+        let Some(word) = self.peek_word() else { return Ok(false) };
+        match word {
+            ".noreturn" => self.at += 1,
+            ".minnctapersm"
+            | ".maxnctapersm"
+            | ".maxnreg"
+            | ".local_maxnreg"
+            | ".maxclusterrank"
+            | ".abi_preserve"
+            | ".abi_preserve_control" => {
+                self.at += 1;
+                self.extents()?;
+            }
+            ".attribute" => {
+                self.at += 1;
+                self.skip_parentheses()?;
+            }
+            ".pragma" => {
+                self.at += 1;
+                self.pragma()?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Parses `.func (.param .b32 result) name (.param .b64 first) .noreturn { ... }`, or the same
@@ -148,11 +221,12 @@ impl<'t> Parser<'t> {
     fn function(&mut self, module: &mut Module<'t>) -> Result<()> {
         let (span, signature) = self.signature()?;
         let name = self.slice(span);
-        // `.noreturn`, `.attribute(.unified(0x1, 0x2))` and `.abi_preserve 4` have no effect here.
-        while !matches!(self.peek(), None | Some(Kind::Mark(b'{' | b';'))) {
-            self.at += 1;
+        self.attributes()?;
+        let body = if self.peek() == Some(Kind::Mark(b'{')) { Some(self.scope()?) } else { None };
+        // A prototype of PTX 1 and 2 needs no semicolon.
+        if body.is_none() {
+            self.take_mark(b';');
         }
-        let body = if self.take_mark(b';') { None } else { Some(self.scope()?) };
         let function = Function { name, span, signature, body };
         match self.known.names.get(name) {
             None => {
@@ -232,11 +306,18 @@ impl<'t> Parser<'t> {
 
     /// Parses the declarations after a state space, including the semicolon.
     pub(super) fn variables(&mut self, space: Space, external: bool) -> Result<Vec<Variable<'t>>> {
+        // PTX 1 and 2 number the banks of constant memory.
+        if space == Space::Const && self.take_mark(b'[') {
+            self.expect_integer("the number of a bank")?;
+            self.expect_mark(b']')?;
+        }
         let declared = self.declared()?;
         let variables = self.separated(|parser| {
             let mut variable = parser.declarator(space, &declared)?;
             variable.external = external;
-            if parser.take_mark(b'=') {
+            if is_opaque(variable.ty) && parser.take_mark(b'=') {
+                parser.sampler(0)?;
+            } else if parser.take_mark(b'=') {
                 variable.initial = Some(parser.initial(0)?);
                 // `x[] = {1, 2}` takes its length from its initialiser.
                 if let (None, Some(Initial::List(list))) = (variable.bytes, &variable.initial) {
@@ -248,6 +329,27 @@ impl<'t> Parser<'t> {
         })?;
         self.expect_mark(b';')?;
         Ok(variables)
+    }
+
+    /// Parses `{ addr_mode_0 = wrap, filter_mode = linear }`, or a list of such, of a variable that
+    /// nothing here can use.
+    fn sampler(&mut self, depth: u32) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(error(self.line(), format!("lists nested more than {MAX_DEPTH} deep are not supported")));
+        }
+        self.expect_mark(b'{')?;
+        self.separated(|parser| {
+            if parser.peek() == Some(Kind::Mark(b'{')) {
+                return parser.sampler(depth + 1);
+            }
+            parser.expect_word("a property of a sampler or texture")?;
+            parser.expect_mark(b'=')?;
+            if parser.take_word().is_none() {
+                parser.expect_integer("a value")?;
+            }
+            Ok(())
+        })?;
+        self.expect_mark(b'}')
     }
 
     fn initial(&mut self, depth: u32) -> Result<Initial<'t>> {
@@ -314,7 +416,8 @@ impl<'t> Parser<'t> {
                 ".attribute" => self.skip_parentheses()?,
                 _ => {
                     ty = word.trim_start_matches('.');
-                    let known = type_bytes(ty);
+                    // A handle of a texture, a surface or a sampler.
+                    let known = if is_opaque(ty) { Some(8) } else { type_bytes(ty) };
                     bytes = Some(known.ok_or_else(|| error(line, format!("the type {word:?} is not supported")))?);
                 }
             }
@@ -359,6 +462,11 @@ pub(super) fn space(word: &str) -> Option<Space> {
         ".param" => Space::Param,
         _ => return None,
     })
+}
+
+/// Returns whether a type is that of textures, surfaces or samplers.
+pub(crate) fn is_opaque(name: &str) -> bool {
+    matches!(name, "texref" | "surfref" | "samplerref")
 }
 
 /// Bytes of a fundamental type.

@@ -4,7 +4,9 @@
 //! body whose operands have an unknown form becomes an instruction without operands. One exotic
 //! instruction therefore makes one kernel unusable, not the whole module.
 
-use super::ast::{Guard, Instruction, Module, Operand, RegisterName, Span, Statement};
+use std::borrow::Cow;
+
+use super::ast::{Guard, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
 use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
 use super::module::{Known, space};
@@ -24,12 +26,21 @@ pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
         let (bytes, most) = (text.len(), MAX_TEXT_BYTES >> 20);
         return Err(error(1, format!("the module has {bytes} bytes; at most {most} MiB are supported")));
     }
-    let mut parser =
-        Parser { text, tokens: lexer::tokens(text), known: Known::default(), at: 0, depth: 0, statements: 0 };
+    let mut parser = Parser {
+        text,
+        tokens: lexer::tokens(text),
+        known: Known::default(),
+        inner: Vec::new(),
+        at: 0,
+        depth: 0,
+        statements: 0,
+    };
     let mut module = Module::default();
     while !parser.at_end() {
         parser.top_level(&mut module)?;
     }
+    module.named = module.variables.len();
+    module.variables.append(&mut parser.inner);
     Ok(module)
 }
 
@@ -39,9 +50,11 @@ pub(super) fn error(line: u32, what: impl std::fmt::Display) -> Error {
 
 pub(super) struct Parser<'t> {
     text: &'t str,
-    tokens: Vec<Token>,
+    pub(super) tokens: Vec<Token>,
     /// The names of the module so far.
     pub(super) known: Known<'t>,
+    /// Variables of global and constant memory that bodies declare.
+    inner: Vec<Variable<'t>>,
     pub(super) at: usize,
     depth: u32,
     statements: usize,
@@ -92,7 +105,7 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn take_integer(&mut self) -> Option<u64> {
-        let Some(Kind::Integer(value)) = self.peek() else { return None };
+        let Some(Kind::Integer(value) | Kind::Unsigned(value)) = self.peek() else { return None };
         self.at += 1;
         Some(value)
     }
@@ -123,15 +136,6 @@ impl<'t> Parser<'t> {
             items.push(item(self)?);
         }
         Ok(items)
-    }
-
-    /// Skips words and numbers between commas, because PTX does not end a directive at the end of a
-    /// line.
-    pub(super) fn skip_list(&mut self) {
-        self.at += usize::from(!self.at_end());
-        while self.take_mark(b',') {
-            self.at += usize::from(!self.at_end());
-        }
     }
 
     /// Skips to the next semicolon, inclusive. A closing brace without its opening brace is an
@@ -170,6 +174,7 @@ impl<'t> Parser<'t> {
     /// `.loc 1 44 5, function_name $L__info_string0+8, inlined_at 1 40 3`
     pub(super) fn location(&mut self) -> Result<Statement<'t>> {
         let [file, line] = self.place()?;
+        let mut inlined_at = None;
         while self.take_mark(b',') {
             match self.expect_word("`function_name` or `inlined_at`")? {
                 "function_name" => {
@@ -178,16 +183,14 @@ impl<'t> Parser<'t> {
                         self.expect_integer("an offset")?;
                     }
                 }
-                "inlined_at" => {
-                    self.place()?;
-                }
+                "inlined_at" => inlined_at = Some(self.place()?).map(|[file, line]| (file, line)),
                 _ => {
                     self.at -= 1;
                     return Err(self.unexpected("`function_name` or `inlined_at`"));
                 }
             }
         }
-        Ok(Statement::Location { file, line })
+        Ok(Statement::Location { file, line, inlined_at })
     }
 
     /// Parses file and line, and skips the column after them.
@@ -252,15 +255,39 @@ impl<'t> Parser<'t> {
             }
             ".reg" => out.push(self.registers()?),
             ".loc" => out.push(self.location()?),
-            ".pragma" => self.skip_statement()?,
+            ".pragma" => self.pragma()?,
             // The variable comes after it.
             ".extern" | ".visible" | ".weak" => {}
             _ => match space(word) {
+                Some(Space::Global | Space::Const) => self.inner_variables(word, out)?,
                 Some(space) => out.extend(self.variables(space, false)?.into_iter().map(Statement::Variable)),
                 None => out.push(self.instruction(word, start, None)?),
             },
         }
         Ok(())
+    }
+
+    /// Parses variables of global or constant memory in a body. They lie beside the module's, but
+    /// only their scope knows their names.
+    fn inner_variables(&mut self, word: &str, out: &mut Vec<Statement<'t>>) -> Result<()> {
+        let space = space(word).unwrap_or(Space::Global);
+        for variable in self.variables(space, false)? {
+            out.push(Statement::Inner(variable.name, self.inner.len()));
+            self.inner.push(variable);
+        }
+        Ok(())
+    }
+
+    /// Parses `"nounroll", "used_bytes_mask 3";`, advice for compilers that changes no result.
+    pub(super) fn pragma(&mut self) -> Result<()> {
+        self.separated(|parser| match parser.peek() {
+            Some(Kind::Text) => {
+                parser.at += 1;
+                Ok(())
+            }
+            _ => Err(parser.unexpected("a string")),
+        })?;
+        self.expect_mark(b';')
     }
 
     /// Parses the statement after a name and a colon; usually a label.
@@ -269,7 +296,8 @@ impl<'t> Parser<'t> {
             Some(".callprototype") => {
                 self.at += 1;
                 let (_, signature) = self.signature()?;
-                self.skip_statement()?;
+                self.attributes()?;
+                self.expect_mark(b';')?;
                 Ok(Statement::Prototype(name, signature))
             }
             Some(".branchtargets" | ".calltargets") => {
@@ -282,7 +310,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn registers(&mut self) -> Result<Statement<'t>> {
+    pub(super) fn registers(&mut self) -> Result<Statement<'t>> {
+        let lanes = match self.peek_word() {
+            Some(".v2") => 2,
+            Some(".v4") => 4,
+            _ => 1,
+        };
+        self.at += usize::from(lanes > 1);
         let kind = self.expect_word("a register type")?.trim_start_matches('.');
         let names = self.separated(|parser| {
             let name = parser.expect_word("a register name")?;
@@ -294,12 +328,13 @@ impl<'t> Parser<'t> {
             Ok(RegisterName { name, count })
         })?;
         self.expect_mark(b';')?;
-        Ok(Statement::Registers { kind, names })
+        Ok(Statement::Registers { kind, lanes, names })
     }
 
     fn instruction(&mut self, opcode: &'t str, start: Span, guard: Option<Guard<'t>>) -> Result<Statement<'t>> {
+        let opcode = self.opcode(opcode);
         let first = self.at;
-        let mut operands = self.operands();
+        let mut operands = self.operands(opcode.starts_with("call"));
         if operands.is_none() || self.peek() != Some(Kind::Mark(b';')) {
             operands = None;
             self.at = first;
@@ -310,7 +345,27 @@ impl<'t> Parser<'t> {
         Ok(Statement::Instruction(Instruction { guard, opcode, operands, span: Span { end, ..start } }))
     }
 
-    fn operands(&mut self) -> Option<Vec<Operand<'t>>> {
+    /// Parses the modifiers that blanks part from the rest of their opcode, and `ld.const[2].u32`,
+    /// whose bank PTX 2 gave up.
+    fn opcode(&mut self, first: &'t str) -> Cow<'t, str> {
+        let mut opcode = Cow::Borrowed(first);
+        loop {
+            let at = self.at;
+            if opcode.ends_with(".const") && self.take_mark(b'[') && self.take_integer().is_some() {
+                self.take_mark(b']');
+            }
+            match self.peek_word().filter(|word| word.starts_with('.')) {
+                Some(modifier) => opcode.to_mut().push_str(modifier),
+                None => {
+                    self.at = at;
+                    return opcode;
+                }
+            }
+            self.at += 1;
+        }
+    }
+
+    fn operands(&mut self, is_call: bool) -> Option<Vec<Operand<'t>>> {
         let mut operands = Vec::new();
         if self.peek() == Some(Kind::Mark(b';')) {
             return Some(operands);
@@ -319,7 +374,7 @@ impl<'t> Parser<'t> {
             operands.push(match self.peek()? {
                 Kind::Mark(b'[') => self.address()?,
                 Kind::Mark(b'{') => Operand::Vector(self.list(b'}')?),
-                Kind::Mark(b'(') => Operand::List(self.list(b')')?),
+                Kind::Mark(b'(') if is_call => Operand::List(self.list(b')')?),
                 _ => self.scalar()?,
             });
             if !self.take_mark(b',') {
@@ -329,24 +384,23 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn scalar(&mut self) -> Option<Operand<'t>> {
-        if self.take_mark(b'!') {
+        let after_mark = self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Word);
+        if after_mark && self.peek() == Some(Kind::Mark(b'!')) {
+            self.at += 1;
             return self.take_word().map(Operand::Negated);
         }
-        if let Some(word) = self.take_word() {
-            if self.take_mark(b'|') {
-                return Some(Operand::Pair(word, self.take_word()?));
-            }
-            return Some(Operand::Name(word, self.offset()?));
+        if self.peek_word() == Some("WARP_SZ") {
+            return self.constant();
         }
-        let negative = self.take_mark(b'-');
-        let operand = match self.peek()? {
-            Kind::Integer(value) => Operand::Integer(if negative { value.wrapping_neg() } else { value }),
-            Kind::F32(bits) => Operand::F32(bits ^ u32::from(negative) << 31),
-            Kind::F64(bits) => Operand::F64(bits ^ u64::from(negative) << 63),
-            _ => return None,
-        };
-        self.at += 1;
-        Some(operand)
+        let Some(word) = self.take_word() else { return self.constant() };
+        if self.take_mark(b'|') {
+            return Some(Operand::Pair(word, self.take_word()?));
+        }
+        if self.take_mark(b'[') {
+            let Operand::Integer(index) = self.constant()? else { return None };
+            return self.take_mark(b']').then_some(Operand::Element(word, index));
+        }
+        Some(Operand::Name(word, self.offset()?))
     }
 
     /// Parses the content of braces or parentheses.
@@ -366,19 +420,11 @@ impl<'t> Parser<'t> {
         self.at += 1;
         let operand = match self.take_word() {
             Some(base) => Operand::Address { base: Some(base), offset: self.offset()? },
-            None => Operand::Address { base: None, offset: self.take_integer()? as i64 },
+            None => match self.constant()? {
+                Operand::Integer(offset) => Operand::Address { base: None, offset: offset as i64 },
+                _ => return None,
+            },
         };
         self.take_mark(b']').then_some(operand)
-    }
-
-    /// `+4`, `-4`, `+-4` or nothing.
-    pub(super) fn offset(&mut self) -> Option<i64> {
-        let plus = self.take_mark(b'+');
-        let minus = self.take_mark(b'-');
-        if !plus && !minus {
-            return Some(0);
-        }
-        let value = self.take_integer()? as i64;
-        Some(if minus { value.wrapping_neg() } else { value })
     }
 }

@@ -1,0 +1,118 @@
+//! Rewrites operands to plain ones: elements of arrays, vectors of registers, and special registers
+//! that are vectors.
+
+use std::borrow::Cow;
+
+use super::operands::operand_count;
+use super::special::VECTORS;
+use super::{Draft, Lowering, Result};
+use crate::gpu::isa::Op;
+use crate::gpu::modifiers::is_type;
+use crate::gpu::parse::ast::Operand;
+use crate::gpu::parse::type_bytes;
+use crate::gpu::vocabulary::{File, Kind};
+
+/// Instructions whose memory operand may be an element of an array.
+const ACCESSES: [&str; 6] = ["ld", "ldu", "st", "atom", "red", "prefetch"];
+
+/// The operand in the precision that the opcode works in, if it is a number of the other precision
+/// and the opcode takes bits.
+fn literal<'t>(opcode: &str, operand: &Operand<'_>) -> Option<Operand<'t>> {
+    let plain = match *operand {
+        Operand::F64(bits) => Operand::F32((f64::from_bits(bits) as f32).to_bits()),
+        Operand::F32(bits) => Operand::F64(f64::from(f32::from_bits(bits)).to_bits()),
+        _ => return None,
+    };
+    let kind = if matches!(plain, Operand::F32(_)) { "f32" } else { "f64" };
+    let takes_bits = ["mov.", "selp.", "slct.", "st."].iter().any(|name| opcode.starts_with(name));
+    (takes_bits && opcode.split('.').find(|part| is_type(part)) == Some(kind)).then_some(plain)
+}
+
+impl<'t> Lowering<'_, 't> {
+    /// The operands in plain form.
+    pub(super) fn plain<'o>(&self, opcode: &str, operands: &'o [Operand<'t>]) -> Result<Cow<'o, [Operand<'t>]>> {
+        if operands.iter().any(|operand| self.is_special(opcode, operand)) {
+            let plain = operands.iter().map(|operand| self.plain_operand(opcode, operand));
+            return plain.collect::<Result<Vec<_>>>().map(Cow::Owned);
+        }
+        Ok(Cow::Borrowed(operands))
+    }
+
+    fn is_special(&self, opcode: &str, operand: &Operand) -> bool {
+        match operand {
+            Operand::Element(..) => true,
+            Operand::F32(_) | Operand::F64(_) => literal(opcode, operand).is_some(),
+            Operand::Name(name, _) => self.names.has_vectors || VECTORS.iter().any(|(vector, _)| vector == name),
+            Operand::Vector(list) | Operand::List(list) => list.iter().any(|operand| self.is_special(opcode, operand)),
+            _ => false,
+        }
+    }
+
+    fn plain_operand(&self, opcode: &str, operand: &Operand<'t>) -> Result<Operand<'t>> {
+        if let Some(plain) = literal(opcode, operand) {
+            return Ok(plain);
+        }
+        let each = |list: &[Operand<'t>]| {
+            list.iter().map(|operand| self.plain_operand(opcode, operand)).collect::<Result<Vec<_>>>()
+        };
+        Ok(match *operand {
+            Operand::Element(name, index) => {
+                let bytes = self.names.element_bytes(name).ok_or_else(|| format!("{name} is not an array"))?;
+                let offset = index.wrapping_mul(bytes) as i64;
+                if ACCESSES.contains(&opcode.split('.').next().unwrap_or_default()) {
+                    Operand::Address { base: Some(name), offset }
+                } else {
+                    Operand::Name(name, offset)
+                }
+            }
+            Operand::Name(name, 0) => {
+                let vector = || VECTORS.iter().find(|(vector, _)| *vector == name);
+                if let Some(lanes) = self.names.vector(name) {
+                    Operand::Vector((0..lanes).map(|lane| Operand::Lane(name, lane)).collect())
+                } else if let Some((name, lane)) = self.lane_of(name) {
+                    Operand::Lane(name, lane)
+                } else if let Some((_, elements)) = vector() {
+                    Operand::Vector(elements.map(|element| Operand::Name(element, 0)).to_vec())
+                } else {
+                    operand.clone()
+                }
+            }
+            Operand::Vector(ref list) => Operand::Vector(each(list)?),
+            Operand::List(ref list) => Operand::List(each(list)?),
+            _ => operand.clone(),
+        })
+    }
+
+    /// The vector and the element that `v.y` names.
+    fn lane_of(&self, name: &'t str) -> Option<(&'t str, u8)> {
+        let (vector, element) = name.rsplit_once('.')?;
+        let lane = ["x", "y", "z", "w"].iter().position(|known| *known == element);
+        let lane = lane.or_else(|| ["r", "g", "b", "a"].iter().position(|known| *known == element))? as u8;
+        self.names.vector(vector).filter(|&lanes| lane < lanes).map(|_| (vector, lane))
+    }
+
+    /// `mov.v4.u32 {a, b, c, d}, %tid;`
+    pub(super) fn move_vector(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>> {
+        let kind = opcode.strip_prefix("mov.v2.").or_else(|| opcode.strip_prefix("mov.v4."));
+        let (Some(bytes), [Operand::Vector(results), Operand::Vector(sources)]) = (kind.and_then(type_bytes), operands)
+        else {
+            return Ok(None);
+        };
+        let lanes = if opcode.starts_with("mov.v2") { 2 } else { 4 };
+        if results.len() != lanes || sources.len() != lanes {
+            return Err(operand_count());
+        }
+        let (kind, op) = if bytes == 8 { (Kind::B64, Op::MovB64) } else { (Kind::B32, Op::MovB32) };
+        let (mut drafts, mut copies) = (Vec::new(), Vec::new());
+        for source in sources {
+            let (source, copy) = (self.source(source, kind)?, self.names.allocate(kind.file())?);
+            drafts.push(Draft::step(op, copy, &[source]));
+            copies.push(copy);
+        }
+        for (result, copy) in results.iter().zip(copies) {
+            let file: File = kind.file();
+            drafts.push(Draft::step(op, self.result(result, file)?, &[copy]));
+        }
+        Ok(Some(drafts))
+    }
+}

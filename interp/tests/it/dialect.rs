@@ -1,0 +1,360 @@
+//! PTX as people, other compilers and earlier versions write it. NVIDIA's assembler takes all of it,
+//! unless a test says that it does not.
+
+use warpstride_interp::launch_shape::LaunchShape;
+use warpstride_interp::{Config, Memory, Module, run};
+
+use super::{launch, run_on, shape};
+
+/// The words that one thread of `body` stores through the register `p`; it has a few registers.
+#[track_caller]
+fn words(before: &str, body: &str) -> Vec<u32> {
+    let text = format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n{before}\n.visible .entry k(.param .u64 out) {{
+            .reg .b64 p; .reg .b32 a, b; .reg .f32 f; .reg .f64 d; .reg .pred q, r;
+            ld.param.u64 p, [out];
+            {body}
+            ret; }}"
+    );
+    let ran = run_on(&text, shape(1, 1), &[0; 4], &Config::default());
+    ran.unwrap_or_else(|stop| panic!("{body}: {stop}")).1
+}
+
+/// The word that `body` leaves in the register `a`.
+#[track_caller]
+fn word(before: &str, body: &str) -> u32 {
+    words(before, &format!("{body} st.global.u32 [p], a;"))[0]
+}
+
+/// Why the kernel of that body cannot run.
+#[track_caller]
+fn refused(before: &str, body: &str) -> String {
+    let text = format!(
+        ".version 8.0 .target sm_90 .address_size 64 {before} .visible .entry k() {{
+            .reg .b32 a; .reg .b64 p; .reg .f32 f; {body} ret; }}"
+    );
+    super::refusal(&text).to_string()
+}
+
+#[test]
+fn a_directive_and_a_type_may_touch() {
+    assert_eq!(word("", "{ .reg.b32 f, g; mov.b32 f, 3; mov.b32 g, 4; add.s32 a, f, g; }"), 7);
+    assert_eq!(word("", ".shared.align 8 .b32 s; st.shared.u32 [s], 7; ld.shared.u32 a, [s];"), 7);
+    assert_eq!(word(".global.align 4 .v2.u32 g;", ".reg.v2.b32 v; ld.global.v2.u32 v, [g]; mov.u32 a, v.y;"), 0);
+    assert_eq!(word("", "mov .u32 a, 3; add .s32 a, a, 4;"), 7);
+}
+
+#[test]
+fn a_prototype_may_end_without_a_semicolon() {
+    let next = ".visible .func (.param .b32 r) next (.param .b32 x)";
+    let body = "{ .reg .b32 y; ld.param.b32 y, [x]; add.s32 y, y, 1; st.param.b32 [r], y; ret; }";
+    let call = "ld.global.u32 a, [five];
+        { .param .b32 arg; .param .b32 got; st.param.b32 [arg], a; call.uni (got), next, (arg); ld.param.b32 a, [got]; }";
+    let five = ".global .align 4 .b32 five = 5;";
+    assert_eq!(word(&format!("{next}\n{five}\n{next}\n{body}"), call), 6);
+    assert_eq!(word(&format!("{next} .noreturn\n{five}\n{next} .noreturn\n{body}"), call), 6);
+    assert_eq!(word(&format!(".visible .entry k(.param .u64 out)\n{five} {next} {body}"), call), 6);
+}
+
+#[test]
+fn no_function_runs_in_place_of_another() {
+    let before = ".visible .func (.param .b32 r) only (.param .b32 x)
+        .visible .func (.param .b32 r) g (.param .b32 x) { st.param.b32 [r], 100; ret; }";
+    let message = refused(before, "{ .param .b32 x1, r1; st.param.b32 [x1], 1; call.uni (r1), only, (x1); }");
+    assert!(message.contains("this module does not define the function \"only\""), "{message}");
+}
+
+#[test]
+fn text_that_is_not_understood_is_an_error() {
+    for (text, why) in [
+        (".func f() .sometimes { ret; }", "the directive \".sometimes\" is not supported"),
+        (".entry k() .sometimes 3 { ret; }", "the directive \".sometimes\" is not supported"),
+        (".func f() hello { ret; }", "the directive \"hello\" is not supported"),
+        (".version { .entry k() { }", "found `{` where a version was expected"),
+        (".target 80 .entry k() { }", "found `80` where a target was expected"),
+        (".file 1 \"a\", .entry k() { }", "found `.entry` where a time or a size was expected"),
+        (".pragma nounroll; .entry k() { }", "found `nounroll` where a string was expected"),
+        (".entry k() { p: .callprototype _ () .what; ret; }", "found `.what` where `;` was expected"),
+    ] {
+        let error = Module::parse(text).expect_err(text).to_string();
+        assert!(error.contains(why), "{text}: {error}");
+    }
+}
+
+#[test]
+fn vectors_of_registers_have_elements() {
+    assert_eq!(word("", ".reg .v2 .b32 v; mov.u32 v.x, 3; mov.u32 v.y, 4; add.s32 a, v.x, v.y;"), 7);
+    assert_eq!(word("", ".reg .v4 .b32 v; mov.u32 v.r, 3; mov.u32 v.a, 4; add.s32 a, v.x, v.w;"), 7);
+    let body = ".reg .v4 .u32 v<2>; mov.v4.u32 v1, {1, 2, 3, 4}; mov.v4.u32 v1, {v1.w, v1.z, v1.y, v1.x};
+        st.global.v4.u32 [p], v1; ld.global.v4.u32 v0, [p]; st.global.u32 [p+4], v0.w;";
+    assert_eq!(words("", body), [4, 1, 2, 1]);
+    assert_eq!(
+        words("", ".reg .v2 .b32 v; .reg .b64 w; mov.b64 w, 0x700000003; mov.b64 v, w; st.global.v2.b32 [p], v;")[..2],
+        [3, 7]
+    );
+    let special = ".reg .v4 .u32 v; mov.v4.u32 v, %ntid; add.u32 a, v.x, v.w; mov.v4.u32 {b, a, _, _}, %nctaid;";
+    assert_eq!(word("", special), 1);
+    assert!(refused("", ".reg .v2 .b32 v; add.u32 v, a, a;").contains("unsupported PTX"));
+    assert!(refused("", ".reg .v2 .b32 v; add.u32 v.z, a, a;").contains("v.z"));
+}
+
+#[test]
+fn modifiers_stand_in_any_order() {
+    let body = "mov.f32 f, 0f40400000; div.ftz.rn.f32 f, f, f; st.global.f32 [p], f;
+        mov.f64 d, 0d401C000000000000; cvt.f32.f64.rn f, d; st.global.volatile.f32 [p+4], f;
+        setp.s32.lt q, 1, 2; setp.and.eq.u32 r, 1, 1, q; selp.u32 a, 7, 3, r; st.u32.global [p+8], a;
+        add.u32.cc a, 0xffffffff, 1; addc.u32 a, 0, 0; atom.u32.global.add b, [p+12], a;";
+    assert_eq!(words("", body), [1_f32.to_bits(), 7_f32.to_bits(), 7, 1]);
+}
+
+#[test]
+fn a_body_may_declare_variables_of_the_module() {
+    assert_eq!(word("", ".global .b32 seven = 7; ld.global.u32 a, [seven];"), 7);
+    assert_eq!(word("", ".const .b32 seven[2] = {6, 7}; ld.const.u32 a, [seven+4];"), 7);
+    let scopes =
+        "{ .global .b32 x = 3; ld.global.u32 a, [x]; } { .global .b32 x = 4; ld.global.u32 b, [x]; } add.u32 a, a, b;";
+    assert_eq!(word(".global .b32 x = 100;", scopes), 7);
+    assert!(refused("", "{ .global .b32 x; } ld.global.u32 a, [x];").contains("the name \"x\" is not declared"));
+}
+
+#[test]
+fn operands_are_elements_negations_and_expressions() {
+    assert_eq!(word("", ".shared .align 4 .b32 s[4]; st.shared.u32 s[2], 7; ld.shared.u32 a, [s+8];"), 7);
+    assert_eq!(word("", ".shared .b32 pad; .shared .align 4 .b16 s[4]; mov.u32 a, s[2];"), 8);
+    assert_eq!(word(".global .u32 g[3] = {1, 2, 7};", "ld.global.u32 a, g[2];"), 7);
+    assert_eq!(word("", "setp.eq.u32 q, 1, 2; selp.u32 a, 7, 3, !q;"), 7);
+    assert_eq!(word("", "setp.eq.u32 q, 1, 2; and.pred r, !q, !q; mov.pred q, !r; selp.u32 a, 3, 7, q;"), 7);
+    for (expression, value) in [
+        ("(3 + 4) * 1", 7),
+        ("3 + 4 * 2 - 1", 10),
+        ("-(2)", -2_i32 as u32),
+        ("~3 & 0xff", 0xfc),
+        ("!3", 0),
+        ("1 ? 2 : 3", 2),
+        ("3 > 2 ? 1 : 0", 1),
+        ("(.s64) -8 >> 1", -4_i32 as u32),
+        ("(.u64) -1 / 2 >> 32", 0x7fff_ffff),
+        ("-1 / 2", 0),
+        ("-1U / 2 >> 32", 0x7fff_ffff),
+        ("7 % 4", 3),
+        ("1 << 4 | 5 ^ 1", 20),
+        ("1 < 2 && 0", 0),
+        ("0 || 2 <= 2", 1),
+        ("WARP_SZ * 2", 64),
+        ("0xFFFFFFFFFFFFFFFF / 3 == 0x5555555555555555", 1),
+    ] {
+        assert_eq!(word("", &format!("mov.u32 a, {expression};")), value, "{expression}");
+    }
+    assert_eq!(word("", "mov.f32 f, 1.0 / 4.0 + 0.5; mov.b32 a, f;"), 0.75_f32.to_bits());
+    assert_eq!(words("", "st.global.f32 [p], 1.5; st.global.f32 [p+4], -0.5;")[..2], [1.5_f32, -0.5].map(f32::to_bits));
+    assert_eq!(
+        words("", "mov.u32 a, 3; st.global.u32 [p], a + 4; mov.u64 p, p; add.u32 a, a-2, 0; st.global.u32 [p+4], a;")
+            [..2],
+        [7, 1]
+    );
+    assert_eq!(word("", "st.global.u32 [p+4*2], 7; ld.global.u32 a, [p+16-(2*4)];"), 7);
+    assert_eq!(word(".global .u32 g[2] = {1 << 3, 8 - 1};", "ld.global.u32 a, [g+4];"), 7);
+    for wrong in ["1 / 0", "1 % 0", "1.0 + 1", "(3", "3 +", "(.f32) 1", "1 ? 2", &"(".repeat(100_000)] {
+        assert!(refused("", &format!("mov.u32 a, {wrong};")).contains("operands have a form"), "{wrong}");
+    }
+}
+
+#[test]
+fn constant_variables_have_addresses_of_their_own() {
+    let is = |space: &str, variable: &str| {
+        let body = format!(
+            ".reg .b64 g; mov.u64 g, {variable}; cvta.{variable}.u64 g, g; isspacep.{space} q, g; selp.u32 a, 1, 0, q;"
+        );
+        word(
+            ".const .b32 const_[2]; .global .b32 global_[2];",
+            &body.replace(&format!("g, {variable};"), &format!("g, {variable}_;")),
+        )
+    };
+    assert_eq!(
+        [is("const", "const"), is("global", "const"), is("const", "global"), is("global", "global")],
+        [1, 0, 0, 1]
+    );
+}
+
+#[test]
+fn special_registers_are_right_or_refused_by_what_they_are() {
+    assert_eq!(word("", "mov.u32 a, %clock_hi;"), 0);
+    assert_eq!(
+        word("", "mov.u32 a, %globaltimer_hi; mov.u32 b, %globaltimer_lo; mov.u32 a, %nsmid; mov.u32 b, %smid;"),
+        1
+    );
+    assert_eq!(word("", ".reg .b64 w; mov.u64 w, %gridid; cvt.u32.u64 a, w;"), 0);
+    assert_eq!(word("", ".shared .b32 s[3]; mov.u32 a, s; mov.u32 a, %total_smem_size;"), 12);
+    for (register, meaning) in [
+        ("%envreg2", "a value that the driver sets for the program"),
+        ("%pm3", "a performance counter of a multiprocessor"),
+        ("%pm3_64", "a performance counter of a multiprocessor"),
+        ("%reserved_smem_offset_0", "a bound of the shared memory that the system keeps"),
+        ("%aggr_smem_size", "the shared memory that the system takes with the block's"),
+    ] {
+        let message = refused("", &format!("mov.u32 a, {register};"));
+        let why = format!("it reads the special register {register}, {meaning}, which the software GPU does not have");
+        assert!(message.contains(&why), "{message}");
+    }
+    assert!(refused("", "mov.u32 a, %pma;").contains("the name \"%pma\" is not declared"));
+}
+
+/// The four words that each block of a kernel with these directives stores: rank, blocks of its
+/// cluster, clusters of the grid, number of its cluster.
+fn clusters(directives: &str, grid: u32) -> Result<Vec<u32>, String> {
+    let text = format!(
+        ".version 8.3 .target sm_90 .address_size 64
+        .visible .entry ranks(.param .u64 out) {directives} {{
+            .reg .b64 p, d; .reg .b32 b, a; ld.param.u64 p, [out];
+            mov.u32 b, %ctaid.x; mul.wide.u32 d, b, 16; add.u64 p, p, d;
+            mov.u32 a, %cluster_ctarank; st.global.u32 [p], a; mov.u32 a, %cluster_nctarank; st.global.u32 [p+4], a;
+            mov.u32 a, %nclusterid.x; st.global.u32 [p+8], a; mov.u32 a, %clusterid.x; st.global.u32 [p+12], a;
+            ret; }}"
+    );
+    let ran = run_on(&text, shape(grid, 1), &[0; 16], &Config::default());
+    ran.map(|(_, words)| words).map_err(|stop| stop.to_string())
+}
+
+#[test]
+fn blocks_have_ranks_in_the_clusters_that_directives_give() {
+    let pairs = [0, 2, 2, 0, 1, 2, 2, 0, 0, 2, 2, 1, 1, 2, 2, 1];
+    assert_eq!(clusters(".explicitcluster .reqnctapercluster 2, 1, 1", 4).as_deref(), Ok(&pairs[..]));
+    assert_eq!(clusters(".reqnctapercluster 2", 4).as_deref(), Ok(&pairs[..]));
+    let alone = [0, 1, 4, 0, 0, 1, 4, 1, 0, 1, 4, 2, 0, 1, 4, 3];
+    assert_eq!(clusters(".maxclusterrank 4", 4).as_deref(), Ok(&alone[..]));
+    for (directives, grid, why) in [
+        (".reqnctapercluster 2", 3, "a grid of [3, 1, 1] blocks; its clusters have [2, 1, 1]"),
+        (".reqnctapercluster 2, 2", 4, "a grid of [4, 1, 1] blocks; its clusters have [2, 2, 1]"),
+        (".reqnctapercluster 0", 4, "clusters of 0 blocks; a GPU has clusters of 1 to 16"),
+        (".reqnctapercluster 17", 17, "clusters of 17 blocks"),
+        (".explicitcluster", 4, "it uses clusters of blocks (`.explicitcluster`)"),
+        (".blocksareclusters .reqntid 1 .reqnctapercluster 2", 4, "it uses clusters of blocks (`.blocksareclusters`)"),
+    ] {
+        let message = clusters(directives, grid).expect_err(directives);
+        assert!(message.contains(why), "{directives}: {message}");
+    }
+    let three =
+        ".version 8.3 .target sm_90 .entry k(.param .u64 out) .reqnctapercluster 2, 2, 2 { .reg .b64 p; .reg .b32 a, b;
+        ld.param.u64 p, [out]; mov.u32 a, %cluster_ctarank; atom.global.or.b32 b, [p], a; mov.u32 a, %cluster_ctaid.z;
+        atom.global.add.u32 b, [p+4], a; mov.u32 a, %cluster_nctaid.y; st.global.u32 [p+8], a; ret; }";
+    let grid = LaunchShape { grid: [2, 2, 2], block: [1; 3], dynamic_shared: 0 };
+    assert_eq!(run_on(three, grid, &[0; 4], &Config::default()).expect("it runs").1, [7, 4, 2, 0]);
+}
+
+#[test]
+fn a_kernel_is_refused_by_the_feature_that_it_uses() {
+    let text = ".version 6.5 .target sm_52 .address_size 64 .global .texref pictures; .global .surfref planes[2];
+        .global .samplerref s = { addr_mode_0 = clamp_to_border, filter_mode = nearest };
+        .func unused() { .reg .b32 a; bogus.b32 a; }
+        .visible .entry plain(.param .u64 out) { .reg .b64 p; ld.param.u64 p, [out]; st.global.u32 [p], 7; ret; }";
+    assert_eq!(run_on(text, shape(1, 1), &[0; 1], &Config::default()).expect("it runs").1, [7]);
+    let before = ".global .texref t;";
+    for (body, feature) in [
+        (
+            "tex.2d.v4.f32.f32 {f, f, f, f}, [t, {f, f}];",
+            "it uses textures (`tex.2d`), which the software GPU does not have",
+        ),
+        ("suld.b.1d.b32.trap a, [t, {a}];", "it uses surfaces (`suld.b`)"),
+        ("wgmma.fence.sync.aligned;", "it uses tensor cores (`wgmma.fence`)"),
+        ("mbarrier.init.shared.b64 [a], 1;", "it uses barriers in shared memory (`mbarrier.init`)"),
+        ("cp.async.bulk.commit_group;", "it uses bulk copies (`cp.async.bulk`)"),
+        ("barrier.cluster.arrive;", "it uses clusters of blocks (`barrier.cluster`)"),
+        ("ld.shared::cluster.u32 a, [a];", "it uses clusters of blocks (`ld.shared::cluster.u32`)"),
+        ("vadd.u32.u32.u32 a, a.b0, a.b1;", "it uses video instructions (`vadd.u32`)"),
+        ("mov.u64 p, t;", "is a texture, surface or sampler, which the software GPU does not have"),
+        ("add.u77 a, a, a;", "the software GPU does not support this form of `add`, `add.u77`"),
+        ("bogus.u32 a;", "the software GPU does not support this instruction, `bogus.u32`"),
+    ] {
+        let message = refused(before, body);
+        assert!(message.contains(feature), "{body}: {message}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_users_line_of_what_a_header_inlined() {
+    let message = refused(
+        ".file 1 \"dir/user.cu\" .file 2 \"/usr/include/mma.hpp\" .file 3 \"other.cuh\"",
+        ".loc 1 7 3 mov.u32 a, 1; .loc 3 20 1, function_name $L, inlined_at 1 7 3 mov.u32 a, 1;
+         .loc 2 100 5, function_name $L+8, inlined_at 3 20 1 tex.1d.v4.f32.s32 {f, f, f, f}, [p, {a}];",
+    );
+    assert!(message.contains("dir/user.cu:7): it uses textures"), "{message}");
+}
+
+#[test]
+fn ptx_of_the_first_versions_runs() {
+    let text = "
+        .version 1.4
+        .target sm_10, map_f64_to_f32
+        // compiled with nvopencc
+        @@DWARF .section .debug_info, \"\",@progbits
+        @@DWARF .byte 0x11, 0x22
+        .file 1 \"<command-line>\"
+        .file 2 \"a.cu\", 1234, 5678
+        .reg .u32 %ra<3>;
+        .const[2] .align 4 .b32 table[2] = {5, 6};
+        .tex .u32 picture;
+        .entry _Z1kPi (
+                .param .u64 __cudaparm__Z1kPi_out)
+        {
+        .reg .u16 $rh<3>;
+        .reg .u32 $r1, $r2;
+        .reg .u64 $rd<3>;
+        .reg .f32 $f<5>;
+        .loc    2       4       0
+$LBB1__Z1kPi:
+        ld.param.u64    $rd1, [__cudaparm__Z1kPi_out];
+        mov.u16         $rh1, %ctaid.x;
+        cvt.u32.u16     $r1, %tid.x;
+        ld.const[2].u32 %ra1, [table+4];
+        add.u32         $r2, $r1, %ra1;
+        mov.f32         $f1, 0f40000000;
+        mov.f32         $f2, 0f40400000;
+        mad.f32         $f3, $f1, $f2, $f1;
+        mad.sat.f32     $f4, $f1, $f2, $f1;
+        st.global.u32   [$rd1+0], $r2;
+        st.global.f32   [$rd1+4], $f3;
+        st.global.f32   [$rd1+8], $f4;
+        exit;
+$LDWend__Z1kPi:
+        } // _Z1kPi
+        ";
+    let ran = run_on(text, shape(1, 1), &[0; 4], &Config::default()).unwrap_or_else(|stop| panic!("{stop}"));
+    assert_eq!(ran.1, [6, 8_f32.to_bits(), 1_f32.to_bits(), 0]);
+}
+
+#[test]
+fn double_precision_is_not_silently_single() {
+    let refused = |target: &str, instruction: &str| {
+        let text =
+            format!(".version 1.4 .target {target} .entry k() {{ .reg .f64 d; .reg .f32 f; {instruction} exit; }}");
+        Module::parse(&text)
+            .expect("it parses")
+            .kernel("k")
+            .expect("it is there")
+            .supported()
+            .err()
+            .map(|e| e.to_string())
+    };
+    let message = refused("sm_10, map_f64_to_f32", "add.f64 d, d, d;").expect("it is refused");
+    assert!(message.contains("it computes in single precision in place of double (`map_f64_to_f32`)"), "{message}");
+    assert_eq!(refused("sm_10, map_f64_to_f32", "add.f32 f, f, f;"), None);
+    assert_eq!(refused("sm_13", "add.f64 d, d, d;"), None);
+}
+
+#[test]
+fn only_the_launched_kernel_must_be_supported() {
+    let text = ".version 7.0 .target sm_80 .entry bad() .explicitcluster { ret; } .entry good() { ret; }";
+    let module = Module::parse(text).expect("it parses");
+    let runs = |name| {
+        let kernel = module.kernel(name).expect("it is there");
+        run(kernel, &shape(1, 1), &[], &Memory::new(1), &Config::default()).is_ok()
+    };
+    assert_eq!([runs("good"), runs("bad")], [true, false]);
+    launch(
+        ".entry k() .maxntid 32 .maxnreg 16 .pragma \"nounroll\"; { .pragma \"x\", \"y\"; ret; }",
+        shape(1, 1),
+        &[],
+        &Memory::new(1),
+    )
+    .unwrap_or_else(|stop| panic!("{stop}"));
+}
