@@ -40,8 +40,8 @@ const RECORD_EVERY: Duration = Duration::from_secs(1);
 /// As [`permute`](super::permute) and the reads of `source`; `InvalidArgument` if the destination
 /// is a stream, or there is an interrupted result and `resume` is not set, or it is that of another
 /// run, or other files have the names beside the destination; `Io` if the disk has no room, if the
-/// input changes meanwhile, which leaves no part of the result, if another run writes the result or a program removes it, or if a
-/// journal is corrupted. The destination is then what it was.
+/// input changes meanwhile, which leaves no part of the result, if another run writes the result or
+/// a program removes it, or if a journal is corrupted. The destination is then what it was.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
