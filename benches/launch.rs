@@ -129,7 +129,7 @@ fn graphs(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
 }
 
 /// Measures permutes into new buffers beside launches of a kept plan into a kept one, and prints
-/// the medians. What a launch costs differs more from second to second than these two do, so their
+/// the medians. The cost of a launch differs more from second to second than these two do, so their
 /// loops take turns.
 fn new_buffers(on: &str, device: &Device) -> Result<()> {
     for (what, shape, axes) in OF_1_MIB {

@@ -54,7 +54,7 @@ fn main() -> Outcome<()> {
         samples: number("samples", if is_gpu { 3 } else { 1 })?.max(1),
         device,
     };
-    // Whoever gives sizes knows what the host has.
+    // A user that gives sizes knows how much memory the host has.
     bench.device.set_pinned_limit(usize::MAX);
     let name = &bench.device.info().name;
     println!("{}", json!({ "what": "run", "device": name, "threads": bench.threads, "device_memory": bench.memory }));
@@ -92,8 +92,8 @@ fn transposed([rows, columns]: [usize; 2], at: usize) -> f32 {
     element(at % rows * columns + at / rows)
 }
 
-/// Whether a transpose has the right elements: a small one everywhere, a large one at its ends and
-/// at drawn places.
+/// Returns whether a transpose has the right elements: a small one everywhere, a large one at its
+/// ends and at drawn places.
 fn is_right(shape: [usize; 2], result: &[f32]) -> bool {
     let is_right = |at: usize| result[at].to_bits() == transposed(shape, at).to_bits();
     let all = result.len();

@@ -2,7 +2,7 @@
 //!
 //! A report from another library: the program queued a copy from the GPU into pinned memory, and
 //! compared the values at once. They were wrong, by up to 7.4, and no call failed. The copy had not
-//! run yet. One `synchronize` before the comparison repairs it, and nothing reminds anybody of it.
+//! run yet. One `synchronize` before the comparison repairs it, and nothing reminds the author.
 //!
 //! Here that program does not compile, because the copy borrows the memory until its scope ends:
 //!

@@ -92,7 +92,7 @@ fn pixels(first: usize) -> Vec<u8> {
     (0..PIXELS.iter().product()).map(|at: usize| (first + at) as u8).collect()
 }
 
-/// Whether every image has its planes.
+/// Returns whether every image has its planes.
 fn are_right(planes: &[DeviceArray<u8>], first: usize) -> Result<bool> {
     let [_, _, channels] = PIXELS;
     for (image, planes) in planes.iter().enumerate() {

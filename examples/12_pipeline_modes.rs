@@ -14,7 +14,7 @@
 //! - `graph`: as `streams`, with the launches of each slot captured once.
 //!
 //! The memory is a ring of slots, allocated once: a source that is faster than the rest waits for a
-//! free slot. So a run of any length takes the same memory, and nobody can read a slot too early.
+//! free slot. So a run of any length takes the same memory, and no slot is read too early.
 //!
 //! ```text
 //! cargo run --release --example 12_pipeline_modes
@@ -76,7 +76,7 @@ fn run(pipeline: &mut Pipeline<f32, f32>, elements: usize, batches: u64) -> Resu
         },
         |work| {
             let (input, stream) = (work.input.view(&[elements])?, work.stream().clone());
-            ops::iterate_into(0.5, 1.0, 1, input, work.output.view_mut(&[elements])?, &stream)
+            ops::iterate_into(0.5, 1.0, 1, input, work.output.view_mut(), &stream)
         },
         |batch, results| {
             let mut two = [0.0_f32; 2];

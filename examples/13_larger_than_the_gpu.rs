@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     fs::remove_file(&output)?;
 
-    // Whoever listens to the progress of this run has enough after a third of it.
+    // The function that hears the progress of this run interrupts it after a third.
     let done = AtomicU64::new(0);
     let interrupt = |bytes| {
         let so_far = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -90,7 +90,7 @@ fn transpose(
     out_of_core::permute_file(device, &source, &[1, 0], &destination, options)
 }
 
-/// Whether a file has the transpose.
+/// Returns whether a file has the transpose.
 fn is_right(path: &Path) -> Result<bool, Box<dyn Error>> {
     let mut reader = npy::Reader::open(path)?;
     let mut bytes = vec![0; reader.bytes()];

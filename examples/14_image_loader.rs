@@ -10,7 +10,8 @@
 //!   that normalises them.
 //! - The sink gets the batches in their order, whichever thread decoded them first.
 //!
-//! A file that is no image, or that claims more pixels than memory has, is an error that names it,
+//! A file that is not an image, or that claims more pixels than memory has, is an error that names
+//! it,
 //! and stops all stages.
 //!
 //! ```text
@@ -71,7 +72,8 @@ fn main() -> Result<()> {
         engine.drive(|work| {
             let (frames, stream) = (work.filled / elements, work.stream().clone());
             let pixels = work.input.view(&[BATCH, height, width, channels])?.slice(0, 0..frames, 1)?;
-            let planes = work.output.view_mut(&[BATCH, channels, height, width])?.slice(0, 0..frames, 1)?;
+            let planes =
+                work.output.view_mut().split_axis(0, &[BATCH, channels, height, width])?.slice(0, 0..frames, 1)?;
             ops::normalize_into(pixels, &normalization, planes, &stream)?;
             work.keep(frames * elements);
             Ok(())

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::names::named;
 
 #[doc(hidden)]
-pub use warpstride_interp::error::counted;
+pub use warpstride_interp::error::{counted, is_hidden, printable, printable_line};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -61,12 +61,27 @@ pub struct Error {
 struct Inner {
     kind: ErrorKind,
     context: String,
+    /// The end of the sentence, where a caller may have done already what it advises.
+    advice: Option<String>,
 }
 
 impl Error {
     /// An error of `kind`; `context` names the operands and what to do next.
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
-        Self { inner: Box::new(Inner { kind, context: context.into() }) }
+        Self { inner: Box::new(Inner { kind, context: context.into(), advice: None }) }
+    }
+
+    /// An error whose advice, what to do next, [`Error::what`] leaves out.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "GPUs alone have such errors"))]
+    pub(crate) fn advised(kind: ErrorKind, context: impl Into<String>, advice: impl Into<String>) -> Self {
+        let mut error = Self::new(kind, context);
+        error.inner.advice = Some(advice.into());
+        error
+    }
+
+    /// Says what happened, and not what to do next where that is known apart.
+    pub(crate) fn what(&self) -> &str {
+        &self.inner.context
     }
 
     /// An error of shapes or layouts.
@@ -94,7 +109,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.inner.context)
+        f.write_str(&self.inner.context)?;
+        self.inner.advice.as_ref().map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }
 
@@ -161,5 +177,13 @@ mod tests {
         let error = Error::new(ErrorKind::Io, "no such file").while_doing("opening a.npy");
         assert_eq!(error.to_string(), "opening a.npy: no such file");
         assert_eq!(error.kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn advice_ends_the_sentence_and_can_be_left_out() {
+        let error =
+            Error::advised(ErrorKind::Unavailable, "no driver; none at all", "install one").while_doing("opening");
+        assert_eq!(error.to_string(), "opening: no driver; none at all; install one");
+        assert_eq!(error.what(), "opening: no driver; none at all");
     }
 }

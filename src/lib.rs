@@ -30,7 +30,8 @@
 //!  the software GPU <---+
 //! ```
 //!
-//! `pipeline` and `out_of_core` send many arrays this way at once, and [`roofline`] measures them.
+//! [`pipeline`] and [`out_of_core`] send many arrays this way at once, and [`roofline`] measures
+//! them.
 //!
 //! # The layers
 //!
@@ -39,15 +40,15 @@
 //! | layer | modules | what it knows |
 //! |---|---|---|
 //! | measuring | [`roofline`] | how long an operation takes, and the limits to compare that with |
-//! | arrays larger than a device | `out_of_core` | which tiles go through a pipeline, from memory or files |
-//! | pipelines | `pipeline` | batches from the host through the device and back, several in flight |
-//! | memory of other crates | `interop` | their types, and the order of their uses |
+//! | arrays larger than a device | [`out_of_core`] | which tiles go through a pipeline, from memory or files |
+//! | pipelines | [`pipeline`] | batches from the host through the device and back, several in flight |
+//! | memory of other crates | [`interop`] | their types, and the order of their uses |
 //! | operations | [`mod@array`], [`view`], [`transfer`], [`ops`] | which elements go where: a plan from layouts alone, then a launch |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | ownership, and which use waits for which |
-//! | files | `io` | NumPy's files, and outputs that replace others whole |
+//! | files | [`io`] | NumPy's files, and outputs that replace others whole |
 //! | the seam | [`driver`] | one trait in four parts, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
 //! | ground | [`error`], [`element`], [`layout`] | numbers and text; no device |
-//! | below the crate | [`counters`], [`launch_shape`], `interp` | the package `warpstride-interp`: PTX, parsed, executed warp by warp, counted |
+//! | below the crate | [`counters`], [`launch_shape`], [`interp`] | the package `warpstride-interp`: PTX, parsed, executed warp by warp, counted |
 //!
 //! # A phrase book
 //!
@@ -67,9 +68,20 @@
 //!
 //! # Where to read on
 //!
-//! Read the programs in `examples/` in order, then the modules from the ground up. [`ops`] lists
-//! every operation, and [`View`] every way to look at memory. The README lists the features.
-
+//! Read the programs in [`examples/`] in order, then the modules from the ground up. [`ops`] lists
+//! every operation, and [`View`] every way to look at memory. The [README] lists the features.
+//!
+//! [`examples/`]: https://docs.rs/crate/warpstride/latest/source/examples/
+//! [README]: https://docs.rs/crate/warpstride/latest/source/README.md
+// A module that this build lacks is a link to the documentation of all features.
+#![cfg_attr(
+    not(feature = "pipeline"),
+    doc = "[`io`]: https://docs.rs/warpstride/latest/warpstride/io/",
+    doc = "[`out_of_core`]: https://docs.rs/warpstride/latest/warpstride/out_of_core/",
+    doc = "[`pipeline`]: https://docs.rs/warpstride/latest/warpstride/pipeline/"
+)]
+#![cfg_attr(not(feature = "cudarc"), doc = "[`interop`]: https://docs.rs/warpstride/latest/warpstride/interop/")]
+#![cfg_attr(not(feature = "interp"), doc = "[`interp`]: https://docs.rs/warpstride-interp")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // In dependency order, by levels: a module imports from its own level and those above

@@ -209,7 +209,7 @@ impl TuningFile {
     fn section(file: Parts<'_>, info: &DeviceInfo) -> std::result::Result<Option<Tuned>, String> {
         let name = section_name(info);
         let Some(section) = file.sections.into_iter().find(|section| section.name == name) else {
-            // Nobody tunes it.
+            // The software GPU is not tuned.
             return if info.kind == DriverKind::Soft { Ok(None) } else { Err(format!("it has no section [{name}]")) };
         };
         let mut lines = section.lines.into_iter();
@@ -261,7 +261,7 @@ impl TuningFile {
         room = room.saturating_sub(parts[0].len() + 1);
         let others = sections.iter().filter(|section| section.name != name).count();
         let latest = sections.iter().skip(others.saturating_sub(MAX_SECTIONS - 1)).rev();
-        // Of its own section, the comments above it stay.
+        // The comments above the section itself stay.
         let of_own = |section: &Section<'_>| (section.name == name).then_some(section.above);
         let latest = latest.map(|section| &section.text[..of_own(section).unwrap_or(section.text.len())]);
         let latest = latest.filter(|part| !part.trim().is_empty()).take_while(|part| {
@@ -306,7 +306,7 @@ fn section_name(info: &DeviceInfo) -> String {
     info.name.replace(char::is_control, " ").trim().to_owned()
 }
 
-/// Whether one of two bandwidths is about the other.
+/// Returns whether one of two bandwidths is about the other.
 fn is_near(was: &str, now: &str) -> bool {
     let (Ok(was), Ok(now)) = (was.parse::<u64>(), now.parse::<u64>()) else { return false };
     was.abs_diff(now) <= now / TOLERANCE
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(kept, expected);
         assert!(own.starts_with("[NVIDIA H200]\ncompute_capability = 9.0\n"), "{own}");
         assert_eq!(with_row(&after, &info(), row()), after);
-        // Of a file that is not one of ours, nothing is lost.
+        // A file that is not one of ours loses nothing.
         for (text, why) in [("\u{0}a", "line 1 is neither"), ("[a]\nNotes of mine\n", "line 2 is neither")] {
             let refused = TuningFile::with_row(text.as_bytes(), &info(), row()).unwrap_err();
             assert!(refused.starts_with(why), "{refused}");

@@ -153,7 +153,7 @@ macro_rules! operations {
                 self.layout.len()
             }
 
-            /// Whether there are no elements.
+            /// Returns whether there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.layout.is_empty()
             }

@@ -25,9 +25,9 @@ pub(crate) struct Hooked {
     pub(crate) before_wait: Box<dyn Fn() + Send + Sync>,
     /// Runs before each question whether an event has been passed.
     pub(crate) before_query: Box<dyn Fn() + Send + Sync>,
-    /// Whether the wait of a stream for an event that a method would queue now is left out.
+    /// Says whether the wait of a stream for an event that a method would queue now is left out.
     pub(crate) forgets_wait: Box<dyn Fn() -> bool + Send + Sync>,
-    /// Whether the copy between host and device that a method would queue now is lost.
+    /// Says whether the copy between host and device that a method would queue now is lost.
     pub(crate) loses: Box<dyn Fn(Method) -> bool + Send + Sync>,
 }
 

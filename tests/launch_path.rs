@@ -1,5 +1,5 @@
-//! What a launch costs beside the launch: no allocation on the host, and no call of the driver but
-//! the launches, and the waits of streams where the stream changes. Counted, not timed;
+//! Counts the costs of a launch beside the launch: no allocation on the host, and no call of the
+//! driver but the launches, and the waits of streams where the stream changes. Nothing is timed;
 //! `benches/launch.rs` has the nanoseconds.
 
 use std::alloc::{GlobalAlloc, Layout as HostLayout, System};
@@ -46,7 +46,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `REPEATS` calls of an operation add, after a first that may load kernels.
+/// Returns the allocations and calls that `REPEATS` calls of an operation add, after a first that
+/// may load kernels.
 fn cost(driver: &Idle, mut operation: impl FnMut() -> warpstride::Result<()>) -> (u64, Calls) {
     operation().expect("the first call");
     let (allocations, before) = (ALLOCATIONS.get(), driver.calls());
@@ -167,7 +168,7 @@ fn every_kind_of_permute_only_launches() {
             }
         };
         let entry = plan().unwrap().entry();
-        assert!(entry.is_some_and(|entry| entry.starts_with(kernel)), "{entry:?} is no {kernel}");
+        assert!(entry.is_some_and(|entry| entry.starts_with(kernel)), "{entry:?} is not a {kernel}");
         only_launches(kernel, 1, &driver, || {
             // SAFETY: two buffers of at least as many elements as the layouts have, on a driver
             // that touches nothing.

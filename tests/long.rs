@@ -1,5 +1,5 @@
-//! What tests take from where they run: their short or long form, the tools that are installed, and
-//! how long they wait.
+//! The settings that tests take from where they run: their short or long form, the tools that are
+//! installed, and how long they wait.
 //!
 //! `cargo test` and `.ci/run` run the short forms, `WARPSTRIDE_LONG=1 cargo test` and `.ci/full`
 //! run the long ones.

@@ -73,7 +73,7 @@ impl Idle {
 
 // SAFETY: no part does anything, so no part can break what another promises. No address is backed
 // by memory, and no host memory is made; every call that would read or write some fails, but for
-// launches, which touch no memory. Of work that does nothing, all has run at once, in any order.
+// launches, which touch no memory. Work that does nothing has all run at once, in any order.
 unsafe impl Layer for Idle {
     fn inner(&self) -> &dyn Driver {
         unreachable!("no call is passed on")

@@ -87,7 +87,7 @@ class Case:
         return source[tuple(slice(abs(step) - 1 if step < 0 else 0, None, abs(step)) for step in self.steps)]
 
     def right(self, result, permuted=True):
-        """Whether `result` has the bits of the first source, permuted or as they lie."""
+        """Returns whether `result` has the bits of the first source, permuted or as they lie."""
         if not permuted:
             return torch.equal(bits(self.sources[0])[: self.bytes], bits(result))
         if self.expected is None:

@@ -153,7 +153,7 @@ class Pipeline:
         self.steps = max(0, round((multiple * link - bare) / each))
 
     def verified(self):
-        """Whether the first batch's results are those of a CPU, nearly: PyTorch rounds in its own ways."""
+        """Returns whether the first batch's results are those of a CPU, nearly: PyTorch rounds in its own ways."""
         slot = self.slots[0]
         self.batch(slot)
         torch.cuda.synchronize()

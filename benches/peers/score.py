@@ -6,7 +6,7 @@ usage: score.py DIR FILE...
 The script reads the lines that `scripts/compare-peers OTHER --random SEED,N --part I/K` appended to OTHER/random.jsonl, from as
 many parts as there are. It writes DIR/random.json, which has every case, and DIR/random.md, and prints the latter. It needs no
 GPU and no PyTorch. Where a case is in several files, the last one counts. The script refuses files of different GPUs, commits or
-draws: their cases are no parts of one run.
+draws: their cases are not parts of one run.
 """
 
 import json
@@ -20,7 +20,7 @@ PEERS = {"torch": "PyTorch", "cupy": "CuPy", "geam": "cuBLAS geam", "cutensor": 
 WORST = 10
 # As fast as a peer within the noise of two runs.
 TOLERANCE = 0.99
-# What the parts of one run share.
+# The facts that the parts of one run share.
 SHARED = ["gpu", "commit", "random"]
 
 
@@ -87,6 +87,21 @@ def of_best(row):
     return row["peers"][peer]["ms"] / row["ours"]["ms"]["median"] if right(row["ours"]) else 0.0
 
 
+def beside(rows, peer):
+    """Returns the figures of the cases that one peer did; `None` where it did none."""
+    theirs = [(row["peers"].get(peer), row["ours"]) for row in rows]
+    held = [answer["ms"] / own["ms"]["median"] if right(own) else 0.0 for answer, own in theirs if right(answer)]
+    if not held:
+        return None
+    return {
+        "cases": len(held),
+        "at_or_above": sum(part >= 1 for part in held),
+        "within_1_percent": sum(part >= TOLERANCE for part in held),
+        "geometric_mean": mean(held),
+        "lowest": min(held),
+    }
+
+
 def mean(numbers):
     """Returns the geometric mean; 0 where a number is 0, and `None` of none."""
     if not numbers:
@@ -119,6 +134,7 @@ def score(rows, drawn):
         "drawn": drawn,
         "all": speed(rows),
         "kinds": dict(ranked),
+        "peers": {peer: found for peer in PEERS if (found := beside(rows, peer))},
         "worst": [told(row) for row in sorted(rows, key=of_copy)[:WORST]],
         "behind": [told(row) for row in behind],
     }
@@ -167,6 +183,20 @@ def table(scored):
     return text
 
 
+def peers_table(scored):
+    text = line(["peer", "cases that it did", "at or above it", "within 1 % of it or above", "mean of it", "lowest of it"])
+    text += line(["---"] + ["---:"] * 5)
+    for peer, found in scored["peers"].items():
+        of = found["cases"]
+        text += line(
+            [
+                PEERS[peer], of, share(found["at_or_above"], of), share(found["within_1_percent"], of),
+                part(found["geometric_mean"]), part(found["lowest"]),
+            ]
+        )
+    return text
+
+
 def listed(cases):
     header = ["case", "kind", "strategy", "kernel", "of copy", "of the best peer", "best peer", "error"]
     text = line(header) + line(["---"] * 4 + ["---:"] * 2 + ["---"] * 2)
@@ -183,6 +213,8 @@ def markdown(environment, scored):
     text += f"{scored['all']['cases']} of {scored['drawn']} cases. Means are geometric. A copy is ours, in the same run. It copies "
     text += "the result, and its time is scaled to as many bytes as the sectors that a case touches. The worst kinds and cases "
     text += "come first.\n\n" + table(scored)
+    if scored["peers"]:
+        text += "\n## Beside each peer\n\n" + peers_table(scored)
     text += f"\n## The {len(scored['worst'])} cases furthest below a copy\n\n" + listed(scored["worst"])
     if scored["behind"]:
         text += "\n## Every case below its best peer\n\n" + listed(scored["behind"])

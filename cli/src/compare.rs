@@ -68,7 +68,7 @@ pub(super) fn of_squares(device: &Device, size: usize, peaks: Option<&Peaks>, ou
     Ok(ladder(&devices, &matrix, &Variant::ALL, peaks, output)?.0)
 }
 
-/// Where it is done.
+/// The devices that time and count.
 struct Devices {
     named: Device,
     /// The software GPU, where the named device does not count and the matrix is small enough to
@@ -101,12 +101,12 @@ impl Devices {
     }
 }
 
-/// What is transposed.
+/// The matrix to transpose.
 struct Matrix<T> {
     rows: usize,
     cols: usize,
     dtype: DType,
-    /// Whether the elements of a column, not of a row, lie beside each other.
+    /// True if the elements of a column, not of a row, lie beside each other.
     fortran: bool,
     elements: Vec<T>,
 }
@@ -129,7 +129,8 @@ impl<T: Element + Pod> Matrix<T> {
         Ok(Self { rows, cols, dtype, fortran: false, elements })
     }
 
-    /// The transpose in C order, by the CPU. Of Fortran order it lies in memory as the matrix does.
+    /// Returns the transpose in C order, by the CPU. In Fortran order it lies in memory as the
+    /// matrix does.
     fn transposed(&self) -> Result<Vec<T>> {
         let axes = if self.fortran { [0, 1] } else { [1, 0] };
         reference::permuted(&self.elements, &[self.rows, self.cols], &axes)
@@ -393,7 +394,7 @@ impl<T: Element + Pod> Work for Rung<'_, T> {
 fn shown(run: &Run, counted_on: Option<DriverKind>, model: Option<DeviceModel>) -> String {
     let mut text = format!("{}\n", Table::of(VARIANT, &run.cases));
     if let Some(model) = model {
-        text += &format!("predicted ms: by the model of {}, from the counters; nobody measured it.\n", model.name);
+        text += &format!("predicted ms: by the model of {}, from the counters; not measured.\n", model.name);
     }
     if !run.has_times() {
         return text + COUNTED + "\n";
@@ -425,7 +426,7 @@ const COUNTED: &str = "\
 verified: every element against a transpose by the CPU. sectors/ideal: 32-byte sectors that loads or stores touch, for
 each that would hold the bytes they ask for; 1.00x is best. bank conflicts: passes through shared memory beyond what the
 width needs.
-No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";
+No GB/s: the software GPU counts traffic exactly but does not model time.";
 
 #[cfg(test)]
 mod tests {

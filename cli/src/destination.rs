@@ -1,4 +1,4 @@
-//! Where results go: checked before any work, and left to whoever reads them.
+//! Checks the destinations of results before any work, and leaves them to their readers.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,8 +15,8 @@ pub(super) fn at(path: &Path) -> Result<Destination> {
     Ok(Destination::new(path).map_err(Refusal::of_file)?)
 }
 
-/// Makes sure, before any work is done, that `path` may be written and is none of `sources`, also
-/// where it is what standard output goes to.
+/// Makes sure, before any work is done, that `path` may be written and is not one of `sources`,
+/// even if standard output goes to it.
 pub(super) fn checked(path: &Path, sources: &[&Path], output: &Output) -> Result<Destination> {
     let destination = at(path)?;
     spared(path, sources)?;
@@ -26,7 +26,7 @@ pub(super) fn checked(path: &Path, sources: &[&Path], output: &Output) -> Result
     Ok(destination)
 }
 
-/// Makes sure that an output is none of `sources`.
+/// Makes sure that an output is not one of `sources`.
 pub(super) fn spared(path: &Path, sources: &[impl AsRef<Path>]) -> Result<()> {
     require!(
         !sources.iter().any(|source| is_same_file(path, source.as_ref())),

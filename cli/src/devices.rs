@@ -12,7 +12,7 @@ use super::typed;
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let found = match backend {
         Backend::Auto => device::probe(),
-        // Whoever names a device asks for it.
+        // A device that is named is asked for.
         _ => {
             let device = Device::open(backend).with_context(|| format!("cannot open {backend}"))?;
             output.watch(&device);

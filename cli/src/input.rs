@@ -54,8 +54,8 @@ pub(super) fn text(path: &Path, most: usize, what: &str, advice: &str) -> Result
 /// Advice for a file that a person edits.
 pub(super) const SAVE_AS_TEXT: &str = "save the file as text in UTF-8";
 
-/// The bytes of a file that is to be `what`. Of one that is larger than that can be, or has no end,
-/// no more is read than shows it.
+/// Reads the bytes of a file that is to be `what`. A file that is too large for that, or has no
+/// end, is read only as far as shows it.
 pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<Vec<u8>> {
     let (mut bytes, file) = (Vec::new(), path.display());
     let opened = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));

@@ -47,12 +47,14 @@ mod run_ptx;
 mod runs;
 mod signals;
 mod streamed;
+mod terminal;
+mod threads;
 mod transfers;
 mod transpose;
 mod tune;
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -69,8 +71,8 @@ use args::{Cli, Command};
 use output::Output;
 use refusal::{Refusal, refuse, require};
 
-/// Evaluates `$body` with `$type` as wide as the element type: who only moves elements needs to
-/// know no more of them.
+/// Evaluates `$body` with `$type` as wide as the element type. This is enough for code that only
+/// moves elements.
 macro_rules! by_width {
     ($dtype:expr, $type:ident => $body:expr) => {
         match $dtype.width() {
@@ -116,7 +118,7 @@ fn main() -> ExitCode {
     let status = match run(&cli, &output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {}", message(&error));
+            terminal::say(&format!("error: {}\n", message(&error)));
             output.failure(failure(&error));
             ExitCode::FAILURE
         }
@@ -127,13 +129,14 @@ fn main() -> ExitCode {
 
 /// Prints the help that was asked for, or why a line is wrong usage.
 fn not_run(usage: &clap::Error) -> ExitCode {
-    // A closed stream has no reader.
-    let _ = usage.print();
     if !usage.use_stderr() {
+        // Help has no text of others, and colours of its own. A closed stream has no reader.
+        let _ = usage.print();
         return ExitCode::SUCCESS;
     }
     let text = usage.to_string();
-    // What follows the first paragraph is advice, and the usage.
+    terminal::say(&text);
+    // Advice and the usage follow the first paragraph.
     let (first, _) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message = match usage.kind() {
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand

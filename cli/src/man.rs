@@ -40,7 +40,7 @@ fn sections(path: &str, command: &Command, page: &mut Vec<u8>) -> io::Result<()>
             man.render_options_section(&mut section)?;
         }
         writeln!(page, ".SH {}", path.to_uppercase().replace('-', "\\-"))?;
-        // What is a section of a page of its own is a part of this one.
+        // A section of a command's own page becomes a part of this section.
         page.extend_from_slice(String::from_utf8_lossy(&section).replace(".SH ", ".SS ").as_bytes());
         sections(&path, command, page)?;
     }

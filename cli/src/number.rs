@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use warpstride::element::DType;
 
-/// Whether elements are floats; the parts of complex numbers are another type's.
+/// Returns whether elements are floats; the parts of complex numbers are another type's.
 pub(crate) fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
 }

@@ -1,7 +1,6 @@
-//! What is printed where: results on standard output, notes and progress on standard error.
+//! Prints results on standard output, and notes and progress on standard error.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -12,22 +11,24 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use warpstride::device::{Device, TuningFile};
 use warpstride::driver::DeviceInfo;
-use warpstride::io::write_standard_output;
+use warpstride::error::printable_line;
 use warpstride::roofline::record::SCHEMA;
 use warpstride::roofline::run::{Machine, Policy};
 
-use super::require;
+use super::{require, terminal};
 
 /// Shorter work shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The time between two drawings of a bar that nothing advances.
+const TICK: Duration = Duration::from_millis(100);
 
 /// How the person, or the script, wants to be told.
 pub(super) struct Output {
     json: bool,
     quiet: bool,
-    /// Whether the document was printed.
+    /// True once the document was printed.
     printed: Cell<bool>,
-    /// Whether standard output is where an array or another file goes, and nothing else.
+    /// True if an array or another file goes to standard output, and nothing else may.
     taken: Cell<bool>,
     /// The open devices whose calls are counted for `--stats`; `None` without it.
     watched: Option<RefCell<Vec<Device>>>,
@@ -49,8 +50,7 @@ impl Output {
     /// Prints the counted calls of each device after the command, unless a document has them.
     pub(super) fn stats(&self) {
         for device in self.watched.iter().filter(|_| !self.json).flat_map(RefCell::take) {
-            // A closed stream has no reader.
-            let _ = write!(io::stderr(), "{}: {}", device.info().name, device.stats());
+            terminal::say(&format!("{}: {}", printable_line(&device.info().name), device.stats()));
         }
     }
 
@@ -81,22 +81,21 @@ impl Output {
     /// Prints a command's result: `text`, or a JSON document with `members` behind its schema.
     pub(super) fn result(&self, text: &str, members: Value) -> Result<()> {
         if self.taken.get() {
-            self.note(text.trim_end());
+            self.messages(text.trim_end());
             return Ok(());
         }
         self.printed.set(true);
-        let text = if self.json {
+        let printed = if self.json {
             let mut document = json!({ "schema": SCHEMA, "ptx": warpstride::ptx::PROVENANCE });
             if let (Value::Object(document), Value::Object(members)) = (&mut document, members) {
                 document.extend(members);
             }
             self.add_stats(&mut document);
-            &format!("{document:#}\n")
+            terminal::print_document(&document)
         } else {
-            text
+            terminal::print(text)
         };
-        write_standard_output(|out| out.write_all(text.as_bytes()))
-            .context("cannot write the result to standard output; check where it goes")
+        printed.context("cannot write the result to standard output; check where it goes")
     }
 
     /// Prints the document of a failure, where one is wanted and the command printed none.
@@ -105,14 +104,19 @@ impl Output {
             let mut document = json!({ "schema": SCHEMA, "error": error });
             self.add_stats(&mut document);
             // Standard error says the same.
-            let _ = writeln!(io::stdout(), "{document:#}");
+            let _ = terminal::print_document(&document);
         }
     }
 
-    /// Says something that is no result. A note nobody can read is no failure.
+    /// Prints a note to standard error. A failure to print it is ignored.
     pub(super) fn note(&self, text: impl AsRef<str>) {
-        if !self.quiet && !text.as_ref().is_empty() {
-            let _ = writeln!(io::stderr(), "{}", text.as_ref());
+        self.messages(&printable_line(text.as_ref()));
+    }
+
+    /// Says something beside the result on as many lines as it has.
+    pub(super) fn messages(&self, text: &str) {
+        if !self.quiet && !text.is_empty() {
+            terminal::say(&format!("{text}\n"));
         }
     }
 
@@ -150,11 +154,16 @@ impl Progress {
         let (finished, wait) = mpsc::channel();
         if !quiet {
             let shown = bar.clone();
-            thread::spawn(move || {
-                if wait.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    // Hidden by itself where standard error is no terminal.
+            // A run for which the system starts no thread shows no bar.
+            let _ = thread::Builder::new().name("progress".into()).spawn(move || {
+                let goes_on = |time| wait.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
+                if goes_on(PATIENCE) {
+                    // The bar hides itself unless standard error is a terminal.
                     shown.set_draw_target(ProgressDrawTarget::stderr());
-                    shown.enable_steady_tick(Duration::from_millis(100));
+                    // A steady tick of the bar's own would panic without a thread.
+                    while goes_on(TICK) {
+                        shown.tick();
+                    }
                 }
             });
         }
@@ -163,7 +172,7 @@ impl Progress {
 
     /// Says what is being done now.
     pub(super) fn doing(&self, what: impl Into<String>) {
-        self.bar.set_message(what.into());
+        self.bar.set_message(printable_line(&what.into()));
     }
 
     /// One step is done.

@@ -1,4 +1,4 @@
-//! `warpstride peaks`: the ceilings of a device, measured, and kept for what is held against them.
+//! `warpstride peaks`: the ceilings of a device, measured, and kept for later comparisons.
 
 use std::path::PathBuf;
 
@@ -29,18 +29,18 @@ pub(super) struct Kept {
     pub(super) peaks: Peaks,
 }
 
-/// What ceilings are measured with: with another they may be others.
+/// The versions that ceilings are measured with. Others may give other ceilings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct With {
     /// The version of this crate.
     version: String,
-    /// Where the kernels came from, with the hash of their sources.
+    /// The source of the kernels, with the hash of their sources.
     ptx: String,
-    /// The driver's release; the version of CUDA where nobody tells that.
+    /// The version of the driver; that of CUDA if it is unknown.
     driver: String,
 }
 
-/// Which GPU it is, and what its ceilings are measured with.
+/// The GPU, and the versions that its ceilings are measured with.
 struct Place {
     file: String,
     with: With,
@@ -53,9 +53,9 @@ impl Place {
 
     fn new(info: &DeviceInfo, identity: Option<Identity>) -> Self {
         let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
-        // What another GPU has the least: the number of a device depends on which others a process
-        // sees, and so does its place in a virtual machine. The slices of a GPU differ in their
-        // names.
+        // These change least between GPUs of one model: the number of a device depends on which
+        // others a process sees, and so does its place in a virtual machine. The slices of a GPU
+        // differ in their names.
         let (gpu, driver) = match identity {
             Some(Identity { uuid, release }) => (uuid, release),
             None => (info.pci_bus_id.clone().unwrap_or_else(|| info.ordinal.to_string()), info.driver_version.clone()),
@@ -64,7 +64,7 @@ impl Place {
         Self { file, with: With { version: env!("CARGO_PKG_VERSION").into(), ptx: PROVENANCE.into(), driver } }
     }
 
-    /// Where they are kept; `None` where the system has no folder for such.
+    /// Returns the file that keeps them; `None` if the system has no folder for caches.
     fn path(&self) -> Option<PathBuf> {
         Some(dirs::cache_dir()?.join("warpstride").join(&self.file))
     }

@@ -125,7 +125,7 @@ fn copy<T: Element>(device: &Device, src: View<'_, T>, dst: ViewMut<'_, T>) -> R
     Ok(entry)
 }
 
-/// What a file's elements are moved for.
+/// The purpose of moving a file's elements.
 pub(super) struct Work<'a> {
     /// As the progress says it.
     pub(super) doing: &'static str,

@@ -1,7 +1,7 @@
-//! Programs that must end in time.
+//! Programs that must end in time, and with this one.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -17,6 +17,15 @@ const OPEN: &str = "(the stream is still open, and more may follow)\n";
 /// The time for an answer that takes milliseconds, but for seconds where the machine is busy.
 const ANSWER: Duration = Duration::from_secs(60);
 
+/// Runs a program as the leader of a group of processes. A watcher in the group waits for the end
+/// of a pipe, which is standard input before, and kills the group.
+const GUARDED: &str = "exec 3<&0 </dev/null; { read -r x <&3; kill -9 0; } >/dev/null 2>&1 & exec 3<&-; \
+     exec \"$0\" \"$@\"";
+/// Bounds the memory of a program, which a hostile source would fill.
+const BOUNDED: &str = "ulimit -v 8388608 2>/dev/null; ";
+/// The status of a shell that does not find a program.
+const NOT_FOUND: i32 = 127;
+
 /// The end of a program, with the text that it printed.
 pub(super) struct Ended {
     /// `None` if it took longer than the limit.
@@ -30,12 +39,21 @@ pub(super) struct Ended {
 ///
 /// # Errors
 ///
-/// If it does not start.
+/// If it does not start, or no thread starts that reads its streams.
 pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Result<Ended> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let stdout = child.stdout.take().map(|out| Reading::new(out, most));
-    let stderr = child.stderr.take().map(|out| Reading::new(out, most));
-    let status = wait(&mut child, limit);
+    let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let stdout = child.stdout.take().map(|out| Reading::new(out, most)).transpose();
+    let stderr = child.stderr.take().map(|out| Reading::new(out, most)).transpose();
+    let ((stdout, stderr), status) = match stdout.and_then(|stdout| Ok((stdout, stderr?))) {
+        Ok(streams) => (streams, wait(&mut child, limit)),
+        Err(error) => {
+            wait(&mut child, Duration::ZERO);
+            return Err(error);
+        }
+    };
+    if status.is_some_and(|status| status.code() == Some(NOT_FOUND)) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let [stdout, stderr] =
         [stdout, stderr].map(|reading| reading.map_or_else(String::new, |reading| reading.text(LAST_BYTES)));
     Ok(Ended { status, stdout, stderr })
@@ -48,9 +66,9 @@ struct Reading(Receiver<Vec<u8>>);
 impl Reading {
     /// Keeps the first `most` bytes of a stream, and reads the others too, so that the program does
     /// not wait for its reader.
-    fn new(mut stream: impl Read + Send + 'static, most: u64) -> Self {
+    fn new(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<Self> {
         let (pieces, reading) = mpsc::channel();
-        thread::spawn(move || {
+        thread::Builder::new().name("reading".into()).spawn(move || {
             let (mut kept, mut piece) = (stream.by_ref().take(most), [0; 8 << 10]);
             loop {
                 match kept.read(&mut piece) {
@@ -63,8 +81,8 @@ impl Reading {
             }
             drop(pieces);
             let _ = io::copy(&mut stream, &mut io::sink());
-        });
-        Self(reading)
+        })?;
+        Ok(Self(reading))
     }
 
     /// Returns the text that has come when the stream ends, or after this time. In the latter case
@@ -83,35 +101,57 @@ impl Reading {
     }
 }
 
-/// The standard output of a short program, with replacement characters for bytes that are no UTF-8;
-/// `None` if it does not start, fails, or never ends.
+/// Returns the standard output of a short program, with replacement characters for bytes that are
+/// not UTF-8; `None` if it does not start, fails, or never ends.
 pub(super) fn output(command: Command) -> Option<String> {
     let Ended { status, stdout, .. } = run(command, ANSWER, MOST).ok()?;
     status?.success().then_some(stdout)
 }
 
-/// Waits for the end; kills the program after the limit, and then returns `None`.
+/// Starts a program of [`command`] or [`bounded`] with nothing to read. Together with all that it
+/// starts, it ends when the child is dropped and when this process ends, also by a signal that
+/// cannot be handled.
+pub(super) fn start(command: &mut Command) -> io::Result<Child> {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    // The pipe that the watcher waits for. The system closes it where this process does not.
+    command.stdin(Stdio::piped()).spawn()
+}
+
+/// Waits for the end of a program, and ends what it left running. Kills it after the limit, and
+/// then returns `None`.
 pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let begin = Instant::now();
-    loop {
+    let status = loop {
         match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
+            Ok(Some(status)) => break Some(status),
             Ok(None) if begin.elapsed() < limit => thread::sleep(Duration::from_millis(2)),
             // A program that cannot be asked, or killed, is left to the system.
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return None;
+                break None;
             }
         }
-    }
+    };
+    child.stdin = None;
+    status
 }
 
-/// A program in bounded memory, which a hostile source would fill.
-pub(super) fn bounded(program: &Path) -> Command {
+/// A program that [`start`] guards.
+pub(super) fn command(program: impl AsRef<OsStr>) -> Command {
+    guarded("", program.as_ref())
+}
+
+/// The same in bounded memory.
+pub(super) fn bounded(program: impl AsRef<OsStr>) -> Command {
+    guarded(BOUNDED, program.as_ref())
+}
+
+fn guarded(before: &str, program: &OsStr) -> Command {
     if cfg!(unix) {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", "ulimit -v 8388608 2>/dev/null; exec \"$0\" \"$@\""]).arg(program);
+        command.arg("-c").arg(format!("{before}{GUARDED}")).arg(program);
         command
     } else {
         Command::new(program)
@@ -131,7 +171,30 @@ mod tests {
 
     #[test]
     fn text_ends_at_its_most_bytes() {
-        let reading = Reading::new(&b"text and more"[..], 4);
+        let reading = Reading::new(&b"text and more"[..], 4).unwrap();
         assert_eq!(reading.text(ANSWER), "text");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_program_ends_with_all_that_it_starts() {
+        let mut shell = command("sh");
+        // The stream stays open for as long as the program that it has started.
+        shell.args(["-c", "sleep 600 & echo started"]);
+        let begin = Instant::now();
+        let ended = run(shell, ANSWER, MOST).unwrap();
+        assert_eq!((&*ended.stdout, ended.status.map(|status| status.success())), ("started\n", Some(true)));
+        assert!(begin.elapsed() < ANSWER);
+
+        let mut shell = command("sh");
+        shell.args(["-c", "echo $$; sleep 600 & wait"]);
+        let ended = run(shell, Duration::from_secs(1), MOST).unwrap();
+        assert!(ended.status.is_none() && ended.stdout.ends_with('\n') && !ended.stdout.contains(OPEN));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told() {
+        let missing = run(command("/nowhere/program"), ANSWER, MOST);
+        assert_eq!(missing.err().map(|error| error.kind()), Some(io::ErrorKind::NotFound));
     }
 }

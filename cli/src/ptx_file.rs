@@ -12,12 +12,12 @@ pub(super) fn read(path: &Path) -> Result<String> {
     input::text(path, MAX_TEXT_BYTES, "PTX", "check the path, and that it is PTX as text")
 }
 
-/// Whether a file's name says that it holds CUDA C++.
+/// Returns whether a file's name says that it holds CUDA C++.
 pub(super) fn is_cuda_cpp(path: &Path) -> bool {
     ends_in(path, "cu")
 }
 
-/// Whether a file's name says that it holds PTX.
+/// Returns whether a file's name says that it holds PTX.
 pub(super) fn is_ptx(path: &Path) -> bool {
     ends_in(path, "ptx")
 }

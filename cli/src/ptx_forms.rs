@@ -1,5 +1,5 @@
-//! `warpstride ptx-forms [FILE.ptx]`: the PTX that the software GPU has, or what of it a file uses
-//! and what not.
+//! `warpstride ptx-forms [FILE.ptx]`: lists the PTX that the software GPU has, or the forms that a
+//! file uses and those that are missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,11 +1,11 @@
-//! What the CPU holds results against: the bits that are moved, and where they belong.
+//! The CPU's reference for results: the bits that are moved, and the places where they belong.
 
 use anyhow::Result;
 use bytemuck::Pod;
 use rayon::prelude::*;
 use warpstride::layout::Layout;
 
-use super::zeroed;
+use super::{threads, zeroed};
 
 /// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element
 /// width.
@@ -24,6 +24,7 @@ fn in_parts(bytes: &mut [u8], len: usize, fewest: usize, work: &(dyn Fn(usize, &
 /// Bits of fixed sequences (xorshift64*, Vigna 2016), one a megabyte: the same elements on every
 /// run, and no two runs of them alike.
 pub(super) fn random<T: Pod>(len: usize) -> Result<Vec<T>> {
+    threads::start_all()?;
     let mut elements = zeroed::<T>(len)?;
     in_parts(bytemuck::cast_slice_mut(&mut elements), MEGABYTE, 1, &|number, part| {
         // Multiples of an odd number: none is 0, where a sequence would stay.
@@ -49,6 +50,7 @@ pub(super) fn permuted<T: Pod + Send + Sync>(elements: &[T], shape: &[usize], ax
 /// Along the axis that the source has closest together, and along all those behind it in the
 /// result, it goes in tiles.
 pub(super) fn in_c_order<T: Pod + Send + Sync>(elements: &[T], view: &Layout) -> Result<Vec<T>> {
+    threads::start_all()?;
     let mut result = zeroed::<T>(view.len())?;
     if view.is_empty() {
         return Ok(result);
@@ -120,6 +122,7 @@ fn tiles<T: Copy>(source: &[T], [first, stride]: [isize; 2], inner: &[Axis], row
 /// `elements` with every bit the other way round: what a result holds before it is written, so that
 /// whatever a kernel leaves out is seen.
 pub(super) fn complement<T: Pod>(elements: &[T]) -> Result<Vec<T>> {
+    threads::start_all()?;
     let mut wrong = zeroed::<T>(elements.len())?;
     let (bytes, right) = (bytemuck::cast_slice_mut::<T, u8>(&mut wrong), bytemuck::cast_slice::<T, u8>(elements));
     in_parts(bytes, MEGABYTE, 1, &|number, part| {

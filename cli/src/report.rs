@@ -11,7 +11,7 @@ use serde_json::json;
 use warpstride::io::Destination;
 
 use super::output::Output;
-use super::{args, destination, require, runs};
+use super::{args, destination, require, runs, terminal};
 
 pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     let run = runs::read(&args.run)?;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     if let Some(changes) = &changes {
         shown += &text::changes(changes);
     }
-    shown.extend(written.iter().map(|path| format!("wrote {path}\n")));
+    shown.extend(outputs.iter().map(|(path, _)| format!("wrote {}\n", terminal::path(path))));
     output.result(&shown, json!({ "device": run.device, "date": run.date, "written": written, "changes": changes }))?;
     runs::ensure_none_worse(changes.as_deref().unwrap_or(&[]))
 }

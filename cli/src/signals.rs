@@ -1,13 +1,60 @@
-//! What a signal does to a file that is not complete: the file goes, and the program ends as by the
-//! signal.
+//! Removes a file that is not complete, and a folder of temporary files, when a signal ends the
+//! program. The program then ends as by the signal.
 
+use std::fs;
 use std::io;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use warpstride::io::remove_unfinished_and;
 
-/// Has a signal that ends the program remove the files that are not complete, from the first call
-/// on.
+/// The folders of temporary files that are there now. A thread that makes or removes one holds the
+/// lock meanwhile.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder of temporary files, which goes when it is dropped or a signal ends the program.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> io::Result<Self> {
+        watch()?;
+        let mut folders = folders();
+        let path = tempfile::Builder::new().prefix("warpstride-").tempdir()?.keep();
+        folders.push(path.clone());
+        Ok(Self(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let mut folders = folders();
+        // The system keeps a folder that cannot be removed.
+        let _ = fs::remove_dir_all(&self.0);
+        folders.retain(|path| *path != self.0);
+    }
+}
+
+/// Removes what is not complete, and calls `end` before anything else of that kind is made.
+fn remove_all_and(end: impl FnOnce()) {
+    remove_unfinished_and(|| {
+        let folders = folders();
+        for path in &*folders {
+            let _ = fs::remove_dir_all(path);
+        }
+        end();
+    });
+}
+
+/// Has a signal that ends the program remove the files that are not complete and the folders, from
+/// the first call on.
 pub(super) fn watch() -> io::Result<()> {
     static WATCHED: OnceLock<io::Result<()>> = OnceLock::new();
     let watched = WATCHED.get_or_init(handle_signals);
@@ -16,7 +63,7 @@ pub(super) fn watch() -> io::Result<()> {
 
 /// Watches for the signals that people and systems end programs with, but for those that its parent
 /// had it ignore, as `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes
-/// an error and no death.
+/// an error, and does not end the program.
 #[cfg(unix)]
 fn handle_signals() -> io::Result<()> {
     use std::sync::Arc;
@@ -33,7 +80,7 @@ fn handle_signals() -> io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             // Dies of the signal, as a parent expects: 130 to a shell, or 143.
-            remove_unfinished_and(|| {
+            remove_all_and(|| {
                 let _ = emulate_default_handler(signal);
             });
         }
@@ -41,7 +88,7 @@ fn handle_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the program was started with a signal ignored.
+/// Returns whether the program was started with a signal ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
@@ -59,5 +106,5 @@ fn is_ignored(signal: i32) -> bool {
 fn handle_signals() -> io::Result<()> {
     /// As of a program that does not handle Ctrl-C: STATUS_CONTROL_C_EXIT.
     const INTERRUPTED: i32 = 0xc000_013a_u32 as i32;
-    ctrlc::set_handler(|| remove_unfinished_and(|| std::process::exit(INTERRUPTED))).map_err(io::Error::other)
+    ctrlc::set_handler(|| remove_all_and(|| std::process::exit(INTERRUPTED))).map_err(io::Error::other)
 }

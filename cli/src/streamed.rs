@@ -12,7 +12,8 @@ use super::output::Output;
 use super::permute::Work;
 use super::{args, ensure_room};
 
-/// Whether an array is to be streamed, or has to be. Says so if an unfinished result is left aside.
+/// Returns whether an array is to be streamed, or has to be. Says so if an unfinished result is
+/// left aside.
 pub(super) fn is_needed(
     options: &args::Streamed,
     source: &dyn ArrayFile,
@@ -28,7 +29,7 @@ pub(super) fn is_needed(
         return Ok(false);
     }
     let (free, _) = device.driver().memory()?;
-    // What other programs have taken of the host's memory says nothing of the software GPU's.
+    // The memory that other programs have taken of the host does not limit the software GPU.
     let fits_device = device.info().kind == DriverKind::Soft || 2 * source.bytes() as u128 <= u128::from(free);
     let is_needed = !fits_device || ensure_room(source.bytes(), 1, &[(device, 2)]).is_err();
     if !is_needed && let Some(left) = out_of_core::unfinished(target) {

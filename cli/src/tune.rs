@@ -1,4 +1,4 @@
-//! `warpstride bench --tune`: which tiles and blocks are the fastest on this GPU. Devices that are
+//! `warpstride bench --tune`: finds the fastest tiles and blocks on this GPU. Devices that are
 //! opened from then on use them.
 
 use std::fs;
@@ -17,10 +17,10 @@ use warpstride::roofline::measure::{Rotation, Timing, has_times};
 
 use super::bench::measure::{ColdRuns, Launch, measure, one_to_one};
 use super::output::{self, Output};
-use super::{by_width, destination, ensure_room, open, reference, refuse, require};
+use super::{by_width, destination, ensure_room, open, reference, refuse, require, terminal};
 use crate::run::table::{Table, number};
 
-/// What arrays are filled with.
+/// The value that fills arrays.
 const VALUE: u32 = 0x0123_4567;
 
 /// Bytes of every matrix: what a copy needs for its full speed.
@@ -32,8 +32,8 @@ const SAMPLES: usize = 10;
 /// Threads of a block that copies and fills are timed with.
 const BLOCKS: [u32; 4] = [128, 256, 512, 1024];
 
-/// What another tile or block must gain to replace the present one: the noise between two runs is
-/// less.
+/// The least gain with which another tile or block replaces the present one: the noise between two
+/// runs is less.
 const GAIN: f64 = 1.01;
 
 /// Rows of the matrices against their columns, as base-2 logarithms.
@@ -240,7 +240,7 @@ fn text(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> S
         "{}\n{table}\n{of_blocks}\nEvery device that is opened from now on reads the written numbers from {}; where the best \
          gains less than {:.0} %, that is the present one.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
         device.info().name,
-        file.display(),
+        terminal::path(file),
         100.0 * (GAIN - 1.0)
     )
 }

@@ -91,9 +91,55 @@ impl<N: fmt::Display> fmt::Display for Counted<'_, N> {
     }
 }
 
+/// Returns whether a character acts on a terminal in place of being seen: control characters, marks
+/// that turn text around or hide in it, and those that XML does not take.
+#[doc(hidden)]
+pub fn is_hidden(c: char) -> bool {
+    let marks = matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+    marks || c.is_control() || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Makes text of others safe to show: hidden characters become escapes such as `\u{1b}`. Line ends
+/// and tabs stay.
+#[doc(hidden)]
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            // A line end of Windows.
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\n' | '\t' => shown.push(c),
+            _ => push_printable(&mut shown, c),
+        }
+    }
+    shown
+}
+
+/// Does so for what stays on its line, such as a name: a line end becomes an escape, too.
+#[doc(hidden)]
+pub fn printable_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|c| push_printable(&mut shown, c));
+    shown
+}
+
+fn push_printable(shown: &mut String, c: char) {
+    if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_characters_become_escapes() {
+        let text = "a\u{1b}]0;x\u{7}\r\u{9b}\u{7f}\u{202e}\u{ffff}\tb\r\nc\u{e9}\u{200d}\u{10ffff}";
+        let escaped = "a\\u{1b}]0;x\\u{7}\\r\\u{9b}\\u{7f}\\u{202e}\\u{ffff}";
+        assert_eq!(printable(text), format!("{escaped}\tb\nc\u{e9}\u{200d}\u{10ffff}"));
+        assert_eq!(printable_line(text), format!("{escaped}\\tb\\r\\nc\u{e9}\u{200d}\u{10ffff}"));
+        assert_eq!(printable_line(&printable_line(text)), printable_line(text));
+    }
 
     #[test]
     fn one_thing_is_not_many() {

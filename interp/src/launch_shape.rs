@@ -38,8 +38,24 @@ pub const WARP: u32 = 32;
 #[doc(hidden)]
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;
 
-/// Whether kernels that go by the threads of a block take this number: whole warps, up to the most
-/// of a block.
+/// Returns the most bytes of shared memory of a block, static and dynamic together, that a kernel
+/// gets on a GPU of this architecture once its program has asked for more than
+/// [`MAX_SHARED_BYTES`]. An architecture is a number as in `sm_80`.
+#[doc(hidden)]
+pub const fn shared_limit(architecture: u32) -> u32 {
+    let kib = match architecture {
+        0..70 => 48,
+        70..75 => 96,
+        75..80 => 64,
+        80 | 87 | 88 => 163,
+        81..90 | 120..130 => 99,
+        _ => 227,
+    };
+    kib << 10
+}
+
+/// Returns whether kernels that go by the threads of a block take this number: whole warps, up to
+/// the most of a block.
 #[doc(hidden)]
 pub const fn is_block(threads: u32) -> bool {
     threads > 0 && threads.is_multiple_of(WARP) && threads <= MAX_BLOCK_THREADS

@@ -64,7 +64,7 @@
 //! | a kernel's parameters | 4,096 bytes | |
 //! | the steps of the search for reconvergence points | 67,108,864 | |
 //! | the survey of `ptx-forms` | 1,048,576 instructions; a function counts once for each kernel that calls it | |
-//! | a block | 1,024 threads, 48 KiB of shared memory | |
+//! | a block | 1,024 threads, 48 KiB of static shared memory; with dynamic shared memory, the limit of the architecture, 48 to 227 KiB | [`Kernel::shared_limit`] |
 //! | a thread | 512 KiB of local memory; each call takes at least 16 bytes, so calls nest at most 32,768 deep | |
 //! | a variable in constant memory | 64 KiB | |
 //! | the data of all initialisers | 1 GiB | |
@@ -84,6 +84,8 @@
 //! | `gpu` | yes | the software GPU; without it there are only the words of a launch: counters, shapes and errors |
 //! | `parallel` | yes | launches run on all threads of the host; without it the results are the same, on the caller's thread |
 //! | `serde` | no | `Serialize` on counters, reports and findings; `Deserialize` on counters |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod counters;
 pub mod error;

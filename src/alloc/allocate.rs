@@ -20,7 +20,7 @@ pub struct Lane {
     pub stream: StreamHandle,
 }
 
-/// What is asked of an allocator.
+/// A request for memory, as an allocator gets it.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The number of bytes, at least 1.
@@ -46,14 +46,14 @@ pub struct Block {
     pub address: u64,
     /// The requested number of bytes.
     pub bytes: u64,
-    /// Whether no work that used this memory before may still run, so that any stream may use the
+    /// True if no work that used this memory before may still run, so that any stream may use the
     /// block first. Otherwise only the stream that it was requested for may.
     pub fresh: bool,
     /// The allocator's own number for the block.
     pub token: u64,
 }
 
-/// What an allocator holds, in bytes, and what it has done.
+/// The bytes that an allocator holds, and the number of its calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -147,7 +147,8 @@ impl Counts {
 ///   the same memory before. If the block is fresh, so does work on any stream.
 /// - Two lanes that are open at the same time have different ids.
 pub unsafe trait Allocate: Send + Sync + fmt::Debug {
-    /// Whether the memory and the streams of this allocator are those of `driver`, and of no other.
+    /// Returns whether the memory and the streams of this allocator are those of `driver`, and of
+    /// no other.
     fn is_over(&self, driver: &Arc<dyn Driver>) -> bool;
 
     /// Makes a lane for a stream, which has no other open lane.
@@ -225,7 +226,7 @@ pub unsafe trait Allocate: Send + Sync + fmt::Debug {
 pub struct Snapshot {
     /// The sums.
     pub figures: Figures,
-    /// What was taken from the driver, by address.
+    /// The segments taken from the driver, by address.
     pub segments: Vec<SegmentView>,
 }
 
@@ -259,7 +260,7 @@ pub struct BlockView {
     pub site: Option<String>,
 }
 
-/// What a block is doing.
+/// The state of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum BlockState {

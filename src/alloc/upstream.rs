@@ -1,4 +1,4 @@
-//! Where a caching allocator takes its memory from, and how it orders streams: the driver, or a
+//! The source of a caching allocator's memory, and of the order of streams: the driver, or a
 //! simulation without one.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::sync::lock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) address: u64,
-    /// Whether no work that used it before may still run.
+    /// True if no work that used it before may still run.
     pub(crate) fresh: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Taken {
 /// The defaults are for memory for which no work is ever queued, so that nothing has to wait. An
 /// implementation for memory that queued work uses has all methods of its own.
 pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
-    /// Whether the memory and the streams are those of `driver`.
+    /// Returns whether the memory and the streams are those of `driver`.
     fn is_of(&self, driver: &Arc<dyn Driver>) -> bool;
 
     /// Takes `bytes` bytes, whose first use is on `stream`.
@@ -48,7 +48,7 @@ pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     ///   [`orders_itself`](Self::orders_itself) is true and it is queued. No later work uses it.
     unsafe fn give(&self, address: u64, bytes: u64, after: &[EventHandle]) -> Result<()>;
 
-    /// Whether `give` lets all queued work run first, so that it needs no events.
+    /// Returns whether `give` lets all queued work run first, so that it needs no events.
     fn orders_itself(&self) -> bool {
         true
     }
@@ -177,8 +177,8 @@ unsafe impl Upstream for OfDriver {
 
     fn trim(&self) -> Result<()> {
         let Some(returns) = self.returns else { return Ok(()) };
-        // What is still on its way back stays in the pool. SAFETY: the stream lives as long as
-        // `self`.
+        // Memory that is still on its way back stays in the pool. SAFETY: the stream lives as long
+        // as `self`.
         unsafe { self.driver.stream_synchronize(returns) }?;
         self.driver.pool_trim(0)
     }

@@ -100,12 +100,12 @@ impl<T: Element> DeviceArray<T> {
         self.layout.len()
     }
 
-    /// Whether the array has no elements.
+    /// Returns whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.layout.is_empty()
     }
 
-    /// Where the elements lie in the buffer.
+    /// Returns the places of the elements in the buffer.
     #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout

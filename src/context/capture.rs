@@ -8,8 +8,8 @@ use crate::driver::GraphHandle;
 use crate::error::{Result, require};
 use crate::sync::lock;
 
-/// What a stream of a capture has recorded so far: the memory that the recorded work uses. `None`
-/// once the capture has ended, and the stream is an ordinary one.
+/// The memory that the recorded work of a stream's capture uses so far. `None` once the capture has
+/// ended, and the stream is an ordinary one.
 pub(super) type Captured = Mutex<Option<Vec<Shared<Allocation>>>>;
 
 /// Holds off the end of a capture.
@@ -79,9 +79,9 @@ impl Drop for Running<'_> {
         // The stream may have a clone that outlives the capture. It is an ordinary stream from here
         // on, so `Context::synchronize` waits for it.
         let inner = &self.stream.inner;
-        if let Some(captured) = &inner.captured {
-            *lock(captured) = None;
-        }
+        // The drop of memory calls the allocator, so it comes without the lock.
+        let recorded = inner.captured.as_ref().and_then(|captured| lock(captured).take());
+        drop(recorded);
         inner.context.enter(Arc::downgrade(inner));
     }
 }
@@ -92,6 +92,8 @@ fn end(inner: &Inner) -> Result<(CapturedGraph, Vec<Shared<Allocation>>)> {
     // SAFETY: the stream is live as long as `inner`.
     let ended = unsafe { inner.context.driver().capture_end(inner.handle) };
     let memory = captured.as_mut().and_then(|captured| captured.take()).unwrap_or_default();
+    // The drop of memory calls the allocator, so after a failure it comes without the lock.
+    drop(captured);
     Ok((CapturedGraph { context: Arc::clone(&inner.context), handle: ended? }, memory))
 }
 
@@ -113,7 +115,7 @@ impl Stream {
         Some(captured)
     }
 
-    /// Whether work that is queued here is recorded and does not run.
+    /// Returns whether work that is queued here is recorded and does not run.
     #[inline]
     pub(crate) fn is_capturing(&self) -> bool {
         self.capturing().is_some()

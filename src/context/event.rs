@@ -38,9 +38,9 @@ impl Event {
         Ok(Self { context: Arc::clone(context), handle })
     }
 
-    /// Whether the latest record has been passed; true if the event was never recorded. It does not
-    /// wait. Work on the software GPU makes no progress by itself, so there an answer of no runs
-    /// one piece of work, and one thread polls at a time.
+    /// Returns whether the latest record has been passed; true if the event was never recorded. It
+    /// does not wait. Work on the software GPU makes no progress by itself, so there an answer of
+    /// no runs one piece of work, and one thread polls at a time.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where a buffer comes from.
+//! The origin of a buffer.
 
 use super::{Device, Stream};
 

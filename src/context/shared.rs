@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::sync::AtomicUsize;
 
-/// An [`Arc`](std::sync::Arc) without weak handles, so the drop of an only handle is no locked
-/// instruction: an `Arc`'s is two. Most buffers never get a second handle, and those are counted by
-/// every allocation. The idea is that of the crate triomphe.
+/// An [`Arc`](std::sync::Arc) without weak handles, so the drop of an only handle needs no locked
+/// instruction: an `Arc`'s needs two. Most buffers never get a second handle, and those are counted
+/// by every allocation. The idea is that of the crate triomphe.
 pub(crate) struct Shared<T> {
     inner: NonNull<Counted<T>>,
     owns: PhantomData<Counted<T>>,
@@ -40,7 +40,7 @@ impl<T> Shared<T> {
         unsafe { self.inner.as_ref() }
     }
 
-    /// Whether both are handles of one value.
+    /// Returns whether both are handles of one value.
     #[inline]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.inner == other.inner

@@ -147,9 +147,10 @@ pub(super) fn open_soft() -> Result<Arc<dyn Driver>> {
 
 #[cfg(not(all(feature = "cuda", feature = "interp")))]
 fn without(what: &str, feature: &str) -> Error {
-    Error::new(
+    Error::advised(
         crate::error::ErrorKind::Unavailable,
-        format!("warpstride was built without {what}; build it with the feature `{feature}`"),
+        format!("warpstride was built without {what}"),
+        format!("build it with the feature `{feature}`"),
     )
 }
 

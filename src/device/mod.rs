@@ -69,11 +69,9 @@ impl Device {
             Backend::Cuda(ordinal) => Self::open_gpu(ordinal, make, "as asked"),
             Backend::Soft => Self::over(open_soft()?, make, &format!("as asked{}", slow(warpstride_interp::OPT_LEVEL))),
             Backend::Auto => Self::open_gpu(0, &make, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
-                // Text after a semicolon says what to do about an error. Here it has been done.
+                // The advice is left out: what it says has been done.
                 Ok(driver) => {
-                    let no_gpu = no_gpu.to_string();
-                    let why = no_gpu.split("; ").next().unwrap_or_default();
-                    Self::over(driver, make, &format!("{why}{}", slow(warpstride_interp::OPT_LEVEL)))
+                    Self::over(driver, make, &format!("{}{}", no_gpu.what(), slow(warpstride_interp::OPT_LEVEL)))
                 }
                 Err(no_soft) => {
                     Err(Error::new(ErrorKind::Unavailable, format!("no device can be opened: {no_gpu}; {no_soft}")))
@@ -130,7 +128,7 @@ impl Device {
         Self::new(counted, allocator, choice)
     }
 
-    /// Whether all of a slice is page-locked, so that copy engines use it directly.
+    /// Returns whether all of a slice is page-locked, so that copy engines use it directly.
     #[cfg(feature = "pipeline")]
     pub(crate) fn is_page_locked<T>(&self, memory: &[T]) -> bool {
         let bytes = size_of_val(memory);

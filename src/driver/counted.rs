@@ -96,8 +96,8 @@ impl Counted {
         self.count_call(method, bytes > 0 && !self.is_page_locked(host, bytes))
     }
 
-    /// Whether memory of the host, at least one byte, was page-locked by this driver, or for a GPU
-    /// by that of any GPU.
+    /// Returns whether memory of the host, at least one byte, was page-locked by this driver, or
+    /// for a GPU by that of any GPU.
     pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
         self.locked.covers(memory, bytes)
     }
@@ -131,7 +131,7 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // What was never released must not stay in a list that outlives the driver.
+        // Memory that was never released must not stay in a list that outlives the driver.
         for origin in [Origin::Allocated, Origin::Registered] {
             for &address in lock(self.ledger(origin)).blocks.keys() {
                 self.locked.leave(origin, address as usize);

@@ -62,7 +62,7 @@ pub unsafe trait Graphs: Send + Sync {
     /// - `graph` is live, and no other call uses it at the same time.
     unsafe fn graph_nodes(&self, graph: GraphHandle) -> Result<usize>;
 
-    /// Destroys a graph. What was instantiated from it stays.
+    /// Destroys a graph. Its instances stay.
     ///
     /// # Safety
     ///

@@ -17,7 +17,7 @@ pub enum HostKind {
     WriteCombined,
 }
 
-/// Where a side of a [`Copy3d`] begins.
+/// The place where a side of a [`Copy3d`] begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// An address of the device.
@@ -54,7 +54,7 @@ pub struct Copy3d {
 }
 
 impl Copy3d {
-    /// Whether there is nothing to copy.
+    /// Returns whether there is nothing to copy.
     pub(super) fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
@@ -147,8 +147,8 @@ pub unsafe trait Memory: Send + Sync {
     /// - No work queued from now on uses the allocation.
     unsafe fn free(&self, address: u64) -> Result<()>;
 
-    /// Whether the device has a pool that allocates and frees in the order of a stream. Without
-    /// one, [`Memory::pool_alloc`] is an error of kind `Unavailable`.
+    /// Returns whether the device has a pool that allocates and frees in the order of a stream.
+    /// Without one, [`Memory::pool_alloc`] is an error of kind `Unavailable`.
     fn has_pool(&self) -> bool;
 
     /// Allocates `bytes` of device memory from the driver's pool, aligned to 256 bytes, with

@@ -78,6 +78,10 @@ macro_rules! methods {
                     Yes "it waits for all work of the context";
                 Function = function: unsafe fn(module: ModuleHandle, name: &str as String) -> FunctionHandle,
                     No "it looks a name up";
+                Variable = variable: unsafe fn(module: ModuleHandle, name: &str as String) -> (u64, u64),
+                    No "it looks a name up";
+                AllowDynamicShared = allow_dynamic_shared: unsafe fn(function: FunctionHandle, bytes: u32) -> (),
+                    No "it sets an attribute";
                 Launch = launch: unsafe fn(
                     function: FunctionHandle, shape: &LaunchShape as LaunchShape, params: &[u8] as usize,
                     stream: StreamHandle

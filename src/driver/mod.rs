@@ -199,8 +199,9 @@ pub unsafe trait Driver: Memory + Streams + Modules + Graphs + fmt::Debug {
     /// Returns the device's properties and limits.
     fn info(&self) -> &DeviceInfo;
 
-    /// Whether checkers look at every access to memory, such as reads of bytes that nobody wrote.
-    /// Memory that an allocator hands on hides some of what they look for.
+    /// Returns whether checkers look at every access to memory, such as reads of bytes that were
+    /// never written. Memory that an allocator hands on hides some of the faults that they look
+    /// for.
     fn has_checkers(&self) -> bool {
         false
     }

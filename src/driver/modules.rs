@@ -35,6 +35,22 @@ pub unsafe trait Modules: Send + Sync {
     /// - `module` is live.
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
 
+    /// Returns the address and the bytes of a variable of a module in global or constant memory; an
+    /// error of kind `InvalidArgument` if the module has no such variable.
+    ///
+    /// # Safety
+    ///
+    /// - `module` is live.
+    unsafe fn variable(&self, module: ModuleHandle, name: &str) -> Result<(u64, u64)>;
+
+    /// Lets launches of a kernel have up to this number of bytes of dynamic shared memory, from now
+    /// on. Without it, static and dynamic shared memory of a block have 48 KiB together.
+    ///
+    /// # Safety
+    ///
+    /// - `function`'s module is live.
+    unsafe fn allow_dynamic_shared(&self, function: FunctionHandle, bytes: u32) -> Result<()>;
+
     /// Queues a launch. `params` holds the kernel's parameters at their offsets, as the PTX
     /// declares them.
     ///

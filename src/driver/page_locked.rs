@@ -56,8 +56,8 @@ impl PageLocked {
         self.registered.store(ranges[Origin::Registered as usize].len(), Ordering::Relaxed);
     }
 
-    /// Whether all of these bytes, at least one, are page-locked, in one range or in several that
-    /// follow each other.
+    /// Returns whether all of these bytes, at least one, are page-locked, in one range or in
+    /// several that follow each other.
     pub(super) fn covers(&self, memory: *const u8, bytes: usize) -> bool {
         let (mut at, end) = (memory.addr(), memory.addr() + bytes);
         let ranges = self.ranges();

@@ -1,4 +1,5 @@
-//! What [`Counted`](super::counted::Counted) counts, and which calls can synchronise.
+//! The calls that [`Counted`](super::counted::Counted) counts, and those of them that can
+//! synchronise.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 use super::call::Method;
 use super::methods::methods;
 
-/// Whether a method can synchronise.
+/// Says whether a method can synchronise.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     /// It never waits for queued work.

@@ -61,10 +61,11 @@ pub unsafe trait Streams: Send + Sync {
     /// - `event` and `stream` are live.
     unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
-    /// Whether the event's latest record has been passed; true if the event was never recorded. It
-    /// does not wait for the event, but repeated polling ends, even on a driver whose queued work
-    /// makes no progress by itself. On the software GPU an answer of no runs one piece of work, and
-    /// one thread at a time polls: a call waits while another thread's call runs kernels.
+    /// Returns whether the event's latest record has been passed; true if the event was never
+    /// recorded. It does not wait for the event, but repeated polling ends, even on a driver whose
+    /// queued work makes no progress by itself. On the software GPU an answer of no runs one piece
+    /// of work, and one thread at a time polls: a call waits while another thread's call runs
+    /// kernels.
     ///
     /// # Safety
     ///

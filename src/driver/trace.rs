@@ -47,7 +47,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Whether everything has been released.
+    /// Returns whether everything has been released.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -22,8 +22,8 @@ pub(crate) enum Lent {
 /// The parked memory of a device.
 #[derive(Default)]
 pub(crate) struct Parked {
-    /// Memory that no thread has looked at yet. A drop waits for this lock alone, under which
-    /// nobody asks the driver.
+    /// Memory that no thread has looked at yet. A drop waits for this lock alone, and the driver is
+    /// never asked under it.
     new: Mutex<Vec<(EventHandle, Lent)>>,
     /// The other memory, which a thread looks at under the lock.
     seen: Mutex<Vec<(EventHandle, Lent)>>,
@@ -45,7 +45,7 @@ impl Parked {
         seen.append(&mut lock(&self.new));
         let mut at = 0;
         while let Some(&(event, _)) = seen.get(at) {
-            // SAFETY: a parked event is live until it is retired, and nobody else has this one.
+            // SAFETY: a parked event is live until it is retired, and no other thread has this one.
             if unsafe { driver.event_query(event) } == Ok(true) {
                 let (event, lent) = seen.swap_remove(at);
                 give_back(lent);

@@ -28,7 +28,7 @@ pub(crate) struct HostBlock {
     pub(super) memory: NonNull<u8>,
     pub(super) bytes: usize,
     pub(super) kind: HostKind,
-    /// Whether it is a part of a chunk.
+    /// True if it is a part of a chunk.
     pub(super) is_carved: bool,
 }
 
@@ -44,7 +44,7 @@ impl HostBlock {
     }
 }
 
-/// What the pool of page-locked host memory of a device holds, in bytes.
+/// The bytes that the pool of page-locked host memory of a device holds.
 ///
 /// [`Device::pinned_memory`](crate::Device::pinned_memory) returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,7 +59,7 @@ pub struct PinnedMemory {
     /// The most bytes that were held at once.
     pub peak: usize,
     /// The most bytes that may be held. A limit that was lowered below what is held takes effect
-    /// with the next allocation that needs new memory.
+    /// with the next allocation, which gives cached memory back first.
     pub limit: usize,
 }
 
@@ -94,13 +94,21 @@ impl HostPool {
             let asked = counted(bytes, "byte");
             Error::layout(format!("{asked} of host memory are more than can be addressed; use less"))
         })?;
+        let over = {
+            let mut books = lock(&self.books);
+            let limit = books.limit();
+            books.evict(|held| held > limit)
+        };
+        self.free(over)?;
         let (fresh, evicted) = {
             let mut books = lock(&self.books);
-            if let Some(block) = books.ready(whole, kind) {
+            let limit = books.limit();
+            // Buffers hold what is over a limit that was lowered.
+            let cached = if books.held > limit { None } else { books.ready(whole, kind) };
+            if let Some(block) = cached {
                 return Ok(block);
             }
             // Only if there is room: a chunk costs no other buffer its memory.
-            let limit = books.limit();
             let is_chunk = whole < SMALL && books.held.saturating_add(CHUNK) <= limit;
             let fresh = if is_chunk { CHUNK } else { whole };
             (fresh, books.reserve(fresh)?)
@@ -131,7 +139,7 @@ impl HostPool {
             Err(error) if error.kind() == ErrorKind::OutOfMemory => {}
             _ => return allocated,
         }
-        // What is cached may be what the system lacks.
+        // The cached memory may be the memory that the system lacks.
         let cached = lock(&self.books).evict(|_| true);
         if cached.is_empty() {
             return allocated;
@@ -310,6 +318,25 @@ mod tests {
         assert_eq!(pool.trim(2 * UNIT), Ok(9 * UNIT), "the largest goes first");
         assert_eq!((pool.trim(0), pool.figures().held, pool.figures().peak), (Ok(UNIT), 0, 10 * UNIT));
         assert_eq!(pool.take(usize::MAX, HostKind::Cached).unwrap_err().kind(), ErrorKind::Layout);
+    }
+
+    #[test]
+    fn a_limit_that_was_lowered_gives_no_cached_memory_out() {
+        let pool = pool(1 << 30);
+        let (kept, small) = (take(&pool, UNIT), take(&pool, PAGE));
+        let dropped = take(&pool, 6 * UNIT);
+        pool.put(dropped);
+        pool.set_limit(0);
+        // The rest of a chunk counts as cached, too.
+        for bytes in [PAGE, UNIT, 6 * UNIT] {
+            let refused = pool.take(bytes, HostKind::Cached).unwrap_err();
+            assert!(refused.kind() == ErrorKind::OutOfMemory && refused.to_string().contains("limit of 0 bytes"));
+        }
+        assert_eq!(pool.figures().held, UNIT + CHUNK, "what was cached is given back");
+        pool.put(kept);
+        pool.put(small);
+        assert!(pool.take(PAGE, HostKind::Cached).is_err());
+        assert_eq!(pool.figures(), PinnedMemory { held: 0, in_use: 0, cached: 0, ..pool.figures() });
     }
 
     #[test]

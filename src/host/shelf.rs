@@ -39,7 +39,7 @@ impl Chunk {
     }
 }
 
-/// What the pool keeps of one kind of memory.
+/// The memory of one kind that the pool keeps.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     whole: Blocks,

@@ -30,8 +30,8 @@
 //! warpstride = { version = "0.2", default-features = false, features = ["cudarc"] }
 //! ```
 //!
-//! Where nobody chooses, cudarc is loaded at run time, and of the version that `nvcc` is of, else
-//! of the latest that it knows.
+//! By default cudarc loads the driver at run time, and targets the CUDA version of the installed
+//! `nvcc`, or else the newest version that it supports.
 
 use std::sync::Arc;
 
@@ -174,7 +174,7 @@ fn check_primary(context: &CudaContext) -> Result<()> {
     Ok(())
 }
 
-/// Whether the device works in this context: the primary one of its ordinal.
+/// Checks that the device works in this context: the primary one of its ordinal.
 fn check_device(device: &Device, context: &CudaContext) -> Result<()> {
     check_primary(context)?;
     let info = device.info();
@@ -190,7 +190,7 @@ fn check_device(device: &Device, context: &CudaContext) -> Result<()> {
     Ok(())
 }
 
-/// Whether cudarc orders uses of the slice against the stream's work: it does within one
+/// Checks that cudarc orders uses of the slice against the stream's work: it does within one
 /// `CudaContext`, not between two of the same GPU.
 fn check_same(which: &str, slice: &CudaStream, stream: &CudaStream) -> Result<()> {
     require!(
@@ -201,8 +201,8 @@ fn check_same(which: &str, slice: &CudaStream, stream: &CudaStream) -> Result<()
     Ok(())
 }
 
-/// What cudarc failed with where it could not return it: its waits and records keep their error in
-/// the context.
+/// Returns the error that cudarc could not return when it failed: its waits and records keep their
+/// error in the context.
 fn check_events(context: &CudaContext, what: &str) -> Result<()> {
     context.check_err().map_err(|error| {
         let told = format!("cudarc failed when {what}, or before: {error}; synchronize the stream and try again");

@@ -23,9 +23,9 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 /// Removes the temporary file of every replacement that is under way, and calls `end` before
 /// another one can begin.
 ///
-/// A program calls this on a thread that receives the signals that end it, and exits in `end`; it
-/// is no signal handler, because it takes a lock. Where `end` returns, those replacements fail.
-/// `end` must not replace a file: it would wait for itself.
+/// A program calls this on a thread that receives the signals that end it, and exits in `end`. It
+/// must not be called in a signal handler, because it takes a lock. If `end` returns, those
+/// replacements fail. `end` must not replace a file: it would wait for itself.
 ///
 /// ```
 /// use warpstride::io::{Destination, remove_unfinished_and};
@@ -61,7 +61,7 @@ pub fn write_standard_output(write: impl FnOnce(&mut dyn Write) -> io::Result<()
     }
 }
 
-/// Where a result goes. Two are equal where they are one file.
+/// The destination of a result. Two are equal if they are one file.
 ///
 /// A file is written beside its place under a temporary name, synchronised and renamed, so that
 /// readers find the old file or the new one and never a part; it keeps the mode of the file that it
@@ -309,8 +309,8 @@ fn failed(error: io::Error, what: impl Display, otherwise: &str) -> Error {
     io_error(format_args!("cannot write {what}: {advice}"), error)
 }
 
-/// Whether two paths lead to one regular file. No pipe is opened: that would wait for its other
-/// end.
+/// Returns whether two paths lead to one regular file. No pipe is opened: that would wait for its
+/// other end.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let is_file = |path: &Path| fs::metadata(path).is_ok_and(|there| there.is_file());
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
@@ -347,7 +347,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What is written into as it is: a pipe, a device of characters, and whatever standard output is.
+/// Returns the kind of a file that is written in place: a pipe, a device of characters, or the file
+/// behind standard output.
 #[cfg(unix)]
 fn stream(there: &Metadata) -> Option<DestinationKind> {
     use std::io::IsTerminal;

@@ -255,7 +255,7 @@ impl Layout {
         self.shape().iter().product()
     }
 
-    /// Whether some extent is 0.
+    /// Returns whether some extent is 0.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.shape().contains(&0)
@@ -302,20 +302,20 @@ impl Layout {
         self.offset.checked_add_signed(walk)
     }
 
-    /// Whether the elements lie side by side in C order; true for an empty array. Torch:
+    /// Returns whether the elements lie side by side in C order; true for an empty array. Torch:
     /// `is_contiguous`.
     pub fn is_standard_layout(&self) -> bool {
         let axes = (0..self.rank).rev();
         self.is_empty() || self.is_packed(axes)
     }
 
-    /// Whether the elements fill [`Layout::storage_range`], each offset once, in any order of axes
-    /// and directions; true for an empty array. Torch: `is_non_overlapping_and_dense`.
+    /// Returns whether the elements fill [`Layout::storage_range`], each offset once, in any order
+    /// of axes and directions; true for an empty array. Torch: `is_non_overlapping_and_dense`.
     pub fn is_contiguous(&self) -> bool {
         self.is_empty() || (!self.overlaps_itself() && self.storage_range().len() == self.len())
     }
 
-    /// Whether the axes, fastest first, follow one another without gaps.
+    /// Returns whether the axes, fastest first, follow one another without gaps.
     fn is_packed(&self, axes: impl Iterator<Item = usize>) -> bool {
         let mut expected = 1;
         for axis in axes.filter(|&axis| self.shape[axis] != 1) {
@@ -356,8 +356,8 @@ impl Layout {
         format!("shape {:?} with strides {:?}", self.shape(), self.strides())
     }
 
-    /// Whether two indices may reach the same element, so that nothing may be written through this
-    /// layout.
+    /// Returns whether two indices may reach the same element, so that nothing may be written
+    /// through this layout.
     ///
     /// The test is conservative. It returns `false` only if, from the shortest stride to the
     /// longest, each stride exceeds the whole reach of the shorter ones. That is exact for every

@@ -46,7 +46,7 @@ impl Layout {
         Ok(permuted)
     }
 
-    /// Whether these are as many axes as there are, and each of them.
+    /// Returns whether `axes` names each axis exactly once.
     fn names_each_once(&self, axes: &[usize]) -> bool {
         let mut seen = 0_u32;
         for &axis in axes.iter().filter(|&&axis| axis < self.rank) {

@@ -48,9 +48,9 @@ pub(crate) struct Canonical {
     /// Bytes of an element. After [`Canonical::widened`] it may be several of the layouts'
     /// elements.
     pub(crate) width: usize,
-    /// Where the walk starts in the source's storage, in elements.
+    /// The start of the walk in the source's storage, in elements.
     pub(crate) src_start: usize,
-    /// Where the walk starts in the destination's storage, in elements.
+    /// The start of the walk in the destination's storage, in elements.
     pub(crate) dst_start: usize,
     rank: usize,
     axes: [Axis; MAX_RANK],
@@ -66,7 +66,7 @@ impl Canonical {
         Self { width, src_start: 0, dst_start: 0, rank: 1, axes: [UNUSED; MAX_RANK] }
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub(crate) fn is_empty(&self) -> bool {
         self.axes().first().is_some_and(|axis| axis.extent == 0)
     }
@@ -187,7 +187,7 @@ impl Canonical {
 
     /// Returns the same work in bytes, for elements that are contiguous on both sides.
     pub(crate) fn in_bytes(mut self) -> Self {
-        debug_assert!(self.together() > 1, "the bytes of one element are no axis of {self:?}");
+        debug_assert!(self.together() > 1, "the bytes of one element are not an axis of {self:?}");
         self.src_start *= self.width;
         self.dst_start *= self.width;
         self.axes[0].extent *= self.width;

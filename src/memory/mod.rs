@@ -125,7 +125,7 @@ impl<T: Element> DeviceBuffer<T> {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

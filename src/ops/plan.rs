@@ -110,7 +110,7 @@ pub struct PlannedAxis {
 pub struct Verdict {
     /// The strategy's name.
     pub strategy: &'static str,
-    /// Whether it takes the work. The first strategy that takes it does it; later ones could do it
+    /// True if it takes the work. The first strategy that takes it does it; later ones could do it
     /// too.
     pub takes: bool,
     /// The reason, in words.

@@ -59,7 +59,7 @@ pub struct ProbeShape {
     pub steps: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Whether the L2 cache gets hints to keep loaded lines longest and stored lines shortest. Only
+    /// True if the L2 cache gets hints to keep loaded lines longest and stored lines shortest. Only
     /// copies from compute capability 8.0 on have such a form.
     #[cfg_attr(feature = "serde", serde(default))]
     pub hinted: bool,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, counted};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, start};
 use crate::ops::units::VECTOR;
 
-/// Where contiguous elements start: the remainder of their address modulo 256 bytes.
+/// The start of contiguous elements: the remainder of their address modulo 256 bytes.
 ///
 /// Operations on contiguous arrays move vectors of 16 bytes if all operands have vectors at the
 /// same elements. So their plans depend on starts, while plans for layouts depend on an

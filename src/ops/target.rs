@@ -33,7 +33,7 @@ impl Align {
         self.0
     }
 
-    /// Whether it suits elements of `width` bytes.
+    /// Checks that it suits elements of `width` bytes.
     #[inline]
     pub(super) fn check(self, which: &str, width: usize) -> Result<()> {
         if self.0 >= width as u64 { Ok(()) } else { Err(self.too_little(which, width)) }
@@ -69,8 +69,8 @@ pub struct Target {
     pub bandwidth_per_multiprocessor: u64,
     /// Bytes of the L2 cache; 0 if it is not known.
     pub l2_bytes: u64,
-    /// What `bench --tune` found on the GPU. It is a value and no handle, so that a target can be
-    /// copied and compared, and a plan depends on nothing that may change.
+    /// The figures that `bench --tune` found on the GPU. They are a value, not a handle, so that a
+    /// target can be copied and compared, and a plan depends on nothing that may change.
     pub(super) tuned: Option<Tuned>,
 }
 

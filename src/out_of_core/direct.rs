@@ -97,7 +97,7 @@ fn in_scopes<'h, T: Element>(
 struct Parts<'h, T> {
     /// Extents of a tile, in the order of the result.
     tile: Vec<usize>,
-    /// What is not cut yet, the next part last, with the axis along which to cut it.
+    /// The parts that are not cut yet, the next part last, with the axis along which to cut it.
     rest: Vec<(HostSliceMut<'h, T>, usize)>,
 }
 

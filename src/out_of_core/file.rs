@@ -20,6 +20,7 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted, require};
 use crate::io::{ArrayFile, Destination, Stamp, check_unchanged, npy};
+use crate::sync::start_thread;
 
 /// Bytes of the result that an interruption may cost, and time.
 const RECORDED: u64 = 1 << 30;
@@ -133,7 +134,7 @@ impl FileToFile<'_> {
         let mut target = partial.stored();
         let (sender, written) = mpsc::channel();
         thread::scope(|threads| {
-            let recorder = threads.spawn(move || recorded(partial, &written));
+            let recorder = start_thread(threads, "journal", move || recorded(partial, &written))?;
             let outcome = tiles.staged::<T>(&source, &mut target, |done, bytes| {
                 self.options.tell(bytes);
                 // The recorder ends before the run only by a failure, whose error goes first.

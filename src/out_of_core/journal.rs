@@ -21,11 +21,11 @@ const FORMAT: &str = "warpstride out of core 2";
 /// Most bytes of a journal. A path of 4096 bytes, each escaped, and 64 axes take half of this.
 pub(super) const MOST_BYTES: usize = 64 << 10;
 
-/// What a result is made of, and how. An interrupted run goes on only where all of it is the same.
+/// The input and the options of a result. An interrupted run goes on only if all of it is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Identity {
-    /// The input's path; the stamp tells paths apart that are no text.
+    /// The input's path; the stamp tells paths apart that are not text.
     pub(super) input: String,
     /// The input's file.
     pub(super) stamp: Stamp,
@@ -33,7 +33,7 @@ pub(super) struct Identity {
     pub(super) descr: String,
     /// The input's extents.
     pub(super) shape: Vec<usize>,
-    /// Whether the input is in Fortran order.
+    /// True if the input is in Fortran order.
     pub(super) fortran_order: bool,
     /// The input's axes in the order of the result.
     pub(super) axes: Vec<usize>,

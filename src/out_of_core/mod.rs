@@ -76,7 +76,7 @@ pub struct Options<'a> {
     pub device_memory: Option<usize>,
     /// The number of threads that read, and of those that write; `None` for half of the host's.
     pub threads: Option<NonZero<usize>>,
-    /// Whether [`permute_file`] goes on with the result of an interrupted run, if there is one.
+    /// True if [`permute_file`] goes on with the result of an interrupted run, if there is one.
     pub resume: bool,
     /// Called with the number of further bytes of the result that are done, on any thread. The
     /// first call of [`permute_file`] has those that an interrupted run had done.
@@ -93,7 +93,7 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// What a run has done.
+/// The work that a run has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
     /// The most bytes of device memory that buffers could take.

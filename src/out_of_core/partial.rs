@@ -438,7 +438,7 @@ mod tests {
     fn a_file_that_is_dropped_is_free_though_a_child_has_it() {
         let named = tempfile::NamedTempFile::new().expect("a file");
         let held = Held(named.reopen().expect("it opens"));
-        lock(&held.0, named.path()).expect("nobody holds it");
+        lock(&held.0, named.path()).expect("it is free");
         let of_child = held.0.try_clone().expect("a copy");
         let other = named.reopen().expect("it opens");
         lock(&other, named.path()).expect_err("it is held");

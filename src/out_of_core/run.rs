@@ -15,6 +15,7 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::ops::{self, Align, PermutePlan, Plan};
 use crate::pipeline::{self, Pipeline, Work};
+use crate::sync::start_thread;
 
 /// The tiles of a run, from the first one that is not done.
 #[derive(Clone, Copy)]
@@ -58,7 +59,8 @@ impl Tiles<'_> {
                 let tile = tile(work.batch);
                 let stream = work.stream().clone();
                 let input = work.input.view_with(tile.input()?)?;
-                ops::copy_into(input, work.output.view_mut_with(tile.output()?)?, &stream)?;
+                let output = work.output.view_mut().slice(0, ..tile.len(), 1)?;
+                ops::copy_into(input, output.split_axis(0, input.shape())?, &stream)?;
                 work.keep(tile.len());
                 Ok(())
             },
@@ -78,12 +80,12 @@ impl Tiles<'_> {
         let (mut inputs, outputs) = (slots()?, slots()?);
         let (reading, writing) = (pool("read", options.threads())?, pool("write", options.threads())?);
         thread::scope(|threads| {
-            let read = threads.spawn(move || {
+            let read = start_thread(threads, "read", move || {
                 (0..tiling.len()).try_for_each(|number| {
                     let (tile, slot) = (tiling.tile(number), &mut inputs[number % SLOTS]);
                     reading.install(|| source.read(&tile.source(), &mut slot[..tile.len()]))
                 })
-            });
+            })?;
             let written = (0..tiling.len()).try_for_each(|number| {
                 let (tile, slot) = (tiling.tile(number), &outputs[number % SLOTS]);
                 writing.install(|| target.write(&tile.result(), &slot[..tile.len()]))
@@ -109,7 +111,10 @@ impl Tiles<'_> {
 fn pool(name: &'static str, threads: usize) -> Result<ThreadPool> {
     let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(move |at| format!("{name} {at}"));
     builder.build().map_err(|error| {
-        let context = format!("the system does not start {}: {error}; take fewer", counted(threads, "thread"));
+        let context = format!(
+            "the system does not start {}: {error}; end other programs, or take fewer",
+            counted(threads, "thread")
+        );
         Error::new(ErrorKind::OutOfMemory, context)
     })
 }

@@ -20,7 +20,7 @@ impl Runs {
     pub(super) fn of_box(axes: impl DoubleEndedIterator<Item = (usize, usize, usize)>) -> Self {
         let mut runs = Self { len: 1, first: 0, axes: Vec::new() };
         let mut stride = 1;
-        // Whether all inner axes are whole.
+        // This is true while all inner axes are whole.
         let mut is_whole = true;
         for (extent, start, len) in axes.rev() {
             runs.first += start * stride;
@@ -41,8 +41,8 @@ impl Runs {
         self.len
     }
 
-    /// Whether one call of a copy engine takes all runs: rows a pitch apart, in slices a pitch
-    /// apart.
+    /// Returns whether one call of a copy engine takes all runs: rows a pitch apart, in slices a
+    /// pitch apart.
     pub(super) fn are_one_box(&self) -> bool {
         self.axes.len() <= 2
     }

@@ -1,4 +1,4 @@
-//! Where an array lies while its tiles go through a device: memory, or a file that several threads
+//! Holds an array while its tiles go through a device: in memory, or in a file that several threads
 //! read or write at positions.
 //!
 //! Each function runs on the threads of the pool that calls it. Long runs are cut in pieces for

@@ -125,7 +125,7 @@ impl Tiling {
         require!(
             budget >= least,
             InvalidArgument,
-            "a budget of {} of device memory holds no {slots} slots of an input and an output element; give at least \
+            "{} of device memory is too little for {slots} slots of an input and an output element; give at least \
              {least} as `Options::device_memory`",
             counted(budget, "byte")
         );
@@ -146,7 +146,7 @@ impl Tiling {
         self.tile.iter().product()
     }
 
-    /// Whether copy engines take each tile in one call on either side.
+    /// Returns whether copy engines take each tile in one call on either side.
     pub(super) fn has_boxes(&self) -> bool {
         // Tiles at the ends of the array have no more axes than the first one.
         self.len() == 0 || [self.tile(0).source(), self.tile(0).result()].iter().all(Runs::are_one_box)

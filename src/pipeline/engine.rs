@@ -176,7 +176,7 @@ impl<I: Element, O: Element> Engine<'_, I, O> {
         work: &mut Queue<'_, I, O>,
     ) -> Result<usize> {
         let stream = &self.streams.work;
-        // Before the start of the work is marked: the waits are no part of it.
+        // The start of the work is marked after this: the waits are not part of it.
         slot.input.follow(stream)?;
         slot.output.follow(stream)?;
         let recorder = self.stations.recorder.as_ref();
@@ -283,6 +283,7 @@ fn call<I: Element, O: Element>(
 ) -> Result<usize> {
     let Slot { number, input, output, marks, .. } = slot;
     let room = output.len();
+    let output = output.view_mut(&[room])?;
     let mut queued = Work { batch, slot: *number, filled, input, output, stream, marks, recorder, kept: room };
     work(&mut queued)?;
     let kept = queued.kept;

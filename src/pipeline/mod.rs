@@ -42,6 +42,7 @@ use self::timeline::Recorder;
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Result, require};
+use crate::sync::start_thread;
 
 /// How a pipeline runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ impl Default for Options {
 ///     },
 ///     |work| {
 ///         let (input, stream) = (work.input.view(&[2, 3])?, work.stream().clone());
-///         ops::mul_into(2.0, input, work.output.view_mut(&[2, 3])?, &stream)
+///         ops::mul_into(2.0, input, work.output.view_mut().split_axis(0, &[2, 3])?, &stream)
 ///     },
 ///     |_, results| {
 ///         sums.push(results.iter().sum::<f32>());
@@ -101,7 +102,7 @@ pub struct Pipeline<I: Element, O: Element> {
     stations: Stations<I, O>,
 }
 
-/// What the stages of a pipeline share.
+/// The state that the stages of a pipeline share.
 struct Stations<I: Element, O: Element> {
     ring: Ring<Slot<I, O>, Slot<I, O>>,
     options: Options,
@@ -119,12 +120,12 @@ pub struct Run<'p, I: Element, O: Element> {
     pub drain: Drain<'p, I, O>,
 }
 
-/// What a run did.
+/// The batches, the time and the stages of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The number of batches that a sink took.
     pub batches: u64,
-    /// Whether these are all batches of the source. A run ends without an error before them where a
+    /// True if these are all batches of the source. A run ends without an error before them where a
     /// part of it is dropped, or a thread of the program panics with it.
     pub is_complete: bool,
     /// The time from the first wait for a batch until the last was taken.
@@ -164,7 +165,7 @@ impl<I: Element, O: Element> Pipeline<I, O> {
     ///
     /// # Errors
     ///
-    /// The first error of any stage.
+    /// The first error of any stage; `Unavailable` if the system starts no more threads.
     ///
     /// # Panics
     ///
@@ -178,8 +179,9 @@ impl<I: Element, O: Element> Pipeline<I, O> {
         let Run { feed, engine, drain } = self.start()?;
         // The run's first error is the engine's to return, so the ends need not.
         thread::scope(|scope| {
-            let source = scope.spawn(move || while feed.fill(&mut source).unwrap_or(false) {});
-            let sink = scope.spawn(move || while drain.take(&mut sink).unwrap_or(false) {});
+            // If one does not start, the drop of the engine ends the run.
+            let source = start_thread(scope, "source", move || while feed.fill(&mut source).unwrap_or(false) {})?;
+            let sink = start_thread(scope, "sink", move || while drain.take(&mut sink).unwrap_or(false) {})?;
             let driven = engine.drive(work);
             for end in [source, sink] {
                 end.join().unwrap_or_else(|payload| resume_unwind(payload));

@@ -28,7 +28,7 @@ impl Mode {
     /// All modes, in this order.
     pub const ALL: [Self; 4] = [Self::Blocking, Self::Async, Self::Streams, Self::Graph];
 
-    /// Whether the copies have streams of their own.
+    /// Returns whether the copies have streams of their own.
     pub(super) const fn has_streams(self) -> bool {
         matches!(self, Self::Streams | Self::Graph)
     }

@@ -29,7 +29,7 @@ pub(super) struct RingState<S, F> {
     /// The number of the batch that is queued next.
     queue: u64,
     flights: VecDeque<(u64, F)>,
-    /// Whether no flight will follow.
+    /// True if no flight will follow.
     closed: bool,
     stopped: bool,
     error: Option<Error>,
@@ -41,11 +41,11 @@ pub(super) struct RingState<S, F> {
 
 /// The end of a run.
 pub(super) struct Finished<F> {
-    /// What no sink took.
+    /// The flights that no sink took.
     pub(super) flights: VecDeque<(u64, F)>,
     /// The number of batches that a sink took.
     pub(super) taken: u64,
-    /// Whether a stage ended the run before its last batch.
+    /// True if a stage ended the run before its last batch.
     pub(super) stopped: bool,
     /// The first error.
     pub(super) error: Option<Error>,
@@ -172,7 +172,8 @@ impl<S, F> RingState<S, F> {
         self.taken += 1;
     }
 
-    /// A sink leaves. If batches could still come, nobody takes them, so all stations stop.
+    /// A sink leaves. If batches could still come, no station would take them, so all stations
+    /// stop.
     pub(super) fn leave(&mut self) {
         if !(self.closed && self.flights.is_empty()) {
             self.stop(None);
@@ -191,7 +192,7 @@ impl<S, F> RingState<S, F> {
         self.free.extend(std::mem::take(&mut self.filled).into_values().map(|(slot, _)| slot));
     }
 
-    /// Whether no station has a slot, and none will take one.
+    /// Is ready once no station has a slot, and none will take one.
     pub(super) fn rest(&self) -> Next<()> {
         let over = self.stopped || (self.closed && self.flights.is_empty());
         if over && self.away == 0 { Next::Ready(()) } else { Next::Wait }
@@ -293,7 +294,7 @@ mod tests {
         ]
     }
 
-    /// What the stations hold, beside the ring.
+    /// The slots that the stations hold, beside the ring.
     #[derive(Default)]
     struct Stations {
         claimed: Vec<(u64, usize)>,

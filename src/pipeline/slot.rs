@@ -81,7 +81,7 @@ impl<I: Element, O: Element> Slot<I, O> {
         })
     }
 
-    /// Whether the batch has arrived. Nothing waits.
+    /// Returns whether the batch has arrived. Nothing waits.
     pub(super) fn has_landed(&mut self) -> Result<bool> {
         // The download comes after the upload, and the last mark behind the download.
         Ok(self.sink.is_done()? && self.source.is_done()? && self.marks.have_passed()?)

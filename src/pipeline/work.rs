@@ -6,6 +6,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
+use crate::view::ViewMut;
 
 /// One batch on the device, whose work is to be queued.
 pub struct Work<'a, I: Element, O: Element> {
@@ -14,13 +15,14 @@ pub struct Work<'a, I: Element, O: Element> {
     /// The number of the slot, from 0. Memory of the program's own that lasts for a batch can be
     /// kept once for each slot.
     pub slot: usize,
-    /// The number of elements from the start of `input` that the batch has. What follows is left
-    /// from earlier batches, at first zeros.
+    /// The number of elements from the start of `input` that the batch has. The rest is left from
+    /// earlier batches, at first zeros.
     pub filled: usize,
     /// The batch.
     pub input: &'a DeviceBuffer<I>,
-    /// Where the results go. The buffer is the slot's, so leave it there.
-    pub output: &'a mut DeviceBuffer<O>,
+    /// Takes the results. This is all of the slot's output, as one axis; the slot keeps the
+    /// buffer.
+    pub output: ViewMut<'a, O>,
     pub(super) stream: &'a Stream,
     pub(super) marks: &'a mut Marks,
     pub(super) recorder: Option<&'a Recorder>,

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use crate::abi::{ENTRIES, EntryId};
 
-/// Where it came from: `prebuilt` or `built from source`, the compiler, the target and the sources'
-/// hash.
+/// The origin of the PTX: `prebuilt` or `built from source`, the compiler, the target and the
+/// sources' hash.
 pub const PROVENANCE: &str = env!("WARPSTRIDE_PTX_PROVENANCE");
 
 /// The oldest architecture that it has kernels for; the driver compiles them for later ones.
@@ -44,8 +44,8 @@ fn module_of(places: impl IntoIterator<Item = usize>, (major, minor): (u32, u32)
     module
 }
 
-/// Whether a text is what [`module`] makes of one of the entries: a kernel of this crate, and so
-/// one that ends.
+/// Returns whether a text is what [`module`] makes of one of the entries: a kernel of this crate,
+/// and so one that ends.
 #[cfg(feature = "interp")]
 pub(crate) fn is_own(text: &str) -> bool {
     let rest = text.split_once(".visible .entry ").map(|(_, rest)| rest);

@@ -1,4 +1,4 @@
-//! Measures operations, and holds them against the most that the device can do.
+//! Measures operations, and compares them with the most that the device can do.
 //!
 //! | module | what it has |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What a time is held against: arithmetic, which knows nothing of devices.
+//! Predicts times by arithmetic that knows nothing of devices.
 
 use crate::counters::{Counters, SECTOR_BYTES};
 use crate::names::named;
@@ -29,7 +29,7 @@ impl Ceilings {
     }
 }
 
-/// What of a device bounds a kernel that moves elements.
+/// The limits of a device that bound a kernel that moves elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceModel {
     /// As the command line calls it.
@@ -73,13 +73,13 @@ named! {
     }
 }
 
-/// A time that nobody measured.
+/// A predicted time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Prediction {
     /// Milliseconds.
     pub ms: f64,
-    /// What takes that long.
+    /// The limit that takes that long.
     pub bound: Bound,
 }
 
@@ -99,8 +99,8 @@ impl DeviceModel {
         // conflicts makes 261.4 x 10^9 passes a second, which is one a clock of each.
         multiprocessors: 132,
         sm_ghz: 1.98,
-        // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`,
-        // 2026-11-20).
+        // The time of `copy` at 4096 x 4096 beyond that of its bytes at the speed above
+        // (`benches/record`, 2026-11-20).
         ramp_us: 4.4,
         // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52
         // at 4096 x 4096, 2.27 to 2.63 at 16384 x 16384, its samples in one within 0.2 %.

@@ -69,8 +69,8 @@ pub struct Peaks {
     pub memcpy: f64,
     /// Over sizes, smallest first.
     pub sizes: Vec<Warm>,
-    /// Whether the device's clocks were low while any of these was measured, throttled or set so:
-    /// they say little of another day.
+    /// True if the device's clocks were low while any of these was measured, throttled or set so.
+    /// The peaks then say little of another day.
     #[cfg_attr(feature = "serde", serde(default))]
     pub low_clocks: bool,
 }
@@ -112,7 +112,7 @@ impl Peaks {
         Ok(Self { nominal, bytes, read, write, copy, memcpy, sizes, low_clocks })
     }
 
-    /// The ceilings that operations are held against.
+    /// The ceilings that operations are compared with.
     pub fn ceilings(&self) -> Ceilings {
         Ceilings { read: self.read.gbps, write: self.write.gbps, copy: self.copy.gbps }
     }
@@ -147,7 +147,7 @@ struct Arrays {
     dst: DeviceBuffer<u8>,
     /// The bytes of each buffer: a power of two.
     bytes: u64,
-    /// Whether the clocks were low at any time.
+    /// True if the clocks were low at any time.
     low_clocks: bool,
 }
 

@@ -160,7 +160,7 @@ pub struct Drawn {
     pub kind: String,
     /// The strategy that takes it.
     pub strategy: String,
-    /// Bytes of the sectors that it reads and writes. `fraction_of_copy` is held against a copy of
+    /// Bytes of the sectors that it reads and writes. `fraction_of_copy` is compared with a copy of
     /// them.
     pub touched: u64,
 }
@@ -176,8 +176,8 @@ pub struct Record {
     pub subject: Subject,
     /// The kernel that did it; `None` where there was nothing to launch.
     pub kernel: Option<String>,
-    /// Whether the result was right; a wrong one is not timed. `None` where no right
-    /// one is known.
+    /// True if the result was right; a wrong one is not timed. `None` if the right one is not
+    /// known.
     pub verified: Option<bool>,
     /// Timed runs that the caller asked for.
     pub samples: usize,
@@ -193,10 +193,10 @@ pub struct Record {
     pub fraction_of_ceiling: Option<f64>,
     /// The part of the device's attributes; `None` beyond them, where the L2 cache holds a part.
     pub fraction_of_nominal: Option<f64>,
-    /// Whether each sample found a cold L2 cache.
+    /// True if each sample found a cold L2 cache.
     pub cold: Option<bool>,
-    /// Whether all samples were queued before the first ran; else the host's gaps between launches
-    /// are in them.
+    /// True if all samples were queued before the first ran; else the samples contain the host's
+    /// gaps between launches.
     pub gapless: Option<bool>,
     /// Throttled samples that were discarded.
     pub discarded: Option<usize>,
@@ -225,7 +225,7 @@ impl Record {
         Self { name, subject, kernel, verified, ..Self::default() }
     }
 
-    /// The record with a timing, which is held against a copy of `copy_gbps` and against the
+    /// The record with a timing, which is compared with a copy of `copy_gbps` and with the
     /// ceilings, where they are known.
     #[must_use]
     pub fn timed(self, timing: &Timing, copy_gbps: Option<f64>, peaks: Option<&Peaks>) -> Self {
@@ -258,7 +258,7 @@ impl Record {
         }
     }
 
-    /// Whether the device was still throttled right after the samples.
+    /// Returns whether the device was still throttled right after the samples.
     pub fn is_throttled(&self) -> bool {
         self.clocks.is_some_and(|clocks| clocks.are_throttled())
     }
@@ -285,7 +285,7 @@ impl Record {
             ("store", counters.global_store, self.subject.written, "written"),
         ];
         for (name, global, bytes, done) in sides {
-            // What the bytes need, spread over the requests there are.
+            // The sectors that the bytes need, spread over the requests there are.
             let (Some(sectors), enough) =
                 (global.sectors_per_request(), bytes as f64 / SECTOR_BYTES as f64 / global.requests.max(1) as f64)
             else {

@@ -15,20 +15,20 @@ use crate::ops::Target;
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE), or the file of a user's
-    /// kernel; `None` where a compiler made it.
+    /// The source of the kernels: [`PROVENANCE`](crate::ptx::PROVENANCE), or the file of a user's
+    /// kernel; `None` if a compiler made it.
     pub ptx: Option<String>,
     /// When it began, as RFC 3339.
     pub date: String,
     /// Version of this crate.
     pub version: String,
-    /// Where it ran.
+    /// The machine that it ran on.
     pub device: Machine,
     /// The policy of its plans; `None` for a user's kernel, and in documents that lack it.
     pub policy: Option<Policy>,
     /// The clocks at its end; `None` where the device reports none.
     pub clocks: Option<Clocks>,
-    /// The ceilings that times are held against; `None` on the software GPU.
+    /// The ceilings that times are compared with; `None` on the software GPU.
     pub peaks: Option<Peaks>,
     /// When the ceilings were measured, as RFC 3339.
     pub ceilings_date: Option<String>,
@@ -132,7 +132,7 @@ impl Run {
         }
     }
 
-    /// Whether anything was timed.
+    /// Returns whether anything was timed.
     pub fn has_times(&self) -> bool {
         self.cases.iter().any(|case| case.ms.is_some())
     }

@@ -45,10 +45,11 @@ impl Boxes {
         require!(
             along.len() <= if row == 1 { 1 } else { MAX_BOXES },
             Layout,
-            "{} and {:?} lies in rows of {} that no few boxes hold; copy a contiguous array between host and device, and \
+            "{} and {:?} would take {} copies, in rows of {}; copy a contiguous array between host and device, and \
              reorder its elements on the device (ops::copy_into)",
             src.described(),
             dst.strides(),
+            along.len(),
             counted(row, "element")
         );
         Ok(Self { row, height, depth, along })

@@ -229,8 +229,8 @@ impl<H: Lend> InFlight<H> {
         }
     }
 
-    /// Whether the copy has run; then [`InFlight::wait`] returns at once. Nothing waits. On the
-    /// software GPU an answer of no runs one piece of work.
+    /// Returns whether the copy has run; then [`InFlight::wait`] returns at once. Nothing waits. On
+    /// the software GPU an answer of no runs one piece of work.
     ///
     /// # Errors
     ///
@@ -261,7 +261,7 @@ impl<H: Lend> Drop for InFlight<H> {
     }
 }
 
-/// Where the memory of a dropped copy stays until the event behind the copy has been passed.
+/// Keeps the memory of a dropped copy until the event behind the copy has been passed.
 pub struct Parking<'c> {
     context: &'c Context,
     event: EventHandle,

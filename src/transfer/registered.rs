@@ -53,8 +53,7 @@ impl<'d> Pieces<'d> {
         Self { driver, locked: RefCell::default(), piece }
     }
 
-    /// Page-locks memory piece by piece. What was locked before a failure is unlocked with the
-    /// rest.
+    /// Page-locks memory piece by piece. A failure unlocks the earlier pieces with the rest.
     ///
     /// # Safety
     ///

@@ -26,9 +26,9 @@ pub(super) fn contents(path: &Path) -> std::result::Result<Option<Vec<u8>>, Stri
     read.map(|_| Some(text)).map_err(|error| error.to_string())
 }
 
-/// What a file has.
+/// The parts of a file.
 pub(super) struct Parts<'a> {
-    /// What stands above the first section.
+    /// The text above the first section.
     pub(super) comment: &'a str,
     pub(super) sections: Vec<Section<'a>>,
 }
@@ -50,7 +50,7 @@ pub(super) fn read(text: &[u8]) -> std::result::Result<Parts<'_>, String> {
     }
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;
     let mut sections: Vec<Section<'_>> = Vec::new();
-    // Where the line begins, and where the last section begins and ends.
+    // The start of the line, and the start and end of the last section.
     let (mut at, mut begin, mut end) = (0, text.len(), 0);
     let mut comment = text;
     for (number, whole) in (1..).zip(text.split_inclusive('\n')) {

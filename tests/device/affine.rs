@@ -150,7 +150,7 @@ impl Values {
     }
 }
 
-/// Whether the bits are equal, or both values are NaN.
+/// Returns whether the bits are equal, or both values are NaN.
 fn same<D: Kind>(one: D, other: D) -> bool {
     let [one, other] = [one, other].map(|element| -> f64 { element.value().into() });
     one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()

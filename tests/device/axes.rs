@@ -29,6 +29,7 @@ cases! {
     Any extremes_along_an_axis_are_nan_where_one_is,
     Any rows_become_their_softmax_in_place,
     Any mean_and_variance_are_near_those_in_double_precision,
+    Any an_axis_of_no_elements_has_a_sum_alone,
     Any what_has_no_such_axis_is_refused,
     Any results_over_other_operands_are_refused,
 }
@@ -472,6 +473,37 @@ fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
                 assert_relative_eq!(K::sum(variance[row]), squares / n as f64, max_relative = 1e-4, epsilon = epsilon);
             }
         }
+    }
+}
+
+/// The answers are those of NumPy 2.4.6, by shape and axis: whether `min`, `max` and `argmax` give
+/// an array, which has no elements then, and the number of sums.
+fn an_axis_of_no_elements_has_a_sum_alone(setup: &Setup) {
+    let device = device(setup);
+    let nothing = device.alloc::<f32>(0).unwrap();
+    for (shape, axis, has_least, sums) in [
+        (&[0, 3][..], Some(0), false, 3),
+        (&[3, 0], Some(1), false, 3),
+        (&[0, 0], Some(0), false, 0),
+        (&[0, 0], Some(1), false, 0),
+        (&[0, 2, 0], Some(0), false, 0),
+        (&[2, 0, 0], Some(1), false, 0),
+        (&[0], Some(0), false, 1),
+        (&[0], None, false, 1),
+        (&[0, 0], None, false, 1),
+        (&[2, 0], Some(0), true, 0),
+        (&[0, 3], Some(1), true, 0),
+        (&[0, 2, 0], Some(1), true, 0),
+    ] {
+        let view = nothing.view(shape).unwrap();
+        assert_eq!(ops::sum(view, axis).unwrap().to_vec().unwrap(), vec![0.0; sums], "{shape:?}, {axis:?}");
+        for least in [ops::min(view, axis), ops::max(view, axis)] {
+            match least {
+                Ok(least) => assert!(has_least && least.is_empty(), "{shape:?}, {axis:?}"),
+                Err(error) => assert!(!has_least && error.kind() == ErrorKind::InvalidArgument, "{shape:?}: {error}"),
+            }
+        }
+        assert_eq!(ops::argmax(view, axis).map(|places| places.len()).ok(), has_least.then_some(0), "{shape:?}");
     }
 }
 

@@ -55,7 +55,7 @@ impl Case {
         self.name.split_once("::").map_or(self.name, |(_crate, rest)| rest)
     }
 
-    /// Whether its module is one of these.
+    /// Returns whether its module is one of these.
     fn is_of(&self, modules: &[&str]) -> bool {
         modules.iter().any(|module| self.place().split("::").next() == Some(*module))
     }
@@ -100,7 +100,7 @@ pub(crate) struct Setup {
     pub(crate) driver: Arc<dyn Driver>,
     /// Makes another driver of the same kind with a seed, if a seed decides its order.
     seeded: Option<fn(u64) -> Arc<dyn Driver>>,
-    /// Whether [`open`](Self::open) takes the allocator that divides memory on any driver.
+    /// True if [`open`](Self::open) takes the allocator that divides memory on any driver.
     divides: bool,
 }
 
@@ -166,7 +166,7 @@ impl Setup {
         }
     }
 
-    /// Whether the driver is the software GPU.
+    /// Returns whether the driver is the software GPU.
     pub(crate) fn is_soft(&self) -> bool {
         self.driver.info().kind == DriverKind::Soft
     }

@@ -129,7 +129,7 @@ fn threads_capture_at_once(setup: &Setup) {
 }
 
 /// Each launch adds 1 to one buffer and 1 to the other, whatever thread and whatever graph, and
-/// whoever reads them in between.
+/// whatever thread reads them in between.
 fn threads_launch_graphs_that_share_buffers(setup: &Setup) {
     let device = setup.device();
     let one = device.array(&[30], &[1.0_f32; 30]).unwrap();

@@ -8,7 +8,7 @@ use warpstride::driver::{Copy3d, Driver, HostKind, Pitched, Place};
 use warpstride::{Error, ErrorKind, Result};
 
 use crate::backend::{Setup, cases};
-use crate::program::{AFFINE, Buffer, Program, Stream, assert_same, cover};
+use crate::program::{AFFINE, Buffer, Program, Stream, VARIABLE, assert_same, cover};
 
 cases! {
     DeviceToLose a_kernel_out_of_bounds_is_a_fault_that_stays,
@@ -21,8 +21,8 @@ cases! {
 
 /// Returns parameters of `affine` with which it reads unallocated memory, on any device.
 fn faulty_params(dst: &Buffer<'_>) -> Vec<u8> {
-    let nobodys = 64_u64;
-    let parts = [&dst.address.to_le_bytes()[..], &nobodys.to_le_bytes(), &1_u32.to_le_bytes(), &1_u32.to_le_bytes()];
+    let foreign = 64_u64;
+    let parts = [&dst.address.to_le_bytes()[..], &foreign.to_le_bytes(), &1_u32.to_le_bytes(), &1_u32.to_le_bytes()];
     parts.concat()
 }
 
@@ -112,6 +112,8 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
         computes.d2d((&source, 0), (&target, 0), 4 * n)
     })?;
     assert_eq!(graph.nodes()?, 2);
+    program.module(VARIABLE)?.variable("cells")?;
+    affine.module.allow_dynamic_shared(affine.function, 1)?;
     let exec = graph.instantiate()?;
     assert!(exec.update(&graph)?);
     computes.wait(&uploaded)?;

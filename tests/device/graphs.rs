@@ -235,7 +235,8 @@ fn an_event_of_a_capture_is_passed_at_no_time(setup: &Setup) {
     }
 }
 
-/// A graph is no barrier: what does not wait for it runs before, after, or between its nodes.
+/// A graph is not a barrier: work that does not wait for it runs before, after, or between its
+/// nodes.
 fn a_forgotten_wait_for_a_graph_is_seen(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
     setup.for_each_program(|program| {

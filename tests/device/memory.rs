@@ -19,7 +19,7 @@ cases! {
     Any the_pool_gives_memory_out_again,
     Any more_than_the_pool_can_have_is_out_of_memory,
     SoftwareGpu("it looks at every address that it is to free") the_pool_knows_its_own_memory,
-    SoftwareGpu("its memory is used by nobody else") the_books_of_memory_are_exact,
+    SoftwareGpu("its memory has no other user") the_books_of_memory_are_exact,
     SoftwareGpu("it looks at every address that it is to free") releasing_what_is_not_there_is_an_invalid_handle,
 }
 
@@ -139,7 +139,7 @@ fn the_pool_gives_memory_out_again(setup: &Setup) {
     }
     stream.synchronize().unwrap();
     driver.pool_trim(0).unwrap();
-    // What the pool has given back is there for others.
+    // Memory that the pool has given back is there for others.
     let address = driver.alloc(quarter * 2).unwrap();
     // SAFETY: allocated above, and not used.
     unsafe { driver.free(address) }.unwrap();

@@ -9,12 +9,14 @@ use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};
 use crate::failures::refusal;
-use crate::program::{AFFINE, Program, affine_params, assert_same, cover};
+use crate::program::{AFFINE, Program, VARIABLE, affine_params, assert_same, cover};
 
 cases! {
     Any bad_ptx_is_refused_with_the_place,
     Any a_missing_entry_is_named,
     Any impossible_shapes_are_refused_and_do_no_harm,
+    Any more_than_48_kib_of_shared_memory_are_allowed_first,
+    Any variables_are_found_and_filled,
     Any queued_launches_outlive_their_module,
     Any a_kernel_is_loaded_by_its_first_launch_and_alone,
     Any a_kernel_that_was_not_loaded_is_loaded_by_the_next_launch,
@@ -31,7 +33,7 @@ fn bad_ptx_is_refused_with_the_place(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let broken = AFFINE.replace("mul.wide.u32", "mul.wild.u33");
     let line = 1 + broken.lines().position(|line| line.contains("mul.wild")).unwrap();
-    for (ptx, place) in [("this is no PTX".to_owned(), String::new()), (broken, format!("line {line}"))] {
+    for (ptx, place) in [("this is not PTX".to_owned(), String::new()), (broken, format!("line {line}"))] {
         // The software GPU may accept a module with an entry that it cannot run; it reports this
         // when the entry is requested.
         let refused = program.module(&ptx).and_then(|module| {
@@ -78,6 +80,48 @@ fn impossible_shapes_are_refused_and_do_no_harm(setup: &Setup) {
     // SAFETY: as above.
     unsafe { stream.launch(affine.function, &cover(1), &params) }.unwrap();
     assert_eq!(program.download(&buffer, &stream).unwrap(), bytes_of([2]));
+}
+
+fn more_than_48_kib_of_shared_memory_are_allowed_first(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (module, stream) = (program.module(VARIABLE).unwrap(), program.stream().unwrap());
+    let function = module.function("shared").unwrap();
+    let launch = |bytes| {
+        let shape = LaunchShape { dynamic_shared: bytes, ..cover(1) };
+        // SAFETY: it takes no parameters, and writes its own variable.
+        unsafe { stream.launch(function, &shape, &[]) }
+    };
+    launch(48 << 10).unwrap();
+    refusal(launch(64 << 10)).of(ErrorKind::InvalidArgument);
+    module.allow_dynamic_shared(function, 64 << 10).unwrap();
+    launch(64 << 10).unwrap();
+    refusal(launch((64 << 10) + 16)).of(ErrorKind::InvalidArgument);
+    refusal(module.allow_dynamic_shared(function, 1 << 20)).of(ErrorKind::InvalidArgument);
+    launch(64 << 10).unwrap();
+    stream.synchronize().unwrap();
+}
+
+fn variables_are_found_and_filled(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (module, stream) = (program.module(VARIABLE).unwrap(), program.stream().unwrap());
+    let host = program.pinned(16).unwrap();
+    let memory = host.memory.as_ptr();
+    let (factors, cells) = (module.variable("factors").unwrap(), module.variable("cells").unwrap());
+    assert_eq!((factors.1, cells.1), (16, 32));
+    host.set(&bytes_of([5, 6, 7, 8]));
+    // SAFETY: the variable and the host's memory have 16 bytes, and live until the stream is
+    // synchronised.
+    unsafe { setup.driver.copy_h2d(factors.0, memory, 16, stream.handle) }.unwrap();
+    let shape = LaunchShape { dynamic_shared: 100, ..cover(1) };
+    // SAFETY: it takes no parameters, and writes its own variable.
+    unsafe { stream.launch(module.function("shared").unwrap(), &shape, &[]) }.unwrap();
+    // SAFETY: as above.
+    unsafe { setup.driver.copy_d2h(memory, cells.0, 16, stream.handle) }.unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(host.get(), bytes_of([600, 0, 0, 0]));
+    for name in ["none", "", "nul\0nul"] {
+        refusal(module.variable(name)).of(ErrorKind::InvalidArgument).says(&format!("{name:?}"));
+    }
 }
 
 fn queued_launches_outlive_their_module(setup: &Setup) {

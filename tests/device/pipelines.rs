@@ -68,7 +68,7 @@ fn transpose_and_double(work: &mut Work<'_, f32, f32>, between: &mut [warpstride
     work.range("transpose", |work| {
         ops::copy_into(work.input.view(&[ROWS, COLS])?.t(), between.view_mut(&[COLS, ROWS])?, &stream)
     })?;
-    work.range("double", |work| ops::mul_into(2.0, between.view(&[LEN])?, work.output.view_mut(&[LEN])?, &stream))
+    work.range("double", |work| ops::mul_into(2.0, between.view(&[LEN])?, work.output.view_mut(), &stream))
 }
 
 #[track_caller]
@@ -125,7 +125,7 @@ fn a_part_of_a_batch_is_copied_alone(setup: &Setup) {
                 let kept = work.filled.min(60);
                 work.keep(kept);
                 let (layout, stream) = (Layout::row_major(&[kept])?, work.stream().clone());
-                ops::copy_into(work.input.view_with(layout)?, work.output.view_mut_with(layout)?, &stream)
+                ops::copy_into(work.input.view_with(layout)?, work.output.view_mut().slice(0, ..kept, 1)?, &stream)
             },
             |_, results| {
                 seen.push(results.to_vec());
@@ -227,7 +227,7 @@ fn run_failing(
             // In mode `Graph` there is one call for each slot.
             fails(Stage::Work, calls - 1)?;
             let stream = work.stream().clone();
-            ops::copy_into(work.input.view(&[LEN])?, work.output.view_mut(&[LEN])?, &stream)
+            ops::copy_into(work.input.view(&[LEN])?, work.output.view_mut(), &stream)
         },
         |batch, _| fails(Stage::Sink, batch),
     )
@@ -278,7 +278,7 @@ fn figures<T: Send>(device: &Device, mode: Mode, count: u64, figure: impl Fn(&De
         |batch, elements| Ok((batch < count).then_some(elements.len())),
         |work| {
             let stream = work.stream().clone();
-            ops::copy_into(work.input.view(&[64])?, work.output.view_mut(&[64])?, &stream)
+            ops::copy_into(work.input.view(&[64])?, work.output.view_mut(), &stream)
         },
         |batch, _| {
             if batch == WARM {
@@ -418,7 +418,7 @@ fn every_driver_call_fails_and_nothing_leaks(setup: &Setup) {
             match outcome {
                 Err(error) => assert!(error.to_string().contains("injected"), "{mode}, call {index}: {error}"),
                 // The number of questions varies, and the call may never have come; the drops of a
-                // device have nobody to tell.
+                // device cannot report it.
                 Ok(summary) => assert_eq!(summary.batches, 5, "{mode}, call {index}"),
             }
             faults += 1;
@@ -443,7 +443,7 @@ fn is_right(driver: &Arc<dyn Driver>, forgets: impl Fn(usize) -> bool + Send + S
             source(6),
             |work| {
                 let stream = work.stream().clone();
-                ops::mul_into(2.0, work.input.view(&[LEN])?, work.output.view_mut(&[LEN])?, &stream)
+                ops::mul_into(2.0, work.input.view(&[LEN])?, work.output.view_mut(), &stream)
             },
             |batch, results| {
                 right &= (0..LEN).all(|at| results[at] == 2.0 * input(batch, at));

@@ -55,6 +55,30 @@ $L__BB0_2:
 }
 ";
 
+/// Has variables, and a kernel that puts the bytes of its dynamic shared memory into `cells[0]`.
+pub(crate) const VARIABLE: &str = "
+.version 7.0
+.target sm_70
+.address_size 64
+
+.visible .const .align 4 .u32 factors[4] = {1, 2, 3, 4};
+.visible .global .align 4 .u32 cells[8];
+.extern .shared .align 4 .b8 tile[];
+
+.visible .entry shared()
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+
+    mov.u32 %r1, %dynamic_smem_size;
+    ld.const.u32 %r2, [factors+4];
+    mul.lo.s32 %r3, %r1, %r2;
+    mov.u64 %rd1, cells;
+    st.global.u32 [%rd1], %r3;
+    ret;
+}
+";
+
 /// The kernel `affine`, with its module.
 pub(crate) struct Affine<'p> {
     pub(crate) module: Module<'p>,
@@ -365,6 +389,17 @@ impl Module<'_> {
     pub(crate) fn function(&self, name: &str) -> Result<FunctionHandle> {
         // SAFETY: the module is live while its owner is.
         unsafe { self.program.driver.function(self.handle, name) }
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Result<(u64, u64)> {
+        // SAFETY: as above.
+        unsafe { self.program.driver.variable(self.handle, name) }
+    }
+
+    /// Allows dynamic shared memory for a function of this module.
+    pub(crate) fn allow_dynamic_shared(&self, function: FunctionHandle, bytes: u32) -> Result<()> {
+        // SAFETY: as above.
+        unsafe { self.program.driver.allow_dynamic_shared(function, bytes) }
     }
 }
 

@@ -44,7 +44,7 @@ fn hold(line: &Line, setup: &Setup) {
     assert!(is_right, "{} comes to {told}, and docs/semantics.md says {}", line.expression, line.ours);
 }
 
-/// Whether elements are those of `[1.0, nan, 2.0 or 3.0]`, bit by bit except for NaN.
+/// Returns whether elements are those of `[1.0, nan, 2.0 or 3.0]`, bit by bit except for NaN.
 fn is_same(found: &Array, expected: &str) -> bool {
     let inside = expected.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let inside = inside.unwrap_or_else(|| panic!("no result: {expected}"));

@@ -19,7 +19,7 @@ cases! {
     SoftwareGpu("it looks at every handle that it is given") dead_and_foreign_streams_are_invalid_handles,
 }
 
-/// Operations, buffers and measurements take a stream that somebody else made and destroys.
+/// Operations, buffers and measurements take a stream that another owner made and destroys.
 fn a_stream_of_another_owner_is_used_and_not_destroyed(setup: &Setup) {
     let driver = &setup.driver;
     let raw = driver.stream_create().unwrap();
@@ -43,7 +43,7 @@ fn a_stream_of_another_owner_is_used_and_not_destroyed(setup: &Setup) {
     }
     device.synchronize().unwrap();
     drop(device);
-    // SAFETY: the stream is live, since nobody destroyed it, and nothing uses it.
+    // SAFETY: the stream is live, since it was not destroyed, and nothing uses it.
     unsafe { driver.stream_synchronize(raw) }.unwrap();
     // SAFETY: as above.
     unsafe { driver.stream_destroy(raw) }.unwrap();

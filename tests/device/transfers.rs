@@ -376,7 +376,7 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
     refused(HostSlice::with_layout(&[0_u8; 5], *array.layout()).map(drop), ErrorKind::Layout, "storage of 6 elements");
     let twice = Layout::new(&[2], &[0], 0, 1).unwrap();
     refused(HostSliceMut::with_layout(&mut [0_u8; 1], twice).map(drop), ErrorKind::Layout, "an element twice");
-    // The transpose of a matrix is none for the copy engine; the error says what is.
+    // The copy engine cannot do the transpose of a matrix; the error says what can.
     let mut large = device.alloc_array::<u8>(&[90, 70]).unwrap();
     let host = vec![0_u8; 6300];
     let turned = HostSlice::with_layout(&host, Layout::row_major(&[70, 90]).unwrap().t()).unwrap();
@@ -492,7 +492,7 @@ fn every_call_of_a_copy_may_fail(setup: &Setup) {
     for (index, call) in clean.calls().iter().enumerate() {
         let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
         trace.fail_nth(index);
-        // Where a drop or a look at parked memory fails, the rest gives the right values.
+        // If a drop or a look at parked memory fails, the rest gives the right values.
         if let Err(error) = everything(setup, trace.clone()) {
             assert!(error.to_string().contains("injected"), "failing {call}: {error}");
         }

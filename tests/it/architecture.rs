@@ -24,7 +24,7 @@ const LEVELS: &[&[&str]] = &[
     &["roofline"],
 ];
 
-/// What must stay ignorant of the rest, and all that it may know.
+/// The modules that must stay ignorant of the rest, and all that they may know.
 const NARROW: &[(&str, &[&str])] =
     &[("error", &["names"]), ("abi", &[]), ("layout", &["error"]), ("io", &["element", "error"])];
 
@@ -37,7 +37,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
         &[
             &["vocabulary"],
             &["mem", "model", "modifiers"],
-            // What PTX says, and what its instructions compute.
+            // The text of PTX, and the computations of its instructions.
             &["isa", "parse", "reason", "semantics", "variables"],
             &["code"],
             &["cfg", "check", "work"],
@@ -58,7 +58,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
             &["operand", "plan", "tuning"],
             &["numbering", "span"],
             &["arithmetic", "movement", "probe", "spin"],
-            // Where the bits stay, a conversion is a move.
+            // A conversion that keeps the bits is a move.
             &["conversion"],
         ],
     ),
@@ -222,7 +222,7 @@ fn nothing_imports_upwards_within_a_room() {
             let own = level(module).unwrap_or_else(|| panic!("{} belongs to no level of {room}", source.path));
             let code = source.code.split("mod tests").next().unwrap_or_default();
             for name in imports_within(room, &source.path, code) {
-                // Where a file has modules of its own, `super` leads less far: a name that the room
+                // In a file with modules of its own, `super` leads less far: a name that the room
                 // has not is theirs. A type of the room itself is above all its modules.
                 let is_item = name.starts_with(|first: char| first.is_ascii_uppercase());
                 if level(&name).map_or(is_item, |imported| imported > own) {
@@ -411,7 +411,7 @@ const COUNTED: &[&str] = &[
 ];
 
 /// Numbers that are never 1 where they stand, beyond a limit or of a size that the code knows, and
-/// what nobody is shown.
+/// texts that are not shown.
 const NEVER_ONE: &[&str] = &[
     "{length} bytes, more than the {MAX_HEADER}",
     "{shared} bytes of shared memory",

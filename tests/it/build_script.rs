@@ -1,4 +1,4 @@
-//! What `build.rs` decides by: manifests, entries, and which toolchain is the right one.
+//! The grounds of the decisions of `build.rs`: manifests, entries, and the right toolchain.
 
 #![allow(dead_code, unreachable_pub)]
 

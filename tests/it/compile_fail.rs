@@ -12,7 +12,7 @@ use std::{env, fs};
 
 const BLESSED_WITH: &str = "rustc 1.95.";
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-/// What must compile, for what it uses: else attacks might fail for another reason.
+/// This code must compile, for the items that it uses: else attacks might fail for another reason.
 const CONTROL: &str = "
 use warpstride::memory::DeviceBuffer;
 
@@ -117,7 +117,7 @@ impl Compile {
             .expect("rustc runs, as it built this test");
         let told = String::from_utf8_lossy(&output.stderr);
         match errors(&told) {
-            // What is wrong with the library has no place.
+            // A fault of the library has no place.
             errors if errors.is_empty() && !output.status.success() => told.into_owned(),
             errors => errors,
         }

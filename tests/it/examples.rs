@@ -160,3 +160,10 @@ fn example_14_normalises_images() {
     assert!(printed.contains("3 batches, 10 images normalised"), "{printed}");
     assert!(printed.contains("those of a CPU: true"), "{printed}");
 }
+
+#[test]
+#[cfg(feature = "pipeline")]
+fn example_15_loads_a_file_and_saves_the_result() {
+    let printed = example("15_numpy_file");
+    assert!(printed.contains("[2, 3] f32 became [3, 2]: [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]"), "{printed}");
+}

@@ -1,4 +1,4 @@
-//! What an explanation expects is what a launch does.
+//! A launch does what an explanation expects.
 
 use warpstride::ErrorKind;
 use warpstride::counters::{Counters, GlobalCounters};

@@ -65,7 +65,7 @@ fn static_shared() -> BTreeMap<&'static str, u32> {
     EntryId::all().map(|entry| (entry.name(), bytes(&ptx::module(entry)))).collect()
 }
 
-/// What holds of every launch.
+/// The limits of every launch.
 struct Limits {
     fixed: BTreeMap<&'static str, u32>,
     checked: usize,

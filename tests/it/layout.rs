@@ -42,7 +42,7 @@ impl Offsets {
         Self { shape: shape.to_vec(), offsets: self.offsets.clone() }
     }
 
-    /// Whether some offset and strides describe the array.
+    /// Returns whether some offset and strides describe the array.
     fn has_strides(&self) -> bool {
         let origin = vec![0; self.shape.len()];
         if self.offsets.is_empty() {

@@ -15,6 +15,7 @@ mod examples;
 mod executable;
 #[cfg(feature = "interp")]
 mod explain;
+mod figures;
 mod gpus;
 #[cfg(feature = "interp")]
 #[path = "../hooked.rs"]
@@ -37,9 +38,11 @@ mod out_of_core;
 mod parked;
 mod plan;
 mod plan_of_tiles;
+mod prose;
 mod ptx;
 #[cfg(feature = "interp")]
 mod recorded_plans;
+mod scripts;
 mod semantics;
 #[cfg(feature = "interp")]
 mod software_gpu;

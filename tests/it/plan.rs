@@ -75,7 +75,7 @@ fn what_lies_in_memory_alike_is_a_copy() {
         let expected = if layout == one { "elements_b32" } else { "copy_b128_hinted" };
         assert_eq!((plan.entry(), plan.explain().written), (Some(expected), 4 * layout.len() as u64), "{layout:?}");
     }
-    // What only shapes tell apart, and an axis cut in two.
+    // Layouts that only shapes tell apart, and an axis cut in two.
     let column = Layout::new(&[7, 1], &[1, 100], 0, 7).unwrap();
     assert_eq!(permute(&column, &c_order(7, 1), 4).entry(), Some("copy_b128_hinted"));
     let halves = Layout::row_major(&[12]).unwrap().split_axis(0, &[3, 4]).unwrap();
@@ -252,7 +252,7 @@ fn there_is_a_lane_for_every_four_elements() {
     assert_eq!((grid(most * 1024), grid(most * 1024 + 1)), ([most as u32, 1, 1], [most as u32, 2, 1]));
 }
 
-/// As they were measured. What stays in the L2 cache may be wanted there by who reads it next.
+/// As they were measured. The next reader may want what stays in the L2 cache.
 #[test]
 fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
     let heads = |len: usize| {
@@ -355,6 +355,21 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
         let reason = plan.explain().reason;
         assert_eq!(reason.contains("16 bytes a lane"), kernel.contains("quads"), "{reason}");
     }
+}
+
+/// These are the faster ones by `benches/record/2026-11-25-h100/before_after.md`, where images
+/// start on vectors, and `benches/record/2026-11-23-h100/strategies.md`, where they start on words.
+#[test]
+fn images_and_structs_of_bytes_take_the_kernels_that_were_measured_faster() {
+    let cases = [
+        (&[50_000, 3, 32, 32][..], &[0, 2, 3, 1][..], 1, "packed_quads_b8_hinted"),
+        (&[50_000, 32, 32, 3], &[0, 3, 1, 2], 1, "packed_quads_b8_hinted"),
+        (&[64, 1079, 1916, 3], &[0, 3, 1, 2], 1, "deinterleave_b8"),
+        (&[64, 3, 1079, 1916], &[0, 2, 3, 1], 1, "interleave_b8"),
+        (&[33_554_430, 3], &[1, 0], 2, "deinterleave_b16"),
+    ];
+    let found = cases.map(|(shape, axes, width, _)| permuted(shape, axes, width).entry());
+    assert_eq!(found, cases.map(|(.., kernel)| Some(kernel)));
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn images_follow_each_other_along_the_side_that_tiles_follow() {
 #[test]
 fn short_ragged_runs_are_packed_whatever_the_array_s_size() {
     for (images, width) in [(500, 2), (500, 4), (500, 8), (5000, 8)] {
-        // Apart, so that they are no structs.
+        // They lie apart, so that they are not structs.
         let src = Layout::row_major(&[images, 15, 41]).unwrap().slice(2, ..39, 1).unwrap();
         let src = src.permuted_axes(&[0, 2, 1]).unwrap();
         let dst = Layout::row_major(&[images, 39, 17]).unwrap().slice(2, ..15, 1).unwrap();

@@ -38,8 +38,8 @@ fn the_module_is_for_what_its_entries_need_together() {
     assert!(from.iter().any(|from| ptx::PROVENANCE.starts_with(from)), "{}", ptx::PROVENANCE);
 }
 
-/// What a device loads for one kernel is that kernel, for the oldest architecture that has what is
-/// in it.
+/// A device loads only that kernel for one kernel, for the oldest architecture that has what is in
+/// it.
 #[test]
 fn a_module_of_an_entry_has_the_header_and_the_entry() {
     let header = &TEXT[..TEXT.find("\n.visible").expect("entries")];
@@ -129,9 +129,9 @@ fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
         let spelled = |what: &str| body.iter().filter(|line| line.starts_with(what)).count();
         for access in ["ld.global", "st.global"] {
             let (all, hinted) = (spelled(access), spelled(&format!("{access}.L2::cache_hint")));
-            // What fills no quad of structs or planes goes by elements, each loaded and stored in
-            // one place, as do the last bytes of a copy and the elements outside of quads of one
-            // operand or two; and so do the ends of runs.
+            // Elements that fill no quad of structs or planes are each loaded and stored in one
+            // place, as are the last bytes of a copy and the elements outside of quads of one
+            // operand or two; and so are the ends of runs.
             match entry.name {
                 name if name.starts_with("ragged") || name.starts_with("packed") => {
                     assert!(hinted > 0 && spelled(&format!("{access}.v4")) == 0, "{access} in {name}");
@@ -158,7 +158,7 @@ fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
     }
 }
 
-/// Where a kernel comes with 32-bit and 64-bit arithmetic.
+/// These kernels come with 32-bit and 64-bit arithmetic.
 #[test]
 fn narrow_kernels_compute_offsets_in_32_bits() {
     let families = [VECTOR_TILE, RAGGED_TILE, STACKED_TILE];

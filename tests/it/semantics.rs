@@ -8,12 +8,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// What `scripts/semantics-oracle` wrote.
+/// The record that `scripts/semantics-oracle` wrote.
 const RECORD: &str = include_str!("../data/semantics.json");
 
 #[test]
 fn the_page_holds_what_numpy_and_pytorch_gave() {
-    let record: Value = serde_json::from_str(RECORD).expect("a record that nobody edited");
+    let record: Value = serde_json::from_str(RECORD).expect("a record that was not edited");
     let answers = record["answers"].as_object().expect("answers by name");
     let lines = page::lines();
     assert_eq!(answers.len(), lines.len(), "run scripts/semantics-oracle");
@@ -38,7 +38,7 @@ fn lines_have_names_of_their_own_and_expressions_that_can_be_read() {
     }
     let rows = page::PAGE.lines().filter(|line| line.starts_with('|')).count();
     let heads = page::PAGE.lines().filter(|line| line.starts_with("|---")).count();
-    assert_eq!(names.len(), rows - 2 * heads, "a line of a table is no test");
+    assert_eq!(names.len(), rows - 2 * heads, "a line of a table has no test");
 }
 
 #[test]

@@ -33,21 +33,21 @@ impl Expression<'_> {
     pub(crate) fn array(&self, at: usize) -> &Array {
         match self.arguments.get(at) {
             Some(Argument::Array(array)) => array,
-            other => panic!("argument {at} of {} is no array: {other:?}", self.function),
+            other => panic!("argument {at} of {} is not an array: {other:?}", self.function),
         }
     }
 
     pub(crate) fn number(&self, at: usize) -> f64 {
         match self.arguments.get(at) {
             Some(Argument::Number(number)) => *number,
-            other => panic!("argument {at} of {} is no number: {other:?}", self.function),
+            other => panic!("argument {at} of {} is not a number: {other:?}", self.function),
         }
     }
 
     pub(crate) fn dtype(&self, at: usize) -> DType {
         match self.arguments.get(at) {
             Some(Argument::Type(dtype)) => *dtype,
-            other => panic!("argument {at} of {} is no type: {other:?}", self.function),
+            other => panic!("argument {at} of {} is not a type: {other:?}", self.function),
         }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn bits(dtype: DType, text: &str) -> u64 {
             let (width, signed) = (8 * dtype.width(), dtype.name().starts_with('i'));
             let (least, most) =
                 if signed { (-(1 << (width - 1)), (1 << (width - 1)) - 1) } else { (0, (1 << width) - 1) };
-            assert!((least..=most).contains(&whole), "{text} is no {dtype}");
+            assert!((least..=most).contains(&whole), "{text} is not of type {dtype}");
             whole as u64 & (u64::MAX >> (64 - width))
         }
     }

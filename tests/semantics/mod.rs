@@ -17,7 +17,7 @@ pub(crate) struct Line {
     /// Its test is `semantics::NAME`.
     pub(crate) name: &'static str,
     pub(crate) expression: &'static str,
-    /// What it comes to here.
+    /// The result here.
     pub(crate) ours: &'static str,
     pub(crate) numpy: &'static str,
     pub(crate) pytorch: &'static str,

@@ -1,4 +1,4 @@
-//! `warpstride alloc bench`: what a buffer's allocation and its drop cost.
+//! `warpstride alloc bench`: the costs of a buffer's allocation and of its drop.
 
 use std::sync::Arc;
 use std::thread;
@@ -16,6 +16,7 @@ use warpstride::stream::Stream;
 
 use crate::open;
 use crate::output::{self, Output};
+use crate::threads;
 
 /// Bytes of the buffers.
 const SIZES: [u64; 5] = [512, 64 << 10, 1 << 20, 64 << 20, 1 << 30];
@@ -100,7 +101,8 @@ fn cached(device: &Device, threads: Option<usize>, bytes: u64, pairs: u32) -> Re
         work(&streams[0])?;
     } else {
         thread::scope(|scope| {
-            let running: Vec<_> = streams.iter().map(|stream| scope.spawn(move || work(stream))).collect();
+            let start = |stream| threads::start(scope, "pairs", move || work(stream));
+            let running = streams.iter().map(start).collect::<warpstride::Result<Vec<_>>>()?;
             running.into_iter().try_for_each(|thread| thread.join().expect("an allocation does not panic"))
         })?;
     }

@@ -38,14 +38,13 @@ pub(crate) struct Bench {
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(crate) save: Option<String>,
     /// Compare the run with a kept one, case by case: by times on a GPU, by counters on the
-    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
-    /// is gone
+    /// software GPU. Exits with status 1 if a case is slower, wrong, missing, or counts differently
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(crate) compare: Option<String>,
 }
 
 impl Bench {
-    /// Whether there is one thing to do.
+    /// Returns an error unless the options name exactly one thing to do.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let Self { operation, list, tune, all, save, compare } = self;
         let conflict = |option: &str, other: &str| {
@@ -117,7 +116,7 @@ pub(crate) enum Operation {
     Permute(Permutes),
     /// Permute, scale, shift and convert: c = f * a + o
     Affine(Affine),
-    /// Copy: c = a, the operation that others are held against
+    /// Copy: c = a, the operation that others are compared with
     Copy(Elements),
     /// Copy every Kth element of an array
     StridedCopy(Strided),
@@ -158,7 +157,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Whether what it says about drawn permutes goes together. Clap would not ask for `--random`
+    /// Checks the options of drawn permutes against each other. Clap would not ask for `--random`
     /// beside `--shape`, which excludes it.
     fn check_draw(&self) -> Result<(), (ErrorKind, String)> {
         let Self::Permute(Permutes { random, part, cases, .. }) = self else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What `learn` takes.
+//! The arguments of `learn`.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(crate) enum LearnCommand {
         /// The lesson by its name or number, instead of the first that is not solved
         lesson: Option<String>,
     },
-    /// Check a lesson's files; the exit status is 0 where it is solved
+    /// Check a lesson's files; the exit status is 0 if it is solved
     Check {
         /// The lesson by its name or number, instead of the first that is not solved
         lesson: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) enum LearnCommand {
 }
 
 impl Learn {
-    /// Whether what was typed goes together.
+    /// Checks the options against each other.
     pub(super) fn check(&self, json: bool) -> Result<(), (ErrorKind, String)> {
         if json && self.command == Some(LearnCommand::Watch) {
             let wrong = "--json prints one document, and watch prints at each change; use learn check --json";

@@ -1,4 +1,4 @@
-//! What was typed.
+//! The arguments of the command line.
 
 mod bench;
 mod learn;
@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use warpstride::device::Backend;
 use warpstride::element::DType;
+use warpstride::error::printable_line;
 use warpstride::ops::Variant;
 use warpstride::roofline::model::DeviceModel;
 
@@ -26,7 +27,7 @@ pub(super) use bench::{
 };
 pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;
-pub(super) use run_ptx::{Argument, By, Dump, Fill, Timed, Value, three};
+pub(super) use run_ptx::{Argument, By, Dump, Fill, Set, Timed, Value, architecture, three};
 use run_ptx::{dump, extents};
 pub(super) use values::{Part, Random};
 use values::{bytes, model, numbers, shape};
@@ -43,7 +44,7 @@ pub(super) struct Cli {
 }
 
 impl Cli {
-    /// Whether one JSON document is wanted.
+    /// Returns whether one JSON document is wanted.
     pub(super) fn json(&self) -> bool {
         if let Command::RunPtx(RunPtx { launch, .. }) | Command::RunCu(RunCu { launch, .. }) = &self.command
             && launch.report_json
@@ -53,11 +54,21 @@ impl Cli {
         self.global.json
     }
 
-    /// What was typed, or why it is not a usage.
+    /// Parses the command line, or explains the usage error.
     pub(super) fn typed() -> Result<Self, Error> {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        // A refusal quotes words, so it is made of words that may be shown, unless only the others
+        // are refused.
+        let shown = |word: &OsString| printable_line(&word.to_string_lossy()).into();
+        let words_shown = words.iter().map(shown).collect();
+        Self::of(words).or_else(|refused| Self::of(words_shown).map_or_else(Err, |_| Err(refused)))
+    }
+
+    /// Parses the program's name and the words behind it.
+    fn of(words: Vec<OsString>) -> Result<Self, Error> {
         let mut command = Self::command();
         command.build();
-        let mut words = std::env::args_os();
+        let mut words = words.into_iter();
         let program = words.next();
         let words = order::ordered(&command, words.collect());
         let cli = Self::try_parse_from(program.into_iter().chain(words))?;
@@ -67,7 +78,7 @@ impl Cli {
         }
     }
 
-    /// Whether values go together that are on one line.
+    /// Checks the values of the command against each other.
     fn check(&self) -> Result<(), (ErrorKind, String)> {
         match &self.command {
             Command::Explain(permuted) => {
@@ -82,19 +93,19 @@ impl Cli {
     }
 }
 
-/// Whether the words of a command line ask for JSON, also where they are not a usage.
+/// Returns whether the words of a command line ask for JSON, even if they are a usage error.
 pub(super) fn ask_for_json(words: impl Iterator<Item = OsString>) -> bool {
-    // A value, which neither takes, is no usage, and asks for it all the same.
+    // Neither option takes a value, so `--json=x` is a usage error; it still asks for JSON.
     let option = |word: &OsString| word.to_string_lossy().split('=').next().map(ToOwned::to_owned);
     words
         .take_while(|word| word != "--")
         .any(|word| matches!(option(&word).as_deref(), Some("--json" | "--report-json")))
 }
 
-/// What every command takes.
+/// The options that every command takes.
 #[derive(Args)]
 pub(super) struct Global {
-    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
+    /// The device to run on: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
     pub(super) device: Backend,
     /// Print one JSON document instead of text
@@ -156,10 +167,10 @@ pub(super) enum Command {
     /// The lessons are in the program, and their files go into a folder of yours. An edited file is
     /// never overwritten, and a missing one is put back.
     Learn(Learn),
-    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it
-    /// lacks
+    /// List the PTX that the software GPU has, as Markdown, or the forms that a file uses and those
+    /// that are missing
     PtxForms(PtxForms),
-    /// Print what lets a shell complete commands and options
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: Shell,
@@ -173,7 +184,7 @@ pub(super) struct Transpose {
     /// The matrix: 2-D, C or Fortran order
     #[arg(value_name = "IN.npy")]
     pub(super) input: PathBuf,
-    /// Where its transpose goes, in C order; replaced only when everything has worked
+    /// The file for the transpose, in C order; replaced only when everything has worked
     #[arg(value_name = "OUT.npy")]
     pub(super) output: PathBuf,
     /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or
@@ -202,7 +213,7 @@ pub(super) struct Permute {
     /// The array: any number of axes, C or Fortran order
     #[arg(value_name = "IN.npy")]
     pub(super) input: PathBuf,
-    /// Where the result goes, in C order; replaced only when everything has worked
+    /// The file for the result, in C order; replaced only when everything has worked
     #[arg(value_name = "OUT.npy")]
     pub(super) output: PathBuf,
     /// The axes of the input in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h
@@ -280,12 +291,11 @@ pub(super) struct Report {
     /// Write the cases as comma-separated values
     #[arg(long, value_name = "OUT.csv")]
     pub(super) csv: Option<PathBuf>,
-    /// Write each chart into a folder, which is made where it is not there
+    /// Write each chart into a folder, which is made if it is missing
     #[arg(long, value_name = "FOLDER")]
     pub(super) svg: Option<PathBuf>,
     /// Compare the run with an earlier one, case by case: by times on a GPU, by counters on the
-    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
-    /// is gone
+    /// software GPU. Exits with status 1 if a case is slower, wrong, missing, or counts differently
     #[arg(long, value_name = "BEFORE.json")]
     pub(super) compare: Option<PathBuf>,
 }
@@ -306,7 +316,7 @@ pub(super) struct Permuted {
 
 #[derive(Args)]
 pub(super) struct Check {
-    /// What is run, and what is expected of it; the paths in it are relative to it
+    /// The kernels to run and the results expected of them; paths in it are relative to it
     #[arg(value_name = "FILE.toml", required = true)]
     pub(super) files: Vec<PathBuf>,
 }
@@ -349,26 +359,35 @@ pub(super) struct Launched {
     /// out where the file has one
     #[arg(long, value_name = "NAME")]
     pub(super) entry: Option<String>,
-    /// Blocks in x, y and z; what is left out is 1
+    /// Blocks in x, y and z; 1 for those left out
     #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
     pub(super) grid: [u32; 3],
-    /// Threads of a block in x, y and z; what is left out is 1
+    /// Threads of a block in x, y and z; 1 for those left out
     #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
     pub(super) block: [u32; 3],
-    /// Dynamic shared memory of a block
+    /// Dynamic shared memory of a block: with the kernel's own, 48 KiB, or up to the limit of the
+    /// architecture, which a program on a GPU has to ask for
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(super) shared: u32,
+    /// The architecture, such as sm_90, that run-cu compiles for and whose limits the software GPU
+    /// has; that of the PTX where it is left out, which run-cu compiles for sm_80
+    #[arg(long, value_name = "SM", value_parser = architecture)]
+    pub(super) arch: Option<u32>,
     /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer
     /// (f32[1024]=zeros, =iota, =random:SEED or =uninit) or the elements of a file (npy:FILE); a
     /// struct is passed member by member
     #[arg(long = "arg", value_name = "A")]
     pub(super) arguments: Vec<Argument>,
-    /// What the software GPU looks for besides counting: memcheck, initcheck, racecheck, synccheck,
-    /// or all; a launch in which it finds something ends with status 1
+    /// Fill a `__constant__` or `__device__` variable before the launch with a value as of --arg,
+    /// such as scale=f32:2 or factors=f32[16]=iota; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(super) sets: Vec<Set>,
+    /// Faults that the software GPU looks for besides counting: memcheck, initcheck, racecheck,
+    /// synccheck, or all; a launch in which it finds something ends with status 1
     #[arg(long = "check", value_name = "A,B")]
     pub(super) checks: Option<Checks>,
     /// The work after which the software GPU stops the launch, in simple instructions of a warp,
-    /// some 10 ns each; 1073741824 where it is left out
+    /// some 10 ns each; 1073741824 by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: Option<u64>,
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given
@@ -382,8 +401,8 @@ pub(super) struct Launched {
     /// Short for --report --json
     #[arg(long)]
     pub(super) report_json: bool,
-    /// What a row of the report is: a line of the source, the default where the PTX has lines
-    /// (nvcc -lineinfo), or an instruction; asks for the report
+    /// The meaning of a row of the report: a line of the source, the default where the PTX has
+    /// lines (nvcc -lineinfo), or an instruction; asks for the report
     #[arg(long, value_name = "WHAT")]
     pub(super) by: Option<By>,
     /// Print the source with what each of its lines did to memory; with --json, put it into the

@@ -1,4 +1,4 @@
-//! What `pipeline` takes.
+//! The arguments of `pipeline`.
 
 use std::path::PathBuf;
 
@@ -9,6 +9,9 @@ use clap::error::ErrorKind;
 use warpstride::element::DType;
 use warpstride::pipeline::Mode;
 
+/// Steps of the model of an intensity of 10.
+const STEPS: u32 = 40;
+
 #[derive(Args)]
 pub(crate) struct Pipeline {
     /// The number of random frames; 8192 on a GPU, and 100 on the software GPU
@@ -18,7 +21,7 @@ pub(crate) struct Pipeline {
     /// N,H,W,3
     #[arg(long, value_name = "DIR", conflicts_with_all = ["frames", "shape", "dtype"])]
     pub(crate) input: Option<PathBuf>,
-    /// Where the results go, f32 elements with shape N,C,H,W; replaced only when everything has
+    /// The file for the results, f32 elements with shape N,C,H,W; replaced only when everything has
     /// worked. It takes one batch size and one mode
     #[arg(long, value_name = "OUT.npy", conflicts_with = "reuse")]
     pub(crate) output: Option<PathBuf>,
@@ -27,12 +30,13 @@ pub(crate) struct Pipeline {
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = |text: &str| whole(text, 1 << 24, "frames"))]
     pub(crate) batch: Vec<usize>,
     /// How batches share the device: blocking, async, streams, graph, or all, which is a sweep; all
-    /// where it is left out, with --output streams
+    /// by default, with --output streams
     #[arg(long, value_name = "MODE", value_parser = modes)]
     pub(crate) mode: Option<Box<[Mode]>>,
-    /// Floating-point operations of the model for each byte that it reads or writes
-    #[arg(long, value_name = "F", default_value = "10", value_parser = steps)]
-    pub(crate) intensity: u32,
+    /// Floating-point operations of the model for each byte that it reads or writes; 10 by default,
+    /// and with --input or --output 0, which means without a model
+    #[arg(long, value_name = "F", value_parser = steps)]
+    intensity: Option<u32>,
     /// Write the stages of the last run's last batches, for Perfetto or chrome://tracing
     #[arg(long, value_name = "OUT.json")]
     pub(crate) trace: Option<PathBuf>,
@@ -57,7 +61,14 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Whether the options go together.
+    /// Returns the steps of the model. Files get images that are normalised alone, unless a model
+    /// is asked for.
+    pub(crate) fn steps(&self) -> u32 {
+        let default = if self.input.is_some() || self.output.is_some() { 0 } else { STEPS };
+        self.intensity.unwrap_or(default)
+    }
+
+    /// Checks the options against each other.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let is_sweep = self.batch.len() > 1 || self.mode.as_ref().is_some_and(|modes| modes.len() > 1);
         if self.output.is_some() && is_sweep {

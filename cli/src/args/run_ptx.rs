@@ -1,4 +1,4 @@
-//! What `--arg`, `--dump`, `--grid` and `--block` of `run-ptx` mean.
+//! Parses the values of `--arg`, `--dump`, `--grid` and `--block` of `run-ptx`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use warpstride::element::DType;
 
 use super::values::{bytes, run_name};
 
-/// One `--arg`: what a kernel is given.
+/// One `--arg`: an argument of a kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct Argument {
     /// As it was typed.
@@ -28,7 +28,32 @@ pub(crate) enum Value {
     File(PathBuf),
 }
 
-/// What a buffer holds before the launch.
+/// One `--set`: a variable of the module, and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Set {
+    pub(crate) name: String,
+    pub(crate) value: Argument,
+}
+
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+impl FromStr for Set {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text
+            .split_once('=')
+            .filter(|(name, _)| !name.trim().is_empty())
+            .ok_or("give a variable's name and its value, such as scale=f32:2 or factors=f32[16]=iota")?;
+        Ok(Self { name: name.trim().into(), value: value.parse()? })
+    }
+}
+
+/// The contents of a buffer before the launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fill {
     Zeros,
@@ -36,7 +61,7 @@ pub(crate) enum Fill {
     Iota,
     /// By its seed: integers of any bits, floats in [0, 1).
     Random(u64),
-    /// Nothing: what the device happens to give.
+    /// Nothing: the bytes that the device happens to have.
     Uninit,
 }
 
@@ -59,19 +84,19 @@ pub(crate) struct Timed {
     /// software GPU counts
     #[arg(long, value_name = "N", requires = "time", value_parser = bytes)]
     pub(crate) bytes: Option<usize>,
-    /// Timed launches, whose median is reported; 20 where it is left out
+    /// Timed launches, whose median is reported; 20 by default
     #[arg(long, value_name = "N", requires = "time", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) samples: Option<u16>,
     /// Keep the run under a name
     #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
     pub(crate) save: Option<String>,
     /// Compare the run with a kept one of the same kernel and arguments: by times on a GPU, by
-    /// counters on the software GPU. The exit status is 1 where it is slower or has other counters
+    /// counters on the software GPU. Exits with status 1 if it is slower or counts differently
     #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
     pub(crate) compare: Option<String>,
 }
 
-/// What a row of a report is.
+/// The meaning of a row of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     /// A line of the source.
@@ -134,6 +159,12 @@ pub(super) fn dump(text: &str) -> Result<Dump, String> {
     let wrong = "give an argument's number, from 0, and a file, such as 1=out.npy";
     let (argument, path) = text.split_once('=').ok_or(wrong)?;
     Ok(Dump { argument: argument.parse().map_err(|_| wrong)?, path: path.into() })
+}
+
+/// Reads the number of an architecture: 90 of `sm_90`.
+pub(crate) fn architecture(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("sm_").and_then(|number| number.parse().ok());
+    number.filter(|number| (10..1000).contains(number)).ok_or_else(|| "give an architecture such as sm_90".into())
 }
 
 pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {

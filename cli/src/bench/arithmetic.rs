@@ -16,7 +16,7 @@ use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use super::measure::{Work, on_arrays};
 use crate::{ensure_room, reference};
 
-/// What arrays are scaled by: no power of two, so that products are rounded.
+/// The factor that scales arrays. It is not a power of two, so that products are rounded.
 const SCALAR: f64 = 0.3;
 
 /// An operation on numbers.

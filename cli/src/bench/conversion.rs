@@ -54,7 +54,7 @@ pub(super) fn normalized<'a, T: Computed>(rotation: Rotation, shape: &'a [usize]
     let normalization = Normalization::new(1.0 / 255.0, &MEAN[..c], &DEVIATION[..c])?;
     let bytes = reference::random::<u8>(n * h * w * c)?;
     let pixels = h * w;
-    // What becomes of a byte, of each channel.
+    // The result of each byte in each channel.
     let table: Vec<T> = (0..c)
         .flat_map(|channel| {
             let normalization = &normalization;

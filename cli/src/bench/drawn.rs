@@ -125,7 +125,7 @@ impl Case {
         self.storage().iter().product()
     }
 
-    /// Whether the view leaves out elements.
+    /// Returns whether the view leaves out elements.
     pub(crate) fn leaves_out(&self) -> bool {
         self.storage_len() > self.len()
     }
@@ -155,7 +155,7 @@ impl Case {
         view.permuted_axes(&self.axes)
     }
 
-    /// Whether it has arrays of these sizes, and is more than a copy.
+    /// Returns whether it has arrays of these sizes, and is more than a copy.
     fn suits(&self, sizes: Sizes) -> bool {
         let bytes = |len| len * self.dtype.width();
         let moves = self.source().is_ok_and(|source| !source.is_standard_layout());
@@ -208,7 +208,7 @@ impl Draws {
         self.0.below(end as u64) as usize
     }
 
-    /// Whether one of `chances` came up.
+    /// Returns true in one of `chances` draws, on average.
     fn one_in(&mut self, chances: usize) -> bool {
         self.below(chances) == 0
     }

@@ -86,8 +86,8 @@ pub(crate) fn count(work: &mut dyn Work) -> Result<Option<Counters>> {
     Ok(device.counters()?.zip(before).map(|(after, before)| after - before))
 }
 
-/// Verifies work, and times `samples` runs where it is right and time means something. Of `small`
-/// work the launch is timed, too.
+/// Verifies work, and times `samples` runs if it is right and time means something. Also times the
+/// launch of `small` work.
 pub(crate) fn measure(work: &mut dyn Work, samples: usize, small: bool) -> Result<Outcome> {
     let counters = count(work)?;
     let verified = work.is_right()?;
@@ -145,7 +145,7 @@ impl<'a> Bench<'a> {
         Ok(Self { device, output, kept, samples, date, ceilings, copies: RefCell::default() })
     }
 
-    /// The ceilings that times are held against.
+    /// The ceilings that times are compared with.
     pub(super) fn peaks(&self) -> Option<&Peaks> {
         self.ceilings.as_ref().map(|(peaks, _)| peaks)
     }

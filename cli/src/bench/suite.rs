@@ -162,7 +162,7 @@ impl Suite<'_> {
         Ok(())
     }
 
-    /// Every kernel on square matrices. Of one too large to be counted, the counters are those of a
+    /// Runs every kernel on square matrices. A matrix too large to be counted has the counters of a
     /// smaller one, multiplied: the rows of both begin at the same places of their sectors, and
     /// both are whole tiles, so the launches differ in length alone.
     fn transposes(&mut self) -> Result<()> {

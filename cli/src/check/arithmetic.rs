@@ -6,7 +6,7 @@ use warpstride::element::DType;
 
 use super::super::{number, require};
 
-/// What is computed of two elements, or of one and a factor.
+/// An operation on two elements, or on one and a factor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Operation {
     Add,

@@ -13,7 +13,7 @@ use super::arithmetic;
 use super::file::{Elements, Wanted};
 use super::oracle::Formula;
 
-/// What the buffer of an argument should hold after the launch.
+/// The contents that the buffer of an argument should have after the launch.
 pub(super) struct Expected {
     argument: usize,
     dtype: DType,

@@ -8,8 +8,8 @@ use warpstride::layout::{Axes, MAX_RANK};
 
 use super::arithmetic::Operation;
 
-/// What elements a result should have. Arguments are numbers from 0, of buffers as they are before
-/// the launch; where they are left out, they are the first buffers besides the result.
+/// The elements that a result should have. Arguments are numbers from 0, of buffers as they are
+/// before the launch; if they are left out, they are the first buffers besides the result.
 #[derive(Debug, Clone)]
 pub(super) struct Oracle {
     /// As it was written.

@@ -1,4 +1,4 @@
-//! This program, started once more to call NVRTC.
+//! This program, started once more to load NVRTC and to call it.
 
 use std::env;
 use std::ffi::{CString, OsString};
@@ -9,19 +9,23 @@ use std::process::ExitCode;
 use std::thread;
 
 use super::headers;
-use super::nvrtc::{Input, Nvrtc, Output, WORD};
+use super::nvrtc::{FIND_WORD, Input, Nvrtc, Output, WORD};
 
 /// NVRTC descends into nested expressions; the stack of a program's first thread is small.
 const STACK_BYTES: usize = 256 << 20;
 
-/// The exit status where the library does not load.
+/// The exit status where no library loads.
 pub(super) const NOT_LOADED: u8 = 3;
 
-/// Compiles, if this process was started for it: PTX goes to standard output, messages to standard
-/// error. `None` in any other process.
+/// Looks for NVRTC or compiles, if this process was started for it: PTX goes to standard output,
+/// messages to standard error. `None` in any other process.
 pub(crate) fn compiled() -> Option<ExitCode> {
     let mut words = env::args_os().skip(1);
-    if words.next()? != WORD {
+    let word = words.next()?;
+    if word == FIND_WORD {
+        return Some(found(words));
+    }
+    if word != WORD {
         return None;
     }
     let words: Vec<OsString> = words.collect();
@@ -30,9 +34,11 @@ pub(crate) fn compiled() -> Option<ExitCode> {
         return Some(ExitCode::from(NOT_LOADED));
     }
     let work = move || compile(&words).unwrap_or_else(|failure| (Err(failure), Vec::new()));
-    let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(work).ok()?;
-    let (ptx, log) = thread.join().ok()?;
-    // What cannot be written is missed by the process that reads it.
+    let (ptx, log) = match thread::Builder::new().stack_size(STACK_BYTES).spawn(work) {
+        Ok(thread) => thread.join().ok()?,
+        Err(error) => (Err(format!("the system does not start a thread with a stack for NVRTC: {error}")), Vec::new()),
+    };
+    // The process that reads this misses what cannot be written.
     let _ = io::stderr().write_all(&log);
     let _ = match &ptx {
         Ok(ptx) => io::stdout().write_all(ptx),
@@ -40,6 +46,24 @@ pub(crate) fn compiled() -> Option<ExitCode> {
         Err(_) => Ok(()),
     };
     Some(if ptx.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the number of the first library that loads, from 0, and its version. Where none does, the
+/// message says why the last one does not.
+fn found(libraries: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut wrong = String::new();
+    for (number, library) in libraries.enumerate() {
+        let loaded = Nvrtc::load(Path::new(&library));
+        match loaded.and_then(|library| library.version().ok_or_else(|| "it does not tell its version".into())) {
+            Ok((major, minor)) => {
+                let _ = writeln!(io::stdout(), "{number} {major}.{minor}");
+                return ExitCode::SUCCESS;
+            }
+            Err(why) => wrong = why,
+        }
+    }
+    let _ = io::stderr().write_all(wrong.as_bytes());
+    ExitCode::from(NOT_LOADED)
 }
 
 /// `words` are the library, the source's name, the file that holds it, and NVRTC's options.

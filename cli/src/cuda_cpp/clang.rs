@@ -2,7 +2,6 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::Result;
 
@@ -30,7 +29,7 @@ pub(super) fn find() -> Option<Taken> {
 
 /// The program, if it is clang and new enough.
 fn at(path: PathBuf) -> Option<Taken> {
-    let mut command = Command::new(&path);
+    let mut command = process::command(&path);
     command.arg("-dumpversion");
     let version = process::output(command)?.trim().to_owned();
     let major: u32 = version.split('.').next()?.parse().ok()?;
@@ -51,8 +50,14 @@ pub(super) fn compile(clang: Taken, job: &Job) -> Result<Compiled> {
     let folder = workplace.folder.path();
     let mut command = process::bounded(&workplace.compiler.path);
     command.args(["-x", "cuda", "--cuda-device-only", &format!("--cuda-gpu-arch=sm_{}", job.architecture)]);
-    // Without CUDA's folder, clang takes a version of PTX that has no shuffles.
-    command.args(["-Xclang", "-target-feature", "-Xclang", "+ptx70"]);
+    // Without CUDA's folder, clang takes a version of PTX that has no shuffles. These are the first
+    // with the architectures.
+    let version = match job.architecture {
+        ..=80 => "+ptx70",
+        81..=90 => "+ptx78",
+        _ => "+ptx87",
+    };
+    command.args(["-Xclang", "-target-feature", "-Xclang", version]);
     command.args(["-nocudainc", "-nocudalib", "-nostdlibinc", "-nostdinc++", "-std=c++17"]);
     command.args(["-O2", "-gline-tables-only", "-fno-color-diagnostics", "-S"]);
     command.arg("-isystem").arg(folder).arg("-include").arg(folder.join(headers::SHIM));

@@ -1,10 +1,10 @@
 //! The headers that compilers find in place of those that they lack.
 
-/// Where clang's header lies in the folder of headers.
+/// The place of clang's header in the folder of headers.
 pub(super) const SHIM: &str = "warpstride_shim.h";
 
-/// Headers that programs include out of habit. What kernels need of them, a compiler of kernels has
-/// itself, or `standard.h` has.
+/// Headers that programs include out of habit. A compiler of kernels has the parts that kernels
+/// need, or `standard.h` has.
 const STANDING_IN: [&str; 19] = [
     "assert.h",
     "cassert",
@@ -35,4 +35,113 @@ pub(super) fn for_nvrtc() -> impl Iterator<Item = (&'static str, &'static str)> 
 /// The same for clang, which also lacks what NVRTC has itself.
 pub(super) fn for_clang() -> impl Iterator<Item = (&'static str, &'static str)> {
     for_nvrtc().chain([(SHIM, include_str!("shim.h"))])
+}
+
+/// The packages of PyPI that have headers of CUDA, by the beginning of a header's name. The first
+/// that fits counts.
+const PACKAGES: [(&str, &str); 12] = [
+    ("crt/", "nvidia-cuda-crt"),
+    ("cub/", "nvidia-cuda-cccl"),
+    ("cuda/", "nvidia-cuda-cccl"),
+    ("nv/", "nvidia-cuda-cccl"),
+    ("thrust/", "nvidia-cuda-cccl"),
+    ("curand", "nvidia-curand"),
+    ("cooperative_groups", "nvidia-cuda-runtime"),
+    ("cu", "nvidia-cuda-runtime"),
+    ("device_", "nvidia-cuda-runtime"),
+    ("math_constants.h", "nvidia-cuda-runtime"),
+    ("mma.h", "nvidia-cuda-runtime"),
+    ("vector_", "nvidia-cuda-runtime"),
+];
+
+/// Headers of C and of systems, which have no use in kernels. Those of C++ have no ending.
+const OF_THE_HOST: [&str; 14] = [
+    "ctype.h",
+    "errno.h",
+    "inttypes.h",
+    "memory.h",
+    "omp.h",
+    "pthread.h",
+    "signal.h",
+    "stdarg.h",
+    "stdbool.h",
+    "stddef.h",
+    "string.h",
+    "time.h",
+    "unistd.h",
+    "windows.h",
+];
+
+/// A sentence on the header that a compiler's messages miss: the package that has it, or the reason
+/// why a kernel file does without it. `None` for a header of the user's, and where none is missing.
+pub(super) fn advice(log: &str, by_nvrtc: bool, version: &str) -> Option<String> {
+    let name = missing(log)?;
+    if name.starts_with("sys/") || OF_THE_HOST.contains(&name) || !name.contains(['.', '/']) {
+        return Some(format!(
+            "a kernel file holds kernels and functions for the device: leave `{name}`, main and other code for the host \
+             out, and let --grid, --block and --arg launch the kernel"
+        ));
+    }
+    let (_, package) = PACKAGES.iter().find(|(begin, _)| name.starts_with(begin))?;
+    let package = match version.split_once('.') {
+        Some(("11", _)) if by_nvrtc => format!("{}-cu11", of_cuda_12(package)),
+        Some(("12", _)) if by_nvrtc => format!("{}-cu12", of_cuda_12(package)),
+        _ => (*package).to_owned(),
+    };
+    let install = if by_nvrtc { package.clone() } else { format!("nvidia-cuda-nvrtc {package}") };
+    let other = if by_nvrtc { "" } else { ", and compile with NVRTC, which takes NVIDIA's headers" };
+    Some(format!("`{name}` is a header of NVIDIA's package {package}: `pip install {install}`{other}"))
+}
+
+/// The package of CUDA 12 and 11 with the same headers.
+fn of_cuda_12(package: &str) -> &str {
+    if package == "nvidia-cuda-crt" { "nvidia-cuda-nvcc" } else { package }
+}
+
+/// The header that NVRTC or clang does not find.
+fn missing(log: &str) -> Option<&str> {
+    log.lines().find_map(|line| {
+        let by_nvrtc = line.split_once("cannot open source file \"").and_then(|(_, rest)| rest.split_once('"'));
+        let by_clang = || line.split_once("fatal error: '")?.1.split_once("' file not found");
+        by_nvrtc.or_else(by_clang).map(|(name, _)| name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_header_names_its_package() {
+        for (name, package, of_cuda_12) in [
+            ("cuda_fp16.h", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+            ("cooperative_groups/reduce.h", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+            ("nv/target", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+            ("cub/cub.cuh", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+            ("crt/mma.h", "nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"),
+            ("curand_kernel.h", "nvidia-curand", "nvidia-curand-cu12"),
+        ] {
+            let nvrtc = format!("k.cu(1): catastrophic error: cannot open source file \"{name}\"\n  #include");
+            let clang = format!("k.cu:1:10: fatal error: '{name}' file not found");
+            for (log, by_nvrtc, version, wanted) in [
+                (&nvrtc, true, "13.0", format!("`pip install {package}`")),
+                (&nvrtc, true, "12.9", format!("`pip install {of_cuda_12}`")),
+                (&clang, false, "15.0.0", format!("`pip install nvidia-cuda-nvrtc {package}`")),
+            ] {
+                let advice = advice(log, by_nvrtc, version).expect("advice");
+                assert!(advice.starts_with(&format!("`{name}` is ")) && advice.contains(&wanted), "{advice}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_header_for_the_host_is_left_out() {
+        for name in ["iostream", "vector", "string.h", "sys/time.h"] {
+            let said = advice(&format!("k.cu:1:10: fatal error: '{name}' file not found"), false, "15.0.0");
+            assert!(said.is_some_and(|said| said.contains("kernels and functions for the device")), "{name}");
+        }
+        for log in ["k.cu:1:10: fatal error: 'mine.h' file not found", "k.cu:1:10: error: 'cuda.h' is wrong", ""] {
+            assert_eq!(advice(log, false, "15.0.0"), None, "{log}");
+        }
+    }
 }

@@ -11,29 +11,32 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use warpstride::driver::DeviceInfo;
+use warpstride::error::printable_line;
 use warpstride::interp::MAX_TEXT_BYTES;
 
 use super::args::Compiler;
-use super::{input, process, refuse, require};
-use nvrtc::Nvrtc;
+use super::process::{self, Ended};
+use super::signals::Folder;
+use super::{input, refuse, require, terminal};
 
 pub(super) use child::compiled;
 
 /// The time after which a compilation counts as one that never ends. It takes a second, or a minute
 /// where the machine is busy.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-/// What is shown of a compiler's messages.
+/// The time in which a library loads. It takes milliseconds, or seconds where the machine is busy.
+const LOADING: Duration = Duration::from_secs(60);
+/// The bytes of a compiler's messages that are shown, at most.
 const MAX_LOG_BYTES: usize = 64 << 10;
 
-/// What is compiled.
+/// The source to compile, and how.
 struct Job<'a> {
     /// Its path as the user gave it.
     file: &'a Path,
@@ -42,7 +45,7 @@ struct Job<'a> {
     architecture: u32,
 }
 
-/// What a compiler made.
+/// The output of a compiler.
 pub(super) struct Compiled {
     pub(super) ptx: String,
     pub(super) compiler: Taken,
@@ -87,7 +90,7 @@ pub(super) struct NotCompiled(String);
 impl NotCompiled {
     /// The same, with the place in front that names the source.
     pub(super) fn at(&self, place: impl fmt::Display) -> Self {
-        Self(format!("{place}: {self}").chars().filter(is_shown).collect())
+        Self(format!("{}: {self}", printable_line(&place.to_string())))
     }
 }
 
@@ -140,17 +143,15 @@ fn read(file: &Path) -> Result<String> {
     Ok(source.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(source))
 }
 
-/// The first NVRTC that loads. That a user names one that does not is an error.
-///
-/// A process looks for it once: a library that is loaded answers to its name alone, too, by which
-/// the process that compiles would not find it.
+/// The first NVRTC that loads. That a user names one that does not is an error. A process looks for
+/// it once.
 fn find_nvrtc() -> Result<Option<Taken>> {
     static FOUND: OnceLock<Taken> = OnceLock::new();
     if let Some(found) = FOUND.get() {
         return Ok(Some(found.clone()));
     }
     let named = env::var_os(locate::VARIABLE).filter(|named| !named.is_empty()).map(PathBuf::from);
-    let found = match named.as_deref().map(load) {
+    let found = match named.as_ref().map(|named| first_that_loads(std::slice::from_ref(named))) {
         Some(Err(wrong)) => refuse!(
             Unavailable,
             "cannot load {}, which {} names: {wrong}; give the file of libnvrtc, or unset the variable",
@@ -158,14 +159,30 @@ fn find_nvrtc() -> Result<Option<Taken>> {
             locate::VARIABLE
         ),
         Some(Ok(found)) => Some(found),
-        None => locate::libraries().find_map(|path| load(&path).ok()),
+        None => locate::libraries().find_map(|paths| first_that_loads(&paths).ok()),
     };
     Ok(found.map(|found| FOUND.get_or_init(|| found).clone()))
 }
 
-fn load(path: &Path) -> Result<Taken, String> {
-    let (major, minor) = Nvrtc::load(path)?.version().ok_or("it does not tell its version")?;
-    Ok(Taken { kind: Compiler::Nvrtc, version: format!("{major}.{minor}"), path: path.to_owned() })
+/// The first of these libraries that loads, or why the last one does not. A process of its own
+/// tries them: a library may do anything when it is loaded, and a file may be a pipe.
+fn first_that_loads(libraries: &[PathBuf]) -> Result<Taken, String> {
+    let program = env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = process::bounded(&program);
+    command.arg(nvrtc::FIND_WORD).args(libraries);
+    let Ended { status, stdout, stderr } =
+        process::run(command, LOADING, MAX_LOG_BYTES as u64).map_err(|error| error.to_string())?;
+    let Some(status) = status else { return Err(format!("it does not load within {} seconds", LOADING.as_secs())) };
+    // A library may print lines of its own before.
+    let found = stdout.lines().last().filter(|_| status.success()).and_then(|line| {
+        let (number, version) = line.split_once(' ')?;
+        let path = libraries.get(number.parse::<usize>().ok()?)?.clone();
+        Some(Taken { kind: Compiler::Nvrtc, version: version.to_owned(), path })
+    });
+    found.ok_or_else(|| match text_of(stderr.as_bytes()) {
+        said if said.is_empty() => format!("the process that loads it ended with {status}"),
+        said => said,
+    })
 }
 
 /// Compiles in a process of its own: a hostile source makes the library overflow its stack, or
@@ -177,22 +194,23 @@ fn by_nvrtc(compiler: Taken, job: &Job) -> Result<Compiled> {
     let mut command = process::bounded(&program);
     command.args([nvrtc::WORD.as_ref(), workplace.compiler.path.as_os_str(), job.file.as_os_str(), source.as_os_str()]);
     command.args(["--std=c++17", "-lineinfo", &format!("-arch=compute_{}", job.architecture)]);
-    let folders = [job.folder().to_owned()].into_iter().chain(locate::include_folders(&workplace.compiler.path));
+    let Taken { path, version, .. } = &workplace.compiler;
+    let folders = [job.folder().to_owned()].into_iter().chain(locate::include_folders(path, version));
     command.args(folders.map(|folder| format!("--include-path={}", folder.display())));
     workplace.compile(command)
 }
 
-/// Where a compiler works on a job: a folder of files that goes with it.
+/// A compiler's folder for a job, with the files that go with it.
 struct Workplace<'a> {
     job: &'a Job<'a>,
     compiler: Taken,
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl<'a> Workplace<'a> {
     fn new(job: &'a Job, compiler: Taken) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("warpstride-").tempdir();
-        Ok(Self { job, compiler, folder: folder.context("cannot make a folder for a compiler's files")? })
+        let folder = Folder::new().context("cannot make a folder for a compiler's files")?;
+        Ok(Self { job, compiler, folder })
     }
 
     /// Writes a file, and returns its path.
@@ -207,9 +225,11 @@ impl<'a> Workplace<'a> {
         let Self { job, compiler, folder } = self;
         let [ptx, log] = ["ptx", "log"].map(|name| folder.path().join(name));
         let file = |path: &Path| File::create(path).context("cannot write a compiler's files");
-        let child = command.stdin(Stdio::null()).stdout(file(&ptx)?).stderr(file(&log)?).spawn();
+        // Files that the compiler makes for itself go with the folder, too.
+        command.env("TMPDIR", folder.path()).stdout(file(&ptx)?).stderr(file(&log)?);
+        let child = process::start(&mut command);
         let mut child = child.with_context(|| format!("cannot start {compiler}"))?;
-        let source = job.file.display();
+        let source = terminal::path(job.file);
         let Some(status) = process::wait(&mut child, TIME_LIMIT) else {
             let seconds = TIME_LIMIT.as_secs();
             let why = format!(
@@ -224,7 +244,9 @@ impl<'a> Workplace<'a> {
         }
         if !status.success() {
             let lines = if log.is_empty() { &format!("it ended with {status}, and said nothing") } else { &log };
-            return Err(NotCompiled(format!("{source} does not compile with {compiler}:\n{lines}")).into());
+            let advice = headers::advice(&log, compiler.kind == Compiler::Nvrtc, &compiler.version);
+            let advice = advice.map_or(String::new(), |advice| format!("\n{advice}"));
+            return Err(NotCompiled(format!("{source} does not compile with {compiler}:\n{lines}{advice}")).into());
         }
         let ptx = beginning(&ptx, MAX_TEXT_BYTES + 1)?;
         require!(
@@ -256,12 +278,7 @@ impl Job<'_> {
 /// A compiler's messages as text of a bearable length.
 fn text_of(log: &[u8]) -> String {
     let shown = &log[..log.len().min(MAX_LOG_BYTES)];
-    let text: String = String::from_utf8_lossy(shown).chars().filter(is_shown).collect();
+    let text = String::from_utf8_lossy(shown);
     let more = if shown.len() < log.len() { "\n..." } else { "" };
     format!("{}{more}", text.trim_end().trim_start_matches('\n'))
-}
-
-/// Whether a terminal is to get a character: what quotes a source may hold anything.
-fn is_shown(c: &char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t')
 }

@@ -1,6 +1,7 @@
 //! NVRTC, NVIDIA's compiler as a library, which is found at run time.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::fs;
 use std::path::Path;
 use std::ptr;
 
@@ -15,6 +16,8 @@ enum Opaque {}
 
 /// The first word of a command line by which this program compiles for itself.
 pub(super) const WORD: &str = "compile-by-nvrtc";
+/// The same where it looks for the library.
+pub(super) const FIND_WORD: &str = "find-nvrtc";
 
 /// Declares the functions of `nvrtc.h` that are used, and how the library gives them.
 macro_rules! api {
@@ -68,9 +71,15 @@ pub(super) struct Input {
 pub(super) type Output = (Result<Vec<u8>, String>, Vec<u8>);
 
 impl Nvrtc {
-    /// Loads a library by its path, or by a name that the system's loader looks for. `None` if
-    /// there is no such library.
+    /// Loads a library by its path, or by a name that the system's loader looks for.
+    ///
+    /// Code of the library runs, and the loader waits for a pipe's writer: a process that was
+    /// started for it calls this, and no other.
     pub(super) fn load(path: &Path) -> Result<Self, String> {
+        let is_path = path.parent().is_some_and(|folder| !folder.as_os_str().is_empty());
+        if is_path && fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err("it is not a regular file".into());
+        }
         // SAFETY: the library is NVIDIA's compiler, or one that the user names; its initialisers
         // have no preconditions.
         let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
@@ -80,7 +89,7 @@ impl Nvrtc {
         found
     }
 
-    /// The version, such as 12.9.
+    /// The version's numbers, such as 12 and 9.
     pub(super) fn version(&self) -> Option<(i32, i32)> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both are places for a number.
@@ -101,7 +110,7 @@ impl Nvrtc {
         (self.checked(code).and_then(|()| program.text(self.ptx_size, self.ptx)), log)
     }
 
-    /// What NVRTC calls a failure.
+    /// Turns a code of NVRTC into its error.
     fn checked(&self, code: Code) -> Result<(), String> {
         if code == 0 {
             return Ok(());
@@ -163,7 +172,7 @@ impl<'a> Compilation<'a> {
 
 impl Drop for Compilation<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is live, and nobody uses it later.
+        // SAFETY: the program is live, and nothing uses it later.
         unsafe { (self.nvrtc.destroy)(&raw mut self.program) };
     }
 }

@@ -1,4 +1,4 @@
-// What `run-cu` gives clang in place of CUDA's headers, which clang does not bring: the words of
+// `run-cu` gives this to clang in place of CUDA's headers, which clang does not bring: the words of
 // the language, vector types, and the functions of the device that become one or few instructions.
 #pragma once
 
@@ -14,7 +14,7 @@
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __align__(n) __attribute__((aligned(n)))
-// What is inlined from here counts as the line that calls it.
+// Code that is inlined from here counts as the line that calls it.
 #define SHIM_BOTH __host__ __device__ __forceinline__ __attribute__((nodebug))
 #define SHIM static __device__ __forceinline__ __attribute__((nodebug))
 

@@ -1,5 +1,5 @@
-// What stands for the headers that programs of CUDA C++ include, and that no compiler needs for
-// their kernels: the integers of <cstdint>, and `assert`.
+// Stands for the headers that programs of CUDA C++ include, and that no compiler needs for their
+// kernels: the integers of <cstdint>, and `assert`.
 #ifndef WARPSTRIDE_STANDARD_H
 #define WARPSTRIDE_STANDARD_H
 

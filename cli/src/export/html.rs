@@ -8,7 +8,7 @@ use crate::run::Run;
 use crate::run::columns::CASE;
 use crate::run::pipelines::WORDS;
 use crate::run::table::{self, Table};
-use warpstride::error::Result;
+use warpstride::error::{Result, printable};
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::Group;
@@ -82,7 +82,7 @@ pub(crate) fn page(run: &Run) -> Result<String> {
             }
         }
     };
-    Ok(page.into_string())
+    Ok(printable(&page.into_string()))
 }
 
 fn figure(chart: &Chart) -> Markup {

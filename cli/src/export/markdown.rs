@@ -3,6 +3,7 @@
 use crate::run::Run;
 use crate::run::columns::CASE;
 use crate::run::table::Table;
+use warpstride::error::printable_line;
 
 /// The heading of the run, and a table for each group.
 pub(crate) fn markdown(run: &Run) -> String {
@@ -33,6 +34,14 @@ fn table(Table { words, header, rows }: &Table) -> String {
 
 /// The text without anything that Markdown, or HTML within it, gives a meaning to.
 fn escaped(text: &str) -> String {
-    let escaped = text.replace(['\n', '\r'], " ").replace('\\', "\\\\").replace('|', "\\|");
-    escaped.replace('&', "&amp;").replace('<', "&lt;").replace('`', "\\`")
+    let mut escaped = String::with_capacity(text.len());
+    for c in printable_line(text).chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '\\' | '|' | '`' | '[' | ']' | '*' => escaped.extend(['\\', c]),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
 }

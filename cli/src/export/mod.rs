@@ -13,6 +13,5 @@ mod pipelines;
 pub(crate) mod svg;
 pub(crate) mod text;
 
-/// Stands where times would stand of a GPU.
-pub(crate) const NO_TIMES: &str =
-    "No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";
+/// Shown instead of times.
+pub(crate) const NO_TIMES: &str = "No GB/s: the software GPU counts traffic exactly but does not model time.";

@@ -10,7 +10,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::pipelines;
 use crate::run::Run;
 use crate::run::transfers::{Direction, HostSide, Transfer, Transfers};
-use warpstride::error::{Error, ErrorKind, Result, counted};
+use warpstride::error::{Error, ErrorKind, Result, counted, printable};
 use warpstride::ops::SECTOR;
 use warpstride::roofline::peak::{Peaks, Warm};
 use warpstride::roofline::record::{Group, Record};
@@ -148,7 +148,8 @@ where
         draw(&area, &mut chart)?;
         area.present().map_err(failed)?;
     }
-    Ok(svg)
+    // XML takes no control characters, not even as references.
+    Ok(printable(&svg))
 }
 
 /// Writes a text that ends or begins at a place of an image.

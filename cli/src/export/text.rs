@@ -11,7 +11,7 @@ use crate::run::compare::{Change, THRESHOLD, Verdict};
 use crate::run::pipelines;
 use crate::run::table::{Table, number, percent};
 use crate::run::transfers::Transfers;
-use warpstride::error::counted;
+use warpstride::error::{counted, printable_line};
 use warpstride::roofline::record::{Milliseconds, Record};
 
 /// Lines across, around the header and below the last row.
@@ -27,14 +27,14 @@ impl fmt::Display for Table {
         for column in table.column_iter_mut().skip(self.words) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        table.add_rows(&self.rows);
+        table.add_rows(self.rows.iter().map(|row| row.iter().map(|cell| printable_line(cell))));
         table.fmt(f)
     }
 }
 
 /// The heading of the run, and a table for each group.
 pub(crate) fn run(run: &Run) -> String {
-    let mut text = format!("{}\n", run.heading());
+    let mut text = format!("{}\n", printable_line(&run.heading()));
     for group in run.groups() {
         text += &format!("\n{}\n{}\n", group.title(), Table::of(CASE, run.group(group)));
     }
@@ -77,7 +77,7 @@ pub(crate) fn record(run: &Run, record: &Record) -> String {
     text + &figures(run, record)
 }
 
-/// What was timed and counted of a record, in some lines.
+/// Returns the times and counters of a record, in some lines.
 pub(crate) fn figures(run: &Run, record: &Record) -> String {
     let mut text = String::new();
     if let Some(ms) = record.ms {

@@ -19,14 +19,14 @@ use super::quiz;
 /// Most bytes of a check's file.
 const MAX_CHECK_BYTES: usize = 1 << 20;
 
-/// What came of a check.
+/// The results of a check.
 #[derive(Default)]
 pub(super) struct Attempt {
-    /// What is printed before the sentence.
+    /// The text that is printed before the sentence.
     pub(super) text: String,
-    /// What a document has of each file.
+    /// The part of the document for each file.
     pub(super) documents: Vec<Value>,
-    /// What fell short; `None` if nothing did.
+    /// The first fault; `None` if nothing fell short.
     pub(super) wrong: Option<anyhow::Error>,
     /// The predictions or answers that were wrong.
     pub(super) tried: Vec<String>,
@@ -58,7 +58,7 @@ impl Attempt {
                     attempt.tried.extend(predictions.wrong(&checked.verdicts));
                     all.push((path, checked, predictions));
                 }
-                // What was checked before is to be seen, too.
+                // The results so far are shown, too.
                 Err(error) => {
                     attempt.wrong = Some(error);
                     break;
@@ -95,9 +95,9 @@ impl Attempt {
     /// Notes in the progress what came of it, and returns the progress. It is read again, because
     /// another process may have changed it during the check.
     pub(super) fn note(&self, lesson: &Lesson, folder: &Folder) -> Result<Progress> {
-        let mut progress = Progress::read(folder.progress())?;
-        progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
-        progress.save()?;
+        let progress = Progress::change(folder.progress(), |progress| {
+            progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
+        })?;
         if self.wrong.is_none() {
             folder.write(lesson, lesson.solution())?;
         }
@@ -129,7 +129,7 @@ impl Attempt {
             1 => "; the next wrong try shows what is right",
             _ => "; the third wrong try shows what is right",
         };
-        // What stops a launch or falls short is the learner's to find out; other errors say what to
+        // The learner is to find out why a launch stops or falls short; other errors say what to
         // do.
         if error_kind(&error) != Some(ErrorKind::KernelFault) {
             return Err(error);
@@ -184,7 +184,7 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where kernels run, and who hears of it.
+/// The device on which kernels run, and the output for their notes.
 pub(super) struct Source<'a> {
     pub(super) backend: Backend,
     pub(super) output: &'a Output,

@@ -24,8 +24,7 @@ pub(super) struct Folder {
 
 impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let full = fs::canonicalize(self.own()).or_else(|_| std::path::absolute(self.own()));
-        full.as_deref().unwrap_or(&self.path).display().fmt(f)
+        self.full().display().fmt(f)
     }
 }
 
@@ -35,6 +34,12 @@ impl Folder {
     pub(super) fn at(named: Option<&Path>) -> Self {
         let found = || ["", ".."].into_iter().find(|path| is_learners(Path::new(path))).unwrap_or(USUAL);
         Self { path: named.map_or_else(|| found().into(), Path::to_owned) }
+    }
+
+    /// Its path from the root.
+    pub(super) fn full(&self) -> PathBuf {
+        let full = fs::canonicalize(self.own()).or_else(|_| std::path::absolute(self.own()));
+        full.unwrap_or_else(|_| self.path.clone())
     }
 
     /// Its path, unless it is the current folder.
@@ -47,7 +52,7 @@ impl Folder {
         self.path.join(PROGRESS)
     }
 
-    /// Whether it is there; an error where something else has its name.
+    /// Returns whether it is there; an error where something else has its name.
     pub(super) fn is_there(&self) -> Result<bool> {
         match fs::symlink_metadata(self.own()) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -55,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// Whether a learner has begun there.
+    /// Returns whether a learner has begun there.
     pub(super) fn is_begun(&self) -> Result<bool> {
         Ok(self.is_there()? && is_learners(self.own()))
     }
@@ -111,7 +116,8 @@ impl Folder {
     }
 }
 
-/// Whether a folder has progress, or lessons. The crate's own lessons have hints beside them.
+/// Returns whether a folder has progress, or lessons. The crate's own lessons have hints beside
+/// them.
 fn is_learners(path: &Path) -> bool {
     let has = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
     let of = |lesson: &Lesson, file: &str| has(&format!("{}/{file}", lesson.name));

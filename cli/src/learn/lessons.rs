@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::super::refuse;
+use super::super::{refuse, terminal};
 
 /// A lesson. The files of its folder are texts.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Lesson {
             else {
                 break;
             };
-            shown += &format!("{before}(picture: {})\n{text}", folder.join(file).display());
+            shown += &format!("{before}(picture: {})\n{text}", terminal::path(&folder.join(file)));
             rest = behind;
         }
         shown + rest

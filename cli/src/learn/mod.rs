@@ -17,7 +17,7 @@ use warpstride::device::Backend;
 
 use super::args::{self, LearnCommand};
 use super::output::Output;
-use super::require;
+use super::{require, terminal};
 use attempt::{Attempt, Source};
 use folder::Folder;
 use lessons::Lesson;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
     }
     match command {
         LearnCommand::Check { .. } => check(lesson, &folder, &progress, &from)?,
-        LearnCommand::Hint { .. } => hint(lesson, &folder, progress, output),
+        LearnCommand::Hint { .. } => hint(lesson, &folder, &progress, output),
         _ => show(lesson, &folder, &progress, output),
     }
 }
@@ -62,7 +62,7 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
     let progress = Progress::read(folder.progress())?;
     let (solved, all) = (progress.solved(), lessons::all().len());
     let are = if solved == 1 { "is" } else { "are" };
-    let mut text = format!("{solved} of {all} lessons {are} solved; your folder is {folder}");
+    let mut text = format!("{solved} of {all} lessons {are} solved; your folder is {}", terminal::path(&folder.full()));
     text += if folder.is_there()? { "\n\n" } else { ", which `warpstride learn next` makes\n\n" };
     let mut rows = Vec::new();
     for lesson in lessons::all() {
@@ -87,12 +87,12 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
     let (path, number, page) = (folder.lesson(lesson), lesson.number, lesson.page());
     let shown = lesson.shown(&path);
     let elsewhere = folder.elsewhere().map_or(String::new(), |folder| {
-        format!("Type the page's commands in {}, which holds your lessons.\n", folder.display())
+        format!("Type the page's commands in {}, which holds your lessons.\n", terminal::path(folder))
     });
     let text = format!(
         "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {}\n",
         shown.trim_end(),
-        path.display(),
+        terminal::path(&path),
         lesson.name
     );
     output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": page }))
@@ -101,7 +101,10 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
 /// Makes a lesson's folder, and the file that tells the learner's folder from others.
 fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
     folder.unpack(lesson, output)?;
-    if progress.is_new() { progress.save() } else { Ok(()) }
+    if progress.is_new() {
+        Progress::change(folder.progress(), |_| ())?;
+    }
+    Ok(())
 }
 
 /// Checks a lesson, and prints what came of it: `Ok(Err(_))` where the learner's files are wrong.
@@ -112,9 +115,9 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
     };
     let progress = match attempt.note(lesson, folder) {
         Ok(progress) => progress,
-        // What was found is to be seen even where it cannot be noted.
+        // The findings are shown even if they cannot be noted.
         Err(error) => {
-            from.output.note(attempt.text);
+            from.output.messages(&attempt.text);
             return Err(error);
         }
     };
@@ -123,24 +126,29 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
     if let Ok(sentence) = &sentence {
         text = format!("{text}\n{sentence}");
     }
-    // Where nothing ran, the error is all there is.
+    // If nothing ran, the error says all.
     if !text.is_empty() {
         from.output.result(&text, document)?;
     }
     Ok(sentence.map(|_| ()))
 }
 
-fn hint(lesson: &Lesson, folder: &Folder, mut progress: Progress, output: &Output) -> Result<()> {
-    let (hints, shown) = (lesson.hints(), progress.of(lesson).hints as usize);
-    let number = lesson.number;
+fn hint(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
+    let (hints, number) = (lesson.hints(), lesson.number);
+    let mut shown = progress.of(lesson).hints as usize;
+    if shown < hints.len() {
+        begin(lesson, folder, progress, output)?;
+        Progress::change(folder.progress(), |progress| {
+            // Another command may have shown one meanwhile.
+            shown = progress.of(lesson).hints as usize;
+            progress.of_mut(lesson).hints += u64::from(shown < hints.len());
+        })?;
+    }
     let Some(hint) = hints.get(shown) else {
         let all: Vec<String> = (1..).zip(&hints).map(|(at, hint)| format!("{at}. {hint}\n")).collect();
         let text = format!("Lesson {number} has no other hints than these:\n\n{}", all.join("\n"));
         return output.result(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown }));
     };
-    begin(lesson, folder, &progress, output)?;
-    progress.of_mut(lesson).hints += 1;
-    progress.save()?;
     let text = format!("Hint {} of {} for lesson {number}:\n\n{hint}\n", shown + 1, hints.len());
     output.result(&text, json!({ "lesson": lesson.json(), "hints": hints[..=shown], "shown": shown + 1 }))
 }

@@ -4,7 +4,7 @@ use warpstride::interp::expect::{Verdict, Verdicts};
 
 /// The wrong tries after which the number that was found is shown.
 pub(super) const TRIES: u64 = 3;
-/// What stands in place of that number before.
+/// The text in place of that number until then.
 const HIDDEN: &str = "another number; the third try shows it";
 
 /// The first key of a check's file whose value is another one than in the lesson's, but for numbers
@@ -28,7 +28,7 @@ fn is_same(given: &toml::Value, typed: &toml::Value) -> bool {
     }
 }
 
-/// The first word that a learner typed in place of a `?` and that is no number.
+/// Returns the first word that a learner typed in place of a `?` and that is not a number.
 pub(super) fn word(given: &str, typed: &str) -> Option<String> {
     let mut typed = texts(typed).into_iter();
     texts(given).into_iter().find_map(|given| {
@@ -46,13 +46,13 @@ fn texts(check: &str) -> Vec<String> {
     expect.into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
-/// What stands in a text in place of the `?` of another one.
+/// Returns the part of a text in place of the `?` of another one.
 fn in_place<'a>(given: &str, typed: &'a str) -> Option<&'a str> {
     let (before, behind) = given.split_once('?')?;
     typed.strip_prefix(before)?.strip_suffix(behind)
 }
 
-/// Whether a text is another one, with a number in place of its `?`.
+/// Returns whether a text is another one, with a number in place of its `?`.
 fn is_typed_over(given: &str, typed: &str) -> bool {
     given == typed || in_place(given, typed).is_some_and(|number| number.parse::<f64>().is_ok())
 }

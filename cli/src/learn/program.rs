@@ -5,7 +5,6 @@ use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -25,7 +24,7 @@ const RUN: Duration = Duration::from_secs(120);
 const MOST: u64 = 1 << 20;
 /// Names a folder with this crate, for lessons of a version that is not published.
 const CRATE: &str = "WARPSTRIDE_CRATE";
-/// What cargo says where the registry has no such crate.
+/// Cargo's words if the registry has no such crate.
 const NO_CRATE: &str = "no matching package named `warpstride` found";
 
 /// Compiles and runs the task of a lesson's folder.
@@ -42,7 +41,7 @@ pub(super) fn run(folder: &Path, output: &Output) -> Result<Attempt> {
 
 /// The program that cargo makes, or what the compiler says.
 fn compile(folder: &Path, output: &Output) -> Result<Result<PathBuf, (String, anyhow::Error)>> {
-    let mut command = Command::new("cargo");
+    let mut command = process::command("cargo");
     command.args(["build", "--quiet", "--bin", "task", "--message-format", "json-render-diagnostics"]);
     command.current_dir(folder);
     if let Some(local) = env::var_os(CRATE).filter(|local| !local.is_empty()) {
@@ -84,9 +83,9 @@ fn compile(folder: &Path, output: &Output) -> Result<Result<PathBuf, (String, an
     })
 }
 
-/// What the program printed, and what is wrong.
+/// Runs the program, and returns its output with its fault.
 fn ran(program: &Path, folder: &Path) -> Result<(String, Option<anyhow::Error>)> {
-    let mut command = Command::new(program);
+    let mut command = process::command(program);
     command.current_dir(folder);
     let Ended { status, stdout, stderr } = process::run(command, RUN, MOST)
         .with_context(|| format!("cannot start {}; check again to compile it anew", program.display()))?;

@@ -1,7 +1,7 @@
-//! What a learner has solved, and what help there was: `progress.json`.
+//! The lessons that a learner has solved, and the help that they took: `progress.json`.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) hints: u64,
     /// The checks in which a prediction or an answer was wrong.
     pub(super) tries: u64,
-    /// What was wrong at the last of them.
+    /// The wrong answers at the last of them.
     pub(super) wrong: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// What the progress keeps of wrong answers, so that the file stays small whatever a learner types.
+/// Shortens wrong answers for the progress, so that the file stays small whatever a learner types.
 fn kept(wrong: &[String]) -> Vec<String> {
     wrong.iter().take(MAX_WRONG).map(|text| text.chars().take(MAX_TEXT).collect()).collect()
 }
@@ -94,16 +94,35 @@ impl Progress {
         lessons::all().iter().filter(|lesson| self.of(lesson).solved).count()
     }
 
-    /// Whether there is no file yet.
+    /// Returns whether there is no file yet.
     pub(super) fn is_new(&self) -> bool {
         !self.path.exists()
     }
 
+    /// Changes the file, and returns what it holds then. Other commands on the same folder wait
+    /// meanwhile, so that none of their changes is lost.
+    pub(super) fn change(path: PathBuf, change: impl FnOnce(&mut Self)) -> Result<Self> {
+        let _locked = path.parent().and_then(locked);
+        let mut progress = Self::read(path)?;
+        change(&mut progress);
+        progress.save()?;
+        Ok(progress)
+    }
+
     /// Writes the file, whole or not at all.
-    pub(super) fn save(&self) -> Result<()> {
+    fn save(&self) -> Result<()> {
         let text = serde_json::to_string_pretty(&self.record).context("cannot write the progress")? + "\n";
         destination::replace(&destination::at(&self.path)?, |file| file.write_all(text.as_bytes()))
     }
+}
+
+/// Locks a learner's folder until the file is dropped, because the file of the progress is another
+/// one after each change. Some systems lock no folders; there the commands go on without.
+fn locked(folder: &Path) -> Option<File> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let folder = File::open(folder).ok()?;
+    folder.lock().ok()?;
+    Some(folder)
 }
 
 fn record(path: &Path) -> Result<Record> {

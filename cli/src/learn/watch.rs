@@ -1,7 +1,6 @@
 //! `warpstride learn watch`: a check at each change of the current lesson's files.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -9,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::super::{message, signals};
+use super::super::{message, signals, terminal};
 use super::attempt::Source;
 use super::folder::Folder;
 use super::lessons::Lesson;
@@ -25,15 +24,14 @@ pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
     while let Some(lesson) = Progress::read(folder.progress())?.next() {
         let (number, title, path) = (lesson.number, lesson.title(), folder.lesson(lesson));
         let page = path.join("README.md");
-        from.output.result(&format!("Lesson {number}, {title}: {}\n\n", page.display()), Value::Null)?;
+        from.output.result(&format!("Lesson {number}, {title}: {}\n\n", terminal::path(&page)), Value::Null)?;
         loop {
             folder.unpack(lesson, from.output)?;
             // A change during the check is one, too.
             let before = seen(lesson, &path);
             match super::check(lesson, folder, &Progress::read(folder.progress())?, from)? {
                 Ok(()) => break,
-                // A closed stream has no reader.
-                Err(error) => _ = writeln!(io::stderr(), "error: {}", message(&error)),
+                Err(error) => terminal::say(&format!("error: {}\n", message(&error))),
             }
             from.output.note(format!("watching {}; Ctrl-C ends", path.display()));
             wait(lesson, &path, &before);

@@ -31,7 +31,8 @@ pub(super) fn measure<I: Pixel>(device: &Device, workload: Workload, batch: usiz
     let mut stages = Stages::<I>::new(device, workload, batch)?;
     let (input, mut output) = (device.zeros::<I>(elements)?, device.zeros::<f32>(elements)?);
     let stream = device.stream()?;
-    let work = time(device, &stream, WORK_SAMPLES, || stages.queue_on(&input, &mut output, batch, &stream))?;
+    let work =
+        time(device, &stream, WORK_SAMPLES, || stages.queue_on(&input, output.view_mut(&[elements])?, batch, &stream))?;
     Ok(Bound { link, compute: batch as f64 / (work.median_ms() / 1e3) })
 }
 
@@ -87,7 +88,7 @@ fn link_seconds<I: Pixel>(device: &Device, elements: usize, lanes: usize) -> Res
     for _ in 0..SAMPLES {
         least = least.min(sample(turns.clamp(4, 100_000))?);
     }
-    // What is measured next has the link to itself, and the memory.
+    // The next measurement must have the link and the memory to itself.
     lanes.iter_mut().try_for_each(|lane| lane.land().map(drop))?;
     Ok(least)
 }

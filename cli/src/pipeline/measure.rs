@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::super::threads;
 use super::workload::{Pixel, Stages, Workload};
 use crate::run::pipelines::{Bound, PipelineRun, Stage};
 use warpstride::device::Device;
@@ -25,19 +26,19 @@ pub(crate) type Sink<'a> = dyn FnMut(u64, &[f32]) -> Result<()> + 'a;
 
 /// The frames of runs, and what is done with them.
 pub(crate) struct Job<'a, I: Pixel> {
-    /// Where it runs.
+    /// The device that it runs on.
     pub(crate) device: &'a Device,
     /// The frames and the work.
     pub(crate) workload: Workload,
     /// The number of frames, at least 1.
     pub(crate) frames: u64,
-    /// Where frames come from.
+    /// The source of the frames.
     pub(crate) source: &'a Source<'a, I>,
     /// The name of the source's spans.
     pub(crate) source_name: &'static str,
     /// The threads that make frames, at least 1.
     pub(crate) threads: usize,
-    /// Whether slots keep the frames that verified the run, so that the host makes no others.
+    /// True if slots keep the frames that verified the run, so that the host makes no others.
     pub(crate) reuses: bool,
 }
 
@@ -58,7 +59,7 @@ struct Ring<I: Pixel> {
     filled: Mutex<BTreeSet<usize>>,
 }
 
-/// What a run of a pipeline gave.
+/// The results of a run of a pipeline.
 struct Driven {
     summary: Summary,
     /// Seconds that the ends were at work, those of the source by one thread after the other.
@@ -113,9 +114,10 @@ impl<I: Pixel> Job<'_, I> {
         let summary = thread::scope(|scope| {
             for _ in 0..self.threads.max(1) {
                 // The run's first error is the engine's to return.
-                scope.spawn(move || while feed.fill(fill).unwrap_or(false) {});
+                threads::start(scope, "source", move || while feed.fill(fill).unwrap_or(false) {})?;
             }
-            let engine = scope.spawn(|| engine.drive(|work| stages.queue(work, work.filled / elements)));
+            let queue = || engine.drive(|work| stages.queue(work, work.filled / elements));
+            let engine = threads::start(scope, "queue", queue)?;
             while drain.take(&mut take).unwrap_or(false) {}
             drop(drain);
             engine.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -124,8 +126,8 @@ impl<I: Pixel> Job<'_, I> {
         Ok(Driven { summary, source_seconds, sink_seconds: sink_time.as_secs_f64() })
     }
 
-    /// Whether the results of the first batches are those of a CPU, while each slot is used again
-    /// and others are on their way.
+    /// Returns whether the results of the first batches are those of a CPU, while each slot is used
+    /// again and others are on their way.
     fn verify(&self, ring: &mut Ring<I>, case: Case) -> Result<bool> {
         let elements = self.workload.elements();
         let batches = 2 * ring.pipeline.slots() as u64 + 1;
@@ -151,7 +153,7 @@ impl<I: Pixel> Job<'_, I> {
     }
 }
 
-/// Verifies some batches, and then runs and times all frames, held against `bound`. The sink is
+/// Verifies some batches, and then runs and times all frames, compared with `bound`. The sink is
 /// called on this thread.
 ///
 /// # Errors

@@ -118,7 +118,7 @@ impl Sweep<'_> {
         let fill = |first: u64, batch: &mut [u8]| {
             (first..).zip(batch.chunks_mut(elements)).try_for_each(|(number, frame)| images.fill(number, frame))
         };
-        let workload = Workload { shape: [channels, height, width], is_planar: false, steps: self.args.intensity };
+        let workload = Workload { shape: [channels, height, width], is_planar: false, steps: self.args.steps() };
         self.all(&self.job(workload, images.frames(), &fill, "image_decoding"))
     }
 
@@ -138,7 +138,7 @@ impl Sweep<'_> {
             frames.fill(first, batch);
             Ok(())
         };
-        let workload = Workload { shape, is_planar: T::DTYPE == DType::F32, steps: self.args.intensity };
+        let workload = Workload { shape, is_planar: T::DTYPE == DType::F32, steps: self.args.steps() };
         let count = self.args.frames.unwrap_or(default.0);
         self.all(&self.job(workload, count, &fill, "random_generation"))
     }

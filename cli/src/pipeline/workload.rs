@@ -10,6 +10,7 @@ use warpstride::ops::{self, Affine, Normalization};
 use warpstride::pipeline::Work;
 use warpstride::pipeline::frames;
 use warpstride::stream::Stream;
+use warpstride::view::{View, ViewMut};
 
 /// Means and deviations of red, green and blue in ImageNet, as torchvision has them. Frames of more
 /// channels take them in turn.
@@ -35,15 +36,15 @@ const FACTOR: f32 = 0.999;
 const OFFSET: f32 = 0.001;
 
 /// Frames, and what the device does with them: it normalises each channel, and takes each element
-/// through a model of some steps. Results are planes of `f32`.
+/// through a model of some steps, unless they are 0. Results are planes of `f32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Workload {
     /// Channels, height and width of a frame.
     pub(crate) shape: [usize; 3],
-    /// Whether frames are planes (C, H, W) before they go to the device, too; else they are rows of
+    /// True if frames are planes (C, H, W) before they go to the device, too; else they are rows of
     /// pixels (H, W, C).
     pub(crate) is_planar: bool,
-    /// The steps of the model.
+    /// The steps of the model; 0 where there is no model.
     pub(crate) steps: u32,
 }
 
@@ -72,6 +73,13 @@ impl Workload {
         [(I::SCALE / deviation) as f32, (-mean / deviation) as f32]
     }
 
+    /// Takes the first planes of `from` through the model into `to`, both of one axis.
+    fn model(&self, from: View<'_, f32>, to: ViewMut<'_, f32>, frames: usize, stream: &Stream) -> Result<()> {
+        let elements = frames * self.elements();
+        let (from, to) = (from.slice(0, 0..elements, 1)?, to.slice(0, 0..elements, 1)?);
+        ops::iterate_into(FACTOR, OFFSET, self.steps, from, to, stream)
+    }
+
     /// Returns an element of a frame's result by a CPU, which has the same bits.
     pub(crate) fn expected<I: Pixel>(&self, frame: &[I], element: usize) -> f32 {
         let [channels, height, width] = self.shape;
@@ -86,39 +94,45 @@ impl Workload {
 /// The work with its memory on the device, which is one batch large: the stream of the work takes
 /// one batch after the other.
 pub(super) struct Stages<I: Pixel> {
+    normalizer: Normalizer<I>,
+    /// The planes that the model reads; `None` where frames are normalised alone.
+    planes: Option<DeviceBuffer<f32>>,
+}
+
+struct Normalizer<I: Pixel> {
     workload: Workload,
     /// For the kernel for images of bytes, where frames are such images.
     images: Option<Normalization>,
     /// Factors and offsets of the channels, for other frames.
     values: [DeviceArray<f32>; 2],
-    planes: DeviceBuffer<f32>,
     of: PhantomData<I>,
 }
 
 impl<I: Pixel> Stages<I> {
     pub(super) fn new(device: &Device, workload: Workload, batch: usize) -> Result<Self> {
-        let channels = workload.shape[0];
-        let is_image = size_of::<I>() == 1 && !workload.is_planar && channels <= MEAN.len();
-        let images = Normalization::new(I::SCALE, &MEAN[..channels.min(3)], &DEVIATION[..channels.min(3)])?;
-        let values: Vec<_> = (0..channels).map(Workload::values::<I>).collect();
-        let [factors, offsets] = [0, 1].map(|at| values.iter().map(|value| value[at]).collect::<Vec<_>>());
-        Ok(Self {
-            workload,
-            images: is_image.then_some(images),
-            values: [device.array(&[channels], &factors)?, device.array(&[channels], &offsets)?],
-            planes: device.zeros(batch * workload.elements())?,
-            of: PhantomData,
-        })
+        let planes = (workload.steps > 0).then(|| device.zeros(batch * workload.elements())).transpose()?;
+        Ok(Self { normalizer: Normalizer::new(device, workload)?, planes })
     }
 
     /// Queues the work of a batch of a pipeline.
     pub(super) fn queue(&mut self, work: &mut Work<'_, I, f32>, frames: usize) -> Result<()> {
-        work.range("normalization", |work| self.normalize(work.input, frames, work.stream()))?;
-        work.range("model", |work| {
-            let stream = work.stream().clone();
-            self.model(work.output, frames, &stream)
-        })?;
-        work.keep(frames * self.workload.elements());
+        let stream = work.stream().clone();
+        let Self { normalizer, planes } = self;
+        match planes {
+            None => work.range("normalization", |work| {
+                normalizer.normalize(work.input, work.output.view_mut(), frames, &stream)
+            })?,
+            Some(planes) => {
+                let room = [planes.len()];
+                work.range("normalization", |work| {
+                    normalizer.normalize(work.input, planes.view_mut(&room)?, frames, &stream)
+                })?;
+                work.range("model", |work| {
+                    normalizer.workload.model(planes.view(&room)?, work.output.view_mut(), frames, &stream)
+                })?;
+            }
+        }
+        work.keep(frames * normalizer.workload.elements());
         Ok(())
     }
 
@@ -126,15 +140,31 @@ impl<I: Pixel> Stages<I> {
     pub(super) fn queue_on(
         &mut self,
         input: &DeviceBuffer<I>,
-        output: &mut DeviceBuffer<f32>,
+        output: ViewMut<'_, f32>,
         frames: usize,
         stream: &Stream,
     ) -> Result<()> {
-        self.normalize(input, frames, stream)?;
-        self.model(output, frames, stream)
+        let Self { normalizer, planes } = self;
+        let Some(planes) = planes else { return normalizer.normalize(input, output, frames, stream) };
+        let room = [planes.len()];
+        normalizer.normalize(input, planes.view_mut(&room)?, frames, stream)?;
+        normalizer.workload.model(planes.view(&room)?, output, frames, stream)
+    }
+}
+
+impl<I: Pixel> Normalizer<I> {
+    fn new(device: &Device, workload: Workload) -> Result<Self> {
+        let channels = workload.shape[0];
+        let is_image = size_of::<I>() == 1 && !workload.is_planar && channels <= MEAN.len();
+        let images = Normalization::new(I::SCALE, &MEAN[..channels.min(3)], &DEVIATION[..channels.min(3)])?;
+        let values: Vec<_> = (0..channels).map(Workload::values::<I>).collect();
+        let [factors, offsets] = [0, 1].map(|at| values.iter().map(|value| value[at]).collect::<Vec<_>>());
+        let values = [device.array(&[channels], &factors)?, device.array(&[channels], &offsets)?];
+        Ok(Self { workload, images: is_image.then_some(images), values, of: PhantomData })
     }
 
-    fn normalize(&mut self, input: &DeviceBuffer<I>, frames: usize, stream: &Stream) -> Result<()> {
+    /// Normalises the first frames of `input` into the first planes of `to`, which is one axis.
+    fn normalize(&self, input: &DeviceBuffer<I>, to: ViewMut<'_, f32>, frames: usize, stream: &Stream) -> Result<()> {
         let [channels, height, width] = self.workload.shape;
         let elements = frames * self.workload.elements();
         let planes = [frames, channels, height, width];
@@ -144,19 +174,10 @@ impl<I: Pixel> Stages<I> {
         } else {
             input.split_axis(0, &[frames, height, width, channels])?.permuted_axes(&[0, 3, 1, 2])?
         };
-        let room = self.planes.len();
-        let planes = self.planes.view_mut(&[room])?.slice(0, 0..elements, 1)?.split_axis(0, &planes)?;
+        let to = to.slice(0, 0..elements, 1)?.split_axis(0, &planes)?;
         let [factors, offsets] = &self.values;
         let in_memory = Affine::PerChannel { axis: 1, factors: factors.view(), offsets: offsets.view() };
         let map = self.images.map_or(in_memory, |by| Affine::Normalized { axis: 1, by });
-        ops::affine_into(frames, map, planes, stream)
-    }
-
-    fn model(&self, output: &mut DeviceBuffer<f32>, frames: usize, stream: &Stream) -> Result<()> {
-        let elements = frames * self.workload.elements();
-        let from = self.planes.view(&[self.planes.len()])?.slice(0, 0..elements, 1)?;
-        let room = output.len();
-        let to = output.view_mut(&[room])?.slice(0, 0..elements, 1)?;
-        ops::iterate_into(FACTOR, OFFSET, self.workload.steps, from, to, stream)
+        ops::affine_into(frames, map, to, stream)
     }
 }

@@ -1,5 +1,5 @@
-//! Measurements of pipelines: frames from a source on the host through the device to a sink, held
-//! against the slower of link and compute.
+//! Measurements of pipelines: frames from a source on the host through the device to a sink,
+//! compared with the slower of link and compute.
 
 use super::table::{Column, Table, number, percent, verified};
 use warpstride::element::DType;
@@ -11,7 +11,7 @@ pub(crate) const TRACKS: [&str; 5] = ["source", "upload", "work", "download", "s
 /// The runs of one workload, measured together.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Pipelines {
-    /// Where frames come from: `random` or `images`, or `reused` where the host makes none.
+    /// The source of the frames: `random` or `images`, or `reused` if the host makes none.
     pub(crate) source: String,
     /// The threads that make frames.
     pub(crate) threads: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Pipelines {
     pub(crate) runs: Vec<PipelineRun>,
 }
 
-/// What a run is held against: rates of stages alone, at one batch size.
+/// The bounds of a run: rates of stages alone, at one batch size.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Bound {
     /// Frames a second that the copies alone allow: page-locked uploads of a batch's input and
@@ -64,7 +64,7 @@ pub(crate) struct PipelineRun {
     pub(crate) slots: usize,
     /// Frames of the run; the last batch may be smaller.
     pub(crate) frames: u64,
-    /// Whether the results of a batch were those of a CPU; checked before the run was timed.
+    /// True if the results of a batch were those of a CPU; checked before the run was timed.
     pub(crate) verified: bool,
     /// Calls to the driver that can make the host wait, for each batch behind the first ones;
     /// `None` if there is one batch.
@@ -75,7 +75,7 @@ pub(crate) struct PipelineRun {
     pub(crate) seconds: Option<f64>,
     /// Frames a second.
     pub(crate) frames_per_second: Option<f64>,
-    /// What the rate is held against.
+    /// The bound that the rate is compared with.
     pub(crate) bound: Option<Bound>,
     /// The part of the bound that the run reaches.
     pub(crate) fraction_of_bound: Option<f64>,
@@ -96,7 +96,7 @@ pub(crate) struct PipelineRun {
 pub(crate) struct Stage {
     /// Its name.
     pub(crate) name: String,
-    /// Where it ran: one of [`TRACKS`].
+    /// The track that it ran on: one of [`TRACKS`].
     pub(crate) track: String,
     /// The number of the batch.
     pub(crate) batch: u64,
@@ -185,16 +185,17 @@ impl Pipelines {
     /// A line about the workload.
     pub(crate) fn heading(&self) -> String {
         let [channels, height, width] = self.shape;
+        let model = match self.steps {
+            0 => "no model".into(),
+            steps => format!("a model of {} operations a byte, in {}", self.intensity, counted(steps, "step")),
+        };
         format!(
-            "{} frames of {channels} x {height} x {width} {} by {}; of a frame {} go there and {} come back; a model of {} \
-             operations a byte, in {}.",
+            "{} frames of {channels} x {height} x {width} {} by {}; of a frame {} go there and {} come back; {model}.",
             self.source,
             self.dtype,
             counted(self.threads, "thread"),
             counted(self.input_bytes, "byte"),
-            counted(self.output_bytes, "byte"),
-            self.intensity,
-            counted(self.steps, "step")
+            counted(self.output_bytes, "byte")
         )
     }
 }

@@ -1,5 +1,5 @@
 //! Measurements of copies between host and device: every kind of host memory, direction and size,
-//! held against the link between the two.
+//! compared with the link between the two.
 
 use super::table::{Column, Table, number, percent, verified};
 use warpstride::error::counted;
@@ -17,8 +17,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Returns the link of a generation and a number of lanes; `None` for a generation that nobody
-    /// has specified.
+    /// Returns the link of a generation and a number of lanes; `None` for a generation that is not
+    /// specified yet.
     pub(crate) fn new(generation: u32, lanes: u32) -> Option<Self> {
         // Transfers of one bit on one lane in 10^9 a second, and the bits of payload of those on
         // the line: PCI Express Base Specification, revision 6.0.
@@ -109,7 +109,7 @@ pub(crate) struct Transfer {
     pub(crate) direction: Direction,
     /// Bytes in each direction.
     pub(crate) bytes: u64,
-    /// Whether every byte arrived; a copy that lost one is not timed.
+    /// True if every byte arrived; a copy that lost one is not timed.
     pub(crate) verified: bool,
     /// Milliseconds by the host's clock, from the call until the bytes have arrived; `None` on the
     /// software GPU.
@@ -121,7 +121,7 @@ pub(crate) struct Transfer {
     pub(crate) gbps_by_events: Option<f64>,
 }
 
-/// What it costs to make host memory page-locked.
+/// The cost of making host memory page-locked.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Pinning {
     /// [`HostSide::Pinned`], which also allocates, or [`HostSide::Registered`].
@@ -146,7 +146,7 @@ pub(crate) struct RoundTrip {
     pub(crate) frames: usize,
     /// Bytes of a batch in each direction.
     pub(crate) bytes: u64,
-    /// Whether every byte came back.
+    /// True if every byte came back.
     pub(crate) verified: bool,
     /// Milliseconds of a batch there and back; `None` on the software GPU.
     pub(crate) ms: Option<f64>,

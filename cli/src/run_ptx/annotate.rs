@@ -1,52 +1,17 @@
 //! The source with what each of its lines did beside it.
 
-use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use anstream::{AutoStream, ColorChoice};
-use anstyle::AnsiColor;
 use serde_json::{Value, json};
 use warpstride::counters::Counters;
 use warpstride::interp::{LineReport, Report};
 
+use super::super::terminal::{BAR, bar};
 use super::lines::{self, BESIDE_SOURCE, Column, heat};
 use super::source;
 
-/// Characters of the column of heat.
-const HEAT: usize = 8;
 /// Most files that are read, beginning with the kernel's own. The PTX may name any number.
 const MAX_FILES: usize = 16;
-
-/// How heat is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Looks {
-    Plain,
-    Blocks,
-    Colours,
-}
-
-impl Looks {
-    /// Those that suit standard output, and the variables `NO_COLOR` and `CLICOLOR_FORCE`.
-    fn of_standard_output() -> Self {
-        let output = io::stdout();
-        match AutoStream::choice(&output) {
-            ColorChoice::Never if output.is_terminal() => Self::Blocks,
-            ColorChoice::Never => Self::Plain,
-            _ => Self::Colours,
-        }
-    }
-
-    /// A bar for a part of 1, as wide as the column.
-    fn bar(self, part: f64) -> String {
-        let cells = ((part * HEAT as f64).ceil() as usize).min(HEAT);
-        let (full, rest) = (if self == Self::Plain { "#" } else { "█" }.repeat(cells), " ".repeat(HEAT - cells));
-        if self != Self::Colours || cells == 0 {
-            return full + &rest;
-        }
-        let colour = if 2 * cells < HEAT { AnsiColor::Yellow } else { AnsiColor::Red }.on_default();
-        format!("{colour}{full}{colour:#}{rest}")
-    }
-}
 
 /// A file with the lines that have figures.
 struct Annotated {
@@ -78,8 +43,8 @@ fn files(report: &Report, main: &str, folder: &Path) -> Vec<Annotated> {
 /// The kernel's own file as a whole, and of other files the lines that have figures; `folder` is
 /// where relative names begin.
 pub(super) fn text(report: &Report, main: &str, folder: &Path) -> String {
-    let (files, looks) = (files(report, main, folder), Looks::of_standard_output());
-    let page = Page::of(&files, &report.counters, looks);
+    let files = files(report, main, folder);
+    let page = Page::of(&files, &report.counters);
     let mut text = String::new();
     for file in &files {
         text += &format!("\n{}\n", source::shown(&file.file));
@@ -92,7 +57,7 @@ pub(super) fn text(report: &Report, main: &str, folder: &Path) -> String {
             Ok(_) => String::new(),
         };
     }
-    let full = looks.bar(1.0);
+    let full = bar(1.0);
     text + &format!(
         "\nheat: the part of the launch's sectors, or of its wavefronts, that the line takes beyond the ideal; {full} is all\n\
          sectors, wavefronts: against those that lanes x bytes fill, or those taken if they are fewer\n"
@@ -113,11 +78,10 @@ struct Page<'a> {
     widths: Vec<usize>,
     number: usize,
     launch: &'a Counters,
-    looks: Looks,
 }
 
 impl<'a> Page<'a> {
-    fn of(files: &[Annotated], launch: &'a Counters, looks: Looks) -> Self {
+    fn of(files: &[Annotated], launch: &'a Counters) -> Self {
         let lines = || files.iter().flat_map(|file| &file.lines);
         let columns = lines::used(&BESIDE_SOURCE, lines());
         let width = |(heading, cell): &Column| {
@@ -127,14 +91,14 @@ impl<'a> Page<'a> {
         let widths = columns.iter().map(width).collect();
         let length = |file: &Annotated| file.source.as_ref().map_or(0, Vec::len).max(file.last_line());
         let number = files.iter().map(length).max().unwrap_or(0).to_string().len().max("line".len());
-        Self { columns, widths, number, launch, looks }
+        Self { columns, widths, number, launch }
     }
 
     /// The lines of a file: all of them, or those with figures.
     fn listing(&self, file: &Annotated, is_whole: bool) -> String {
         let source = file.source.as_deref().unwrap_or_default();
         let headings: Vec<&str> = self.columns.iter().map(|(heading, _)| *heading).collect();
-        let mut text = self.row(&format!("{:HEAT$}", "heat"), &headings, "line", "source");
+        let mut text = self.row(&format!("{:BAR$}", "heat"), &headings, "line", "source");
         let mut counted = file.lines.iter().peekable();
         for (line, code) in (1..).zip(source) {
             let report = counted.next_if(|report| report.line == line);
@@ -151,11 +115,11 @@ impl<'a> Page<'a> {
 
     fn line(&self, line: u32, report: Option<&LineReport>, code: &str) -> String {
         let Some(report) = report else {
-            return self.row(&" ".repeat(HEAT), &vec![""; self.columns.len()], &line.to_string(), code);
+            return self.row(&" ".repeat(BAR), &vec![""; self.columns.len()], &line.to_string(), code);
         };
         let cells: Vec<String> = self.columns.iter().map(|(_, cell)| cell(report).unwrap_or("-".into())).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
-        self.row(&self.looks.bar(heat(report, self.launch)), &cells, &line.to_string(), code)
+        self.row(&bar(heat(report, self.launch)), &cells, &line.to_string(), code)
     }
 
     fn row(&self, heat: &str, cells: &[&str], line: &str, code: &str) -> String {
@@ -166,7 +130,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What the document holds of the files: their lines, or why they are missing.
+/// Returns the document's part on the files: their lines, or why they are missing.
 pub(super) fn json(report: &Report, main: &str, folder: &Path) -> Value {
     let files = files(report, main, folder);
     let source = |file: &Annotated| {
@@ -179,17 +143,6 @@ pub(super) fn json(report: &Report, main: &str, folder: &Path) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bars_are_as_wide_as_their_column() {
-        assert_eq!(Looks::Plain.bar(0.0), "        ");
-        assert_eq!(Looks::Plain.bar(0.001), "#       ");
-        assert_eq!(Looks::Plain.bar(0.5), "####    ");
-        assert_eq!(Looks::Blocks.bar(1.0), "████████");
-        assert_eq!(Looks::Colours.bar(0.2), "\u{1b}[33m██\u{1b}[0m      ");
-        assert_eq!(Looks::Colours.bar(0.6), "\u{1b}[31m█████\u{1b}[0m   ");
-        assert_eq!(Looks::Colours.bar(0.0), "        ");
-    }
 
     #[test]
     fn files_beyond_the_limit_are_not_read() {

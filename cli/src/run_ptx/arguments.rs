@@ -1,4 +1,4 @@
-//! Whether arguments are what a kernel declares: their sizes must be, their types should.
+//! Compares arguments with a kernel's declaration: their sizes must agree, their types should.
 
 use warpstride::element::DType;
 use warpstride::interp::{Kernel, Param};
@@ -20,27 +20,19 @@ fn declared(param: &Param) -> Option<Option<DType>> {
     }
 }
 
-/// A sentence for each argument whose type is not its parameter's; all have the right sizes.
-pub(crate) fn notes(kernel: &Kernel, arguments: &[Argument]) -> Vec<String> {
-    // The members of a struct have no types in PTX, and there may be any number of them before the
-    // next parameter.
-    let mut notes = Vec::new();
-    let mut arguments = arguments.iter();
-    for param in kernel.params() {
-        let mut filled = 0_usize;
-        while filled < param.size {
-            let Some(argument) = arguments.next() else { return notes };
-            let size = argument.size();
-            filled = filled.next_multiple_of(size.max(1)).saturating_add(size.max(1));
-            if size == param.size && !param.ty.starts_with('b') {
-                notes.extend(note(param, argument));
-            }
-        }
-    }
-    notes
+/// A sentence for each argument whose type is not its parameter's; all have the right sizes, and
+/// lie at these offsets. The members of a struct have no types in PTX.
+pub(crate) fn notes(kernel: &Kernel, arguments: &[Argument], places: &[usize]) -> Vec<String> {
+    let note = |(argument, &place): (&Argument, &usize)| {
+        let is_whole = |param: &Param| param.offset == place && param.size == argument.size();
+        let number = kernel.params().iter().position(is_whole)?;
+        note(kernel, number, argument)
+    };
+    arguments.iter().zip(places).filter_map(note).collect()
 }
 
-fn note(param: &Param, argument: &Argument) -> Option<String> {
+fn note(kernel: &Kernel, number: usize, argument: &Argument) -> Option<String> {
+    let param = &kernel.params()[number];
     let declared = declared(param)?;
     let passed = match &argument.value {
         &Value::Scalar { dtype, .. } if float(dtype) == declared => return None,
@@ -49,7 +41,8 @@ fn note(param: &Param, argument: &Argument) -> Option<String> {
         Value::Buffer { .. } | Value::File(_) => "passes the address of a buffer".into(),
     };
     Some(format!(
-        "note: --arg {argument} {passed} where parameter {:?} is .{}; pass a number of that type if you mean one",
-        param.name, param.ty
+        "note: --arg {argument} {passed} where {} is .{}; pass a number of that type if you mean one",
+        kernel.argument(number),
+        param.ty
     ))
 }

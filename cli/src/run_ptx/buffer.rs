@@ -1,4 +1,4 @@
-//! What a buffer holds before the launch.
+//! Fills a buffer before the launch.
 
 use anyhow::Result;
 use warpstride::element::DType;

@@ -28,13 +28,20 @@ impl<'a> Loaded<'a> {
         // SAFETY: the module is live.
         let function =
             unsafe { driver.function(module, launch.kernel.name()) }.inspect_err(|_| unload(driver, module))?;
-        Ok(Self { launch, device, module, function })
+        let loaded = Self { launch, device, module, function };
+        let shared = launch.shape().dynamic_shared;
+        if shared > 0 {
+            // SAFETY: the module is live.
+            unsafe { driver.allow_dynamic_shared(function, shared) }?;
+        }
+        // SAFETY: the module is live, and made of the launch's PTX.
+        launch.variables.iter().try_for_each(|variable| unsafe { variable.fill_on_gpu(device, module) })?;
+        Ok(loaded)
     }
 
     /// Queues a launch with these addresses of buffers on the default stream.
     ///
-    /// What foreign PTX does is for whoever runs it to answer, as with any program: nothing could
-    /// check which addresses it makes.
+    /// The user is responsible for what their PTX does: we cannot check its addresses on a GPU.
     ///
     /// # Safety
     ///
@@ -56,10 +63,10 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// Unloads a module whose functions nobody uses any more.
+/// Unloads a module whose functions are no longer used.
 fn unload(driver: &Arc<dyn Driver>, module: ModuleHandle) {
-    // A failure has nobody to tell that could act upon it: the process ends soon.
-    // SAFETY: the module is live, and its functions are known to its owner only, which ends.
+    // A failure is ignored: the process is about to exit. SAFETY: the module is live, and its
+    // functions are known to its owner only, which ends.
     let _ = unsafe { driver.module_unload(module) };
 }
 

@@ -1,5 +1,5 @@
-//! What each instruction did: tables, their columns' names in Nsight Compute, and the worst
-//! accesses.
+//! Shows the accesses of each instruction: tables, their columns' names in Nsight Compute, and the
+//! worst accesses.
 
 use std::cmp::Reverse;
 
@@ -78,8 +78,8 @@ pub(super) fn tables(instructions: &[&InstructionReport]) -> String {
     text
 }
 
-/// What follows the tables: the loops of atomics, the columns' names in Nsight Compute and the
-/// worst accesses.
+/// Returns the text behind the tables: the loops of atomics, the columns' names in Nsight Compute
+/// and the worst accesses.
 pub(super) fn footer(report: &Report) -> String {
     let mut text = String::new();
     let rows = |wanted: fn(&InstructionReport) -> bool| report.instructions.iter().filter(move |row| wanted(row));
@@ -93,7 +93,7 @@ pub(super) fn footer(report: &Report) -> String {
             bank_conflicts = counted(bank_conflicts, "conflict")
         );
     }
-    text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red where nobody reads their result):\n";
+    text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red if their result is unused):\n";
     metrics().iter().for_each(|(column, metric)| text += &format!("  {column:16}  {metric}\n"));
     let worst_global = rows(is_global).min_by_key(|row| Reverse(row.global.sectors.saturating_sub(row.ideal_sectors)));
     let worst_shared = rows(is_shared).min_by_key(|row| Reverse(row.shared.bank_conflicts));
@@ -108,7 +108,7 @@ pub(super) fn footer(report: &Report) -> String {
     text
 }
 
-/// What the document holds of an instruction.
+/// Returns the document's part on an instruction.
 pub(super) fn json(instruction: &InstructionReport) -> Value {
     let mut value = json!(instruction);
     value["active_lanes"] = json!(instruction.active_lanes());

@@ -1,4 +1,4 @@
-//! What each line of the source did: tables and documents.
+//! Shows the accesses of each line of the source: tables and documents.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const EXECUTIONS: Column = ("executions", |line| Some(line.executions.to_string(
 const LANES: Column = ("lanes", |line| Some(format!("{:.2}", line.active_lanes()?)));
 const REQUESTS: Column = ("requests", |line| is_global(line).then(|| line.counters.global().requests.to_string()));
 const CONFLICTS: Column = ("conflicts", |line| is_shared(line).then(|| line.counters.bank_conflicts().to_string()));
-// Where one line does both, their sum tells little.
+// If one line does both, their sum tells little.
 const LOADS: Column = ("loads", |line| {
     let counters = both_ways(line)?;
     over_ideal(counters.global_load.sectors, counters.ideal.global_load).map(times)
@@ -136,7 +136,7 @@ fn table(lines: &[LineReport], main: &str) -> Table {
     table
 }
 
-/// What the document holds of a line.
+/// Returns the document's part on a line.
 pub(super) fn json(line: &LineReport, launch: &Counters) -> Value {
     let mut value = json!(line);
     value["active_lanes"] = json!(line.active_lanes());

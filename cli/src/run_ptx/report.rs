@@ -1,4 +1,4 @@
-//! What is printed of a launch.
+//! Prints a launch.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use super::super::args::By;
 use super::super::{args, kernel_names, output};
 use super::{Program, annotate, instructions, lines};
 
-/// What a launch left behind.
+/// The results of a launch.
 pub(crate) struct Outcome {
     /// By the GPU's clock, or the host's for the software GPU.
     pub(crate) seconds: f64,
-    /// What the software GPU counted and found.
+    /// The counters and findings of the software GPU.
     pub(crate) report: Option<Report>,
     /// Why it stopped before the end.
     pub(crate) stopped: Option<Stop>,
@@ -25,12 +25,12 @@ pub(crate) struct Outcome {
     pub(crate) dumped: Vec<Vec<u8>>,
 }
 
-/// Whether more is asked for than the launch's counters.
+/// Returns whether more is asked for than the launch's counters.
 fn is_detailed(args: &args::Launched) -> bool {
     args.report || args.report_json || args.by.is_some()
 }
 
-/// What is said where a report by line is asked for, and the PTX has no lines.
+/// Returns the note for a report by line of PTX that has no lines.
 fn no_lines(kernel: &Kernel) -> String {
     format!(
         "`{}` has no lines of a source in this PTX; compile with -lineinfo (nvcc, NVRTC) or -gline-tables-only (clang)",
@@ -124,7 +124,7 @@ impl Shown<'_> {
         let threads = counted(report.thread_instructions, "thread instruction");
         let found = findings_text(&report.findings, report.more_findings);
         format!(
-            "{title}\n{}\n{threads} in {seconds:.3} s of this host, which is no time of a GPU\n\
+            "{title}\n{}\n{threads} in {seconds:.3} s of this host, not of a GPU\n\
              {}{found}",
             totals(report),
             self.details(report)

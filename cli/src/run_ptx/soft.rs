@@ -1,13 +1,12 @@
 //! A launch on the software GPU: without a driver between, so that its report is at hand.
 
-use std::io::{self, Write};
 use std::time::Instant;
 
 use anyhow::Result;
 use warpstride::error::Error;
 use warpstride::interp::{self, Memory};
 
-use super::super::zeroed;
+use super::super::{terminal, zeroed};
 use super::buffer::Buffer;
 use super::report::Outcome;
 use super::{Launch, parameters};
@@ -18,26 +17,27 @@ impl Launch<'_> {
         let outcome = self.silently_on_soft(buffers, limit)?;
         let Outcome { report, stopped, .. } = &outcome;
         let printed = report.as_ref().map(|report| &report.printed).or(stopped.as_ref().map(|stop| &stop.printed));
-        // What the kernel printed is a note; a closed standard error has no reader.
-        let _ = io::stderr().write_all(printed.map_or(&[], String::as_bytes));
+        // The kernel's own output is a note.
+        terminal::say(printed.map_or("", String::as_str));
         Ok(outcome)
     }
 
     /// The same, without what the kernel prints.
     pub(super) fn silently_on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
-        // What cannot run is told of before buffers are made.
+        // A launch that cannot run is refused before buffers are made.
         let (shape, args) = (self.shape(), self.args);
         let anywhere = parameters(self.kernel, &args.arguments, |_| 0)?;
         interp::check_launch(self.kernel, &shape, &anywhere).map_err(|stop| Error::from(*stop))?;
         let memory = Memory::new(limit);
         let places = buffers.into_iter().map(|buffer| place(&memory, buffer)).collect::<Result<Vec<_>>>()?;
         let params = parameters(self.kernel, &args.arguments, |position| places[position].0)?;
+        self.variables.iter().try_for_each(|variable| variable.fill_on_soft(&memory))?;
         let begin = Instant::now();
         let (checks, work_limit) = (args.checks.unwrap_or_default(), args.limit.unwrap_or(interp::DEFAULT_WORK));
         let config = interp::Config { checks, work_limit, footprint: self.footprint, ..interp::Config::default() };
         let (report, stopped) = match interp::run(self.kernel, &shape, &params, &memory, &config) {
             Ok(report) => (Some(report), None),
-            // What the checkers found before is shown too.
+            // The earlier findings of the checkers are shown too.
             Err(stop) => (None, Some(*stop)),
         };
         let seconds = begin.elapsed().as_secs_f64();

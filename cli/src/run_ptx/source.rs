@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use warpstride::error::printable_line;
+
 /// Most bytes of a source.
 const MAX_BYTES: u64 = 1 << 20;
 /// Most lines of a source.
@@ -43,7 +45,7 @@ pub(super) fn lines(name: &str, folder: &Path) -> Result<Vec<String>, String> {
     Err(format!("{} is not there; put it beside the PTX, or run this where it was compiled", shown(name)))
 }
 
-/// A line or a name as a terminal may show it: tabs as spaces, and no other control characters.
+/// A line or a name as a terminal may show it, on one line with tabs as spaces.
 pub(super) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for (count, character) in text.chars().enumerate() {
@@ -51,18 +53,14 @@ pub(super) fn shown(text: &str) -> String {
             shown.push('…');
             break;
         }
-        match character {
-            '\t' => {
-                let column = shown.chars().count();
-                shown.extend(std::iter::repeat_n(' ', TAB - column % TAB));
-            }
-            // They turn text around, or hide it.
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => shown.push('·'),
-            _ if character.is_control() => shown.push('·'),
-            _ => shown.push(character),
+        if character == '\t' {
+            let column = shown.chars().count();
+            shown.extend(std::iter::repeat_n(' ', TAB - column % TAB));
+        } else {
+            shown.push(character);
         }
     }
-    shown
+    printable_line(&shown)
 }
 
 enum Refused {

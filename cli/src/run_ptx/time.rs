@@ -18,10 +18,10 @@ use super::{Launch, Program, ensure_room, require};
 
 /// Timed launches, unless another number was asked for.
 const SAMPLES: u16 = 20;
-/// The most bytes of a side of the copy that a launch is held against.
+/// The most bytes of a side of the copy that a launch is compared with.
 const LARGEST_COPY: u64 = 1 << 30;
 
-/// What `--time` asks for.
+/// The measurement that `--time` asks for.
 pub(super) struct Time<'a> {
     args: &'a args::Timed,
     pub(super) kept: Kept<'a>,
@@ -32,7 +32,7 @@ pub(super) struct Time<'a> {
     launch: KernelLaunch,
 }
 
-/// What was found of a launch.
+/// The figures of a launch.
 pub(super) struct Measured {
     /// Bytes read and written.
     bytes: [u64; 2],
@@ -48,7 +48,8 @@ impl<'a> Time<'a> {
         if !timed.time {
             return Ok(None);
         }
-        let arguments = args.arguments.iter().map(ToString::to_string).collect();
+        let sets = args.sets.iter().map(ToString::to_string);
+        let arguments = args.arguments.iter().map(ToString::to_string).chain(sets).collect();
         let launch = KernelLaunch { grid: args.grid, block: args.block, shared_bytes: args.shared, arguments };
         let mut time = Self {
             args: timed,
@@ -67,7 +68,7 @@ impl<'a> Time<'a> {
         let buffers = launch.buffers()?;
         // On the host, contents that are made or read, those of the software GPU, and two bits for
         // each byte.
-        let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
+        let bytes = launch.bytes(&buffers);
         let asks = || {
             let kernel = &self.kernel;
             format!("the software GPU cannot count the bytes that `{kernel}` touches; pass them with --bytes")
@@ -163,7 +164,7 @@ impl<'a> Time<'a> {
     }
 }
 
-/// Whether a launch stopped for a reason that the software GPU alone has.
+/// Returns whether a launch stopped for a reason that the software GPU alone has.
 fn is_beyond_soft(stop: &Stop) -> bool {
     use Reason::{GridLimit, Launch, LaunchLimit, TooManyCopies, Unsupported, WorkLimit};
     matches!(
@@ -191,7 +192,7 @@ mod tests {
         }
         .visible .entry endless(.param .u64 cells) { again: bra again; }";
 
-    /// What is counted for a GPU, of a block of 32 threads.
+    /// Returns the report that is counted for a GPU, of a block of 32 threads.
     fn counted(entry: &str, argument: &str) -> Result<Report, String> {
         let launch = "--grid 1 --block 32 --time --limit 1000 --arg";
         let words = ["warpstride", "run-ptx", "k.ptx"].into_iter().chain(launch.split(' ')).chain([argument]);
@@ -216,7 +217,7 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("`--limit`"), "{error}");
-        // What goes wrong there goes wrong on a GPU.
+        // A fault there is a fault on a GPU.
         let error = counted("fill", "u32[31]=uninit").unwrap_err();
         assert!(error.contains("0 bytes past the end") && !error.contains("--bytes"), "{error}");
     }

@@ -126,7 +126,7 @@ impl<'d> Bench<'d> {
         ops::fill_into(0_u8, self.buffer.view_mut(&[bytes])?, self.device.default_stream())
     }
 
-    /// Whether the device has the bytes that were sent.
+    /// Returns whether the device has the bytes that were sent.
     fn has_arrived(&mut self, bytes: usize) -> Result<bool> {
         let received = &mut self.received[..bytes];
         self.buffer.download_into(received)?;
@@ -262,7 +262,7 @@ impl<'d> Bench<'d> {
     }
 }
 
-/// What was found out about a copy.
+/// The findings about a copy.
 struct Found {
     verified: bool,
     ms: Option<Milliseconds>,

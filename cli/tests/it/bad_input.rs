@@ -149,7 +149,7 @@ fn an_interrupt_leaves_nothing_behind() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     send("TERM", &child);
-    // Of the signal, which a shell calls 143.
+    // The signal ended it; a shell calls that 143.
     assert_eq!(child.wait().expect("its end").signal(), Some(15));
     folder.is_untouched();
 }

@@ -100,7 +100,7 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cuda_cpp").join(name)
 }
 
-/// What a case gives through a compiler: the bytes that it dumps, and its counters.
+/// Runs a case through a compiler, and returns the bytes that it dumps, and its counters.
 fn run(case: &Case, compiler: &Compiler) -> Result<(Vec<u8>, Value), String> {
     let folder = TempDir::new().expect("a temporary folder");
     let dump = folder.path().join("out.npy");
@@ -119,7 +119,7 @@ fn run(case: &Case, compiler: &Compiler) -> Result<(Vec<u8>, Value), String> {
     Ok((array[begin..].to_vec(), document["counters"].take()))
 }
 
-/// Where bytes are not what is expected.
+/// Describes the first place where bytes are not the expected ones.
 fn difference(expected: &Expected, found: &[u8]) -> Option<String> {
     match expected {
         Expected::Bytes(bytes) if bytes.len() != found.len() => Some(format!("{} bytes", found.len())),
@@ -139,7 +139,7 @@ fn difference(expected: &Expected, found: &[u8]) -> Option<String> {
     }
 }
 
-/// What is wrong with a case, by the compilers.
+/// Lists the faults of a case, by the compilers.
 fn faults(case: &Case, compilers: &[Compiler]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut first: Option<(Vec<u8>, Value)> = None;

@@ -31,7 +31,7 @@ fn fails(words: &[&str], code: i32, kind: &str) {
         let line = [&words[..place], &["--json"], &words[place..]].concat();
         let run = warpstride(&line);
         assert_eq!(run.code, Some(code), "{line:?}: {}", run.stderr);
-        // Of two documents this is none.
+        // It is one document, not two.
         let document = run.json();
         let members: Vec<&String> = document.as_object().expect("an object").keys().collect();
         assert_eq!(members, ["schema", "error"], "{line:?}");
@@ -92,7 +92,7 @@ fn failures_have_the_librarys_kinds() {
     let path = |name: &str| folder.text(name);
     let (input, output, none, ptx, text) = (path("in.npy"), path("out.npy"), path("no"), path("k.ptx"), path("t.ptx"));
     folder.write("in.npy", npy("<f4", "(2, 3)", &[7; 24]));
-    folder.write("t.ptx", "this is no PTX");
+    folder.write("t.ptx", "this is not PTX");
     let soft = ["--device", "soft"];
     for (kind, words) in [
         ("io", &["transpose", &*none, &output][..]),
@@ -185,5 +185,29 @@ fn a_reader_that_leaves_changes_no_status() {
             assert_eq!(ended.status.code(), Some(code), "{words:?}: {said}");
             assert_eq!(said.contains("error: "), code == 1, "{words:?}: {said}");
         }
+    }
+}
+
+/// A stack of more bytes than can be addressed stands for a system that starts no more threads.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_for_which_no_thread_starts_ends_with_a_document() {
+    let folder = Folder::with("in.npy", npy("<u4", "(600, 700)", &vec![7; 4 * 600 * 700]));
+    for line in [
+        "transpose in.npy out.npy",
+        "transpose in.npy out.npy --device-memory 400000",
+        "pipeline --frames 64 --shape 3,32,32 --batch 8 --mode streams",
+        "bench permute --shape 64,64,3 --axes 2,0,1",
+        "alloc bench",
+        "compare --shape 64,64",
+    ] {
+        let words = ["--device", "soft", "--json"].into_iter().chain(line.split(' '));
+        let run = super::Run::of(
+            command(words).current_dir(folder.path("")).env("RUST_MIN_STACK", (1_u64 << 50).to_string()),
+        );
+        assert_eq!(run.code, Some(1), "{line}: {}", run.stderr);
+        assert!(!run.stderr.contains("panicked"), "{line}: {}", run.stderr);
+        assert!(run.json()["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{line}");
+        assert_eq!(folder.names(), ["in.npy"], "{line}");
     }
 }

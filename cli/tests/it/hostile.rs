@@ -60,7 +60,7 @@ fn kernel(declared: &str, body: &str) -> String {
     )
 }
 
-/// What it costs is a part of the limit.
+/// The limit includes the cost of this argument.
 const ONE: &[&str] = &["--arg", "u32[64]=zeros"];
 const ALL: &[&str] = &["--arg", "u32[64]=zeros", "--check", "all"];
 
@@ -223,7 +223,7 @@ fn variables_are_refused_before_any_takes_memory() {
     (0..100).for_each(|i| write!(declared, ".global .align 8 .b8 v{i}[400000000];").expect("a string"));
     let said = ended(&kernel(&declared, "L: bra L;"), "1", "32", ONE);
     assert!(said.contains("of 40000000000 bytes and"), "{said}");
-    // What is there and nobody touches takes nothing.
+    // Memory that is declared and not touched takes nothing.
     let declared = format!(".global .align 8 .b8 v[{}];", short_or_long(100_000_000, 400_000_000));
     let said = ended(&kernel(&declared, "L: bra L;"), "1", "32", ONE);
     assert!(said.contains("--limit"), "{said}");

@@ -98,6 +98,35 @@ fn lessons_are_listed_and_nothing_is_written() {
 }
 
 #[test]
+fn commands_at_once_lose_nothing_of_the_progress() {
+    let learner = Learner::new();
+    learner.run(&["learn", "show", "index"]).succeeded();
+    let hints = |name: &str| {
+        let document = learner.run(&["--json", "learn"]).succeeded().json();
+        let lessons = document["lessons"].as_array().expect("a list").clone();
+        lessons.iter().find(|lesson| lesson["name"] == name).expect("a lesson")["hints"].as_u64().expect("a number")
+    };
+    // Every lesson has two hints or more.
+    let names = lessons::names();
+    let asked: Vec<_> = names.iter().flat_map(|name| [name; 2]).collect();
+    let commands = asked.iter().map(|name| {
+        let mut command = learner.command(&["--quiet", "--json", "learn", "hint", name]);
+        command.stdout(Stdio::piped()).spawn().expect("it starts")
+    });
+    let commands: Vec<_> = commands.collect();
+    let shown = commands.into_iter().map(|command| {
+        let output = command.wait_with_output().expect("it ends");
+        assert!(output.status.success());
+        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        document["shown"].as_u64().expect("a number")
+    });
+    let mut shown: Vec<u64> = shown.collect();
+    shown.sort_unstable();
+    assert_eq!(shown, [vec![1; names.len()], vec![2; names.len()]].concat(), "each command shows a hint of its own");
+    names.iter().for_each(|name| assert_eq!(hints(name), 2, "{name}"));
+}
+
+#[test]
 fn the_next_page_comes_with_its_files() {
     let learner = Learner::new();
     let run = learner.run(&["learn", "next"]).succeeded();
@@ -161,7 +190,7 @@ fn a_lesson_is_solved_by_its_solution() {
         let renamed = fs::rename(&progress, &kept).or_else(|_| fs::rename(&kept, &progress));
         renamed.expect("renaming");
     }
-    // What was solved stays so.
+    // A solved lesson stays solved.
     learner.write("index/task.cu", lessons::text("index", "task.cu"));
     learner.run(&["learn", "check", "0"]).ended(1, &[], &["lesson 0 does not pass now; it was solved before"]);
     assert_eq!(learner.progress()["lessons"]["index"]["solved"], json!(true));
@@ -339,7 +368,7 @@ fn a_quiz_tells_the_truth_at_the_third_try() {
         assert!(run.stdout.contains(said) && run.stdout.contains("is not the answer to question 1. In C order "));
         assert_eq!(run.stdout.contains("The answer is [1, 6].\n"), try_number == 3, "{}", run.stdout);
     }
-    // Without quotes a word is not TOML, and two numbers are no list.
+    // Without quotes a word is not TOML, and two numbers are not a list.
     for answer in ["Yes", "1, 6"] {
         let said = ["cannot read line 5 of ", "views/quiz.toml; type each answer between the quotes of `answer = "];
         first(answer).failed(&said);
@@ -504,7 +533,7 @@ fn pipes_and_links_harm_nothing() {
     assert_eq!(fs::read_dir(&elsewhere).expect("readable").count(), 0);
     symlink("progress.json", learner.path("progress.json")).expect("a link");
     learner.run(&["learn"]).failed(&["progress.json"]);
-    // Where nobody can write.
+    // The folder cannot be written.
     learner.run(&["learn", "next", "--folder", "/proc/lessons"]).failed(&["cannot make the folder /proc/lessons"]);
     // The learner's folder itself may be a link.
     let link = learner.folder.path().join("link");

@@ -78,7 +78,7 @@ fn every_lesson_has_its_files() {
             assert!(is_known, "{name}/{file} is not a lesson's file");
             assert!(text.ends_with('\n') && !text.contains('\r') && !text.contains('\t'), "{name}/{file}");
             if let Some(place) = place_of_solution(file) {
-                assert!(has(name, &place), "{name}/{file} is no solution of {place}");
+                assert!(has(name, &place), "{name}/{file} does not solve {place}");
             }
         }
     }
@@ -168,7 +168,7 @@ mod checks {
         command.args(["--json", "check"]).args(files);
         match &compiler.nvrtc {
             Some(nvrtc) => command.env("WARPSTRIDE_NVRTC", nvrtc),
-            // Where no other NVRTC is, clang is taken.
+            // Clang is taken if there is no other NVRTC.
             None => command.env_remove("WARPSTRIDE_NVRTC").env_remove("VIRTUAL_ENV").env_remove("CONDA_PREFIX"),
         };
         let output = command.output().expect("the binary starts");

@@ -14,6 +14,8 @@ mod failures;
 mod front_ends;
 #[cfg(target_os = "linux")]
 mod hostile;
+#[cfg(unix)]
+mod hostile_names;
 mod learn;
 mod lessons;
 #[path = "../../../tests/long.rs"]
@@ -27,6 +29,7 @@ mod outputs;
 mod permute;
 mod pipeline;
 mod ptx_forms;
+mod readme;
 mod run_cu;
 mod run_ptx;
 mod run_ptx_lines;
@@ -37,6 +40,7 @@ mod transfers;
 mod transpose;
 mod tuning_file;
 mod usage;
+mod variables;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -53,7 +57,7 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in it")
 }
 
-/// What a run left behind.
+/// The results of a run.
 struct Run {
     /// The command, which a failed test shows.
     command: String,

@@ -31,7 +31,7 @@ fn commands(folder: &Folder) -> Vec<(Vec<Vec<String>>, i32)> {
         ("peaks".to_owned(), 1),
         ("transfers|--bytes 1000".to_owned(), 0),
         (format!("run-ptx|{ptx}|--grid 1|--block 32"), 0),
-        // Whether or not a compiler is installed.
+        // A compiler may be installed or not.
         ("run-cu|/nowhere/k.cu|--compiler clang|--grid 1|--block 32".to_owned(), 1),
         (format!("ptx-forms|{ptx}"), 0),
         ("completions|bash".to_owned(), 0),

@@ -1,5 +1,5 @@
-//! What becomes of an output: when it is on the disk, whose it is, and what signals and pipes do to
-//! it.
+//! Follows an output: the time when it is on the disk, its owner, and the effect of signals and
+//! pipes.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -106,7 +106,7 @@ fn a_file_that_is_open_is_not_replaced_under_the_systems_names() {
         assert!(text.starts_with(&format!("before\nerror: cannot write {name}: it stands for a file")), "{text}");
         assert!(text.contains("pass /dev/stdout") && fs::metadata(&log).expect("it").ino() == before, "{text}");
     }
-    // Where standard output goes there too, the array does.
+    // The array is written if standard output goes there too.
     let file = fs::File::create(&log).expect("it");
     let words = folder.words("/dev/stderr".as_ref()).into_iter().chain(["--quiet".into()]);
     let status = command(words).stderr(file.try_clone().expect("it")).stdout(file).status().expect("it starts");
@@ -174,7 +174,7 @@ fn a_link_to_a_file_stays_one() {
     assert_eq!(fs::read(folder.path("out.npy")).expect("its target"), expected);
 }
 
-/// Whether the tests may give files away.
+/// Returns whether the tests may give files away.
 fn is_root(folder: &Folder) -> bool {
     fs::metadata(folder.path("in.npy")).expect("a file").uid() == 0
 }
@@ -196,14 +196,14 @@ fn owner_group_and_mode_stay() {
 
 #[test]
 fn a_file_of_another_user_is_replaced_by_ones_own() {
-    /// Nobody: on every system a user without rights.
+    /// The user `nobody`: on every system a user without rights.
     const NOBODY: u32 = 65534;
     let folder = Folder::with_input(&pair()[0]);
     if !is_root(&folder) {
         eprintln!("not tried: only root can become another user, as CI is");
         return;
     }
-    // Where another user may read it.
+    // The binary goes where another user may read it.
     let binary = folder.path("warpstride");
     executable::copy(env!("CARGO_BIN_EXE_warpstride").as_ref(), &binary);
     fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).expect("a mode");
@@ -212,7 +212,7 @@ fn a_file_of_another_user_is_replaced_by_ones_own() {
         let mut command = Command::new(&binary);
         Run::of(command.args(folder.words(&output)).uid(NOBODY).gid(NOBODY))
     };
-    // It may be replaced, by who may write into its folder, and not written.
+    // It may be replaced by a user with the right to write into its folder, and not written.
     fs::set_permissions(&output, Permissions::from_mode(0o644)).expect("a mode");
     run().ended(1, &[], &["read-only"]);
     assert_eq!(fs::read(&output).expect("the old one"), OLD);
@@ -227,7 +227,11 @@ fn a_file_of_another_user_is_replaced_by_ones_own() {
     fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).expect("a mode");
     run().succeeded();
     let after = fs::metadata(&output).expect("the new one");
-    assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (NOBODY, NOBODY, 0o666), "and runs as nobody else");
+    assert_eq!(
+        (after.uid(), after.gid(), after.mode() & 0o7777),
+        (NOBODY, NOBODY, 0o666),
+        "and runs as that user only"
+    );
 }
 
 /// A C library's `write` that notes the modes of files in the making, and an `fsync` that notes
@@ -378,7 +382,7 @@ fn a_private_output_is_private_while_it_is_written() {
 fn a_signal_removes_what_is_not_complete_and_ends_the_program() {
     let watched = Watched::new();
     for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-        // Whoever runs the tests may ignore some, as nohup does.
+        // A user may run the tests with some signals ignored, as nohup does.
         let mut child = watched.held("exec env --default-signal \"$@\"");
         send(name, &child);
         assert_eq!(child.wait().expect("its end").signal(), Some(number));

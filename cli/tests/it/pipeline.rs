@@ -118,6 +118,33 @@ fn a_folder_of_images_is_a_source() {
 }
 
 #[test]
+fn written_planes_are_normalised_alone_unless_a_model_is_asked_for() {
+    let (folder, output) = (self::folder(), self::folder());
+    let (input, path) = (folder.path().to_str().expect("plain"), output.path().join("out.npy"));
+    let picture = RgbImage::from_fn(16, 16, |x, y| Rgb([(16 * y + x) as u8, (255 - x) as u8, (x * y) as u8]));
+    picture.save(folder.path().join("a.png")).expect("an image");
+    let (means, deviations) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+    for mode in MODES {
+        with_path(&format!("--input {input} --mode {mode}"), "--output", &path).succeeded();
+        let (shape, found) = results(&path);
+        assert_eq!(shape, [1, 3, 16, 16]);
+        for (at, &value) in found.iter().enumerate() {
+            let (channel, pixel) = (at / 256, at % 256);
+            let byte = f64::from(picture.as_raw()[3 * pixel + channel]);
+            let expected = (byte / 255.0 - means[channel]) / deviations[channel];
+            // The factor, the offset and the result each round once; no term is above 4.5.
+            assert!((f64::from(value) - expected).abs() < 1e-6, "{mode}, {channel}, {pixel}: {value} for {expected}");
+        }
+    }
+    let random = with_path("--json --frames 2 --shape 3,2,2 --batch 1 --mode streams", "--output", &path);
+    assert_eq!(random.succeeded().json()["pipeline"]["steps"], 0);
+    assert!(results(&path).1 == of_images(&self::random::<u8>(2, 12), [2, 2], 0));
+    with_path(&format!("--input {input} --intensity 10"), "--output", &path).succeeded();
+    assert!(results(&path).1 == of_images(picture.as_raw(), [16, 16], 40));
+    assert_eq!(document("--frames 2 --shape 3,2,2 --batch 1 --mode streams")["pipeline"]["steps"], 40);
+}
+
+#[test]
 fn a_hostile_folder_is_an_error_that_names_the_file() {
     let ((folder, _), output) = (images(), self::folder());
     let (input, path) = (folder.path().to_str().expect("plain"), output.path().join("out.npy"));
@@ -168,7 +195,7 @@ fn no_image_is_replaced() {
         run.failed(&["input and output are the same file", name]);
         assert!(fs::read(at(name)).expect("an image") == before, "{name}");
     }
-    // Files that are no images may be.
+    // Files that are not images may be overwritten.
     let options = format!("--quiet --input {input} --batch 2 --mode streams");
     with_path(&options, "--trace", &at("notes.txt")).succeeded();
     assert_eq!(fs::read(at("notes.txt")).expect("the trace")[0], b'{');

@@ -179,7 +179,7 @@ fn documents_of_single_commands_are_reported() {
 
 #[test]
 #[cfg(unix)]
-fn a_run_is_kept_where_nobody_reads_it_and_printed_where_it_cannot_be_kept() {
+fn a_run_is_kept_where_its_output_is_not_read_and_printed_where_it_cannot_be_kept() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [cache, file] = ["cache", "file"].map(|name| folder.path().join(name));
     let words = ["--device", "soft", "--json", "bench", "--all", "--save", "x"];
@@ -209,7 +209,7 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
     compared(&usual, &slower).ended(0, &["-9.1 %", "faster"], &[]);
 }
 
-/// What `report` says of a run compared with another.
+/// Returns the output of `report` for a run compared with another.
 fn compared(now: &Value, before: &Value) -> Run {
     let reports = Reports::of(now);
     fs::write(reports.path("before.json"), before.to_string()).expect("writing the run");
@@ -226,7 +226,7 @@ fn cases_that_are_wrong_or_gone_end_with_status_1() {
     let (wrong, gone) =
         (format!("1 of {CASES} cases gave wrong"), format!("{} of {CASES} cases are no longer", CASES - 2));
     compared(&now, &timed(&|_| 1.0)).ended(1, &[], &[&wrong, &gone]);
-    // What is new is no regression.
+    // A new case is not a regression.
     let mut before = timed(&|_| 1.0);
     before["cases"].as_array_mut().expect("cases").truncate(2);
     compared(&timed(&|_| 1.0), &before).succeeded();
@@ -461,7 +461,7 @@ fn chromium() -> Option<PathBuf> {
 }
 
 #[test]
-fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
+fn a_browser_renders_the_page_without_an_error_or_a_request() {
     let Some(chromium) = chromium() else {
         crate::long::missing("a browser (chromium, chromium-browser or google-chrome)");
         return;
@@ -474,7 +474,7 @@ fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
         let (errors, requests) = browse(&chromium, &page);
         assert_eq!((errors.as_str(), requests), ("", vec![]));
     }
-    // What it looks for is seen where it is there.
+    // The check sees an error and a request if they are there.
     let reports = Reports::of(&json!({}));
     let page = reports.path("page.html");
     fs::write(&page, "<p>x<script>console.error('wrong')</script><img src='http://127.0.0.1:9/x.png'>")
@@ -483,14 +483,14 @@ fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
     assert!(errors.contains("wrong") && requests == ["http://127.0.0.1:9/x.png"], "{errors} {requests:?}");
 }
 
-/// What the console said of a page, and the addresses that it asked for beyond its own.
+/// Returns the console's text on a page, and the addresses that it asked for beyond its own.
 fn browse(chromium: &Path, page: &Path) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let log = folder.path().join("net.json");
     let output = Command::new(chromium)
         .args("--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr --v=0".split(' '))
         .args(["--disable-background-networking", "--disable-component-update", "--no-first-run", "--dump-dom"])
-        // The browser asks its maker for news all the same; nobody is found.
+        // The browser asks its maker for news all the same, but finds no host.
         .arg("--host-resolver-rules=MAP * ~NOTFOUND")
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg(format!("--log-net-log={}", log.display()))

@@ -58,7 +58,7 @@ fn without_compilers(file: &Path, path: &Path) -> Command {
     command
 }
 
-/// Whether the system's loader knows NVRTC, so that it is found without any variable.
+/// Returns whether the system's loader knows NVRTC, so that it is found without any variable.
 fn loader_knows_nvrtc() -> bool {
     let folder = Folder::with_source(FILL);
     let known = Run::of(&mut without_compilers(&folder.file(), Path::new("/nowhere"))).code == Some(0);
@@ -87,6 +87,52 @@ fn without_a_compiler_a_sentence_names_the_command_that_installs_one() {
     let mut named = without_compilers(&folder.file(), Path::new("/nowhere"));
     named.env("WARPSTRIDE_NVRTC", folder.file());
     Run::of(&mut named).failed(&["cannot load", "k.cu, which WARPSTRIDE_NVRTC names", "or unset the variable"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_in_place_of_nvrtc_is_refused() {
+    let folder = Folder::with_source(FILL);
+    let pipe = folder.path("libnvrtc.so");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
+    let mut named = without_compilers(&folder.file(), Path::new("/nowhere"));
+    named.env("WARPSTRIDE_NVRTC", &pipe);
+    Run::of(&mut named).failed(&["libnvrtc.so, which WARPSTRIDE_NVRTC names: it is not a regular file"]);
+}
+
+/// The compiler's own program keeps a pipe open, so that the end of the pipe is its end.
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_the_compiler_with_all_that_it_started() {
+    use std::io::{BufRead, BufReader, Read};
+
+    let folder = Folder::with_source(FILL);
+    let (bin, pipe, temporary) = (folder.path("bin"), folder.path("pipe"), folder.path("temporary"));
+    fs::create_dir(&bin).expect("a folder");
+    fs::create_dir(&temporary).expect("a folder");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
+    let script = "#!/bin/sh
+if [ \"$1\" = -dumpversion ]; then echo 15.0.0; exit; fi
+exec 9>\"$COMPILER_PIPE\"
+echo begun >&9
+sleep 600
+";
+    crate::executable::script(&bin.join("clang"), script);
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    for signal in ["TERM", "HUP", "INT", "KILL"] {
+        let mut command = without_compilers(&folder.file(), Path::new(&path));
+        command.args(["--quiet", "--compiler", "clang"]).env("COMPILER_PIPE", &pipe).env("TMPDIR", &temporary);
+        let mut child = command.spawn().expect("the binary starts");
+        let mut reader = BufReader::new(fs::File::open(&pipe).expect("a pipe"));
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a line");
+        assert_eq!(line, "begun\n");
+        crate::send(signal, &child);
+        assert!(!child.wait().expect("it ends").success());
+        assert_eq!(reader.read_to_string(&mut line).expect("the end of the pipe"), 0);
+        let left = fs::read_dir(&temporary).expect("a folder").count();
+        assert!(left == 0 || signal == "KILL", "{signal} leaves {left} folders");
+    }
 }
 
 #[test]

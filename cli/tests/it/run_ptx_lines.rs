@@ -143,7 +143,7 @@ fn the_whole_source_stands_beside_its_figures() {
     ] {
         assert!(shown[line].trim_start().starts_with(figures), "{}", shown[line]);
     }
-    // Of another file, the lines with figures.
+    // The lines of another file that have figures.
     let other: Vec<&str> = run.stdout.lines().skip_while(|line| *line != "load.cuh").skip(2).collect();
     assert!(other[0].ends_with("   3      return p[i];") && other[1].is_empty(), "{}", run.stdout);
     assert!(!run.stdout.contains("Line by line") && !run.stdout.contains("The worst access"), "{}", run.stdout);
@@ -193,7 +193,7 @@ fn a_source_that_is_missing_is_told_of_and_fails_nothing() {
     // Beside the PTX it is found, and its tabs and what a terminal would obey are harmless.
     folder.write("tiles.cu", b"\tint x; // \x1b[2J caf\xe9 \xe2\x80\xaet\r\n");
     let run = annotated(&ptx);
-    let shown = "   1      int x; // ·[2J caf\u{fffd} ·t\n";
+    let shown = "   1      int x; // \\u{1b}[2J caf\u{fffd} \\u{202e}t\n";
     assert!(run.stdout.contains(shown) && !run.stdout.contains('\u{1b}'), "{}", run.stdout);
     assert!(run.stdout.contains("Lines lie behind the end of this file"), "{}", run.stdout);
 }
@@ -216,7 +216,7 @@ fn what_a_ptx_names_is_not_read_unless_it_is_a_source() {
         ("id_rsa", "id_rsa is not named as a source"),
         (".env", ".env is not named as a source"),
         ("binary.cu/k.cu", "binary.cu/k.cu is not there"),
-        ("\u{1b}[2J.cu", "·[2J.cu is not there"),
+        ("\u{1b}[2J.cu", "\\u{1b}[2J.cu is not there"),
     ] {
         let folder = with_source(name);
         let path = |name: &str| folder.path(name);

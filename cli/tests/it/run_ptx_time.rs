@@ -66,7 +66,7 @@ fn each_byte_counts_once_a_side_and_no_speed_is_told() {
     for member in ["ms", "gbps", "fraction_of_copy", "fraction_of_ceiling"] {
         assert_eq!(document.get(member), Some(&Value::Null), "{member}");
     }
-    // What a launch without --time has is there too.
+    // The members of a launch without --time are there too.
     assert_eq!(
         (&document["kernel"], &document["entry"], &document["block"]),
         (&"near".into(), &"near".into(), &json!([64, 1, 1]))
@@ -137,7 +137,7 @@ fn what_does_not_go_with_a_time_is_refused() {
     }
     // A launch that does not end on the software GPU is stopped there as ever.
     folder.timed("endless", "64", &["--limit", "1000"]).failed(&["endless", "--limit"]);
-    // No bytes are no bandwidth, which the software GPU has none of anyway.
+    // Without bytes there is no bandwidth; the software GPU has none anyway.
     let document = folder.run_once("nothing", "1", &["--time", "--json"]).succeeded().json();
     assert_eq!(document["bytes"], 0);
 }

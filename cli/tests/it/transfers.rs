@@ -70,7 +70,7 @@ fn timed() -> Value {
 #[test]
 fn a_report_draws_the_copies_of_a_run() {
     let reports = Reports::of(&timed());
-    // Copies both ways are held against both directions.
+    // Copies both ways are compared with both directions.
     reports.report("").ended(0, &["PCIe 5 x16: 63.0 GB/s", "50.0 %", "25.0 %"], &[]);
     reports.report("--html page.html --svg charts").succeeded();
     let page = fs::read_to_string(reports.path("page.html")).expect("the page");

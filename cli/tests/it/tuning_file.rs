@@ -58,7 +58,7 @@ fn a_file_in_the_configuration_folder_is_read() {
     for name in ["XDG_CONFIG_HOME", "APPDATA", "HOME"] {
         command.env(name, folder.path());
     }
-    // A file that nobody named may be missing.
+    // A file that is not named may be missing.
     assert_eq!(Run::of(&mut command).succeeded().stderr, "");
     let file = folder.path().join(below).join("warpstride");
     fs::create_dir_all(&file).unwrap();
@@ -88,7 +88,7 @@ fn a_wrong_file_changes_nothing_and_is_noted() {
         assert!(notes.contains(why) && notes.contains("tuning.txt is not used") && notes.contains(advice), "{notes}");
         assert!(document["policy"]["note"].as_str().is_some_and(|note| note.contains(why)), "{document}");
     }
-    // A folder, and a pipe that nobody writes, which must not be waited for.
+    // A folder, and a pipe without a writer, which must not be waited for.
     let (_, notes) = explained(folder.path());
     let why = "it is a folder, a pipe or a device; name a plain file by WARPSTRIDE_TUNING, or unset it";
     assert!(notes.contains(why), "{notes}");

@@ -61,8 +61,8 @@ fn moved_as_bytes<T: DeviceRepr>(src: &CudaSlice<T>, from: &Layout, stream: &Arc
 fn room<T: DeviceRepr>(from: &Layout, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
     let room = match from.shape().elem_count() {
         0 => stream.null(),
-        // SAFETY: the next queued copy writes every element; if it is refused, nobody reads the
-        // memory before it is dropped.
+        // SAFETY: the next queued copy writes every element; if it is refused, the memory is
+        // dropped without a read.
         len => unsafe { stream.alloc(len) },
     };
     room.map_err(Error::wrap)

@@ -5,7 +5,7 @@ use super::code::Param;
 use super::invalid;
 use super::mem::Memory;
 use super::module::Kernel;
-use crate::error::{Result, counted};
+use crate::error::{Error, Result, counted};
 
 /// The most bytes of parameters that CUDA passes.
 const MAX_PARAM_BYTES: usize = 32_764;
@@ -43,25 +43,37 @@ values! { u8 i8 u16 i16 u32 i32 f32 u64 i64 f64 }
 /// Each value must have the size of its parameter.
 ///
 /// A struct passed by value (`.param .b8 name[24]`) takes several values. Each goes to the next
-/// multiple of its own size. Padding at the struct's end must be passed too, as numbers of any
-/// kind.
+/// multiple of its own size. PTX does not say if a struct ends with padding: bytes at its end that
+/// the kernel never reads may have values, as numbers of any kind, or may be left out, as far as
+/// all values then fit in one way only.
 ///
 /// A buffer is passed by its address, a `u64`. See [`crate`] for an example.
 #[derive(Debug)]
 pub struct Args<'k> {
     kernel: &'k Kernel,
+    /// The ways in which the values so far fit. The first one leaves no padding out.
+    ways: Vec<Placed>,
+}
+
+/// One way to place values.
+#[derive(Debug, Clone, Default)]
+struct Placed {
     /// All parameter bytes; those without a value yet are 0.
     bytes: Vec<u8>,
+    /// The offset of each value.
+    places: Vec<usize>,
     /// The parameter that the next value goes to.
     param: usize,
     /// The number of its bytes that already have a value.
     filled: usize,
+    /// True if there is another way to the same parameter and byte.
+    ambiguous: bool,
 }
 
 impl<'k> Args<'k> {
     /// Starts without values.
     pub fn new(kernel: &'k Kernel) -> Self {
-        Self { kernel, bytes: Vec::new(), param: 0, filled: 0 }
+        Self { kernel, ways: vec![Placed::default()] }
     }
 
     /// Adds the next value.
@@ -79,41 +91,96 @@ impl<'k> Args<'k> {
     /// # Errors
     ///
     /// Those of [`Args::value`].
-    pub fn bytes(mut self, value: &[u8]) -> Result<Self> {
-        let name = self.kernel.name();
-        let Some(param) = self.kernel.params().get(self.param) else {
-            let count = self.kernel.params().len();
+    pub fn bytes(self, value: &[u8]) -> Result<Self> {
+        let kernel = self.kernel;
+        let (mut ways, mut refused): (Vec<Placed>, _) = (Vec::new(), None);
+        for way in self.ways {
+            let closed = way.closed(kernel);
+            for way in [Some(way), closed].into_iter().flatten() {
+                match way.with(kernel, value) {
+                    Ok(way) => match ways.iter_mut().find(|other| other.at() == way.at()) {
+                        Some(other) => other.ambiguous = true,
+                        None => ways.push(way),
+                    },
+                    Err(error) => _ = refused.get_or_insert(error),
+                }
+            }
+        }
+        match refused {
+            Some(error) if ways.is_empty() => Err(error),
+            _ => Ok(Self { kernel, ways }),
+        }
+    }
+
+    /// Returns the parameter bytes for [`crate::gpu::run`].
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` with the first parameter that has no value, or only a part of it, and if
+    /// the values fit in several ways because structs may end with padding.
+    pub fn finish(self) -> Result<Vec<u8>> {
+        Ok(self.finish_placed()?.0)
+    }
+
+    /// Returns the same with the offset of each value.
+    #[doc(hidden)]
+    pub fn finish_placed(self) -> Result<(Vec<u8>, Vec<usize>)> {
+        let kernel = self.kernel;
+        let missing = self.ways[0].missing(kernel);
+        let ways = self.ways.into_iter().map(|way| way.closed(kernel).unwrap_or(way));
+        let mut complete = ways.filter(|way| way.param == kernel.params().len());
+        match (complete.next(), complete.next()) {
+            (Some(only), None) if !only.ambiguous => Ok((only.bytes, only.places)),
+            (Some(_), _) => Err(invalid(format!(
+                "the values fit the parameters of kernel {:?} in several ways, because its structs may end with \
+                 padding; pass numbers for the padding too",
+                kernel.name()
+            ))),
+            (None, _) => Err(missing),
+        }
+    }
+}
+
+impl Placed {
+    fn at(&self) -> (usize, usize) {
+        (self.param, self.filled)
+    }
+
+    /// Places a value.
+    fn with(mut self, kernel: &Kernel, value: &[u8]) -> Result<Self> {
+        let name = kernel.name();
+        let Some(param) = kernel.params().get(self.param) else {
+            let count = kernel.params().len();
             return Err(invalid(format!(
                 "kernel {name:?} takes {} and each has its value; pass no more",
                 counted(count, "parameter")
             )));
         };
         let begin = self.filled.next_multiple_of(value.len().max(1));
-        let fits =
-            if is_struct(param) { value.len() <= param.size.saturating_sub(begin) } else { value.len() == param.size };
+        let left = param.size.saturating_sub(begin);
+        let fits = if is_struct(param) { value.len() <= left } else { value.len() == param.size };
         if !fits {
-            let left = param.size.saturating_sub(begin);
-            let room = if begin == 0 {
-                counted(left, "byte").to_string()
-            } else {
-                format!("{left} left of {}", param.size, left = counted(left, "byte"))
+            let room = match begin {
+                0 => counted(param.size, "byte").to_string(),
+                _ => format!("{left} left of {}", param.size, left = counted(left, "byte")),
             };
             return Err(invalid(format!(
-                "parameter {:?} of kernel {name:?} has {room} and the value {}; pass a value of its size",
-                param.name,
+                "{} has {room} and the value {}; pass a value of its size",
+                kernel.argument(self.param),
                 value.len()
             )));
         }
         let place = param.offset.saturating_add(begin);
         if place.saturating_add(value.len()) > MAX_PARAM_BYTES {
             return Err(invalid(format!(
-                "parameter {:?} of kernel {name:?} ends behind the {MAX_PARAM_BYTES} bytes of parameters that CUDA passes; \
-                 pass large values in a buffer",
-                param.name
+                "{} ends behind the {MAX_PARAM_BYTES} bytes of parameters that CUDA passes; pass large values in a \
+                 buffer",
+                kernel.argument(self.param)
             )));
         }
         self.bytes.resize(place, 0);
         self.bytes.extend_from_slice(value);
+        self.places.push(place);
         self.filled = begin + value.len();
         if self.filled == param.size {
             (self.param, self.filled) = (self.param + 1, 0);
@@ -121,26 +188,34 @@ impl<'k> Args<'k> {
         Ok(self)
     }
 
-    /// Returns the parameter bytes for [`crate::gpu::run`].
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` with the name of the first parameter that has no value, or only a part of
-    /// it.
-    pub fn finish(self) -> Result<Vec<u8>> {
-        let Some(param) = self.kernel.params().get(self.param) else { return Ok(self.bytes) };
-        let (name, kernel) = (&param.name, self.kernel.name());
-        let got = if self.filled == 0 { "no value".into() } else { format!("only {} of them", self.filled) };
-        Err(invalid(format!(
-            "parameter {name:?} of kernel {kernel:?} has {} and got {got}; pass values for all {}",
-            counted(param.size, "byte"),
-            counted(self.kernel.params().len(), "parameter")
-        )))
+    /// Returns the same without values for the rest of the current struct, if that may be padding:
+    /// less than the struct's alignment, and never read.
+    fn closed(&self, kernel: &Kernel) -> Option<Self> {
+        let param = kernel.params().get(self.param).filter(|param| is_struct(param) && self.filled > 0)?;
+        let may_be_padding = param.size - self.filled < param.align && !kernel.may_read(param, self.filled);
+        may_be_padding.then(|| {
+            let mut closed = Self { param: self.param + 1, filled: 0, ..self.clone() };
+            closed.bytes.resize(param.offset + param.size, 0);
+            closed
+        })
+    }
+
+    /// Describes the first parameter that lacks bytes.
+    fn missing(&self, kernel: &Kernel) -> Error {
+        let left = kernel.params().get(self.param).map_or(0, |param| param.size - self.filled);
+        let argument = kernel.argument(self.param);
+        let count = counted(kernel.params().len(), "parameter");
+        invalid(if self.filled == 0 {
+            format!("{argument} has no value; pass values for all {count}")
+        } else {
+            let left = counted(left, "byte");
+            format!("{argument} still misses {left}; pass a value for each member of the struct")
+        })
     }
 }
 
-/// Whether it is declared as an array of bytes: a PTX number is never wider than 8 bytes, or
-/// aligned to less than its size.
+/// Returns whether it is declared as an array of bytes: a PTX number is never wider than 8 bytes,
+/// or aligned to less than its size.
 fn is_struct(param: &Param) -> bool {
     param.size > 8 || param.align < param.size
 }
@@ -184,16 +259,28 @@ mod tests {
     use crate::gpu::Module;
 
     fn kernel(params: &str) -> Kernel {
-        let text = format!(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k({params}) {{ ret; }}");
+        with_body(params, "")
+    }
+
+    fn with_body(params: &str, body: &str) -> Kernel {
+        let registers = ".reg .b32 %r; .reg .b64 %d;";
+        let text = format!(
+            ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k({params}) {{ {registers} {body} ret; }}"
+        );
         Module::parse(&text).unwrap().kernel("k").unwrap().clone()
+    }
+
+    /// Adds the bytes of these values, whose sizes alone count.
+    fn placed(kernel: &Kernel, sizes: &[usize]) -> Result<Vec<usize>> {
+        let args = sizes.iter().try_fold(Args::new(kernel), |args, &size| args.bytes(&vec![1; size]))?;
+        let (bytes, places) = args.finish_placed()?;
+        assert_eq!(bytes.len(), kernel.param_bytes());
+        Ok(places)
     }
 
     #[test]
     fn a_struct_takes_its_members_and_its_padding() {
         let kernel = kernel(".param .align 8 .b8 s[24], .param .align 4 .b8 pair[8], .param .u32 n");
-        let args = Args::new(&kernel).value(1_u16).unwrap().value(2_u64).unwrap().value(3_u32).unwrap();
-        let error = args.value(4_u64).unwrap_err().to_string();
-        assert!(error.contains("\"s\"") && error.contains("0 bytes left of 24"), "{error}");
         let args = Args::new(&kernel).value(1_u16).unwrap().value(2_u64).unwrap().value(3_u32).unwrap();
         let args = args.value(0_u32).unwrap().value(4_u32).unwrap().value(5_u32).unwrap().value(6_u32).unwrap();
         let words: Vec<u32> = args.finish().unwrap().chunks(4).map(|word| u32::from_bytes(word).unwrap()).collect();
@@ -201,13 +288,42 @@ mod tests {
     }
 
     #[test]
+    fn padding_at_the_end_of_a_struct_may_be_left_out() {
+        let tail = ".param .align 8 .b8 t[16], .param .u32 m, .param .u64 o";
+        let places =
+            |body: &str, sizes: &[usize]| placed(&with_body(tail, body), sizes).map_err(|error| error.to_string());
+        let members = "ld.param.f64 %d, [t]; ld.param.u32 %r, [t+8];";
+        for body in ["", members, "ld.param.v4.u32 {%r, %r, %r, _}, [t];"] {
+            assert_eq!(places(body, &[8, 4, 4, 8]), Ok(vec![0, 8, 16, 24]), "{body}");
+            assert_eq!(places(body, &[8, 4, 4, 4, 8]), Ok(vec![0, 8, 12, 16, 24]), "{body}");
+            assert!(places(body, &[8, 4, 4]).is_err_and(|why| why.contains("argument 1 of 3 (4 bytes)")), "{body}");
+        }
+        // The same bytes as a member, and as bytes that any instruction may read.
+        for body in ["ld.param.u32 %r, [t+12];", "ld.param.v2.u64 {%d, %d}, [t];", "mov.b64 %d, t;"] {
+            let wanted = "argument 1 of 3 (4 bytes), \"m\" of kernel \"k\" has 4 bytes and the value 8";
+            assert!(places(body, &[8, 4, 4, 8]).is_err_and(|why| why.contains(wanted)), "{body}");
+        }
+        let kernel = with_body(".param .align 8 .b8 t[16]", "ld.param.u32 %r, [t+12];");
+        let why = placed(&kernel, &[8, 4]).unwrap_err().to_string();
+        assert!(why.contains("argument 0 of 1 (16 bytes), \"t\" of kernel \"k\" still misses 4 bytes"), "{why}");
+    }
+
+    #[test]
+    fn values_that_fit_in_several_ways_are_refused() {
+        let kernel = kernel(".param .align 8 .b8 a[16], .param .align 8 .b8 b[16]");
+        let why = placed(&kernel, &[8, 4, 4, 4, 8]).map(|_| ()).unwrap_err().to_string();
+        assert!(why.contains("several ways") && why.contains("pass numbers for the padding too"), "{why}");
+        assert_eq!(placed(&kernel, &[8, 4, 4, 4, 4, 8]).unwrap(), [0, 8, 12, 16, 20, 24]);
+    }
+
+    #[test]
     fn what_does_not_go_together_names_the_parameter() {
-        let kernel = kernel(".param .u64 buffer, .param .u32 len");
+        let kernel = kernel(".param .u64 buffer, .param .u32 k_param_1");
         let one = || Args::new(&kernel).value(0_u64).unwrap();
         for (args, said) in [
-            (one().value(1_u64), "\"len\" of kernel \"k\" has 4 bytes and the value 8"),
-            (Args::new(&kernel).value(0_u32), "\"buffer\" of kernel \"k\" has 8 bytes and the value 4"),
-            (Ok(one()), "\"len\" of kernel \"k\" has 4 bytes and got no value"),
+            (one().value(1_u64), "argument 1 of 2 (4 bytes) of kernel \"k\" has 4 bytes and the value 8"),
+            (Args::new(&kernel).value(0_u32), "argument 0 of 2 (8 bytes), \"buffer\" of kernel \"k\" has 8 bytes"),
+            (Ok(one()), "argument 1 of 2 (4 bytes) of kernel \"k\" has no value"),
             (one().value(1_u32).unwrap().value(2_u32), "takes 2 parameters"),
         ] {
             let error = args.and_then(Args::finish).unwrap_err();

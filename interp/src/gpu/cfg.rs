@@ -288,7 +288,7 @@ struct Touched {
 pub(crate) struct Uses {
     pub(crate) reads: Vec<usize>,
     pub(crate) writes: Vec<usize>,
-    /// Whether it has a guard, and so may leave its destinations unchanged.
+    /// True if it has a guard, and so may leave its destinations unchanged.
     pub(crate) conditional: bool,
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Ins {
     pub(crate) site: u32,
     /// The work of executing it, without the part that depends on more than the instruction.
     pub(crate) work: u16,
-    /// Whether an instruction of the PTX begins with it. An instruction of several steps counts
+    /// True if an instruction of the PTX begins with it. An instruction of several steps counts
     /// once.
     pub(crate) first: bool,
 }
@@ -59,13 +59,13 @@ pub(crate) struct Access {
     pub(crate) width: u8,
     /// Elements: 1, 2 or 4.
     pub(crate) count: u8,
-    /// Whether narrow elements are sign-extended.
+    /// True if narrow elements are sign-extended.
     pub(crate) signed: bool,
-    /// Whether the data registers have 64 bits.
+    /// True if the data registers have 64 bits.
     pub(crate) wide: bool,
-    /// Whether the address register has 64 bits.
+    /// True if the address register has 64 bits.
     pub(crate) wide_address: bool,
-    /// What the access, or a fence, orders.
+    /// The order that the access, or a fence, makes.
     pub(crate) sync: Sync,
     /// Global or shared memory, if the instruction says so.
     pub(crate) space: Option<Space>,
@@ -88,7 +88,7 @@ pub(crate) struct Preset {
 }
 
 impl Preset {
-    /// Whether its value differs from block to block.
+    /// Returns whether its value differs from block to block.
     pub(crate) fn varies(&self) -> bool {
         matches!(self.value, PresetValue::Ctaid(_))
     }
@@ -164,7 +164,7 @@ pub(crate) struct Function {
     pub(crate) saved: Vec<(File, u16)>,
     /// The offset of the saved registers in the frame.
     pub(crate) saved_at: u32,
-    /// Whether it may be entered while it is active.
+    /// True if it may be entered while it is active.
     pub(crate) recursive: bool,
 }
 

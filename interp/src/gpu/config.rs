@@ -5,12 +5,12 @@ use super::check::Checks;
 /// The default work limit of a launch: [`Config::work_limit`].
 ///
 /// The unit is one simple instruction of a warp. It takes about 10 ns of one host thread if this
-/// crate is optimised; a build without optimisation takes 20 to 60 times longer. Slower steps count
-/// in proportion to their time: a function such as a sine takes many units. So do a barrier (for
-/// each warp that passes it), an access that checkers inspect, a finding, a printed byte, a call
-/// (by the bytes it copies), and the start of a block (by the memory it clears). The limit is
-/// therefore about the same time for any kernel: a dozen seconds. It is at most twice that, because
-/// a block that begins within the limit may do the same amount alone.
+/// crate is optimised, and many times as long if it is not. Slower steps count in proportion to
+/// their time: a function such as a sine takes many units. So do a barrier (for each warp that
+/// passes it), an access that checkers inspect, a finding, a printed byte, a call (by the bytes it
+/// copies), and the start of a block (by the memory it clears). The limit is therefore about the
+/// same time for any kernel: a dozen seconds. It is at most twice that, because a block that begins
+/// within the limit may do the same amount alone.
 pub const DEFAULT_WORK: u64 = 1 << 30;
 
 /// Settings of a launch.
@@ -25,13 +25,13 @@ pub struct Config {
     pub work_limit: u64,
     /// The largest number of blocks that run. From a larger grid, this number of blocks is
     /// selected, spread over the grid, and only they are counted. That is enough to measure what a
-    /// launch asks of memory when nobody reads its results.
+    /// launch asks of memory if its results are not read.
     pub most_blocks: u64,
     /// The checkers to use. With checkers, a launch runs on one host thread and several times
     /// slower. Racecheck takes at least 16 to 32 bytes for each place that is accessed; a place is
     /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
-    /// Whether to count the distinct bytes of global memory that the launch touches:
+    /// True to count the distinct bytes of global memory that the launch touches:
     /// [`Report::footprint`](super::Report). That takes a bit of host memory for each byte of the
     /// buffers and each of loads and stores, where they are accessed.
     pub footprint: bool,

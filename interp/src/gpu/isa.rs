@@ -820,7 +820,7 @@ pub(crate) fn operands(sources: &[Kind]) -> usize {
     sources.iter().filter(|kind| **kind != Kind::Modifiers).count()
 }
 
-/// Whether `text` is one of the spellings that `pattern` describes.
+/// Returns whether `text` is one of the spellings that `pattern` describes.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((literal, rest)) = pattern.split_once('{') else { return pattern == text };
     let Some(text) = text.strip_prefix(literal) else { return false };

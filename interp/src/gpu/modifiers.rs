@@ -176,7 +176,7 @@ impl Modifiers {
         xorsign XORSIGN;
     }
 
-    /// Whether the comparison is true for operands in this relation.
+    /// Returns whether the comparison is true for operands in this relation.
     #[inline(always)]
     pub(crate) fn holds(self, relation: u32) -> bool {
         self.0 & relation != 0

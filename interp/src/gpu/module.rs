@@ -13,7 +13,8 @@ use super::mem::Memory;
 use super::parse::ast::{self, Bounds};
 use super::parse::parse;
 use super::variables::Variables;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted, printable_line};
+use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES, shared_limit};
 
 /// Parsed PTX.
 #[derive(Debug, Clone)]
@@ -78,6 +79,12 @@ impl Module {
         Ok(Some((self.source.variables.addresses(memory)?[index], self.source.variables.list[index].bytes)))
     }
 
+    /// Returns the bytes of a `.global` or `.const` variable; `None` if it has no such variable.
+    #[doc(hidden)]
+    pub fn variable_bytes(&self, name: &str) -> Option<u64> {
+        self.source.variables.list.iter().find(|variable| variable.name == name).map(|variable| variable.bytes)
+    }
+
     /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
     ///
     /// # Errors
@@ -122,7 +129,7 @@ impl Source {
         let mut files = BTreeMap::new();
         for (number, name) in &parsed.borrow_dependent().module.files {
             // A name may be printed to a terminal, on a line.
-            files.entry(*number).or_insert_with(|| name.replace(char::is_control, "·"));
+            files.entry(*number).or_insert_with(|| printable_line(name));
         }
         Ok(Self { parsed, listing: Listing { text, files }, variables })
     }
@@ -142,6 +149,8 @@ impl fmt::Debug for Source {
 #[derive(Clone)]
 pub struct Kernel {
     pub(crate) inner: Arc<Inner>,
+    /// The architecture that it runs on: `80` is `sm_80`.
+    pub(crate) architecture: u32,
 }
 
 pub(crate) struct Inner {
@@ -187,9 +196,48 @@ impl Kernel {
         self.inner.param_bytes
     }
 
+    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names
+    /// that compilers make up say no more.
+    #[doc(hidden)]
+    pub fn argument(&self, number: usize) -> String {
+        let (name, count) = (self.name(), self.params().len());
+        let Some(param) = self.params().get(number) else { return format!("argument {number} of {count}") };
+        let is_made_up = param.name.strip_prefix(name).is_some_and(|rest| rest.starts_with("_param_"));
+        let own = if is_made_up { String::new() } else { format!(", {:?}", param.name) };
+        format!("argument {number} of {count} ({}){own} of kernel {name:?}", counted(param.size, "byte"))
+    }
+
+    /// Returns whether it may read bytes of a parameter from byte `begin` on.
+    pub(crate) fn may_read(&self, param: &Param, begin: usize) -> bool {
+        let entry = &self.inner.source.tree().entries[self.inner.entry];
+        ast::may_read(&entry.body, &param.name, begin)
+    }
+
     /// Bytes of static shared memory; 0 if the kernel cannot run.
     pub fn shared_bytes(&self) -> u32 {
         self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
+    }
+
+    /// Returns the same kernel on a GPU of another architecture than that of its `.target`; `80` is
+    /// `sm_80`. The architecture determines how much shared memory a block may have.
+    #[must_use]
+    pub fn on_architecture(&self, architecture: u32) -> Self {
+        Self { architecture, ..self.clone() }
+    }
+
+    /// Returns the most bytes of shared memory that a block of it may have, static and dynamic
+    /// together, on its architecture.
+    pub fn shared_limit(&self) -> u32 {
+        shared_limit(self.architecture)
+    }
+
+    /// Returns the bytes of dynamic shared memory that a program must allow for this kernel with
+    /// `cuFuncSetAttribute` before a launch of this shape on a GPU; `None` if the launch needs no
+    /// permission.
+    pub fn shared_to_allow(&self, shape: &LaunchShape) -> Option<u32> {
+        let code = self.inner.code().as_ref().ok()?;
+        let bytes = u64::from(code.dynamic_base()) + u64::from(shape.dynamic_shared);
+        (bytes > u64::from(MAX_SHARED_BYTES)).then_some(shape.dynamic_shared)
     }
 
     /// The file that it was compiled from, as the PTX names it: that of its first line. `None` if
@@ -231,5 +279,7 @@ fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
     }
     let (name, source) = (entry.name.to_owned(), Arc::clone(source));
     let (param_bytes, bounds, lowered) = (addressable(end), entry.bounds, OnceLock::new());
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, entry: number, source, lowered }) }
+    let architecture = source.tree().architecture;
+    let inner = Inner { name, params, param_bytes, bounds, entry: number, source, lowered };
+    Kernel { inner: Arc::new(inner), architecture }
 }

@@ -93,7 +93,7 @@ pub enum Reason {
     BadCall {
         /// The address.
         address: u64,
-        /// Whether the address belongs to a function of another type.
+        /// True if the address belongs to a function of another type.
         other: bool,
     },
     /// Nested calls took more local memory than a thread can have; each takes at least 16 bytes.

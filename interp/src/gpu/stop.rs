@@ -44,7 +44,7 @@ pub struct Stop {
     pub kernel: String,
     /// The instruction and the thread. `None` if nothing ran, or if the whole launch was at fault.
     pub place: Option<Place>,
-    /// What was wrong.
+    /// The fault.
     pub reason: Reason,
     /// The findings of the checkers up to the stop.
     pub findings: Vec<Finding>,

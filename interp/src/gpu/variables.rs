@@ -24,7 +24,7 @@ pub(crate) struct Variables {
 #[derive(Debug)]
 pub(crate) struct Variable {
     pub(crate) name: String,
-    /// Whether kernels may only read it: `.const`.
+    /// True if kernels may only read it: `.const`.
     pub(crate) constant: bool,
     /// Its size in bytes; bytes beyond `image` are 0.
     pub(crate) bytes: u64,

@@ -167,17 +167,17 @@ impl AccessKind {
         }
     }
 
-    /// Whether it reads memory.
+    /// Returns whether it reads memory.
     pub(crate) fn reads(self) -> bool {
         self != AccessKind::Store
     }
 
-    /// Whether it writes memory.
+    /// Returns whether it writes memory.
     pub(crate) fn writes(self) -> bool {
         self != AccessKind::Load
     }
 
-    /// Whether it is an atomic update, which other threads may do at the same time.
+    /// Returns whether it is an atomic update, which other threads may do at the same time.
     pub(crate) fn is_update(self) -> bool {
         matches!(self, AccessKind::Atomic | AccessKind::Reduction)
     }

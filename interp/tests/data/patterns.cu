@@ -40,7 +40,7 @@ __device__ void of(u32 v, u32& to) { to = v; }
 __device__ void of(u32 v, u64& to) { to = v; }
 __device__ void of(u32 v, quad& to) { to = quad{v, v, v, v}; }
 
-// Volatile assembly, so that the accesses to memory that nobody else touches stay.
+// Volatile assembly, so that accesses to memory of one thread alone stay.
 __device__ void lds(u32 at, u8& v) { u32 w; asm volatile("ld.volatile.shared.u8 %0, [%1];" : "=r"(w) : "r"(at)); v = w; }
 __device__ void lds(u32 at, u16& v) { asm volatile("ld.volatile.shared.u16 %0, [%1];" : "=h"(v) : "r"(at)); }
 __device__ void lds(u32 at, u32& v) { asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v) : "r"(at)); }
@@ -585,7 +585,7 @@ __global__ void matmul_tiled(const float* a, const float* b, float* c, int n) {
     }
     c[y * n + x] = sum;
 }
-// What ptxas makes of `matmul_tiled`: it merges loads of neighbouring words of shared memory, whose alignment it knows.
+// `matmul_tiled` as ptxas changes it: it merges loads of neighbouring words of shared memory, whose alignment it knows.
 __global__ void matmul_tiled_merged(const float* a, const float* b, float* c, int n) {
     __shared__ alignas(16) float left[16][16], right[16][16];
     int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;

@@ -130,7 +130,7 @@ fn run_text(
 /// As in compute-sanitizer, bytes that the host, a copy, a fill or an earlier kernel wrote are
 /// initialised.
 #[test]
-fn initcheck_remembers_who_wrote_before() {
+fn initcheck_remembers_earlier_writers() {
     let initcheck = "initcheck".parse().unwrap();
     let load = |memory: &Memory, p| run_text("ld.global.u32 %r1, [%a1+8];", shape(1, 1), initcheck, memory, p).unwrap();
     let memory = Memory::new(1 << 20);

@@ -5,8 +5,8 @@ use warpstride_interp::{Checks, Config, Memory, Report, Stop};
 
 use super::{PRELUDE, launch_with, shape};
 
-/// What 32 lanes store to `[%out]`, `words` of 4 bytes each, and the report. `%in` is a lane's 16
-/// bytes of words 0, 1, 2 ..., `%own` its 16 bytes of `tile`, and `%r1` its number.
+/// Returns the `words` of 4 bytes that each of 32 lanes stores to `[%out]`, and the report. `%in`
+/// is a lane's 16 bytes of words 0, 1, 2 ..., `%own` its 16 bytes of `tile`, and `%r1` its number.
 fn results(words: usize, body: &str) -> (Vec<u32>, Report) {
     attempt(words, body).unwrap_or_else(|stop| panic!("{stop}\n{body}"))
 }
@@ -52,7 +52,7 @@ fn a_copy_moves_4_8_or_16_bytes() {
         let expected = (0..128).map(|word| if word % 4 < bytes / 4 { word } else { 9 });
         assert_eq!(out, expected.collect::<Vec<u32>>(), "{bytes}");
         let sectors = 16;
-        // As on an H100: the copy is no instruction of the loads, and no store.
+        // As on an H100: the copy does not count as an instruction of the loads, or as a store.
         assert_eq!(report.counters.global_load, GlobalCounters { instructions: 0, requests: 1, sectors });
         assert_eq!(report.counters.shared_store.instructions, 1);
     }

@@ -113,7 +113,7 @@ proptest! {
 /// Each thread sums the values that the other threads of the block stored before a barrier, after
 /// some threads have exited.
 #[test]
-fn who_leaves_early_does_not_hold_up_a_barrier() {
+fn a_thread_that_leaves_early_does_not_hold_up_a_barrier() {
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 out, .param .u32 n) {{
             .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<4>; .shared .align 4 .b8 tile[512];

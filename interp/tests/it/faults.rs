@@ -216,9 +216,9 @@ fn impossible_launches_are_refused() {
         (
             [1, 1, 1],
             [32, 1, 1],
-            10_000,
+            200_000,
             9,
-            "needs 50000 bytes of shared memory, 10000 of them dynamic; there are 49152",
+            "needs 240000 bytes of shared memory, 200000 of them dynamic; there are 166912 on sm_80",
         ),
     ] {
         let shape = LaunchShape { grid, block, dynamic_shared };
@@ -229,6 +229,38 @@ fn impossible_launches_are_refused() {
         assert_eq!((stop.place, kind), (None, ErrorKind::InvalidArgument), "{message}");
     }
     run(kernel, &shape(1, 1024), &[0; 9], &Memory::new(1), &Config::default()).expect("the rest is possible");
+}
+
+#[test]
+fn the_architecture_limits_shared_memory() {
+    let memory = Memory::new(1);
+    for (architecture, kib) in [
+        (10, 48),
+        (61, 48),
+        (70, 96),
+        (72, 96),
+        (75, 64),
+        (80, 163),
+        (86, 99),
+        (87, 163),
+        (89, 99),
+        (90, 227),
+        (103, 227),
+        (120, 99),
+    ] {
+        let text = format!(
+            ".version 7.0 .target sm_{architecture} .extern .shared .b8 d[]; .entry k() {{ .reg .b32 %r;
+            mov.u32 %r, d; }}"
+        );
+        let module = Module::parse(&text).expect("it parses");
+        let kernel = module.kernel("k").expect("a kernel");
+        let with = |dynamic_shared| LaunchShape { grid: [1; 3], block: [1; 3], dynamic_shared };
+        let runs = |kernel, bytes| run(kernel, &with(bytes), &[], &memory, &Config::default()).is_ok();
+        let most = kib << 10;
+        assert_eq!((kernel.shared_limit(), runs(kernel, most), runs(kernel, most + 1)), (most, true, false));
+        assert!(runs(&kernel.on_architecture(90), 227 << 10), "sm_{architecture} on sm_90");
+        assert_eq!([48 << 10, 50_000].map(|bytes| kernel.shared_to_allow(&with(bytes))), [None, Some(50_000)]);
+    }
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn all_blocks_of_a_grid_meet() {
 }
 
 #[test]
-fn blocks_that_wait_for_nobody_stop_at_the_first() {
+fn blocks_that_wait_in_vain_stop_at_the_first() {
     let body = "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;";
     for (threads, checks) in [(1, Checks::NONE), (0, Checks::NONE), (0, Checks::ALL)] {
         let config = Config { threads, checks, work_limit: 10_000_000, ..Config::default() };
@@ -177,7 +177,8 @@ const IN_VAIN: &str = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 bra 
     L: ld.acquire.gpu.global.u32 %r2, [%out+8]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L; exit;
     F: st.global.u32 [0], 1;";
 
-/// A waiting block is no reason to skip the blocks before a fault, or to run the blocks after it.
+/// A waiting block does not excuse skipping the blocks before a fault, or running the blocks after
+/// it.
 #[test]
 fn a_fault_behind_a_block_that_waits_is_told_when_that_has_ended() {
     let body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 bra F; setp.ne.u32 %p1, %r1, 0; @%p1 bra C;

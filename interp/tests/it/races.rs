@@ -34,7 +34,7 @@ enum Access {
     Reduction,
 }
 
-/// Whether and how an access or a fence is strong.
+/// The kinds of strength of an access or a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Strength {
     volatile: bool,
@@ -327,7 +327,7 @@ impl<'a> Oracle<'a> {
         self.same_thread(a, b) && self.trace[a][1] < self.trace[b][1]
     }
 
-    /// Whether two operations are strong, with scopes that contain each other's threads.
+    /// Returns whether two operations are strong, with scopes that contain each other's threads.
     fn morally_strong(&self, a: usize, b: usize) -> bool {
         let [one, other] = [a, b].map(|index| self.program.actors[self.trace[index][0]].0[0]);
         let scope = |index: usize| match self.op(index) {

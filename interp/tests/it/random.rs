@@ -83,9 +83,9 @@ fn programs_use_every_function_of_the_table_and_none_stops() {
     for_each(0..600, &catalog, |program| {
         let text = program.text();
         program.interpret().unwrap_or_else(|why| panic!("seed {}: {why}\n{text}", program.seed));
-        opcodes.lock().expect("nobody panics").extend(text.split_whitespace().map(str::to_owned));
+        opcodes.lock().expect("no thread panics").extend(text.split_whitespace().map(str::to_owned));
     });
-    let absent = catalog.not_in(&opcodes.into_inner().expect("nobody panicked"));
+    let absent = catalog.not_in(&opcodes.into_inner().expect("no thread panicked"));
     assert!(absent.is_empty(), "no program has any of {absent:?}");
 }
 
@@ -99,9 +99,9 @@ fn programs_are_clean_under_every_checker() {
     });
 }
 
-/// Whether a finding concerns atomic accesses of two blocks, of which at least one has a scope
-/// without the other block. Programs draw scopes without regard to the threads that meet there. PTX
-/// calls that a race, although an H100 orders such accesses.
+/// Returns whether a finding concerns atomic accesses of two blocks, of which at least one has a
+/// scope without the other block. Programs draw scopes without regard to the threads that meet
+/// there. PTX calls that a race, although an H100 orders such accesses.
 fn is_of_scopes(finding: &Finding) -> bool {
     let is_atomic = |party: &Party| matches!(party.strength, Strength::Atomic { .. });
     let is_narrow = |party: &Party| party.strength == Strength::Atomic { block: true };

@@ -59,7 +59,7 @@ fn argument<'k>(text: &str, memory: &Memory, params: Args<'k>) -> Args<'k> {
     let address = match (fill, bits) {
         ("zeros", _) => memory.upload(&vec![0_u8; count as usize * bits / 8]),
         ("iota", 32) => memory.upload(&(0..count).collect::<Vec<u32>>()),
-        _ => panic!("{text} is no buffer that records have"),
+        _ => panic!("records have no buffer {text}"),
     };
     params.value(address.expect("it fits")).expect("it is an address")
 }

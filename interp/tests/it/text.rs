@@ -218,7 +218,7 @@ fn steps_of_one_instruction_share_its_guard_and_sources() {
     let wanted = |lane: u32| match lane {
         0 => 1,
         1..10 => 11,
-        // Of these the second predicate was set, and then replaced where the first is off.
+        // In these lanes the second predicate was set, and then replaced where the first is off.
         10..30 => 10,
         _ => 12,
     };

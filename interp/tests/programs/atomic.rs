@@ -1,6 +1,6 @@
 //! Statements that change memory atomically: a thread's own, where the old value is known, or cells
-//! that threads share, by operations that give the same in any order and whose old values nobody
-//! keeps.
+//! that threads share, by operations that give the same in any order and whose old values are not
+//! kept.
 
 use super::catalog::{Class, bits, last_type};
 use super::generate::Generator;
@@ -12,14 +12,14 @@ const UNORDERED: [&str; 8] = ["add", "min", "max", "and", "or", "xor", "inc", "d
 /// Bytes of the cells of one operation.
 const CELL: usize = 32;
 
-/// What an opcode does: `add`.
+/// Returns the operation of an opcode: `add`.
 fn operation(opcode: &str) -> &str {
     let known = |part: &&str| UNORDERED.contains(part) || ["exch", "cas"].contains(part);
     opcode.split('.').find(known).unwrap_or_default()
 }
 
-/// Whether an atomic may be spelled so: every modifier once, and of a reduction no order that only
-/// a load has.
+/// Returns whether an atomic may be spelled so: every modifier once, and of a reduction no order
+/// that only a load has.
 fn is_legal(opcode: &str) -> bool {
     let once = |names: &[&str]| opcode.split('.').filter(|part| names.contains(part)).count() <= 1;
     let orders = ["relaxed", "acquire", "release", "acq_rel"];

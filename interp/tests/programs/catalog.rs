@@ -1,5 +1,4 @@
-//! What programs are made of: the forms of the instruction table, by what the generator does with
-//! them.
+//! The parts of programs: the forms of the instruction table, by the generator's use of them.
 
 use std::collections::HashSet;
 
@@ -64,7 +63,7 @@ impl Class {
     }
 }
 
-/// Bits of a type, by its name; 0 of what is none.
+/// Bits of a type, by its name; 0 if it is not the name of a type.
 pub(crate) fn bits(name: &str) -> u32 {
     let digits = name.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
     match digits.strip_suffix("x2") {
@@ -79,7 +78,7 @@ pub(crate) fn last_type(opcode: &str) -> &str {
 }
 
 impl Catalog {
-    /// Of every form, in the spellings that `accepts` says of a module's text that an assembler
+    /// Takes every form, in the spellings that `accepts` says of a module's text that an assembler
     /// takes.
     pub(crate) fn new(target: &str, accepts: impl Fn(&str) -> bool) -> Self {
         let mut catalog = Self::of(target, coverage::forms(), &[]);
@@ -93,8 +92,8 @@ impl Catalog {
         catalog
     }
 
-    /// Of the forms with these patterns, without the spellings that were refused. An error names a
-    /// pattern that the table lacks.
+    /// Takes the forms with these patterns, without the spellings that were refused. An error names
+    /// a pattern that the table lacks.
     pub(crate) fn recorded(target: &str, patterns: &[String], refused: &[String]) -> Result<Self, String> {
         if let Some(lost) = patterns.iter().find(|name| coverage::forms().all(|form| form.pattern() != **name)) {
             return Err(format!("the instruction table has no form `{lost}` any more"));
@@ -170,14 +169,14 @@ impl Catalog {
         (0..2000).map(|_| draw()).find(|opcode| opcode.starts_with(prefix) && allowed(opcode))
     }
 
-    /// Whether there is an opcode of this spelling among the others.
+    /// Returns whether there is an opcode of this spelling among the others.
     pub(crate) fn has(&self, opcode: &str) -> bool {
         let root = opcode.split('.').next().unwrap_or_default();
         let spells = |form: &Form| (0..form.spellings()).any(|number| form.spelling(number) == opcode);
         self.others.iter().filter(|form| form.pattern().starts_with(root)).any(spells)
     }
 
-    /// Whether there is a line of this pattern.
+    /// Returns whether there is a line of this pattern.
     pub(crate) fn has_pattern(&self, pattern: &str) -> bool {
         self.others.iter().any(|form| form.pattern() == pattern)
     }
@@ -196,9 +195,9 @@ fn sort_out(all: &[String], accepts: &dyn Fn(&[String]) -> bool, taken: &mut Vec
     }
 }
 
-/// Whether its result depends on more than its sources' values, or not on them alone:
+/// Returns whether its result depends on more than its sources' values, or not on them alone:
 /// approximations; addresses in other spaces; policies, which are opaque; parts of an instruction,
-/// which are none by themselves.
+/// which do nothing by themselves.
 fn is_vague(pattern: &str) -> bool {
     ["approx", "full", "cvta", "isspacep", "createpolicy", " "].iter().any(|part| pattern.contains(part))
 }

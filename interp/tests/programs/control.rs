@@ -23,10 +23,10 @@ fn condition(g: &mut Generator, uniform: bool) -> String {
     predicate
 }
 
-/// Writes statements whose lanes are those that `lanes` says; what may stand behind is as before,
-/// but for who has gone.
+/// Writes statements whose lanes are those that `lanes` says; the state behind is as before, but
+/// for threads that have ended.
 fn within(g: &mut Generator, lanes: Lanes, together: bool, write: impl FnOnce(&mut Generator)) {
-    // Whoever goes from among known lanes would be waited for.
+    // The other known lanes would wait for a thread that ends.
     let may_end = g.may_end && (lanes == Lanes::Unknown || together);
     let outer = (g.lanes.clone(), g.together, g.may_end);
     (g.lanes, g.together, g.may_end) = (lanes, g.together && together, may_end);
@@ -167,7 +167,7 @@ pub(crate) fn end(g: &mut Generator) {
         (g.some_ended, g.lanes) = (true, Lanes::Unknown);
         return emit!(g, "@{predicate} bra $end;");
     }
-    // Who ends is no member any more; that can be told where all members are at hand.
+    // A thread that ends stops being a member; that can be told where all members are at hand.
     match if g.depth == 0 { those_with(g, &predicate, true) } else { Lanes::Unknown } {
         Lanes::Unknown => (g.some_ended, g.lanes) = (true, Lanes::Unknown),
         known => g.lanes = known,

@@ -43,14 +43,14 @@ pub(crate) const SCALARS: [&str; 14] =
 /// Bytes of the parameter that is a struct.
 pub(crate) const STRUCT: usize = 32;
 
-/// Which lanes run where the next statement stands.
+/// The lanes that run where the next statement stands.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Lanes {
     /// All that there are, of whole warps.
     All,
     /// Those of the mask in this register.
     Masked(String),
-    /// Nobody knows.
+    /// The lanes are not known.
     Unknown,
 }
 
@@ -66,11 +66,11 @@ pub(crate) struct Generator<'c> {
     pub(crate) lanes: Lanes,
     /// Every thread of the block that has not ended comes here, and together.
     pub(crate) together: bool,
-    /// Where a thread may go: out of the innermost loops, or to the end.
+    /// The labels that a thread may go to: out of the innermost loops, or to the end.
     pub(crate) ways_out: Vec<String>,
-    /// Whether a thread may end here.
+    /// True if a thread may end here.
     pub(crate) may_end: bool,
-    /// Some threads may have ended, nobody knows which.
+    /// Some threads may have ended; it is not known which.
     pub(crate) some_ended: bool,
     /// Some threads may have gone to the epilogue, where they wait for no barrier.
     pub(crate) some_left: bool,
@@ -146,7 +146,7 @@ impl Generator<'_> {
         }
     }
 
-    /// What `write` writes goes together.
+    /// Makes one unit of the statements that `write` writes.
     pub(crate) fn unit(&mut self, write: impl FnOnce(&mut Self)) {
         let outer = std::mem::take(&mut self.nodes);
         write(self);
@@ -225,7 +225,7 @@ impl Generator<'_> {
         )
     }
 
-    /// Declarations; who the thread is and where its memory lies; its first values.
+    /// Declarations; the thread's number and the place of its memory; its first values.
     fn prologue(&mut self) -> String {
         let (block, threads) = (self.block_threads(), self.shape.block.iter().chain(&self.shape.grid).product::<u32>());
         let (records, own) = (threads as usize * RECORD, threads as usize * OWN);
@@ -295,7 +295,7 @@ impl Generator<'_> {
     }
 }
 
-/// What a module begins with.
+/// Returns the beginning of a module.
 pub(crate) fn directives(target: &str) -> String {
     format!(".version 8.3\n.target {target}\n.address_size 64\n")
 }

@@ -5,8 +5,8 @@ use super::catalog::{Class, bits, last_type};
 use super::generate::Generator;
 use super::program::{INPUT, OWN};
 
-/// Whether a load or store may be spelled so: what an assembler takes of all that the table's lines
-/// spell.
+/// Returns whether a load or store may be spelled so: what an assembler takes of all that the
+/// table's lines spell.
 pub(crate) fn is_legal(opcode: &str) -> bool {
     let parts: Vec<&str> = opcode.split('.').collect();
     let has = |names: &[&str]| parts.iter().any(|part| names.contains(part));
@@ -16,10 +16,10 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
     let other_way = if parts[0] == "ld" { has(&["wb", "wt"]) } else { has(&["ca", "lu", "cv"]) };
     ["ld", "st"].contains(&parts[0])
         && bytes(opcode) <= 16
-        // What is loaded as a float and stored in part is not always the bits that were loaded,
-        // seen in driver 580.
+        // A value that is loaded as a float and stored in part is not always the bits that were
+        // loaded, seen in driver 580.
         && !(parts[0] == "ld" && has(&["f32", "f64"]))
-        // A kernel's parameters are no function's.
+        // A kernel's parameters do not belong to a function.
         && !opcode.contains("::func")
         && caches + evicts <= 1
         && (caches == 0 || !ordered)
@@ -29,8 +29,8 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
         && (!has(&["nc"]) || !ordered && !has(&["weak", "lu", "cv"]) && is_in_order(&parts))
 }
 
-/// Whether of a load that is not coherent the operator stands before `nc`, and the priority behind
-/// it.
+/// Returns whether of a load that is not coherent the operator stands before `nc`, and the priority
+/// behind it.
 fn is_in_order(parts: &[&str]) -> bool {
     let (before, behind) = parts.split_at(parts.iter().position(|part| *part == "nc").unwrap_or(0));
     !behind.iter().any(|part| ["ca", "cg", "cs"].contains(part)) && !before.iter().any(|part| part.starts_with("L1::"))
@@ -46,7 +46,7 @@ fn count(opcode: &str) -> usize {
     opcode.split('.').find_map(|part| part.strip_prefix('v')?.parse().ok()).unwrap_or(1)
 }
 
-/// The registers that an opcode moves: as wide as its type, or wider where that is no fraction.
+/// The registers that an opcode moves: as wide as its type, or wider if that is not a fraction.
 pub(crate) fn data(g: &mut Generator, opcode: &str) -> String {
     let kind = last_type(opcode);
     let natural = Class::of(kind);

@@ -22,7 +22,7 @@ pub(crate) const INPUT: usize = 4096;
 pub(crate) enum Node {
     /// Instructions, labels and declarations as they are.
     Line(String),
-    /// What makes sense only together, and what can be left out together.
+    /// Statements that make sense only together, and can be left out together.
     Unit(Vec<Node>),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Program {
     /// Declarations and what fills the registers.
     pub(crate) prologue: String,
     pub(crate) body: Vec<Node>,
-    /// What stores the registers.
+    /// The instructions that store the registers.
     pub(crate) epilogue: String,
     pub(crate) shape: LaunchShape,
     pub(crate) input: Vec<u8>,
@@ -67,7 +67,8 @@ impl Program {
         [&output.to_le_bytes()[..], &input.to_le_bytes(), &self.scalars].concat()
     }
 
-    /// What the software GPU makes of it, without a driver between; or why it stopped.
+    /// Returns the output of the software GPU, without a driver between; or the reason why it
+    /// stopped.
     pub(crate) fn interpret(&self) -> Result<Vec<u8>, String> {
         self.checked(Checks::NONE).map(|(output, _)| output)
     }
@@ -88,7 +89,7 @@ impl Program {
         Ok((output, report.findings))
     }
 
-    /// Where two outputs first differ, in the program's terms.
+    /// Describes the first difference between two outputs, in the program's terms.
     pub(crate) fn difference(&self, found: &[u8], expected: &[u8]) -> Option<String> {
         let at = found.iter().zip(expected).position(|(found, expected)| found != expected)?;
         let (place, begin, bytes) = self.place(at);
@@ -98,7 +99,7 @@ impl Program {
         Some(format!("{place} is {}, not {}", value(found), value(expected)))
     }
 
-    /// What the byte at an offset belongs to, and where that begins and how long it is.
+    /// Returns the owner of the byte at an offset, and where that begins and how long it is.
     fn place(&self, at: usize) -> (String, usize, usize) {
         let threads = self.threads();
         let block: usize = self.shape.block.iter().map(|extent| *extent as usize).product();

@@ -56,7 +56,7 @@ impl Random {
             1 => infinity,
             // A NaN of either sort with any payload.
             2 => infinity | (self.bits() & ((1 << mantissa) - 1)).max(1),
-            // Denormals, and the smallest numbers that are none.
+            // Denormals, and the smallest numbers that are not.
             3 => *self.pick(&[1, 2, (1 << mantissa) - 1, 1 << mantissa, (1 << mantissa) + 1]),
             4 => infinity - 1,
             5 => self.bits() & ((1 << mantissa) - 1),

@@ -1,5 +1,4 @@
-//! What a GPU made of random programs, small enough to be kept: a hash of each text and of each
-//! output.
+//! Keeps a GPU's results of random programs in little room: a hash of each text and of each output.
 
 use sha2::{Digest, Sha256};
 
@@ -13,8 +12,8 @@ pub(crate) const PROGRAMS: u64 = 2010;
 /// not the PTX's.
 pub(crate) struct Miscompiled {
     pub(crate) seed: u64,
-    /// What an instruction of it begins with: without those that do, the program gives the same
-    /// there.
+    /// The beginning of an instruction of it: without those that begin so, the program gives the
+    /// same there.
     pub(crate) cause: &'static str,
     pub(crate) why: &'static str,
 }
@@ -28,9 +27,9 @@ pub(crate) const MISCOMPILED: [Miscompiled; 1] = [Miscompiled {
 }];
 
 impl Miscompiled {
-    /// What is known of a program that differs on a device: it is one of these, and without its
-    /// cause the device `agrees` with the software GPU, so that nothing else differs. Whether it
-    /// has to differ is the assembler's affair, of which another version may be right.
+    /// Returns the known cause of a difference on a device: the program is one of these, and
+    /// without its cause the device `agrees` with the software GPU, so that nothing else differs.
+    /// Whether it has to differ is the assembler's affair, of which another version may be right.
     pub(crate) fn explains(program: &Program, agrees: impl Fn(&Program) -> bool) -> Option<&'static Miscompiled> {
         let known = MISCOMPILED.iter().find(|known| known.seed == program.seed)?;
         agrees(&program.clone().without(known.cause)).then_some(known)
@@ -47,26 +46,26 @@ pub(crate) struct Record {
     pub(crate) target: String,
     /// The forms that the programs were drawn from, so that new ones do not change them.
     pub(crate) forms: Vec<String>,
-    /// What of their spellings the device's assembler does not take.
+    /// The spellings that the device's assembler does not take.
     pub(crate) refused: Vec<String>,
-    /// Of each program, by seed: the hashes of its text and of its output, or [`DIFFERS`] where
-    /// that is not the software GPU's.
+    /// For each program, by seed: the hashes of its text and of its output, or [`DIFFERS`] if that
+    /// is not the software GPU's.
     pub(crate) programs: Vec<String>,
 }
 
 impl Record {
     /// The one that is committed.
     pub(crate) fn committed() -> Record {
-        serde_json::from_str(include_str!("../data/random-h100.json")).expect("a record that nobody edited")
+        serde_json::from_str(include_str!("../data/random-h100.json")).expect("a record that was not edited")
     }
 
-    /// What its programs are drawn from.
+    /// Returns the catalog that its programs are drawn from.
     pub(crate) fn catalog(&self) -> Result<Catalog, String> {
         Catalog::recorded(&self.target, &self.forms, &self.refused)
     }
 }
 
-/// What a record holds of a program.
+/// Returns the record's entry for a program.
 pub(crate) fn entry(text: &str, output: Option<&[u8]>) -> String {
     let output = output.map_or_else(|| DIFFERS.to_owned(), |output| hash(output, 8));
     format!("{} {output}", hash(text.as_bytes(), 4))

@@ -129,7 +129,7 @@ fn operand(g: &mut Generator, opcode: &str, kind: Kind, class: Class, index: usi
         emit!(g, "and.b32 {count}, {from}, {};", if g.random.once_in(2) { 255 } else { 31 });
         return count;
     }
-    // What division by zero gives is not defined.
+    // PTX does not define the result of a division by zero.
     if ["div", "rem"].contains(&root) && index == 1 && !matches!(kind, Kind::F32 | Kind::F64) {
         let (divisor, from, width) = (g.fresh(class), g.register(class), 8 * class.bytes());
         emit!(g, "max.u{width} {divisor}, {from}, 1;");

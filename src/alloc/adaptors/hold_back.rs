@@ -135,12 +135,15 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
     }
 
     unsafe fn close(&self, lane: &Lane) -> Result<()> {
-        let state = &mut *lock(&self.state);
-        let recorded = self.record(state, lane.id);
-        if let Some((_, bytes)) = state.unrecorded.remove(&lane.id) {
-            // No event stands for them, so nobody can wait for them.
-            state.queued -= bytes;
-        }
+        let recorded = {
+            let state = &mut *lock(&self.state);
+            let recorded = self.record(state, lane.id);
+            if let Some((_, bytes)) = state.unrecorded.remove(&lane.id) {
+                // No event stands for them, so a request cannot wait for them.
+                state.queued -= bytes;
+            }
+            recorded
+        };
         // SAFETY: as the caller promises.
         recorded.and(unsafe { self.inner.close(lane) })
     }
@@ -152,15 +155,17 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
     }
 
     unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
-        let state = &mut *lock(&self.state);
-        state.live -= u128::from(block.bytes);
-        state.queued += block.bytes;
-        let unrecorded = state.unrecorded.entry(lane.id).or_insert((lane.stream, 0));
-        unrecorded.1 += block.bytes;
-        // An event for each free would cost more than the free.
-        let is_much = unrecorded.1 > self.bytes / 16;
+        let bytes = block.bytes;
+        // Without the lock, as every call of the inner allocator: it may be a program's own.
         // SAFETY: as the caller promises.
         let freed = unsafe { self.inner.free(block, lane) };
+        let state = &mut *lock(&self.state);
+        state.live -= u128::from(bytes);
+        state.queued += bytes;
+        let unrecorded = state.unrecorded.entry(lane.id).or_insert((lane.stream, 0));
+        unrecorded.1 += bytes;
+        // An event for each free would cost more than the free.
+        let is_much = unrecorded.1 > self.bytes / 16;
         if is_much { freed.and(self.record(state, lane.id)) } else { freed }
     }
 }

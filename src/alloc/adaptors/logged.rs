@@ -1,10 +1,10 @@
 //! A log of every call in RMM's columns.
 
-use std::fmt;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fmt, mem};
 
 use super::pass_on;
 use crate::alloc::{Allocate, Block, Lane, Request};
@@ -19,31 +19,80 @@ pub const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
 /// lane's number. `warpstride alloc replay` reads such logs.
 ///
 /// The lines of one address have the order of its calls, whatever threads make them: a free is
-/// written before the call, and an allocation after it. Threads wait for each other's lines, but
-/// not for each other's calls.
+/// logged before the call, and an allocation after it. One thread at a time writes, its own lines
+/// and those that others add meanwhile, and no thread waits for it.
 ///
-/// A line that cannot be written is left out: an allocation does not fail because a disk is full.
+/// The writer may use the device. Calls that it makes itself have no lines, which would have no
+/// end. A line that cannot be written is left out: an allocation does not fail because a disk is
+/// full.
 pub struct Logged<A> {
     inner: A,
-    out: Mutex<Box<dyn Write + Send>>,
+    lines: Mutex<Lines>,
+}
+
+struct Lines {
+    /// Lines that are to be written.
+    waiting: Vec<u8>,
+    /// `None` while a thread writes with it, without the lock.
+    out: Option<Box<dyn Write + Send>>,
+    /// The number of the thread that writes, or wrote last.
+    thread: u64,
+}
+
+/// A thread's turn to write. Its end gives the writer back, also if it panics.
+struct Turn<'l> {
+    lines: &'l Mutex<Lines>,
+    out: Option<Box<dyn Write + Send>>,
+}
+
+impl Turn<'_> {
+    /// Writes until no lines wait. The writer runs without the lock.
+    fn write_all(mut self) {
+        while let Some(out) = &mut self.out {
+            let mut lines = lock(self.lines);
+            if lines.waiting.is_empty() {
+                lines.out = self.out.take();
+                return;
+            }
+            let waiting = mem::take(&mut lines.waiting);
+            drop(lines);
+            let _ = out.write_all(&waiting);
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(out) = self.out.take() {
+            lock(self.lines).out = Some(out);
+        }
+    }
 }
 
 impl<A: Allocate> Logged<A> {
     /// Wraps `inner`, and writes to `out`, which should be buffered. It is flushed by its own drop.
     pub fn new(inner: A, mut out: Box<dyn Write + Send>) -> Self {
         let _ = writeln!(out, "{COLUMNS}");
-        Self { inner, out: Mutex::new(out) }
+        Self { inner, lines: Mutex::new(Lines { waiting: Vec::new(), out: Some(out), thread: 0 }) }
     }
 
     fn line(&self, action: &str, block: &Block, lane: &Lane) {
-        let mut out = lock(&self.out);
+        let thread = thread_number();
+        let mut lines = lock(&self.lines);
+        if lines.out.is_none() && lines.thread == thread {
+            return;
+        }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (seconds, micros) = (now.as_secs() % 86_400, now.subsec_micros());
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let thread = thread_number();
         let time = format_args!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}");
         let Block { address, bytes, .. } = block;
-        let _ = writeln!(out, "{thread},{time},{action},{address:#x},{bytes},{:#x}", lane.id);
+        let _ = writeln!(lines.waiting, "{thread},{time},{action},{address:#x},{bytes},{:#x}", lane.id);
+        if let Some(out) = lines.out.take() {
+            lines.thread = thread;
+            drop(lines);
+            Turn { lines: &self.lines, out: Some(out) }.write_all();
+        }
     }
 }
 

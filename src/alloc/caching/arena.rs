@@ -11,7 +11,7 @@ pub(super) const ANY: u32 = u32::MAX;
 /// No block.
 const NONE: u32 = u32::MAX;
 
-/// What a segment is for.
+/// The purpose of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// It is divided into many small blocks.
@@ -58,7 +58,7 @@ pub(super) struct Segment {
 pub(super) struct Arena {
     nodes: Vec<Node>,
     spare_nodes: Vec<u32>,
-    /// A segment of 0 bytes is none.
+    /// A segment of 0 bytes stands for a free place in the list.
     segments: Vec<Segment>,
     spare_segments: Vec<u32>,
     /// Free blocks by kind, lane, bytes and address.
@@ -209,7 +209,7 @@ impl Arena {
         self.merge(node, to);
     }
 
-    /// Whether a lane has free blocks here.
+    /// Returns whether a lane has free blocks here.
     pub(super) fn owns(&self, lane: u32) -> bool {
         let mut kinds = [Kind::Chunk, Kind::Whole].into_iter();
         kinds.any(|kind| self.free.range((kind, lane, 0, 0)..=(kind, lane, u64::MAX, u64::MAX)).next().is_some())
@@ -254,6 +254,21 @@ impl Arena {
         self.free.keys().map(|&(.., bytes, _)| bytes).max().unwrap_or(0)
     }
 
+    /// Returns the number of entries that there is room for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        let spare = self.spare_nodes.capacity() + self.spare_segments.capacity();
+        self.nodes.capacity() + self.segments.capacity() + spare
+    }
+
+    /// Gives back the host memory behind the last block and the last segment. Returns the number of
+    /// nodes that are left.
+    pub(super) fn shrink(&mut self) -> u32 {
+        let nodes = shrink(&mut self.nodes, &mut self.spare_nodes);
+        shrink(&mut self.segments, &mut self.spare_segments);
+        nodes
+    }
+
     fn new_node(&mut self, node: Node) -> u32 {
         if let Some(spare) = self.spare_nodes.pop() {
             self.nodes[spare as usize] = node;
@@ -278,4 +293,17 @@ impl Arena {
         self.free.remove(&self.key(node, owner.lane));
         owner
     }
+}
+
+/// Takes off the end of a list what is spare there, and returns the new length.
+fn shrink<T>(all: &mut Vec<T>, spare: &mut Vec<u32>) -> u32 {
+    let len = all.len() as u32;
+    // The lowest are used first from now on, so that a later end is spare sooner.
+    spare.sort_unstable_by(|a, b| b.cmp(a));
+    let gone = spare.iter().zip((0..len).rev()).take_while(|(spare, last)| *spare == last).count();
+    spare.drain(..gone);
+    spare.shrink_to_fit();
+    all.truncate(all.len() - gone);
+    all.shrink_to_fit();
+    len - gone as u32
 }

@@ -10,7 +10,7 @@ use crate::alloc::upstream::Upstream;
 use crate::driver::{EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What must happen before other streams may use a lane's free blocks.
+/// The condition for other streams to use a lane's free blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stand {
     /// Nothing: their former uses have run.
@@ -29,7 +29,7 @@ pub(super) struct Clock {
     epoch: u64,
     /// The stamps up to here have passed.
     pub(super) passed: u64,
-    /// Whether blocks have the epoch as their stamp.
+    /// True if blocks have the epoch as their stamp.
     unrecorded: bool,
     /// Recorded events, with the last stamp that each stands for.
     pending: VecDeque<(EventHandle, u64)>,
@@ -95,8 +95,8 @@ impl Events {
         Ok(())
     }
 
-    /// Ends a lane's stream. What it used can be used again once the returned outcome's event, or a
-    /// wait if there is none, has passed.
+    /// Ends a lane's stream. The memory that it used can be used again once the returned outcome's
+    /// event, or a wait if there is none, has passed.
     pub(super) fn close(&mut self, clock: &mut Clock, upstream: &dyn Upstream) -> Result<()> {
         let stood = self.stand(clock, upstream);
         let stream = clock.stream.take();

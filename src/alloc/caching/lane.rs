@@ -1,5 +1,5 @@
-//! What a lane keeps to itself: free blocks by their exact size, and its own sums. A hit touches
-//! nothing else, so lanes do not slow each other down.
+//! The part of a lane that no other lane touches: free blocks by their exact size, and its own
+//! sums. A hit touches nothing else, so lanes do not slow each other down.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -21,8 +21,8 @@ pub(super) struct Slot {
     pub(super) sums: Sums,
 }
 
-/// What happened on a lane since it was first opened. A block may be freed on another lane than it
-/// was requested on, so only sums over all lanes mean something.
+/// The sums of a lane since it was first opened. A block may be freed on another lane than it was
+/// requested on, so only sums over all lanes mean something.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) allocated: AtomicU64,
@@ -61,12 +61,12 @@ pub(super) struct Cached {
     next: u32,
 }
 
-/// Free blocks by size, the last freed first. Their entries are kept, so that neither call
-/// allocates host memory on a hit.
+/// Free blocks by size, the last freed first. Their entries are kept until a trim, so that neither
+/// call allocates host memory on a hit.
 #[derive(Debug)]
 pub(super) struct Quick {
-    /// The block that was freed last, and its granules: in most loops, the next request's. 0
-    /// granules are none.
+    /// The block that was freed last, and its granules: in most loops, the next request's. With 0
+    /// granules there is no such block.
     latest: (u64, Cached),
     /// The first entry of each size, in granules. A list that became empty stays.
     heads: HashMap<u64, u32, BuildHasherDefault<Spread>>,
@@ -152,6 +152,18 @@ impl Quick {
         self.entries.clear();
         self.spare = NONE;
     }
+
+    /// Returns the number of entries and sizes that there is room for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.heads.capacity() + self.entries.capacity()
+    }
+
+    /// Gives back the host memory that the blocks which are here do not need.
+    pub(super) fn shrink(&mut self) {
+        self.heads.shrink_to_fit();
+        self.entries.shrink_to_fit();
+    }
 }
 
 /// Fibonacci hashing: sizes are small numbers that programs choose, not attackers.
@@ -174,8 +186,8 @@ impl Hasher for Spread {
     }
 }
 
-/// Who holds a block. It lies apart from the arena, so that a hit writes it without a lock: only
-/// the owner of a block does, and it hands the block on under a lock.
+/// The site and the lane that hold a block. This lies apart from the arena, so that a hit writes it
+/// without a lock: only the owner of a block does, and it hands the block on under a lock.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Holder {

@@ -48,11 +48,11 @@ pub struct Caching {
     lanes: Pages<Slot>,
     holders: Pages<Holder>,
     upstream: Box<dyn Upstream>,
-    /// Whether segments are divided into blocks.
+    /// True if segments are divided into blocks.
     divides: bool,
 }
 
-/// What lanes share.
+/// The state that lanes share.
 #[derive(Debug, Default)]
 struct Core {
     arena: Arena,
@@ -126,6 +126,16 @@ impl Caching {
     fn drain_all(&self, core: &mut Core) {
         (0..core.clocks.len() as u32).for_each(|lane| self.drain(core, lane));
     }
+
+    /// Gives back the host memory of the books that blocks do not need.
+    fn shrink(&self, core: &mut Core) {
+        (0..core.clocks.len() as u32).for_each(|lane| self.lanes.entry(lane).quick.enter().shrink());
+        let nodes = core.arena.shrink();
+        // SAFETY: no block has a node of this number or a higher one, in use or free, and only a
+        // block's owner and reports, which lock `core`, use its holder. A new node is made under
+        // the lock of `core`, which is held.
+        unsafe { self.holders.free_from(nodes) };
+    }
 }
 
 // SAFETY: a block is live, in one quick list, or in the arena, which divides what the upstream gave
@@ -193,6 +203,7 @@ unsafe impl Allocate for Caching {
         let most = self.active(core).saturating_add(keep);
         self.give_back(core, most)?;
         let given = before - core.arena.reserved;
+        self.shrink(core);
         if keep == 0 {
             self.upstream.trim()?;
         }
@@ -222,7 +233,7 @@ impl Drop for Caching {
             // stays allocated.
             if let Ok(Some(_)) = self.stands_for(core, segment) {
                 let piece = core.arena.segment(segment);
-                // SAFETY: all blocks have been freed, or nobody uses them; the events stand for the
+                // SAFETY: all blocks have been freed, or are not used; the events stand for the
                 // last work of all lanes that used it.
                 let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
             }
@@ -237,5 +248,45 @@ fn granules(bytes: u64) -> Result<u64> {
     match bytes {
         0 => Err(Error::argument("a block of 0 bytes was requested; request at least 1")),
         _ => Ok(bytes.div_ceil(GRANULE)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Capacities of the books: nodes, segments, their spares, a lane's entries, pages of holders.
+    fn books(caching: &Caching, lane: &Lane) -> [usize; 3] {
+        let arena = caching.core().arena.capacity();
+        [arena, caching.lanes.entry(lane.id).quick.enter().capacity(), caching.holders.pages()]
+    }
+
+    #[test]
+    fn a_trim_gives_the_books_of_freed_blocks_back() {
+        let caching = Caching::simulated(1 << 40);
+        // SAFETY: no work is queued, here and below.
+        let lane = unsafe { caching.open(StreamHandle(1)) }.unwrap();
+        // SAFETY: the lane is open.
+        let alloc = |bytes: u64| unsafe { caching.alloc(&Request::new(bytes, &lane)) }.unwrap();
+        for kept in [0, 100] {
+            let mut blocks: Vec<_> = (0..50_000).map(|at| alloc(512 * (1 + at % 7))).collect();
+            for block in blocks.split_off(kept) {
+                // SAFETY: it was just given out.
+                unsafe { caching.free(block, &lane) }.unwrap();
+            }
+            let [arena, entries, pages] = books(&caching, &lane);
+            assert!(arena > 50_000 && entries > 40_000 && pages >= 15, "{arena} {entries} {pages}");
+            caching.trim(0).unwrap();
+            let [arena, entries, pages] = books(&caching, &lane);
+            let most = 8 * kept;
+            assert!(arena <= most && entries <= most && pages <= kept.div_ceil(10), "{arena} {entries} {pages}");
+            for block in blocks {
+                // SAFETY: as above.
+                unsafe { caching.free(block, &lane) }.unwrap();
+            }
+        }
+        assert_eq!(caching.figures().active, 0);
+        // SAFETY: all blocks are freed.
+        unsafe { caching.close(&lane) }.unwrap();
     }
 }

@@ -1,17 +1,24 @@
 //! A list that grows while others read it without a lock.
 
-use std::sync::OnceLock;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use crate::sync::AtomicPtr;
 
 /// A list of default values that are never moved. Page `k` holds `2^k` of them, from number
 /// `2^k - 1` on.
 #[derive(Debug)]
 pub(super) struct Pages<T> {
-    pages: [OnceLock<Box<[T]>>; 32],
+    /// The first value of each page; null while the page is missing.
+    pages: [AtomicPtr<T>; 32],
+    /// Threads share the values as they would share this.
+    owns: PhantomData<T>,
 }
 
 impl<T: Default> Pages<T> {
-    pub(super) const fn new() -> Self {
-        Self { pages: [const { OnceLock::new() }; 32] }
+    pub(super) fn new() -> Self {
+        Self { pages: [const { AtomicPtr::new(ptr::null_mut()) }; 32], owns: PhantomData }
     }
 
     /// Returns the page and the place in it.
@@ -26,7 +33,63 @@ impl<T: Default> Pages<T> {
     #[inline]
     pub(super) fn entry(&self, index: u32) -> &T {
         let (page, place) = Self::place(index);
-        &self.pages[page].get_or_init(|| (0..1_usize << page).map(|_| T::default()).collect())[place]
+        let mut first = self.pages[page].load(Acquire);
+        if first.is_null() {
+            first = self.make(page);
+        }
+        // SAFETY: the page has this place, and stays until `free_from`, whose caller promises that
+        // no reference to it is left, or until the drop.
+        unsafe { &*first.add(place) }
+    }
+
+    /// Makes a page, unless another thread comes first.
+    #[cold]
+    fn make(&self, page: usize) -> *mut T {
+        let values: Box<[T]> = (0..1_usize << page).map(|_| T::default()).collect();
+        let made = Box::into_raw(values).cast::<T>();
+        match self.pages[page].compare_exchange(ptr::null_mut(), made, AcqRel, Acquire) {
+            Ok(_) => made,
+            Err(first) => {
+                free(made, page);
+                first
+            }
+        }
+    }
+
+    /// Gives back the pages whose entries all have this number or a higher one. They are default
+    /// values when they are used again.
+    ///
+    /// # Safety
+    ///
+    /// - No thread uses an entry of such a number before this returns.
+    pub(super) unsafe fn free_from(&self, index: u32) {
+        let (page, place) = Self::place(index);
+        for page in page + usize::from(place > 0)..self.pages.len() {
+            free(self.pages[page].swap(ptr::null_mut(), AcqRel), page);
+        }
+    }
+
+    /// Returns the number of pages that are there.
+    #[cfg(test)]
+    pub(super) fn pages(&self) -> usize {
+        self.pages.iter().filter(|page| !page.load(Acquire).is_null()).count()
+    }
+}
+
+/// Frees the values of a page, which `make` made and which nothing uses; null is a missing one.
+fn free<T>(first: *mut T, page: usize) {
+    if !first.is_null() {
+        // SAFETY: `make` took the pointer from a box of this length, and each caller has taken it
+        // out of the list, or never entered it.
+        drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, 1 << page)) });
+    }
+}
+
+impl<T> Drop for Pages<T> {
+    fn drop(&mut self) {
+        for (page, first) in self.pages.iter_mut().enumerate() {
+            free(*first.get_mut(), page);
+        }
     }
 }
 
@@ -42,5 +105,25 @@ mod tests {
         assert_eq!(places[0], (0, 0));
         assert!(places.windows(2).all(|pair| pair[1] == next(pair[0])));
         assert_eq!(Pages::<u8>::place(u32::MAX - 1), (31, (1 << 31) - 1));
+    }
+
+    #[test]
+    fn pages_behind_a_number_go_and_come_back_as_defaults() {
+        use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+        let pages = Pages::<AtomicU32>::new();
+        (0..100).for_each(|index| pages.entry(index).store(index + 1, Relaxed));
+        assert_eq!(pages.pages(), 7);
+        // SAFETY: no reference to an entry is left.
+        unsafe { pages.free_from(7) };
+        assert_eq!(pages.pages(), 3);
+        let found = [0, 6, 7, 99].map(|index| pages.entry(index).load(Relaxed));
+        assert_eq!(found, [1, 7, 0, 0]);
+        // SAFETY: as above. Entry 8 keeps the page that it shares with 7.
+        unsafe { pages.free_from(8) };
+        assert_eq!(pages.pages(), 4);
+        // SAFETY: as above.
+        unsafe { pages.free_from(0) };
+        assert_eq!(pages.pages(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What is held, by whom, for figures, snapshots and errors.
+//! Lists the memory that is held, and its holders, for figures, snapshots and errors.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -72,8 +72,8 @@ impl Caching {
         Snapshot { figures: self.sum_up(core), segments }
     }
 
-    /// Says why a request cannot be met: who holds what, the largest first.
-    pub(super) fn who_holds_what(&self, core: &mut Core, wanted: u64) -> String {
+    /// Says why a request cannot be met: lists the holders, the largest first.
+    pub(super) fn holders(&self, core: &mut Core, wanted: u64) -> String {
         let cached = self.cached(core);
         let mut holders: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
         for node in core.arena.segments().into_iter().flat_map(|segment| core.arena.blocks(segment)) {

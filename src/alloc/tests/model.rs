@@ -41,9 +41,9 @@ pub(super) struct Model {
 pub(super) struct State {
     random: Random,
     streams: BTreeMap<u64, Clock>,
-    /// What the host knows to have run.
+    /// The work that the host knows to have run.
     host: Clock,
-    /// What the pool's own stream waits for.
+    /// The work that the pool's own stream waits for.
     returns: Clock,
     events: BTreeMap<u64, Clock>,
     made: u64,
@@ -126,8 +126,8 @@ impl State {
         Ok(())
     }
 
-    /// Everything was given back and destroyed, but for memory of a driver that was lost: nobody
-    /// knows when its work ends.
+    /// Everything was given back and destroyed, but for memory of a driver that was lost: the end
+    /// of its work is unknown.
     pub(super) fn assert_empty(&self) {
         assert!(self.pieces.is_empty() || self.fails.end == u64::MAX, "memory leaked: {:?}", self.pieces);
         assert!(self.events.is_empty(), "events leaked: {:?}", self.events.keys());

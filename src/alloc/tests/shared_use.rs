@@ -54,7 +54,7 @@ impl Held {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Common<'a> {
     caching: &'a Caching,
     lanes: &'a [Lane],

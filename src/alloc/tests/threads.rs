@@ -6,7 +6,7 @@ use crate::alloc::{Allocate, Caching, Figures, Request, Statistics};
 use crate::driver::StreamHandle;
 
 /// Reads figures while another thread allocates and frees one block at a time, on the first and on
-/// the last of many lanes. What is requested on one is often freed on the other.
+/// the last of many lanes. A block that is requested on one is often freed on the other.
 fn reads_what_was_live(allocator: &dyn Allocate) {
     const BYTES: u64 = 64 << 20;
     const READS: u32 = 20_000;

@@ -115,6 +115,8 @@ values! {
     MemoryType as CUmemorytype { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, }
     /// The options of the driver's PTX compiler.
     JitOption as CUjit_option { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6, }
+    /// The attributes of a function that we set.
+    FunctionAttribute as CUfunction_attribute { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8, }
     /// The modes of a capture that we use.
     CaptureMode as CUstreamCaptureMode { CU_STREAM_CAPTURE_MODE_RELAXED = 2, }
 }
@@ -180,7 +182,7 @@ structures! {
         handles: c_uint = handleTypes,
         location: CUmemLocation = location,
         security: *mut c_void = win32SecurityAttributes,
-        // A limit of the bytes, since CUDA 12.2: 0 is none. The rest must be 0.
+        // A limit of the bytes, since CUDA 12.2: 0 means without a limit. The rest must be 0.
         max_size: usize,
         reserved: [c_uchar; 56],
     }
@@ -237,7 +239,7 @@ macro_rules! api {
 
             use cudarc::driver::sys;
             use sys::{CUDA_MEMCPY3D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemPoolProps};
-            use sys::{CUgraph, CUgraphExec, CUgraphNode};
+            use sys::{CUfunction_attribute as FunctionAttribute, CUgraph, CUgraphExec, CUgraphNode};
             use sys::{CUgraphExecUpdateResult as UpdateResult, CUstreamCaptureMode as CaptureMode};
             use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption, CUmemPool_attribute as PoolAttribute};
             use sys::{CUmemoryPool, CUmodule, CUresult, CUstream};
@@ -337,6 +339,8 @@ api! {
     );
     cuModuleUnload(module: CUmodule);
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
+    cuModuleGetGlobal_v2(address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char);
+    cuFuncSetAttribute(function: CUfunction, attribute: FunctionAttribute, value: c_int);
     cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,
@@ -404,19 +408,17 @@ fn from(names: &[&str]) -> Result<Api> {
 
 fn no_library(names: &[&str]) -> Error {
     let name = names.join(" or ");
-    let context = format!(
-        "no NVIDIA driver was found; install one, add the folder that has its {name} to the path of the system's loader, or take \
-         the software GPU (`Backend::Soft`)"
+    let advice = format!(
+        "install one, add the folder that has its {name} to the path of the system's loader, or take the software GPU \
+         (`Backend::Soft`)"
     );
-    Error::new(ErrorKind::Unavailable, context)
+    Error::advised(ErrorKind::Unavailable, "no NVIDIA driver was found", advice)
 }
 
 fn missing(symbol: &str) -> Error {
-    let context = format!(
-        "the NVIDIA driver is too old: its library has no {symbol}; install a driver for CUDA 11.4 or newer, or take the \
-         software GPU (`Backend::Soft`)"
-    );
-    Error::new(ErrorKind::DriverTooOld, context)
+    let context = format!("the NVIDIA driver is too old: its library has no {symbol}");
+    let advice = "install a driver for CUDA 11.4 or newer, or take the software GPU (`Backend::Soft`)";
+    Error::advised(ErrorKind::DriverTooOld, context, advice)
 }
 
 #[cfg(test)]

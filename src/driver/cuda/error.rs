@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::error::{Error, ErrorKind};
 
-/// The codes that this crate distinguishes, by their number in `cuda.h`: first those that are no
-/// error here, then the kinds of errors and the next steps, each with its codes.
+/// The codes that this crate distinguishes, by their number in `cuda.h`: first those that are not
+/// errors here, then the kinds of errors and the next steps, each with its codes.
 macro_rules! codes {
     ($($other:ident = $value:literal),+; $($kind:ident $advice:literal:
         $($name:ident = $number:literal $(..= $last:ident = $end:literal)?),+;)+) => {
@@ -66,7 +66,8 @@ codes! {
         ECC_UNCORRECTABLE = 214, NVLINK_UNCORRECTABLE = 220, CONTAINED = 226;
 }
 
-/// Whether this code means that the context is lost: the driver answers every later call with it.
+/// Returns whether this code means that the context is lost: the driver answers every later call
+/// with it.
 pub(super) fn is_sticky(code: u32) -> bool {
     matches!(
         code,
@@ -83,7 +84,7 @@ pub(super) fn is_sticky(code: u32) -> bool {
 /// Returns the error for a `call` that answered `code`, which the driver describes as `text`.
 pub(super) fn error(code: u32, call: impl fmt::Display, text: impl fmt::Display) -> Error {
     let (kind, advice) = meaning(code);
-    Error::new(kind, format!("{call}: {text}; {advice}"))
+    Error::advised(kind, format!("{call}: {text}"), advice)
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ pub(super) fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<D
     })
 }
 
-/// Whether the device has pools of memory, as all but a few virtual ones.
+/// Returns whether the device has pools of memory, as all but a few virtual ones.
 pub(super) fn has_pools(api: &Api, device: CUdevice) -> Result<bool> {
     let mut value = 0;
     let attribute = Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;

@@ -33,7 +33,7 @@ impl Captures {
     }
 }
 
-/// What a call that waits for the context releases.
+/// The objects that a call that waits for the context releases.
 #[derive(Debug)]
 pub(super) enum Release {
     Memory(u64),

@@ -76,7 +76,7 @@ impl Cuda {
             return drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")));
         };
         if drained.is_err() && self.lost.get().is_none() {
-            // Work may still use the memory, and nobody says that the driver refuses here too.
+            // Work may still use the memory, and the driver need not refuse here too.
             std::mem::forget(mapping);
             return drained;
         }

@@ -15,7 +15,8 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Bytes that are worth a thread: the system takes longer to fill them than to start it.
 const BYTES_A_THREAD: usize = 4 << 20;
 
-/// Zeroed memory of this process with every page there. What is at least a huge page begins at one.
+/// Zeroed memory of this process with every page there. A mapping of a huge page or more begins at
+/// one.
 pub(super) struct Mapping {
     map: MmapMut,
     start: usize,

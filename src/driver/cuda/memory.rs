@@ -90,8 +90,8 @@ unsafe impl Memory for Cuda {
     }
 
     fn alloc_host(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
-        // Only the driver has write-combined memory. What fails here may still work in the driver's
-        // own way, whose error is the caller's.
+        // Only the driver has write-combined memory. If this fails, the driver's own way may still
+        // work, and its error is the caller's.
         let mapping = if kind == HostKind::Cached { Mapping::new(bytes) } else { None };
         match mapping.and_then(|mapping| self.lock_mapping(mapping).ok()) {
             Some(memory) => Ok(memory),

@@ -1,9 +1,9 @@
 //! Modules and launches.
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 
-use super::api::{CUfunction, CUmodule, JitOption};
+use super::api::{CUfunction, CUmodule, FunctionAttribute, JitOption};
 use super::error::code;
 use super::facts::until_nul;
 use super::graphs::Release;
@@ -65,6 +65,30 @@ unsafe impl Modules for Cuda {
         let code = unsafe { (api.cuModuleGetFunction)(&mut function, module.raw(), entry.as_ptr()) };
         self.check(code, format_args!("cuModuleGetFunction({name:?} of module {:#x})", module.0))?;
         Ok(FunctionHandle(function as usize as u64))
+    }
+
+    unsafe fn variable(&self, module: ModuleHandle, name: &str) -> Result<(u64, u64)> {
+        let api = self.enter()?;
+        let symbol = CString::new(name)
+            .map_err(|_| Error::argument(format!("a variable has no NUL character in its name, as {name:?} has")))?;
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: the caller promises a live module; `symbol` ends in NUL, and the others take the
+        // results.
+        let code = unsafe { (api.cuModuleGetGlobal_v2)(&mut address, &mut bytes, module.raw(), symbol.as_ptr()) };
+        self.check(code, format_args!("cuModuleGetGlobal({name:?} of module {:#x})", module.0))?;
+        Ok((address, bytes as u64))
+    }
+
+    unsafe fn allow_dynamic_shared(&self, function: FunctionHandle, bytes: u32) -> Result<()> {
+        let api = self.enter()?;
+        let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let value = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        // SAFETY: the caller promises the function.
+        let code = unsafe { (api.cuFuncSetAttribute)(function.raw(), attribute, value) };
+        self.check(
+            code,
+            format_args!("cuFuncSetAttribute({:#x}, {} of dynamic shared memory)", function.0, counted(bytes, "byte")),
+        )
     }
 
     unsafe fn launch(

@@ -40,7 +40,8 @@ impl Cuda {
         let code = unsafe { (api.cuMemPoolSetAttribute)(pool, attribute, (&raw mut threshold).cast()) };
         let set = self.check(code, format_args!("cuMemPoolSetAttribute({attribute:?}, {threshold})"));
         if set.is_err() {
-            // The first error is the one to report. SAFETY: the pool is live, and nobody knows it.
+            // The first error is the one to report. SAFETY: the pool is live, and no other code has
+            // it.
             let _ = unsafe { (api.cuMemPoolDestroy)(pool) };
         }
         set.map(|()| Pool(pool))

@@ -60,7 +60,7 @@ fn stubbed(current: usize) -> Cuda {
         info,
         pool: None,
         lost: OnceLock::new(),
-        // Of this test alone.
+        // Only this test has them.
         captures: Box::leak(Box::default()),
     }
 }

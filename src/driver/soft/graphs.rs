@@ -83,7 +83,7 @@ impl State {
         )
     }
 
-    /// Whether these bytes lie in one block of page-locked memory.
+    /// Returns whether these bytes lie in one block of page-locked memory.
     fn is_page_locked(&self, address: usize, bytes: usize) -> bool {
         let within = |start: usize, length: usize| start <= address && address - start + bytes <= length;
         self.host.iter().any(|(&start, lines)| within(start, size_of_val(lines.as_slice())))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Soft;
 use super::state::{Action, Entry, Loaded, no_such};
 use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
-use crate::error::{Error, Result, refuse};
+use crate::error::{Error, Result, counted, refuse};
 use crate::interp::{self, Kernel, Module};
 use crate::launch_shape::LaunchShape;
 
@@ -47,9 +47,37 @@ unsafe impl Modules for Soft {
             refuse!(InvalidArgument, "module {:#x} has no entry {name:?}; it has {names}", module.0)
         };
         loaded.functions.insert(name.to_owned(), FunctionHandle(handle));
-        let entry = Entry { kernel, own: loaded.own };
+        let (major, minor) = self.info.compute_capability;
+        let kernel = kernel.on_architecture(10 * major + minor);
+        let entry = Entry { kernel, allowed_shared: None, own: loaded.own };
         state.functions.insert(handle, entry);
         Ok(FunctionHandle(handle))
+    }
+
+    unsafe fn variable(&self, module: ModuleHandle, name: &str) -> Result<(u64, u64)> {
+        let state = self.working()?;
+        let loaded = state.modules.get(&module.0).ok_or_else(|| no_such("module", module.0))?;
+        let Some(place) = loaded.module.variable(&self.memory, name)? else {
+            let names = loaded.module.variables().collect::<Vec<_>>().join(", ");
+            refuse!(InvalidArgument, "module {:#x} has no variable {name:?}; it has {names}", module.0)
+        };
+        Ok(place)
+    }
+
+    unsafe fn allow_dynamic_shared(&self, function: FunctionHandle, bytes: u32) -> Result<()> {
+        let mut state = self.working()?;
+        let entry = state.functions.get_mut(&function.0).ok_or_else(|| no_such("function", function.0))?;
+        let (fixed, most) = (entry.kernel.shared_bytes(), entry.kernel.shared_limit());
+        if bytes > most.saturating_sub(fixed) {
+            refuse!(
+                InvalidArgument,
+                "kernel {:?} cannot have {} of dynamic shared memory beside {fixed} of static: a block has at most {most}",
+                entry.kernel.name(),
+                counted(bytes, "byte")
+            )
+        }
+        entry.allowed_shared = Some(bytes);
+        Ok(())
     }
 
     unsafe fn launch(
@@ -62,6 +90,19 @@ unsafe impl Modules for Soft {
         let mut state = self.streaming(stream)?;
         let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
         interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
+        let is_allowed = match entry.allowed_shared {
+            Some(bytes) => shape.dynamic_shared <= bytes,
+            None => entry.kernel.shared_to_allow(shape).is_none(),
+        };
+        if !is_allowed {
+            refuse!(
+                InvalidArgument,
+                "a launch of kernel {:?} with {} of dynamic shared memory needs allow_dynamic_shared before, which is \
+                 cuFuncSetAttribute on a GPU",
+                entry.kernel.name(),
+                counted(shape.dynamic_shared, "byte")
+            )
+        }
         let action = Action::Launch { entry, shape: *shape, params: params.into() };
         state.queue(stream, action)
     }

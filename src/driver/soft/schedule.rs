@@ -88,7 +88,7 @@ impl<W> Schedule<W> {
         true
     }
 
-    /// Whether `stream` may be used.
+    /// Returns whether `stream` may be used.
     pub(super) fn is_live(&self, stream: u64) -> bool {
         self.streams.get(&stream).is_some_and(|queue| queue.live)
     }

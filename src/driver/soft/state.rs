@@ -65,7 +65,9 @@ pub(super) struct Exec {
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) kernel: Kernel,
-    /// Whether it is one of this crate's kernels, whose launches end: their work has no limit.
+    /// The most bytes of dynamic shared memory of its launches, once a program has allowed them.
+    pub(super) allowed_shared: Option<u32>,
+    /// True if it is one of this crate's kernels, whose launches end: their work has no limit.
     pub(super) own: bool,
 }
 
@@ -73,7 +75,7 @@ pub(super) struct Entry {
 pub(super) struct Loaded {
     pub(super) module: Module,
     pub(super) functions: BTreeMap<String, FunctionHandle>,
-    /// Whether it is one of this crate's.
+    /// True if it is one of this crate's.
     pub(super) own: bool,
 }
 

@@ -84,8 +84,8 @@ fn work(mut lane: Lane, tasks: &Receiver<Task>, outcomes: &Sender<Outcome>) {
     }
 }
 
-/// Ends the process if a driver panics in a wait behind a failure: nobody knows then whether a copy
-/// still uses the slots or the device's memory.
+/// Ends the process if a driver panics in a wait behind a failure: a copy may then still use the
+/// slots or the device's memory.
 struct Abort;
 
 impl Drop for Abort {

@@ -47,7 +47,8 @@ mod x86 {
     /// Bytes between what is copied and what is fetched into all caches meanwhile. The processor by
     /// itself fetches no further than to the end of a page. On an H100's host (4 threads, 256 MiB)
     /// uploads took 28.5 GB/s so, 26.0 without the fetch, and 15.1 with one that passes the outer
-    /// caches (`NTA`); downloads took 43.8, 39.9 and 34.3.
+    /// caches (`NTA`); downloads took 43.8, 39.9 and 34.3
+    /// (benches/record/2026-11-23-h100/transfers.md).
     const AHEAD: usize = 2048;
 
     /// Copies by the widest words that the processor has. Those of AVX-512 need Rust 1.89.
@@ -135,7 +136,7 @@ mod x86 {
 mod tests {
     use super::*;
 
-    /// Tries a copy on sizes and addresses that are no multiples of a line.
+    /// Tries a copy on sizes and addresses that are not multiples of a line.
     fn check(copy: impl Fn(*const u8, *mut u8, usize)) {
         const SIZE: usize = 3000;
         let source: Vec<u8> = (0..SIZE).map(|at| (at * 7 + at / 251 + 1) as u8).collect();

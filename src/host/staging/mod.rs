@@ -5,9 +5,9 @@
 //! its slots, and the device copies the slots meanwhile. A slot is used again once the event behind
 //! its copy has been passed.
 //!
-//! The threads are the engine's own, and take no task of anybody else: a caller that is a worker of
-//! a pool cannot wait for itself. They stay with their streams and events between calls, and the
-//! memory of the slots goes back to the device's pool.
+//! The threads are the engine's own, and take no other tasks: a caller that is a worker of a pool
+//! cannot wait for itself. They stay with their streams and events between calls, and the memory of
+//! the slots goes back to the device's pool.
 
 mod helper;
 mod host_copy;
@@ -39,12 +39,12 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::sync::lock;
 
-/// Copies elements within the host, past the caches where the processor can, for large copies whose
-/// result nobody reads soon.
+/// Copies elements within the host, past the caches if the processor can, for large copies whose
+/// result is not read soon.
 ///
 /// # Panics
 ///
-/// Where the lengths differ.
+/// If the lengths differ.
 #[cfg(feature = "pipeline")]
 pub(crate) fn copy_past_caches<T: Element>(src: &[T], dst: &mut [T]) {
     assert_eq!(src.len(), dst.len(), "a copy is between slices of one length");

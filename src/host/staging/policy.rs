@@ -1,4 +1,4 @@
-//! Where the staging engine is used, with how many threads, and the sizes of its slots.
+//! Decides which copies use the staging engine, with how many threads and which sizes of slots.
 
 use std::num::NonZero;
 use std::sync::OnceLock;

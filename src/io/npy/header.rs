@@ -2,22 +2,23 @@
 //!
 //! NumPy evaluates any literal of Python. This takes what `numpy.save` has written since Python 2,
 //! in any order and spacing, and the spellings of an element type that NumPy takes for the same;
-//! what NumPy refuses, it refuses. `scripts/numpy-oracle` holds the two against each other.
+//! what NumPy refuses, it refuses. `scripts/numpy-oracle` compares the two.
 
 use crate::element::DType;
+use crate::error::printable_line;
 
 /// Longest header in characters; NumPy's own limit.
 pub(super) const MAX_HEADER: u64 = 10_000;
 /// Most axes; NumPy's own limit.
 const MAX_AXES: usize = 64;
 
-/// What a header says.
+/// The facts that a header states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) dtype: DType,
     /// The element type as NumPy would write it: `<f4`.
     pub(super) descr: String,
-    /// Whether the first axis is the one that runs fastest.
+    /// True if the first axis is the one that runs fastest.
     pub(super) fortran: bool,
     pub(super) shape: Vec<u64>,
 }
@@ -48,7 +49,7 @@ impl Header {
             ..3 => bytes.iter().copied().map(char::from).collect(),
             _ => String::from_utf8(bytes.into()).map_err(|_| malformed("it is not UTF-8"))?,
         };
-        // Of Python 2, whose long numbers end in L, there are no files of version 3.
+        // Python 2, whose long numbers end in L, wrote no files of version 3.
         let mut reader = Reader { rest: text.trim_start_matches([' ', '\t']), has_longs: version < 3 };
         let (mut descr, mut fortran, mut shape) = (None, None, None);
         reader.expect("{")?;
@@ -59,7 +60,7 @@ impl Header {
                 "descr" => descr.replace(reader.descr()?).is_none(),
                 "fortran_order" => fortran.replace(reader.truth()?).is_none(),
                 "shape" => shape.replace(reader.shape()?).is_none(),
-                _ => return Err(malformed(format!("it has a key '{}'", visible(key)))),
+                _ => return Err(malformed(format!("it has a key '{}'", printable_line(key)))),
             };
             if !is_new {
                 return Err(malformed(format!("it has '{key}' twice")));
@@ -84,13 +85,7 @@ fn malformed(why: impl Into<String>) -> Refusal {
     Refusal::Malformed(why.into())
 }
 
-/// The text with its control characters escaped, and quotes as they are.
-pub(super) fn visible(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
-    text.chars().map(shown).collect()
-}
-
-/// What of a header was not read yet.
+/// The part of a header that was not read yet.
 struct Reader<'t> {
     rest: &'t str,
     has_longs: bool,
@@ -114,7 +109,7 @@ impl<'t> Reader<'t> {
 
     fn unexpected(&self, wanted: &str) -> Refusal {
         match self.rest.split_whitespace().next() {
-            Some(found) => malformed(format!("{wanted} is missing before `{:.20}`", visible(found))),
+            Some(found) => malformed(format!("{wanted} is missing before `{:.20}`", printable_line(found))),
             None => malformed(format!("{wanted} is missing at its end")),
         }
     }
@@ -209,7 +204,7 @@ fn element_type(descr: &str) -> Result<(DType, String)> {
     };
     let named = kind_and_width(name).or_else(|| names_kind(name).filter(|_| order.is_none()));
     let Some((kind, width)) = named else {
-        return Err(malformed(format!("NumPy has no element type '{}'", visible(descr))));
+        return Err(malformed(format!("NumPy has no element type '{}'", printable_line(descr))));
     };
     let other = |advice| Err(Refusal::Elements { descr: descr.to_owned(), advice });
     let dtype = match (kind, width) {

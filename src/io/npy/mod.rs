@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use self::header::{Header, MAX_HEADER, Refusal};
 use super::{ArrayFile, check_unchanged, io_error};
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
+use crate::error::{Error, ErrorKind, Result, counted, printable_line, refuse, require};
 
 /// Room that NumPy leaves behind the shape, so that a file can grow along its first axis.
 const GROWTH_DIGITS: usize = 21;
@@ -172,7 +172,7 @@ fn read_header(file: &mut File, path: &Path) -> Result<Header> {
             }
             Refusal::Elements { descr, advice } => format!(
                 "{path} holds elements of type '{}', which warpstride does not move; {advice}",
-                header::visible(&descr)
+                printable_line(&descr)
             ),
         };
         Error::new(ErrorKind::Io, sentence)

@@ -39,7 +39,7 @@ impl<T: Element> Elements<T> {
             Error::layout(format!("{len} of type {dtype} have more bytes than can be addressed"))
         })?;
         let context = device.context();
-        // What was dropped in flight may be what this needs.
+        // Memory that was dropped in flight may be enough for this.
         context.reap();
         let block = if bytes == 0 { None } else { Some(context.pinned().take(bytes, kind)?) };
         Ok(Self { block, len, context: Arc::clone(context), of: PhantomData })
@@ -118,6 +118,10 @@ impl Device {
 
     /// Sets the most bytes of page-locked host memory that the pool may hold. The default is half
     /// of what the host can give without swapping, asked at the first use.
+    ///
+    /// With a limit of 0 no memory is page-locked: [`Device::pinned`] fails, and the driver copies
+    /// ordinary memory. A limit below what is held takes effect with the next allocation, which
+    /// gives cached memory back first; [`Device::trim_pinned`] does so at once.
     pub fn set_pinned_limit(&self, bytes: usize) {
         self.context().pinned().set_limit(bytes);
     }

@@ -38,7 +38,7 @@ impl<T: Element> WriteCombined<T> {
         self.0.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }

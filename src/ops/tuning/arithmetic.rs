@@ -26,7 +26,7 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) column_bytes: u64,
     /// Blocks that an axis is split for where columns are vectors. Two blocks a multiprocessor keep
     /// an H100's memory busy, and a second launch that joins parts takes longer than more blocks
-    /// gain (3011 GB/s in one launch, 2965 in 16 parts).
+    /// gain: benches/record/experiments.md.
     pub(in crate::ops) vector_blocks: u64,
     /// Blocks that run at once there. A few more would leave the last ones alone, so from this
     /// number on an axis is split as any other.

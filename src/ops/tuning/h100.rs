@@ -84,8 +84,8 @@ const FIELDS: Fields = Fields {
     smallest_image: 2048,
     // Structs of 4 to 56 fields without idle bytes were 0 to 2 % faster than by tiles.
     idle_part: 16,
-    // Of 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors, those with 3 were slightly the
-    // best for large arrays, and for small ones only those with 2 were better.
+    // The candidates were 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors. Those with 3 were
+    // slightly the best for large arrays, and for small ones only those with 2 were better.
     vector_threads: 128,
     // More bytes, or evicting all first, is 0.5 to 1 % slower.
     in_flight: 64 << 10,
@@ -101,24 +101,22 @@ const STACKED: Stacked = Stacked {
 };
 
 const PACKED: Packed = Packed {
-    // Of 8, 12, 16 and 24 KiB the best sum over the cases swept. Wide elements need more bytes for
-    // runs of 256 bytes and longer on both sides.
+    // The best sum over the cases swept, from 8, 12, 16 and 24 KiB. Wide elements need more bytes
+    // for runs of 256 bytes and longer on both sides.
     tile: [12 << 10, 16 << 10],
     // The software GPU's counts of tiles of 256 and of 1024 bytes beside `elements` gave this, not
     // times.
     smallest_tile: 1024,
     smallest: 2048,
     short_run: TILES.run / 2,
-    // Tiles of 33 x 34 are half empty: they reach 0.66 of the copy, packed 0.87. 61 x 73 reaches
-    // 0.82 by tiles and 0.67 packed.
+    // Tiles of 33 x 34 are half empty and slower than packed ones; 61 x 73 is faster by tiles.
     short_run_of_8: 3 * TILES.run / 2,
     short_run_of_16: 4 * TILES.run,
     // With sources of runs of 20 to 84 bytes, ragged tiles were 1.17 to 1.51 times as fast as
     // `packed` where the destination's axis has 652 to 12791 bytes, and 0.57 times with 46:
     // benches/record/2026-11-24-h100/choices.md.
     long_stored: TILES.run,
-    // Compared with equal runs and 128 threads, these weights and the costs below made six of 14
-    // packed cases 1 to 8 % faster and none more than 2 % slower.
+    // Compared with equal runs and 128 threads, these weights and the costs below were the best.
     weights: [[1, 1], [2, 1], [1, 2]],
     split_costs: [1, 2],
     start_steps: 4,
@@ -139,8 +137,8 @@ const QUADS: Quads = Quads {
     whole_axis: TILES.run + 8,
     threads: 256,
     // With 4 and 8 lanes on a bank, tiles of bytes were 1.17 and 1.33 times as fast as `packed`:
-    // benches/record/2026-11-23-h100/alternatives.md. Of 8 and 16 bytes no more than 16 and 8 lanes
-    // load at once, so these take any number.
+    // benches/record/2026-11-23-h100/alternatives.md. With 8 and 16 bytes no more than 16 and 8
+    // lanes load at once, so these take any number.
     ways: [[8, 4, 16, 16, 8], [8, 8, 16, 16, 8]],
     empty_part: 16,
     longest_of_vectors: TILES.run / 2 - 1,

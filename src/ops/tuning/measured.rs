@@ -25,7 +25,7 @@ impl Measured {
         MEASURED.iter().find(|row| row.is_of(target))
     }
 
-    /// Whether a target has this GPU's figures, as far as it has figures.
+    /// Returns whether a target has this GPU's figures, as far as it has figures.
     fn is_of(&self, target: Target) -> bool {
         let is_near = |own: u64, other: u64| other == 0 || own.abs_diff(other) <= own / TOLERANCE;
         self.target.compute_capability == target.compute_capability

@@ -1,4 +1,4 @@
-//! What a multiprocessor of each architecture has room for.
+//! The room that a multiprocessor of each architecture has.
 
 /// The limits of one multiprocessor.
 #[derive(Debug, Clone, Copy)]

@@ -35,7 +35,7 @@ pub struct Images {
     frames: u64,
     height: usize,
     width: usize,
-    /// Whether images of other sizes are resized.
+    /// True if images of other sizes are resized.
     resizes: bool,
     skipped: Vec<PathBuf>,
 }

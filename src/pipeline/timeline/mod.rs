@@ -35,7 +35,7 @@ impl Track {
     /// All tracks, in the order in which a batch passes them.
     pub const ALL: [Self; 5] = [Self::Source, Self::Upload, Self::Work, Self::Download, Self::Sink];
 
-    /// Whether it is on the device.
+    /// Returns whether it is on the device.
     const fn is_on_device(self) -> bool {
         matches!(self, Self::Upload | Self::Work | Self::Download)
     }
@@ -47,7 +47,7 @@ impl Track {
 pub struct Span {
     /// The name of the stage: `cpu_to_gpu`, `gpu_to_cpu`, or the program's own.
     pub name: &'static str,
-    /// Where it ran.
+    /// The track that it ran on.
     pub track: Track,
     /// The number of the batch.
     pub batch: u64,

@@ -124,7 +124,7 @@ impl Marks {
         Ok(())
     }
 
-    /// Whether the device has passed the last mark, and so all.
+    /// Returns whether the device has passed the last mark, and so all.
     pub(in super::super) fn have_passed(&self) -> Result<bool> {
         self.stages.last().map_or(Ok(true), |stage| stage.end.query())
     }

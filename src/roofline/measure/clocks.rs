@@ -30,10 +30,10 @@ pub struct Clocks {
     pub sm_max_mhz: u32,
     /// Clock of the memory in MHz.
     pub memory_mhz: u32,
-    /// Whether the driver reports that heat or the power supply holds the clocks down.
+    /// True if the driver reports that heat or the power supply holds the clocks down.
     pub slowed: bool,
-    /// Whether somebody set the clocks low. A measurement finds that out: they stayed low all the
-    /// time that it waited, and neither heat nor power was the reason.
+    /// True if the clocks are set low. A measurement finds that out: they stayed low all the time
+    /// that it waited, and neither heat nor power was the reason.
     #[cfg_attr(feature = "serde", serde(default))]
     pub held: bool,
 }
@@ -46,13 +46,14 @@ impl Clocks {
         Some(Self { held: throttle::are_held(gpu), ..READER.get()?(gpu)? })
     }
 
-    /// Whether heat or power hold the clocks down, or the multiprocessors' clock is below three
-    /// quarters of its highest for any reason.
+    /// Returns whether heat or power holds the clocks down, or the multiprocessors' clock is below
+    /// three quarters of its highest for any reason.
     pub(crate) fn are_low(&self) -> bool {
         self.slowed || f64::from(self.sm_mhz) < THROTTLED_BELOW * f64::from(self.sm_max_mhz)
     }
 
-    /// Whether times taken at these clocks say little: the clocks are low, and nobody set them so.
+    /// Returns whether times taken at these clocks say little: the clocks are low, and they were
+    /// not set so.
     pub fn are_throttled(&self) -> bool {
         self.slowed || (self.are_low() && !self.held)
     }
@@ -68,7 +69,7 @@ mod tests {
         assert!(!clocks.are_throttled());
         assert!(Clocks { sm_mhz: 1484, ..clocks }.are_throttled());
         assert!(Clocks { slowed: true, ..clocks }.are_throttled());
-        // Where they are set lower, only heat and power throttle.
+        // If they are set lower, only heat and power throttle.
         let set = Clocks { sm_mhz: 1200, held: true, ..clocks };
         assert!(set.are_low() && !set.are_throttled());
         assert!(Clocks { slowed: true, ..set }.are_throttled());

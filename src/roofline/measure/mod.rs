@@ -7,7 +7,7 @@
 //! parts. The caller takes its buffers from a [`Rotation`], so that no sample finds its data in the
 //! L2 cache. Lines that kernels asked the cache to keep may outlast a rotation, so they are reset
 //! first: a copy of 128 MiB reached 2980 GB/s on an H100 where such lines of its arrays were left,
-//! and 2905 where none were.
+//! and 2905 where none were (benches/record/experiments.md).
 //!
 //! Where the device reports its clocks, throttled samples are retaken for at most 15 s and counted
 //! (nvbench's rule); once that fails, the process stops retrying.
@@ -38,8 +38,8 @@ const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mi
 const DEADLINE: Duration = Duration::from_secs(15);
 /// Fewest samples, however long each takes.
 const FEWEST: usize = 3;
-/// [`launch_us`] takes the mean of this many launches in a row, this often, and then the median of
-/// the means: the mean of all would hold whatever else the host did.
+/// Launches of a batch, and batches. [`launch_us`] returns the median of the batches' means: the
+/// mean of all would hold whatever else the host did.
 const LAUNCHES: (u32, usize) = (200, 9);
 
 /// Times of one operation on a GPU.
@@ -47,8 +47,8 @@ const LAUNCHES: (u32, usize) = (200, 9);
 pub struct Timing {
     /// Milliseconds of each sample, shortest first; at least one.
     samples: Vec<f64>,
-    /// Whether every launch was queued before its gate opened, so that no gap between launches is
-    /// in the samples.
+    /// True if every launch was queued before its gate opened, so that the samples contain no gap
+    /// between launches.
     gapless: bool,
     /// Throttled samples that were discarded.
     discarded: usize,
@@ -70,9 +70,9 @@ impl Timing {
         self.quantile_ms(0.5)
     }
 
-    /// Whether all samples (of an operation in parts, each part) were queued before the first one
-    /// ran. An operation of very many launches cannot be, and its time then includes the gaps
-    /// between them.
+    /// Returns whether all samples (of an operation in parts, each part) were queued before the
+    /// first one ran. An operation of very many launches cannot be, and its time then includes the
+    /// gaps between them.
     pub fn gapless(&self) -> bool {
         self.gapless
     }
@@ -179,7 +179,7 @@ pub fn time_parts(
     }
 }
 
-/// Whether times on the device say anything about a GPU: they do not on the software GPU.
+/// Returns whether times on the device say anything about a GPU: they do not on the software GPU.
 pub fn has_times(device: &Device) -> bool {
     device.info().kind == DriverKind::Cuda
 }
@@ -217,7 +217,7 @@ fn sample(
     Ok((times, gapless))
 }
 
-/// Queues a launch for each pair of events behind a gate; whether all were queued before it opened.
+/// Queues a launch for each pair of events behind a gate; returns whether all were queued in time.
 fn queue_behind(
     gate: Duration,
     device: &Device,

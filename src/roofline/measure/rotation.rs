@@ -76,7 +76,7 @@ impl Rotation {
         self.sets
     }
 
-    /// Whether runs are worth timing, and find a cold L2 cache.
+    /// Returns whether runs are worth timing, and find a cold L2 cache.
     pub fn is_cold(&self) -> bool {
         self.is_cold
     }

@@ -24,7 +24,7 @@ fn in_vain() -> MutexGuard<'static, BTreeMap<String, bool>> {
     lock(&IN_VAIN)
 }
 
-/// Whether the clocks of a GPU were found to be set low.
+/// Returns whether the clocks of a GPU were found to be set low.
 pub(super) fn are_held(gpu: &str) -> bool {
     in_vain().get(gpu).is_some_and(|&held| held)
 }
@@ -36,7 +36,7 @@ pub(super) struct BackOff<'a> {
     deadline: Instant,
     pause: Duration,
     waited: Duration,
-    /// Whether heat or power ever was the reason.
+    /// True if heat or power was ever the reason.
     slowed: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'a> BackOff<'a> {
         Self { gpu, all, deadline: Instant::now() + all, pause: PAUSE, waited: Duration::ZERO, slowed: false }
     }
 
-    /// Whether the deadline has passed.
+    /// Returns whether the deadline has passed.
     pub(super) fn is_over(&self) -> bool {
         Instant::now() >= self.deadline
     }
@@ -67,7 +67,7 @@ impl<'a> BackOff<'a> {
             (self.pause, self.waited) = (2 * pause, self.waited + pause);
             return Some(pause);
         }
-        // Where the operation itself took the time, nothing is known about waiting.
+        // If the operation itself took the time, nothing is known about waiting.
         if 2 * self.waited >= self.all {
             clocks.held = !self.slowed;
             in_vain().insert(self.gpu.into(), clocks.held);

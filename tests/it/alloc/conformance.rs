@@ -1,4 +1,4 @@
-//! What every allocator promises, alone and wrapped.
+//! The promises of every allocator, alone and wrapped.
 
 #[cfg(feature = "interp")]
 use std::sync::Arc;
@@ -99,7 +99,7 @@ fn allocators_over_a_driver_conform() {
 }
 
 #[test]
-fn an_error_says_who_holds_what() {
+fn an_error_lists_the_holders() {
     let cache = Caching::simulated(8 << 20);
     // SAFETY: a simulation has no streams.
     let lane = unsafe { cache.open(StreamHandle(1)) }.unwrap();

@@ -38,7 +38,7 @@ struct Program {
     failures: usize,
 }
 
-/// What a program has done.
+/// The results of a program.
 struct Ran {
     /// The trace of the calls that the allocator has made.
     trace: Arc<Trace>,
@@ -209,7 +209,7 @@ fn every_call_to_the_driver_may_fail() {
     }
 }
 
-/// On a device that is lost nobody can wait for the last uses of memory, so that stays allocated.
+/// The last uses of memory cannot be waited for on a device that is lost, so it stays allocated.
 #[test]
 fn all_calls_from_one_on_may_fail() {
     for call in (1..300).step_by(short_or_long(37, 1)) {

@@ -122,7 +122,7 @@ fn files() {
     each_call_fails(run, |(files, is_done), _| {
         if !is_done {
             assert!(!files.path("out.npy").exists());
-            // What is there can be completed, wherever the run ended.
+            // The part that is there can be completed, wherever the run ended.
             let options = Options { resume: true, ..budget(MEMORY) };
             files.permute(&super::device(), &[1, 0], options).expect("the rest");
         }

@@ -67,7 +67,7 @@ fn transposes_are_right_for_any_number_of_threads() {
                     assert_eq!(out[to..to + width], data[from..from + width], "{name} at {r}, {c}");
                 }
             }
-            assert!(reports.iter().all(|report| *report == reports[0]), "{name}: the report, in which is no finding");
+            assert!(reports.iter().all(|report| *report == reports[0]), "{name}: the report, which has no finding");
         }
     }
 }

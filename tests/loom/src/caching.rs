@@ -2,7 +2,7 @@
 
 #[path = "../../../src/alloc/caching/brief.rs"]
 mod brief;
-#[allow(dead_code, reason = "no model drains a list or asks who holds a block")]
+#[allow(dead_code, reason = "no model drains a list or asks for the holder of a block")]
 #[path = "../../../src/alloc/caching/lane.rs"]
 mod lane;
 
@@ -40,7 +40,7 @@ fn a_block_goes_to_one_thread_at_a_time() {
             let (slot, memory) = &*lane;
             let popped = slot.quick.enter().pop(1);
             if let Some(block) = popped {
-                // SAFETY: loom checks that nobody else uses it.
+                // SAFETY: loom checks that no other thread uses it.
                 memory.with_mut(|memory| unsafe { *memory += 1 });
                 slot.quick.enter().push(1, block.address, block.node);
             }
@@ -76,7 +76,7 @@ fn reader(slots: &Arc<[Slot; 2]>) -> thread::JoinHandle<()> {
     thread::spawn(move || assert!(in_use(&*slots) <= 1))
 }
 
-/// What is requested on one lane is freed on the other.
+/// A block that is requested on one lane is freed on the other.
 fn sums_never_show_more_than_was_in_use() {
     let slots = Arc::new([Slot::default(), Slot::default()]);
     let reader = reader(&slots);

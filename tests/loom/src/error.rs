@@ -1,4 +1,4 @@
-//! What the files under test import from the crate's `error`: here nothing fails.
+//! The names that the files under test import from the crate's `error`: here nothing fails.
 
 pub(crate) type Result<T> = std::result::Result<T, std::convert::Infallible>;
 

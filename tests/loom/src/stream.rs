@@ -10,7 +10,7 @@ use crate::memory::{Allocation, Shared};
 
 const STREAMS: usize = 3;
 
-/// What a driver knows. Its calls are atomic, so its lock is none of loom's.
+/// The state of a driver. Its calls are atomic, so its lock is not one of loom's.
 #[derive(Debug, Default)]
 struct Driver {
     /// For each stream, the number of pieces of work of each stream that come before its next.

@@ -16,7 +16,7 @@ pub(super) struct Case {
     pub(super) expected: fn() -> Expected,
     /// Why clang's code accesses memory otherwise than NVRTC's, where some version does.
     pub(super) other_accesses_by_clang: Option<&'static str>,
-    /// Whether the source includes headers that come with CUDA alone.
+    /// True if the source includes headers that come with CUDA alone.
     pub(super) needs_cuda_headers: bool,
 }
 
@@ -296,7 +296,7 @@ pub(super) const CASES: &[Case] = &[
         integers(250, |i| (i / 32 * 32..250.min(i / 32 * 32 + 32)).map(steps).max().unwrap_or_default())
     }),
     Case {
-        other_accesses_by_clang: Some("it stores where nobody reads what an exchange replaces"),
+        other_accesses_by_clang: Some("it stores if the value that an exchange replaces is unused"),
         ..case("together.cu", "locked", ["32", "32"], "i32[8]=zeros i32[8]=zeros", || {
             integers(8, |cell| (cell..32).step_by(8).sum::<usize>() as i32)
         })

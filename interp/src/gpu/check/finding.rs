@@ -80,13 +80,14 @@ pub enum Problem {
 pub struct Party {
     /// The kind of access.
     pub access: AccessKind,
-    /// Whether it may coincide with other strong accesses.
+    /// Says whether it may coincide with other strong accesses.
     pub strength: Strength,
     /// Bytes of the access.
     pub bytes: u32,
 }
 
-/// Whether an access may coincide with another access to the same place without a race.
+/// The conditions under which an access may coincide with another one to the same place without a
+/// race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strength {
     /// It may not: PTX calls it weak.
@@ -95,7 +96,7 @@ pub enum Strength {
     Volatile,
     /// `relaxed`, `acquire`, `release`, or an atomic operation: it may, within its scope.
     Atomic {
-        /// Whether its scope is only the block: `.cta`, or `.cluster`, which is one block here.
+        /// True if its scope is only the block: `.cta`, or `.cluster`, which is one block here.
         block: bool,
     },
 }

@@ -131,12 +131,12 @@ impl Checks {
     /// Every checker.
     pub const ALL: Checks = Checks(0b1111);
 
-    /// Whether the set contains `check`.
+    /// Returns whether the set contains `check`.
     pub fn contains(self, check: Check) -> bool {
         self.0 & Checks::from(check).0 != 0
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
@@ -187,7 +187,7 @@ pub(crate) struct Access<'a> {
     /// Bytes of one element; an access to a vector has several elements.
     pub(crate) width: u8,
     pub(crate) kind: AccessKind,
-    /// What the access orders.
+    /// The order that the access makes.
     pub(crate) sync: Sync,
 }
 

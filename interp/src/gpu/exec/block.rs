@@ -245,7 +245,7 @@ impl<'a> Worker<'a> {
 }
 
 impl Block {
-    /// Whether every warp waits, and at least some of them for a change of memory.
+    /// Returns whether every warp waits, and at least some of them for a change of memory.
     fn waits(&self) -> bool {
         self.warps.iter().all(|warp| warp.live == 0 || warp.wait.is_some() || warp.waits)
     }

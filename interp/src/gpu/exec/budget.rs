@@ -26,9 +26,9 @@ struct Spent {
     sum: u64,
     /// The work of the blocks from `next` on, for those that have ended.
     ahead: VecDeque<Option<u64>>,
-    /// Whether the sum exceeds the limit.
+    /// True if the sum exceeds the limit.
     exceeded: bool,
-    /// Whether waiting threads should give up.
+    /// True if waiting threads should give up.
     closed: bool,
     /// The number of waiting threads.
     waiting: u32,
@@ -78,7 +78,8 @@ impl Budget {
         None
     }
 
-    /// Whether this block may run. If `may_wait`, it waits until the block may run or never will.
+    /// Returns whether this block may run. If `may_wait`, it waits until the block may run or never
+    /// will.
     pub(super) fn has_room(&self, block: u64, may_wait: bool) -> bool {
         if block < WINDOW {
             return true;
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_far_ahead_waits_for_the_slow_and_for_nobody_who_is_gone() {
+    fn a_block_far_ahead_waits_for_slow_blocks_that_still_run() {
         let budget = Budget::new(u64::MAX);
         assert!((1..WINDOW).all(|block| budget.has_room(block, true) && budget.spend(block, 1).is_none()));
         let far = std::thread::scope(|scope| {

@@ -27,7 +27,7 @@ pub(super) struct Copies {
     groups: [u32; LANES],
 }
 
-/// What an instruction copies for some lanes.
+/// The bytes that an instruction copies for some lanes.
 #[derive(Debug)]
 struct Copy {
     ins: Ins,

@@ -13,7 +13,7 @@ use crate::gpu::parse::ast::Bounds;
 use crate::gpu::reason::Reason;
 use crate::gpu::report::{Footprint, Report};
 use crate::gpu::stop::Stop;
-use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
+use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ};
 
 /// The largest extent of a block in z.
 const MAX_BLOCK_Z: u32 = 64;
@@ -93,29 +93,51 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
 /// available, the number of blocks, and the number of blocks that fit into the host's memory at
 /// once.
 fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
-    let there_are = host_threads();
-    let threads = if threads == 0 { there_are } else { threads.min(there_are) };
+    let threads = match threads {
+        // No thread is started for a launch that takes the caller's alone.
+        1 => 1,
+        0 => host_threads(),
+        _ => threads.min(host_threads()),
+    };
     blocks.min(threads as u64).min(fit).max(1)
 }
 
-/// The number of the host's threads: rayon's with the feature `parallel`, else the caller's alone.
+/// Returns the threads of launches outside of any pool; `None` where the system starts none.
+/// Rayon's global pool would panic there.
+#[cfg(feature = "parallel")]
+fn pool() -> Option<&'static rayon::ThreadPool> {
+    static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
+    POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().build().ok()).as_ref()
+}
+
+/// The number of the host's threads: with the feature `parallel` those of the caller's rayon pool,
+/// or of one for all launches; else the caller's alone.
 fn host_threads() -> usize {
     #[cfg(feature = "parallel")]
-    return rayon::current_num_threads();
+    return match rayon::current_thread_index() {
+        Some(_) => rayon::current_num_threads(),
+        None => pool().map_or(1, rayon::ThreadPool::current_num_threads),
+    };
     #[cfg(not(feature = "parallel"))]
     return 1;
 }
 
-/// Does `work` on `count` host threads at a time, the caller's among them.
+/// Does `work` on `count` host threads at a time; on the caller's, if it is one.
 fn on_each(count: u64, work: impl Fn() + Sync) {
     #[cfg(feature = "parallel")]
     if count > 1 {
-        return rayon::scope(|scope| {
-            for _ in 1..count {
-                scope.spawn(|_| work());
-            }
-            work();
-        });
+        let on_all = || {
+            rayon::scope(|scope| {
+                for _ in 1..count {
+                    scope.spawn(|_| work());
+                }
+                work();
+            });
+        };
+        return match (rayon::current_thread_index(), pool()) {
+            (None, Some(pool)) => pool.install(on_all),
+            _ => on_all(),
+        };
     }
     debug_assert_eq!(count, 1);
     work();
@@ -154,10 +176,12 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
         ));
     }
     let shared = u64::from(code.dynamic_base()) + u64::from(dynamic_shared);
-    if shared > u64::from(MAX_SHARED_BYTES) {
+    let most = kernel.shared_limit();
+    if shared > u64::from(most) {
         return Err(format!(
-            "a block of it needs {shared} bytes of shared memory, {dynamic_shared} of them dynamic; there are \
-             {MAX_SHARED_BYTES}: use less"
+            "a block of it needs {shared} bytes of shared memory, {dynamic_shared} of them dynamic; there are {most} on \
+             sm_{}: use less",
+            kernel.architecture
         ));
     }
     Ok(())

@@ -200,7 +200,7 @@ pub(super) fn global<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue,
     NEXT
 }
 
-/// Whether `bytes` bytes at each address are aligned, and within `size` bytes from `base`.
+/// Returns whether `bytes` bytes at each address are aligned, and within `size` bytes from `base`.
 #[inline(always)]
 pub(super) fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
     let bytes = u64::from(bytes);
@@ -396,8 +396,8 @@ pub(super) struct Change<'a, C> {
 }
 
 impl<C: Cells> Change<'_, C> {
-    /// Whether a lane stores a value that differs from the one already there, after the lanes
-    /// before it have stored.
+    /// Returns whether a lane stores a value that differs from the one already there, after the
+    /// lanes before it have stored.
     pub(super) fn differs(&self, lane: usize) -> bool {
         let Self { cells, warp, issue: Issue { ins, mask }, offsets } = *self;
         let Access { width, count, wide, .. } = ins.access;

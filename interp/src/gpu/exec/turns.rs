@@ -71,7 +71,7 @@ struct Done {
 
 /// Why a block stopped.
 struct Stopped {
-    /// Whether it reached the work limit while it, or blocks beside it, waited. It may have waited
+    /// True if it reached the work limit while it, or blocks beside it, waited. It may have waited
     /// for a block that stopped; that block's stop takes precedence.
     in_vain: bool,
     turn: u64,

@@ -71,13 +71,13 @@ pub(super) struct Warp {
     polls: u32,
     /// The number of such looks before other warps have their turn.
     patience: u32,
-    /// Whether there was such a look in this turn of the block.
+    /// True if there was such a look in this turn of the block.
     pub(super) has_looked: bool,
     /// Lanes of paths that were separated: some wait for memory to change, and the others have
     /// meanwhile gone on past the place where they should have met. Hardware may hold those lanes
     /// at that place, so a barrier that the others reach does not miss them.
     parted: u32,
-    /// Whether the warp waits for others because it has looked too often.
+    /// True if the warp waits for others because it has looked too often.
     pub(super) waits: bool,
     /// Work done in this block.
     pub(super) work: u64,
@@ -88,7 +88,7 @@ pub(super) struct Warp {
     /// With checkers: the barriers within the warp that they have not seen yet. Each has its lanes,
     /// and whether these were all remaining lanes.
     pub(super) synced: Vec<(u32, bool)>,
-    /// Whether the launch has checkers.
+    /// True if the launch has checkers.
     checked: bool,
     /// For each of the code's sites, how the warp executed it in this block.
     pub(super) executed: Vec<Executed>,
@@ -365,8 +365,8 @@ impl Warp {
         (self.polls, self.waits) = (0, false);
     }
 
-    /// Whether an instruction that looks at memory sees a different value than last time; remembers
-    /// the new one.
+    /// Returns whether an instruction that looks at memory sees a different value than last time;
+    /// remembers the new one.
     pub(super) fn has_news(&mut self, ins: &Ins, seen: Seen) -> bool {
         std::mem::replace(&mut self.executed[ins.site as usize].seen, seen) != seen
     }

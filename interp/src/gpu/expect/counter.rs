@@ -132,7 +132,7 @@ impl Sum {
             ));
         }
         let waste = |launch: &Counters| self.of(launch).saturating_sub(self.least_of(launch));
-        // Of equal ones the last is taken, which is the first from behind.
+        // The last of equal ones is taken, which is the first from behind.
         let worst = lines.iter().rev().max_by_key(|line| waste(&line.counters));
         Ok(worst.filter(|line| waste(&line.counters) > 0).map_or(0, |line| line.line))
     }

@@ -41,8 +41,8 @@
 //! factor      = number | ideal | counter      0, 1.25, ideal, load.requests
 //! ```
 //!
-//! A `?` in place of a number stands for a prediction that somebody is yet to type: an expectation
-//! with it is refused in a sentence that asks for the number.
+//! A `?` in place of a number stands for a prediction that is not typed yet: an expectation with it
+//! is refused in a sentence that asks for the number.
 //!
 //! A number has digits, and may have a point: 18 digits at most. The comparison is exact, also for
 //! fractions: 115 is not greater than `1.15 * 100`.

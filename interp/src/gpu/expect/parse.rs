@@ -8,7 +8,7 @@ use super::{COMPARISONS, Comparison, Expectation, Factor, MAX_EXPECTATION_BYTES,
 
 /// Most characters of the text that errors repeat.
 const SHOWN: usize = 80;
-/// What asks for a line of the source in place of a figure.
+/// The name that asks for a line of the source in place of a figure.
 const WORST_LINE: &str = "worst_line";
 
 pub(super) fn expectation(text: &str) -> Result<Expectation> {

@@ -1,4 +1,4 @@
-//! What was expected and what was found, as a table.
+//! A table of the expected and the found figures.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct Verdict {
     /// The figure found over the ideal: 1.0 where nothing is wasted. `None` for counters without an
     /// ideal, and where the ideal is 0.
     pub of_ideal: Option<f64>,
-    /// Whether the expectation holds.
+    /// True if the expectation holds.
     pub held: bool,
 }
 
@@ -28,14 +28,14 @@ pub struct Verdicts {
 }
 
 impl Verdict {
-    /// Whether an expectation of the ideal met no access, so that any kernel would hold it.
+    /// Returns whether an expectation of the ideal met no access, so that any kernel would hold it.
     fn is_of_nothing(&self) -> bool {
         self.of_ideal.is_none() && self.found == "0" && self.expectation.contains("ideal")
     }
 }
 
 impl Verdicts {
-    /// Whether every expectation holds.
+    /// Returns whether every expectation holds.
     pub fn all_held(&self) -> bool {
         self.rows.iter().all(|verdict| verdict.held)
     }

@@ -40,7 +40,7 @@ pub(super) struct Names<'m, 't> {
     params: &'m [Param],
     /// The scopes; the first is the module's.
     scopes: Vec<Scope<'m, 't>>,
-    /// Whether the code being lowered is a function that the kernel calls.
+    /// True if the code being lowered is a function that the kernel calls.
     pub(super) in_function: bool,
     /// The number of registers allocated so far in each file.
     pub(super) counts: [usize; 3],

@@ -122,7 +122,7 @@ impl<'t> Lowering<'_, 't> {
     }
 }
 
-/// Whether a form returns both a value and a predicate.
+/// Returns whether a form returns both a value and a predicate.
 fn gives_two(form: &Form) -> bool {
     matches!(form.shape, Shape::Shuffle(_) | Shape::Elect(_)) || matches!(form.op, Op::MatchAll32 | Op::MatchAll64)
 }

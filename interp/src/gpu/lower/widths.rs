@@ -16,9 +16,9 @@ fn parts(kind: &str) -> Option<(&str, u32)> {
     matches!(class, "b" | "u" | "s" | "f").then_some((class, bits.parse().ok()?))
 }
 
-/// Whether a register declared as `register` may hold a value of type `kind`, or an element of a
-/// vector of that type. If [`parts`] does not know one of the two types, only the register file
-/// matters, and that is checked elsewhere.
+/// Returns whether a register declared as `register` may hold a value of type `kind`, or an element
+/// of a vector of that type. If [`parts`] does not know one of the two types, only the register
+/// file matters, and that is checked elsewhere.
 fn holds(register: &str, kind: &str, is_element: bool) -> bool {
     let (Some((class, bits)), Some((own, least))) = (parts(register), parts(kind)) else { return register != "pred" };
     bits >= least
@@ -52,7 +52,8 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    /// Whether an operand is a 64-bit register although the instruction works on 32 bits or fewer.
+    /// Returns whether an operand is a 64-bit register although the instruction works on 32 bits or
+    /// fewer.
     fn is_wider(&self, operand: &Operand, file: File) -> bool {
         let Operand::Name(name, 0) = *operand else { return false };
         let declared = self.names.declared(name).and_then(parts);

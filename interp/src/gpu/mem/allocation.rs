@@ -43,7 +43,7 @@ pub(crate) struct Allocation {
     pub(crate) written: Written,
     /// The number of earlier launches whose writes were not followed.
     pub(super) born: u64,
-    /// Whether kernels may only read it.
+    /// True if kernels may only read it.
     pub(crate) constant: bool,
 }
 

@@ -7,7 +7,7 @@ use super::filled;
 
 /// Bytes that can be loaded and stored by offset. Offsets are in bounds and aligned to the width.
 pub(crate) trait Cells {
-    /// Whether blocks share it.
+    /// True if blocks share it.
     const GLOBAL: bool;
     /// The 4 bytes around `offset`.
     fn load32(&self, offset: u64) -> u32;

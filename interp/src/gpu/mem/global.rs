@@ -28,7 +28,7 @@ const CHUNK: u64 = 16 * 1024;
 /// Device memory of one software GPU. Any number of threads may use it.
 pub struct Memory {
     limit: u64,
-    /// Whether the memory is address-only.
+    /// True if the memory is address-only.
     hollow: bool,
     state: Mutex<State>,
     /// The addresses of variables, by the number of their module.
@@ -80,7 +80,7 @@ pub struct Nearest {
     pub base: u64,
     /// Its bytes.
     pub bytes: u64,
-    /// Whether it has been freed.
+    /// True if it has been freed.
     pub freed: bool,
 }
 
@@ -343,7 +343,8 @@ impl Snapshot {
         Some(Nearest { base: base_of(number), bytes: slot.bytes(), freed: slot.live().is_none() })
     }
 
-    /// Whether all writes to an allocation are known: every launch since its creation was followed.
+    /// Returns whether all writes to an allocation are known: every launch since its creation was
+    /// followed.
     pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
         allocation.born == self.unseen
     }

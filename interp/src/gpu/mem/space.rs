@@ -44,7 +44,7 @@ pub(crate) fn named(address: u64) -> Option<Space> {
     }
 }
 
-/// Whether an address, and so every higher one, is global.
+/// Returns whether an address, and so every higher one, is global.
 #[inline(always)]
 pub(crate) fn is_beyond_windows(address: u64) -> bool {
     address >= 4 << 32

@@ -28,7 +28,7 @@ impl Written {
         Self::none(self.bytes)
     }
 
-    /// Whether all bytes are written, as far as that is known without a look at each.
+    /// Returns whether all bytes are written, as far as that is known without a look at each.
     #[inline]
     pub(crate) fn is_all(&self) -> bool {
         self.all.load(Relaxed)
@@ -49,7 +49,7 @@ impl Written {
         mark(bits, offset, bytes);
     }
 
-    /// Whether all of the `bytes` bytes at `offset` are written; they are in bounds.
+    /// Returns whether all of the `bytes` bytes at `offset` are written; they are in bounds.
     pub(crate) fn holds(&self, offset: u64, bytes: u64) -> bool {
         if self.is_all() {
             return true;

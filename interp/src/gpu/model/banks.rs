@@ -116,8 +116,8 @@ fn is_without_conflict(words: &[u32; 32], mask: u32, words_each: u32) -> bool {
     true
 }
 
-/// Whether all active lanes read the same address as their active partner, whose number differs by
-/// the bit `distance`.
+/// Returns whether all active lanes read the same address as their active partner, whose number
+/// differs by the bit `distance`.
 fn pairs_agree(words: &[u32; 32], mask: u32, distance: usize) -> bool {
     lanes_of(mask).all(|lane| {
         let partner = lane ^ distance;

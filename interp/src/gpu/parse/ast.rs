@@ -1,6 +1,8 @@
 //! The tree: PTX as written, with unresolved names, and the place of everything that a message may
 //! have to name.
 
+use super::type_bytes;
+
 /// A range of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
@@ -15,6 +17,8 @@ pub(crate) struct Span {
 /// A module.
 #[derive(Debug, Default)]
 pub(crate) struct Module<'t> {
+    /// The architecture of `.target sm_80`: 80, or 0 if the module names none.
+    pub(crate) architecture: u32,
     /// Variables of module scope.
     pub(crate) variables: Vec<Variable<'t>>,
     /// Kernels.
@@ -114,7 +118,7 @@ pub(crate) struct Variable<'t> {
     pub(crate) shape: (u64, Vec<u64>),
     /// Its initial value.
     pub(crate) initial: Option<Initial<'t>>,
-    /// Whether it is declared here and defined in another module.
+    /// True if it is declared here and defined in another module.
     pub(crate) external: bool,
 }
 
@@ -205,7 +209,7 @@ pub(crate) struct Instruction<'t> {
 pub(crate) struct Guard<'t> {
     /// The predicate.
     pub(crate) name: &'t str,
-    /// Whether it has a `!`.
+    /// True if it has a `!`.
     pub(crate) negated: bool,
 }
 
@@ -235,4 +239,45 @@ pub(crate) enum Operand<'t> {
         /// Bytes to add.
         offset: i64,
     },
+}
+
+/// Returns whether a body may read bytes of a parameter from byte `begin` on. Only loads from known
+/// addresses are known not to.
+pub(crate) fn may_read(body: &[Statement], param: &str, begin: usize) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Scope(inner) => may_read(inner, param, begin),
+        Statement::Instruction(instruction) => instruction.may_read(param, begin),
+        _ => false,
+    })
+}
+
+impl Instruction<'_> {
+    fn may_read(&self, param: &str, begin: usize) -> bool {
+        let Some(operands) = self.operands.as_deref() else { return true };
+        if !operands.iter().any(|operand| operand.names(param)) {
+            return false;
+        }
+        let (Some(opcode), [results, Operand::Address { offset, .. }]) =
+            (self.opcode.strip_prefix("ld.param"), operands)
+        else {
+            return true;
+        };
+        let results = if let Operand::Vector(elements) = results { elements } else { std::slice::from_ref(results) };
+        let Some(width) = opcode.rsplit('.').next().and_then(type_bytes) else { return true };
+        let mut ends = (1_i64..).zip(results).filter(|(_, result)| **result != Operand::Name("_", 0));
+        ends.any(|(count, _)| offset.saturating_add(count * width as i64) > begin as i64)
+    }
+}
+
+impl Operand<'_> {
+    /// Returns whether it names a variable, or parts of it do.
+    fn names(&self, variable: &str) -> bool {
+        match self {
+            Self::Name(name, _) | Self::Negated(name) => *name == variable,
+            Self::Pair(first, second) => [first, second].contains(&&variable),
+            Self::Vector(parts) | Self::List(parts) => parts.iter().any(|part| part.names(variable)),
+            Self::Address { base, .. } => *base == Some(variable),
+            Self::Integer(_) | Self::F32(_) | Self::F64(_) => false,
+        }
+    }
 }

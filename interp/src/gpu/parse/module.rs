@@ -42,7 +42,8 @@ impl<'t> Parser<'t> {
                     return Err(error(line, format!("addresses of {bits} bits are not supported")));
                 }
             }
-            ".version" | ".target" => self.skip_list(),
+            ".version" => self.skip_list(),
+            ".target" => self.target(module)?,
             ".loc" => drop(self.location()?),
             ".file" => self.file(module)?,
             ".section" => {
@@ -65,6 +66,16 @@ impl<'t> Parser<'t> {
                 Some(space) => self.module_variables(line, space, false, module)?,
                 None => return Err(error(line, format!("the directive {word:?} is not supported"))),
             },
+        }
+        Ok(())
+    }
+
+    /// `.target sm_90a, texmode_independent`
+    fn target(&mut self, module: &mut Module<'t>) -> Result<()> {
+        for name in self.separated(|parser| parser.expect_word("a target"))? {
+            if let Some(number) = name.strip_prefix("sm_") {
+                module.architecture = number.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
+            }
         }
         Ok(())
     }

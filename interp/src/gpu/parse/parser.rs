@@ -74,7 +74,7 @@ impl<'t> Parser<'t> {
         (self.peek() == Some(Kind::Word)).then(|| self.slice(self.span()))
     }
 
-    /// Whether a colon follows the next token.
+    /// Returns whether a colon follows the next token.
     pub(super) fn is_labelled(&self) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Mark(b':'))
     }

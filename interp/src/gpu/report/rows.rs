@@ -33,7 +33,7 @@ pub(super) struct Group {
     /// The lanes, a bit each, active or not.
     pub(super) lanes: u32,
     pub(super) rows: Vec<Row>,
-    /// Whether lanes at the same word take turns, as in most atomics.
+    /// True if lanes at the same word take turns, as in most atomics.
     pub(super) one_by_one: bool,
     /// A count for each bank. For loads and stores: the words of the bank that the lanes touch; the
     /// maximum over the banks is the number of wavefronts. If lanes take turns at one word: the
@@ -42,7 +42,7 @@ pub(super) struct Group {
 }
 
 impl Row {
-    /// Whether the access touches this sector.
+    /// Returns whether the access touches this sector.
     pub(super) fn touches(&self, sector: usize) -> bool {
         self.words[sector * SECTOR_WORDS..][..SECTOR_WORDS].iter().any(|lanes| *lanes != 0)
     }

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use super::draw::{labels, shared_turns};
 use super::rows::{Group, ROW_BYTES, Row, SECTOR_WORDS, WORDS};
 use super::{InstructionReport, Report, WarpAccess};
-use crate::error::counted;
+use crate::error::{counted, printable_line};
 use crate::gpu::vocabulary::{Space, lanes_of};
 
 /// In pixels: the margin, the distance from it to the first byte, a byte, the gap between sectors,
@@ -34,7 +34,7 @@ const STYLE: &str = "\
 .ws .row{stroke:#2b3340}.ws .moved{fill:#465266}.ws .crowd{fill:#4b2421}}\
 .ws .lane{fill:#fff;font-size:11px}.ws .half{font-size:8px}";
 
-/// What every drawing shows.
+/// The subject that every drawing shows.
 const SUBJECT: &str = "Memory accesses of a warp";
 
 /// An unfinished drawing.
@@ -245,8 +245,8 @@ fn colour(lane: u32) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Escapes text for XML, which allows no control characters.
+/// Escapes text for XML, which takes no control characters, not even as references.
 fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    text.replace(char::is_control, " ")
+    let text = printable_line(text).replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -4,7 +4,7 @@ use super::convert::widen;
 use super::native::flush;
 use crate::gpu::modifiers::{EQUAL, GREATER, LESS, Modifiers, Type, UNORDERED};
 
-/// Whether the relation of `a` to `b` makes the comparison true.
+/// Returns whether the relation of `a` to `b` makes the comparison true.
 #[inline(always)]
 pub(crate) fn floats(modifiers: Modifiers, a: f32, b: f32) -> bool {
     let holds = |is: bool, relation| is & modifiers.holds(relation);

@@ -172,8 +172,8 @@ pub(super) fn unpack(format: &Format, bits: u64, flush: bool) -> Number {
     Finite { negative, exponent, mantissa: u128::from(hidden | fraction) }
 }
 
-/// Whether rounding increases a magnitude by a unit: `kept` is its integer part, and `rest` the
-/// fraction.
+/// Returns whether rounding increases a magnitude by a unit: `kept` is its integer part, and `rest`
+/// the fraction.
 fn rounds_up(rounding: Rounding, negative: bool, kept: u128, rest: u128, half: u128) -> bool {
     match rounding {
         Rounding::Nearest => rest > half || rest == half && kept & 1 == 1,
@@ -234,8 +234,8 @@ pub(super) fn finish(format: &Format, modifiers: Modifiers, number: Number) -> u
     clamp(format, modifiers, pack(format, modifiers.rounding(), number))
 }
 
-/// Whether a number would be a denormal if it were rounded with an unlimited exponent. Such a
-/// number is flushed, even if rounding as a denormal would give the least normal number.
+/// Returns whether a number would be a denormal if it were rounded with an unlimited exponent. Such
+/// a number is flushed, even if rounding as a denormal would give the least normal number.
 pub(super) fn is_tiny(format: &Format, rounding: Rounding, number: Number) -> bool {
     let Finite { negative, exponent, mantissa } = number else { return false };
     if mantissa == 0 {

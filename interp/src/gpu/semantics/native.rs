@@ -1,8 +1,8 @@
 //! Floating point for which the host's arithmetic equals the device's: single and double precision,
 //! rounding to nearest, nothing flushed.
 
-/// Whether an operand is a NaN, which makes `ltu` and the like true and the plain comparisons
-/// false.
+/// Returns whether an operand is a NaN, which makes `ltu` and the like true and the plain
+/// comparisons false.
 pub(crate) fn unordered32(a: f32, b: f32) -> bool {
     a.is_nan() || b.is_nan()
 }

@@ -1,4 +1,4 @@
-// What textbooks and libraries write in CUDA C++: the structure of programs, for the software GPU's tests.
+// The structures of programs that textbooks and libraries write in CUDA C++, for the software GPU's tests.
 //
 //     nvcc -ptx -arch=sm_80 programs.cu -o programs-13.5-sm_80.ptx          with -G for the debug builds
 //     nvrtc --gpu-architecture=compute_70 of CUDA 12.9                       programs-12.9-sm_70.ptx

@@ -39,8 +39,8 @@ impl ReductionPlan {
     ///
     /// # Errors
     ///
-    /// `Layout` if the shape has no such axis; `InvalidArgument` if a result of `min`, `max` or
-    /// `argmax` has no elements, the array has more bytes than can be addressed, no kernel computes
+    /// `Layout` if the shape has no such axis; `InvalidArgument` if `min`, `max` or `argmax` has no
+    /// elements to reduce, the array has more bytes than can be addressed, no kernel computes
     /// with the type, or the start is not a multiple of an element.
     pub fn new(
         reduction: Reduction,
@@ -58,7 +58,8 @@ impl ReductionPlan {
         let cut = Cut::new(reduction, dtype, extents, start, &tuning)?;
         let a = Contiguous::new("array", dtype, outer * n * inner, start)?;
         let results = outer * inner;
-        if n == 0 && results > 0 && reduction != Reduction::Sum {
+        // Also where there are no results, as in NumPy.
+        if n == 0 && reduction != Reduction::Sum {
             return Err(Error::argument(format!(
                 "there is no {reduction} of no elements, in shape {shape:?}; give at least one"
             )));

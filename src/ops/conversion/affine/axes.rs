@@ -14,7 +14,7 @@ pub(super) struct Axes {
     pub(super) walk: Canonical,
     /// The position of the channels' axis, if it has more than one index.
     pub(super) channel: Option<usize>,
-    /// Whether the last channel comes first.
+    /// True if the last channel comes first.
     pub(super) reversed: bool,
 }
 

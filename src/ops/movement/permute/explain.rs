@@ -58,7 +58,7 @@ pub struct Requested {
     pub load: GlobalCounters,
     /// Requests that write the destination.
     pub store: GlobalCounters,
-    /// Whether every block was counted. Otherwise the counts are within a few per cent.
+    /// True if every block was counted. Otherwise the counts are within a few per cent.
     pub exact: bool,
 }
 

@@ -25,9 +25,10 @@ pub(super) struct Strategy {
 
 /// Every strategy, in the order in which they look at a task.
 ///
-/// Special shapes come first: copies of bytes, long runs, small arrays, structs, and stacks of
-/// small matrices. Tiles follow, those of several axes where one axis per side is too short.
-/// `elements` takes everything.
+/// Special shapes come first: copies of bytes, long runs, and small arrays. Tiles that gather whole
+/// vectors and sources in steps follow; they decline structs of few fields, which come next with
+/// stacks of small matrices. Tiles of several axes take what tiles of one axis per side would move
+/// in short runs, and those the rest. `elements` takes everything.
 pub(super) static STRATEGIES: [Strategy; 12] = [
     Strategy { name: "copy", consider: copy::consider },
     Strategy { name: "rows", consider: rows::consider },

@@ -23,14 +23,14 @@ impl Value {
     }
 
     fn read(&self) {
-        // SAFETY: loom checks that nobody writes it.
+        // SAFETY: loom checks that no thread writes it.
         assert_eq!(self.read.with(|value| unsafe { *value }), 7);
     }
 }
 
 impl Drop for Value {
     fn drop(&mut self) {
-        // SAFETY: loom checks that nobody reads it.
+        // SAFETY: loom checks that no thread reads it.
         self.read.with_mut(|value| unsafe { *value = 0 });
     }
 }

@@ -34,7 +34,7 @@ impl Lanes {
         }
     }
 
-    /// Whether the accesses of the lanes `lanes` at `clock` are known.
+    /// Returns whether the accesses of the lanes `lanes` at `clock` are known.
     pub(super) fn hold(&self, lanes: u32, clock: u32) -> bool {
         match self {
             Lanes::Alike(below) => clock < *below,

@@ -96,7 +96,7 @@ impl Entry {
         Who { block: u64::from(self.block()), thread: self.warp() * LANES as u32 + lane, pc: self.pc() }
     }
 
-    /// Whether both belong to the same warp and instruction between the same clocks.
+    /// Returns whether both belong to the same warp and instruction between the same clocks.
     #[inline]
     pub(super) fn is_with(self, other: Entry) -> bool {
         (self.place, self.what, self.clock) == (other.place, other.what, other.clock)
@@ -112,8 +112,8 @@ impl Entry {
         self.place == other.place
     }
 
-    /// Whether PTX allows the two accesses to coincide: both are strong, each one's scope contains
-    /// the other thread, and they have the same width.
+    /// Returns whether PTX allows the two accesses to coincide: both are strong, each one's scope
+    /// contains the other thread, and they have the same width.
     #[inline]
     pub(super) fn may_meet(self, other: Entry) -> bool {
         let both = self.what & other.what;
@@ -121,21 +121,21 @@ impl Entry {
         both & STRONG != 0 && (near || both & DEVICE != 0) && (self.what ^ other.what) & WIDTH == 0
     }
 
-    /// Whether the two accesses race if nothing orders them.
+    /// Returns whether the two accesses race if nothing orders them.
     #[inline]
     pub(super) fn conflicts(self, other: Entry) -> bool {
         (self.what | other.what) & WRITE != 0 && !self.may_meet(other)
     }
 
-    /// Whether every access that conflicts with `other` also conflicts with this one, unless it
-    /// comes from this one's block.
+    /// Returns whether every access that conflicts with `other` also conflicts with this one,
+    /// unless it comes from this one's block.
     pub(super) fn covers(self, other: Entry) -> bool {
         let as_weak = !self.is_strong() || other.is_strong() && (self.what ^ other.what) & WIDTH == 0;
         (self.writes() || !other.writes()) && as_weak && self.what & !other.what & DEVICE == 0
     }
 
-    /// Whether no later access needs a comparison with `other`, which comes before this one.
-    /// `narrow`: whether the kernel may have strong accesses in the scope of a block.
+    /// Returns whether no later access needs a comparison with `other`, which comes before this
+    /// one. `narrow`: whether the kernel may have strong accesses in the scope of a block.
     pub(super) fn replaces(self, other: Entry, narrow: bool) -> bool {
         let wide = !narrow && other.what & DEVICE != 0;
         self.covers(other) && (!self.is_strong() || self.block() == other.block() || wide)

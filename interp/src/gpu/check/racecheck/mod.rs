@@ -116,7 +116,7 @@ pub(super) struct Racecheck {
     global: HashMap<u64, Shadow>,
     /// The access that the instruction at each pc makes.
     parties: HashMap<u32, Party>,
-    /// Whether the kernel has strong accesses in the scope of a block.
+    /// True if the kernel has strong accesses in the scope of a block.
     narrow: bool,
 }
 

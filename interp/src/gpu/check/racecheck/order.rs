@@ -28,9 +28,9 @@ pub(crate) struct Order {
     /// The last knowledge that one block published and another converted, with the result: the
     /// lanes of a warp mostly see the same. Each comes with its block.
     moved: Option<[(u32, Rc<Known>); 2]>,
-    /// Whether a clock has reached its maximum.
+    /// True if a clock has reached its maximum.
     pub(super) exhausted: bool,
-    /// Whether threads published more than racecheck can keep.
+    /// True if threads published more than racecheck can keep.
     pub(super) overfull: bool,
     /// The work of joining knowledge since the last call of `take_work`.
     work: u64,
@@ -78,7 +78,7 @@ struct Warp {
     known: Rc<Known>,
     /// The knowledge of each lane, once they differ.
     apart: Option<Box<[Rc<Known>; LANES]>>,
-    /// What its lanes have prepared by fences and strong reads.
+    /// The knowledge that its lanes have prepared by fences and strong reads.
     lanes: Option<Box<[Lane; LANES]>>,
     /// For each barrier, the knowledge of the lanes that arrived there without waiting.
     arrived: [Option<Rc<Known>>; BARRIERS],
@@ -110,7 +110,7 @@ impl<'a> Now<'a> {
         self.known.of((!self.is_own(entry)).then_some(entry.block()), entry.warp() as usize)
     }
 
-    /// Whether the accesses of these lanes of the entry's warp come before.
+    /// Returns whether the accesses of these lanes of the entry's warp come before.
     #[inline]
     fn knows(self, entry: Entry, lanes: u32) -> bool {
         let is_own = self.is_own(entry);
@@ -119,13 +119,13 @@ impl<'a> Now<'a> {
                 && self.known_of(entry).is_some_and(|known| known.hold(lanes, entry.clock))
     }
 
-    /// Whether all accesses of an entry come before this thread's access.
+    /// Returns whether all accesses of an entry come before this thread's access.
     #[inline]
     pub(super) fn follows(self, entry: Entry) -> bool {
         self.knows(entry, self.others(entry))
     }
 
-    /// Whether the access of at least one thread of the entry does.
+    /// Returns whether the access of at least one thread of the entry does.
     pub(super) fn follows_some(self, entry: Entry) -> bool {
         let others = self.others(entry);
         others != entry.lanes || self.known_of(entry).is_some_and(|known| known.hold_any(others, entry.clock))
@@ -137,8 +137,8 @@ impl<'a> Now<'a> {
         unknown.map_or(entry.lanes.trailing_zeros(), |lane| lane as u32)
     }
 
-    /// Whether an entry is a read of a block that has ended and published nothing. Nothing will
-    /// ever come after such a read, except accesses that have seen its write.
+    /// Returns whether an entry is a read of a block that has ended and published nothing. Nothing
+    /// will ever come after such a read, except accesses that have seen its write.
     pub(super) fn is_forever(self, entry: Entry) -> bool {
         !entry.writes() && !self.order.running.contains(entry.block()) && !self.order.has_published(entry.block())
     }
@@ -147,7 +147,7 @@ impl<'a> Now<'a> {
         !self.is_own(entry)
     }
 
-    /// Whether an entry is a plain read of a block that has yet to end.
+    /// Returns whether an entry is a plain read of a block that has yet to end.
     pub(super) fn is_plain_read_of_running(self, entry: Entry) -> bool {
         !entry.writes() && !entry.is_strong() && self.order.running.contains(entry.block())
     }

@@ -30,7 +30,7 @@ struct Places {
     leaves: Vec<[Entry; LEAF]>,
     /// The last leaf that was used: the number that its places share, and its index.
     last: (usize, usize),
-    /// Whether the host had no memory for some entry.
+    /// True if the host had no memory for some entry.
     lossy: bool,
 }
 
@@ -132,12 +132,12 @@ const NO_CHAIN: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Newcomer<'a> {
     pub(super) entry: Entry,
-    /// Whether it has atomically read the value that it overwrites.
+    /// True if it has atomically read the value that it overwrites.
     pub(super) update: bool,
     pub(super) now: Now<'a>,
-    /// Whether accesses of other blocks are ignored, because the memory belongs to the block alone.
+    /// True if accesses of other blocks are ignored, because the memory belongs to the block alone.
     pub(super) alone: bool,
-    /// Whether the kernel has strong accesses in the scope of a block.
+    /// True if the kernel has strong accesses in the scope of a block.
     pub(super) narrow: bool,
 }
 
@@ -152,14 +152,14 @@ impl Newcomer<'_> {
         self.entry.replaces(earlier, self.narrow)
     }
 
-    /// Whether other threads may see it, and so come after it without coming after the accesses
-    /// before it.
+    /// Returns whether other threads may see it, and so come after it without coming after the
+    /// accesses before it.
     #[inline]
     fn may_be_seen(&self) -> bool {
         self.entry.writes() && self.entry.is_strong()
     }
 
-    /// Whether it races with an earlier access, if it has not seen that access's value.
+    /// Returns whether it races with an earlier access, if it has not seen that access's value.
     #[inline]
     fn races(&self, earlier: Entry) -> bool {
         earlier.conflicts(self.entry) && !self.now.follows(earlier)
@@ -309,8 +309,8 @@ impl Shadow {
 }
 
 impl Crowd {
-    /// Whether the newcomer is a read that is already here, with only reads after it, as a waiting
-    /// thread makes them.
+    /// Returns whether the newcomer is a read that is already here, with only reads after it, as a
+    /// waiting thread makes them.
     fn has_again(&self, new: Newcomer) -> bool {
         let since = self.members.iter().rev().take(RECENT).take_while(|member| !member.entry.writes());
         let is_same = |member: &Member| member.entry.is_with(new.entry) && new.entry.lanes & !member.entry.lanes == 0;
@@ -331,9 +331,9 @@ impl Crowd {
         (rival, visits as u64)
     }
 
-    /// Whether the newcomer comes after a read that has seen the strong write at this index. Such a
-    /// write comes before everything after that read, although the earlier accesses of its thread
-    /// do not.
+    /// Returns whether the newcomer comes after a read that has seen the strong write at this
+    /// index. Such a write comes before everything after that read, although the earlier accesses
+    /// of its thread do not.
     fn is_seen(&self, index: usize, new: Newcomer) -> bool {
         let Member { entry, chain } = self.members[index];
         let saw = |other: &Member| other.entry.is_strong() && other.chain == chain && new.now.follows_some(other.entry);
@@ -452,8 +452,8 @@ impl Crowd {
         before
     }
 
-    /// Whether a strong access has seen a write that is still kept, and no earlier access shows the
-    /// same.
+    /// Returns whether a strong access has seen a write that is still kept, and no earlier access
+    /// shows the same.
     fn is_witness(&self, index: usize) -> bool {
         let Member { entry, chain } = self.members[index];
         let Some(last) = self.last_write(index, entry, chain) else { return false };

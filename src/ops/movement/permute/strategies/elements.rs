@@ -2,7 +2,8 @@
 //!
 //! Worth: it takes the work that no other strategy takes. Where runs of whole 16-byte accesses are
 //! contiguous on both sides, it moves them at a copy's speed: heads of 16 x 4096 x 32 x 128 of two
-//! bytes reach 2940 GB/s, 2960 with hints, and runs of 3600 bytes 2798 (docs/adr/0009).
+//! bytes reach 2940 GB/s, 2960 with hints, and runs of 3600 bytes 2798
+//! (benches/record/experiments.md).
 
 use std::fmt;
 

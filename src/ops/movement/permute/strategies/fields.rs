@@ -6,8 +6,10 @@
 //!
 //! Worth, on an H100 (docs/adr/0009): 2 bytes 33554432 x 8 reach 0.995 of the copy, by tiles 0.907;
 //! f32 16777216 x 8 0.996, by tiles 0.991; f32 33554432 x 3 reaches 3012 GB/s by vectors, 2942 by
-//! words. Compared with the next strategy (benches/record/2026-11-23-h100/strategies.md), words
-//! move images of bytes 2.4 and 5.7 times as fast, and structs of numbers 0.98 to 1.43 times.
+//! words. Beside `packed` (benches/record/2026-11-23-h100/strategies.md), words move images of
+//! bytes 2.4 and 5.7 times as fast, at 2924 and 2889 GB/s, and structs of numbers 1.06 to 1.43
+//! times. `packed_quads` leaves them to this: it moves images of bytes off words at 2612 and 2544
+//! GB/s (benches/record/2026-11-23-h100/quads.md).
 
 use std::fmt;
 
@@ -26,7 +28,7 @@ use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
 /// The axes by their role.
 #[derive(Debug, Clone, Copy)]
 struct Images {
-    /// Whether the source is the packed side.
+    /// True if the source is the packed side.
     is_packed_src: bool,
     fields: usize,
     /// Elements from one plane to the next.
@@ -71,7 +73,7 @@ impl Images {
 /// How structs are cut into blocks, whose lanes move one pack at a time.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
-    /// Whether a pack is a vector rather than a word.
+    /// True if a pack is a vector rather than a word.
     is_by_vectors: bool,
     /// Bytes of a pack.
     pack: usize,
@@ -155,7 +157,7 @@ fn images(task: &Task<'_>) -> Result<(Images, usize), Decline> {
     Ok((images, start))
 }
 
-/// Whether words move structs of few fields, without much of a block idle.
+/// Returns whether words move structs of few fields, without much of a block idle.
 pub(super) fn are_few(task: &Task<'_>) -> bool {
     let (width, constants) = (task.widened().canonical.width, &task.permutes().fields);
     let is_filled = |images: &Images| {
@@ -166,7 +168,7 @@ pub(super) fn are_few(task: &Task<'_>) -> bool {
     images(task).is_ok_and(|(images, _)| fits(&images))
 }
 
-/// Whether this strategy takes structs of more fields than few.
+/// Returns whether this strategy takes structs of more fields than few.
 pub(super) fn takes_many(task: &Task<'_>) -> bool {
     let few = task.permutes().fields.few;
     let are_many = task.widened().canonical.width < VECTOR && images(task).is_ok_and(|(images, _)| images.fields > few);

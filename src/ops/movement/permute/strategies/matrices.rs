@@ -29,7 +29,7 @@ pub(super) fn rank(run: &[Axis; TILE_AXES]) -> usize {
     run.iter().take_while(|axis| axis.extent > 1).count()
 }
 
-/// Which sides of a tile continue into the next axis, whatever the length of the first.
+/// The sides of a tile that continue into the next axis, whatever the length of the first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Long {
     pub(super) rows: bool,
@@ -148,10 +148,10 @@ impl Matrices {
         [src, dst]
     }
 
-    /// Whether tiles of whole vectors are better: every row of both sides starts on a vector of
-    /// `lanes` elements and holds whole vectors. If the L2 cache does not hold what is written, the
-    /// destination's rows must also start on sectors: a sector that two tiles write costs an H100 a
-    /// fifth of its speed.
+    /// Returns whether tiles of whole vectors are better: every row of both sides starts on a
+    /// vector of `lanes` elements and holds whole vectors. If the L2 cache does not hold what is
+    /// written, the destination's rows must also start on sectors: a sector that two tiles write
+    /// costs an H100 a fifth of its speed.
     pub(super) fn are_whole(&self, lanes: usize, [src_align, dst_align]: [Align; 2], small: bool) -> bool {
         let [src, dst] = self.starts();
         let write = if small { VECTOR } else { SECTOR };

@@ -11,7 +11,7 @@
 //! Worth, on an H100, relative to the copy: bytes 16383 x 16385 0.888, 2 bytes 12287 x 12289 0.912,
 //! 4 and 8 bytes 0.940 and 0.935. f32 33 x 65 x 127 x 129 by 3, 1, 0, 2 reaches 2586 GB/s since
 //! tiles adapt to be full (2174 before), and 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 2334 (2003 by
-//! `packed`) (docs/adr/0009).
+//! `packed`) (benches/record/experiments.md).
 
 use super::{Considered, Launch, Task, at_least};
 use crate::abi::RAGGED_TILE;

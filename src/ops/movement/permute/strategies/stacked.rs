@@ -3,8 +3,9 @@
 //! The tile is that of `vector_tile`, with micro-tiles that are transposed in registers, but they
 //! belong to several matrices.
 //!
-//! Worth, on an H100 (benches/record/2026-11-23-h100/strategies.md): bytes 32 x 32 take 1.14 times
-//! as long by `packed`, 32 x 16 of two bytes 1.07 times, and five other shapes 0.99 to 1.02 times.
+//! Worth, on an H100 (benches/record/2026-11-23-h100/strategies.md, before `packed_quads` was
+//! there): bytes 32 x 32 take 1.14 times as long by `packed`, 32 x 16 of two bytes 1.07 times, and
+//! five other shapes 0.99 to 1.02 times.
 //! 8 x 8 of two bytes are at 0.85 of the copy, by `packed` at 0.87, so `packed` keeps those.
 
 use std::fmt;

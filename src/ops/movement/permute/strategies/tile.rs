@@ -25,7 +25,7 @@ const HALO: usize = RAGGED_MARGIN as usize;
 pub(in crate::ops::movement::permute) struct Tiling {
     matrices: Matrices,
     cut: Cut,
-    /// Whether tiles are numbered down the columns rather than along the rows.
+    /// True if tiles are numbered down the columns rather than along the rows.
     down_first: bool,
     /// True if rows start or end between vectors, or between the sectors that are written.
     pub(super) is_ragged: bool,
@@ -48,7 +48,7 @@ impl Tiling {
         if cutter.is_whole(&plain) { cutter.whole(plain) } else { cutter.ragged(plain) }
     }
 
-    /// Whether ragged rows take two axes and columns take one.
+    /// Returns whether ragged rows take two axes and columns take one.
     pub(super) fn has_folded_rows(&self) -> bool {
         self.is_ragged && self.matrices.rows[1].src != 0 && self.matrices.cols[1].dst == 0
     }
@@ -75,13 +75,13 @@ impl Tiling {
         at_most(usize::from(is_long), 0, "kinds of rows and columns that do", full)
     }
 
-    /// Whether so much of the tiles is empty that tiles of several axes are faster even with short
-    /// runs.
+    /// Returns whether so much of the tiles is empty that tiles of several axes are faster even
+    /// with short runs.
     pub(super) fn is_sparse(&self, width: usize, tiles: &Tiles) -> bool {
         100 * self.filled(width) < tiles.sparse_hundredths * self.cut.micro_tiles()
     }
 
-    /// Whether tables locate the rows and columns of a tile.
+    /// Returns whether tables locate the rows and columns of a tile.
     fn has_tables(&self, width: usize) -> bool {
         self.is_ragged && !ragged_tile_folds(width as u32)
     }
@@ -151,7 +151,7 @@ struct Cutter<'a> {
     shape: &'a TileShape,
     /// The axes of rows and of columns.
     places: [usize; 2],
-    /// Whether the L2 cache holds what is written.
+    /// True if the L2 cache holds what is written.
     small: bool,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Worth, on an H100: 16384 x 16384 of 4 bytes reaches 2945 GB/s, bytes 2847, f64 8192 x 8192 2936;
 //! the order and the folding of axes take 2 bytes 384 x 512 x 640 by 2, 1, 0 from 0.859 to 0.937 of
-//! the copy, f64 256 x 384 x 320 from 0.900 to 0.945 (docs/adr/0009).
+//! the copy, f64 256 x 384 x 320 from 0.900 to 0.945 (benches/record/experiments.md).
 
 use super::{Considered, Launch, Task, at_most};
 use crate::abi::VECTOR_TILE;

@@ -1,4 +1,4 @@
-//! What strong writes publish, and what strong reads and fences receive.
+//! The knowledge that strong writes publish, and that strong reads and fences receive.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -329,7 +329,7 @@ impl News {
         add(&mut self.near, &other.near) + add(&mut self.far, &other.far)
     }
 
-    /// Whether the news is the same for threads of the block and for those of other blocks.
+    /// Returns whether the news is the same for threads of the block and for those of other blocks.
     fn is_one(&self) -> bool {
         match (&self.near, &self.far) {
             (Some(near), Some(far)) => Rc::ptr_eq(near, far),
@@ -350,8 +350,8 @@ fn add(own: &mut Option<Rc<Known>>, other: &Option<Rc<Known>>) -> u64 {
 }
 
 impl Message {
-    /// Whether a strong access that reads this message's value receives the message: both must be
-    /// strong for each other.
+    /// Returns whether a strong access that reads this message's value receives the message: both
+    /// must be strong for each other.
     fn reaches(&self, block: u32, by: Strong) -> bool {
         self.width == by.width && (self.block == block || self.device && by.sync.is_device_wide())
     }

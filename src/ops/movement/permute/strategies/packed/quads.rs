@@ -170,13 +170,13 @@ impl Packing {
         (kept <= constants.kept && !self.is_together()).then_some(kept)
     }
 
-    /// Whether the nearest elements of one side are those of the other.
+    /// Returns whether the nearest elements of one side are those of the other.
     pub(super) fn is_together(&self) -> bool {
         self.src.axes[0] == self.dst.axes[0]
     }
 
-    /// Whether narrow elements follow each other in opposite directions on the two sides: other
-    /// kernels move them one by one.
+    /// Returns whether narrow elements follow each other in opposite directions on the two sides:
+    /// other kernels move them one by one.
     fn turns_narrow(&self) -> bool {
         self.is_together() && self.axes[self.dst.axes[0]].dst < 0 && self.width < WORD
     }

@@ -38,7 +38,7 @@ impl Packing {
                 // A wanted stride that costs too much memory gains little.
                 let is_met = wanted > 0 && wanted & in_word == natural && spread <= least + least / spread_part;
                 unmet += usize::from(wanted > 0 && !is_met);
-                // Where elements move alone, no stride has to agree with the source's. An odd one
+                // If elements move alone, no stride has to agree with the source's. An odd one
                 // spreads the lanes that gather.
                 let odd = if outside && self.gap != 1 && axis == self.dst.axes[0] { self.width } else { 0 };
                 if is_met { spread } else { class(self.word, natural) | odd }
