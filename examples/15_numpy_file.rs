@@ -8,7 +8,7 @@
 //! cargo run --release --features pipeline --example 15_numpy_file [IN.npy OUT.npy]
 //! ```
 //!
-//! `warpstride transpose IN.npy OUT.npy` does this for every element type, and for files of any size.
+//! `warpstride transpose IN.npy OUT.npy` does this for every element type and size of a file.
 
 use std::fs::File;
 use std::path::PathBuf;

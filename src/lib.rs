@@ -30,7 +30,8 @@
 //!  the software GPU <---+
 //! ```
 //!
-//! [`pipeline`] and [`out_of_core`] send many arrays this way at once, and [`roofline`] measures them.
+//! [`pipeline`] and [`out_of_core`] send many arrays this way at once, and [`roofline`] measures
+//! them.
 //!
 //! # The layers
 //!

@@ -45,7 +45,7 @@ const MAX_COUNTED: usize = 1 << 25;
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
     if let Some(path) = &args.input {
-        let source = input::array(path)?;
+        let source = input::first_array(path, output)?;
         matrix(&*source)?;
         let devices = open(backend, output)
             .and_then(|device| Devices::of(device, source.bytes(), source.dtype(), output))

@@ -7,8 +7,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
+use warpstride::error::counted;
 use warpstride::io::{self, ArrayFile};
 
+use super::output::Output;
 use super::{Refusal, require, zeroed};
 
 /// Makes sure that a file can be read to its end; the advice is for one that cannot.
@@ -23,6 +25,17 @@ pub(super) fn ensure_regular(path: &Path, advice: &str) -> Result<()> {
 /// Opens an array.
 pub(super) fn array(path: &Path) -> Result<Box<dyn ArrayFile>> {
     io::open_array(path).map_err(|error| Refusal::of_file(error).into())
+}
+
+/// Opens an array, and notes how many bytes of its file are left out behind it.
+pub(super) fn first_array(path: &Path, output: &Output) -> Result<Box<dyn ArrayFile>> {
+    let array = array(path)?;
+    let left_out = array.opened().len().saturating_sub(array.data().1 + array.bytes() as u64);
+    if left_out > 0 {
+        let left_out = counted(left_out, "byte");
+        output.note(format!("{} has {left_out} after its first array, which are left out", path.display()));
+    }
+    Ok(array)
 }
 
 /// Returns the elements of an array as values of a type as wide as the file's.

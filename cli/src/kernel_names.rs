@@ -129,6 +129,34 @@ pub(super) fn find<'m>(module: &'m Module, entry: Option<&str>, file: impl fmt::
     refuse!(InvalidArgument, "{file} has no kernel `{entry}`; name one of: {}", list(&kernels))
 }
 
+/// The name in PTX of a variable that is named as C++ or the PTX does, with its namespace or
+/// without.
+pub(super) fn find_variable<'m>(module: &'m Module, typed: &str, file: impl fmt::Display) -> Result<&'m str> {
+    let names: Vec<&str> = module.variables().collect();
+    if let Some(same) = names.iter().find(|name| **name == typed) {
+        return Ok(same);
+    }
+    let is_called = |name: &str| {
+        let short = short(name);
+        short == typed || short.rsplit("::").next() == Some(typed)
+    };
+    let called: Vec<&str> = names.iter().copied().filter(|name| is_called(name)).collect();
+    match *called {
+        [name] => Ok(name),
+        [] => {
+            // Compilers keep texts in variables, under names that C++ does not have.
+            let written = names.iter().filter(|name| !name.starts_with('$') && !name.starts_with("__unnamed"));
+            let names: Vec<String> = written.map(|name| short(name)).collect();
+            let list = if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(", ")) };
+            refuse!(InvalidArgument, "--set {typed}: {file} has no variable `{typed}`; {list}")
+        }
+        _ => {
+            let names = called.join(", ");
+            refuse!(InvalidArgument, "--set {typed}: {file} has several variables `{typed}`; name one of: {names}")
+        }
+    }
+}
+
 /// The kernels by the shortest names that tell them apart.
 fn list(kernels: &[&Kernel]) -> String {
     let short: Vec<String> = kernels.iter().map(|kernel| short(kernel.name())).collect();

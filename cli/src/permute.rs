@@ -9,7 +9,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::io::{ArrayFile, Destination, npy};
-use warpstride::layout::Layout;
+use warpstride::layout::{Layout, fewer_axes};
 use warpstride::ops::{self, Align, PermutePlan, Plan, TransposePlan, Variant};
 use warpstride::view::{View, ViewMut};
 
@@ -17,15 +17,19 @@ use super::output::{self, Output};
 use super::{args, by_width, destination, ensure_room, input, open, streamed};
 
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
-    let source = input::array(&args.input)?;
+    let source = input::first_array(&args.input, output)?;
     let failed = || format!("cannot permute {}", args.input.display());
-    let layout = Layout::row_major(source.shape()).with_context(failed)?;
     let axes = args.axes.of(source.shape()).with_context(failed)?;
-    let permuted = layout.permuted_axes(&axes).with_context(failed)?;
+    let permuted = in_order(source.shape(), &axes);
     let paths = (&*args.input, &*args.output);
     let (verb, doing, streamed) = ("permute", "permuting", &args.streamed);
     let order = Order { verb, doing, paths, streamed, axes: &axes, variant: None, shows_axes: true };
-    order.run(source, permuted.shape(), &format!("{:?}", permuted.shape()), backend, output)
+    order.run(source, &permuted, &format!("{permuted:?}"), backend, output)
+}
+
+/// Returns the extents of axes in an order that names each of them once.
+fn in_order(shape: &[usize], axes: &[usize]) -> Vec<usize> {
+    axes.iter().map(|&axis| shape[axis]).collect()
 }
 
 /// The axes of a file's array go into another order, in another file.
@@ -56,9 +60,12 @@ impl Order<'_> {
         let Self { verb, doing, paths: (from, to), streamed, axes, variant, shows_axes } = self;
         let failed = || format!("cannot {verb} {}", from.display());
         let (extents, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
+        let (stored, order) = fewer_axes(&extents, axes);
+        Layout::row_major(&stored).with_context(failed)?;
+        let moved = in_order(&stored, &order);
         let target = destination::checked(to, &[from], output)?;
         let device = open(backend, output)?;
-        let work = Work { doing, shape, device: &device, output };
+        let work = Work { doing, shape, stored: &stored, moved: &moved, device: &device, output };
         let is_streamed = variant.is_none()
             && streamed::is_needed(streamed, &*source, &target, &device, output).with_context(failed)?;
         let (kernel, tiles) = if is_streamed {
@@ -69,7 +76,7 @@ impl Order<'_> {
             let kernel = by_width!(dtype, T => {
                 rearrange::<T>(source, &target, &work, |view, result| match variant {
                     Some(variant) => transpose(&device, view, result, variant),
-                    None => copy(&device, view.permuted_axes(axes)?, result),
+                    None => copy(&device, view.permuted_axes(&order)?, result),
                 })
             });
             (kernel.with_context(failed)?, None)
@@ -124,6 +131,9 @@ pub(super) struct Work<'a> {
     pub(super) doing: &'static str,
     /// The shape of the result.
     pub(super) shape: &'a [usize],
+    /// The shapes of the source and of the result with axes that layouts can have.
+    stored: &'a [usize],
+    moved: &'a [usize],
     pub(super) device: &'a Device,
     pub(super) output: &'a Output,
 }
@@ -136,7 +146,7 @@ fn rearrange<T: Element + Pod>(
     work: &Work<'_>,
     moved: impl FnOnce(View<'_, T>, ViewMut<'_, T>) -> Result<Option<&'static str>, Error>,
 ) -> Result<Option<&'static str>> {
-    let (mut shape, descr, fortran) = (source.shape().to_vec(), source.descr().to_owned(), source.is_fortran());
+    let (mut shape, descr, fortran) = (work.stored.to_vec(), source.descr().to_owned(), source.is_fortran());
     let progress = work.output.progress(3);
 
     progress.doing("reading");
@@ -151,7 +161,7 @@ fn rearrange<T: Element + Pod>(
     }
     let view = buffer.view(&shape)?;
     let mut result = work.device.alloc::<T>(elements.len())?;
-    let kernel = moved(if fortran { view.t() } else { view }, result.view_mut(work.shape)?)?;
+    let kernel = moved(if fortran { view.t() } else { view }, result.view_mut(work.moved)?)?;
     result.download_into(&mut elements)?;
     progress.step();
 

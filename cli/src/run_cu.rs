@@ -11,7 +11,8 @@ pub(super) fn run(args: &args::RunCu, backend: Backend, output: &Output) -> Resu
     let file = args.file.display();
     require!(!ptx_file::is_ptx(&args.file), InvalidArgument, "{file} is PTX; run it with run-ptx");
     let device = open(backend, output)?;
-    let compiled = cuda_cpp::compile(&args.file, args.compiler, cuda_cpp::architecture(device.info()))?;
+    let architecture = args.launch.arch.unwrap_or_else(|| cuda_cpp::architecture(device.info()));
+    let compiled = cuda_cpp::compile(&args.file, args.compiler, architecture)?;
     output.note(format!("{} compiles {file}", compiled.compiler));
     output.messages(&compiled.log);
     let program = Program { file: &args.file, ptx: compiled.ptx, compiler: Some(compiled.compiler) };

@@ -36,7 +36,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let mut folders = folders();
-        // What cannot be removed is left to the system.
+        // The system keeps a folder that cannot be removed.
         let _ = fs::remove_dir_all(&self.0);
         folders.retain(|path| *path != self.0);
     }

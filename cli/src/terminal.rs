@@ -13,7 +13,8 @@ use warpstride::io::write_standard_output;
 
 /// Characters of a bar.
 pub(super) const BAR: usize = 8;
-/// Cells of bars, as text holds them. They are characters of no script, and become blocks in colours.
+/// Cells of bars, as text holds them. They are characters of no script, and become blocks in
+/// colours.
 const WARM: char = '\u{fdd0}';
 const HOT: char = '\u{fdd1}';
 

@@ -10,7 +10,7 @@ use super::permute::Order;
 use super::{args, input, refuse};
 
 pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> Result<()> {
-    let source = input::array(&args.input)?;
+    let source = input::first_array(&args.input, output)?;
     let [rows, cols] = matrix(&*source)?;
     let args::Transpose { input, output: to, streamed, variant } = args;
     let (verb, doing, paths) = ("transpose", "transposing", (&**input, &**to));

@@ -53,6 +53,8 @@ impl Part {
 thread_local! {
     /// Room for the most locks that this thread has taken for a launch; it holds no lock.
     static ROOM: Cell<Vec<Locked<'static>>> = const { Cell::new(Vec::new()) };
+    /// The same for the handles of former streams.
+    static FORMERS: Cell<Vec<Stream>> = const { Cell::new(Vec::new()) };
 }
 
 impl Joint {
@@ -80,19 +82,24 @@ impl Joint {
     /// [`queue_in_order`](super::queue_in_order) does. It allocates if it takes back more
     /// allocations than ever before on this thread.
     pub(crate) fn queue<R>(&self, stream: &Stream, queue: impl FnOnce() -> Result<R>) -> Result<R> {
+        // Before the locks, so that a panic drops them behind the locks too.
+        let mut formers = FORMERS.try_with(Cell::take).unwrap_or_default();
         let mut locks: Vec<Locked<'_>> = ROOM.try_with(Cell::take).unwrap_or_default();
-        let queued = self.queue_with(&mut locks, stream, queue);
+        let queued = self.queue_with(&mut locks, &mut formers, stream, queue);
         locks.clear();
+        formers.clear();
         // Collecting in place keeps the room and ends the borrow of the locks.
         let room = locks.into_iter().map(|_| unreachable!("it was cleared")).collect();
         // A thread that ends has no room to keep.
         let _ = ROOM.try_with(|kept| kept.set(room));
+        let _ = FORMERS.try_with(|kept| kept.set(formers));
         queued
     }
 
     fn queue_with<'a, R>(
         &'a self,
         locks: &mut Vec<Locked<'a>>,
+        formers: &mut Vec<Stream>,
         stream: &Stream,
         queue: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
@@ -111,8 +118,10 @@ impl Joint {
             joint = lock(&self.last);
         }
         let mut waited = None;
-        joint.follow(stream, apart.len() < self.memory.len(), &mut waited)?;
-        locks.iter_mut().try_for_each(|last| last.follow(stream, &mut waited))?;
+        formers.extend(joint.follow(stream, apart.len() < self.memory.len(), &mut waited)?);
+        for last in locks.iter_mut() {
+            formers.extend(last.follow(stream, &mut waited)?);
+        }
         // From here on the stream stands for the former uses of each.
         for (last, &place) in locks.iter_mut().zip(&*apart) {
             last.join(Part { joint: Arc::clone(&self.last), place });
@@ -124,16 +133,15 @@ impl Joint {
 
 impl JointUse {
     /// Makes `stream` the last to use the memory jointly, after the former stream if there are
-    /// `parts`.
-    fn follow(&mut self, stream: &Stream, parts: bool, waited: &mut Option<Stream>) -> Result<()> {
+    /// `parts`. Returns the former handle, as [`Locked::follow`] does.
+    fn follow(&mut self, stream: &Stream, parts: bool, waited: &mut Option<Stream>) -> Result<Option<Stream>> {
         if self.stream.as_ref() == Some(stream) {
-            return Ok(());
+            return Ok(None);
         }
         if let Some(former) = self.stream.as_ref().filter(|_| parts) {
             wait_once(stream, former, waited)?;
         }
         // Also if the work is not queued afterwards: the stream now waits for the former uses.
-        self.stream = Some(stream.clone());
-        Ok(())
+        Ok(self.stream.replace(stream.clone()))
     }
 }

@@ -9,6 +9,7 @@
 //! The other stream waits for all work that is queued on the former at that moment. Where more work
 //! follows before another stream takes over, a fence behind the last use makes the wait exact.
 
+use std::mem;
 use std::sync::PoisonError;
 
 use super::home::Home;
@@ -133,17 +134,18 @@ impl Locked<'_> {
 
     /// Makes `stream` the last to use the allocation, after the former stream. It does not wait
     /// again for the stream in `waited`. If the stream stays the same, this counts no handle.
+    ///
+    /// It returns the former handle, to be dropped without a lock: the drop of a stream's last one
+    /// calls the allocator, which may be a program's own.
     #[inline]
-    pub(super) fn follow(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<()> {
-        if self.stream() != stream {
-            self.leave(stream, waited)?;
-        }
+    pub(super) fn follow(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<Option<Stream>> {
+        let former = if self.stream() == stream { None } else { self.leave(stream, waited)? };
         self.last.queued = Queued::Yes;
-        Ok(())
+        Ok(former)
     }
 
     #[cold]
-    fn leave(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<()> {
+    fn leave(&mut self, stream: &Stream, waited: &mut Option<Stream>) -> Result<Option<Stream>> {
         match (self.last.queued, &self.last.fence) {
             (Queued::No, _) => {}
             (Queued::Fenced, Some(event)) => stream.wait(event)?,
@@ -151,8 +153,7 @@ impl Locked<'_> {
         }
         // Also if the work is not queued afterwards: the stream now waits for the former uses, so
         // it stands for them.
-        self.last.away = (stream != self.home).then(|| stream.clone());
-        Ok(())
+        Ok(mem::replace(&mut self.last.away, (stream != self.home).then(|| stream.clone())))
     }
 }
 
@@ -173,19 +174,22 @@ pub(crate) fn queue_in_order<const N: usize, R>(
     queue()
 }
 
+/// The locks that keep other uses of allocations out. Handles of former streams are dropped behind
+/// the locks.
+type Held<'a, const N: usize> = (Option<Capturing<'a>>, [Option<Locked<'a>>; N], [Option<Stream>; N]);
+
 /// Makes `stream` the last to use allocations, after their former uses, and returns the locks that
 /// keep other uses of them out. They are taken in the order of the allocations' addresses, so two
 /// threads never wait for each other.
 ///
 /// It does not depend on the work, so the compiler makes one for each number of allocations and not
 /// one for each operation.
-fn hold<'a, const N: usize>(
-    stream: &'a Stream,
-    mut used: [&'a Shared<Allocation>; N],
-) -> Result<(Option<Capturing<'a>>, [Option<Locked<'a>>; N])> {
+fn hold<'a, const N: usize>(stream: &'a Stream, mut used: [&'a Shared<Allocation>; N]) -> Result<Held<'a, N>> {
+    // Before the locks, so that a failure drops it behind them too.
+    let mut formers = [const { None }; N];
     let mut locks = [const { None }; N];
     if let Some(capturing) = stream.record_uses(&used) {
-        return Ok((Some(capturing), locks));
+        return Ok((Some(capturing), locks, formers));
     }
     used.sort_unstable_by_key(|memory| memory.place());
     for (at, memory) in used.into_iter().enumerate() {
@@ -195,10 +199,12 @@ fn hold<'a, const N: usize>(
         }
     }
     let mut waited = None;
-    for last in locks.iter_mut().flatten() {
-        last.follow(stream, &mut waited)?;
+    for (last, former) in locks.iter_mut().zip(&mut formers) {
+        if let Some(last) = last {
+            *former = last.follow(stream, &mut waited)?;
+        }
     }
-    Ok((None, locks))
+    Ok((None, locks, formers))
 }
 
 /// Makes `stream` wait for a former one, unless that is the stream in `waited`.

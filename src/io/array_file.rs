@@ -16,15 +16,22 @@ pub trait ArrayFile: fmt::Debug + Send + Sync {
     /// Returns the file's path.
     fn path(&self) -> &Path;
 
-    /// Returns the element type; for truth values [`DType::U8`].
+    /// Returns the element type; for truth values [`DType::U8`], and for bytes without a type a
+    /// type as wide.
     fn dtype(&self) -> DType;
 
     /// Returns the element type as NumPy spells it, byte order included: `<f4`.
     fn descr(&self) -> &str;
 
-    /// Names the element type: `f32`, and `bool` for truth values.
+    /// Names the element type: `f32`, and `bool` for truth values. Bytes without a type have
+    /// NumPy's names: `void16` for two.
     fn type_name(&self) -> &'static str {
-        if self.descr() == "|b1" { "bool" } else { self.dtype().name() }
+        let bytes = self.dtype().width();
+        match self.descr() {
+            "|b1" => "bool",
+            descr if !descr.contains('V') => self.dtype().name(),
+            _ => ["void8", "void16", "void32", "void64", "void128"][bytes.trailing_zeros() as usize],
+        }
     }
 
     /// Returns the extents of all axes, in elements.
@@ -54,7 +61,7 @@ pub trait ArrayFile: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// `Io` if the file ends before.
+    /// `Io` if the file ends before, or was changed since it was opened.
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<()>;
 }
 

@@ -7,6 +7,7 @@
 mod array_file;
 pub mod npy;
 mod replace;
+mod stamp;
 
 pub use array_file::{ArrayFile, open_array};
 use replace::io_error;
@@ -14,3 +15,4 @@ pub use replace::{Destination, remove_unfinished_and};
 #[doc(hidden)]
 pub use replace::{DestinationKind, is_same_file, write_standard_output};
 pub(crate) use replace::{check_is_at, put, replaced};
+pub(crate) use stamp::{Stamp, check_unchanged};

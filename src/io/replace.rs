@@ -184,9 +184,7 @@ impl Destination {
         };
         let written = match self.kind {
             DestinationKind::StandardOutput => write_standard_output(into),
-            DestinationKind::Stream => {
-                OpenOptions::new().write(true).open(&self.path).and_then(|mut stream| into(&mut stream))
-            }
+            DestinationKind::Stream => self.open_stream().and_then(|mut stream| into(&mut stream)),
             DestinationKind::File => {
                 let fill = |mut file: &File| {
                     into(&mut file).map_err(|error| failed(error, self.path.display(), NO_ROOM))?;
@@ -198,6 +196,15 @@ impl Destination {
         written.map_err(|error| failed(error, format_args!("into {}", self.path.display()), "check what reads it"))
     }
 
+    /// Opens the stream, unless a file or a link to one has taken its name.
+    fn open_stream(&self) -> io::Result<File> {
+        let opened = OpenOptions::new().write(true).open(&self.path)?;
+        if stream(&opened.metadata()?).is_none() {
+            return Err(io::Error::other("another program has replaced it by a file"));
+        }
+        Ok(opened)
+    }
+
     /// Says whether a new file is for its owner alone until it is complete: it replaces one, which
     /// may be private. Else it has the permissions that any program gives a new file.
     pub(crate) fn is_private(&self) -> bool {
@@ -207,7 +214,9 @@ impl Destination {
     /// Makes a complete file what the old one was, and sees it on the disk: a rename may get there
     /// before what it renames.
     pub(crate) fn settle(&self, file: &File) -> Result<()> {
-        let as_before = fs::metadata(&self.path).map_or(Ok(()), |old| take_over(file, &old));
+        // A link that has taken the name is replaced, and does not lend the mode of its target.
+        let old = fs::symlink_metadata(&self.path).ok().filter(Metadata::is_file);
+        let as_before = old.map_or(Ok(()), |old| take_over(file, &old));
         as_before.and_then(|()| file.sync_all()).map_err(|error| failed(error, self.path.display(), NO_ROOM))
     }
 
@@ -415,5 +424,32 @@ mod tests {
         assert!(was_listed && !temporary.exists() && !destination.path().exists());
         // Another program may make a file of that name.
         assert!(unfinished().iter().all(|path| path.file_name() != temporary.file_name()));
+    }
+
+    /// A link that appears behind the first look is neither followed nor written through.
+    #[test]
+    #[cfg(unix)]
+    fn a_link_that_takes_the_name_of_an_output_leads_to_no_file() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        use std::process::Command;
+
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("precious"), b"precious").unwrap();
+        fs::set_permissions(at("precious"), fs::Permissions::from_mode(0o777)).unwrap();
+        let file = Destination::new(&at("file")).unwrap();
+        assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        let pipe = Destination::new(&at("pipe")).unwrap();
+        assert_eq!(pipe.kind(), DestinationKind::Stream);
+        fs::remove_file(at("pipe")).unwrap();
+        for name in ["file", "pipe"] {
+            symlink(at("precious"), at(name)).unwrap();
+        }
+        file.replace(|file| file.write_all(b"result")).unwrap();
+        let there = fs::symlink_metadata(at("file")).unwrap();
+        assert!(there.is_file() && there.permissions().mode() & 0o111 == 0, "{there:?}");
+        let error = pipe.replace(|stream| stream.write_all(b"result")).unwrap_err().to_string();
+        assert!(error.contains("another program has replaced it"), "{error}");
+        assert_eq!(fs::read(at("precious")).unwrap(), b"precious");
     }
 }

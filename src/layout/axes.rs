@@ -32,6 +32,23 @@ pub struct Axes {
     order: Order,
 }
 
+/// Returns a shape and an order of its axes that move the same elements with axes that a layout
+/// can have: those of extent 1 are left out if there are more than [`MAX_RANK`].
+#[doc(hidden)]
+pub fn fewer_axes(shape: &[usize], order: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    if shape.len() <= MAX_RANK {
+        return (shape.into(), order.into());
+    }
+    let mut places = vec![None; shape.len()];
+    let mut fewer = Vec::new();
+    for (place, &extent) in places.iter_mut().zip(shape).filter(|(_, extent)| **extent != 1) {
+        *place = Some(fewer.len());
+        fewer.push(extent);
+    }
+    let place = |&axis: &usize| places.get(axis).copied().unwrap_or(Some(axis));
+    (fewer, order.iter().filter_map(place).collect())
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Order {
     /// Numbers that count from 0, or from the end where they are negative. Every order that fits a

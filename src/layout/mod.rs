@@ -38,6 +38,8 @@ mod transform;
 pub(crate) mod walk;
 
 pub use axes::Axes;
+#[doc(hidden)]
+pub use axes::fewer_axes;
 pub use reshape::Reshape;
 
 use std::fmt;

@@ -2,16 +2,15 @@
 
 #![forbid(unsafe_code)]
 
+use std::fs;
 use std::panic::resume_unwind;
-use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use bytemuck::Pod;
 
-use super::journal::{Identity, Stamp};
+use super::journal::Identity;
 use super::partial::{Partial, Plan};
 use super::run::Tiles;
 use super::storage::{Stored, failed};
@@ -20,7 +19,7 @@ use super::{FILES, Options, SLOTS, Summary};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted, require};
-use crate::io::{ArrayFile, Destination, npy};
+use crate::io::{ArrayFile, Destination, Stamp, check_unchanged, npy};
 use crate::sync::start_thread;
 
 /// Bytes of the result that an interruption may cost, and time.
@@ -42,8 +41,8 @@ const RECORD_EVERY: Duration = Duration::from_secs(1);
 /// As [`permute`](super::permute) and the reads of `source`; `InvalidArgument` if the destination
 /// is a stream, or there is an interrupted result and `resume` is not set, or it is that of another
 /// run, or other files have the names beside the destination; `Io` if the disk has no room, if the
-/// input changes meanwhile, if another run writes the result or a program removes it, or if a
-/// journal is corrupted. The destination is then what it was.
+/// input changes meanwhile, which leaves no part of the result, if another run writes the result or
+/// a program removes it, or if a journal is corrupted. The destination is then what it was.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -101,14 +100,14 @@ impl FileToFile<'_> {
         let plan = Plan {
             input: source.path(),
             identity: self.identity()?,
-            permute: permute.clone(),
+            device_memory,
             header: &header,
             bytes: (header.len() + source.bytes()) as u64,
         };
-        let (partial, tiling) = Partial::open(destination, plan, options.resume, |old| match old {
-            Some(tiling) => fitting::<T>(tiling, device_memory),
-            None => Tiling::new(permute, size_of::<T>(), SLOTS, device_memory, FILES),
+        let (partial, tiling) = Partial::open(destination, plan, options.resume, |device_memory| {
+            Tiling::new(permute.clone(), size_of::<T>(), SLOTS, device_memory, FILES)
         })?;
+        let tiling = fitting::<T>(tiling, device_memory)?;
         let first = partial.done();
         let tiles = Tiles { device, tiling: &tiling, first, options };
         options.tell((0..first as usize).map(|number| (tiling.tile(number).len() * size_of::<T>()) as u64).sum());
@@ -120,8 +119,10 @@ impl FileToFile<'_> {
             let context = format!("{error}; {kept} has what was done, and `Options::resume` goes on with it");
             Error::new(error.kind(), context)
         };
-        self.run::<T>(&tiles, &partial).map_err(goes_on)?;
-        self.check_input(partial.path())?;
+        let outcome = self.run::<T>(&tiles, &partial);
+        // A mixture is not the beginning of a result. A change also explains why a read fails.
+        check_unchanged(source).inspect_err(|_| partial.discard())?;
+        outcome.map_err(goes_on)?;
         partial.complete().map_err(goes_on)?;
         tiles.summary::<T>(device_memory)
     }
@@ -129,7 +130,7 @@ impl FileToFile<'_> {
     /// Runs the tiles that are not there, while another thread sees them on the disk.
     fn run<T: Element + Pod>(&self, tiles: &Tiles<'_>, partial: &Partial<'_>) -> Result<()> {
         let (file, start) = self.source.data();
-        let source = Stored { file, path: self.source.path(), start, end: start + self.source.bytes() as u64 };
+        let source = Stored { file, path: self.source.path(), start };
         let mut target = partial.stored();
         let (sender, written) = mpsc::channel();
         thread::scope(|threads| {
@@ -145,14 +146,11 @@ impl FileToFile<'_> {
         })
     }
 
-    fn unreadable(&self, error: &io::Error) -> Error {
-        failed("read", self.source.path(), "check its disk", error)
-    }
-
     /// Returns what says whether the input and the options are those of another run.
     fn identity(&self) -> Result<Identity> {
         let source = self.source;
-        let input = fs::canonicalize(source.path()).map_err(|error| self.unreadable(&error))?;
+        let input =
+            fs::canonicalize(source.path()).map_err(|error| failed("read", source.path(), "check the path", &error))?;
         Ok(Identity {
             input: input.to_string_lossy().into(),
             stamp: Stamp::of(source.opened()),
@@ -161,19 +159,6 @@ impl FileToFile<'_> {
             fortran_order: source.is_fortran(),
             axes: self.axes.into(),
         })
-    }
-
-    /// Fails if the input was changed since it was opened.
-    fn check_input(&self, kept: &Path) -> Result<()> {
-        let now = self.source.data().0.metadata().map_err(|error| self.unreadable(&error))?;
-        require!(
-            Stamp::of(&now) == Stamp::of(self.source.opened()),
-            Io,
-            "{} was changed while it was read; remove {} and begin anew",
-            self.source.path().display(),
-            kept.display()
-        );
-        Ok(())
     }
 }
 

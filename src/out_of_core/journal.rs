@@ -8,15 +8,16 @@
 
 #![forbid(unsafe_code)]
 
-use std::fs::Metadata;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
+use super::tiling::Tiling;
+use crate::io::Stamp;
+
 /// The format that this version writes and reads.
-const FORMAT: &str = "warpstride out of core 1";
+const FORMAT: &str = "warpstride out of core 2";
 /// Most bytes of a journal. A path of 4096 bytes, each escaped, and 64 axes take half of this.
 pub(super) const MOST_BYTES: usize = 64 << 10;
 
@@ -38,40 +39,6 @@ pub(super) struct Identity {
     pub(super) axes: Vec<usize>,
 }
 
-/// A file at one time: two stamps differ if the file was changed or replaced in between.
-///
-/// A program can restore the time of a file's last change, as `cp -p`, `tar` and `rsync` do. On
-/// Unix no program can set the time of the last change of the file's own record. Numbers of devices
-/// are left out, because some change when a machine starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Stamp {
-    pub(super) bytes: u64,
-    /// When the contents were last changed: seconds and nanoseconds since 1970; 0 where a file
-    /// system has no times.
-    pub(super) modified: (u64, u32),
-    /// On Unix, when the file's record was last changed; 0 elsewhere.
-    pub(super) changed: (i64, i64),
-    /// On Unix, the number of the file in its file system; 0 elsewhere.
-    pub(super) inode: u64,
-}
-
-impl Stamp {
-    pub(super) fn of(file: &Metadata) -> Self {
-        let modified = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let modified = modified.map_or((0, 0), |since| (since.as_secs(), since.subsec_nanos()));
-        #[cfg(unix)]
-        let (changed, inode) = {
-            use std::os::unix::fs::MetadataExt;
-
-            ((file.ctime(), file.ctime_nsec()), file.ino())
-        };
-        #[cfg(not(unix))]
-        let (changed, inode) = ((0, 0), 0);
-        Self { bytes: file.len(), modified, changed, inode }
-    }
-}
-
 /// Returns whether bytes are the [mark](Journal::mark) of a run.
 pub(super) fn is_mark(bytes: &[u8]) -> bool {
     bytes.starts_with(format!("{FORMAT}\nrun ").as_bytes())
@@ -85,6 +52,8 @@ pub(super) struct Journal {
     /// A random number, in hexadecimal: the result's file has it too.
     pub(super) run: String,
     pub(super) identity: Identity,
+    /// The device memory that the tiles were chosen for, in bytes.
+    pub(super) device_memory: usize,
     /// Extents of a tile, as [`Tiling::extents`](super::tiling::Tiling::extents).
     pub(super) tile: Vec<usize>,
     /// The number of tiles.
@@ -94,15 +63,21 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(identity: Identity, tile: &[usize], tiles: u64) -> Self {
+    pub(super) fn new(identity: Identity, device_memory: usize, tiling: &Tiling) -> Self {
         // The standard library seeds each of them from the system's random numbers.
-        let [one, other] = [(); 2].map(|()| RandomState::new().hash_one(tiles));
+        let [one, other] = [(); 2].map(|()| RandomState::new().hash_one(device_memory));
         let run = format!("{one:016x}{other:016x}");
-        Self { format: FORMAT.into(), run, identity, tile: tile.into(), tiles, done: 0 }
+        let (format, tile, tiles) = (FORMAT.into(), tiling.extents().into(), tiling.len() as u64);
+        Self { format, run, identity, device_memory, tile, tiles, done: 0 }
     }
 
-    /// Returns the bytes that the result's file has in place of its header, of `len` bytes, until
-    /// it is complete.
+    /// Returns whether these are the tiles that the journal counts.
+    pub(super) fn counts(&self, tiling: &Tiling) -> bool {
+        self.tile == tiling.extents() && self.tiles == tiling.len() as u64
+    }
+
+    /// Returns the bytes that the result's file has in place of its header, of `len` bytes, and
+    /// behind its last element until it is complete.
     pub(super) fn mark(&self, len: usize) -> Vec<u8> {
         let mut mark = format!("{FORMAT}\nrun {}\n", self.run).into_bytes();
         mark.resize(len, 0);
@@ -166,6 +141,8 @@ impl Identity {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::tiling::Permute;
+    use super::super::{FILES, SLOTS};
     use super::*;
 
     fn stamp() -> Stamp {
@@ -181,7 +158,9 @@ mod tests {
             fortran_order: false,
             axes: vec![1, 0],
         };
-        Journal { done: 3, ..Journal::new(identity, &[4, 100], 3) }
+        let permute = Permute::new(&[10, 100], &[1, 0], false).unwrap();
+        let tiling = Tiling::new(permute, 4, SLOTS, 48_000, FILES).unwrap();
+        Journal { done: 3, tiles: 3, ..Journal::new(identity, 48_000, &tiling) }
     }
 
     #[test]
@@ -212,7 +191,7 @@ mod tests {
 
     #[test]
     fn runs_are_told_apart() {
-        let (one, other) = (Journal::new(journal().identity, &[4], 3), Journal::new(journal().identity, &[4], 3));
+        let (one, other) = (journal(), journal());
         assert_ne!(one.mark(128), other.mark(128));
         assert_eq!(one.mark(64).len(), 64);
         assert!(one.mark(64).ends_with(&[0]), "all of the number is within the shortest header");

@@ -6,8 +6,9 @@
 //!
 //! Programs and people may remove, copy and make files of these names at any time. So the file is
 //! always a new one, which has its lock before it has its name; it has the number of its run in
-//! place of its header until it is complete; and a run looks at a name again before it renames or
-//! replaces what is there.
+//! place of its header and behind its last element until it is complete; and a run looks at a name
+//! again before it renames or replaces what is there. No tile reaches that end, so a file that was
+//! cut short has lost it, whatever length it was given then.
 
 #![forbid(unsafe_code)]
 
@@ -17,8 +18,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::journal::{Identity, Journal, MOST_BYTES, is_mark};
-use super::storage::{Stored, failed, write_all_at};
-use super::tiling::{Permute, Tiling};
+use super::storage::{Stored, failed, read_exact_at, write_all_at};
+use super::tiling::Tiling;
 use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 use crate::io::{Destination, DestinationKind, check_is_at, is_same_file, put, replaced};
 
@@ -30,7 +31,7 @@ pub(super) struct Partial<'d> {
     places: Places,
     journal: Journal,
     header: Vec<u8>,
-    /// Bytes of the whole file.
+    /// Bytes of the complete file.
     bytes: u64,
 }
 
@@ -52,7 +53,8 @@ pub(super) struct Plan<'p> {
     /// The input's path.
     pub(super) input: &'p Path,
     pub(super) identity: Identity,
-    pub(super) permute: Permute,
+    /// The device memory that this run may take, in bytes.
+    pub(super) device_memory: usize,
     /// The header of the result's file.
     pub(super) header: &'p [u8],
     /// Bytes of the result's file.
@@ -114,7 +116,7 @@ pub fn unfinished(destination: &Destination) -> Option<PathBuf> {
 
 impl<'d> Partial<'d> {
     /// Begins a result, or goes on with one that was interrupted if `resume` is set and there is
-    /// one. `choose` returns tiles for a new result, and checks those of an old one.
+    /// one. `choose` returns the tiles of a run that may take these bytes of device memory.
     ///
     /// # Errors
     ///
@@ -126,7 +128,7 @@ impl<'d> Partial<'d> {
         destination: &'d Destination,
         plan: Plan<'_>,
         resume: bool,
-        choose: impl FnOnce(Option<Tiling>) -> Result<Tiling>,
+        choose: impl Fn(usize) -> Result<Tiling>,
     ) -> Result<(Self, Tiling)> {
         let place = destination.path().display();
         require!(
@@ -143,7 +145,8 @@ impl<'d> Partial<'d> {
             );
         }
         if !is_there(&places.data)? {
-            Self::begin(destination, places, plan, choose(None)?)
+            let tiling = choose(plan.device_memory)?;
+            Self::begin(destination, places, plan, tiling)
         } else if resume {
             Self::go_on(destination, places, plan, choose)
         } else {
@@ -165,12 +168,11 @@ impl<'d> Partial<'d> {
             let _ = fs::remove_file(&places.journal);
         }
         let bytes = plan.bytes;
-        let journal = Journal::new(plan.identity, tiling.extents(), tiling.len() as u64);
+        let journal = Journal::new(plan.identity, plan.device_memory, &tiling);
+        let mark = journal.mark(plan.header.len());
         let file = put(&places.data, destination.is_private(), false, |file| {
             lock(file, &places.data)?;
-            let marked = write_all_at(file, &journal.mark(plan.header.len()), 0);
-            marked.map_err(|error| failed("write", &places.data, "check the room on its disk", &error))?;
-            reserve(file, &places.data, bytes)
+            prepare(file, &places.data, &mark, bytes)
         })?;
         let partial = Self { destination, file: Held(file), places, journal, header: plan.header.into(), bytes };
         partial.write_journal(0).inspect_err(|_| drop(fs::remove_file(partial.path())))?;
@@ -182,48 +184,45 @@ impl<'d> Partial<'d> {
         destination: &'d Destination,
         places: Places,
         plan: Plan<'_>,
-        choose: impl FnOnce(Option<Tiling>) -> Result<Tiling>,
+        choose: impl Fn(usize) -> Result<Tiling>,
     ) -> Result<(Self, Tiling)> {
         let data = places.data.display();
         let cannot = |error: io::Error| failed("open", &places.data, "check its permissions", &error);
         let file = Held(open_file(OpenOptions::new().read(true).write(true), &places.data).map_err(cannot)?);
         lock(&file.0, &places.data)?;
         check_is_at(&file.0, &places.data)?;
-        let mut mark = vec![0; plan.header.len()];
-        let is_marked = (&file.0).read_exact(&mut mark).is_ok();
         // Not before: until then, another run may have written it.
         let Some(journal) = places.read_journal()? else {
-            if !is_mark(&mark) {
+            let mut mark = vec![0; plan.header.len()];
+            if read_exact_at(&file.0, &mut mark, 0).is_err() || !is_mark(&mark) {
                 return Err(places.without_journal());
             }
             // A run ended before it had written its journal, and so before any tile.
             fs::remove_file(&places.data).map_err(cannot)?;
-            return Self::begin(destination, places, plan, choose(None)?);
+            let tiling = choose(plan.device_memory)?;
+            return Self::begin(destination, places, plan, tiling);
         };
         if let Some(difference) = journal.identity.difference(&plan.identity) {
             refuse!(InvalidArgument, "{data} is the result of another run: {difference}; remove it to begin anew");
         }
-        let bytes = plan.bytes;
-        // A run may have ended before the file had its room.
-        let may_have_room = file.0.metadata().map_err(cannot)?.len() == bytes || journal.done == 0;
+        let (bytes, mark) = (plan.bytes, journal.mark(plan.header.len()));
+        // A run may have ended before its file had its room on the disk.
         require!(
-            may_have_room && is_marked && mark == journal.mark(mark.len()),
+            has_mark(&file.0, &mark, 0) && (journal.done == 0 || has_mark(&file.0, &mark, bytes)),
             Io,
             "{data} is not the file that its journal describes; remove it to begin anew"
         );
-        let tiling = Tiling::of(plan.permute, &journal.tile).filter(|tiling| tiling.len() as u64 == journal.tiles);
+        let tiling = choose(journal.device_memory).ok().filter(|tiling| journal.counts(tiling));
         let Some(tiling) = tiling else { return Err(places.corrupted("its tiles are not those of this array")) };
-        let tiling = choose(Some(tiling))?;
         if journal.done == 0 {
-            reserve(&file.0, &places.data, bytes)?;
+            prepare(&file.0, &places.data, &mark, bytes)?;
         }
         Ok((Self { destination, file, places, journal, header: plan.header.into(), bytes }, tiling))
     }
 
     /// Returns where the elements of the result lie.
     pub(super) fn stored(&self) -> Stored<'_> {
-        let start = self.header.len() as u64;
-        Stored { file: &self.file.0, path: &self.places.data, start, end: self.bytes }
+        Stored { file: &self.file.0, path: &self.places.data, start: self.header.len() as u64 }
     }
 
     /// Returns the path of the file while it is not complete.
@@ -243,7 +242,23 @@ impl<'d> Partial<'d> {
     /// `Io`.
     pub(super) fn check_is_there(&self) -> Result<()> {
         check_is_at(&self.file.0, &self.places.data)?;
-        self.stored().check_is_whole()
+        let mark = self.mark();
+        self.check_whole([0, self.bytes].iter().all(|&at| has_mark(&self.file.0, &mark, at)))
+    }
+
+    fn check_whole(&self, is_whole: bool) -> Result<()> {
+        let path = self.path().display();
+        require!(
+            is_whole,
+            Io,
+            "another program has cut or overwritten {path}, which this run writes; remove it and begin anew"
+        );
+        Ok(())
+    }
+
+    /// Returns what the file has at both of its ends until it is complete.
+    fn mark(&self) -> Vec<u8> {
+        self.journal.mark(self.header.len())
     }
 
     /// Sees on the disk what was written until now, and enters the first `done` tiles in the
@@ -286,22 +301,39 @@ impl<'d> Partial<'d> {
     /// `Io`; the pair stays then.
     pub(super) fn complete(&self) -> Result<()> {
         self.check_is_there()?;
-        let written = write_all_at(&self.file.0, &self.header, 0);
+        let file = &self.file.0;
+        let written = write_all_at(file, &self.header, 0).and_then(|()| file.set_len(self.bytes));
         let written = written.map_err(|error| failed("write", self.path(), "check its disk", &error));
+        let is_whole = || file.metadata().is_ok_and(|there| there.len() == self.bytes);
         // The look comes last, because a rename takes whatever has the name.
-        let settled = written.and_then(|()| self.destination.settle(&self.file.0)).and_then(|()| self.check_is_there());
+        let settled = written
+            .and_then(|()| self.destination.settle(file))
+            .and_then(|()| check_is_at(file, self.path()))
+            .and_then(|()| self.check_whole(is_whole()));
         if let Err(error) = settled.and_then(|()| self.destination.take(self.path())) {
             // Unless another run that had no lock has completed it.
-            if check_is_at(&self.file.0, self.path()).is_ok() {
-                let _ = write_all_at(&self.file.0, &self.journal.mark(self.header.len()), 0);
+            if check_is_at(file, self.path()).is_ok() && is_whole() {
+                let _ = [0, self.bytes].map(|at| write_all_at(file, &self.mark(), at));
             }
             return Err(error);
         }
         // The result is there. The next run replaces a journal that stays.
+        self.remove_journal();
+        Ok(())
+    }
+
+    /// Removes the pair, which no run can complete.
+    pub(super) fn discard(&self) {
+        if check_is_at(&self.file.0, self.path()).is_ok() {
+            let _ = fs::remove_file(self.path());
+        }
+        self.remove_journal();
+    }
+
+    fn remove_journal(&self) {
         if self.has_journal().unwrap_or(false) {
             let _ = fs::remove_file(&self.places.journal);
         }
-        Ok(())
     }
 }
 
@@ -359,12 +391,22 @@ fn lock(file: &File, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Gives a file its length, and room on its disk where the system can reserve it.
-fn reserve(file: &File, path: &Path, bytes: u64) -> Result<()> {
-    allocate(file, bytes).and_then(|()| file.set_len(bytes)).map_err(|error| {
-        let advice = format!("check that its disk has room for {}", counted(bytes, "byte"));
+/// Gives a file its mark at the start and behind the `bytes` of the result, and room on its disk
+/// where the system can reserve it.
+fn prepare(file: &File, path: &Path, mark: &[u8], bytes: u64) -> Result<()> {
+    let all = bytes + mark.len() as u64;
+    let prepared =
+        allocate(file, all).and_then(|()| [0, bytes].iter().try_for_each(|&at| write_all_at(file, mark, at)));
+    prepared.map_err(|error| {
+        let advice = format!("check that its disk has room for {}", counted(all, "byte"));
         failed("write", path, &advice, &error)
     })
+}
+
+/// Returns whether a file has a mark at a position.
+fn has_mark(file: &File, mark: &[u8], at: u64) -> bool {
+    let mut there = vec![0; mark.len()];
+    read_exact_at(file, &mut there, at).is_ok() && there == mark
 }
 
 #[cfg(target_os = "linux")]

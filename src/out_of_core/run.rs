@@ -111,7 +111,10 @@ impl Tiles<'_> {
 fn pool(name: &'static str, threads: usize) -> Result<ThreadPool> {
     let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(move |at| format!("{name} {at}"));
     builder.build().map_err(|error| {
-        let context = format!("the system does not start {}: {error}; take fewer", counted(threads, "thread"));
+        let context = format!(
+            "the system does not start {}: {error}; end other programs, or take fewer",
+            counted(threads, "thread")
+        );
         Error::new(ErrorKind::OutOfMemory, context)
     })
 }

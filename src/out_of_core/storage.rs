@@ -17,7 +17,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 
 use super::runs::Runs;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, require};
+use crate::error::{Error, ErrorKind, Result};
 use crate::host::copy_past_caches;
 
 /// Most bytes of one piece.
@@ -107,25 +107,11 @@ pub(super) struct Stored<'f> {
     pub(super) path: &'f Path,
     /// The position of the first element.
     pub(super) start: u64,
-    /// The position behind the last element, where the file ends.
-    pub(super) end: u64,
 }
 
 impl Stored<'_> {
     fn position<T>(&self, element: usize) -> u64 {
         self.start + (element * size_of::<T>()) as u64
-    }
-
-    /// Fails unless the file still has its length.
-    pub(super) fn check_is_whole(&self) -> Result<()> {
-        let there = self.file.metadata().map_err(|error| failed("look at", self.path, "check its disk", &error))?;
-        require!(
-            there.len() == self.end,
-            Io,
-            "another program has cut {} short, which this run writes; remove it and begin anew",
-            self.path.display()
-        );
-        Ok(())
     }
 }
 
@@ -150,11 +136,7 @@ impl<T: Element + Pod> Target<T> for Stored<'_> {
             write_all_at(this.file, bytemuck::cast_slice(piece), this.position::<T>(at))
                 .map_err(|error| failed("write", this.path, "check the room on its disk", &error))
         };
-        let mut pieces = cut::<T, _>(runs, slot, <[T]>::split_at);
-        // This piece alone would give its old length to a file that was cut short. So it waits.
-        let last = pieces.pop_if(|(at, piece)| this.position::<T>(*at + piece.len()) == this.end);
-        each(runs, size_of::<T>(), pieces, write)?;
-        last.map_or(Ok(()), |last| this.check_is_whole().and_then(|()| write(last)))
+        each(runs, size_of::<T>(), cut::<T, _>(runs, slot, <[T]>::split_at), write)
     }
 }
 
@@ -166,7 +148,7 @@ pub(super) fn failed(what: &str, path: &Path, advice: &str, error: &io::Error) -
 
 /// Fills `bytes` with those of a file from a position on.
 #[cfg(unix)]
-fn read_exact_at(file: &File, bytes: &mut [u8], position: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, bytes: &mut [u8], position: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, position)
 }
 
@@ -177,7 +159,7 @@ pub(super) fn write_all_at(file: &File, bytes: &[u8], position: u64) -> io::Resu
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut position: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut position: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match std::os::windows::fs::FileExt::seek_read(file, bytes, position) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -204,7 +186,7 @@ pub(super) fn write_all_at(file: &File, mut bytes: &[u8], mut position: u64) -> 
 
 /// Elsewhere the standard library has no positioned reads.
 #[cfg(not(any(unix, windows)))]
-fn read_exact_at(_: &File, _: &mut [u8], _: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(_: &File, _: &mut [u8], _: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

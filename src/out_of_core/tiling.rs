@@ -11,8 +11,8 @@ use std::cmp::Reverse;
 
 use super::runs::Runs;
 use crate::error::{Result, counted, require};
-use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
+use crate::layout::{Layout, fewer_axes};
 use crate::ops::units::LINE;
 
 /// Fewest tiles for each slot, where they are not small by then: the first tile's way in and the
@@ -39,8 +39,9 @@ impl Permute {
     /// `InvalidArgument` unless `axes` names each axis once; `Layout` if the shape has more
     /// elements than a layout can count.
     pub(super) fn new(shape: &[usize], axes: &[usize], is_fortran: bool) -> Result<Self> {
-        let stored = if is_fortran { Layout::column_major(shape) } else { Layout::row_major(shape) }?;
-        let source = stored.permuted_axes(axes)?;
+        let (shape, axes) = fewer_axes(shape, axes);
+        let stored = if is_fortran { Layout::column_major(&shape) } else { Layout::row_major(&shape) }?;
+        let source = stored.permuted_axes(&axes)?;
         let walk = Canonical::new(&source, &Layout::row_major(source.shape())?, 1);
         // Both sides have their slowest axis first.
         let mut by_place: Vec<(usize, &Axis)> = walk.axes().iter().rev().enumerate().collect();
@@ -133,13 +134,6 @@ impl Tiling {
         // Tiles begin at whole lines along their axes where that changes little.
         let tile = permute.grown(most.min(budget / (2 * slots * width)), cut.lean, (LINE / width).max(1));
         Ok(Self { permute, tile })
-    }
-
-    /// Returns the tiles of these extents; `None` if the permute has no such tiles.
-    pub(super) fn of(permute: Permute, tile: &[usize]) -> Option<Self> {
-        let is_one = tile.len() == permute.extents.len()
-            && tile.iter().zip(&permute.extents).all(|(&tile, &extent)| (1..=extent.max(1)).contains(&tile));
-        is_one.then(|| Self { permute, tile: tile.to_vec() })
     }
 
     /// Returns the extents of a tile that no end of the array cuts.
@@ -297,9 +291,8 @@ mod tests {
         ) {
             let permute = Permute::new(&shape, &axes, is_fortran).unwrap();
             let budget = 2 * slots * width * elements;
-            let tiling = Tiling::new(permute.clone(), width, slots, budget, Cut { most_bytes: usize::MAX, lean }).unwrap();
+            let tiling = Tiling::new(permute, width, slots, budget, Cut { most_bytes: usize::MAX, lean }).unwrap();
             prop_assert!(tiling.largest() <= elements);
-            prop_assert_eq!(Tiling::of(permute, tiling.extents()), Some(tiling.clone()));
             let len = tiling.permute.len();
             prop_assert_eq!(len, shape.iter().product::<usize>());
             let mut result = vec![usize::MAX; len];
@@ -347,6 +340,16 @@ mod tests {
     }
 
     #[test]
+    fn axes_of_one_index_are_no_excess() {
+        let (mut shape, axes): (Vec<usize>, Vec<usize>) = (vec![1; 64], (0..64).rev().collect());
+        (shape[5], shape[63]) = (2, 3);
+        let permute = Permute::new(&shape, &axes, false).unwrap();
+        assert_eq!(permute, Permute { extents: vec![2, 3], order: vec![1, 0] });
+        assert!(Permute::new(&[2; 17], &axes[47..], false).unwrap_err().to_string().contains("17 axes"));
+        assert!(Permute::new(&shape, &[64; 64], false).is_err() && Permute::new(&shape, &axes[1..], false).is_err());
+    }
+
+    #[test]
     fn neighbours_stay_together() {
         let permute = Permute::new(&[2, 3, 1, 4, 5], &[3, 4, 0, 2, 1], false).unwrap();
         assert_eq!(permute, Permute { extents: vec![6, 20], order: vec![1, 0] });
@@ -372,14 +375,5 @@ mod tests {
         let error = Tiling::new(permute.clone(), 8, 6, 95, SQUARE).unwrap_err().to_string();
         assert!(error.contains("95 bytes") && error.contains("at least 96"), "{error}");
         assert_eq!(Tiling::new(permute, 8, 6, 96, SQUARE).unwrap().largest(), 1);
-    }
-
-    #[test]
-    fn tiles_of_another_permute_are_refused() {
-        let permute = || Permute::new(&[5, 7], &[1, 0], false).unwrap();
-        assert!(Tiling::of(permute(), &[5, 7]).is_some());
-        for wrong in [&[5][..], &[5, 8], &[0, 7], &[5, 7, 1]] {
-            assert_eq!(Tiling::of(permute(), wrong), None);
-        }
     }
 }

@@ -179,7 +179,7 @@ impl<I: Element, O: Element> Pipeline<I, O> {
         let Run { feed, engine, drain } = self.start()?;
         // The run's first error is the engine's to return, so the ends need not.
         thread::scope(|scope| {
-            // Where one does not start, the drop of the engine ends the run.
+            // If one does not start, the drop of the engine ends the run.
             let source = start_thread(scope, "source", move || while feed.fill(&mut source).unwrap_or(false) {})?;
             let sink = start_thread(scope, "sink", move || while drain.take(&mut sink).unwrap_or(false) {})?;
             let driven = engine.drive(work);

@@ -20,7 +20,8 @@ pub struct Work<'a, I: Element, O: Element> {
     pub filled: usize,
     /// The batch.
     pub input: &'a DeviceBuffer<I>,
-    /// Takes the results. This is all of the slot's output, as one axis, whose buffer the slot keeps.
+    /// Takes the results. This is all of the slot's output, as one axis; the slot keeps the
+    /// buffer.
     pub output: ViewMut<'a, O>,
     pub(super) stream: &'a Stream,
     pub(super) marks: &'a mut Marks,

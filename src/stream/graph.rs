@@ -87,11 +87,13 @@ impl Graph {
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         self.context.check_same(stream.context(), "the graph and the stream")?;
         stream.check_not_capturing("the launch of a graph")?;
-        let exec = lock(&self.exec);
-        // SAFETY: the graph and the stream are live, no other call uses the graph, and the stream
-        // runs its work. The graph keeps its kernels loaded, and the memory of its work, which is
-        // ordered after all former uses and before all later ones.
-        self.memory.queue(stream, || unsafe { self.context.driver().graph_launch(*exec, stream.handle()) })
+        self.memory.queue(stream, || {
+            let exec = lock(&self.exec);
+            // SAFETY: the graph and the stream are live, no other call uses the graph, and the
+            // stream runs its work. The graph keeps its kernels loaded, and the memory of its
+            // work, which is ordered after all former uses and before all later ones.
+            unsafe { self.context.driver().graph_launch(*exec, stream.handle()) }
+        })
     }
 
     /// Replaces the captured work by what `work` queues on its argument, as [`Stream::capture`]

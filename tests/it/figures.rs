@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use warpstride::roofline::model::DeviceModel;
+
 fn read(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -75,6 +77,31 @@ fn pages_have_the_constants_of_the_code() {
 }
 
 #[test]
+fn pages_have_limits_and_speeds_as_they_are_typed() {
+    let work = constant("interp/src/gpu/config.rs", "DEFAULT_WORK");
+    let most = 16.0 * work;
+    says("docs/testing-kernels.md", "as `run-ptx --limit`; # at most", format!("{work} by default, and {most}"));
+    let clang = constant("cli/src/cuda_cpp/clang.rs", "OLDEST");
+    for page in ["README.md", "docs/getting-ptx.md"] {
+        says(page, "clang # or later", clang);
+    }
+    says("book/src/introduction.md", "Clang # or later", clang);
+    let model = DeviceModel::H100;
+    let (memory, page) = (model.memory, "book/src/model.md");
+    says(page, "bytes / # where they are copied", memory.copy);
+    says(page, "/ # where they are only read", memory.read);
+    says(page, "/ # where they are only written", memory.write);
+    let l2 = format!(
+        "{} + wasted load sectors / {} + wasted store sectors / {}",
+        model.l2_gbps, model.scattered_loads, model.scattered_stores
+    );
+    says(page, "bytes / # |", l2);
+    says(page, "passes through shared memory) / (#)", format!("{} x {}", model.multiprocessors, model.sm_ghz));
+    says(page, "longest of the first three, and # us to start", model.ramp_us);
+    says(page, "| # for each, where there are several |", 1000.0 * model.launch_us);
+}
+
+#[test]
 fn pages_have_the_versions_of_the_packages() {
     let (version, rust) = (env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_RUST_VERSION"));
     let series = version.rsplit_once('.').expect("three numbers").0;
@@ -101,7 +128,7 @@ fn pages_count_examples_and_lessons() {
 }
 
 #[test]
-fn pages_count_the_bytes_of_the_kernels() {
+fn a_page_has_the_bytes_of_the_kernels() {
     let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx")).expect("the PTX");
     let files = entries
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -68,8 +68,8 @@ fn every_path_is_there() {
     assert!(count > 100 && stale.is_empty(), "{count} names, and these are not there:\n{}", stale.join("\n"));
 }
 
-/// Whether a module path leads to a module of a root, and its last names are functions, or begin
-/// those of functions, in the file of that module.
+/// Returns whether a module path leads to a module of a root, and its last names are functions, or
+/// begin those of functions, in the file of that module.
 fn is_there(path: &[&str]) -> bool {
     ROOTS.iter().any(|root| {
         let mut folder = self::root().join(root);

@@ -30,12 +30,27 @@ pub(super) struct Call {
     pub(super) bytes: u64,
     /// The stream that the block is for, or that used it last, from 0.
     pub(super) stream: u32,
+    /// The line of the log that has it, from 1; 0 in a log from a seed.
+    pub(super) line: u32,
 }
+
+/// Rows that a replay leaves out for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) why: &'static str,
+    pub(super) rows: u64,
+    /// The line of the first of them.
+    pub(super) first_line: u32,
+}
+
+const FAILED: &str = "failed allocations";
+const EMPTY: &str = "blocks of 0 bytes";
 
 /// The allocations and frees of a program, each block allocated before it is freed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Log {
     pub(super) calls: Vec<Call>,
+    pub(super) left_out: Vec<LeftOut>,
     /// The numbers of slots and of streams.
     pub(super) slots: u32,
     pub(super) streams: u32,
@@ -47,7 +62,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Adds an allocation, and returns it for the block's free.
-    fn alloc(&mut self, bytes: u64, stream: u32) -> Call {
+    fn alloc(&mut self, bytes: u64, stream: u32, line: u32) -> Call {
         let slot = self.empty.pop().unwrap_or_else(|| {
             self.slots += 1;
             self.slots - 1
@@ -56,14 +71,21 @@ impl Log {
         if self.active > self.peak.1 {
             self.peak = (self.calls.len(), self.active);
         }
-        self.add(Call { is_free: false, slot, bytes, stream })
+        self.add(Call { is_free: false, slot, bytes, stream, line })
     }
 
     /// Adds the free of a block that is in use.
-    fn free(&mut self, allocated: Call, stream: u32) {
+    fn free(&mut self, allocated: Call, stream: u32, line: u32) {
         self.empty.push(allocated.slot);
         self.active -= allocated.bytes;
-        self.add(Call { is_free: true, stream, ..allocated });
+        self.add(Call { is_free: true, stream, line, ..allocated });
+    }
+
+    fn leave_out(&mut self, why: &'static str, line: u32) {
+        match self.left_out.iter_mut().find(|left_out| left_out.why == why) {
+            Some(left_out) => left_out.rows += 1,
+            None => self.left_out.push(LeftOut { why, rows: 1, first_line: line }),
+        }
     }
 
     fn add(&mut self, call: Call) -> Call {
@@ -92,20 +114,24 @@ impl Log {
             if log.active + bytes > LIVE || (!live.is_empty() && below(&mut random, 16) < 7) {
                 let block: Call = live.swap_remove(below(&mut random, live.len() as u64) as usize);
                 let elsewhere = below(&mut random, 8) == 0;
-                log.free(block, if elsewhere { below(&mut random, STREAMS) as u32 } else { block.stream });
+                log.free(block, if elsewhere { below(&mut random, STREAMS) as u32 } else { block.stream }, 0);
             } else {
                 let stream = below(&mut random, STREAMS) as u32;
-                live.push(log.alloc(bytes, stream));
+                live.push(log.alloc(bytes, stream, 0));
             }
         }
         log
     }
 
     /// Reads a log in RMM's columns, in any order; columns beyond them are left out, and so are
-    /// failed allocations and those of 0 bytes. An error names the row.
+    /// failed allocations and blocks of 0 bytes, which [`Log::left_out`] counts. An error names the
+    /// line.
     pub(super) fn read(text: impl Read) -> Result<Self> {
-        let mut rows =
-            ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(ShortRows { inner: text, bytes: 0 });
+        let mut rows = ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(ShortRows {
+            inner: text,
+            line: 1,
+            bytes: 0,
+        });
         let headers = rows.headers().map_err(failed)?.clone();
         let column = |name: &str| -> Result<usize> {
             match headers.iter().position(|header| header.eq_ignore_ascii_case(name)) {
@@ -117,7 +143,8 @@ impl Log {
         let (mut reader, mut row) = (Reader::default(), StringRecord::new());
         while rows.read_record(&mut row).map_err(failed)? {
             let line = row.position().map_or(0, csv::Position::line);
-            reader.row(columns, &row).with_context(|| format!("line {line} of the log"))?;
+            let line = u32::try_from(line).unwrap_or(u32::MAX);
+            reader.row(columns, &row, line).with_context(|| format!("line {line} of the log"))?;
         }
         Ok(reader.log)
     }
@@ -125,7 +152,7 @@ impl Log {
     /// Writes the log in RMM's columns. It has no times and no threads, so these are 0.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{COLUMNS}")?;
-        for &Call { is_free, slot, bytes, stream } in &self.calls {
+        for &Call { is_free, slot, bytes, stream, .. } in &self.calls {
             let (action, pointer) = (if is_free { "free" } else { "allocate" }, (u64::from(slot) + 1) << 8);
             writeln!(out, "0,00:00:00.000000,{action},{pointer:#x},{bytes},{stream:#x}")?;
         }
@@ -154,7 +181,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn row(&mut self, [action, pointer, size, stream]: [usize; 4], row: &StringRecord) -> Result<()> {
+    fn row(&mut self, [action, pointer, size, stream]: [usize; 4], row: &StringRecord, line: u32) -> Result<()> {
         require!(self.log.calls.len() < MOST_ROWS, InvalidArgument, "a log has at most {MOST_ROWS} rows; cut it");
         let field = |at: usize| -> Result<&str> {
             match row.get(at) {
@@ -162,15 +189,23 @@ impl Reader {
                 None => refuse!(InvalidArgument, "the row has only {} fields", row.len()),
             }
         };
-        let action = field(action)?;
-        if action == "allocate failure" {
-            return Ok(());
-        }
+        let is_free = match field(action)? {
+            "allocate" => false,
+            "free" | "deallocate" => true,
+            "allocate failure" => {
+                self.log.leave_out(FAILED, line);
+                return Ok(());
+            }
+            other => {
+                refuse!(InvalidArgument, "`{}` is not an action; the actions are allocate and free", short(other))
+            }
+        };
         let text = field(size)?;
         let Ok(bytes) = text.parse::<u64>() else {
             refuse!(InvalidArgument, "`{}` is not a number of bytes", short(text))
         };
         if bytes == 0 {
+            self.log.leave_out(EMPTY, line);
             return Ok(());
         }
         let text = field(pointer)?;
@@ -183,20 +218,17 @@ impl Reader {
         if stream as usize == count {
             self.streams.insert(name.into(), stream);
         }
-        match action {
-            "allocate" => self.allocate(pointer, bytes, stream),
-            "free" | "deallocate" => {
-                let Some(block) = self.live.remove(&pointer) else {
-                    refuse!(InvalidArgument, "{pointer:#x} is freed, but is not allocated; log from the start")
-                };
-                self.log.free(block, stream);
-                Ok(())
-            }
-            _ => refuse!(InvalidArgument, "`{}` is not an action; the actions are allocate and free", short(action)),
+        if !is_free {
+            return self.allocate(pointer, bytes, stream, line);
         }
+        let Some(block) = self.live.remove(&pointer) else {
+            refuse!(InvalidArgument, "{pointer:#x} is freed, but is not allocated; log from the start")
+        };
+        self.log.free(block, stream, line);
+        Ok(())
     }
 
-    fn allocate(&mut self, pointer: u64, bytes: u64, stream: u32) -> Result<()> {
+    fn allocate(&mut self, pointer: u64, bytes: u64, stream: u32, line: u32) -> Result<()> {
         require!(
             bytes <= MOST_BYTES - self.log.active,
             InvalidArgument,
@@ -208,7 +240,7 @@ impl Reader {
             InvalidArgument,
             "{pointer:#x} is allocated, but has not been freed since it was before"
         );
-        self.live.insert(pointer, self.log.alloc(bytes, stream));
+        self.live.insert(pointer, self.log.alloc(bytes, stream, line));
         Ok(())
     }
 }
@@ -221,6 +253,8 @@ fn short(text: &str) -> String {
 /// Reads text whose rows are short, so that a row fits in memory whatever the file is.
 struct ShortRows<R> {
     inner: R,
+    /// The line that is read, from 1.
+    line: u64,
     /// Bytes since the last end of a line.
     bytes: usize,
 }
@@ -234,8 +268,9 @@ impl<R: Read> Read for ShortRows<R> {
             Some(end) => read - end - 1,
             None => self.bytes + read,
         };
+        self.line += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64;
         if self.bytes > MOST_ROW_BYTES {
-            let sentence = format!("a line of the log has more than {MOST_ROW_BYTES} bytes; is it a log?");
+            let sentence = format!("line {} of the log has more than {MOST_ROW_BYTES} bytes; is it a log?", self.line);
             return Err(io::Error::new(io::ErrorKind::InvalidData, sentence));
         }
         Ok(read)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use warpstride::alloc::{Allocate, Block, Caching, Figures, Lane, Request};
 use warpstride::driver::StreamHandle;
+use warpstride::error::Error;
 
 use super::log::{Call, Log};
 
@@ -98,17 +99,19 @@ fn play(
         let next = (at / stride + 1) * stride;
         let stop = if at <= peak && peak < next { peak + 1 } else { next }.min(log.calls.len());
         let start = Instant::now();
-        for &Call { is_free, slot, bytes, stream } in &log.calls[at..stop] {
+        for call in &log.calls[at..stop] {
+            let &Call { is_free, slot, bytes, stream, .. } = call;
             let (block, lane) = (&mut blocks[slot as usize], &lanes[stream as usize]);
             if is_free {
                 let block = block.take().expect("a log frees what it has allocated");
                 // SAFETY: this allocator returned the block, and no work uses it.
-                unsafe { allocator.free(block, lane) }?;
+                unsafe { allocator.free(block, lane) }.map_err(|error| of_call(call, &error))?;
                 active -= bytes;
             } else {
                 let request = Request { bytes, lane, site: Location::caller() };
                 // SAFETY: `replay` opened the lanes, and closes them after the run.
-                *block = Some(unsafe { allocator.alloc(&request) }?);
+                let allocated = unsafe { allocator.alloc(&request) };
+                *block = Some(allocated.map_err(|error| of_call(call, &error))?);
                 active += bytes;
             }
         }
@@ -123,4 +126,10 @@ fn play(
     let figures = allocator.figures();
     let ns_per_call = took.as_nanos() as f64 / log.calls.len().max(1) as f64;
     Ok(Outcome { peak_active, peak_reserved: figures.peak_reserved, fragmentation, ns_per_call, figures, samples })
+}
+
+/// Names the line of the log in the error of a call.
+fn of_call(call: &Call, error: &Error) -> Error {
+    let line = if call.line == 0 { String::new() } else { format!("line {} of the log: ", call.line) };
+    Error::new(error.kind(), format!("{line}{error}"))
 }

@@ -15,7 +15,7 @@ use warpstride::driver::DriverKind;
 use warpstride::error::counted;
 use warpstride::stream::Stream;
 
-use super::log::Log;
+use super::log::{LeftOut, Log};
 use super::play::{Outcome, Sample, replay, replay_simulated};
 use crate::export::svg::{self, READ, SIZE, WRITE};
 use crate::output::{self, Output};
@@ -45,9 +45,11 @@ pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -
     let gpu = if backend == Backend::Soft { None } else { Some(open(backend, output)?) };
     let gpu = gpu.filter(|device| device.info().kind == DriverKind::Cuda);
     let outcome = match &gpu {
-        Some(device) => replay_on(device, &log)?,
-        None => replay_simulated(&log, MEMORY)?,
+        Some(device) => replay_on(device, &log),
+        None => replay_simulated(&log, MEMORY),
     };
+    let name = args.log.as_ref().map_or("a log from a seed".into(), |path| path.display().to_string());
+    let outcome = outcome.context(name)?;
     if let Some(target) = svg {
         let svg = outcome.svg()?;
         destination::replace(&target, |file| file.write_all(svg.as_bytes()))?;
@@ -55,10 +57,14 @@ pub(crate) fn run(args: &args::AllocReplay, backend: Backend, output: &Output) -
     if let Some(target) = csv {
         destination::replace(&target, |file| log.write(file))?;
     }
+    let left_out =
+        |LeftOut { why, rows, first_line }: &LeftOut| json!({ "why": why, "rows": rows, "first_line": first_line });
+    let left_out: Vec<_> = log.left_out.iter().map(left_out).collect();
     let document = json!({
         "device": gpu.as_ref().map(|device| output::info_json(device.info())),
         "operations": log.calls.len(),
         "streams": log.streams,
+        "left_out": left_out,
         "ratio": outcome.ratio(),
         "peak_active": outcome.peak_active,
         "peak_reserved": outcome.peak_reserved,
@@ -74,7 +80,7 @@ fn text(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> String {
     let figures = &outcome.figures;
     let is_tiny = outcome.peak_active < TINY;
     let ratio = if is_tiny { String::new() } else { format!(", {:.4} times as much", outcome.ratio()) };
-    let lines = [
+    let mut lines = vec![
         format!("{} on {}, {place}", counted(log.calls.len(), "operation"), counted(log.streams, "stream")),
         format!("peak in use    {:10.3} GiB", outcome.peak_active as f64 / GIB),
         format!("peak reserved  {:10.3} GiB{ratio}", outcome.peak_reserved as f64 / GIB),
@@ -83,6 +89,9 @@ fn text(log: &Log, outcome: &Outcome, gpu: Option<&Device>) -> String {
         format!("misses         {:10}", figures.misses),
         format!("taken          {:10} from the driver; given back: {}", figures.taken, figures.given_back),
     ];
+    lines.extend(log.left_out.iter().map(|LeftOut { why, rows, first_line }| {
+        format!("left out       {rows:10} of the log's rows: {why}, the first on line {first_line}")
+    }));
     lines.join("\n") + "\n"
 }
 

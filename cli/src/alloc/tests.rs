@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use warpstride::alloc::{Allocate, Caching, Logged, Request};
 use warpstride::driver::StreamHandle;
 
-use super::log::{Call, Log};
+use super::log::{Call, LeftOut, Log};
 use super::play::replay_simulated;
 use crate::long::short_or_long;
 
@@ -52,9 +52,11 @@ fn training_steps_reserve_less_than_with_pytorch() {
 #[test]
 fn a_log_of_rmm_is_read() {
     let log = Log::read(RMM.as_bytes()).unwrap();
-    let allocated = |slot, bytes, stream| Call { is_free: false, slot, bytes, stream };
-    let freed = Call { is_free: true, ..allocated(0, 1024, 1) };
-    assert_eq!(log.calls, [allocated(0, 1024, 0), allocated(1, 512, 1), freed, allocated(0, 2048, 0)]);
+    let allocated = |line, slot, bytes, stream| Call { is_free: false, slot, bytes, stream, line };
+    let freed = Call { is_free: true, ..allocated(6, 0, 1024, 1) };
+    assert_eq!(log.calls, [allocated(2, 0, 1024, 0), allocated(4, 1, 512, 1), freed, allocated(8, 0, 2048, 0)]);
+    let left_out = |why, rows, first_line| LeftOut { why, rows, first_line };
+    assert_eq!(log.left_out, [left_out("failed allocations", 1, 3), left_out("blocks of 0 bytes", 2, 5)]);
     assert_eq!((log.slots, log.streams, log.peak), (2, 2, (3, 2560)));
     let outcome = replay_simulated(&log, 1 << 30).unwrap();
     assert_eq!((outcome.peak_active, outcome.peak_reserved, outcome.figures.blocks), (2560, 2 << 20, 2));
@@ -128,6 +130,7 @@ fn a_log_that_is_none_is_refused_with_its_line() {
         ("\n0,0,allocate,zebra,12,0\n", vec!["line 2", "`zebra` is not a pointer"]),
         ("\n0,0,allocate,0x1,-12,0\n", vec!["line 2", "`-12` is not a number of bytes"]),
         ("\n0,0,allocate,0x1,2000000000000000,0\n", vec!["line 2", "more than any device has"]),
+        ("\n0,0,realloc,0x1,0,0\n", vec!["line 2", "`realloc` is not an action"]),
         ("\n0,0,realloc,0x1,12,0\n", vec!["line 2", "`realloc` is not an action"]),
         ("\n0,0,allocate\n", vec!["line 2", "only 3 fields"]),
     ] {
@@ -138,7 +141,7 @@ fn a_log_that_is_none_is_refused_with_its_line() {
         parts.iter().for_each(|part| assert!(said.contains(part), "{part:?} is not in {said}"));
     }
     let long = format!("{COLUMNS}\n{}", "9".repeat(1 << 20));
-    assert!(Log::read(long.as_bytes()).unwrap_err().to_string().contains("has more than 4096 bytes"));
+    assert!(Log::read(long.as_bytes()).unwrap_err().to_string().contains("line 2 of the log has more than 4096 bytes"));
 }
 
 proptest! {

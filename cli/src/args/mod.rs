@@ -27,7 +27,7 @@ pub(super) use bench::{
 };
 pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;
-pub(super) use run_ptx::{Argument, By, Dump, Fill, Timed, Value, three};
+pub(super) use run_ptx::{Argument, By, Dump, Fill, Set, Timed, Value, architecture, three};
 use run_ptx::{dump, extents};
 pub(super) use values::{Part, Random};
 use values::{bytes, model, numbers, shape};
@@ -365,14 +365,23 @@ pub(super) struct Launched {
     /// Threads of a block in x, y and z; 1 for those left out
     #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
     pub(super) block: [u32; 3],
-    /// Dynamic shared memory of a block
+    /// Dynamic shared memory of a block: with the kernel's own, 48 KiB, or up to the limit of the
+    /// architecture, which a program on a GPU has to ask for
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(super) shared: u32,
+    /// The architecture, such as sm_90, that run-cu compiles for and whose limits the software GPU
+    /// has; that of the PTX where it is left out, which run-cu compiles for sm_80
+    #[arg(long, value_name = "SM", value_parser = architecture)]
+    pub(super) arch: Option<u32>,
     /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer
     /// (f32[1024]=zeros, =iota, =random:SEED or =uninit) or the elements of a file (npy:FILE); a
     /// struct is passed member by member
     #[arg(long = "arg", value_name = "A")]
     pub(super) arguments: Vec<Argument>,
+    /// Fill a `__constant__` or `__device__` variable before the launch with a value as of --arg,
+    /// such as scale=f32:2 or factors=f32[16]=iota; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(super) sets: Vec<Set>,
     /// Faults that the software GPU looks for besides counting: memcheck, initcheck, racecheck,
     /// synccheck, or all; a launch in which it finds something ends with status 1
     #[arg(long = "check", value_name = "A,B")]

@@ -33,8 +33,8 @@ pub(crate) struct Pipeline {
     /// by default, with --output streams
     #[arg(long, value_name = "MODE", value_parser = modes)]
     pub(crate) mode: Option<Box<[Mode]>>,
-    /// Floating-point operations of the model for each byte that it reads or writes; 10 where it is
-    /// left out, and with --input or --output 0, which is no model
+    /// Floating-point operations of the model for each byte that it reads or writes; 10 by default,
+    /// and with --input or --output 0, which means without a model
     #[arg(long, value_name = "F", value_parser = steps)]
     intensity: Option<u32>,
     /// Write the stages of the last run's last batches, for Perfetto or chrome://tracing

@@ -28,6 +28,31 @@ pub(crate) enum Value {
     File(PathBuf),
 }
 
+/// One `--set`: a variable of the module, and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Set {
+    pub(crate) name: String,
+    pub(crate) value: Argument,
+}
+
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+impl FromStr for Set {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text
+            .split_once('=')
+            .filter(|(name, _)| !name.trim().is_empty())
+            .ok_or("give a variable's name and its value, such as scale=f32:2 or factors=f32[16]=iota")?;
+        Ok(Self { name: name.trim().into(), value: value.parse()? })
+    }
+}
+
 /// The contents of a buffer before the launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fill {
@@ -134,6 +159,12 @@ pub(super) fn dump(text: &str) -> Result<Dump, String> {
     let wrong = "give an argument's number, from 0, and a file, such as 1=out.npy";
     let (argument, path) = text.split_once('=').ok_or(wrong)?;
     Ok(Dump { argument: argument.parse().map_err(|_| wrong)?, path: path.into() })
+}
+
+/// Reads the number of an architecture: 90 of `sm_90`.
+pub(crate) fn architecture(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("sm_").and_then(|number| number.parse().ok());
+    number.filter(|number| (10..1000).contains(number)).ok_or_else(|| "give an architecture such as sm_90".into())
 }
 
 pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {

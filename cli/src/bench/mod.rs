@@ -1,5 +1,5 @@
-//! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and compared
-//! with the ceilings of the device.
+//! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and
+//! compared with the ceilings of the device.
 
 mod arithmetic;
 mod axis;

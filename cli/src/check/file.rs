@@ -1,5 +1,6 @@
 //! The format of a check's file: a launch in the notation of `run-ptx`, and what is expected of it.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use warpstride::error::ErrorKind;
 use warpstride::interp::expect::Expectation;
 use warpstride::interp::{Checks, DEFAULT_WORK};
 
-use super::super::args::{Argument, Launched, three};
+use super::super::args::{Argument, Launched, Set, architecture, three};
 use super::super::cuda_cpp::NotCompiled;
 use super::super::{Refusal, error_kind, input, message, refuse, require};
 use super::oracle::Oracle;
@@ -81,6 +82,10 @@ struct Table {
     shared: u32,
     #[serde(default)]
     args: Vec<Spanned<String>>,
+    #[serde(default)]
+    set: BTreeMap<String, Spanned<String>>,
+    #[serde(default, deserialize_with = "arch")]
+    arch: Option<u32>,
     result: Option<Spanned<ResultTable>>,
     #[serde(default, deserialize_with = "parsed")]
     checks: Option<Checks>,
@@ -118,6 +123,10 @@ fn extents<'de, D: Deserializer<'de>>(from: D) -> Result<[u32; 3], D::Error> {
     })
 }
 
+fn arch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    made(from, |text: String| architecture(&text).map(Some))
+}
+
 /// The work after which a launch stops.
 fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     made(from, |work: i64| {
@@ -149,6 +158,11 @@ impl Check {
         let result = table.result.map(Spanned::into_inner).map(|table| table.wanted(folder)).transpose();
         let result = result.map_err(|error| source.wrong_in(error, &result_at, "result"))?;
         let arguments = source.each::<Argument>("args", &table.args)?;
+        let sets = table.set.into_iter().map(|(name, value)| {
+            let value = source.each::<Argument>("set", &[value])?.remove(0).beside(folder);
+            Ok(Set { name, value })
+        });
+        let sets = sets.collect::<Result<_>>()?;
         let expect = source.each("expect", &table.expect)?;
         require!(
             result.is_some() || table.checks.is_some() || !expect.is_empty(),
@@ -162,6 +176,8 @@ impl Check {
             grid: table.grid,
             block: table.block,
             shared: table.shared,
+            arch: table.arch,
+            sets,
             arguments: arguments.into_iter().map(|argument| argument.beside(folder)).collect(),
             checks: table.checks,
             limit: table.limit,
@@ -242,6 +258,7 @@ impl Source {
             return of_compiler.at(place).into();
         }
         let words = message(&error).replace("--arg ", "argument ").replace("--entry", "`entry`");
+        let words = words.replace("--set ", "`set` ");
         let words = words.replace("`--limit`", "`limit`");
         self.refusal_of(error_kind(&error).unwrap_or(ErrorKind::InvalidArgument), place, &words).into()
     }

@@ -18,7 +18,7 @@ use warpstride::interp::expect::{Verdict, Verdicts};
 use super::output::Output;
 use super::run_ptx::buffer::Buffer;
 use super::run_ptx::report::{self, Outcome, Shown};
-use super::run_ptx::{self, Launch, Program, arguments};
+use super::run_ptx::{self, Launch, Program, arguments, variables};
 use super::{args, cuda_cpp, ensure_room, failure, input, kernel_names, message, open, ptx_file, require, terminal};
 use expected::Expected;
 use file::Check;
@@ -109,33 +109,35 @@ fn not_run(path: &Path, error: anyhow::Error) -> Checked {
 pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
     let check = Check::read(path)?;
     let launch = &check.launch;
-    let program = program(&check.kernel, device).map_err(|error| check.wrong_kernel(error))?;
+    let program = program(&check.kernel, launch.arch, device).map_err(|error| check.wrong_kernel(error))?;
     let file = check.kernel.display();
     let module = Module::parse(&program.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
     let kernel =
         kernel_names::find(&module, launch.entry.as_deref(), &file).map_err(|error| check.wrong_entry(error))?;
+    let kernel = &run_ptx::on_architecture(kernel, launch);
     let placed = run_ptx::placed(kernel, &launch.arguments, |_| 0);
     let (_, places) = placed.map_err(|error| check.wrong(error.into()))?;
     let notes = arguments::notes(kernel, &launch.arguments, &places);
-    notes.iter().for_each(|note| output.note(format!("{}: {note}", path.display())));
+    let variables = variables::found(&module, &launch.sets, &file).map_err(|error| check.wrong(error))?;
     let buffers = launch.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>();
     let buffers = buffers.map_err(|error| check.wrong(error))?;
-    let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
-    ensure_room(bytes, HOST_COPIES, &[(device, 1)]).map_err(|error| check.wrong(error))?;
+    let dumps = check.result.iter().map(|wanted| wanted.argument).collect();
+    let prepared = Launch { dumps, variables, ..Launch::new(&program.ptx, kernel, launch) };
+    let shared = run_ptx::shared_note(kernel, &prepared.shape());
+    notes.iter().chain(&shared).for_each(|note| output.note(format!("{}: {note}", path.display())));
+    ensure_room(prepared.bytes(&buffers), HOST_COPIES, &[(device, 1)]).map_err(|error| check.wrong(error))?;
     let expected = check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers)).transpose();
     let expected = expected.map_err(|error| check.wrong_result(error))?;
-    let dumps = check.result.iter().map(|wanted| wanted.argument).collect();
-    let prepared = Launch { dumps, ..Launch::new(&program.ptx, kernel, launch) };
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
     let shown = Shown { program: &program, args: launch, kernel, device };
     judge(&check, &shown, outcome, expected.as_ref())
 }
 
 /// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
-fn program<'p>(path: &'p Path, device: &Device) -> Result<Program<'p>> {
+fn program<'p>(path: &'p Path, arch: Option<u32>, device: &Device) -> Result<Program<'p>> {
     input::ensure_regular(path, "name a file with a kernel")?;
     if ptx_file::is_cuda_cpp(path) {
-        let compiled = cuda_cpp::compile(path, None, cuda_cpp::architecture(device.info()))?;
+        let compiled = cuda_cpp::compile(path, None, arch.unwrap_or_else(|| cuda_cpp::architecture(device.info())))?;
         return Ok(Program { file: path, ptx: compiled.ptx, compiler: Some(compiled.compiler) });
     }
     Ok(Program { file: path, ptx: ptx_file::read(path)?, compiler: None })

@@ -50,8 +50,14 @@ pub(super) fn compile(clang: Taken, job: &Job) -> Result<Compiled> {
     let folder = workplace.folder.path();
     let mut command = process::bounded(&workplace.compiler.path);
     command.args(["-x", "cuda", "--cuda-device-only", &format!("--cuda-gpu-arch=sm_{}", job.architecture)]);
-    // Without CUDA's folder, clang takes a version of PTX that has no shuffles.
-    command.args(["-Xclang", "-target-feature", "-Xclang", "+ptx70"]);
+    // Without CUDA's folder, clang takes a version of PTX that has no shuffles. These are the first
+    // with the architectures.
+    let version = match job.architecture {
+        ..=80 => "+ptx70",
+        81..=90 => "+ptx78",
+        _ => "+ptx87",
+    };
+    command.args(["-Xclang", "-target-feature", "-Xclang", version]);
     command.args(["-nocudainc", "-nocudalib", "-nostdlibinc", "-nostdinc++", "-std=c++17"]);
     command.args(["-O2", "-gline-tables-only", "-fno-color-diagnostics", "-S"]);
     command.arg("-isystem").arg(folder).arg("-include").arg(folder.join(headers::SHIM));

@@ -81,8 +81,8 @@ fn entries(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     paths
 }
 
-/// The folders of CUDA's headers for a version of NVRTC: those beside the library, those of NVIDIA's
-/// packages on PyPI in the Python environments at hand, and those of a toolkit.
+/// The folders of CUDA's headers for a version of NVRTC: those beside the library, those of
+/// NVIDIA's packages on PyPI in the Python environments at hand, and those of a toolkit.
 pub(super) fn include_folders(library: &Path, version: &str) -> Vec<PathBuf> {
     let packages: &[&str] = match version.split_once('.') {
         Some(("13", _)) => &["cu13"],

@@ -28,7 +28,15 @@ impl<'a> Loaded<'a> {
         // SAFETY: the module is live.
         let function =
             unsafe { driver.function(module, launch.kernel.name()) }.inspect_err(|_| unload(driver, module))?;
-        Ok(Self { launch, device, module, function })
+        let loaded = Self { launch, device, module, function };
+        let shared = launch.shape().dynamic_shared;
+        if shared > 0 {
+            // SAFETY: the module is live.
+            unsafe { driver.allow_dynamic_shared(function, shared) }?;
+        }
+        // SAFETY: the module is live, and made of the launch's PTX.
+        launch.variables.iter().try_for_each(|variable| unsafe { variable.fill_on_gpu(device, module) })?;
+        Ok(loaded)
     }
 
     /// Queues a launch with these addresses of buffers on the default stream.

@@ -11,6 +11,7 @@ pub(super) mod report;
 mod soft;
 mod source;
 mod time;
+pub(super) mod variables;
 
 use std::path::Path;
 
@@ -29,12 +30,15 @@ use super::{args, destination, ensure_room, failure, kernel_names, open, ptx_fil
 use buffer::Buffer;
 use report::{Outcome, Shown};
 use time::Time;
+use variables::Variable;
 
 /// A launch whose parts are known to go together.
 pub(super) struct Launch<'a> {
     pub(super) text: &'a str,
     pub(super) kernel: &'a Kernel,
     pub(super) args: &'a args::Launched,
+    /// The variables that are filled before.
+    pub(super) variables: Vec<Variable<'a>>,
     /// The arguments whose buffers are wanted back.
     pub(super) dumps: Vec<usize>,
     /// Tells if the software GPU counts the bytes that the launch must move.
@@ -45,10 +49,10 @@ impl<'a> Launch<'a> {
     /// The launch that `args` ask for, of a kernel in this PTX.
     pub(super) fn new(text: &'a str, kernel: &'a Kernel, args: &'a args::Launched) -> Self {
         let dumps = args.dumps.iter().map(|dump| dump.argument).collect();
-        Self { text, kernel, args, dumps, footprint: false }
+        Self { text, kernel, args, variables: Vec::new(), dumps, footprint: false }
     }
 
-    fn shape(&self) -> LaunchShape {
+    pub(super) fn shape(&self) -> LaunchShape {
         let args::Launched { grid, block, shared, .. } = *self.args;
         LaunchShape { grid, block, dynamic_shared: shared }
     }
@@ -56,6 +60,12 @@ impl<'a> Launch<'a> {
     /// The arguments' buffers, whose contents are not made yet.
     fn buffers(&self) -> Result<Vec<Option<Buffer>>> {
         self.args.arguments.iter().map(Buffer::of).collect()
+    }
+
+    /// Bytes of the buffers and of the variables that are filled.
+    pub(super) fn bytes(&self, buffers: &[Option<Buffer>]) -> usize {
+        let buffers = buffers.iter().flatten().map(|buffer| buffer.bytes);
+        buffers.chain(self.variables.iter().map(|variable| variable.bytes)).fold(0, usize::saturating_add)
     }
 }
 
@@ -107,15 +117,17 @@ pub(super) fn launch(
 ) -> Result<()> {
     let file = program.file.display();
     let module = Module::parse(&program.ptx).with_context(|| format!("cannot parse {file}"))?;
-    let kernel = kernel_names::find(&module, args.entry.as_deref(), &file)?;
+    let kernel = &on_architecture(kernel_names::find(&module, args.entry.as_deref(), &file)?, args);
     let name = kernel_names::short(kernel.name());
     // Before any work: whether they go together, whatever the addresses.
     let (_, places) = placed(kernel, &args.arguments, |_| 0)?;
     arguments::notes(kernel, &args.arguments, &places).iter().for_each(|note| output.note(note));
+    let variables = variables::found(&module, &args.sets, &file)?;
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let time = Time::asked(program, args, kernel)?;
     let footprint = args.timed.time && args.timed.bytes.is_none();
-    let launch = Launch { footprint, ..Launch::new(&program.ptx, kernel, args) };
+    let launch = Launch { footprint, variables, ..Launch::new(&program.ptx, kernel, args) };
+    shared_note(kernel, &launch.shape()).iter().for_each(|note| output.note(note));
     let buffers = launch.buffers()?;
     let targets = targets(program.file, args, &buffers, output)?;
 
@@ -123,8 +135,7 @@ pub(super) fn launch(
     ensure_soft_options(args, device.info())?;
     time.as_ref().map_or(Ok(()), |time| time.kept.check_device(&device))?;
     // On the host, contents that are made or read, and later those that are dumped.
-    let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
-    ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{name}`"))?;
+    ensure_room(launch.bytes(&buffers), 1, &[(&device, 1)]).with_context(|| format!("cannot run `{name}`"))?;
     let shown = Shown { program, args, kernel, device: &device };
     let progress = output.progress(1);
     progress.doing(&*name);
@@ -198,6 +209,23 @@ pub(super) fn placed(
     Ok(params.finish_placed()?)
 }
 
+/// The kernel on the architecture that is asked for, or on that of its PTX.
+pub(super) fn on_architecture(kernel: &Kernel, args: &args::Launched) -> Kernel {
+    args.arch.map_or_else(|| kernel.clone(), |architecture| kernel.on_architecture(architecture))
+}
+
+/// Says that a program has to allow the shared memory of a launch, where that is possible.
+pub(super) fn shared_note(kernel: &Kernel, shape: &LaunchShape) -> Option<String> {
+    let most = kernel.shared_limit().saturating_sub(kernel.shared_bytes());
+    kernel.shared_to_allow(shape).filter(|&bytes| bytes <= most).map(|bytes| {
+        format!(
+            "note: a block has more than 48 KiB of shared memory; on a GPU a program asks for it before the launch, with \
+             cudaFuncSetAttribute({}, cudaFuncAttributeMaxDynamicSharedMemorySize, {bytes})",
+            kernel_names::short(kernel.name())
+        )
+    })
+}
+
 /// Fails where a GPU is asked for what only the software GPU does.
 fn ensure_soft_options(args: &args::Launched, device: &DeviceInfo) -> Result<()> {
     if device.kind == DriverKind::Soft {
@@ -230,7 +258,8 @@ fn ensure_soft_options(args: &args::Launched, device: &DeviceInfo) -> Result<()>
 
 /// Checks, before any work, where results go.
 fn targets(source: &Path, args: &args::Launched, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
-    let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([source]).collect();
+    let values = args.arguments.iter().chain(args.sets.iter().map(|set| &set.value));
+    let inputs: Vec<&Path> = values.filter_map(Argument::file).chain([source]).collect();
     // Returns where an output goes, and fails if an input or an earlier output is there.
     let target = |path: &Path, before: &[(Destination, String, Vec<usize>)]| -> Result<Destination> {
         let target = destination::checked(path, &inputs, output)?;

@@ -31,6 +31,7 @@ impl Launch<'_> {
         let memory = Memory::new(limit);
         let places = buffers.into_iter().map(|buffer| place(&memory, buffer)).collect::<Result<Vec<_>>>()?;
         let params = parameters(self.kernel, &args.arguments, |position| places[position].0)?;
+        self.variables.iter().try_for_each(|variable| variable.fill_on_soft(&memory))?;
         let begin = Instant::now();
         let (checks, work_limit) = (args.checks.unwrap_or_default(), args.limit.unwrap_or(interp::DEFAULT_WORK));
         let config = interp::Config { checks, work_limit, footprint: self.footprint, ..interp::Config::default() };

@@ -48,7 +48,8 @@ impl<'a> Time<'a> {
         if !timed.time {
             return Ok(None);
         }
-        let arguments = args.arguments.iter().map(ToString::to_string).collect();
+        let sets = args.sets.iter().map(ToString::to_string);
+        let arguments = args.arguments.iter().map(ToString::to_string).chain(sets).collect();
         let launch = KernelLaunch { grid: args.grid, block: args.block, shared_bytes: args.shared, arguments };
         let mut time = Self {
             args: timed,
@@ -67,7 +68,7 @@ impl<'a> Time<'a> {
         let buffers = launch.buffers()?;
         // On the host, contents that are made or read, those of the software GPU, and two bits for
         // each byte.
-        let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
+        let bytes = launch.bytes(&buffers);
         let asks = || {
             let kernel = &self.kernel;
             format!("the software GPU cannot count the bytes that `{kernel}` touches; pass them with --bytes")

@@ -28,11 +28,23 @@ fn a_log_is_replayed_and_written() {
     for member in ["operations", "streams", "peak_active", "peak_reserved"] {
         assert_eq!(again[member], document[member], "{member}");
     }
+    assert_eq!(document["left_out"], serde_json::json!([]));
     // A log this small has no ratio that says anything.
     let told = replay("out.csv").ended(0, &["3 operations on 2 streams, simulated memory", "peak reserved"], &[]);
     assert!(!told.stdout.contains("times as much"), "{}", told.stdout);
     folder.write("one.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,allocate,0x100,100000000,7\n");
     replay("one.csv").ended(0, &["1 operation on 1 stream, simulated memory", "times as much"], &[]);
+}
+
+#[test]
+fn rows_that_are_left_out_are_counted_and_named() {
+    let rows = "0,0,allocate,0x10,1024,0\n0,0,allocate failure,0x0,85899345920,0\n0,0,free,0x10,1024,0\n";
+    let folder = Folder::with("log.csv", format!("Thread,Time,Action,Pointer,Size,Stream\n{rows}"));
+    let document = folder.run("--json alloc replay log.csv").succeeded().json();
+    let left_out = serde_json::json!([{ "why": "failed allocations", "rows": 1, "first_line": 3 }]);
+    assert_eq!((&document["operations"], &document["left_out"]), (&2.into(), &left_out));
+    let parts = ["2 operations on 1 stream,", "1 of the log's rows: failed allocations, the first on line 3"];
+    folder.run("alloc replay log.csv").ended(0, &parts, &[]);
 }
 
 #[test]
@@ -43,7 +55,7 @@ fn a_replay_that_cannot_be_is_refused() {
     folder.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,free,0x1,5,0\n");
     replay(" log.csv").failed(&["log.csv", "line 2", "0x1 is freed, but is not allocated"]);
     folder.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,allocate,0x1,100000000000,0\n");
-    replay(" log.csv").failed(&["the device has no", "drop what is no longer needed"]);
+    replay(" log.csv").failed(&["log.csv: line 2 of the log: the device has no", "drop what is no longer needed"]);
     replay(" log.csv --write log.csv").failed(&["same file"]);
     for wrong in ["", " --seed x", " --seed 1 log.csv"] {
         assert_eq!(replay(wrong).code, Some(2), "{wrong:?}");

@@ -11,8 +11,8 @@ use warpstride::error::is_hidden;
 
 use super::{Folder, Run, command, npy, repository, soft};
 
-/// Sets a terminal's title, goes back to the line's begin, turns text around, and breaks XML, CSV and
-/// Markdown.
+/// Sets a terminal's title, goes back to the line's begin, turns text around, and breaks XML, CSV
+/// and Markdown.
 const HOSTILE: &str = "x\u{1}\u{1b}]0;PWN\u{7}\r\u{9b}2J\u{202e}<&\"|\nerror: forged";
 
 #[track_caller]
@@ -89,6 +89,8 @@ fn names_of_files_and_words_reach_no_terminal_as_they_are() {
         &format!("{launch} npy:missing@"),
         &format!("{launch} npy:@ --dump 0=dumped@"),
         &format!("{launch} u32[4]=@"),
+        &format!("{launch} npy:@ --set @=u32:1"),
+        &format!("{launch} npy:@ --check @"),
     ] {
         for more in [&["--device", "soft"][..], &["--device", "soft", "--json"]] {
             let more = if line.contains("--device @") { &more[2..] } else { more };
@@ -138,7 +140,7 @@ fn texts_in_a_run_break_no_format() {
     }
     for case in run["cases"].as_array_mut().expect("cases") {
         case["name"] = HOSTILE.into();
-        case["kernel"] = HOSTILE.into();
+        case["kernel"] = format!("={HOSTILE}").into();
     }
     run["device"]["name"] = HOSTILE.into();
     let folder = Folder::with("run.json", run.to_string());
@@ -162,6 +164,7 @@ fn texts_in_a_run_break_no_format() {
         has_nothing_hidden("a chart", &svg);
         Document::parse(&svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
     }
+    assert!(read(&folder.path("page.csv")).contains("\"'=x"), "no spreadsheet takes a name for a formula");
     let table = read(&folder.path("page.md"));
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     let rows: Vec<usize> = table.lines().filter(|line| line.starts_with('|')).map(cells).collect();

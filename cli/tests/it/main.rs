@@ -40,6 +40,7 @@ mod transfers;
 mod transpose;
 mod tuning_file;
 mod usage;
+mod variables;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

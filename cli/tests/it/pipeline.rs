@@ -132,7 +132,7 @@ fn written_planes_are_normalised_alone_unless_a_model_is_asked_for() {
             let (channel, pixel) = (at / 256, at % 256);
             let byte = f64::from(picture.as_raw()[3 * pixel + channel]);
             let expected = (byte / 255.0 - means[channel]) / deviations[channel];
-            // Of factor, offset and result, each rounds once; no term is above 4.5.
+            // The factor, the offset and the result each round once; no term is above 4.5.
             assert!((f64::from(value) - expected).abs() < 1e-6, "{mode}, {channel}, {pixel}: {value} for {expected}");
         }
     }

@@ -1,5 +1,5 @@
-//! The figures of README and of the page of the records: those of the newest record, which is one of
-//! this version.
+//! The figures of README and of the page of the records: those of the newest record, which is one
+//! of this version.
 
 use std::process::Command;
 

@@ -211,7 +211,7 @@ fn arguments_that_do_not_go_together_name_the_parameter() {
     run(&["--dump", "2=out.npy"]).failed(&["--dump 2", "u32:4"]);
     run(&["--dump", "0=out.npy", "--dump", "1=out.npy"]).failed(&["out.npy", "twice"]);
     run(&["--dump", "0=k.ptx"]).failed(&["same file", "k.ptx"]);
-    run(&["--shared", "99999"]).failed(&["99999", "shared memory"]);
+    run(&["--shared", "199999"]).failed(&["99999", "shared memory"]);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_disk_without_room_is_an_error_before_any_work() {
     let folder = Folder::with_input(&npy("<f4", "(1000, 10)", &[7; 40_000]));
     // Some KiB, which the journal has room in.
     let script = "ulimit -f 4 && exec \"$0\" --device soft transpose in.npy new.npy --device-memory 100000";
-    folder.shell(script).ended(1, &[], &["cannot write", "has room for 40128 bytes"]);
+    folder.shell(script).ended(1, &[], &["cannot write", "has room for 40256 bytes"]);
     folder.is_untouched();
 }
 

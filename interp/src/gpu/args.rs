@@ -66,7 +66,7 @@ struct Placed {
     param: usize,
     /// The number of its bytes that already have a value.
     filled: usize,
-    /// Whether there is another way to the same parameter and byte.
+    /// True if there is another way to the same parameter and byte.
     ambiguous: bool,
 }
 

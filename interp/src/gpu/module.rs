@@ -196,8 +196,8 @@ impl Kernel {
         self.inner.param_bytes
     }
 
-    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names that
-    /// compilers make up say no more.
+    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names
+    /// that compilers make up say no more.
     #[doc(hidden)]
     pub fn argument(&self, number: usize) -> String {
         let (name, count) = (self.name(), self.params().len());
@@ -207,7 +207,7 @@ impl Kernel {
         format!("argument {number} of {count} ({}){own} of kernel {name:?}", counted(param.size, "byte"))
     }
 
-    /// Whether it may read bytes of a parameter from byte `begin` on.
+    /// Returns whether it may read bytes of a parameter from byte `begin` on.
     pub(crate) fn may_read(&self, param: &Param, begin: usize) -> bool {
         let entry = &self.inner.source.tree().entries[self.inner.entry];
         ast::may_read(&entry.body, &param.name, begin)

@@ -156,8 +156,8 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
 
     unsafe fn free(&self, block: Block, lane: &Lane) -> Result<()> {
         let bytes = block.bytes;
-        // Without the lock, as every call of the inner allocator: it may be a program's own. SAFETY:
-        // as the caller promises.
+        // Without the lock, as every call of the inner allocator: it may be a program's own.
+        // SAFETY: as the caller promises.
         let freed = unsafe { self.inner.free(block, lane) };
         let state = &mut *lock(&self.state);
         state.live -= u128::from(bytes);

@@ -131,8 +131,8 @@ impl Caching {
     fn shrink(&self, core: &mut Core) {
         (0..core.clocks.len() as u32).for_each(|lane| self.lanes.entry(lane).quick.enter().shrink());
         let nodes = core.arena.shrink();
-        // SAFETY: a block's node is used from the lookup of its block, under a lock, until its free.
-        // Blocks of higher nodes are free in no list, so none is used, and new ones are made under
+        // SAFETY: no block has a node of this number or a higher one, in use or free, and only a
+        // block's owner and reports, which lock `core`, use its holder. A new node is made under
         // the lock of `core`, which is held.
         unsafe { self.holders.free_from(nodes) };
     }

@@ -30,17 +30,25 @@ pub(super) enum Refusal {
     Malformed(String),
     /// Elements of several members, or of several elements.
     Structured,
-    /// Elements that are not numbers of a width that is moved.
-    Elements(String),
+    /// Elements that are not moved, with what can be done about them.
+    Elements { descr: String, advice: &'static str },
 }
+
+/// Advice for other numbers, times and objects.
+const ASTYPE: &str = "convert it with astype to a number of 1 to 8 bytes or a complex number";
+/// Advice for texts and for bytes without a type.
+const VIEW: &str = "save its bytes along one more axis, as `a.view('u1').reshape(a.shape + (-1,))`";
 
 type Result<T> = std::result::Result<T, Refusal>;
 
 impl Header {
     /// Reads a header of format version `version`.
     pub(super) fn parse(bytes: &[u8], version: u8) -> Result<Self> {
-        let text = str::from_utf8(bytes).ok().filter(|text| text.is_ascii());
-        let text = text.ok_or_else(|| malformed("it has characters of no element type and no number"))?;
+        // Versions 1 and 2 are in Latin-1.
+        let text = match version {
+            ..3 => bytes.iter().copied().map(char::from).collect(),
+            _ => String::from_utf8(bytes.into()).map_err(|_| malformed("it is not UTF-8"))?,
+        };
         // Python 2, whose long numbers end in L, wrote no files of version 3.
         let mut reader = Reader { rest: text.trim_start_matches([' ', '\t']), has_longs: version < 3 };
         let (mut descr, mut fortran, mut shape) = (None, None, None);
@@ -106,12 +114,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `'descr'` or `"descr"`; nothing that is written here needs an escape.
+    /// `'descr'`, `"descr"` or Python 2's `u'descr'`; nothing that is written here needs an escape.
     fn text(&mut self) -> Result<&'t str> {
         self.space();
-        let quote = self.rest.chars().next().filter(|quote| "'\"".contains(*quote));
+        let plain = self.rest.strip_prefix('u').unwrap_or(self.rest);
+        let quote = plain.chars().next().filter(|quote| "'\"".contains(*quote));
         let Some(quote) = quote else { return Err(self.unexpected("a text")) };
-        match self.rest[1..].split_once(quote) {
+        match plain[1..].split_once(quote) {
             Some((text, rest)) if !text.contains(['\\', '\n', '\r']) => {
                 self.rest = rest;
                 Ok(text)
@@ -181,38 +190,145 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The element type that `descr` names, and its spelling as NumPy would write it.
+/// Returns the element type that `descr` names, as `numpy.dtype` takes it, and its spelling as
+/// NumPy would write it. A type of so many bytes (`V2`) keeps its order, by which other writers
+/// tell their own types.
 fn element_type(descr: &str) -> Result<(DType, String)> {
-    let other = || Refusal::Elements(descr.to_owned());
-    let (order, kind) = match descr.chars().next() {
-        Some(order @ ('<' | '>' | '=' | '|')) => (order, &descr[1..]),
-        _ => ('=', descr),
+    // A list of types, or a type with a shape.
+    if descr.contains(',') || descr.starts_with(|first: char| first == '(' || first.is_ascii_digit()) {
+        return Err(Refusal::Structured);
+    }
+    let (order, name) = match descr.chars().next() {
+        Some(order @ ('<' | '>' | '=' | '|')) => (Some(order), &descr[1..]),
+        _ => (None, descr),
     };
-    let dtype = match kind {
-        // A truth value moves as a byte.
-        "b1" | "u1" => DType::U8,
-        "i1" => DType::I8,
-        "u2" => DType::U16,
-        "i2" => DType::I16,
-        "f2" => DType::F16,
-        "u4" => DType::U32,
-        "i4" => DType::I32,
-        "f4" => DType::F32,
-        "u8" => DType::U64,
-        "i8" => DType::I64,
-        "f8" => DType::F64,
-        "c8" => DType::C64,
-        "c16" => DType::C128,
-        _ => return Err(other()),
+    let named = kind_and_width(name).or_else(|| names_kind(name).filter(|_| order.is_none()));
+    let Some((kind, width)) = named else {
+        return Err(malformed(format!("NumPy has no element type '{}'", printable_line(descr))));
+    };
+    let other = |advice| Err(Refusal::Elements { descr: descr.to_owned(), advice });
+    let dtype = match (kind, width) {
+        // A truth value moves as a byte, and bytes without a type as a number.
+        ('b' | 'u' | 'V', 1) => DType::U8,
+        ('i', 1) => DType::I8,
+        ('u' | 'V', 2) => DType::U16,
+        ('i', 2) => DType::I16,
+        ('f', 2) => DType::F16,
+        ('u' | 'V', 4) => DType::U32,
+        ('i', 4) => DType::I32,
+        ('f', 4) => DType::F32,
+        ('u' | 'V', 8) => DType::U64,
+        ('i', 8) => DType::I64,
+        ('f', 8) => DType::F64,
+        ('c', 8) => DType::C64,
+        ('c' | 'V', 16) => DType::C128,
+        ('V' | 'S' | 'U', _) => return other(VIEW),
+        _ => return other(ASTYPE),
     };
     let native = if cfg!(target_endian = "big") { '>' } else { '<' };
-    let order = match order {
+    let order = match order.unwrap_or('=') {
+        order @ ('<' | '>') if kind == 'V' => order,
         // One byte has no order, and NumPy says so.
-        _ if dtype.width() == 1 => '|',
+        _ if width == 1 || kind == 'V' => '|',
         '=' | '|' => native,
         order => order,
     };
-    Ok((dtype, format!("{order}{kind}")))
+    Ok((dtype, format!("{order}{kind}{width}")))
+}
+
+/// The bytes of C's `long` and of a pointer, which NumPy's names depend on.
+const LONG: usize = size_of::<std::ffi::c_long>();
+const POINTER: usize = size_of::<usize>();
+
+/// Returns the kind and the bytes of a type by its letter, or by its kind and a number (`f4`). The
+/// kinds are NumPy's: `b` for truth values, `i`, `u`, `f`, `c`, and others that are not moved.
+fn kind_and_width(name: &str) -> Option<(char, usize)> {
+    let mut letters = name.chars();
+    let letter = letters.next()?;
+    if !letters.as_str().is_empty() {
+        return numbered(letter, letters.as_str());
+    }
+    Some(match letter {
+        '?' => ('b', 1),
+        'b' => ('i', 1),
+        'B' => ('u', 1),
+        'h' => ('i', 2),
+        'H' => ('u', 2),
+        'i' => ('i', 4),
+        'I' => ('u', 4),
+        'l' => ('i', LONG),
+        'L' => ('u', LONG),
+        'q' => ('i', 8),
+        'Q' => ('u', 8),
+        'n' | 'p' => ('i', POINTER),
+        'N' | 'P' => ('u', POINTER),
+        'e' => ('f', 2),
+        'f' => ('f', 4),
+        'd' => ('f', 8),
+        'g' => ('f', 16),
+        'F' => ('c', 8),
+        'D' => ('c', 16),
+        'G' => ('c', 32),
+        'c' => ('S', 1),
+        'a' | 'S' => ('S', 0),
+        'U' | 'V' | 'M' | 'm' | 'O' => (letter, 0),
+        _ => return None,
+    })
+}
+
+/// Returns the kind and the bytes of a type such as `f4`, whose number may be written as C reads
+/// one. Times have their unit behind it.
+fn numbered(kind: char, number: &str) -> Option<(char, usize)> {
+    let number = number.split_once('[').filter(|_| "Mm".contains(kind)).map_or(number, |(number, _)| number);
+    let digits = number.trim_start_matches([' ', '\t', '\n', '\r']);
+    let digits = digits.strip_prefix('+').unwrap_or(digits);
+    let width = match digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        true => digits.parse().ok()?,
+        false => return None,
+    };
+    let is_one = match kind {
+        'b' => width == 1,
+        'i' | 'u' => [1, 2, 4, 8].contains(&width),
+        'f' => [2, 4, 8, 12, 16].contains(&width),
+        'c' => [8, 16, 24, 32].contains(&width),
+        'M' | 'm' => width == 8,
+        'O' | 'S' | 'a' | 'U' | 'V' => true,
+        _ => false,
+    };
+    is_one.then_some((if kind == 'a' { 'S' } else { kind }, width))
+}
+
+/// Returns the kind and the bytes of a type by its name, before which NumPy takes no order.
+fn names_kind(name: &str) -> Option<(char, usize)> {
+    Some(match name {
+        "bool" | "bool_" => ('b', 1),
+        "int8" | "byte" => ('i', 1),
+        "uint8" | "ubyte" => ('u', 1),
+        "int16" | "short" => ('i', 2),
+        "uint16" | "ushort" => ('u', 2),
+        "int32" | "intc" => ('i', 4),
+        "uint32" | "uintc" => ('u', 4),
+        "int64" | "longlong" => ('i', 8),
+        "uint64" | "ulonglong" => ('u', 8),
+        "long" => ('i', LONG),
+        "ulong" => ('u', LONG),
+        "int" | "int_" | "intp" => ('i', POINTER),
+        "uint" | "uintp" => ('u', POINTER),
+        "float16" | "half" => ('f', 2),
+        "float32" | "single" => ('f', 4),
+        "float64" | "double" | "float" => ('f', 8),
+        "float128" | "longdouble" => ('f', 16),
+        "complex64" | "csingle" => ('c', 8),
+        "complex128" | "cdouble" | "complex" => ('c', 16),
+        "complex256" | "clongdouble" => ('c', 32),
+        "bytes" | "bytes_" => ('S', 0),
+        "str" | "str_" | "unicode" => ('U', 0),
+        "void" => ('V', 0),
+        "datetime64" => ('M', 0),
+        "timedelta64" => ('m', 0),
+        "object" | "object_" => ('O', 0),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -243,6 +359,30 @@ mod tests {
         assert_eq!((bool.dtype, &*bool.descr), (DType::U8, "|b1"));
         assert_eq!(of("'>c16'", "()").unwrap().descr, ">c16");
         assert_eq!(of("'<u1'", "()").unwrap().descr, "|u1");
+        assert_eq!(of("u'<f4'", "(3, 4)"), header(&[3, 4]), "Python 2");
+    }
+
+    /// Pairs of a spelling and `numpy.dtype(spelling).str`, from NumPy 2 on Linux.
+    #[test]
+    fn types_are_spelled_as_numpy_takes_them() {
+        let spelled = "? |b1 <? |b1 bool |b1 |b01 |b1 b |i1 >b |i1 B |u1 byte |i1 uint8 |u1 h <i2 >h >i2 H <u2 short <i2 i <i4 \
+                       =i <i4 I <u4 intc <i4 q <i8 >Q >u8 int64 <i8 ulonglong <u8 e <f2 half <f2 f <f4 <f <f4 >f >f4 f04 <f4 \
+                       f+4 <f4 single <f4 float32 <f4 d <f8 >d >f8 double <f8 float <f8 F <c8 complex64 <c8 >D >c16 cdouble <c16 \
+                       complex <c16 V1 |V1 |V2 |V2 =V4 |V4 V08 |V8 |V16 |V16";
+        let words: Vec<&str> = spelled.split_whitespace().collect();
+        for pair in words.chunks(2) {
+            assert_eq!(
+                of(&format!("'{}'", pair[0]), "(3,)").map(|header| header.descr),
+                Ok(pair[1].into()),
+                "{pair:?}"
+            );
+        }
+        for (long, pointer) in [("l", "p"), ("L", "P"), ("long", "intp"), ("ulong", "uintp")] {
+            let width = |name: &str| of(&format!("'{name}'"), "(3,)").unwrap().dtype.width();
+            assert_eq!((width(long), width(pointer)), (LONG, POINTER));
+        }
+        // `ml_dtypes` writes bf16 so.
+        assert_eq!(of("'<V2'", "(3,)").map(|header| (header.dtype, header.descr)), Ok((DType::U16, "<V2".into())));
     }
 
     #[test]
@@ -277,15 +417,32 @@ mod tests {
         malformed(&format!("{whole} x"), "follows its dictionary");
         malformed(&format!("{whole}\0"), "follows its dictionary");
         malformed(&whole.replace("<f4", "\\x3cf4"), "without escapes");
-        malformed(&whole.replace("<f4", "\u{e9}"), "characters");
+        malformed(&whole.replace("<f4", "\u{e9}"), "no element type '\u{c3}\u{a9}'");
         malformed(&whole.replace("'<f4'", "4"), "a text");
         assert!(matches!(Header::parse(whole.replace("3,", "3L,").as_bytes(), 3), Err(Refusal::Malformed(_))));
         assert_eq!(of("[('a', '<f4')]", "(3,)"), Err(Refusal::Structured));
         assert_eq!(of("('<f4', (2,))", "(3,)"), Err(Refusal::Structured));
-        for descr in ["|O", "<U3", "<M8[s]", "f3", "<f16", "float32", "", "<", "<b2", "V4", "é"] {
-            if descr.is_ascii() {
-                assert_eq!(of(&format!("'{descr}'"), "(3,)"), Err(Refusal::Elements(descr.into())));
-            }
+        for descr in ["<f4,<f4", "f4,", "2f4", "(2,)f4"] {
+            assert_eq!(of(&format!("'{descr}'"), "(3,)"), Err(Refusal::Structured), "{descr}");
+        }
+        let structured = "{'descr': [('\u{434}', '<f8')], 'fortran_order': False, 'shape': (2,), }";
+        assert_eq!(Header::parse(structured.as_bytes(), 3), Err(Refusal::Structured));
+        assert_eq!(Header::parse(b"{'descr': [('\xe4', '<f8')]", 1), Err(Refusal::Structured));
+        assert_eq!(Header::parse(b"{'descr': '\xe4'}", 3), Err(super::malformed("it is not UTF-8")));
+        for descr in
+            ["f3", "<b2", "<i16", "", "<", "<<f4", "<float32", "?1", "f4 ", " f4", "f-4", "F8", "d8", "bool8", "float_"]
+        {
+            malformed(&whole.replace("<f4", descr), "NumPy has no element type");
+        }
+        let refused = |descr: &str, advice| {
+            let elements = Refusal::Elements { descr: descr.into(), advice };
+            assert_eq!(of(&format!("'{descr}'"), "(3,)"), Err(elements));
+        };
+        for descr in ["|O", "O8", "<M8[s]", "m8[ns]", "<f16", "g", "longdouble", "<c32"] {
+            refused(descr, ASTYPE);
+        }
+        for descr in ["<U3", "|S4", "S", "V3", "|V32", "c"] {
+            refused(descr, VIEW);
         }
     }
 

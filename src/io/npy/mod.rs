@@ -24,7 +24,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use self::header::{Header, MAX_HEADER, Refusal};
-use super::{ArrayFile, io_error};
+use super::{ArrayFile, check_unchanged, io_error};
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted, printable_line, refuse, require};
 
@@ -50,13 +50,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens `path` and checks its header against its size, before anything is allocated.
+    /// Opens `path` and checks its header against its size, before anything is allocated. Like
+    /// `numpy.load`, it reads the first array of a file that has more bytes behind it.
     ///
     /// # Errors
     ///
-    /// `Io` if the file cannot be read, is truncated, has bytes after its array, is not a
-    /// regular file or not a `.npy` file, or holds elements that are not numbers of 1 to 8 bytes or
-    /// complex numbers; `Layout` if its array has more bytes than an address can count.
+    /// `Io` if the file cannot be read, is truncated, is not a regular file or not a `.npy` file,
+    /// or holds elements that are not numbers of 1 to 8 bytes, complex numbers, or as many bytes
+    /// without a type; `Layout` if its array has more bytes than an address can count.
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable =
             |error| io_error(format_args!("cannot read {}: check the path and its permissions", path.display()), error);
@@ -80,13 +81,6 @@ impl Reader {
             "{} is truncated: its header promises {} of data, and the file has {data}; save or copy it again",
             path.display(),
             counted(bytes, "byte")
-        );
-        require!(
-            data <= bytes,
-            Io,
-            "{} has {} after its array; save the array to a file of its own with numpy.save",
-            path.display(),
-            counted(data - bytes, "byte")
         );
         let Header { dtype, descr, fortran: is_fortran, .. } = header;
         Ok(Self { file, path: path.into(), dtype, descr, shape, bytes: bytes as usize, is_fortran, start, opened })
@@ -134,10 +128,12 @@ impl ArrayFile for Reader {
     }
 
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<()> {
-        self.file.read_exact(bytes).map_err(|error| {
+        let read = self.file.read_exact(bytes).map_err(|error| {
             let path = self.path.display();
-            io_error(format_args!("cannot read {path}: it changed while it was read; try again"), error)
-        })
+            io_error(format_args!("cannot read {path}: it was changed while it was read; try again"), error)
+        });
+        // A change explains why a read fails.
+        check_unchanged(self).and(read)
     }
 }
 
@@ -174,9 +170,8 @@ fn read_header(file: &mut File, path: &Path) -> Result<Header> {
             Refusal::Structured => {
                 format!("{path} holds structured elements, which warpstride does not move; save its fields one by one")
             }
-            Refusal::Elements(descr) => format!(
-                "{path} holds elements of type '{}', which warpstride does not move; convert it with astype to a number of 1 to 8 \
-                 bytes or a complex number",
+            Refusal::Elements { descr, advice } => format!(
+                "{path} holds elements of type '{}', which warpstride does not move; {advice}",
                 printable_line(&descr)
             ),
         };
@@ -231,7 +226,7 @@ pub fn header_bytes(descr: &str, shape: &[usize]) -> Vec<u8> {
     // A whole unit where nothing is missing: NumPy's arithmetic.
     text.extend(std::iter::repeat_n(' ', DATA_ALIGN - unpadded % DATA_ALIGN));
     text.push('\n');
-    // Sixteen axes of twenty digits are far below what two bytes count.
+    // Sixty-four axes of twenty digits are far below what two bytes count.
     let length = text.len() as u16;
     [b"\x93NUMPY\x01\x00".as_slice(), &length.to_le_bytes(), text.as_bytes()].concat()
 }

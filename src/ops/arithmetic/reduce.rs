@@ -185,8 +185,8 @@ pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 ///
 /// # Errors
 ///
-/// As [`sum`]; `InvalidArgument` if there are no elements to reduce, also where there are no results
-/// either, as in NumPy.
+/// As [`sum`]; `InvalidArgument` if there are no elements to reduce, also where there are no
+/// results either, as in NumPy.
 #[track_caller]
 pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
     result(Reduction::Min, a.into(), axis.into())

@@ -1,5 +1,7 @@
 //! Allocators.
 
+#[cfg(feature = "interp")]
+mod closes;
 mod conformance;
 #[cfg(feature = "interp")]
 mod hold_back;

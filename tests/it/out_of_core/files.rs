@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use warpstride::io::{Destination, npy};
+use warpstride::io::{ArrayFile, Destination, npy};
 use warpstride::out_of_core::{self, Options, Summary};
 use warpstride::{Device, Error, ErrorKind, Result};
 
@@ -95,9 +95,8 @@ fn tiles_that_are_there_are_not_done_again() {
     let (device, files) = interrupted();
     let path = files.path(DATA);
     let mut data = fs::read(&path).expect("the data");
-    let first = data.len() - 4 * 90 * 70;
-    // The first element of the first tile.
-    data[first] ^= 0xFF;
+    // The first element of the first tile, behind the room of the header.
+    data[128] ^= 0xFF;
     fs::write(&path, &data).expect("room");
     resume(&files, &device).expect("the rest");
     let (_, mut result) = read(&files.path("out.npy"));
@@ -241,10 +240,15 @@ fn a_run_whose_file_was_removed_completes_no_other_one() {
 
 #[test]
 fn a_file_that_is_cut_short_is_no_result() {
-    for len in [0, 1000, 4 * 90 * 70] {
+    // To the length of the file, or to that of the result.
+    for (len, then) in [(0, None), (1000, None), (4 * 90 * 70, None), (1000, Some(0)), (1000, Some(128)), (0, Some(0))]
+    {
         let files = files();
         let error = changed_once(&files, || {
-            opened(&files, DATA).set_len(len).expect("a shorter file");
+            let data = opened(&files, DATA);
+            let before = data.metadata().expect("its length").len();
+            data.set_len(len).expect("a shorter file");
+            then.map_or(Ok(()), |less| data.set_len(before - less)).expect("a longer file");
         });
         assert!(error.contains("has cut") && !error.contains("resume"), "{error}");
         // The journal may count no tile yet, and then all of them are done again.
@@ -357,7 +361,12 @@ fn an_input_that_changes_behind_its_header_is_an_error() {
     opened(&files, "in.npy").set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
     let outcome = transpose(&input, &files.path("out.npy"), &device, false);
     failed(outcome, &["in.npy was changed while it was read"]);
-    assert!(!files.path("out.npy").exists());
+    assert!(files.names().is_empty());
+    // A program that reads it as a whole gets the same error.
+    let mut input = npy::Reader::open(&files.path("in.npy")).expect("an array");
+    opened(&files, "in.npy").set_modified(SystemTime::now()).expect("another time");
+    let error = input.read_into(&mut [0; 4]).expect_err("a mixture").to_string();
+    assert!(error.contains("in.npy was changed while it was read"), "{error}");
 }
 
 #[test]
@@ -372,11 +381,26 @@ fn a_pair_that_does_not_match_is_refused() {
     refused("", "is not the journal of an interrupted run");
     refused(&good[..good.len() / 2], "to begin anew");
     let tiles = good.split_once("\"tiles\": ").and_then(|(_, rest)| rest.split_once(',')).expect("tiles").0;
-    refused(&good.replace(&format!("\"tiles\": {tiles}"), "\"tiles\": 1000000"), "its tiles are not those");
+    let other_tiles = "its tiles are not those";
+    refused(&good.replace(&format!("\"tiles\": {tiles}"), "\"tiles\": 1000000"), other_tiles);
+    // Tiles that this array has, and that no run takes in this memory.
+    let elements = journal_with(&good, |journal| {
+        (journal["tile"], journal["tiles"], journal["done"]) = ([1, 1].into(), (90 * 70).into(), (90 * 70).into());
+    });
+    refused(&elements, other_tiles);
+    refused(&journal_with(&good, |journal| journal["device_memory"] = (MEMORY / 2).into()), other_tiles);
+    refused(&journal_with(&good, |journal| journal["device_memory"] = 0.into()), other_tiles);
     fs::write(&journal, &good).expect("room");
     let bytes = fs::read(&data).expect("the data");
     fs::write(&data, &bytes[1..]).expect("room");
     failed(resume(&files, &device), &["not the file that its journal describes"]);
+}
+
+/// Changes the members of a journal.
+fn journal_with(text: &str, change: impl FnOnce(&mut serde_json::Value)) -> String {
+    let mut journal = serde_json::from_str(text).expect("a journal");
+    change(&mut journal);
+    journal.to_string()
 }
 
 /// Calls `change` on the input's file when some tiles are done.
@@ -385,7 +409,7 @@ fn changed(files: &Files, device: &Device, change: impl Fn(&fs::File) + Sync) ->
     let progress = |_| change(&input);
     let options = Options { progress: Some(&progress), ..budget(MEMORY) };
     let error = files.permute(device, &[1, 0], options).expect_err("a changed input").to_string();
-    assert_eq!(files.names(), [DATA, JOURNAL]);
+    assert!(files.names().is_empty(), "a part of a mixture stays");
     error
 }
 
@@ -393,7 +417,7 @@ fn changed(files: &Files, device: &Device, change: impl Fn(&fs::File) + Sync) ->
 fn an_input_that_changes_is_an_error() {
     let device = device();
     let error = changed(&files(), &device, |input| input.set_len(1000).expect("a shorter file"));
-    assert!(error.contains("in.npy: it has become shorter"), "{error}");
+    assert!(error.contains("in.npy was changed while it was read"), "{error}");
     let later = SystemTime::now() + Duration::from_secs(9);
     let error = changed(&files(), &device, |input| input.set_modified(later).expect("a time"));
     assert!(error.contains("in.npy was changed while it was read"), "{error}");

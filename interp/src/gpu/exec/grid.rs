@@ -102,16 +102,16 @@ fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
     blocks.min(threads as u64).min(fit).max(1)
 }
 
-/// Returns the threads of launches outside of any pool; `None` where the system starts none. Rayon's
-/// global pool would panic there.
+/// Returns the threads of launches outside of any pool; `None` where the system starts none.
+/// Rayon's global pool would panic there.
 #[cfg(feature = "parallel")]
 fn pool() -> Option<&'static rayon::ThreadPool> {
     static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
     POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().build().ok()).as_ref()
 }
 
-/// The number of the host's threads: with the feature `parallel` those of the caller's rayon pool, or
-/// of one for all launches; else the caller's alone.
+/// The number of the host's threads: with the feature `parallel` those of the caller's rayon pool,
+/// or of one for all launches; else the caller's alone.
 fn host_threads() -> usize {
     #[cfg(feature = "parallel")]
     return match rayon::current_thread_index() {

@@ -241,7 +241,7 @@ pub(crate) enum Operand<'t> {
     },
 }
 
-/// Whether a body may read bytes of a parameter from byte `begin` on. Only loads from known
+/// Returns whether a body may read bytes of a parameter from byte `begin` on. Only loads from known
 /// addresses are known not to.
 pub(crate) fn may_read(body: &[Statement], param: &str, begin: usize) -> bool {
     body.iter().any(|statement| match statement {
@@ -270,7 +270,7 @@ impl Instruction<'_> {
 }
 
 impl Operand<'_> {
-    /// Whether it names a variable, or parts of it do.
+    /// Returns whether it names a variable, or parts of it do.
     fn names(&self, variable: &str) -> bool {
         match self {
             Self::Name(name, _) | Self::Negated(name) => *name == variable,

@@ -1,0 +1,57 @@
+//! Files that change while a program reads them.
+
+use std::fs::Metadata;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ArrayFile, io_error};
+use crate::error::{Result, require};
+
+/// A file at one time: two stamps differ if the file was changed or replaced in between.
+///
+/// A program can restore the time of a file's last change, as `cp -p`, `tar` and `rsync` do. On
+/// Unix no program can set the time of the last change of the file's own record. Numbers of devices
+/// are left out, because some change when a machine starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stamp {
+    pub(crate) bytes: u64,
+    /// When the contents were last changed: seconds and nanoseconds since 1970; 0 where a file
+    /// system has no times.
+    pub(crate) modified: (u64, u32),
+    /// On Unix, when the file's record was last changed; 0 elsewhere.
+    pub(crate) changed: (i64, i64),
+    /// On Unix, the number of the file in its file system; 0 elsewhere.
+    pub(crate) inode: u64,
+}
+
+impl Stamp {
+    pub(crate) fn of(file: &Metadata) -> Self {
+        let modified = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.map_or((0, 0), |since| (since.as_secs(), since.subsec_nanos()));
+        #[cfg(unix)]
+        let (changed, inode) = {
+            use std::os::unix::fs::MetadataExt;
+
+            ((file.ctime(), file.ctime_nsec()), file.ino())
+        };
+        #[cfg(not(unix))]
+        let (changed, inode) = ((0, 0), 0);
+        Self { bytes: file.len(), modified, changed, inode }
+    }
+}
+
+/// Fails if an array's file was changed since it was opened, so that what was read of it may be a
+/// mixture.
+pub(crate) fn check_unchanged(array: &dyn ArrayFile) -> Result<()> {
+    let path = array.path().display();
+    let now = array.data().0.metadata();
+    let now = now.map_err(|error| io_error(format_args!("cannot read {path}: check its disk"), error))?;
+    require!(
+        Stamp::of(&now) == Stamp::of(array.opened()),
+        Io,
+        "{path} was changed while it was read; try again when nothing writes it"
+    );
+    Ok(())
+}
