@@ -128,7 +128,7 @@ fn pages_count_examples_and_lessons() {
 }
 
 #[test]
-fn a_page_has_the_bytes_of_the_kernels() {
+fn pages_count_the_bytes_of_the_kernels() {
     let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx")).expect("the PTX");
     let files = entries
         .filter_map(|entry| Some(entry.ok()?.path()))

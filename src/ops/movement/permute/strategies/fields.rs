@@ -4,12 +4,12 @@
 //! A block moves a chunk of structs through shared memory. On the packed side its lanes move one
 //! pack at a time: a vector if images and planes start on vectors, else a word of at least 4 bytes.
 //!
-//! Worth, on an H100 (docs/adr/0009): 2 bytes 33554432 x 8 reach 0.995 of the copy, by tiles 0.907;
-//! f32 16777216 x 8 0.996, by tiles 0.991; f32 33554432 x 3 reaches 3012 GB/s by vectors, 2942 by
-//! words. Beside `packed` (benches/record/2026-11-23-h100/strategies.md), words move images of
-//! bytes 2.4 and 5.7 times as fast, at 2924 and 2889 GB/s, and structs of numbers 1.06 to 1.43
-//! times. `packed_quads` leaves them to this: it moves images of bytes off words at 2612 and 2544
-//! GB/s (benches/record/2026-11-23-h100/quads.md).
+//! Worth, on an H100 (benches/record/experiments.md): 2 bytes 33554432 x 8 reach 0.995 of the
+//! copy, by tiles 0.907; f32 16777216 x 8 0.996, by tiles 0.991; f32 33554432 x 3 reaches 3012 GB/s
+//! by vectors, 2942 by words. Beside `packed` (benches/record/2026-11-23-h100/strategies.md), words
+//! move images of bytes 2.4 and 5.7 times as fast, at 2924 and 2889 GB/s, and structs of numbers
+//! 1.06 to 1.43 times. `packed_quads` leaves them to this: it moves images of bytes off words at
+//! 2612 and 2544 GB/s (benches/record/2026-11-23-h100/quads.md).
 
 use std::fmt;
 
