@@ -183,16 +183,18 @@ fn shortened(sentence: String) -> String {
     begin.chain(['…']).chain(end).collect()
 }
 
+/// The names that programs write in the library's sentences, and the options that people type.
+const TYPED: [(&str, &str); 4] = [
+    ("`Backend::Soft`", "`--device soft`"),
+    ("`Config::work_limit`", "`--limit`"),
+    ("`Options::device_memory`", "`--device-memory`"),
+    ("`Options::resume`", "`--resume`"),
+];
+
 /// The library's words, with the options that a person types in place of the names that a program
 /// writes, and kernels' names as C++ writes them.
 fn typed(words: impl fmt::Display) -> String {
-    let options = [
-        ("`Backend::Soft`", "`--device soft`"),
-        ("`Config::work_limit`", "`--limit`"),
-        ("`Options::device_memory`", "`--device-memory`"),
-        ("`Options::resume`", "`--resume`"),
-    ];
-    let words = options.into_iter().fold(words.to_string(), |words, (name, option)| words.replace(name, option));
+    let words = TYPED.into_iter().fold(words.to_string(), |words, (name, option)| words.replace(name, option));
     kernel_names::readable(&words)
 }
 
@@ -314,6 +316,40 @@ fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// Adds the names of the library in the sentences of the files below a folder.
+    fn add_names(folder: &Path, names: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if entry.is_dir() {
+                add_names(&entry, names);
+                continue;
+            }
+            let text = fs::read_to_string(&entry).expect("a text");
+            let sentences = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for name in sentences.flat_map(|line| line.split('`').skip(1).step_by(2)) {
+                let is_path = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':'));
+                if is_path && name.contains("::") {
+                    names.push(format!("`{name}`"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_name_in_a_sentence_of_the_library_has_an_option() {
+        let mut names = Vec::new();
+        for folder in ["../src", "../interp/src"] {
+            add_names(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut names);
+        }
+        for (known, _) in super::TYPED {
+            assert!(names.iter().any(|name| name == known), "{known} is in no sentence");
+        }
+        names.retain(|name| super::TYPED.iter().all(|(known, _)| name != known));
+        assert_eq!(names, [""; 0], "give each an option in `TYPED`");
+    }
+
     #[test]
     fn what_does_not_fit_is_refused_with_both_figures() {
         let refused = |needed, available| super::ensure_available(needed, available).map_err(|error| error.to_string());

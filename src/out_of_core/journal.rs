@@ -179,7 +179,7 @@ mod tests {
         refused("", "EOF");
         refused("[1, 2]", "expected");
         refused(&text[..text.len() / 2], "EOF");
-        refused(&text.replace("core 1", "core 2"), "format");
+        refused(&text.replace("core 2", "core 1"), "format");
         refused(&text.replace("\"done\": 3", "\"done\": 4"), "4 of 3 tiles");
         refused(&text.replace("\"done\": 3", "\"done\": -1"), "invalid value");
         refused(&text.replace("\"done\"", "\"other\""), "unknown field");

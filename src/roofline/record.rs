@@ -11,7 +11,8 @@ use crate::counters::{Counters, SECTOR_BYTES, over_ideal};
 use crate::element::DType;
 use crate::names::named;
 
-/// The version of every JSON document of this crate. Documents of version 2 are read, too.
+/// The version of every JSON document of this crate. The command line reads documents of versions 1
+/// and 2, too.
 pub const SCHEMA: u32 = 3;
 
 named! {

@@ -81,6 +81,7 @@ const UNSAFE: &[&str] = &[
     "src/interop/",                    // launches on memory of other crates
     "cli/src/cuda_cpp/nvrtc.rs",       // calls of NVIDIA's compiler, a C library
     "cli/src/run_ptx/gpu.rs",          // launches of foreign PTX, for which the user answers
+    "cli/src/run_ptx/variables.rs",    // copies into variables of foreign PTX
     "cli/src/signals.rs",              // whether a signal is ignored, which only the C library says
     "cli/src/alloc/",                  // calls of an allocator
 ];

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
+use super::older::upgraded;
 use crate::run::Run;
 use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::roofline::record::SCHEMA;
 
 /// The oldest schema that is read.
-const OLDEST: u64 = 2;
+const OLDEST: u64 = 1;
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("this run has no JSON: {error}"))
@@ -47,20 +48,18 @@ pub(crate) fn document_of_one(run: &Run) -> Result<Map<String, Value>> {
 pub(crate) fn read(text: &[u8]) -> Result<Run> {
     let refused = |why: String| Error::new(ErrorKind::Io, why);
     let is_none = |why: serde_json::Error| refused(format!("does not hold a run of `warpstride --json bench`: {why}"));
-    let mut document: Value = serde_json::from_slice(text).map_err(is_none)?;
+    let document: Value = serde_json::from_slice(text).map_err(is_none)?;
     let schema = document.get("schema").and_then(Value::as_u64);
     if let Some(schema) = schema.filter(|schema| !(OLDEST..=SCHEMA.into()).contains(schema)) {
         return Err(refused(format!(
             "has schema {schema}, and this version reads {OLDEST} to {SCHEMA}; measure it anew"
         )));
     }
-    // Schema 2 has no `cases` in the documents of `compare` and of one operation.
-    if document.get("cases").is_none() {
-        if let Some(rows) = document.get("rows").cloned() {
-            document["cases"] = rows;
-        } else if document.get("op").is_some() {
-            document["cases"] = Value::Array(vec![document.clone()]);
-        }
+    let is_of_peers = schema.is_none() && document.get("environment").is_some();
+    if is_of_peers {
+        let why = "is a record of `scripts/compare-peers`, which compares permutes with other libraries and is not a run; give \
+                   a document of `warpstride --json bench`";
+        return Err(refused(why.into()));
     }
-    serde_json::from_value(document).map_err(is_none)
+    serde_json::from_value(upgraded(document)).map_err(is_none)
 }

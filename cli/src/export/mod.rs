@@ -8,6 +8,7 @@ pub(crate) mod csv;
 pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;
+mod older;
 mod pipelines;
 pub(crate) mod svg;
 pub(crate) mod text;

@@ -35,15 +35,23 @@ impl<'a> Variable<'a> {
             Value::Scalar { bytes, .. } => bytes.len(),
             Value::Buffer { .. } | Value::File(_) => Buffer::of(&set.value)?.map_or(0, |buffer| buffer.bytes),
         };
+        let variable = Self { module, name, set, bytes };
+        variable.check(bytes, room)?;
+        Ok(variable)
+    }
+
+    /// Checks that the variable has room for a value.
+    fn check(&self, bytes: usize, room: u64) -> Result<()> {
         require!(
             bytes as u64 <= room,
             InvalidArgument,
-            "--set {set}: the value has {} and the variable `{}` has {}; pass at most as many",
+            "--set {}: the value has {} and the variable `{}` has {}; pass at most as many",
+            self.set,
             counted(bytes, "byte"),
-            kernel_names::short(name),
+            kernel_names::short(self.name),
             counted(room, "byte")
         );
-        Ok(Self { module, name, set, bytes })
+        Ok(())
     }
 
     /// Makes or reads the value; `None` where the variable is to stay as it is.
@@ -56,7 +64,8 @@ impl<'a> Variable<'a> {
 
     /// Fills it in the software GPU's memory.
     pub(super) fn fill_on_soft(&self, memory: &Memory) -> Result<()> {
-        if let (Some(contents), Some((address, _))) = (self.contents()?, self.module.variable(memory, self.name)?) {
+        if let (Some(contents), Some((address, room))) = (self.contents()?, self.module.variable(memory, self.name)?) {
+            self.check(contents.len(), room)?;
             memory.write(address, &contents)?;
         }
         Ok(())
@@ -71,7 +80,9 @@ impl<'a> Variable<'a> {
         let Some(contents) = self.contents()? else { return Ok(()) };
         let (driver, stream) = (device.driver(), device.default_stream());
         // SAFETY: the caller promises a live module.
-        let (address, _) = unsafe { driver.variable(loaded, self.name) }?;
+        let (address, room) = unsafe { driver.variable(loaded, self.name) }?;
+        // A file may have grown since its length was looked up.
+        self.check(contents.len(), room)?;
         // SAFETY: the variable has at least as many bytes, and the contents live until the stream
         // is synchronised. No other work runs that uses the module.
         unsafe { driver.copy_h2d(address, contents.as_ptr(), contents.len(), stream.handle()) }?;

@@ -43,8 +43,7 @@ fn rows_that_are_left_out_are_counted_and_named() {
     let document = folder.run("--json alloc replay log.csv").succeeded().json();
     let left_out = serde_json::json!([{ "why": "failed allocations", "rows": 1, "first_line": 3 }]);
     assert_eq!((&document["operations"], &document["left_out"]), (&2.into(), &left_out));
-    let parts =
-        ["2 allocations and frees on 1 stream,", "1 of the log's rows: failed allocations, the first on line 3"];
+    let parts = ["2 operations on 1 stream,", "1 of the log's rows: failed allocations, the first on line 3"];
     folder.run("alloc replay log.csv").ended(0, &parts, &[]);
 }
 

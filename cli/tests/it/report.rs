@@ -10,7 +10,7 @@ use roxmltree::{Document, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Run, command, soft};
+use super::{Run, command, repository, soft, warpstride};
 
 /// Cases of a run on the software GPU.
 const CASES: usize = 89;
@@ -383,6 +383,58 @@ fn a_page_stands_alone_and_escapes_what_it_shows() {
             let svg = format!("<svg{}</svg>", svg.split("</svg>").next().expect("a chart"));
             Document::parse_with_options(&svg, ParsingOptions::default())
                 .unwrap_or_else(|error| panic!("{error}: {svg}"));
+        }
+    }
+}
+
+/// Returns the JSON files in a folder and the folders in it.
+fn records(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let in_it = |path: PathBuf| if path.is_dir() { records(&path) } else { vec![path] };
+    entries.flat_map(in_it).filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
+}
+
+#[test]
+fn committed_records_of_every_schema_are_read() {
+    let paths = records(&repository().join("benches/record"));
+    let document =
+        |path: &Path| -> Value { serde_json::from_slice(&fs::read(path).expect("a record")).expect("a document") };
+    let (runs, others): (Vec<_>, Vec<_>) = paths.iter().partition(|path| document(path)["schema"].is_u64());
+    assert!(runs.len() >= 5 && !others.is_empty(), "{paths:?}");
+    for path in runs {
+        let text = path.to_str().expect("a path");
+        let cases = document(path).get("cases").unwrap_or(&document(path)["rows"]).as_array().map_or(1, Vec::len);
+        let folder = tempfile::tempdir().expect("a folder");
+        let csv = folder.path().join("out.csv");
+        let shown = warpstride(["report", text, "--csv", csv.to_str().expect("a path")]).succeeded();
+        let rows = fs::read_to_string(&csv).expect("a table").lines().count();
+        assert!(rows > cases && shown.stderr.is_empty(), "{text} has {cases} cases, and {rows} rows: {}", shown.stderr);
+        warpstride(["report", text, "--compare", text]).succeeded();
+        warpstride(["report", text]).ended(0, &["H100"], &[]);
+    }
+    for path in others.into_iter().filter(|path| path.ends_with("permutes.json")) {
+        warpstride(["report", path.to_str().expect("a path")]).failed(&["scripts/compare-peers", "is not a run"]);
+    }
+}
+
+#[test]
+fn documents_of_one_operation_of_schema_1_are_read() {
+    let device = json!({
+        "name": "NVIDIA H100", "kind": "cuda", "ordinal": 0, "compute_capability": "9.0", "driver_version": "13.0",
+    });
+    let document = json!({
+        "schema": 1, "device": device, "op": "permute", "dtype": "f32", "shape": [4096, 2048], "axes": [1, 0],
+        "bytes": 67_108_864, "kernel": "tile", "verified": true, "samples": 20, "gbps": 2765.5,
+        "ms": { "median": 0.024, "p10": 0.023, "p90": 0.025 },
+    });
+    Reports::of(&document).report("").ended(0, &["permute", "4096", "date unknown"], &[]);
+    // Whatever is wrong is an error, and not a panic.
+    for member in document.as_object().expect("members").keys() {
+        for value in [Value::Null, json!(-1), json!("x"), json!([]), json!({}), json!([[1e300]])] {
+            let mut changed = document.clone();
+            changed[member] = value;
+            let run = Reports::of(&changed).report("");
+            assert!([Some(0), Some(1)].contains(&run.code), "{changed}: {}", run.stderr);
         }
     }
 }

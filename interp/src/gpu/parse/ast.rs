@@ -302,11 +302,13 @@ impl Operand<'_> {
     /// Returns whether it names a variable, or parts of it do.
     fn names(&self, variable: &str) -> bool {
         match self {
-            Self::Name(name, _) | Self::Negated(name) | Self::Element(name, _) => *name == variable,
+            Self::Name(name, _) | Self::Element(name, _) | Self::Lane(name, _) | Self::Negated(name) => {
+                *name == variable
+            }
             Self::Pair(first, second) => [first, second].contains(&&variable),
             Self::Vector(parts) | Self::List(parts) => parts.iter().any(|part| part.names(variable)),
             Self::Address { base, .. } => *base == Some(variable),
-            Self::Lane(..) | Self::Integer(_) | Self::F32(_) | Self::F64(_) => false,
+            Self::Integer(_) | Self::F32(_) | Self::F64(_) => false,
         }
     }
 }
