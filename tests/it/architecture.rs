@@ -39,7 +39,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
             &["mem", "model", "modifiers"],
             // The text of PTX, and the computations of its instructions.
             &["isa", "parse", "reason", "semantics", "variables"],
-            &["code"],
+            &["code", "spelling"],
             &["cfg", "check", "work"],
             &["lower"],
             &["module"],
@@ -423,6 +423,7 @@ const NEVER_ONE: &[&str] = &[
     "{bytes} bytes; at most",
     "{align} bytes; pass a multiple",
     "{inner} elements are whole columns",
+    "{blocks} blocks; a GPU has clusters of",
 ];
 
 #[test]

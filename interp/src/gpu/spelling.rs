@@ -1,5 +1,5 @@
-//! Finds the spelling of an opcode whose modifiers stand in another order than the table's. NVIDIA's
-//! assembler takes any order, except that types keep theirs.
+//! Finds the spelling of an opcode whose modifiers stand in another order than the table's.
+//! NVIDIA's assembler takes any order, except that types keep theirs.
 
 use super::isa;
 use super::modifiers::is_type;
@@ -55,8 +55,8 @@ struct Rest<'a> {
     then: Option<&'a Rest<'a>>,
 }
 
-/// Returns whether the pattern spells the rest of the part `current`, and then those of `parts` whose bit is
-/// set in `unused`, in some order. They are appended to `spelled`.
+/// Returns whether the pattern spells the rest of the part `current`, and then those of `parts`
+/// whose bit is set in `unused`, in some order. They are appended to `spelled`.
 fn arrange(pattern: Rest, current: &str, parts: &[&str], unused: u32, spelled: &mut String) -> bool {
     let Some(first) = pattern.text.chars().next() else {
         return match pattern.then {

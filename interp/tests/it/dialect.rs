@@ -1,5 +1,5 @@
-//! PTX as people, other compilers and earlier versions write it. NVIDIA's assembler takes all of it,
-//! unless a test says that it does not.
+//! PTX as people, other compilers and earlier versions write it. NVIDIA's assembler takes all of
+//! it, unless a test says that it does not.
 
 use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::{Config, Memory, Module, run};

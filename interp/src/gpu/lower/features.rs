@@ -1,4 +1,5 @@
-//! Names the features of PTX that the software GPU does not have, by the instructions that use them.
+//! Names the features of PTX that the software GPU does not have, by the instructions that use
+//! them.
 
 use super::Refusal;
 use crate::gpu::isa;

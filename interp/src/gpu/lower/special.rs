@@ -13,7 +13,7 @@ pub(super) fn special(name: &str, cluster: Option<[u8; 3]>) -> Option<PresetValu
         "%warpid" => PresetValue::Warp,
         "%nwarpid" => PresetValue::Warps,
         "WARP_SZ" => PresetValue::Bits(32),
-        // The software GPU has one multiprocessor and one launch, which is no part of a graph.
+        // The software GPU has one multiprocessor and one launch, which does not belong to a graph.
         "%smid" | "%gridid" | "%current_graph_exec" => PresetValue::Bits(0),
         "%nsmid" => PresetValue::Bits(1),
         "%is_explicit_cluster" => PresetValue::Bits(u64::from(cluster.is_some())),
