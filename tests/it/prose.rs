@@ -152,14 +152,14 @@ impl<'a> Code<'a> {
             let end = format!("\"{}", "#".repeat(hashes));
             let length = rest[open..].find(&end).unwrap_or(rest.len() - open);
             self.string(open, length, end.len());
-        } else if rest.starts_with('"') {
+        } else if let Some(quoted) = rest.strip_prefix('"') {
             let mut escaped = false;
             let is_end = |c: char| {
                 let is_end = c == '"' && !escaped;
                 escaped = c == '\\' && !escaped;
                 is_end
             };
-            let length = rest[1..].find(is_end).unwrap_or(rest.len() - 1);
+            let length = quoted.find(is_end).unwrap_or(quoted.len());
             self.string(1, length, 1);
         } else {
             let mut chars = rest.chars();
@@ -331,7 +331,7 @@ fn prose_is_plain_english() {
 
 /// The names of the rules that a text breaks.
 fn broken(path: &str, text: &str) -> Vec<String> {
-    faults(path, text).iter().map(|fault| fault.splitn(4, ": ").nth(1).expect("a rule").to_owned()).collect()
+    faults(path, text).iter().map(|fault| fault.split(": ").nth(1).expect("a rule").to_owned()).collect()
 }
 
 #[test]
