@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use super::runs::Runs;
 use crate::error::{Result, counted, require};
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
-use crate::layout::{Layout, fewer_axes};
+use crate::layout::{Axes, Layout, fewer_axes};
 use crate::ops::units::LINE;
 
 /// Fewest tiles for each slot, where they are not small by then: the first tile's way in and the
@@ -39,7 +39,9 @@ impl Permute {
     /// `InvalidArgument` unless `axes` names each axis once; `Layout` if the shape has more
     /// elements than a layout can count.
     pub(super) fn new(shape: &[usize], axes: &[usize], is_fortran: bool) -> Result<Self> {
-        let (shape, axes) = fewer_axes(shape, axes);
+        // Checked here, because fewer axes would hide an axis of one index that is named twice.
+        let axes = Axes::from(axes).of(shape)?;
+        let (shape, axes) = fewer_axes(shape, &axes);
         let stored = if is_fortran { Layout::column_major(&shape) } else { Layout::row_major(&shape) }?;
         let source = stored.permuted_axes(&axes)?;
         let walk = Canonical::new(&source, &Layout::row_major(source.shape())?, 1);
@@ -256,6 +258,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     /// Moves elements as the device does: from one layout to another.
     fn moved(tile: &Tile<'_>, input: &[usize]) -> Vec<usize> {
@@ -346,7 +349,12 @@ mod tests {
         let permute = Permute::new(&shape, &axes, false).unwrap();
         assert_eq!(permute, Permute { extents: vec![2, 3], order: vec![1, 0] });
         assert!(Permute::new(&[2; 17], &axes[47..], false).unwrap_err().to_string().contains("17 axes"));
-        assert!(Permute::new(&shape, &[64; 64], false).is_err() && Permute::new(&shape, &axes[1..], false).is_err());
+        let refused = |axes: &[usize]| Permute::new(&shape, axes, false).unwrap_err().kind();
+        let mut twice = axes.clone();
+        twice[1] = 61;
+        for wrong in [&[64; 64], &axes[1..], &axes[..63], &twice] {
+            assert_eq!(refused(wrong), ErrorKind::InvalidArgument);
+        }
     }
 
     #[test]

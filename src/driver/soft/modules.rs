@@ -58,7 +58,10 @@ unsafe impl Modules for Soft {
         let state = self.working()?;
         let loaded = state.modules.get(&module.0).ok_or_else(|| no_such("module", module.0))?;
         let Some(place) = loaded.module.variable(&self.memory, name)? else {
-            let names = loaded.module.variables().collect::<Vec<_>>().join(", ");
+            let mut names = loaded.module.variables().collect::<Vec<_>>().join(", ");
+            if names.is_empty() {
+                names = "no variables".into();
+            }
             refuse!(InvalidArgument, "module {:#x} has no variable {name:?}; it has {names}", module.0)
         };
         Ok(place)

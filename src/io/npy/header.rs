@@ -241,8 +241,14 @@ const LONG: usize = size_of::<std::ffi::c_long>();
 const POINTER: usize = size_of::<usize>();
 
 /// Returns the kind and the bytes of a type by its letter, or by its kind and a number (`f4`). The
-/// kinds are NumPy's: `b` for truth values, `i`, `u`, `f`, `c`, and others that are not moved.
+/// kinds are NumPy's: `b` for truth values, `i`, `u`, `f`, `c`, and others that are not moved. The
+/// names of times belong here, because NumPy takes an order before them and a unit behind.
 fn kind_and_width(name: &str) -> Option<(char, usize)> {
+    match name.split_once('[').map_or(name, |(name, _)| name) {
+        "datetime64" => return Some(('M', 8)),
+        "timedelta64" => return Some(('m', 8)),
+        _ => {}
+    }
     let mut letters = name.chars();
     let letter = letters.next()?;
     if !letters.as_str().is_empty() {
@@ -324,8 +330,6 @@ fn names_kind(name: &str) -> Option<(char, usize)> {
         "bytes" | "bytes_" => ('S', 0),
         "str" | "str_" | "unicode" => ('U', 0),
         "void" => ('V', 0),
-        "datetime64" => ('M', 0),
-        "timedelta64" => ('m', 0),
         "object" | "object_" => ('O', 0),
         _ => return None,
     })
@@ -438,7 +442,8 @@ mod tests {
             let elements = Refusal::Elements { descr: descr.into(), advice };
             assert_eq!(of(&format!("'{descr}'"), "(3,)"), Err(elements));
         };
-        for descr in ["|O", "O8", "<M8[s]", "m8[ns]", "<f16", "g", "longdouble", "<c32"] {
+        let times = ["<M8[s]", "m8[ns]", "datetime64[s]", "<timedelta64"];
+        for descr in ["|O", "O8", "<f16", "g", "longdouble", "<c32"].into_iter().chain(times) {
             refused(descr, ASTYPE);
         }
         for descr in ["<U3", "|S4", "S", "V3", "|V32", "c"] {
