@@ -1,7 +1,8 @@
 //! Programs that must end in time, and with this one.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -18,9 +19,10 @@ const OPEN: &str = "(the stream is still open, and more may follow)\n";
 const ANSWER: Duration = Duration::from_secs(60);
 
 /// Runs a program as the leader of a group of processes. A watcher in the group waits for the end
-/// of a pipe, which is standard input before, and kills the group.
-const GUARDED: &str = "exec 3<&0 </dev/null; { read -r x <&3; kill -9 0; } >/dev/null 2>&1 & exec 3<&-; \
-     exec \"$0\" \"$@\"";
+/// of a pipe, which is standard input before, and kills the group. Without a line in the pipe, the
+/// process that guards the program has died, and the watcher also removes the folder.
+const GUARDED: &str = "exec 3<&0 </dev/null; { read -r x <&3 || rm -rf -- \"$1\"; kill -9 0; } >/dev/null 2>&1 & \
+     exec 3<&-; shift; exec \"$0\" \"$@\"";
 /// Bounds the memory of a program, which a hostile source would fill.
 const BOUNDED: &str = "ulimit -v 8388608 2>/dev/null; ";
 /// The status of a shell that does not find a program.
@@ -134,24 +136,32 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
             }
         }
     };
-    child.stdin = None;
+    if let Some(mut watcher) = child.stdin.take() {
+        // A watcher that has ended already reads no line.
+        let _ = watcher.write_all(b"\n");
+    }
     status
 }
 
 /// A program that [`start`] guards.
 pub(super) fn command(program: impl AsRef<OsStr>) -> Command {
-    guarded("", program.as_ref())
+    guarded("", program.as_ref(), Path::new(""))
 }
 
 /// The same in bounded memory.
 pub(super) fn bounded(program: impl AsRef<OsStr>) -> Command {
-    guarded(BOUNDED, program.as_ref())
+    bounded_in(Path::new(""), program)
 }
 
-fn guarded(before: &str, program: &OsStr) -> Command {
+/// The same with a folder of its own, which goes if this process dies before the program has ended.
+pub(super) fn bounded_in(folder: &Path, program: impl AsRef<OsStr>) -> Command {
+    guarded(BOUNDED, program.as_ref(), folder)
+}
+
+fn guarded(before: &str, program: &OsStr, folder: &Path) -> Command {
     if cfg!(unix) {
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(format!("{before}{GUARDED}")).arg(program);
+        command.arg("-c").arg(format!("{before}{GUARDED}")).arg(program).arg(folder);
         command
     } else {
         Command::new(program)
@@ -188,6 +198,27 @@ mod tests {
         shell.args(["-c", "sleep 600 & wait"]);
         let ended = run(shell, Duration::from_secs(1), MOST).unwrap();
         assert!(ended.status.is_none() && !ended.stdout.contains(OPEN));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_folder_goes_only_if_the_process_dies_before_the_program_has_ended() {
+        for dies in [false, true] {
+            let parent = tempfile::tempdir().unwrap();
+            let folder = parent.path().join("a folder");
+            std::fs::create_dir_all(folder.join("more")).unwrap();
+            let mut command = bounded_in(&folder, "sh");
+            command.args(["-c", if dies { "sleep 600" } else { "sleep 600 & true" }]);
+            let mut child = start(command.stdout(Stdio::piped())).unwrap();
+            if dies {
+                // The system closes the pipe of a process that has died.
+                drop(child.stdin.take());
+            }
+            let status = wait(&mut child, ANSWER).expect("it ends");
+            // The stream is open until the watcher has killed what the program left running.
+            child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+            assert_eq!((status.success(), folder.exists()), (!dies, !dies));
+        }
     }
 
     #[test]

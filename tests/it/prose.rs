@@ -300,7 +300,9 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.expect("readable").path();
         let name = path.file_name().expect("a name").to_string_lossy();
         let skipped = SKIPPED.iter().any(|skipped| path == root.join(skipped));
-        if skipped || name == "target" || name.starts_with('.') && name != ".ci" {
+        // README has people make a Python environment, which may be here.
+        let is_environment = path.join("pyvenv.cfg").exists();
+        if skipped || is_environment || name == "target" || name.starts_with('.') && name != ".ci" {
             continue;
         }
         if path.is_dir() {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use anyhow::Result;
 use serde::de::{Deserialize, Deserializer, Error};
 use toml::Spanned;
-use warpstride::error::ErrorKind;
+use warpstride::error::{ErrorKind, printable_line};
 use warpstride::interp::expect::Expectation;
 use warpstride::interp::{Checks, DEFAULT_WORK};
 
@@ -264,9 +264,7 @@ impl Source {
     }
 
     fn refusal_of(&self, kind: ErrorKind, place: &dyn Display, words: &str) -> Refusal {
-        // The names in a file may hold characters that do something to a terminal.
-        let plain = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
-        Refusal { kind, sentence: format!("{place}: {words}").chars().map(plain).collect() }
+        Refusal { kind, sentence: printable_line(&format!("{place}: {words}")) }
     }
 
     /// The line of a place, from 1.

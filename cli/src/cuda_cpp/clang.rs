@@ -48,7 +48,7 @@ pub(super) fn compile(clang: Taken, job: &Job) -> Result<Compiled> {
     let text = format!("#line 1 {:?}\n{}", job.file.display().to_string(), job.source);
     let source = workplace.write("source.cu", &text)?;
     let folder = workplace.folder.path();
-    let mut command = process::bounded(&workplace.compiler.path);
+    let mut command = process::bounded_in(folder, &workplace.compiler.path);
     command.args(["-x", "cuda", "--cuda-device-only", &format!("--cuda-gpu-arch=sm_{}", job.architecture)]);
     // Without CUDA's folder, clang takes a version of PTX that has no shuffles. These are the first
     // with the architectures.

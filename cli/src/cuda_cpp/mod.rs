@@ -191,7 +191,7 @@ fn by_nvrtc(compiler: Taken, job: &Job) -> Result<Compiled> {
     let workplace = Workplace::new(job, compiler)?;
     let source = workplace.write("source.cu", &job.source)?;
     let program = env::current_exe().context("cannot find this program to start it once more")?;
-    let mut command = process::bounded(&program);
+    let mut command = process::bounded_in(workplace.folder.path(), &program);
     command.args([nvrtc::WORD.as_ref(), workplace.compiler.path.as_os_str(), job.file.as_os_str(), source.as_os_str()]);
     command.args(["--std=c++17", "-lineinfo", &format!("-arch=compute_{}", job.architecture)]);
     let Taken { path, version, .. } = &workplace.compiler;

@@ -24,7 +24,18 @@ pub(crate) struct Variable<'a> {
 
 /// Finds the variables that are to be filled, and checks that their values have room.
 pub(crate) fn found<'a>(module: &'a Module, sets: &'a [Set], file: impl Display) -> Result<Vec<Variable<'a>>> {
-    sets.iter().map(|set| Variable::new(module, set, &file)).collect()
+    let mut found: Vec<Variable<'_>> = Vec::new();
+    for set in sets {
+        let variable = Variable::new(module, set, &file)?;
+        require!(
+            found.iter().all(|before| before.name != variable.name),
+            InvalidArgument,
+            "--set {set}: the variable `{}` has a value already; give it one value",
+            kernel_names::short(variable.name)
+        );
+        found.push(variable);
+    }
+    Ok(found)
 }
 
 impl<'a> Variable<'a> {

@@ -1,9 +1,8 @@
 //! Wrong usage, help, and what goes to which stream.
 
-use std::fs;
 use std::process::Stdio;
 
-use super::{command, repository, warpstride};
+use super::{command, warpstride};
 
 /// Wrong usage: exit 2, an explanation on standard error that holds `part`, nothing on standard
 /// output.
@@ -89,34 +88,4 @@ fn a_reader_that_leaves_is_no_error() {
     let output = child.wait_with_output().expect("its end");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-}
-
-/// The library's errors name fields of its types, in backticks; the program names options instead.
-#[test]
-fn every_name_of_the_library_in_an_error_has_an_option() {
-    let program = fs::read_to_string(repository().join("cli/src/main.rs")).expect("a source");
-    let mut folders = vec![repository().join("src"), repository().join("interp/src")];
-    let mut found = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("sources") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let text = fs::read_to_string(&path).expect("a source");
-            let text = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
-            for name in text.split('`').filter(|name| {
-                let parts = name.split_once("::");
-                parts.is_some_and(|(of, name)| {
-                    ["Backend", "Config", "Options"].contains(&of)
-                        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-                })
-            }) {
-                found += 1;
-                assert!(program.contains(&format!("(\"`{name}`\", ")), "{}: `{name}` has no option", path.display());
-            }
-        }
-    }
-    assert!(found > 5, "{found} names");
 }

@@ -55,6 +55,7 @@ fn a_value_without_a_place_is_refused() {
     folder.read("--set scale=f64:2").failed(&["--set scale=f64:2: the value has 8 bytes", "`scale` has 4 bytes"]);
     folder.read("--set cells=u32[5]=iota").failed(&["the value has 20 bytes", "`math::cells` has 16 bytes"]);
     folder.read("--set cells=npy:none.npy").failed(&["none.npy"]);
+    folder.read("--set cells=u32:1 --set math::cells=u32:2").failed(&["`math::cells` has a value already"]);
     for wrong in ["scale", "=f32:2", "scale=2"] {
         folder.read(&format!("--set {wrong}")).ended(2, &[], &["--set"]);
     }

@@ -126,7 +126,9 @@ impl<'k> Args<'k> {
     #[doc(hidden)]
     pub fn finish_placed(self) -> Result<(Vec<u8>, Vec<usize>)> {
         let kernel = self.kernel;
-        let missing = self.ways[0].missing(kernel);
+        // Bytes that may be padding are not what a value is missing for.
+        let first = &self.ways[0];
+        let missing = first.closed(kernel).as_ref().unwrap_or(first).missing(kernel);
         let ways = self.ways.into_iter().map(|way| way.closed(kernel).unwrap_or(way));
         let mut complete = ways.filter(|way| way.param == kernel.params().len());
         match (complete.next(), complete.next()) {
@@ -297,6 +299,8 @@ mod tests {
             assert_eq!(places(body, &[8, 4, 4, 8]), Ok(vec![0, 8, 16, 24]), "{body}");
             assert_eq!(places(body, &[8, 4, 4, 4, 8]), Ok(vec![0, 8, 12, 16, 24]), "{body}");
             assert!(places(body, &[8, 4, 4]).is_err_and(|why| why.contains("argument 1 of 3 (4 bytes)")), "{body}");
+            let wanted = "argument 1 of 3 (4 bytes), \"m\" of kernel \"k\" has no value";
+            assert!(places(body, &[8, 4]).is_err_and(|why| why.contains(wanted)), "{body}");
         }
         // The same bytes as a member, and as bytes that any instruction may read.
         for body in ["ld.param.u32 %r, [t+12];", "ld.param.v2.u64 {%d, %d}, [t];", "mov.b64 %d, t;"] {
