@@ -142,6 +142,15 @@ fn operands_are_elements_negations_and_expressions() {
         ("0 || 2 <= 2", 1),
         ("WARP_SZ * 2", 64),
         ("0xFFFFFFFFFFFFFFFF / 3 == 0x5555555555555555", 1),
+        ("-7 / 2 == -3", 1),
+        ("-7 % 3", 0),
+        ("(7 % 3) - 2 < 0", 0),
+        ("~0 < 0", 0),
+        ("(1 ? -1 : 1U) > 0", 0),
+        ("(0 ? 1 : -1U) > 0", 1),
+        ("1 << 65", 2),
+        ("8 >> 65", 4),
+        ("-8 >> 65", -4_i32 as u32),
     ] {
         assert_eq!(word("", &format!("mov.u32 a, {expression};")), value, "{expression}");
     }
@@ -154,7 +163,9 @@ fn operands_are_elements_negations_and_expressions() {
     );
     assert_eq!(word("", "st.global.u32 [p+4*2], 7; ld.global.u32 a, [p+16-(2*4)];"), 7);
     assert_eq!(word(".global .u32 g[2] = {1 << 3, 8 - 1};", "ld.global.u32 a, [g+4];"), 7);
-    for wrong in ["1 / 0", "1 % 0", "1.0 + 1", "(3", "3 +", "(.f32) 1", "1 ? 2", &"(".repeat(100_000)] {
+    for wrong in
+        ["1 / 0", "1 % 0", "1.0 + 1", "!1.0", "1.0 ? 2 : 3", "(3", "3 +", "(.f32) 1", "1 ? 2", &"(".repeat(100_000)]
+    {
         assert!(refused("", &format!("mov.u32 a, {wrong};")).contains("operands have a form"), "{wrong}");
     }
 }
