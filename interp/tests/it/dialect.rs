@@ -41,6 +41,7 @@ fn a_directive_and_a_type_may_touch() {
     assert_eq!(word("", "{ .reg.b32 f, g; mov.b32 f, 3; mov.b32 g, 4; add.s32 a, f, g; }"), 7);
     assert_eq!(word("", ".shared.align 8 .b32 s; st.shared.u32 [s], 7; ld.shared.u32 a, [s];"), 7);
     assert_eq!(word(".global.align 4 .v2.u32 g;", ".reg.v2.b32 v; ld.global.v2.u32 v, [g]; mov.u32 a, v.y;"), 0);
+    assert_eq!(word(".global .attribute(.unified(19, 95)) .b32 g = 7;", "ld.global.u32 a, [g];"), 7);
     assert_eq!(word("", "mov .u32 a, 3; add .s32 a, a, 4;"), 7);
 }
 
