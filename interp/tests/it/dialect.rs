@@ -115,6 +115,20 @@ fn a_body_may_declare_variables_of_the_module() {
     let scopes =
         "{ .global .b32 x = 3; ld.global.u32 a, [x]; } { .global .b32 x = 4; ld.global.u32 b, [x]; } add.u32 a, a, b;";
     assert_eq!(word(".global .b32 x = 100;", scopes), 7);
+    let pointer = ".global .b32 x = 3; .global .u64 y = x; ld.global.u64 p, [y];";
+    let why = "the variable \"y\" points to x, a variable of a body";
+    assert!(refused(".global .b32 x = 100;", pointer).contains(why));
+    assert_eq!(
+        word(
+            ".global .b32 x = 7;",
+            &format!(
+                "{{ {} }}",
+                "
+        .global .u64 y = x; .reg .b64 z; ld.global.u64 z, [y]; ld.global.u32 a, [z];"
+            )
+        ),
+        7
+    );
     assert!(refused("", "{ .global .b32 x; } ld.global.u32 a, [x];").contains("the name \"x\" is not declared"));
 }
 
