@@ -136,6 +136,7 @@ fn a_body_may_declare_variables_of_the_module() {
 fn operands_are_elements_negations_and_expressions() {
     assert_eq!(word("", ".shared .align 4 .b32 s[4]; st.shared.u32 s[2], 7; ld.shared.u32 a, [s+8];"), 7);
     assert_eq!(word("", ".shared .b32 pad; .shared .align 4 .b16 s[4]; mov.u32 a, s[2];"), 8);
+    assert_eq!(word("", ".shared .align 8 .v2 .b32 s[4]; mov.u32 a, s[3];"), 12);
     assert_eq!(word(".global .u32 g[3] = {1, 2, 7};", "ld.global.u32 a, g[2];"), 7);
     assert_eq!(word("", "setp.eq.u32 q, 1, 2; selp.u32 a, 7, 3, !q;"), 7);
     assert_eq!(word("", "setp.eq.u32 q, 1, 2; and.pred r, !q, !q; mov.pred q, !r; selp.u32 a, 3, 7, q;"), 7);

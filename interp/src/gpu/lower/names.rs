@@ -107,6 +107,12 @@ fn file_of(kind: &str) -> Option<File> {
     }
 }
 
+/// Bytes that an index of a variable counts: those of its type, also where it has vectors of that
+/// type. NVIDIA's assembler counts so.
+fn element_bytes(variable: &Variable) -> u64 {
+    type_bytes(variable.ty).unwrap_or(variable.shape.0)
+}
+
 impl<'t> Scope<'_, 't> {
     /// The register or vector that it declares by that name.
     fn register(&self, name: &str) -> Option<Declared<'t>> {
@@ -239,7 +245,7 @@ impl<'m, 't> Names<'m, 't> {
     pub(super) fn element_bytes(&self, name: &str) -> Option<u64> {
         let inner = self.scopes.iter().rev().find_map(|scope| scope.elements.get(name).copied());
         let param = || self.params.iter().find(|param| param.name == name).and_then(|param| type_bytes(&param.ty));
-        let outer = || self.symbols.variables.get(name).map(|&index| self.module.variables[index].shape.0);
+        let outer = || self.symbols.variables.get(name).map(|&index| element_bytes(&self.module.variables[index]));
         inner.or_else(|| param().filter(|_| !self.in_function)).or_else(outer)
     }
 
@@ -253,7 +259,7 @@ impl<'m, 't> Names<'m, 't> {
         let binding = self.place(variable)?;
         self.bind(variable.name, binding);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.elements.insert(variable.name, variable.shape.0);
+            scope.elements.insert(variable.name, element_bytes(variable));
         }
         Ok(())
     }
@@ -263,7 +269,7 @@ impl<'m, 't> Names<'m, 't> {
         let binding = self.in_memory(index)?;
         self.bind(name, binding);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.elements.insert(name, self.module.variables[index].shape.0);
+            scope.elements.insert(name, element_bytes(&self.module.variables[index]));
         }
         Ok(())
     }
