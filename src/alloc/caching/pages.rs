@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use crate::sync::AtomicPtr;
@@ -12,8 +13,8 @@ use crate::sync::AtomicPtr;
 pub(super) struct Pages<T> {
     /// The first value of each page; null while the page is missing.
     pages: [AtomicPtr<T>; 32],
-    /// Threads share the values as they would share this.
-    owns: PhantomData<T>,
+    /// Threads share the values as they would share this: one may drop those that another made.
+    owns: PhantomData<OnceLock<T>>,
 }
 
 impl<T: Default> Pages<T> {
@@ -37,9 +38,11 @@ impl<T: Default> Pages<T> {
         if first.is_null() {
             first = self.make(page);
         }
-        // SAFETY: the page has this place, and stays until `free_from`, whose caller promises that
-        // no reference to it is left, or until the drop.
-        unsafe { &*first.add(place) }
+        // SAFETY: the page has this place.
+        let entry = unsafe { first.add(place) };
+        // SAFETY: the page stays until `free_from`, whose caller promises that no reference to it
+        // is left, or until the drop.
+        unsafe { &*entry }
     }
 
     /// Makes a page, unless another thread comes first.
