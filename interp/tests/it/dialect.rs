@@ -223,6 +223,7 @@ fn special_registers_are_right_or_refused_by_what_they_are() {
         let why = format!("it reads the special register {register}, {meaning}, which the software GPU does not have");
         assert!(message.contains(&why), "{message}");
     }
+    assert!(refused("", "cvt.u64.u32 p, %clock;").contains("it reads %clock with another instruction than `mov`"));
     assert!(refused("", "mov.u32 a, %pma;").contains("the name \"%pma\" is not declared"));
 }
 

@@ -8,6 +8,7 @@ use super::special::{absent, special};
 use super::variables::Symbols;
 use super::{Result, Slot};
 use crate::gpu::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
+use crate::gpu::isa;
 use crate::gpu::mem::space;
 use crate::gpu::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
 use crate::gpu::parse::{Ranges, type_bytes};
@@ -340,11 +341,12 @@ impl<'m, 't> Names<'m, 't> {
         if let Some(function) = self.symbols.functions.get(name).copied() {
             return Ok(Binding::Function(function));
         }
-        let index = *self
-            .symbols
-            .variables
-            .get(name)
-            .ok_or_else(|| absent(name).unwrap_or_else(|| format!("the name {name:?} is not declared")))?;
+        let index = *self.symbols.variables.get(name).ok_or_else(|| {
+            absent(name).unwrap_or_else(|| match isa::forms(name).next() {
+                Some(_) if name.starts_with('%') => format!("it reads {name} with another instruction than `mov`"),
+                _ => format!("the name {name:?} is not declared"),
+            })
+        })?;
         let variable = &self.module.variables[index];
         match variable.space {
             Space::Global | Space::Const => self.in_memory(index),
