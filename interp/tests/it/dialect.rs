@@ -41,6 +41,7 @@ fn a_directive_and_a_type_may_touch() {
     assert_eq!(word("", "{ .reg.b32 f, g; mov.b32 f, 3; mov.b32 g, 4; add.s32 a, f, g; }"), 7);
     assert_eq!(word("", ".shared.align 8 .b32 s; st.shared.u32 [s], 7; ld.shared.u32 a, [s];"), 7);
     assert_eq!(word(".global.align 4 .v2.u32 g;", ".reg.v2.b32 v; ld.global.v2.u32 v, [g]; mov.u32 a, v.y;"), 0);
+    assert_eq!(word(".global .attribute(.unified(19, 95)) .b32 g = 7;", "ld.global.u32 a, [g];"), 7);
     assert_eq!(word("", "mov .u32 a, 3; add .s32 a, a, 4;"), 7);
 }
 
@@ -114,6 +115,20 @@ fn a_body_may_declare_variables_of_the_module() {
     let scopes =
         "{ .global .b32 x = 3; ld.global.u32 a, [x]; } { .global .b32 x = 4; ld.global.u32 b, [x]; } add.u32 a, a, b;";
     assert_eq!(word(".global .b32 x = 100;", scopes), 7);
+    let pointer = ".global .b32 x = 3; .global .u64 y = x; ld.global.u64 p, [y];";
+    let why = "the variable \"y\" points to x, a variable of a body";
+    assert!(refused(".global .b32 x = 100;", pointer).contains(why));
+    assert_eq!(
+        word(
+            ".global .b32 x = 7;",
+            &format!(
+                "{{ {} }}",
+                "
+        .global .u64 y = x; .reg .b64 z; ld.global.u64 z, [y]; ld.global.u32 a, [z];"
+            )
+        ),
+        7
+    );
     assert!(refused("", "{ .global .b32 x; } ld.global.u32 a, [x];").contains("the name \"x\" is not declared"));
 }
 
@@ -121,6 +136,7 @@ fn a_body_may_declare_variables_of_the_module() {
 fn operands_are_elements_negations_and_expressions() {
     assert_eq!(word("", ".shared .align 4 .b32 s[4]; st.shared.u32 s[2], 7; ld.shared.u32 a, [s+8];"), 7);
     assert_eq!(word("", ".shared .b32 pad; .shared .align 4 .b16 s[4]; mov.u32 a, s[2];"), 8);
+    assert_eq!(word("", ".shared .align 8 .v2 .b32 s[4]; mov.u32 a, s[3];"), 12);
     assert_eq!(word(".global .u32 g[3] = {1, 2, 7};", "ld.global.u32 a, g[2];"), 7);
     assert_eq!(word("", "setp.eq.u32 q, 1, 2; selp.u32 a, 7, 3, !q;"), 7);
     assert_eq!(word("", "setp.eq.u32 q, 1, 2; and.pred r, !q, !q; mov.pred q, !r; selp.u32 a, 3, 7, q;"), 7);
@@ -142,6 +158,15 @@ fn operands_are_elements_negations_and_expressions() {
         ("0 || 2 <= 2", 1),
         ("WARP_SZ * 2", 64),
         ("0xFFFFFFFFFFFFFFFF / 3 == 0x5555555555555555", 1),
+        ("-7 / 2 == -3", 1),
+        ("-7 % 3", 0),
+        ("(7 % 3) - 2 < 0", 0),
+        ("~0 < 0", 0),
+        ("(1 ? -1 : 1U) > 0", 0),
+        ("(0 ? 1 : -1U) > 0", 1),
+        ("1 << 65", 2),
+        ("8 >> 65", 4),
+        ("-8 >> 65", -4_i32 as u32),
     ] {
         assert_eq!(word("", &format!("mov.u32 a, {expression};")), value, "{expression}");
     }
@@ -154,7 +179,9 @@ fn operands_are_elements_negations_and_expressions() {
     );
     assert_eq!(word("", "st.global.u32 [p+4*2], 7; ld.global.u32 a, [p+16-(2*4)];"), 7);
     assert_eq!(word(".global .u32 g[2] = {1 << 3, 8 - 1};", "ld.global.u32 a, [g+4];"), 7);
-    for wrong in ["1 / 0", "1 % 0", "1.0 + 1", "(3", "3 +", "(.f32) 1", "1 ? 2", &"(".repeat(100_000)] {
+    for wrong in
+        ["1 / 0", "1 % 0", "1.0 + 1", "!1.0", "1.0 ? 2 : 3", "(3", "3 +", "(.f32) 1", "1 ? 2", &"(".repeat(100_000)]
+    {
         assert!(refused("", &format!("mov.u32 a, {wrong};")).contains("operands have a form"), "{wrong}");
     }
 }
@@ -196,6 +223,7 @@ fn special_registers_are_right_or_refused_by_what_they_are() {
         let why = format!("it reads the special register {register}, {meaning}, which the software GPU does not have");
         assert!(message.contains(&why), "{message}");
     }
+    assert!(refused("", "cvt.u64.u32 p, %clock;").contains("it reads %clock with another instruction than `mov`"));
     assert!(refused("", "mov.u32 a, %pma;").contains("the name \"%pma\" is not declared"));
 }
 

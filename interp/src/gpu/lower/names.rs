@@ -8,6 +8,7 @@ use super::special::{absent, special};
 use super::variables::Symbols;
 use super::{Result, Slot};
 use crate::gpu::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
+use crate::gpu::isa;
 use crate::gpu::mem::space;
 use crate::gpu::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
 use crate::gpu::parse::{Ranges, type_bytes};
@@ -105,6 +106,12 @@ fn file_of(kind: &str) -> Option<File> {
         Some(8) => Some(File::B64),
         _ => (kind == "pred").then_some(File::Pred),
     }
+}
+
+/// Bytes that an index of a variable counts: those of its type, also where it has vectors of that
+/// type. NVIDIA's assembler counts so.
+fn element_bytes(variable: &Variable) -> u64 {
+    type_bytes(variable.ty).unwrap_or(variable.shape.0)
 }
 
 impl<'t> Scope<'_, 't> {
@@ -239,7 +246,7 @@ impl<'m, 't> Names<'m, 't> {
     pub(super) fn element_bytes(&self, name: &str) -> Option<u64> {
         let inner = self.scopes.iter().rev().find_map(|scope| scope.elements.get(name).copied());
         let param = || self.params.iter().find(|param| param.name == name).and_then(|param| type_bytes(&param.ty));
-        let outer = || self.symbols.variables.get(name).map(|&index| self.module.variables[index].shape.0);
+        let outer = || self.symbols.variables.get(name).map(|&index| element_bytes(&self.module.variables[index]));
         inner.or_else(|| param().filter(|_| !self.in_function)).or_else(outer)
     }
 
@@ -253,7 +260,7 @@ impl<'m, 't> Names<'m, 't> {
         let binding = self.place(variable)?;
         self.bind(variable.name, binding);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.elements.insert(variable.name, variable.shape.0);
+            scope.elements.insert(variable.name, element_bytes(variable));
         }
         Ok(())
     }
@@ -263,7 +270,7 @@ impl<'m, 't> Names<'m, 't> {
         let binding = self.in_memory(index)?;
         self.bind(name, binding);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.elements.insert(name, self.module.variables[index].shape.0);
+            scope.elements.insert(name, element_bytes(&self.module.variables[index]));
         }
         Ok(())
     }
@@ -334,11 +341,12 @@ impl<'m, 't> Names<'m, 't> {
         if let Some(function) = self.symbols.functions.get(name).copied() {
             return Ok(Binding::Function(function));
         }
-        let index = *self
-            .symbols
-            .variables
-            .get(name)
-            .ok_or_else(|| absent(name).unwrap_or_else(|| format!("the name {name:?} is not declared")))?;
+        let index = *self.symbols.variables.get(name).ok_or_else(|| {
+            absent(name).unwrap_or_else(|| match isa::forms(name).next() {
+                Some(_) if name.starts_with('%') => format!("it reads {name} with another instruction than `mov`"),
+                _ => format!("the name {name:?} is not declared"),
+            })
+        })?;
         let variable = &self.module.variables[index];
         match variable.space {
             Space::Global | Space::Const => self.in_memory(index),

@@ -1,6 +1,6 @@
 //! Module scope: the meaning of its names, and the initial values of its variables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Result;
 use crate::error::counted;
@@ -42,8 +42,14 @@ impl<'t> Symbols<'t> {
             }
         }
         let mut count = 0;
-        for variable in &module.variables {
-            let place = placed(variable).map(|()| count);
+        let inner: HashSet<&str> = module.variables[module.named..].iter().map(|variable| variable.name).collect();
+        for (index, variable) in module.variables.iter().enumerate() {
+            // Only its scope would tell which variable the name means.
+            let target = variable.initial.as_ref().filter(|_| index >= module.named);
+            let place = match target.and_then(|initial| points_to(initial, &inner)) {
+                Some(name) => Err(format!("points to {name}, a variable of a body; declare both outside of it")),
+                None => placed(variable).map(|()| count),
+            };
             count += usize::from(place.is_ok());
             symbols.places.push(place);
         }
@@ -66,6 +72,15 @@ impl<'t> Symbols<'t> {
             }
         }
         (symbols, Variables::new(list))
+    }
+}
+
+/// The first of these names that an initial value has the address of.
+fn points_to<'t>(initial: &Initial<'t>, names: &HashSet<&str>) -> Option<&'t str> {
+    match initial {
+        Initial::Number(_) => None,
+        Initial::Address { name, .. } => names.contains(name).then_some(*name),
+        Initial::List(list) => list.iter().find_map(|element| points_to(element, names)),
     }
 }
 

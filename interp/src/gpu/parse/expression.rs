@@ -1,5 +1,5 @@
-//! Evaluates constant expressions, as the PTX ISA has them: integers of 64 bits, signed unless a
-//! literal or a cast says otherwise, and numbers of double precision.
+//! Evaluates constant expressions, as NVIDIA's assembler does: numbers of double precision, and
+//! integers of 64 bits, signed unless a literal, a cast, `~` or `%` says otherwise.
 
 use super::ast::Operand;
 use super::lexer::Kind;
@@ -81,13 +81,7 @@ impl<'t> Parser<'t> {
             return None;
         }
         let no = self.ternary(deeper(depth)?)?;
-        let chosen = if condition.is_true()? { yes } else { no };
-        match (yes, no, chosen) {
-            (Value::Unsigned(_), _, Value::Signed(value)) | (_, Value::Unsigned(_), Value::Signed(value)) => {
-                Some(Value::Unsigned(value as u64))
-            }
-            _ => Some(chosen),
-        }
+        Some(if condition.is_true()? { yes } else { no })
     }
 
     /// Parses operands joined by operators that bind at least as tightly as `least`.
@@ -129,11 +123,7 @@ impl<'t> Parser<'t> {
                 Value::Single(bits) => Value::Single(bits ^ 1 << 31),
                 Value::Double(value) => Value::Double(-value),
             },
-            Kind::Mark(b'~') => match self.unary(deeper(depth)?)? {
-                Value::Signed(value) => Value::Signed(!value),
-                Value::Unsigned(value) => Value::Unsigned(!value),
-                _ => return None,
-            },
+            Kind::Mark(b'~') => Value::Unsigned(!self.unary(deeper(depth)?)?.bits()?),
             Kind::Mark(b'!') => Value::Signed(i64::from(!self.unary(deeper(depth)?)?.is_true()?)),
             Kind::Mark(b'(') => return self.parenthesis(deeper(depth)?),
             _ => return None,
@@ -174,10 +164,7 @@ impl Value {
     }
 
     fn is_true(self) -> Option<bool> {
-        match self {
-            Self::Double(value) => Some(value != 0.0),
-            other => other.bits().map(|bits| bits != 0),
-        }
+        self.bits().map(|bits| bits != 0)
     }
 }
 
@@ -186,7 +173,8 @@ fn apply(operator: &str, left: Value, right: Value) -> Option<Value> {
     match (operator, left, right) {
         ("&&", ..) => truth(left.is_true()? && right.is_true()?),
         ("||", ..) => truth(left.is_true()? || right.is_true()?),
-        ("<<", ..) | (">>", ..) => shift(operator, left, right.bits()?),
+        ("<<", ..) | (">>", ..) => shift(operator, left, right.bits()? as u32),
+        ("%", ..) => left.bits()?.checked_rem(right.bits()?).map(Value::Unsigned),
         (_, Value::Double(a), Value::Double(b)) => match operator {
             "+" => Some(Value::Double(a + b)),
             "-" => Some(Value::Double(a - b)),
@@ -196,7 +184,6 @@ fn apply(operator: &str, left: Value, right: Value) -> Option<Value> {
         },
         (_, Value::Signed(a), Value::Signed(b)) => match operator {
             "/" => a.checked_div(b).map(Value::Signed),
-            "%" => a.checked_rem(b).map(Value::Signed),
             _ => match compare(operator, &a, &b) {
                 Some(holds) => truth(holds),
                 None => modular(operator, a as u64, b as u64).map(|bits| Value::Signed(bits as i64)),
@@ -206,7 +193,6 @@ fn apply(operator: &str, left: Value, right: Value) -> Option<Value> {
             let (a, b) = (left.bits()?, right.bits()?);
             match operator {
                 "/" => a.checked_div(b).map(Value::Unsigned),
-                "%" => a.checked_rem(b).map(Value::Unsigned),
                 _ => match compare(operator, &a, &b) {
                     Some(holds) => truth(holds),
                     None => modular(operator, a, b).map(Value::Unsigned),
@@ -216,13 +202,13 @@ fn apply(operator: &str, left: Value, right: Value) -> Option<Value> {
     }
 }
 
-fn shift(operator: &str, left: Value, by: u64) -> Option<Value> {
-    let by = u32::try_from(by).unwrap_or(u32::MAX);
+/// Shifts by a count modulo 64, as NVIDIA's assembler does.
+fn shift(operator: &str, left: Value, by: u32) -> Option<Value> {
     Some(match (operator, left) {
-        ("<<", Value::Signed(value)) => Value::Signed(value.checked_shl(by).unwrap_or(0)),
-        ("<<", Value::Unsigned(value)) => Value::Unsigned(value.checked_shl(by).unwrap_or(0)),
-        (_, Value::Signed(value)) => Value::Signed(value >> by.min(63)),
-        (_, Value::Unsigned(value)) => Value::Unsigned(value.checked_shr(by).unwrap_or(0)),
+        ("<<", Value::Signed(value)) => Value::Signed(value.wrapping_shl(by)),
+        ("<<", Value::Unsigned(value)) => Value::Unsigned(value.wrapping_shl(by)),
+        (_, Value::Signed(value)) => Value::Signed(value.wrapping_shr(by)),
+        (_, Value::Unsigned(value)) => Value::Unsigned(value.wrapping_shr(by)),
         _ => return None,
     })
 }

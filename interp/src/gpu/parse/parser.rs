@@ -150,10 +150,20 @@ impl<'t> Parser<'t> {
         self.skip_past(b'}')
     }
 
-    /// Skips past the first `)` of a `( ... )` that is not within braces.
+    /// Skips a `( ... )`, which may hold others.
     pub(super) fn skip_parentheses(&mut self) -> Result<()> {
         self.expect_mark(b'(')?;
-        self.skip_past(b')')
+        let mut open = 1_u32;
+        while open > 0 {
+            match self.peek() {
+                Some(Kind::Mark(b'(')) => open += 1,
+                Some(Kind::Mark(b')')) => open -= 1,
+                Some(Kind::Mark(b'{' | b'}' | b';')) | None => return self.expect_mark(b')'),
+                _ => {}
+            }
+            self.at += 1;
+        }
+        Ok(())
     }
 
     /// Skips past the next `mark` that is not within braces.
