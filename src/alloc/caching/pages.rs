@@ -53,7 +53,8 @@ impl<T: Default> Pages<T> {
         match self.pages[page].compare_exchange(ptr::null_mut(), made, AcqRel, Acquire) {
             Ok(_) => made,
             Err(first) => {
-                free(made, page);
+                // SAFETY: the page is new, and the list does not have it.
+                unsafe { free(made, page) };
                 first
             }
         }
@@ -68,7 +69,9 @@ impl<T: Default> Pages<T> {
     pub(super) unsafe fn free_from(&self, index: u32) {
         let (page, place) = Self::place(index);
         for page in page + usize::from(place > 0)..self.pages.len() {
-            free(self.pages[page].swap(ptr::null_mut(), AcqRel), page);
+            let first = self.pages[page].swap(ptr::null_mut(), AcqRel);
+            // SAFETY: the list has given the page up, and the caller promises that it is not used.
+            unsafe { free(first, page) };
         }
     }
 
@@ -79,11 +82,14 @@ impl<T: Default> Pages<T> {
     }
 }
 
-/// Frees the values of a page, which `make` made and which nothing uses; null is a missing one.
-fn free<T>(first: *mut T, page: usize) {
+/// Frees the values of a page. Null stands for a missing page.
+///
+/// # Safety
+///
+/// - `make` made the page, and nothing uses it any more.
+unsafe fn free<T>(first: *mut T, page: usize) {
     if !first.is_null() {
-        // SAFETY: `make` took the pointer from a box of this length, and each caller has taken it
-        // out of the list, or never entered it.
+        // SAFETY: `make` took the pointer from a box of this length, which the caller alone has.
         drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, 1 << page)) });
     }
 }
@@ -91,7 +97,8 @@ fn free<T>(first: *mut T, page: usize) {
 impl<T> Drop for Pages<T> {
     fn drop(&mut self) {
         for (page, first) in self.pages.iter_mut().enumerate() {
-            free(*first.get_mut(), page);
+            // SAFETY: the list ends, so no reference to its values is left.
+            unsafe { free(*first.get_mut(), page) };
         }
     }
 }
