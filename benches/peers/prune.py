@@ -17,7 +17,8 @@ MAGIC = (0xBA55ED50).to_bytes(4, "little")
 # Bytes of the headers, in which an entry has its length and its capability.
 FAT_HEADER, ENTRY_HEADER = 16, 64
 MACHINE_CODE = 2
-# An entry of a few bytes stays: some libraries have PTX without a kernel, which the driver may look at.
+# An entry of a few bytes stays: some libraries have PTX without a kernel, which the driver may
+# look at.
 SMALL = 128
 
 

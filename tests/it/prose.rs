@@ -253,7 +253,7 @@ fn pieces_of_page(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// What `text` says, if the file at `path` is prose or has prose in it.
+/// Returns the prose of a text; `None` if the file at `path` neither is nor holds prose.
 fn pieces(path: &str, text: &str) -> Option<Vec<Piece>> {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name.rsplit_once('.').map(|(_, extension)| extension) {

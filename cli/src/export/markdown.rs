@@ -32,7 +32,7 @@ fn table(Table { words, header, rows }: &Table) -> String {
     text
 }
 
-/// The text without anything that Markdown, or HTML within it, gives a meaning to.
+/// Returns a cell's text with the characters escaped that begin HTML, links, code or a new cell.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable_line(text).chars() {

@@ -29,7 +29,7 @@ pub(crate) const MISCOMPILED: [Miscompiled; 1] = [Miscompiled {
 impl Miscompiled {
     /// Returns the known cause of a difference on a device: the program is one of these, and
     /// without its cause the device `agrees` with the software GPU, so that nothing else differs.
-    /// Whether it has to differ is the assembler's affair, of which another version may be right.
+    /// A device need not differ, because another version of the assembler may be right.
     pub(crate) fn explains(program: &Program, agrees: impl Fn(&Program) -> bool) -> Option<&'static Miscompiled> {
         let known = MISCOMPILED.iter().find(|known| known.seed == program.seed)?;
         agrees(&program.clone().without(known.cause)).then_some(known)
