@@ -179,10 +179,72 @@ fn operands_are_elements_negations_and_expressions() {
     );
     assert_eq!(word("", "st.global.u32 [p+4*2], 7; ld.global.u32 a, [p+16-(2*4)];"), 7);
     assert_eq!(word(".global .u32 g[2] = {1 << 3, 8 - 1};", "ld.global.u32 a, [g+4];"), 7);
+    assert_eq!(word("", "mov.u32 a, %warpid + 1 << 3;"), 8);
     for wrong in
         ["1 / 0", "1 % 0", "1.0 + 1", "!1.0", "1.0 ? 2 : 3", "(3", "3 +", "(.f32) 1", "1 ? 2", &"(".repeat(100_000)]
     {
         assert!(refused("", &format!("mov.u32 a, {wrong};")).contains("operands have a form"), "{wrong}");
+    }
+}
+
+#[test]
+fn an_index_may_be_a_register_and_counts_elements_of_the_type() {
+    let before = ".global .b32 g[4] = {1, 2, 7, 4}; .const .b16 c[4] = {1, 2, 7, 4};";
+    let fill = ".shared .b32 s0[4]; .shared .align 16 .v2 .b32 s[4]; .reg .b64 w; .reg .b16 h; .reg .s32 n;
+        st.shared.u32 [s+8], 7; mov.u32 b, 1; mov.u64 w, 1; mov.u16 h, 1; mov.s32 n, -1;";
+    for read in [
+        "ld.shared.u32 a, s[b+1];",
+        "ld.shared.u32 a, s[h+1];",
+        "ld.shared.u32 a, s[w+1];",
+        "mov.u64 w, 0x100000002; ld.shared.u32 a, s[w];",
+        "ld.shared.u32 a, s[n+6>>1];",
+        "ld.shared.u32 a, s[n+3];",
+        "ld.shared.u32 a, s[2];",
+        "ld.shared.v2.u32 {a, b}, s[b+1];",
+        "st.shared.u32 s[n], 7; ld.shared.u32 a, s0[b+2];",
+        "st.shared.u32 s[-1], 7; ld.shared.u32 a, s0[3];",
+        "ld.shared.u32 a, s[%laneid+2];",
+        "mov.u32 a, s[b+1]; ld.shared.u32 a, [a];",
+        "cvta.shared.u64 w, s[b+1]; ld.u32 a, [w];",
+        "ld.shared.u32 a, s[b]; ld.shared.u32 a, s[b+1];",
+        "setp.eq.u32 q, b, 1; @!q ld.shared.u32 a, s[b]; @q ld.shared.u32 a, s[b+1];",
+        "ld.global.u32 a, g[b+1];",
+        "ld.global.u32 a, g[w+1];",
+        "mov.b64 w, g[b+1]; ld.global.u32 a, [w];",
+        "ld.const.u16 a, c[b+1];",
+        ".local .b32 l[4]; st.local.u32 l[b+2], 7; ld.local.u32 a, [l+12];",
+    ] {
+        assert_eq!(word(before, &format!("{fill} {read}")), 7, "{read}");
+    }
+    assert_eq!(word(".extern .shared .b32 s[];", "mov.u32 b, 3; mov.u32 a, s[b];"), 12);
+    assert_eq!(word(".extern .shared .b32 s[];", "mov.u32 a, s[2];"), 8);
+    assert_eq!(word("", ".shared .b32 s[4]; mov.u32 a, s[-1];"), -4_i32 as u32);
+    let array = ".shared .b32 s[4]; .reg .pred q;";
+    for index in ["f", "q"] {
+        assert!(
+            refused("", &format!("{array} ld.shared.u32 a, s[{index}];"))
+                .contains(&format!("the index {index} is not a register of integers"))
+        );
+    }
+    assert!(refused("", "ld.global.u32 a, p[a];").contains("p is not an array"));
+}
+
+#[test]
+fn an_offset_is_one_expression() {
+    for (offset, bytes) in [
+        ("+1<<3", 8),
+        ("+8|4", 12),
+        ("+1?4:8", 4),
+        ("+(4==4)*4", 4),
+        ("+4+1<<2", 20),
+        ("+-4+8", 4),
+        ("-4+8", 4),
+        ("", 0),
+    ] {
+        let body = format!(".shared .b32 s[8]; mov.u32 b, s+{bytes}; st.shared.u32 [b], 7;");
+        assert_eq!(word("", &format!("{body} ld.shared.u32 a, [s{offset}];")), 7, "{offset}");
+        assert_eq!(word("", &format!("{body} mov.u32 b, s; ld.shared.u32 a, [b{offset}];")), 7, "{offset}");
+        assert_eq!(word("", &format!("mov.u32 b, 100; add.u32 a, b{offset}, 0;")), 100 + bytes, "{offset}");
     }
 }
 

@@ -3,9 +3,11 @@
 
 use std::borrow::Cow;
 
+use super::names::Binding;
 use super::operands::operand_count;
 use super::special::VECTORS;
-use super::{Draft, Lowering, Result};
+use super::{Draft, Lowering, Result, Slot};
+use crate::gpu::code::PresetValue;
 use crate::gpu::isa::Op;
 use crate::gpu::modifiers::is_type;
 use crate::gpu::parse::ast::Operand;
@@ -28,19 +30,23 @@ fn literal<'t>(opcode: &str, operand: &Operand<'_>) -> Option<Operand<'t>> {
     (takes_bits && opcode.split('.').find(|part| is_type(part)) == Some(kind)).then_some(plain)
 }
 
+/// The file for results of an opcode's last type.
+fn file_of_result(opcode: &str) -> File {
+    if opcode.ends_with("64") { File::B64 } else { File::B32 }
+}
+
 impl<'t> Lowering<'_, 't> {
     /// The operands in plain form.
-    pub(super) fn plain<'o>(&self, opcode: &str, operands: &'o [Operand<'t>]) -> Result<Cow<'o, [Operand<'t>]>> {
+    pub(super) fn plain<'o>(&mut self, opcode: &str, operands: &'o [Operand<'t>]) -> Result<Cow<'o, [Operand<'t>]>> {
         if operands.iter().any(|operand| self.is_special(opcode, operand)) {
-            let plain = operands.iter().map(|operand| self.plain_operand(opcode, operand));
-            return plain.collect::<Result<Vec<_>>>().map(Cow::Owned);
+            return self.each_plain(opcode, operands).map(Cow::Owned);
         }
         Ok(Cow::Borrowed(operands))
     }
 
     fn is_special(&self, opcode: &str, operand: &Operand) -> bool {
         match operand {
-            Operand::Element(..) => true,
+            Operand::Element { .. } => true,
             Operand::F32(_) | Operand::F64(_) => literal(opcode, operand).is_some(),
             Operand::Name(name, _) => self.names.has_vectors || VECTORS.iter().any(|(vector, _)| vector == name),
             Operand::Vector(list) | Operand::List(list) => list.iter().any(|operand| self.is_special(opcode, operand)),
@@ -48,22 +54,29 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    fn plain_operand(&self, opcode: &str, operand: &Operand<'t>) -> Result<Operand<'t>> {
+    fn each_plain(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Operand<'t>>> {
+        operands.iter().map(|operand| self.plain_operand(opcode, operand)).collect()
+    }
+
+    fn plain_operand(&mut self, opcode: &str, operand: &Operand<'t>) -> Result<Operand<'t>> {
         if let Some(plain) = literal(opcode, operand) {
             return Ok(plain);
         }
-        let each = |list: &[Operand<'t>]| {
-            list.iter().map(|operand| self.plain_operand(opcode, operand)).collect::<Result<Vec<_>>>()
-        };
         Ok(match *operand {
-            Operand::Element(name, index) => {
-                let bytes = self.names.element_bytes(name).ok_or_else(|| format!("{name} is not an array"))?;
-                let offset = index.wrapping_mul(bytes) as i64;
-                if ACCESSES.contains(&opcode.split('.').next().unwrap_or_default()) {
-                    Operand::Address { base: Some(name), offset }
-                } else {
-                    Operand::Name(name, offset)
-                }
+            Operand::Element { text, array, register, index } => {
+                let bytes = self.names.element_bytes(array).ok_or_else(|| format!("{array} is not an array"))? as i64;
+                let accesses = ACCESSES.contains(&opcode.split('.').next().unwrap_or_default());
+                let (name, offset) = match register {
+                    None => (array, index.wrapping_mul(bytes)),
+                    Some(register) => {
+                        let file = if accesses { self.address_file(array)? } else { file_of_result(opcode) };
+                        let slot = self.element(array, register, index, bytes, file)?;
+                        // No other name has brackets.
+                        self.names.bind(text, Binding::Register(slot));
+                        (text, 0)
+                    }
+                };
+                if accesses { Operand::Address { base: Some(name), offset } } else { Operand::Name(name, offset) }
             }
             Operand::Name(name, 0) => {
                 let vector = || VECTORS.iter().find(|(vector, _)| *vector == name);
@@ -77,10 +90,49 @@ impl<'t> Lowering<'_, 't> {
                     operand.clone()
                 }
             }
-            Operand::Vector(ref list) => Operand::Vector(each(list)?),
-            Operand::List(ref list) => Operand::List(each(list)?),
+            Operand::Vector(ref list) => Operand::Vector(self.each_plain(opcode, list)?),
+            Operand::List(ref list) => Operand::List(self.each_plain(opcode, list)?),
             _ => operand.clone(),
         })
+    }
+
+    /// The address of `array[register+index]`, in a register of `file`. As NVIDIA's assembler has
+    /// it, the index is scaled in its own width, and a narrower one is extended with zeros.
+    fn element(&mut self, array: &'t str, register: &'t str, index: i64, bytes: i64, file: File) -> Result<Slot> {
+        let (own, multiply) = match self.index_file(register)? {
+            File::B64 => (Kind::B64, Op::MulB64),
+            _ => (Kind::B32, Op::MulB32),
+        };
+        let factors =
+            [self.source(&Operand::Name(register, index), own)?, self.source(&Operand::Integer(bytes as u64), own)?];
+        let scaled = self.before(multiply, own.file(), &factors)?;
+        let (scaled, kind, add) = match (own.file(), file) {
+            (File::B32, File::B64) => (self.before(Op::Cvt64FromU32, file, &[scaled])?, Kind::B64, Op::AddB64),
+            (_, File::B64) => (scaled, Kind::B64, Op::AddB64),
+            (File::B64, _) => (self.before(Op::LowB64, file, &[scaled])?, Kind::B32, Op::AddB32),
+            _ => (scaled, Kind::B32, Op::AddB32),
+        };
+        let base = self.source(&Operand::Name(array, 0), kind)?;
+        self.before(add, file, &[base, scaled])
+    }
+
+    /// The file of a register that counts elements.
+    fn index_file(&mut self, register: &'t str) -> Result<File> {
+        let counts = self.names.declared(register).is_none_or(|kind| kind.starts_with(['b', 'u', 's']));
+        match self.names.special(register) {
+            Some(_) => Ok(File::B32),
+            None => match self.names.resolve(register)? {
+                Binding::Register((file @ (File::B32 | File::B64), _)) if counts => Ok(file),
+                _ => Err(format!("the index {register} is not a register of integers")),
+            },
+        }
+    }
+
+    /// The file for the addresses of a variable: only those of global and constant memory, which
+    /// are generic addresses too, have 64 bits.
+    fn address_file(&mut self, variable: &'t str) -> Result<File> {
+        let wide = matches!(self.names.resolve(variable)?, Binding::Address(PresetValue::Variable { .. }));
+        Ok(if wide { File::B64 } else { File::B32 })
     }
 
     /// The vector and the element that `v.y` names.

@@ -18,9 +18,8 @@ impl<'t> Lowering<'_, 't> {
             Operand::Name(name, offset) => return self.named_source(name, offset, file),
             Operand::Lane(name, lane) => return self.lane(name, lane, file),
             Operand::Negated(name) if file == File::Pred => {
-                let (source, negated) = (self.names.register(name, file)?, self.names.allocate(file)?);
-                self.prelude.push(Draft::step(Op::NotPred, negated, &[source]));
-                return Ok(negated);
+                let source = self.names.register(name, file)?;
+                return self.before(Op::NotPred, file, &[source]);
             }
             Operand::Integer(value) => integer(value, kind)?,
             Operand::F32(bits) if matches!(kind, Kind::F32 | Kind::B32) => u64::from(bits),
@@ -57,35 +56,52 @@ impl<'t> Lowering<'_, 't> {
 
     fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<Slot> {
         if let Some(value) = self.names.special(name) {
-            return self.names.constant(file, value);
+            let slot = self.names.constant(file, value)?;
+            return self.sum(slot, offset);
         }
         let binding = self.names.resolve(name)?;
         match binding {
-            Binding::Register(..) if offset == 0 => return self.names.register(name, file),
-            Binding::Register(..) => return self.sum(name, offset, file),
+            Binding::Register(..) => {
+                let slot = self.names.register(name, file)?;
+                return self.sum(slot, offset);
+            }
             Binding::Refused(why) => return Err(format!("{name} {why}")),
             Binding::Frame(place, _) => return self.frame_address(i64::from(place).saturating_add(offset), file),
+            Binding::Address(value @ PresetValue::DynamicShared) => {
+                let slot = self.names.constant(file, value)?;
+                return self.sum(slot, offset);
+            }
             Binding::Function(number) => drop(self.taken.insert(number)),
             _ => {}
         }
         let unknown = || format!("{name} with an offset is not supported here");
-        let value = self.names.address(binding, offset).ok_or_else(unknown)?;
-        if file == File::B32 && !matches!(value, PresetValue::DynamicShared | PresetValue::Bits(0..0x1_0000_0000)) {
-            return Err(format!("the address of {name} has 64 bits"));
+        let mut value = self.names.address(binding, offset).ok_or_else(unknown)?;
+        if file == File::B32 {
+            match &mut value {
+                // An address before the first variable of a space wraps.
+                PresetValue::Bits(bits) if !matches!(binding, Binding::Function(_)) => *bits &= u64::from(u32::MAX),
+                _ => return Err(format!("the address of {name} has 64 bits")),
+            }
         }
         self.names.constant(file, value)
     }
 
-    /// A register that receives the sum of another and a constant, as in `st.u32 [p], a + 4`.
-    fn sum(&mut self, name: &'t str, offset: i64, file: File) -> Result<Slot> {
-        let (kind, op) = match file {
+    /// The sum of a register and a constant, as in `st.u32 [p], a + 4`.
+    pub(super) fn sum(&mut self, slot: Slot, offset: i64) -> Result<Slot> {
+        let (kind, op) = match slot.0 {
+            _ if offset == 0 => return Ok(slot),
             File::B64 => (Kind::B64, Op::AddB64),
             File::B32 => (Kind::B32, Op::AddB32),
             File::Pred => return Err("it adds a number to a predicate".to_owned()),
         };
-        let sources = [self.names.register(name, file)?, self.source(&Operand::Integer(offset as u64), kind)?];
+        let offset = self.source(&Operand::Integer(offset as u64), kind)?;
+        self.before(op, slot.0, &[slot, offset])
+    }
+
+    /// A register that receives the result of a step before the instruction.
+    pub(super) fn before(&mut self, op: Op, file: File, sources: &[Slot]) -> Result<Slot> {
         let d = self.names.allocate(file)?;
-        self.prelude.push(Draft::step(op, d, &sources));
+        self.prelude.push(Draft::step(op, d, sources));
         Ok(d)
     }
 

@@ -239,8 +239,17 @@ pub(crate) struct Guard<'t> {
 pub(crate) enum Operand<'t> {
     /// A register, variable, label or special register, plus a number of bytes.
     Name(&'t str, i64),
-    /// `tile[2]`: an element of an array.
-    Element(&'t str, u64),
+    /// `tile[2]`, `tile[%r1]` or `tile[%r1+2]`: an element of an array.
+    Element {
+        /// The whole operand.
+        text: &'t str,
+        /// The variable.
+        array: &'t str,
+        /// The register that the index counts from; `None` for 0.
+        register: Option<&'t str>,
+        /// The number in the index.
+        index: i64,
+    },
     /// `v.y`: an element of a vector register.
     Lane(&'t str, u8),
     /// `!%p1`
@@ -302,7 +311,7 @@ impl Operand<'_> {
     /// Returns whether it names a variable, or parts of it do.
     fn names(&self, variable: &str) -> bool {
         match self {
-            Self::Name(name, _) | Self::Element(name, _) | Self::Lane(name, _) | Self::Negated(name) => {
+            Self::Name(name, _) | Self::Lane(name, _) | Self::Negated(name) | Self::Element { array: name, .. } => {
                 *name == variable
             }
             Self::Pair(first, second) => [first, second].contains(&&variable),

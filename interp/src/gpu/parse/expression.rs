@@ -32,13 +32,10 @@ const OPERATORS: [(&str, u8); 18] = [
     (">", 7),
     ("+", 9),
     ("-", 9),
-    ("*", PRODUCT),
-    ("/", PRODUCT),
-    ("%", PRODUCT),
+    ("*", 10),
+    ("/", 10),
+    ("%", 10),
 ];
-
-/// How tightly a product binds.
-const PRODUCT: u8 = 10;
 
 impl<'t> Parser<'t> {
     /// Parses a number or a constant expression; `None` if there is no such thing.
@@ -56,18 +53,17 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Parses `+4`, `-4`, `+-4`, `+4*8-2` or nothing.
+    /// Parses a constant expression that is an integer.
+    pub(super) fn integer(&mut self) -> Option<i64> {
+        self.ternary(0)?.bits().map(|bits| bits as i64)
+    }
+
+    /// Parses `+4`, `-4`, `+4*8-2`, `+1<<3` or nothing. All that follows the sign is one expression,
+    /// which the sign begins, as NVIDIA's assembler reads it.
     pub(super) fn offset(&mut self) -> Option<i64> {
-        let mut offset = 0_i64;
-        loop {
-            let minus = match self.peek() {
-                Some(Kind::Mark(b'+')) => false,
-                Some(Kind::Mark(b'-')) => true,
-                _ => return Some(offset),
-            };
-            self.at += 1;
-            let term = self.binary(PRODUCT, 0)?.bits()? as i64;
-            offset = offset.wrapping_add(if minus { term.wrapping_neg() } else { term });
+        match self.peek() {
+            Some(Kind::Mark(b'+' | b'-')) => self.integer(),
+            _ => Some(0),
         }
     }
 

@@ -281,7 +281,7 @@ impl<'t> Parser<'t> {
     /// only their scope knows their names.
     fn inner_variables(&mut self, word: &str, out: &mut Vec<Statement<'t>>) -> Result<()> {
         let space = space(word).unwrap_or(Space::Global);
-        for variable in self.variables(space, false)? {
+        for mut variable in self.variables(space, false)? {
             out.push(Statement::Inner(variable.name, self.inner.len()));
             self.inner.push(variable);
         }
@@ -407,10 +407,18 @@ impl<'t> Parser<'t> {
             return Some(Operand::Pair(word, self.take_word()?));
         }
         if self.take_mark(b'[') {
-            let Operand::Integer(index) = self.constant()? else { return None };
-            return self.take_mark(b']').then_some(Operand::Element(word, index));
+            return self.element(word);
         }
         Some(Operand::Name(word, self.offset()?))
+    }
+
+    /// Parses `2]`, `%r1]` or `%r1+2]` after the name of an array and the opening bracket.
+    fn element(&mut self, array: &'t str) -> Option<Operand<'t>> {
+        let start = self.tokens[self.at - 2].span;
+        let register = if self.peek_word() == Some("WARP_SZ") { None } else { self.take_word() };
+        let index = if register.is_some() { self.offset()? } else { self.integer()? };
+        let text = self.slice(Span { end: self.span().end, ..start });
+        self.take_mark(b']').then_some(Operand::Element { text, array, register, index })
     }
 
     /// Parses the content of braces or parentheses.
@@ -430,10 +438,7 @@ impl<'t> Parser<'t> {
         self.at += 1;
         let operand = match self.take_word() {
             Some(base) => Operand::Address { base: Some(base), offset: self.offset()? },
-            None => match self.constant()? {
-                Operand::Integer(offset) => Operand::Address { base: None, offset: offset as i64 },
-                _ => return None,
-            },
+            None => Operand::Address { base: None, offset: self.integer()? },
         };
         self.take_mark(b']').then_some(operand)
     }
