@@ -115,9 +115,23 @@ fn a_body_may_declare_variables_of_the_module() {
     let scopes =
         "{ .global .b32 x = 3; ld.global.u32 a, [x]; } { .global .b32 x = 4; ld.global.u32 b, [x]; } add.u32 a, a, b;";
     assert_eq!(word(".global .b32 x = 100;", scopes), 7);
-    let pointer = ".global .b32 x = 3; .global .u64 y = x; ld.global.u64 p, [y];";
-    let why = "the variable \"y\" points to x, a variable of a body";
-    assert!(refused(".global .b32 x = 100;", pointer).contains(why));
+    let follow = ".reg .b64 z; ld.global.u64 z, [y]; ld.u32 a, [z];";
+    for pointer in [
+        ".global .b32 x = 7; .global .u64 y = x;",
+        ".global .b32 x = 7, other = 3; .global .u64 y[2] = {generic(x), other};",
+        ".const .b32 x[2] = {3, 7}; { .global .b32 y = 3; } .global .u64 y = generic(x) + 4;",
+        ".global .u64 x = 7, y = x;",
+        ".global .b32 x = 7; { .global .b32 x = 3; } .global .u64 y = x; { .global .b32 x = 4; }",
+    ] {
+        assert_eq!(word(".global .b32 x = 100;", &format!("{pointer} {follow}")), 7, "{pointer}");
+    }
+    let later = ".global .u64 y = x; .global .b32 x = 3;";
+    assert_eq!(word(".global .b32 x = 7;", &format!("{later} {follow}")), 7);
+    assert_eq!(
+        word("", ".reg .b64 z; .global .u64 y = y; ld.global.u64 z, [y]; setp.eq.u64 q, z, 0; selp.u32 a, 3, 7, q;"),
+        7
+    );
+    assert!(refused("", &format!("{later} {follow}")).contains("points to x, which is not declared"));
     assert_eq!(
         word(
             ".global .b32 x = 7;",

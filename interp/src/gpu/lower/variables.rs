@@ -1,6 +1,6 @@
 //! Module scope: the meaning of its names, and the initial values of its variables.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::Result;
 use crate::error::counted;
@@ -17,6 +17,8 @@ const MAX_IMAGE: u64 = 1 << 30;
 pub(crate) struct Symbols<'t> {
     /// The indices of variables in the module's list, by their names.
     pub(super) variables: HashMap<&'t str, usize>,
+    /// The index of the first variable that a body declares.
+    first_inner: usize,
     /// The numbers of functions, by their names.
     pub(super) functions: HashMap<&'t str, u32>,
     /// Functions whose addresses variables hold.
@@ -32,6 +34,7 @@ impl<'t> Symbols<'t> {
         let named = |(index, variable): (usize, &Variable<'t>)| (variable.name, index);
         let mut symbols = Symbols {
             variables: module.variables[..module.named].iter().enumerate().map(named).collect(),
+            first_inner: module.named,
             functions: (0..).zip(&module.functions).map(|(number, function)| (function.name, number)).collect(),
             taken: Vec::new(),
             places: Vec::new(),
@@ -42,14 +45,8 @@ impl<'t> Symbols<'t> {
             }
         }
         let mut count = 0;
-        let inner: HashSet<&str> = module.variables[module.named..].iter().map(|variable| variable.name).collect();
-        for (index, variable) in module.variables.iter().enumerate() {
-            // Only its scope would tell which variable the name means.
-            let target = variable.initial.as_ref().filter(|_| index >= module.named);
-            let place = match target.and_then(|initial| points_to(initial, &inner)) {
-                Some(name) => Err(format!("points to {name}, a variable of a body; declare both outside of it")),
-                None => placed(variable).map(|()| count),
-            };
+        for variable in &module.variables {
+            let place = placed(variable).map(|()| count);
             count += usize::from(place.is_ok());
             symbols.places.push(place);
         }
@@ -72,15 +69,6 @@ impl<'t> Symbols<'t> {
             }
         }
         (symbols, Variables::new(list))
-    }
-}
-
-/// The first of these names that an initial value has the address of.
-fn points_to<'t>(initial: &Initial<'t>, names: &HashSet<&str>) -> Option<&'t str> {
-    match initial {
-        Initial::Number(_) => None,
-        Initial::Address { name, .. } => names.contains(name).then_some(*name),
-        Initial::List(list) => list.iter().find_map(|element| points_to(element, names)),
     }
 }
 
@@ -157,9 +145,11 @@ impl Image {
                 self.write(at, &bits.to_le_bytes()[..width as usize]);
                 Ok(())
             }
-            (&Initial::Address { name, offset, mask }, []) => {
-                let to = match (symbols.variables.get(name), symbols.functions.get(name)) {
-                    (Some(&variable), _) => Symbol::Variable(
+            (&Initial::Address { name, inner, offset, mask }, []) => {
+                let inner = inner.map(|number| symbols.first_inner + number);
+                let variable = inner.or_else(|| symbols.variables.get(name).copied());
+                let to = match (variable, symbols.functions.get(name)) {
+                    (Some(variable), _) => Symbol::Variable(
                         symbols.places[variable].clone().map_err(|why| format!("points to {name}, which {why}"))?,
                     ),
                     (None, Some(&function)) => Symbol::Function(function),

@@ -146,6 +146,8 @@ pub(crate) enum Initial<'t> {
     Address {
         /// A variable or function.
         name: &'t str,
+        /// The number of the variable among those that bodies declare, if it is one of them.
+        inner: Option<usize>,
         /// Bytes to add.
         offset: i64,
         /// The selected bits.

@@ -374,7 +374,7 @@ impl<'t> Parser<'t> {
             Operand::Name("generic", 0) if opened => self.address_of(u64::MAX),
             Operand::Integer(mask) if opened => self.address_of(mask),
             _ if opened => Err(self.unexpected("a value")),
-            Operand::Name(name, offset) => Ok(Initial::Address { name, offset, mask: u64::MAX }),
+            Operand::Name(name, offset) => Ok(Initial::Address { name, inner: None, offset, mask: u64::MAX }),
             number => Ok(Initial::Number(number)),
         }
     }
@@ -392,7 +392,7 @@ impl<'t> Parser<'t> {
             self.expect_mark(b')')?;
         }
         offset = offset.wrapping_add(self.offset().ok_or_else(|| self.unexpected("an offset"))?);
-        Ok(Initial::Address { name, offset, mask })
+        Ok(Initial::Address { name, inner: None, offset, mask })
     }
 
     /// Parses `.align 8 .v2 .b32` and the attributes that may stand between them.

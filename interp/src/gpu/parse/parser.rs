@@ -5,8 +5,9 @@
 //! instruction therefore makes one kernel unusable, not the whole module.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use super::ast::{Guard, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
+use super::ast::{Guard, Initial, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
 use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
 use super::module::{Known, space};
@@ -31,8 +32,8 @@ pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
         tokens: lexer::tokens(text),
         known: Known::default(),
         inner: Vec::new(),
+        scopes: Vec::new(),
         at: 0,
-        depth: 0,
         statements: 0,
     };
     let mut module = Module::default();
@@ -55,8 +56,9 @@ pub(super) struct Parser<'t> {
     pub(super) known: Known<'t>,
     /// Variables of global and constant memory that bodies declare.
     inner: Vec<Variable<'t>>,
+    /// For each open scope, the names of those that it declares, and their numbers.
+    scopes: Vec<HashMap<&'t str, usize>>,
     pub(super) at: usize,
-    depth: u32,
     statements: usize,
 }
 
@@ -214,8 +216,8 @@ impl<'t> Parser<'t> {
     /// `{ statements }`
     pub(super) fn scope(&mut self) -> Result<Vec<Statement<'t>>> {
         self.expect_mark(b'{')?;
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        self.scopes.push(HashMap::new());
+        if self.scopes.len() > MAX_DEPTH as usize {
             return Err(error(self.line(), format!("scopes nested more than {MAX_DEPTH} deep are not supported")));
         }
         let mut statements = Vec::new();
@@ -228,7 +230,7 @@ impl<'t> Parser<'t> {
                 declared.add(statement).map_err(twice)?;
             }
         }
-        self.depth -= 1;
+        self.scopes.pop();
         Ok(statements)
     }
 
@@ -283,9 +285,27 @@ impl<'t> Parser<'t> {
         let space = space(word).unwrap_or(Space::Global);
         for mut variable in self.variables(space, false)? {
             out.push(Statement::Inner(variable.name, self.inner.len()));
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.insert(variable.name, self.inner.len());
+            }
+            if let Some(initial) = &mut variable.initial {
+                self.find_inner(initial);
+            }
             self.inner.push(variable);
         }
         Ok(())
+    }
+
+    /// Finds the variables of bodies that an initial value has the addresses of. It sees only those
+    /// declared so far, the variable itself included.
+    fn find_inner(&self, initial: &mut Initial<'t>) {
+        match initial {
+            Initial::Number(_) => {}
+            Initial::Address { name, inner, .. } => {
+                *inner = self.scopes.iter().rev().find_map(|scope| scope.get(name).copied());
+            }
+            Initial::List(list) => list.iter_mut().for_each(|element| self.find_inner(element)),
+        }
     }
 
     /// Parses `"nounroll", "used_bytes_mask 3";`, advice for compilers that changes no result.
