@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::names::{Binding, Callees};
 use super::operands::access;
-use super::{Draft, Lowering, Refused, Result, Slot, recursion};
+use super::{Draft, Lowering, Refused, Result, Slot, flat, recursion};
 use crate::error::counted;
 use crate::gpu::code::{ALWAYS, Access, Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, Target};
 use crate::gpu::isa::Op;
@@ -107,9 +107,9 @@ impl<'m, 't> Lowering<'m, 't> {
         self.labels[end] = Some(self.code.instructions.len() as u32);
         for (formal, &place) in results.iter().zip(&layout.results) {
             if let Some(kind) = formal.register {
-                let file = file(kind).map_err(here)?;
-                let slot = self.names.register(formal.variable.name, file).map_err(here)?;
-                self.emit(whole(Op::StFrame, slot, place), ALWAYS, function.span);
+                for (slot, place) in self.registers_of(formal, kind, place).map_err(here)? {
+                    self.emit(whole(Op::StFrame, slot, place), ALWAYS, function.span);
+                }
             }
         }
         self.names.close();
@@ -132,17 +132,29 @@ impl<'m, 't> Lowering<'m, 't> {
             let name = formal.variable.name;
             match formal.register {
                 Some(kind) => {
-                    let file = file(kind)?;
-                    self.names.registers(kind, 1, &[RegisterName { name, count: None }]);
-                    let slot = self.names.register(name, file)?;
-                    if op == Op::LdFrame {
-                        self.emit(whole(op, slot, (offset, bytes)), ALWAYS, span);
+                    self.names.registers(kind, formal.lanes, &[RegisterName { name, count: None }]);
+                    for (slot, place) in self.registers_of(formal, kind, (offset, bytes))? {
+                        if op == Op::LdFrame {
+                            self.emit(whole(op, slot, place), ALWAYS, span);
+                        }
                     }
                 }
                 None => self.names.bind(name, Binding::Frame(offset, bytes)),
             }
         }
         Ok(())
+    }
+
+    /// The register of a parameter, or those of a vector's elements, and the place of each.
+    fn registers_of(&mut self, formal: &Formal<'t>, kind: &str, place: (u32, u32)) -> Result<Vec<(Slot, (u32, u32))>> {
+        let (name, file) = (formal.variable.name, file(kind)?);
+        if formal.lanes == 1 {
+            return Ok(vec![(self.names.register(name, file)?, place)]);
+        }
+        let (offset, bytes) = (place.0, place.1 / u32::from(formal.lanes));
+        let lanes =
+            (0..formal.lanes).map(|lane| Ok((self.names.lane(name, lane)?, (offset + u32::from(lane) * bytes, bytes))));
+        lanes.collect()
     }
 
     /// Lowers `call (results), function, (arguments), prototype;`. Everything but the function may
@@ -181,8 +193,8 @@ impl<'m, 't> Lowering<'m, 't> {
             let offset = self.argument(operand, formal, bytes, &mut before)?;
             passed.params.push((offset, bytes));
         }
-        for (operand, &(_, bytes)) in results.iter().zip(&layout.results) {
-            let offset = self.call_result(operand, bytes, &mut after)?;
+        for ((operand, formal), &(_, bytes)) in results.iter().zip(&signature.results).zip(&layout.results) {
+            let offset = self.call_result(operand, formal, bytes, &mut after)?;
             passed.results.push((offset, bytes));
         }
         self.code.calls.push(Call { target, passed, layout });
@@ -255,36 +267,52 @@ impl<'m, 't> Lowering<'m, 't> {
         callees
     }
 
+    /// The values that a call passes as a parameter or takes as a result, and the bytes of each.
+    fn passed<'o>(operand: &'o Operand<'t>, formal: &Formal, bytes: u32) -> Result<(Vec<&'o Operand<'t>>, u32)> {
+        let values: Vec<_> = flat(std::slice::from_ref(operand)).collect();
+        let each = bytes / u32::from(formal.lanes);
+        match values.len() == usize::from(formal.lanes) && matches!(each, 1 | 2 | 4 | 8) {
+            true => Ok((values, each)),
+            false => Err("it passes a value where a variable or a vector is required".to_owned()),
+        }
+    }
+
     /// The offset of an argument in the frame. A value is stored there first.
     fn argument(&mut self, operand: &Operand<'t>, formal: &Formal, bytes: u32, before: &mut Vec<Draft>) -> Result<u32> {
         if let Some(offset) = self.variable(operand, bytes)? {
             return Ok(offset);
         }
-        let kind = match (bytes, formal.register) {
+        let (values, each) = Self::passed(operand, formal, bytes)?;
+        let kind = match (each, formal.register) {
             (8, Some("f64")) => Kind::F64,
             (8, _) => Kind::B64,
             (4, Some("f32")) => Kind::F32,
-            (1 | 2 | 4, _) => Kind::B32,
-            _ => return Err("it passes a value where a variable is required".to_owned()),
+            _ => Kind::B32,
         };
-        let slot = self.source(operand, kind)?;
-        let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
-        before.push(whole(Op::StFrame, slot, (offset, bytes)));
+        let offset = self.names.reserve(u64::from(bytes), formal.variable.align.max(u64::from(each)))?;
+        for (value, place) in values.into_iter().zip((offset..).step_by(each as usize)) {
+            before.push(whole(Op::StFrame, self.source(value, kind)?, (place, each)));
+        }
         Ok(offset)
     }
 
     /// The offset of a result in the frame. A register is loaded from there.
-    fn call_result(&mut self, operand: &Operand<'t>, bytes: u32, after: &mut Vec<Draft>) -> Result<u32> {
+    fn call_result(
+        &mut self,
+        operand: &Operand<'t>,
+        formal: &Formal,
+        bytes: u32,
+        after: &mut Vec<Draft>,
+    ) -> Result<u32> {
         if let Some(offset) = self.variable(operand, bytes)? {
             return Ok(offset);
         }
-        if !matches!(bytes, 1 | 2 | 4 | 8) {
-            return Err("it gives a register where a variable is required".to_owned());
-        }
-        let file = if bytes == 8 { File::B64 } else { File::B32 };
-        let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
-        if *operand != Operand::Name("_", 0) {
-            after.push(whole(Op::LdFrame, self.result(operand, file)?, (offset, bytes)));
+        let unused = *operand == Operand::Name("_", 0);
+        let (results, each) = if unused { (Vec::new(), 1) } else { Self::passed(operand, formal, bytes)? };
+        let file = if each == 8 { File::B64 } else { File::B32 };
+        let offset = self.names.reserve(u64::from(bytes), formal.variable.align.max(u64::from(each)))?;
+        for (result, place) in results.into_iter().zip((offset..).step_by(each as usize)) {
+            after.push(whole(Op::LdFrame, self.result(result, file)?, (place, each)));
         }
         Ok(offset)
     }

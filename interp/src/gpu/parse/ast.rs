@@ -84,6 +84,8 @@ pub(crate) struct Formal<'t> {
     pub(crate) variable: Variable<'t>,
     /// Its register type, if it is declared with `.reg`.
     pub(crate) register: Option<&'t str>,
+    /// 2 or 4 for vectors; else 1.
+    pub(crate) lanes: u8,
 }
 
 /// An entry's requirements on its blocks.

@@ -24,6 +24,7 @@ enum Name {
 /// The part of a declaration before the name.
 struct Declared<'t> {
     ty: &'t str,
+    lanes: u8,
     align: Option<u64>,
     element_bytes: u64,
 }
@@ -85,6 +86,7 @@ impl<'t> Parser<'t> {
             Some(Kind::F64(_) | Kind::Integer(_)) => self.at += 1,
             _ => return Err(self.unexpected("a version")),
         }
+        self.at += 1;
         Ok(())
     }
 
@@ -268,13 +270,13 @@ impl<'t> Parser<'t> {
             self.at -= 1;
             return Err(self.unexpected("`.param`"));
         }
-        let register = (kind == ".reg").then(|| self.peek_word().unwrap_or_default().trim_start_matches('.'));
         let declared = self.declared()?;
+        let register = (kind == ".reg").then_some(declared.ty);
         let variable = self.declarator(Space::Param, &declared)?;
         if register.is_some() && !variable.shape.1.is_empty() {
             return Err(error(self.line(), format!("the register {:?} is declared as an array", variable.name)));
         }
-        Ok(Formal { variable, register })
+        Ok(Formal { variable, register, lanes: declared.lanes })
     }
 
     /// `.alias name, of;`
@@ -422,8 +424,8 @@ impl<'t> Parser<'t> {
                 }
             }
         }
-        let element_bytes = bytes.ok_or_else(|| self.unexpected("a type"))? * lanes;
-        Ok(Declared { ty, align, element_bytes })
+        let element_bytes = bytes.ok_or_else(|| self.unexpected("a type"))? * u64::from(lanes);
+        Ok(Declared { ty, lanes, align, element_bytes })
     }
 
     /// `name[4][2]`
