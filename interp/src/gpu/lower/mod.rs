@@ -28,7 +28,7 @@ use super::code::{
 };
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
-use super::modifiers::Sync;
+use super::modifiers::{Sync, is_type};
 use super::parse::ast::{self, Operand, Statement};
 use super::spelling;
 use super::vocabulary::{AccessKind, File, Kind};
@@ -310,6 +310,10 @@ impl<'m, 't> Lowering<'m, 't> {
             features::refusal(&opcode).unwrap_or_else(unknown)
         })?;
         let operands = &*self.plain(&opcode, operands)?;
+        let is_fraction = |operand: &Operand| matches!(operand, Operand::F32(_) | Operand::F64(_));
+        if operands.iter().any(is_fraction) && takes_integers(&opcode) {
+            return Err("it has a floating-point number where an integer is required".to_owned());
+        }
         let guard = match instruction.guard {
             Some(guard) => self.names.register(guard.name, File::Pred)?.1 | if guard.negated { NEGATED } else { 0 },
             None => ALWAYS,
@@ -565,6 +569,12 @@ fn accesses(op: Op) -> Option<AccessKind> {
         Shape::Atomic(_) => Some(AccessKind::Atomic),
         _ => None,
     }
+}
+
+/// Returns whether an opcode has types, and all of them are those of integers.
+fn takes_integers(opcode: &str) -> bool {
+    let mut types = opcode.split('.').filter(|part| is_type(part)).peekable();
+    types.peek().is_some() && types.all(|kind| kind.starts_with(['u', 's']))
 }
 
 /// All operands, with vectors split into their elements.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::ast::{Guard, Initial, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
 use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
-use super::module::{Known, space};
+use super::module::{Known, space, type_bytes};
 use super::{MAX_TEXT_BYTES, beginning};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -347,7 +347,12 @@ impl<'t> Parser<'t> {
             _ => 1,
         };
         self.at += usize::from(lanes > 1);
+        let line = self.line();
         let kind = self.expect_word("a register type")?.trim_start_matches('.');
+        if lanes > 1 && type_bytes(kind).is_none_or(|bytes| bytes * u64::from(lanes) > 16) {
+            let what = format!("vectors of registers have at most 16 bytes, not {lanes} elements of type .{kind}");
+            return Err(error(line, what));
+        }
         let names = self.separated(|parser| {
             let name = parser.expect_word("a register name")?;
             let mut count = None;
