@@ -100,6 +100,43 @@ fn vectors_of_registers_have_elements() {
 }
 
 #[test]
+fn vectors_of_registers_are_numbers_of_16_bytes_at_most() {
+    for (kind, fits) in
+        [("v2 .b64", true), ("v4 .f16x2", true), ("v4 .b64", false), ("v2 .b128", false), ("v2 .pred", false)]
+    {
+        let parsed = Module::parse(&format!(".version 8.3 .target sm_90 .entry k() {{ .reg .{kind} v; ret; }}"));
+        let error = parsed.err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(error.contains("vectors of registers have at most 16 bytes"), !fits, "{kind}: {error}");
+    }
+}
+
+#[test]
+fn an_instruction_on_integers_takes_no_fraction() {
+    for wrong in
+        ["mov.u32 a, 0f3F800000;", "mov.s64 p, 1.5;", "selp.u32 a, 0f3F800000, a, q;", "st.u32 [p], 0f3F800000;"]
+    {
+        let message = refused("", &format!(".reg .pred q; {wrong}"));
+        assert!(message.contains("a floating-point number where an integer is required"), "{message}");
+    }
+    assert_eq!(word("", "mov.b32 a, 0f3F800000; and.b32 a, a, 0f7FFFFFFF;"), 1_f32.to_bits());
+}
+
+#[test]
+fn vectors_of_registers_are_parameters() {
+    let f = ".func (.reg .v4 .b32 x) swap(.reg .b32 n, .reg .v2 .f32 y) {
+        .reg .b32 t; mov.b32 x.x, y.y; mov.b32 x.y, y.x; mov.b32 x.z, n; add.u32 t, n, 1; mov.b32 x.w, t; ret; }
+        .func (.reg .v2 .b64 x) g(.reg .v2 .b64 y) { add.u64 x.x, y.x, y.y; mov.b64 x.y, 1; ret; }";
+    let body =
+        ".reg .v4 .b32 v; .reg .v2 .f32 w; mov.v2.f32 w, {1.0, 2.0}; call (v), swap, (5, w); st.global.v4.b32 [p], v;";
+    assert_eq!(words(f, body), [2_f32.to_bits(), 1_f32.to_bits(), 5, 6]);
+    let body = ".reg .v2 .b64 v; mov.v2.b64 v, {3, 4}; call (v), g, (v); call (_), g, (v); cvt.u32.u64 a, v.x;";
+    assert_eq!(word(f, body), 7);
+    for wrong in [".reg .v2 .b32 v; call (v), swap, (5, v);", ".reg .v4 .b32 v; call (v), swap, (v, a);"] {
+        assert!(refused(f, wrong).contains("a value where a variable or a vector is required"), "{wrong}");
+    }
+}
+
+#[test]
 fn modifiers_stand_in_any_order() {
     let body = "mov.f32 f, 0f40400000; div.ftz.rn.f32 f, f, f; st.global.f32 [p], f;
         mov.f64 d, 0d401C000000000000; cvt.f32.f64.rn f, d; st.global.volatile.f32 [p+4], f;
@@ -390,6 +427,25 @@ fn all_of_it_runs_in_one_kernel() {
     let text = include_str!("../data/dialect.ptx");
     let ran = run_on(text, shape(1, 1), &[0; 6], &Config::default()).unwrap_or_else(|stop| panic!("{stop}"));
     assert_eq!(ran.1, [7, 1, 4, 7, 0.75_f32.to_bits(), 7]);
+}
+
+#[test]
+fn an_entry_of_the_first_versions_declares_its_parameters_in_its_body() {
+    let kernel = |version: &str, body: &str| {
+        let text = format!(
+            ".version {version} .target sm_10 .entry k {{ .reg .u64 p; .reg .u32 a, n; {body}
+                st.global.u32 [p], a; exit; }}"
+        );
+        let module = Module::parse(&text).expect("it parses");
+        let kernel = module.kernel("k").expect("it is there");
+        kernel.params().iter().map(|param| (param.name.clone(), param.offset, param.size)).collect::<Vec<_>>()
+    };
+    let old = "{ .param .u64 out; ld.param.u64 p, [out]; } .param .u32 n, m; ld.param.u32 a, [m];";
+    assert_eq!(kernel("1.2", old), [("out".into(), 0, 8), ("n".into(), 8, 4), ("m".into(), 12, 4)]);
+    assert_eq!(kernel("2.0", ".param .u64 to; st.param.u64 [to], 3; ld.param.u64 p, [to];"), []);
+    let text = ".version 1.2 .target sm_10 .entry k { .reg .u64 p; .param .u64 out; ld.param.u64 p, [out];
+        st.global.u32 [p], 7; exit; }";
+    assert_eq!(run_on(text, shape(1, 1), &[0; 4], &Config::default()).expect("it runs").1[0], 7);
 }
 
 #[test]

@@ -83,7 +83,8 @@ impl<'t> Parser<'t> {
 
     fn version(&mut self) -> Result<()> {
         match self.peek() {
-            Some(Kind::F64(_) | Kind::Integer(_)) => self.at += 1,
+            Some(Kind::F64(version)) => self.version = f64::from_bits(version),
+            Some(Kind::Integer(version)) => self.version = version as f64,
             _ => return Err(self.unexpected("a version")),
         }
         self.at += 1;
@@ -131,7 +132,11 @@ impl<'t> Parser<'t> {
             self.take_mark(b';');
             return Ok(());
         }
+        // Entries had no list of parameters before PTX 1.4.
+        self.declares_params = self.version < 1.4;
         let body = self.scope()?;
+        self.declares_params = false;
+        params.append(&mut self.params);
         if self.known.names.insert(name, Name::Entry).is_some() {
             return Err(error(span.line, format!("the name {name:?} is declared twice")));
         }

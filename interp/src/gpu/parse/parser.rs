@@ -33,6 +33,9 @@ pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
         known: Known::default(),
         inner: Vec::new(),
         scopes: Vec::new(),
+        params: Vec::new(),
+        declares_params: false,
+        version: f64::INFINITY,
         at: 0,
         statements: 0,
     };
@@ -58,6 +61,12 @@ pub(super) struct Parser<'t> {
     inner: Vec<Variable<'t>>,
     /// For each open scope, the names of those that it declares, and their numbers.
     scopes: Vec<HashMap<&'t str, usize>>,
+    /// Parameters that the body of the entry declares.
+    pub(super) params: Vec<Variable<'t>>,
+    /// True in the body of an entry where `.param` declares parameters of it.
+    pub(super) declares_params: bool,
+    /// The number after `.version`.
+    pub(super) version: f64,
     pub(super) at: usize,
     statements: usize,
 }
@@ -272,6 +281,10 @@ impl<'t> Parser<'t> {
             ".extern" | ".visible" | ".weak" => {}
             _ => match space(word) {
                 Some(Space::Global | Space::Const) => self.inner_variables(word, out)?,
+                Some(Space::Param) if self.declares_params => {
+                    let mut params = self.variables(Space::Param, false)?;
+                    self.params.append(&mut params);
+                }
                 Some(space) => out.extend(self.variables(space, false)?.into_iter().map(Statement::Variable)),
                 None => out.push(self.instruction(word, start, None)?),
             },
