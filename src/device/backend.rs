@@ -65,7 +65,7 @@ impl fmt::Display for Backend {
 pub(super) fn slow(opt_level: &str) -> &'static str {
     match opt_level {
         "0" => {
-            "; warpstride-interp is not optimised in this build, which makes it 20 to 60 times slower: put `opt-level = 3` under \
+            "; warpstride-interp is not optimised in this build, which makes it many times slower: put `opt-level = 3` under \
              [profile.dev.package.warpstride-interp] in your Cargo.toml"
         }
         _ => "",
