@@ -72,9 +72,17 @@ const OF_THE_HOST: [&str; 14] = [
     "windows.h",
 ];
 
-/// A sentence on the header that a compiler's messages miss: the package that has it, or the reason
-/// why a kernel file does without it. `None` for a header of the user's, and where none is missing.
+/// A sentence on the header that a compiler's messages miss or refuse: the package that has it, the
+/// headers to take in its place, or the reason why a kernel file does without it. `None` for a
+/// header of the user's, and where none is missing.
 pub(super) fn advice(log: &str, by_nvrtc: bool, version: &str) -> Option<String> {
+    if let Some(name) = for_the_host(log) {
+        return Some(format!(
+            "`{name}` has functions for the host, which NVRTC does not compile: include the headers of what the kernel \
+             calls, such as <cub/block/block_reduce.cuh> or <cub/warp/warp_scan.cuh>, and leave <cub/device/...> and \
+             <thrust/...> out"
+        ));
+    }
     let name = missing(log)?;
     if name.starts_with("sys/") || OF_THE_HOST.contains(&name) || !name.contains(['.', '/']) {
         return Some(format!(
@@ -96,6 +104,12 @@ pub(super) fn advice(log: &str, by_nvrtc: bool, version: &str) -> Option<String>
 /// The package of CUDA 12 and 11 with the same headers.
 fn of_cuda_12(package: &str) -> &str {
     if package == "nvidia-cuda-crt" { "nvidia-cuda-nvcc" } else { package }
+}
+
+/// The header of CUB that refuses NVRTC.
+fn for_the_host(log: &str) -> Option<&str> {
+    let (_, rest) = log.split_once("\"Including <")?;
+    rest.split_once("> is not supported when compiling with NVRTC").map(|(name, _)| name)
 }
 
 /// The header that NVRTC or clang does not find.
@@ -132,6 +146,14 @@ mod tests {
                 assert!(advice.starts_with(&format!("`{name}` is ")) && advice.contains(&wanted), "{advice}");
             }
         }
+    }
+
+    #[test]
+    fn a_header_of_cub_that_refuses_nvrtc_names_those_of_blocks_and_warps() {
+        let log = "cub.cuh(17): catastrophic error: #error directive: \"Including <cub/cub.cuh> is not supported when \
+                   compiling with NVRTC. Include the specific device header instead.\"";
+        let said = advice(log, true, "13.5").expect("advice");
+        assert!(said.starts_with("`cub/cub.cuh` has ") && said.contains("<cub/block/block_reduce.cuh>"), "{said}");
     }
 
     #[test]
