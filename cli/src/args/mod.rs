@@ -27,7 +27,7 @@ pub(super) use bench::{
 };
 pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;
-pub(super) use run_ptx::{Argument, By, Dump, Fill, Set, Timed, Value, architecture, three};
+pub(super) use run_ptx::{Architecture, Argument, By, Dump, Fill, Set, Timed, Value, architecture, three};
 use run_ptx::{dump, extents};
 pub(super) use values::{Part, Random};
 use values::{bytes, model, numbers, shape};
@@ -372,7 +372,7 @@ pub(super) struct Launched {
     /// The architecture, such as sm_90, that run-cu compiles for and whose limits the software GPU
     /// has; that of the PTX where it is left out, which run-cu compiles for sm_80
     #[arg(long, value_name = "SM", value_parser = architecture)]
-    pub(super) arch: Option<u32>,
+    pub(super) arch: Option<Architecture>,
     /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer
     /// (f32[1024]=zeros, =iota, =random:SEED or =uninit) or the elements of a file (npy:FILE); a
     /// struct is passed member by member

@@ -161,10 +161,34 @@ pub(super) fn dump(text: &str) -> Result<Dump, String> {
     Ok(Dump { argument: argument.parse().map_err(|_| wrong)?, path: path.into() })
 }
 
-/// Reads the number of an architecture: 90 of `sm_90`.
-pub(crate) fn architecture(text: &str) -> Result<u32, String> {
-    let number = text.strip_prefix("sm_").and_then(|number| number.parse().ok());
-    number.filter(|number| (10..1000).contains(number)).ok_or_else(|| "give an architecture such as sm_90".into())
+/// An architecture of GPUs, such as `sm_90`. A letter, as of `sm_90a` and `sm_100f`, adds features
+/// that only it or its family has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Architecture {
+    pub(crate) number: u32,
+    pub(crate) letter: Option<char>,
+}
+
+impl From<u32> for Architecture {
+    fn from(number: u32) -> Self {
+        Self { number, letter: None }
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.number)?;
+        self.letter.map_or(Ok(()), |letter| write!(f, "{letter}"))
+    }
+}
+
+/// Reads an architecture.
+pub(crate) fn architecture(text: &str) -> Result<Architecture, String> {
+    let name = text.strip_prefix("sm_").unwrap_or_default();
+    let digits = name.strip_suffix(['a', 'f']).unwrap_or(name);
+    let number = digits.parse().ok().filter(|number| (10..1000).contains(number));
+    let number = number.ok_or("give an architecture such as sm_90 or sm_90a")?;
+    Ok(Architecture { number, letter: name[digits.len()..].chars().next() })
 }
 
 pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {

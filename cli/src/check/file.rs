@@ -13,7 +13,7 @@ use warpstride::error::{ErrorKind, printable_line};
 use warpstride::interp::expect::Expectation;
 use warpstride::interp::{Checks, DEFAULT_WORK};
 
-use super::super::args::{Argument, Launched, Set, architecture, three};
+use super::super::args::{Architecture, Argument, Launched, Set, architecture, three};
 use super::super::cuda_cpp::NotCompiled;
 use super::super::{Refusal, error_kind, input, message, refuse, require};
 use super::oracle::Oracle;
@@ -85,7 +85,7 @@ struct Table {
     #[serde(default)]
     set: BTreeMap<String, Spanned<String>>,
     #[serde(default, deserialize_with = "arch")]
-    arch: Option<u32>,
+    arch: Option<Architecture>,
     result: Option<Spanned<ResultTable>>,
     #[serde(default, deserialize_with = "parsed")]
     checks: Option<Checks>,
@@ -123,7 +123,7 @@ fn extents<'de, D: Deserializer<'de>>(from: D) -> Result<[u32; 3], D::Error> {
     })
 }
 
-fn arch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+fn arch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Architecture>, D::Error> {
     made(from, |text: String| architecture(&text).map(Some))
 }
 

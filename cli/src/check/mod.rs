@@ -15,6 +15,7 @@ use warpstride::error::{Error, counted};
 use warpstride::interp::Module;
 use warpstride::interp::expect::{Verdict, Verdicts};
 
+use super::args::Architecture;
 use super::output::Output;
 use super::run_ptx::buffer::Buffer;
 use super::run_ptx::report::{self, Outcome, Shown};
@@ -134,7 +135,7 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
 }
 
 /// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
-fn program<'p>(path: &'p Path, arch: Option<u32>, device: &Device) -> Result<Program<'p>> {
+fn program<'p>(path: &'p Path, arch: Option<Architecture>, device: &Device) -> Result<Program<'p>> {
     input::ensure_regular(path, "name a file with a kernel")?;
     if ptx_file::is_cuda_cpp(path) {
         let compiled = cuda_cpp::compile(path, None, arch.unwrap_or_else(|| cuda_cpp::architecture(device.info())))?;

@@ -52,9 +52,11 @@ pub(super) fn compile(clang: Taken, job: &Job) -> Result<Compiled> {
     command.args(["-x", "cuda", "--cuda-device-only", &format!("--cuda-gpu-arch=sm_{}", job.architecture)]);
     // Without CUDA's folder, clang takes a version of PTX that has no shuffles. These are the first
     // with the architectures.
-    let version = match job.architecture {
-        ..=80 => "+ptx70",
-        81..=90 => "+ptx78",
+    let version = match (job.architecture.number, job.architecture.letter) {
+        (..=80, _) => "+ptx70",
+        (81..=90, None) => "+ptx78",
+        (81..=90, _) => "+ptx80",
+        (_, Some('f')) => "+ptx88",
         _ => "+ptx87",
     };
     command.args(["-Xclang", "-target-feature", "-Xclang", version]);

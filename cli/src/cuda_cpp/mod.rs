@@ -21,7 +21,7 @@ use warpstride::driver::DeviceInfo;
 use warpstride::error::printable_line;
 use warpstride::interp::MAX_TEXT_BYTES;
 
-use super::args::Compiler;
+use super::args::{Architecture, Compiler};
 use super::process::{self, Ended};
 use super::signals::Folder;
 use super::{input, refuse, require, terminal};
@@ -41,8 +41,7 @@ struct Job<'a> {
     /// Its path as the user gave it.
     file: &'a Path,
     source: String,
-    /// The architecture's number: 80 for sm_80.
-    architecture: u32,
+    architecture: Architecture,
 }
 
 /// The output of a compiler.
@@ -103,15 +102,15 @@ impl fmt::Display for NotCompiled {
 impl std::error::Error for NotCompiled {}
 
 /// The architecture that kernels for a device are compiled for: 80, unless a GPU is older.
-pub(super) fn architecture(device: &DeviceInfo) -> u32 {
+pub(super) fn architecture(device: &DeviceInfo) -> Architecture {
     const USUAL: u32 = 80;
     let (major, minor) = device.compute_capability;
-    USUAL.min(10 * major + minor)
+    USUAL.min(10 * major + minor).into()
 }
 
 /// Compiles a file for an architecture with the first compiler that is found, or with the one that
 /// is wanted.
-pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: u32) -> Result<Compiled> {
+pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: Architecture) -> Result<Compiled> {
     let job = Job { file, source: read(file)?, architecture };
     if wanted != Some(Compiler::Clang)
         && let Some(taken) = find_nvrtc()?

@@ -211,7 +211,7 @@ pub(super) fn placed(
 
 /// The kernel on the architecture that is asked for, or on that of its PTX.
 pub(super) fn on_architecture(kernel: &Kernel, args: &args::Launched) -> Kernel {
-    args.arch.map_or_else(|| kernel.clone(), |architecture| kernel.on_architecture(architecture))
+    args.arch.map_or_else(|| kernel.clone(), |architecture| kernel.on_architecture(architecture.number))
 }
 
 /// Says that a program has to allow the shared memory of a launch, where that is possible.

@@ -99,7 +99,8 @@ fn shared_memory_has_the_architectures_limit() {
     }
     folder.read("--shared 166913 --quiet").failed(&["166913 bytes of shared memory", "166912 on sm_80"]);
     folder.read("--shared 65537 --arch sm_75 --quiet").failed(&["65537 bytes of shared memory", "65536 on sm_75"]);
-    for wrong in ["90", "sm_", "sm_9", "sm_1000"] {
+    assert_eq!(folder.words_read("--shared 232448 --arch sm_90a")[5], 232_448);
+    for wrong in ["90", "sm_", "sm_9", "sm_1000", "sm_90b", "sm_90af", "sm_a"] {
         folder.read(&format!("--arch {wrong}")).ended(2, &[], &["give an architecture such as sm_90"]);
     }
 }
