@@ -30,12 +30,17 @@ pub(super) fn array(path: &Path) -> Result<Box<dyn ArrayFile>> {
 /// Opens an array, and notes how many bytes of its file are left out behind it.
 pub(super) fn first_array(path: &Path, output: &Output) -> Result<Box<dyn ArrayFile>> {
     let array = array(path)?;
+    note_left_out(&*array, path, output);
+    Ok(array)
+}
+
+/// Notes how many bytes of an array's file are left out behind it.
+pub(super) fn note_left_out(array: &dyn ArrayFile, path: &Path, output: &Output) {
     let left_out = array.opened().len().saturating_sub(array.data().1 + array.bytes() as u64);
     if left_out > 0 {
         let left_out = counted(left_out, "byte");
         output.note(format!("{} has {left_out} after its first array, which are left out", path.display()));
     }
-    Ok(array)
 }
 
 /// Returns the elements of an array as values of a type as wide as the file's.

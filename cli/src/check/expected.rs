@@ -7,6 +7,7 @@ use warpstride::error::counted;
 use warpstride::interp::expect::Verdict;
 
 use super::super::args::{Argument, Value};
+use super::super::output::Output;
 use super::super::run_ptx::buffer::Buffer;
 use super::super::{by_width, number, reference, refuse, require, zeroed};
 use super::arithmetic;
@@ -38,7 +39,12 @@ impl Source {
 
 impl Expected {
     /// Computes or reads the elements. `buffers` are those of the arguments.
-    pub(super) fn of(wanted: &Wanted, arguments: &[Argument], buffers: &[Option<Buffer>]) -> Result<Self> {
+    pub(super) fn of(
+        wanted: &Wanted,
+        arguments: &[Argument],
+        buffers: &[Option<Buffer>],
+        output: &Output,
+    ) -> Result<Self> {
         let Wanted { argument, elements, tolerance } = wanted;
         let Some(buffer) = buffers.get(*argument) else {
             let count = counted(buffers.len(), "argument");
@@ -60,7 +66,7 @@ impl Expected {
                 let computed = computed.map_err(|error| error.context(format!("the oracle `{oracle}`")))?;
                 (computed, oracle.to_string())
             }
-            Elements::Read(file) => (target.read(file)?, file.to_string().replacen("npy:", "", 1)),
+            Elements::Read(file) => (target.read(file, output)?, file.to_string().replacen("npy:", "", 1)),
         };
         let within = tolerance.map_or(String::new(), |tolerance| format!(" within {tolerance:?}"));
         let text = format!("argument {argument} is {name}{within}");
@@ -117,10 +123,11 @@ struct Target<'a> {
 
 impl Target<'_> {
     /// The elements of a file.
-    fn read(&self, file: &Argument) -> Result<Vec<u8>> {
+    fn read(&self, file: &Argument, output: &Output) -> Result<Vec<u8>> {
         // Before it is read, since it may be of any size.
-        let Some(Buffer { dtype, bytes, .. }) = Buffer::of(file)? else { return Ok(Vec::new()) };
-        self.ensure_fits(dtype, bytes / dtype.width())?;
+        let Some(buffer) = Buffer::of(file)? else { return Ok(Vec::new()) };
+        buffer.note(output);
+        self.ensure_fits(buffer.dtype, buffer.bytes / buffer.dtype.width())?;
         Ok(source_of(file)?.bytes)
     }
 

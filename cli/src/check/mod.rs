@@ -119,15 +119,17 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let placed = run_ptx::placed(kernel, &launch.arguments, |_| 0);
     let (_, places) = placed.map_err(|error| check.wrong(error.into()))?;
     let notes = arguments::notes(kernel, &launch.arguments, &places);
-    let variables = variables::found(&module, &launch.sets, &file).map_err(|error| check.wrong(error))?;
+    let variables = variables::found(&module, &launch.sets, &file, output).map_err(|error| check.wrong(error))?;
     let buffers = launch.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>();
     let buffers = buffers.map_err(|error| check.wrong(error))?;
+    buffers.iter().flatten().for_each(|buffer| buffer.note(output));
     let dumps = check.result.iter().map(|wanted| wanted.argument).collect();
     let prepared = Launch { dumps, variables, ..Launch::new(&program.ptx, kernel, launch) };
     let shared = run_ptx::shared_note(kernel, &prepared.shape());
     notes.iter().chain(&shared).for_each(|note| output.note(format!("{}: {note}", path.display())));
     ensure_room(prepared.bytes(&buffers), HOST_COPIES, &[(device, 1)]).map_err(|error| check.wrong(error))?;
-    let expected = check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers)).transpose();
+    let expected =
+        check.result.as_ref().map(|wanted| Expected::of(wanted, &launch.arguments, &buffers, output)).transpose();
     let expected = expected.map_err(|error| check.wrong_result(error))?;
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
     let shown = Shown { program: &program, args: launch, kernel, device };

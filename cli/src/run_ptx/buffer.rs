@@ -1,11 +1,14 @@
 //! Fills a buffer before the launch.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use warpstride::element::DType;
 use warpstride::io::ArrayFile;
 use warpstride::random::SplitMix64;
 
 use super::super::args::{Argument, Fill, Value};
+use super::super::output::Output;
 use super::super::{input, number, require, zeroed};
 
 /// The buffer that an argument asks for.
@@ -22,7 +25,7 @@ pub(crate) struct Buffer {
 
 enum Contents {
     Made(Fill),
-    Read(Box<dyn ArrayFile>),
+    Read(PathBuf, Box<dyn ArrayFile>),
 }
 
 impl Buffer {
@@ -38,7 +41,8 @@ impl Buffer {
                 contents: Contents::Made(fill),
             })),
             Value::File(path) => {
-                let (source, path) = (input::array(path)?, path.display());
+                let (source, file) = (input::array(path)?, path);
+                let path = file.display();
                 require!(
                     !source.is_fortran(),
                     InvalidArgument,
@@ -51,8 +55,15 @@ impl Buffer {
                     "{path} has big-endian elements; save them as a GPU reads them, with astype"
                 );
                 let (bytes, dtype, shape) = (source.bytes(), source.dtype(), source.shape().to_vec());
-                Ok(Some(Self { bytes, dtype, descr, shape, contents: Contents::Read(source) }))
+                Ok(Some(Self { bytes, dtype, descr, shape, contents: Contents::Read(file.clone(), source) }))
             }
+        }
+    }
+
+    /// Notes how many bytes of its file are left out.
+    pub(crate) fn note(&self, output: &Output) {
+        if let Contents::Read(path, source) = &self.contents {
+            input::note_left_out(&**source, path, output);
         }
     }
 
@@ -65,7 +76,7 @@ impl Buffer {
                 write(fill, self.dtype, &mut bytes);
                 Some(bytes)
             }
-            Contents::Read(source) => Some(input::elements::<u8>(source)?),
+            Contents::Read(_, source) => Some(input::elements::<u8>(source)?),
         })
     }
 }

@@ -146,6 +146,7 @@ mod tests {
     use warpstride::device::Backend;
     use warpstride::interp::Module;
 
+    use super::super::super::output::Output;
     use super::super::variables;
     use super::*;
     use crate::args::Launched;
@@ -172,7 +173,7 @@ mod tests {
         // More shared memory than a GPU gives without being asked.
         let (shared, sets) = (64 << 10, vec!["more=u32:100".parse().unwrap()]);
         let args = Launched { grid: [1; 3], block: [32, 1, 1], shared, arguments, sets, ..Launched::default() };
-        let variables = variables::found(&module, &args.sets, "k.ptx").unwrap();
+        let variables = variables::found(&module, &args.sets, "k.ptx", &Output::new(false, true, false)).unwrap();
         let launch = Launch { dumps: vec![0, 1], variables, ..Launch::new(PTX, module.kernel("add").unwrap(), &args) };
         let device = Device::open(Backend::Soft).unwrap();
         let through = launch.on_gpu(launch.buffers().unwrap(), &device).unwrap();

@@ -122,13 +122,14 @@ pub(super) fn launch(
     // Before any work: whether they go together, whatever the addresses.
     let (_, places) = placed(kernel, &args.arguments, |_| 0)?;
     arguments::notes(kernel, &args.arguments, &places).iter().for_each(|note| output.note(note));
-    let variables = variables::found(&module, &args.sets, &file)?;
+    let variables = variables::found(&module, &args.sets, &file, output)?;
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let time = Time::asked(program, args, kernel)?;
     let footprint = args.timed.time && args.timed.bytes.is_none();
     let launch = Launch { footprint, variables, ..Launch::new(&program.ptx, kernel, args) };
     shared_note(kernel, &launch.shape()).iter().for_each(|note| output.note(note));
     let buffers = launch.buffers()?;
+    buffers.iter().flatten().for_each(|buffer| buffer.note(output));
     let targets = targets(program.file, args, &buffers, output)?;
 
     let device = open()?;

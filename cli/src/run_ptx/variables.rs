@@ -9,6 +9,7 @@ use warpstride::error::counted;
 use warpstride::interp::{Memory, Module};
 
 use super::super::args::{Set, Value};
+use super::super::output::Output;
 use super::super::{kernel_names, require};
 use super::buffer::Buffer;
 
@@ -23,10 +24,15 @@ pub(crate) struct Variable<'a> {
 }
 
 /// Finds the variables that are to be filled, and checks that their values have room.
-pub(crate) fn found<'a>(module: &'a Module, sets: &'a [Set], file: impl Display) -> Result<Vec<Variable<'a>>> {
+pub(crate) fn found<'a>(
+    module: &'a Module,
+    sets: &'a [Set],
+    file: impl Display,
+    output: &Output,
+) -> Result<Vec<Variable<'a>>> {
     let mut found: Vec<Variable<'_>> = Vec::new();
     for set in sets {
-        let variable = Variable::new(module, set, &file)?;
+        let variable = Variable::new(module, set, &file, output)?;
         require!(
             found.iter().all(|before| before.name != variable.name),
             InvalidArgument,
@@ -39,12 +45,15 @@ pub(crate) fn found<'a>(module: &'a Module, sets: &'a [Set], file: impl Display)
 }
 
 impl<'a> Variable<'a> {
-    fn new(module: &'a Module, set: &'a Set, file: impl Display) -> Result<Self> {
+    fn new(module: &'a Module, set: &'a Set, file: impl Display, output: &Output) -> Result<Self> {
         let name = kernel_names::find_variable(module, &set.name, file)?;
         let room = module.variable_bytes(name).unwrap_or(0);
         let bytes = match &set.value.value {
             Value::Scalar { bytes, .. } => bytes.len(),
-            Value::Buffer { .. } | Value::File(_) => Buffer::of(&set.value)?.map_or(0, |buffer| buffer.bytes),
+            Value::Buffer { .. } | Value::File(_) => Buffer::of(&set.value)?.map_or(0, |buffer| {
+                buffer.note(output);
+                buffer.bytes
+            }),
         };
         let variable = Self { module, name, set, bytes };
         variable.check(bytes, room)?;

@@ -49,6 +49,23 @@ fn a_variable_is_filled_before_the_launch() {
 }
 
 #[test]
+fn bytes_after_an_array_are_left_out_with_a_note() {
+    let folder = Folder::with("k.ptx", PTX);
+    let twice = |count: usize| [npy("<u4", &format!("({count},)"), &[9, 0, 0, 0].repeat(count)), vec![7; 5]].concat();
+    let said = |name: &str| format!("{name} has 5 bytes after its first array, which are left out");
+    folder.write("cells.npy", twice(4));
+    folder.read("--set cells=npy:cells.npy").ended(0, &[], &[&said("cells.npy")]);
+    folder.write("six.npy", twice(6));
+    let run = "run-ptx k.ptx --grid 1 --block 4 --arg npy:six.npy";
+    folder.run(run).ended(0, &[], &[&said("six.npy")]);
+    assert!(!folder.run(&format!("{run} --quiet")).succeeded().stderr.contains("after its first array"));
+    let text = "kernel = \"k.ptx\"\ngrid = [1]\nblock = [4]\nargs = [\"npy:six.npy\"]\nset.cells = \"npy:cells.npy\"\n";
+    folder.write("c.toml", format!("{text}result = {{ arg = 0, file = \"wanted.npy\" }}\n"));
+    folder.write("wanted.npy", twice(6));
+    folder.run("check c.toml").ended(1, &[], &[&said("six.npy"), &said("cells.npy"), &said("wanted.npy")]);
+}
+
+#[test]
 fn a_value_without_a_place_is_refused() {
     let folder = Folder::with("k.ptx", PTX);
     folder.read("--set scales=f32:2").failed(&["k.ptx has no variable `scales`; it has scale, math::cells"]);
