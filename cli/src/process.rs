@@ -21,12 +21,15 @@ const ANSWER: Duration = Duration::from_secs(60);
 /// Runs a program as the leader of a group of processes. A watcher in the group waits for the end
 /// of a pipe, which is standard input before, and kills the group. Without a line in the pipe, the
 /// process that guards the program has died, and the watcher also removes the folder.
-const GUARDED: &str = "exec 3<&0 </dev/null; { read -r x <&3 || rm -rf -- \"$1\"; kill -9 0; } >/dev/null 2>&1 & \
-     exec 3<&-; shift; exec \"$0\" \"$@\"";
+const GUARDED: &str = "exec 3<&0 </dev/null; trap 'exit 125' EXIT; \
+     { read -r x <&3 || rm -rf -- \"$1\"; kill -9 0; } >/dev/null 2>&1 & \
+     trap - EXIT; exec 3<&-; shift; exec \"$0\" \"$@\"";
 /// Bounds the memory of a program, which a hostile source would fill.
 const BOUNDED: &str = "ulimit -v 8388608 2>/dev/null; ";
 /// The status of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
+/// The status of the shell for which the system does not start the watcher.
+const NOT_STARTED: i32 = 125;
 
 /// The end of a program, with the text that it printed.
 pub(super) struct Ended {
@@ -53,12 +56,13 @@ pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Resul
             return Err(error);
         }
     };
-    if status.is_some_and(|status| status.code() == Some(NOT_FOUND)) {
-        return Err(io::ErrorKind::NotFound.into());
-    }
     let [stdout, stderr] =
         [stdout, stderr].map(|reading| reading.map_or_else(String::new, |reading| reading.text(LAST_BYTES)));
-    Ok(Ended { status, stdout, stderr })
+    match status.and_then(|status| status.code()) {
+        Some(NOT_FOUND) => Err(io::ErrorKind::NotFound.into()),
+        Some(NOT_STARTED) => Err(io::Error::new(io::ErrorKind::WouldBlock, stderr.trim())),
+        _ => Ok(Ended { status, stdout, stderr }),
+    }
 }
 
 /// A stream that a thread reads, in pieces. The channel closes at the end of the stream, or of the
@@ -104,10 +108,17 @@ impl Reading {
 }
 
 /// Returns the standard output of a short program, with replacement characters for bytes that are
-/// not UTF-8; `None` if it does not start, fails, or never ends.
-pub(super) fn output(command: Command) -> Option<String> {
-    let Ended { status, stdout, .. } = run(command, ANSWER, MOST).ok()?;
-    status?.success().then_some(stdout)
+/// not UTF-8; `None` if it is not there, fails, or never ends.
+///
+/// # Errors
+///
+/// If the system starts no process, or no thread that reads its output.
+pub(super) fn output(command: Command) -> io::Result<Option<String>> {
+    match run(command, ANSWER, MOST) {
+        Ok(Ended { status, stdout, .. }) => Ok(status.filter(ExitStatus::success).map(|_| stdout)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Starts a program of [`command`] or [`bounded`] with nothing to read. Together with all that it
@@ -225,5 +236,15 @@ mod tests {
     fn a_program_that_is_not_there_is_told() {
         let missing = run(command("/nowhere/program"), ANSWER, MOST);
         assert_eq!(missing.err().map(|error| error.kind()), Some(io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_program_without_a_watcher_does_not_start() {
+        let mut shell = command("sh");
+        // As the shell says it for which the system starts no process.
+        shell.args(["-c", "echo Cannot fork >&2; exit 125"]);
+        let error = run(shell, ANSWER, MOST).err().expect("an error");
+        assert_eq!((error.kind(), error.to_string()), (io::ErrorKind::WouldBlock, "Cannot fork".to_owned()));
     }
 }

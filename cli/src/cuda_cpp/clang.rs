@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::super::args::Compiler;
 use super::super::process;
-use super::{Compiled, Job, Taken, Workplace, headers};
+use super::{Compiled, Job, Taken, Workplace, headers, not_started};
 
 /// The oldest version that has what our header uses.
 const OLDEST: u32 = 14;
@@ -15,8 +15,8 @@ const OLDEST: u32 = 14;
 const NEWEST: u32 = 30;
 
 /// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`.
-pub(super) fn find() -> Option<Taken> {
-    let path = env::var_os("PATH")?;
+pub(super) fn find() -> Result<Option<Taken>> {
+    let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     let versions = (OLDEST..=NEWEST).rev().map(|version| format!("clang-{version}"));
     let names = ["clang".to_owned()].into_iter().chain(versions);
@@ -24,16 +24,20 @@ pub(super) fn find() -> Option<Taken> {
         let name = format!("{name}{}", env::consts::EXE_SUFFIX);
         folders.iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
     };
-    names.filter_map(in_folders).find_map(at)
+    names.filter_map(in_folders).find_map(|path| at(path).transpose()).transpose()
 }
 
 /// The program, if it is clang and new enough.
-fn at(path: PathBuf) -> Option<Taken> {
+fn at(path: PathBuf) -> Result<Option<Taken>> {
     let mut command = process::command(&path);
     command.arg("-dumpversion");
-    let version = process::output(command)?.trim().to_owned();
-    let major: u32 = version.split('.').next()?.parse().ok()?;
-    (major >= OLDEST).then_some(Taken { kind: Compiler::Clang, version, path })
+    let version = match process::output(command) {
+        Ok(version) => version.unwrap_or_default().trim().to_owned(),
+        Err(error) => return not_started(&error),
+    };
+    let major = version.split('.').next().and_then(|major| major.parse().ok());
+    let is_new = major.is_some_and(|major: u32| major >= OLDEST);
+    Ok(is_new.then_some(Taken { kind: Compiler::Clang, version, path }))
 }
 
 /// Compiles to PTX. Headers and source are in a folder of ours: clang reads the source that was

@@ -9,7 +9,7 @@ mod nvrtc;
 use std::env;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -118,7 +118,7 @@ pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: Archi
         return by_nvrtc(taken, &job);
     }
     if wanted != Some(Compiler::Nvrtc)
-        && let Some(clang) = clang::find()
+        && let Some(clang) = clang::find()?
     {
         return clang::compile(clang, &job);
     }
@@ -150,7 +150,7 @@ fn find_nvrtc() -> Result<Option<Taken>> {
         return Ok(Some(found.clone()));
     }
     let named = env::var_os(locate::VARIABLE).filter(|named| !named.is_empty()).map(PathBuf::from);
-    let found = match named.as_ref().map(|named| first_that_loads(std::slice::from_ref(named))) {
+    let found = match named.as_ref().map(|named| first_that_loads(std::slice::from_ref(named))).transpose()? {
         Some(Err(wrong)) => refuse!(
             Unavailable,
             "cannot load {}, which {} names: {wrong}; give the file of libnvrtc, or unset the variable",
@@ -158,19 +158,37 @@ fn find_nvrtc() -> Result<Option<Taken>> {
             locate::VARIABLE
         ),
         Some(Ok(found)) => Some(found),
-        None => locate::libraries().find_map(|paths| first_that_loads(&paths).ok()),
+        None => {
+            locate::libraries().find_map(|paths| first_that_loads(&paths).map(Result::ok).transpose()).transpose()?
+        }
     };
     Ok(found.map(|found| FOUND.get_or_init(|| found).clone()))
 }
 
+/// Refuses to look for a compiler where the system starts no process for it.
+fn not_started<T>(error: &io::Error) -> Result<T> {
+    refuse!(
+        Unavailable,
+        "cannot look for a compiler of CUDA C++, because the system starts no process or thread for it: {error}; end \
+         other programs, or raise the limit on processes (`ulimit -u`)"
+    )
+}
+
 /// The first of these libraries that loads, or why the last one does not. A process of its own
 /// tries them: a library may do anything when it is loaded, and a file may be a pipe.
-fn first_that_loads(libraries: &[PathBuf]) -> Result<Taken, String> {
-    let program = env::current_exe().map_err(|error| error.to_string())?;
+fn first_that_loads(libraries: &[PathBuf]) -> Result<Result<Taken, String>> {
+    let program = env::current_exe().context("cannot find this program to start it once more")?;
     let mut command = process::bounded(&program);
     command.arg(nvrtc::FIND_WORD).args(libraries);
-    let Ended { status, stdout, stderr } =
-        process::run(command, LOADING, MAX_LOG_BYTES as u64).map_err(|error| error.to_string())?;
+    match process::run(command, LOADING, MAX_LOG_BYTES as u64) {
+        Ok(ended) => Ok(loaded(ended, libraries)),
+        Err(error) => not_started(&error),
+    }
+}
+
+/// The library that the process has loaded which tries these.
+fn loaded(ended: Ended, libraries: &[PathBuf]) -> Result<Taken, String> {
+    let Ended { status, stdout, stderr } = ended;
     let Some(status) = status else { return Err(format!("it does not load within {} seconds", LOADING.as_secs())) };
     // A library may print lines of its own before.
     let found = stdout.lines().last().filter(|_| status.success()).and_then(|line| {
