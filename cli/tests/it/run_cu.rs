@@ -370,6 +370,88 @@ fn a_clang_that_is_too_old_or_crashes_is_told() {
     clang("13.0.1", "exit 0").failed(&["no clang 14 or later"]);
 }
 
+/// `tex2D` in the header of NVRTC, and on line 2 of the user's file.
+const TEXTURE: &str = "__global__ void k(cudaTextureObject_t texture, float* out) {
+    out[threadIdx.x] += tex2D<float>(texture, threadIdx.x, 1);
+}
+";
+
+/// The PTX that NVRTC makes of it, without what only a debugger reads.
+const TEXTURE_PTX: &str = "
+.version 8.4
+.target sm_80
+.address_size 64
+.visible .entry _Z1kyPf(.param .u64 texture, .param .u64 out)
+{
+    .reg .f32 %f<8>; .reg .b32 %r<2>; .reg .b64 %rd<6>;
+    .loc 1 1 0
+    ld.param.u64 %rd1, [texture];
+    ld.param.u64 %rd2, [out];
+    .loc 1 2 5
+    .loc 2 5174 1, function_name $L__info_string0, inlined_at 1 2 5
+    .loc 2 5168 1, function_name $L__info_string1, inlined_at 2 5174 1
+    mov.f32 %f2, 0f3F800000;
+    tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f2, %f2}];
+    .loc 1 2 5
+    st.global.f32 [%rd2], %f3;
+    ret;
+}
+.file 1 \"/home/user/k.cu\"
+.file 2 \"/home/user/__nv_nvrtc_builtin_header.h\"
+";
+
+#[test]
+#[cfg(unix)]
+fn a_refusal_names_the_users_line_in_place_of_the_headers() {
+    let folder = Folder::with_source(TEXTURE);
+    let bin = folder.path("bin");
+    fs::create_dir(&bin).expect("a folder");
+    let script = "#!/bin/sh\nif [ \"$1\" = -dumpversion ]; then echo 15.0.0; else cat \"$COMPILED\"; fi\n";
+    crate::executable::script(&bin.join("clang"), script);
+    folder.write("compiled.ptx", TEXTURE_PTX);
+    let mut by_script = command(["--device", "soft", "run-cu", "--compiler", "clang"]);
+    by_script.arg(folder.file()).env("COMPILED", folder.path("compiled.ptx"));
+    by_script.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let by_nvrtc = compilers().into_iter().filter(|compiler| compiler.nvrtc.is_some());
+    for mut command in by_nvrtc.map(|compiler| compiler.command(&folder.file())).chain([by_script]) {
+        command.args(["--quiet", "--grid", "1", "--block", "32", "--arg", "u64:0", "--arg", "f32[32]=iota"]);
+        Run::of(&mut command).failed(&["k.cu:2): it uses textures (`tex.2d`), which the software GPU does not have"]);
+    }
+}
+
+/// A stack of more bytes than can be addressed stands for a system that starts no more threads.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_system_that_starts_nothing_is_not_taken_for_one_without_compilers() {
+    let folder = Folder::with_source(FILL);
+    let bin = folder.path("bin");
+    fs::create_dir(&bin).expect("a folder");
+    crate::executable::script(&bin.join("clang"), "#!/bin/sh\necho 15.0.0\n");
+    for compiler in ["nvrtc", "clang"] {
+        let mut command = without_compilers(&folder.file(), &bin);
+        command.args(["--quiet", "--compiler", compiler]).env("RUST_MIN_STACK", (1_u64 << 50).to_string());
+        let part = "cannot look for a compiler of CUDA C++, because the system starts no process or thread for it: ";
+        Run::of(&mut command).failed(&[part, "`ulimit -u`"]);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn an_architecture_may_have_a_letter() {
+    let folder = Folder::with_source(FILL);
+    let bin = folder.path("bin");
+    fs::create_dir(&bin).expect("a folder");
+    let script = "#!/bin/sh\nif [ \"$1\" = -dumpversion ]; then echo 15.0.0; else echo \"$@\" >&2; exit 1; fi\n";
+    crate::executable::script(&bin.join("clang"), script);
+    for (architecture, version) in [("90", "78"), ("90a", "80"), ("100a", "87"), ("100f", "88")] {
+        let mut command = without_compilers(&folder.file(), &bin);
+        command.args(["--quiet", "--compiler", "clang", "--arch", &format!("sm_{architecture}")]);
+        let said = Run::of(&mut command).stderr;
+        assert!(said.contains(&format!("--cuda-gpu-arch=sm_{architecture} -Xclang")), "{said}");
+        assert!(said.contains(&format!("+ptx{version} ")), "{said}");
+    }
+}
+
 impl Run {
     /// It failed with lines that hold these parts.
     #[track_caller]
