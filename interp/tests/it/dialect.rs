@@ -278,6 +278,12 @@ fn an_index_may_be_a_register_and_counts_elements_of_the_type() {
         );
     }
     assert!(refused("", "ld.global.u32 a, p[a];").contains("p is not an array"));
+    let f = ".func (.param .b32 r) third(.param .b32 x[4]) {
+        .reg .b32 t; ld.param.b32 t, x[2]; st.param.b32 [r], t; ret; }";
+    let call = ".param .b32 x[4], r; st.param.b32 x[2], 7; call (r), third, (x);";
+    assert_eq!(word(f, &format!("{{ {call} ld.param.b32 a, [r]; }}")), 7);
+    let message = refused(f, &format!("{call} mov.u32 a, 2; ld.param.b32 a, x[a];"));
+    assert!(message.contains("a register is the index of x, a parameter of a function"), "{message}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl<'t> Lowering<'_, 't> {
                 let (name, offset) = match register {
                     None => (array, index.wrapping_mul(bytes)),
                     Some(register) => {
-                        let file = if accesses { self.address_file(array)? } else { file_of_result(opcode) };
+                        let file = if accesses { self.address_file(opcode, array)? } else { file_of_result(opcode) };
                         let slot = self.element(array, register, index, bytes, file)?;
                         // No other name has brackets.
                         self.names.bind(text, Binding::Register(slot));
@@ -130,9 +130,14 @@ impl<'t> Lowering<'_, 't> {
 
     /// The file for the addresses of a variable: only those of global and constant memory, which
     /// are generic addresses too, have 64 bits.
-    fn address_file(&mut self, variable: &'t str) -> Result<File> {
-        let wide = matches!(self.names.resolve(variable)?, Binding::Address(PresetValue::Variable { .. }));
-        Ok(if wide { File::B64 } else { File::B32 })
+    fn address_file(&mut self, opcode: &str, variable: &'t str) -> Result<File> {
+        match self.names.resolve(variable)? {
+            Binding::Address(PresetValue::Variable { .. }) => Ok(File::B64),
+            Binding::Frame(..) if opcode.contains(".param") => {
+                Err(format!("a register is the index of {variable}, a parameter of a function"))
+            }
+            _ => Ok(File::B32),
+        }
     }
 
     /// The vector and the element that `v.y` names.

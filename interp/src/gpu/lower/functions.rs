@@ -128,18 +128,18 @@ impl<'m, 't> Lowering<'m, 't> {
 
     /// Declares parameters or results; fills the registers among the parameters.
     fn formals(&mut self, formals: &[Formal<'t>], places: &[(u32, u32)], op: Op, span: ast::Span) -> Result<()> {
-        for (formal, &(offset, bytes)) in formals.iter().zip(places) {
+        for (formal, &place) in formals.iter().zip(places) {
             let name = formal.variable.name;
             match formal.register {
                 Some(kind) => {
                     self.names.registers(kind, formal.lanes, &[RegisterName { name, count: None }]);
-                    for (slot, place) in self.registers_of(formal, kind, (offset, bytes))? {
+                    for (slot, place) in self.registers_of(formal, kind, place)? {
                         if op == Op::LdFrame {
                             self.emit(whole(op, slot, place), ALWAYS, span);
                         }
                     }
                 }
-                None => self.names.bind(name, Binding::Frame(offset, bytes)),
+                None => self.names.formal(&formal.variable, place),
             }
         }
         Ok(())

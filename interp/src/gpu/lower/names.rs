@@ -255,6 +255,14 @@ impl<'m, 't> Names<'m, 't> {
         special(name, self.cluster)
     }
 
+    /// Declares a parameter or result of a function, which has a place in the frame.
+    pub(super) fn formal(&mut self, variable: &Variable<'t>, (offset, bytes): (u32, u32)) {
+        self.bind(variable.name, Binding::Frame(offset, bytes));
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.elements.insert(variable.name, element_bytes(variable));
+        }
+    }
+
     /// Declares a variable of function scope.
     pub(super) fn variable(&mut self, variable: &Variable<'t>) -> Result<()> {
         let binding = self.place(variable)?;
