@@ -139,7 +139,7 @@ impl<'m, 't> Lowering<'m, 't> {
                         }
                     }
                 }
-                None => self.names.formal(&formal.variable, place),
+                None => self.names.declare(&formal.variable, Binding::Frame(place.0, place.1)),
             }
         }
         Ok(())

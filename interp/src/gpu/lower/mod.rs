@@ -258,8 +258,8 @@ impl<'m, 't> Lowering<'m, 't> {
                         self.refusals.push(Refused::whole(self.span, refusal));
                     }
                 }
-                Statement::Inner(name, index) => {
-                    if let Err(refusal) = self.names.inner(name, self.names.module.named + index) {
+                Statement::Inner(_, index) => {
+                    if let Err(refusal) = self.names.inner(self.names.module.named + index) {
                         self.refusals.push(Refused::whole(self.span, refusal));
                     }
                 }

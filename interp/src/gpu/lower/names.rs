@@ -255,10 +255,10 @@ impl<'m, 't> Names<'m, 't> {
         special(name, self.cluster)
     }
 
-    /// Declares a parameter or result of a function, which has a place in the frame.
-    pub(super) fn formal(&mut self, variable: &Variable<'t>, (offset, bytes): (u32, u32)) {
-        self.bind(variable.name, Binding::Frame(offset, bytes));
+    /// Declares a variable that has this meaning.
+    pub(super) fn declare(&mut self, variable: &Variable<'t>, binding: Binding) {
         if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(variable.name, binding);
             scope.elements.insert(variable.name, element_bytes(variable));
         }
     }
@@ -266,20 +266,14 @@ impl<'m, 't> Names<'m, 't> {
     /// Declares a variable of function scope.
     pub(super) fn variable(&mut self, variable: &Variable<'t>) -> Result<()> {
         let binding = self.place(variable)?;
-        self.bind(variable.name, binding);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.elements.insert(variable.name, element_bytes(variable));
-        }
+        self.declare(variable, binding);
         Ok(())
     }
 
     /// Declares a variable of global or constant memory in a body, by its index in the module.
-    pub(super) fn inner(&mut self, name: &'t str, index: usize) -> Result<()> {
+    pub(super) fn inner(&mut self, index: usize) -> Result<()> {
         let binding = self.in_memory(index)?;
-        self.bind(name, binding);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.elements.insert(name, element_bytes(&self.module.variables[index]));
-        }
+        self.declare(&self.module.variables[index], binding);
         Ok(())
     }
 
