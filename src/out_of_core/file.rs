@@ -19,7 +19,7 @@ use super::{FILES, Options, SLOTS, Summary};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted, require};
-use crate::io::{ArrayFile, Destination, Stamp, check_unchanged, npy};
+use crate::io::{ArrayFile, Destination, Stamp, changed, is_changed, npy};
 use crate::sync::start_thread;
 
 /// Bytes of the result that an interruption may cost, and time.
@@ -121,7 +121,10 @@ impl FileToFile<'_> {
         };
         let outcome = self.run::<T>(&tiles, &partial);
         // A mixture is not the beginning of a result. A change also explains why a read fails.
-        check_unchanged(source).inspect_err(|_| partial.discard())?;
+        if is_changed(source).map_err(goes_on)? {
+            partial.discard();
+            return Err(changed(source));
+        }
         outcome.map_err(goes_on)?;
         partial.complete().map_err(goes_on)?;
         tiles.summary::<T>(device_memory)
