@@ -119,7 +119,7 @@ sleep 600
 ";
     crate::executable::script(&bin.join("clang"), script);
     let path = format!("{}:/usr/bin:/bin", bin.display());
-    for signal in ["TERM", "HUP", "INT", "KILL"] {
+    for signal in ["TERM", "HUP", "INT", "QUIT", "KILL"] {
         let mut command = without_compilers(&folder.file(), Path::new(&path));
         command.args(["--quiet", "--compiler", "clang"]).env("COMPILER_PIPE", &pipe).env("TMPDIR", &temporary);
         let mut child = command.spawn().expect("the binary starts");
