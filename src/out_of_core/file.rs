@@ -112,7 +112,7 @@ impl FileToFile<'_> {
         let tiles = Tiles { device, tiling: &tiling, first, options };
         options.tell((0..first as usize).map(|number| (tiling.tile(number).len() * size_of::<T>()) as u64).sum());
         let goes_on = |error: Error| {
-            if partial.check_is_there().is_err() {
+            if !partial.can_go_on() {
                 return error;
             }
             let kept = partial.path().display();

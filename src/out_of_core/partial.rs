@@ -240,10 +240,15 @@ impl<'d> Partial<'d> {
     /// # Errors
     ///
     /// `Io`.
-    pub(super) fn check_is_there(&self) -> Result<()> {
+    fn check_is_there(&self) -> Result<()> {
         check_is_at(&self.file.0, &self.places.data)?;
         let mark = self.mark();
         self.check_whole([0, self.bytes].iter().all(|&at| has_mark(&self.file.0, &mark, at)))
+    }
+
+    /// Returns whether another run can go on with the pair.
+    pub(super) fn can_go_on(&self) -> bool {
+        self.check_is_there().is_ok() && self.has_journal().unwrap_or(false)
     }
 
     fn check_whole(&self, is_whole: bool) -> Result<()> {
