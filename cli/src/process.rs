@@ -104,10 +104,15 @@ impl Reading {
 }
 
 /// Returns the standard output of a short program, with replacement characters for bytes that are
-/// not UTF-8; `None` if it does not start, fails, or never ends.
-pub(super) fn output(command: Command) -> Option<String> {
-    let Ended { status, stdout, .. } = run(command, ANSWER, MOST).ok()?;
-    status?.success().then_some(stdout)
+/// not UTF-8. The error is the end of a sentence about a program that does not start, fails, or
+/// never ends.
+pub(super) fn output(command: Command) -> Result<String, String> {
+    let ended = run(command, ANSWER, MOST).map_err(|error| format!("does not start: {error}"))?;
+    match ended.status {
+        Some(status) if status.success() => Ok(ended.stdout),
+        Some(status) => Err(format!("fails with {status}: {}", ended.stderr.trim())),
+        None => Err("does not end".into()),
+    }
 }
 
 /// Starts a program of [`command`] or [`bounded`] with nothing to read. Together with all that it

@@ -14,9 +14,10 @@ const OLDEST: u32 = 14;
 /// The newest version that is looked for under its own name.
 const NEWEST: u32 = 30;
 
-/// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`.
-pub(super) fn find() -> Option<Taken> {
-    let path = env::var_os("PATH")?;
+/// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`. The error says why
+/// the first program of these names is not taken, if there is one.
+pub(super) fn find() -> Result<Taken, Option<String>> {
+    let path = env::var_os("PATH").ok_or(None)?;
     let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     let versions = (OLDEST..=NEWEST).rev().map(|version| format!("clang-{version}"));
     let names = ["clang".to_owned()].into_iter().chain(versions);
@@ -24,16 +25,26 @@ pub(super) fn find() -> Option<Taken> {
         let name = format!("{name}{}", env::consts::EXE_SUFFIX);
         folders.iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
     };
-    names.filter_map(in_folders).find_map(at)
+    let mut first = None;
+    for path in names.filter_map(in_folders) {
+        match at(path) {
+            Ok(taken) => return Ok(taken),
+            Err(why) => first = first.or(Some(why)),
+        }
+    }
+    Err(first)
 }
 
 /// The program, if it is clang and new enough.
-fn at(path: PathBuf) -> Option<Taken> {
+fn at(path: PathBuf) -> Result<Taken, String> {
     let mut command = process::command(&path);
     command.arg("-dumpversion");
-    let version = process::output(command)?.trim().to_owned();
-    let major: u32 = version.split('.').next()?.parse().ok()?;
-    (major >= OLDEST).then_some(Taken { kind: Compiler::Clang, version, path })
+    let version = process::output(command).map_err(|why| format!("{} {why}", path.display()))?.trim().to_owned();
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_none_or(|major| major < OLDEST) {
+        return Err(format!("{} answers that it is version {version:?}", path.display()));
+    }
+    Ok(Taken { kind: Compiler::Clang, version, path })
 }
 
 /// Compiles to PTX. Headers and source are in a folder of ours: clang reads the source that was
