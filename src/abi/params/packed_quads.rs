@@ -28,8 +28,8 @@ params! {
         pub chunk: u64,
         /// Runs of a whole tile.
         pub runs: u64,
-        /// The start of the side's table of runs in dynamic shared memory: 8 bytes for each run, its
-        /// start on this side and in the tile.
+        /// The start of the side's table of runs in dynamic shared memory: 8 bytes for each run,
+        /// its start on this side and in the tile.
         pub table: u64,
         /// Positions of the two chunked axes in `outer`, or past it.
         pub chunked: [u64; 2],
