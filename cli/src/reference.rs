@@ -84,6 +84,22 @@ pub(super) fn in_c_order<T: Pod + Send + Sync>(elements: &[T], view: &Layout) ->
     Ok(result)
 }
 
+/// `elements`, which are in C order, where a layout has them, between zeros. Its last axis has them
+/// one behind the other.
+pub(super) fn placed<T: Pod>(elements: Vec<T>, layout: &Layout) -> Result<Vec<T>> {
+    let (Some((&row, _)), true) = (layout.shape().split_last(), layout.storage_len() > elements.len()) else {
+        return Ok(elements);
+    };
+    let mut placed = zeroed::<T>(layout.storage_len())?;
+    let axes = layout.shape().iter().zip(layout.strides()).map(|(&extent, &stride)| Axis { extent, stride });
+    let axes: Vec<Axis> = axes.take(layout.rank() - 1).collect();
+    for (index, row) in elements.chunks_exact(row).enumerate() {
+        let at = layout.offset() + start(&axes, index) as usize;
+        placed[at..at + row.len()].copy_from_slice(row);
+    }
+    Ok(placed)
+}
+
 /// An axis of the result: its indices, and how far apart the source has them.
 #[derive(Clone, Copy)]
 struct Axis {

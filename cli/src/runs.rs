@@ -1,7 +1,8 @@
 //! Runs as files: read, written, kept by name, and compared.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 
 use crate::export::{json, text};
 use crate::run::Run;
@@ -31,14 +32,20 @@ pub(super) fn read(path: &Path) -> Result<Run> {
 /// Writes a file of the cache and the folders that it lies in: whole or not at all, also where two
 /// programs measure at once.
 pub(super) fn cache(file: &Path, contents: &impl Serialize) -> Result<()> {
-    let folder = file.parent().context("the cache has no folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let text = serde_json::to_vec_pretty(contents)?;
-    destination::replace(&destination::at(file)?, |file| file.write_all(&text))
+    write(file, &serde_json::to_string_pretty(contents)?)
 }
 
-/// The file of the run that is kept under a name, beside the ceilings.
+fn write(file: &Path, text: &str) -> Result<()> {
+    let folder = file.parent().context("the file lies in no folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    destination::replace(&destination::at(file)?, |file| file.write_all(text.as_bytes()))
+}
+
+/// The file of the run that is kept under a name, beside the ceilings, or that a path names.
 fn file(name: &str) -> Result<PathBuf> {
+    if name.contains(is_separator) {
+        return Ok(name.into());
+    }
     let folder = dirs::cache_dir().context("the system names no folder for caches, where runs are kept")?;
     Ok(folder.join("warpstride").join(format!("run-{name}.json")))
 }
@@ -84,6 +91,28 @@ impl<'a> Kept<'a> {
         Ok(())
     }
 
+    /// Makes sure that it has these cases and no others: before minutes are spent on those of
+    /// another list.
+    pub(super) fn ensure_same_cases<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<()> {
+        let Some(before) = &self.before else { return Ok(()) };
+        let now: BTreeSet<&str> = names.collect();
+        let before: BTreeSet<&str> = before.cases.iter().map(|case| &*case.name).collect();
+        let said = |some: &BTreeSet<&str>, others: &BTreeSet<&str>, how: &str| {
+            let mut missing = some.difference(others);
+            let first = missing.next()?;
+            Some(format!("{how} {} (`{first}` first)", counted(missing.count() + 1, "case")))
+        };
+        let said = [said(&now, &before, "lacks"), said(&before, &now, "has beside them")];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        require!(
+            said.is_empty(),
+            InvalidArgument,
+            "the kept run is of another list: it {}; compare with a run of the same list, or keep one with --save",
+            said.join(" and ")
+        );
+        Ok(())
+    }
+
     /// Keeps a run if it is right, since nothing is compared with a wrong one, and prints it: also
     /// where it could not be kept. Fails where a result is wrong, and where a case is worse than
     /// before.
@@ -98,7 +127,7 @@ impl<'a> Kept<'a> {
         let saved = match self.save.filter(|_| wrong.is_empty()) {
             // In place of the run that was kept under it before.
             Some(name) => file(name).and_then(|file| {
-                cache(&file, run)?;
+                write(&file, &json::lines(run)?)?;
                 output.note(format!("kept as {name}: {}", file.display()));
                 Ok(())
             }),

@@ -9,7 +9,6 @@ use serde_json::Value;
 use warpstride::layout::Layout;
 
 #[path = "../../cli/src/bench/drawn.rs"]
-#[expect(dead_code, reason = "these tests draw and measure nothing")]
 mod drawn;
 
 use drawn::Sizes;

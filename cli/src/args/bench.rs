@@ -1,6 +1,7 @@
 //! The arguments of `bench`.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Subcommand};
@@ -34,11 +35,12 @@ pub(crate) struct Bench {
     /// run
     #[arg(long, conflicts_with = "list")]
     pub(crate) all: bool,
-    /// Keep the run under a name
+    /// Keep the run under a name, or in a file: a path such as ./run.json
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(crate) save: Option<String>,
-    /// Compare the run with a kept one, case by case: by times on a GPU, by counters on the
-    /// software GPU. Exits with status 1 if a case is slower, wrong, missing, or counts differently
+    /// Compare the run with a kept one or a file, case by case: by times on a GPU, many permutes by
+    /// their speed beside a copy, and by counters on the software GPU. Exits with status 1 if a
+    /// case is slower, wrong, missing, or counts differently
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(crate) compare: Option<String>,
 }
@@ -87,7 +89,7 @@ pub(crate) fn operations() -> Vec<Listed> {
     bench.get_subcommands().map(listed).collect()
 }
 
-/// The arguments of an operation, in brackets where they may be left out. Two alternatives stand in
+/// The arguments of an operation, in brackets where they may be left out. Alternatives stand in
 /// parentheses, and one of them is given.
 fn arguments(command: &clap::Command) -> String {
     let excludes = |one, other: &clap::Arg| {
@@ -104,9 +106,18 @@ fn arguments(command: &clap::Command) -> String {
         if is_needed { text } else { format!("[{text}]") }
     };
     let joined = |args: &[&clap::Arg]| args.iter().map(text).collect::<Vec<_>>().join(" ");
-    let Some(first) = choice.first() else { return joined(&rest) };
-    let (one, other): (Vec<_>, Vec<_>) = choice.iter().partition(|arg| !excludes(first, arg));
-    format!("({} | {}) {}", joined(&one), joined(&other), joined(&rest)).trim_end().into()
+    let mut alternatives: Vec<Vec<&clap::Arg>> = Vec::new();
+    for &arg in &choice {
+        match alternatives.iter_mut().find(|one| !one.iter().any(|other| excludes(arg, other))) {
+            Some(one) => one.push(arg),
+            None => alternatives.push(vec![arg]),
+        }
+    }
+    if alternatives.is_empty() {
+        return joined(&rest);
+    }
+    let alternatives: Vec<String> = alternatives.iter().map(|one| joined(one)).collect();
+    format!("({}) {}", alternatives.join(" | "), joined(&rest)).trim_end().into()
 }
 
 /// The operations. This is their one list: `--list`, the help and the run come from it.
@@ -191,21 +202,23 @@ impl Operation {
     }
 }
 
-/// An array in C order and its axes in another, or drawn ones.
+/// An array in C order and its axes in another, or many.
 #[derive(Args)]
 #[command(override_usage = "warpstride bench permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]\n       \
-                      warpstride bench permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]")]
+                      warpstride bench permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]\n       \
+                      warpstride bench permute --file <FILE> [OPTIONS]")]
 #[command(after_help = "Examples:\n  \
                         warpstride bench permute --shape 64,1080,1920,3 --axes 'nhwc->nchw' --dtype u8\n  \
                         warpstride bench permute --random 1,20\n  \
                         warpstride bench permute --random 1,300 --part 2/3 --json\n  \
-                        warpstride bench permute --random 1,300 --cases > cases.json")]
+                        warpstride bench permute --random 1,300 --cases > cases.json\n  \
+                        warpstride bench permute --file cases.json --compare before")]
 pub(crate) struct Permutes {
     /// Extents of the array, which lies in C order
-    #[arg(long, value_name = "S", value_parser = numbers, required_unless_present = "random")]
+    #[arg(long, value_name = "S", value_parser = numbers, required_unless_present_any = ["random", "file"])]
     pub(crate) shape: Option<Box<[usize]>>,
     /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
-    #[arg(long, value_name = "A", allow_hyphen_values = true, required_unless_present = "random")]
+    #[arg(long, value_name = "A", allow_hyphen_values = true, required_unless_present_any = ["random", "file"])]
     pub(crate) axes: Option<Axes>,
     /// Its element type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
@@ -214,6 +227,10 @@ pub(crate) struct Permutes {
     /// seed draws the same ones everywhere. The software GPU counts others of at most 1 MiB
     #[arg(long, value_name = "SEED,N", value_parser = random, conflicts_with_all = ["shape", "axes", "dtype"])]
     pub(crate) random: Option<Random>,
+    /// Measure the permutes of a JSON list instead, each beside a copy, and score them: one that
+    /// --cases prints, or one of your own. The software GPU counts smaller ones
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["shape", "axes", "dtype", "random"])]
+    pub(crate) file: Option<PathBuf>,
     /// Only part I of K equal parts of the drawn permutes
     #[arg(long, value_name = "I/K", value_parser = part)]
     pub(crate) part: Option<Part>,

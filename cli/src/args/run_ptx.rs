@@ -87,11 +87,12 @@ pub(crate) struct Timed {
     /// Timed launches, whose median is reported; 20 by default
     #[arg(long, value_name = "N", requires = "time", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) samples: Option<u16>,
-    /// Keep the run under a name
+    /// Keep the run under a name, or in a file: a path such as ./run.json
     #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
     pub(crate) save: Option<String>,
-    /// Compare the run with a kept one of the same kernel and arguments: by times on a GPU, by
-    /// counters on the software GPU. Exits with status 1 if it is slower or counts differently
+    /// Compare the run with a kept one or a file, of the same kernel and arguments: by times on a
+    /// GPU, by counters on the software GPU. Exits with status 1 if it is slower or counts
+    /// differently
     #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
     pub(crate) compare: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! Values of options.
 
+use std::path::is_separator;
+
 use warpstride::element::DType;
 use warpstride::roofline::model::DeviceModel;
 
@@ -66,13 +68,16 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "give a whole number of bytes from 1".into())
 }
 
-/// A name that a file can have anywhere.
+/// A name that a file can have anywhere, or the path of a file.
 pub(super) fn run_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if !text.is_empty() && text.len() <= 100 && text.chars().all(plain) {
+    let is_name = !text.is_empty() && text.len() <= 100 && text.chars().all(plain);
+    let is_path = text.contains(is_separator) && text.ends_with(".json");
+    if is_name || is_path {
         return Ok(text.into());
     }
-    Err("a run's name has 1 to 100 characters, each a letter, a digit, `-`, `_` or `.`".into())
+    Err("a run's name has 1 to 100 characters, each a letter, a digit, `-`, `_` or `.`; a path has a `/` and ends in `.json`"
+        .into())
 }
 
 pub(super) fn model(text: &str) -> Result<DeviceModel, String> {

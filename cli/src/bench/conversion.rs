@@ -35,15 +35,39 @@ pub(super) fn in_c_order<'w, T: Element + Pod>(
 ) -> Result<Box<dyn Work + 'w>> {
     let result = Layout::row_major(layout.shape())?;
     let expected = reference::in_c_order(elements, layout)?;
-    let (align, target) = (Align::ALLOCATION, Target::of(rotation.device()));
-    // Sets begin at other places, and each has a plan of its own, with the same kernel.
-    let kernel = PermutePlan::new(layout, align, &result, align, size_of::<T>(), target)?.entry();
     let mut arrays = ColdRuns::new(rotation, elements, expected.len())?;
     arrays.begin(&expected)?;
-    let launch = move |array: View<'_, T>, to: ViewMut<'_, T>, stream: &Stream| {
-        let from = view(array)?;
-        ops::copy_into(from, to.split_axis(0, from.shape())?, stream)
-    };
+    copied(arrays, expected, [layout, &result], view, move |array| array.split_axis(0, result.shape()))
+}
+
+/// Copies a view of an array into a view of another. `layouts` are those of the views, and `from`
+/// and `into` make them of the arrays on the device, which come as one axis. No byte of `elements`
+/// is 0: the result begins as zeros, and what lies between its elements stays so.
+pub(super) fn between<'w, T: Element + Pod>(
+    rotation: Rotation,
+    elements: &[T],
+    [layout, result]: &[Layout; 2],
+    from: impl for<'v> Fn(View<'v, T>) -> Result<View<'v, T>, Error> + 'w,
+    into: impl for<'v> Fn(ViewMut<'v, T>) -> Result<ViewMut<'v, T>, Error> + 'w,
+) -> Result<Box<dyn Work + 'w>> {
+    let expected = reference::placed(reference::in_c_order(elements, layout)?, result)?;
+    let arrays = ColdRuns::new(rotation, elements, expected.len())?;
+    copied(arrays, expected, [layout, result], from, into)
+}
+
+/// The work of both, which makes the result `expected`.
+fn copied<'w, T: Element + Pod>(
+    arrays: ColdRuns<T>,
+    expected: Vec<T>,
+    [layout, result]: [&Layout; 2],
+    from: impl for<'v> Fn(View<'v, T>) -> Result<View<'v, T>, Error> + 'w,
+    into: impl for<'v> Fn(ViewMut<'v, T>) -> Result<ViewMut<'v, T>, Error> + 'w,
+) -> Result<Box<dyn Work + 'w>> {
+    let (align, target) = (Align::ALLOCATION, Target::of(arrays.rotation.device()));
+    // Sets begin at other places, and each has a plan of its own, with the same kernel.
+    let kernel = PermutePlan::new(layout, align, result, align, size_of::<T>(), target)?.entry();
+    let launch =
+        move |array: View<'_, T>, to: ViewMut<'_, T>, stream: &Stream| ops::copy_into(from(array)?, into(to)?, stream);
     let is_right = move |found: &[T]| reference::are_equal(found, &expected);
     Ok(one_to_one(Box::new(arrays), kernel, launch, is_right))
 }

@@ -5,11 +5,10 @@
 
 use std::collections::HashSet;
 
-use warpstride::element::{DType, Element};
+use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::layout::Layout;
 use warpstride::random::SplitMix64;
-use warpstride::view::View;
 
 /// The sort of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,11 +124,6 @@ impl Case {
         self.storage().iter().product()
     }
 
-    /// Returns whether the view leaves out elements.
-    pub(crate) fn leaves_out(&self) -> bool {
-        self.storage_len() > self.len()
-    }
-
     /// The view with its axes in the order of the result.
     ///
     /// # Errors
@@ -138,18 +132,6 @@ impl Case {
     /// [`cases`] do.
     pub(crate) fn source(&self) -> Result<Layout> {
         let whole = Layout::row_major(&self.storage())?;
-        let mut steps = self.each_step().into_iter().enumerate();
-        let view = steps.try_fold(whole, |view, (axis, step)| view.slice(axis, .., step))?;
-        view.permuted_axes(&self.axes)
-    }
-
-    /// The same of device memory: `array`, as one axis, holds the array.
-    ///
-    /// # Errors
-    ///
-    /// As [`source`](Self::source), and `Layout` where `array` has another length.
-    pub(crate) fn source_of<'a, T: Element>(&self, array: View<'a, T>) -> Result<View<'a, T>> {
-        let whole = array.split_axis(0, &self.storage())?;
         let mut steps = self.each_step().into_iter().enumerate();
         let view = steps.try_fold(whole, |view, (axis, step)| view.slice(axis, .., step))?;
         view.permuted_axes(&self.axes)

@@ -6,6 +6,7 @@ mod axis;
 mod case;
 mod conversion;
 mod drawn;
+mod listed;
 pub(super) mod measure;
 mod random;
 mod suite;
@@ -26,6 +27,10 @@ use arithmetic::Arithmetic;
 use axis::Along;
 use case::{Case, Op};
 use measure::Bench;
+use random::Source;
+
+/// Most elements of a case on the software GPU, which is soon done with them.
+const SMALL: usize = 1 << 14;
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
     let Some(operation) = &args.operation else {
@@ -35,11 +40,15 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             _ => list(output),
         };
     };
-    if let args::Operation::Permute(args::Permutes { random: Some(random), part, cases, samples, .. }) = operation {
-        return match cases {
-            true => random::print(*random, *part, output),
-            false => random::run(args, (*random, *part), samples.samples.into(), backend, output),
+    if let args::Operation::Permute(args::Permutes { random, part, cases, file, samples, .. }) = operation {
+        let source = match (random, file) {
+            (Some(random), _) if *cases => return random::print(*random, *part, output),
+            (Some(random), _) => Some(Source::Drawn(*random, *part)),
+            (None, file) => file.as_deref().map(listed::read).transpose()?.map(Source::List),
         };
+        if let Some(source) = source {
+            return random::run(args, &source, samples.samples.into(), backend, output);
+        }
     }
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
     let (case, args::Samples { samples }) = case_of(operation, &axes);

@@ -1,4 +1,4 @@
-//! `warpstride bench permute --random SEED,N`: drawn permutes, each beside a copy.
+//! `warpstride bench permute --random SEED,N` and `--file FILE`: many permutes, each beside a copy.
 
 use crate::export::{json, text};
 use crate::run::Score;
@@ -9,19 +9,42 @@ use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
 use warpstride::error::counted;
-use warpstride::layout::Layout;
 use warpstride::ops::{Align, PermutePlan, Plan, SECTOR, Target};
 use warpstride::roofline::measure::{Rotation, has_times};
-use warpstride::roofline::record::{Drawn, Group, Record, Subject};
+use warpstride::roofline::record::{Drawn, Record};
 
-use super::conversion::in_c_order;
+use super::SMALL;
+use super::conversion::between;
 use super::drawn::{Case, Sizes, cases};
+use super::listed::{Listed, Task, tasks};
 use super::measure::{Bench, Work};
 use crate::output::Output;
 use crate::{args, by_width, ensure_room, peaks, reference};
 
+/// The source of the permutes.
+pub(super) enum Source {
+    /// A seed, or a part of its permutes.
+    Drawn(args::Random, Option<args::Part>),
+    /// A file.
+    List(Vec<Listed>),
+}
+
+impl Source {
+    /// The permutes that a device measures: small ones where they are only counted.
+    fn tasks(&self, timed: bool) -> Result<Vec<Task>> {
+        let sizes = if timed { Sizes::TIMED } else { Sizes::COUNTED };
+        match self {
+            Self::Drawn(random, part) => {
+                let listed: Vec<Listed> = drawn(*random, *part, sizes).into_iter().map(Into::into).collect();
+                tasks(&listed, usize::MAX)
+            }
+            Self::List(listed) => tasks(listed, if timed { usize::MAX } else { SMALL }),
+        }
+    }
+}
+
 /// The permutes of a seed, or a part of them.
-fn listed(args::Random { seed, count }: args::Random, part: Option<args::Part>, sizes: Sizes) -> Vec<Case> {
+fn drawn(args::Random { seed, count }: args::Random, part: Option<args::Part>, sizes: Sizes) -> Vec<Case> {
     let args::Part { number, of } = part.unwrap_or(args::Part { number: 1, of: 1 });
     let mut cases = cases(seed, number * count / of, sizes);
     cases.drain(..(number - 1) * count / of);
@@ -30,15 +53,15 @@ fn listed(args::Random { seed, count }: args::Random, part: Option<args::Part>, 
 
 /// Prints the permutes that a GPU measures, as the files of `cases.json`'s form.
 pub(super) fn print(random: args::Random, part: Option<args::Part>, output: &Output) -> Result<()> {
-    let cases: Vec<Value> = listed(random, part, Sizes::TIMED).iter().map(described).collect();
+    let cases: Vec<Value> = drawn(random, part, Sizes::TIMED).iter().map(described).collect();
     let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
     output.result(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
 }
 
-/// Measures the permutes of a seed, or a part of them.
+/// Measures the permutes of a list.
 pub(super) fn run(
     args: &args::Bench,
-    (random, part): (args::Random, Option<args::Part>),
+    source: &Source,
     samples: usize,
     backend: Backend,
     output: &Output,
@@ -48,13 +71,14 @@ pub(super) fn run(
     let mut bench = Bench::open(args, None, samples, peaks::known, (backend, output))?;
     bench.output = &quiet;
     let timed = has_times(&bench.device);
-    let cases = listed(random, part, if timed { Sizes::TIMED } else { Sizes::COUNTED });
-    let bits = bits(&cases)?;
-    let progress = output.progress_with_rate(cases.len() as u64);
+    let tasks = source.tasks(timed)?;
+    bench.kept.ensure_same_cases(tasks.iter().map(|task| &*task.name))?;
+    let bits = bits(&tasks)?;
+    let progress = output.progress_with_rate(tasks.len() as u64);
     let mut records = Vec::new();
-    for case in &cases {
-        progress.doing(&case.name);
-        records.push(record(case, &bits, &bench)?);
+    for task in &tasks {
+        progress.doing(&task.name);
+        records.push(record(task, &bits, &bench)?);
         progress.step();
     }
     drop(progress);
@@ -92,8 +116,8 @@ fn held(record: Record, touched: u64) -> Record {
 
 /// Draws the elements of the longest array, of which the others take the first. No byte is 0: an
 /// element that a kernel leaves out is seen in a result that was filled with zeros.
-fn bits(cases: &[Case]) -> Result<Vec<u64>> {
-    let longest = cases.iter().map(|case| case.storage_len() * case.dtype.width()).max().unwrap_or(0);
+fn bits(tasks: &[Task]) -> Result<Vec<u64>> {
+    let longest = tasks.iter().map(|task| task.storage_lens()[0] * task.dtype().width()).max().unwrap_or(0);
     // A whole number of the widest elements.
     let mut bits = reference::random::<u64>(longest.next_multiple_of(DType::C128.width()) / size_of::<u64>())?;
     let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut bits);
@@ -101,45 +125,42 @@ fn bits(cases: &[Case]) -> Result<Vec<u64>> {
     Ok(bits)
 }
 
-/// Measures a case beside a copy, with the strategy that takes it and the bytes of the sectors that
-/// it reads and writes.
-fn record(case: &Case, bits: &[u64], bench: &Bench<'_>) -> Result<Record> {
-    let (Case { dtype, shape, axes, steps, .. }, source) = (case, case.source()?);
+/// Measures a permute beside a copy, with the strategy that takes it and the bytes of the sectors
+/// that it reads and writes. The samples of hundreds of permutes are left out.
+fn record(task: &Task, bits: &[u64], bench: &Bench<'_>) -> Result<Record> {
+    let (dtype, [source, result]) = (task.dtype(), task.layouts()?);
     let (align, width, target) = (Align::ALLOCATION, dtype.width(), Target::of(&bench.device));
-    let plan = PermutePlan::new(&source, align, &Layout::row_major(source.shape())?, align, width, target)?;
-    let explanation = plan.explain();
+    let explanation = PermutePlan::new(&source, align, &result, align, width, target)?.explain();
     let strategy = explanation.verdicts.iter().find(|verdict| verdict.takes).map_or("none", |first| first.strategy);
-    let bytes = (case.len() * width) as u64;
-    let read = match &explanation.walk {
-        Some(walk) if case.leaves_out() => bytes.max(walk.read_sectors * SECTOR as u64),
-        _ => bytes,
-    };
-    let touched = read + bytes;
-    let subject = Subject::new(Group::Permute, "permute", *dtype, shape, [bytes; 2]);
-    let subject = Subject { axes: Some(axes.clone()), steps: steps.clone(), ..subject };
-    let record = bench.record(subject, || by_width!(dtype, T => prepared::<T>(case, &source, bits, &bench.device)))?;
-    let drawn = Drawn { kind: case.kind.name(), strategy: strategy.into(), touched };
-    Ok(Record { drawn: Some(drawn), ..held(record, touched) })
+    let bytes = task.subject.read;
+    // A side whose elements lie apart comes with the rest of their sectors.
+    let sectors = explanation.walk.map_or([0; 2], |walk| [walk.read_sectors, walk.written_sectors]);
+    let touched = [&source, &result].into_iter().zip(sectors).map(|(side, sectors)| {
+        if side.storage_len() > side.len() { bytes.max(sectors * SECTOR as u64) } else { bytes }
+    });
+    let touched = touched.sum();
+    let record =
+        bench.record(task.subject.clone(), || by_width!(dtype, T => prepared::<T>(task, bits, &bench.device)))?;
+    let drawn = Drawn { kind: task.kind.clone(), strategy: strategy.into(), touched };
+    Ok(Record { name: task.name.clone(), drawn: Some(drawn), samples_ms: None, ..held(record, touched) })
 }
 
-/// Puts the view `source` of a case on the device.
-fn prepared<'w, T: Element + Pod>(
-    case: &'w Case,
-    source: &Layout,
-    bits: &[u64],
-    device: &Device,
-) -> Result<Box<dyn Work + 'w>> {
-    let elements = &bytemuck::cast_slice::<u64, T>(bits)[..case.storage_len()];
-    let bytes = [size_of_val(elements), case.len() * size_of::<T>()];
+/// Puts the array of a permute on the device.
+fn prepared<'w, T: Element + Pod>(task: &'w Task, bits: &[u64], device: &Device) -> Result<Box<dyn Work + 'w>> {
+    let lens = task.storage_lens();
+    let elements = &bytemuck::cast_slice::<u64, T>(bits)[..lens[0]];
+    let bytes = lens.map(|len| len * size_of::<T>());
     let rotation = Rotation::new(device, &bytes);
     // The expected elements and those that came back; the sources and results of the rotation.
-    ensure_room(Rotation::padded(bytes[0]), 2, &[(device, rotation.arrays(2))])?;
-    in_c_order(rotation, elements, source, |array| case.source_of(array))
+    ensure_room(Rotation::padded(bytes[0].max(bytes[1])), 2, &[(device, rotation.arrays(2))])?;
+    let layouts = task.layouts()?;
+    between(rotation, elements, &layouts, |array| task.source(array), |array| task.result(array))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpstride::roofline::record::{Group, Subject};
 
     #[test]
     fn a_copy_of_the_touched_bytes_takes_its_part_of_the_measured_speed() {

@@ -3,7 +3,6 @@
 use crate::export::{json, text};
 use anyhow::Result;
 use half::{bf16, f16};
-use serde::Deserialize;
 use warpstride::counters::Counters;
 use warpstride::device::Backend;
 use warpstride::element::DType;
@@ -15,8 +14,9 @@ use warpstride::roofline::record::Record;
 use super::arithmetic::{self, Arithmetic, Computed, Operands};
 use super::axis::Along;
 use super::case::{Case, Op};
+use super::listed::Listed;
 use super::measure::Bench;
-use super::shrink;
+use super::{SMALL, shrink};
 use crate::output::Output;
 use crate::{args, compare as ladder, peaks};
 
@@ -24,8 +24,6 @@ use crate::{args, compare as ladder, peaks};
 const SAMPLES: usize = 20;
 /// Bytes of an array of the streams where they are only counted.
 const COUNTED: usize = 64 << 10;
-/// Most elements of a case on the software GPU, which is soon done with them.
-const SMALL: usize = 1 << 14;
 /// The matrices that every kernel transposes, on a GPU and elsewhere.
 const MATRICES: [&[usize]; 2] = [&[4096, 16384], &[256]];
 
@@ -89,14 +87,6 @@ const fn along(along: Along, dtype: DType, axis: usize) -> Case<'static> {
     Case { op: Op::Along(along, axis), dtype, shape: &[8192, 16384] }
 }
 
-/// A permute of `cases.json`.
-#[derive(Deserialize)]
-struct Listed {
-    dtype: DType,
-    shape: Vec<usize>,
-    axes: Vec<usize>,
-}
-
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
     // Measured in this run: kept ceilings may come from another day.
     let bench = Bench::open(args, None, SAMPLES, peaks::measured, (backend, output))?;
@@ -120,7 +110,7 @@ impl Suite<'_> {
         self.streams::<f16>(DType::F16)?;
         self.streams::<bf16>(DType::Bf16)?;
         let listed: Vec<Listed> = serde_json::from_str(include_str!("cases.json"))?;
-        for Listed { dtype, shape, axes } in listed {
+        for Listed { dtype, shape, axes, .. } in listed {
             self.measured(Case { op: Op::Permute(&axes), dtype, shape: &shape })?;
         }
         MAPPED.into_iter().try_for_each(|case| self.measured(case))?;

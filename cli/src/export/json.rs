@@ -26,6 +26,19 @@ pub(crate) fn document(run: &Run) -> Result<Map<String, Value>> {
     }
 }
 
+/// Returns the document of a run with a line for each of its records: what is kept of it.
+///
+/// # Errors
+///
+/// As [`document`].
+pub(crate) fn lines(run: &Run) -> Result<String> {
+    let mut document = document(run)?;
+    let cases = document.remove("cases").map_or(Vec::new(), |cases| cases.as_array().cloned().unwrap_or_default());
+    let members = document.iter().map(|(name, value)| format!("  {}: {value},\n", Value::from(&**name)));
+    let cases: Vec<String> = cases.iter().map(|case| format!("\n    {case}")).collect();
+    Ok(format!("{{\n{}  \"cases\": [{}\n  ]\n}}\n", members.collect::<String>(), cases.join(",")))
+}
+
 /// Returns the document of a run of one operation. The members of its record also stand beside
 /// those of the run, where scripts find them.
 ///

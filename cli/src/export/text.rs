@@ -131,13 +131,16 @@ fn times(run: &Run, record: &Record, Milliseconds { median, p10, p90, .. }: Mill
 
 /// The differences between two runs, as a table and the meaning of its words.
 pub(crate) fn changes(changes: &[Change]) -> String {
+    if changes.iter().any(|change| change.now_of_copy.is_some()) {
+        return beside_copies(changes);
+    }
     let is_timed = changes.iter().any(|change| change.before_ms.or(change.now_ms).is_some());
     let mut table = Table::new(if is_timed {
         &["case", "before ms", "now ms", "change", "verdict"]
     } else {
         &["case", "verdict", "counters"]
     });
-    for Change { name, before_ms, now_ms, verdict, doubt, difference } in changes {
+    for Change { name, before_ms, now_ms, verdict, doubt, difference, .. } in changes {
         let verdict = doubt.map_or(verdict.name(), |doubt| format!("{} ({doubt})", verdict.name()));
         if !is_timed {
             table.add_row([name, &verdict, difference.as_deref().unwrap_or("-")]);
@@ -155,6 +158,28 @@ pub(crate) fn changes(changes: &[Change]) -> String {
     format!(
         "{table}\nfaster, slower: the middle halves of the samples do not overlap, and the medians differ by more than {:.0} %. \
          throttled, gaps: times of either run that decide nothing.\n",
+        100.0 * THRESHOLD
+    )
+}
+
+/// The differences between two runs of many permutes: those that have any, and the number of the
+/// others.
+fn beside_copies(changes: &[Change]) -> String {
+    let mut table = Table::new(&["case", "before of copy", "now of copy", "change", "verdict", "strategy and kernel"]);
+    for change in changes.iter().filter(|change| change.is_news()) {
+        let Change { name, before_of_copy, now_of_copy, verdict, doubt, choice, .. } = change;
+        let verdict = doubt.map_or(verdict.name(), |doubt| format!("{} ({doubt})", verdict.name()));
+        let speed = before_of_copy.zip(*now_of_copy).map(|(before, now)| 100.0 * (now / before - 1.0));
+        let speed = speed.map_or("-".into(), |percent| format!("{percent:+.1} %"));
+        let choice = choice.as_deref().unwrap_or("-");
+        table.add_row([name, &percent(*before_of_copy), &percent(*now_of_copy), &speed, &verdict, choice]);
+    }
+    let news = table.rows.len();
+    let others =
+        format!("{} of {} did as before, by the same kernel.", changes.len() - news, counted(changes.len(), "case"));
+    format!(
+        "{table}\n{others}\nfaster, slower: the middle halves of the samples do not overlap beside the copies, and the medians \
+         differ by more than {:.0} %. throttled, gaps: times of either run that decide nothing.\n",
         100.0 * THRESHOLD
     )
 }

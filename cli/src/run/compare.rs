@@ -4,6 +4,10 @@
 //! the medians are more than [`THRESHOLD`] apart. The first alone would call every drift of a quiet
 //! machine a change; the second alone would call noise one. Times with gaps of the host in them, or
 //! of a throttled device, decide nothing. Counters are exact: a single sector is a difference.
+//!
+//! Permutes that were measured in one run with copies, drawn ones and those of a list, are compared
+//! by their speed beside the copy: then two GPUs of one kind, of which one is a little faster, do
+//! not differ.
 
 use anyhow::Result;
 
@@ -51,11 +55,14 @@ impl Verdict {
         if before.0.doubt().or(now.0.doubt()).is_some() || are_held(before.0) != are_held(now.0) {
             return Self::Undecided;
         }
+        // A copy that is slower now takes its part of the time.
+        let slower_copy = beside_copies([before.0, now.0]).map_or(1.0, |[before, now]| before.copy / now.copy);
         let (before, now) = (before.1, now.1);
-        let change = now.median / before.median - 1.0;
-        if now.p75 < before.p25 && change < -THRESHOLD {
+        let [p25, median, p75] = [now.p25, now.median, now.p75].map(|ms| ms / slower_copy);
+        let change = median / before.median - 1.0;
+        if p75 < before.p25 && change < -THRESHOLD {
             Self::Faster
-        } else if now.p25 > before.p75 && change > THRESHOLD {
+        } else if p25 > before.p75 && change > THRESHOLD {
             Self::Slower
         } else {
             Self::Same
@@ -72,8 +79,16 @@ pub(crate) struct Change {
     pub(crate) before_ms: Option<f64>,
     /// In the second.
     pub(crate) now_ms: Option<f64>,
+    /// The part of a copy's speed that it had in the first run, of permutes that are compared by
+    /// it.
+    pub(crate) before_of_copy: Option<f64>,
+    /// In the second.
+    pub(crate) now_of_copy: Option<f64>,
     /// How it did.
     pub(crate) verdict: Verdict,
+    /// The strategy and the kernel, where they are not those of the first run: `boxes
+    /// permute_boxes_b32, was rows permute_rows_b32`.
+    pub(crate) choice: Option<String>,
     /// The [doubt](Record::doubt) that leaves it undecided.
     pub(crate) doubt: Option<&'static str>,
     /// The counters and bytes that differ, of a case that has no times: `global_store.sectors 128,
@@ -101,8 +116,44 @@ impl Change {
         };
         let [before_ms, now_ms] = times.map(|times| times.map(|(_, ms)| ms.median));
         let doubt = doubt.filter(|_| verdict == Verdict::Undecided);
-        Some(Self { name, before_ms, now_ms, verdict, doubt, difference })
+        let beside = before.zip(now).and_then(|(before, now)| beside_copies([before, now]));
+        let [before_of_copy, now_of_copy] =
+            beside.map_or([None; 2], |both| both.map(|Beside { fraction, .. }| Some(fraction)));
+        let choice = before.zip(now).and_then(|(before, now)| other_choice(before, now));
+        Some(Self { name, before_ms, now_ms, before_of_copy, now_of_copy, verdict, choice, doubt, difference })
     }
+
+    /// Returns whether anything about the case is to be told: it did as before, by the same kernel,
+    /// if not.
+    pub(crate) fn is_news(&self) -> bool {
+        self.verdict != Verdict::Same || self.choice.is_some()
+    }
+}
+
+/// The speed of a copy in GB/s, and the part of it that a permute has.
+#[derive(Clone, Copy)]
+struct Beside {
+    copy: f64,
+    fraction: f64,
+}
+
+/// Returns the speeds of two records of a permute beside a copy, if both are of many permutes.
+fn beside_copies(records: [&Record; 2]) -> Option<[Beside; 2]> {
+    let of = |record: &Record| {
+        record.drawn.as_ref()?;
+        Some(Beside { copy: record.copy_gbps.filter(|&copy| copy > 0.0)?, fraction: record.fraction_of_copy? })
+    };
+    Some([of(records[0])?, of(records[1])?])
+}
+
+/// The strategy and the kernel of a permute now and before, where they differ.
+fn other_choice(before: &Record, now: &Record) -> Option<String> {
+    let choice = |record: &Record| {
+        let strategy = &record.drawn.as_ref()?.strategy;
+        Some(format!("{strategy} {}", record.kernel.as_deref().unwrap_or("-")))
+    };
+    let (before, now) = (choice(before)?, choice(now)?);
+    (before != now).then(|| format!("{now}, was {before}"))
 }
 
 /// The counters and bytes that differ, each with both values; `None` where none does.
@@ -150,7 +201,7 @@ mod tests {
     use warpstride::counters::Counters;
     use warpstride::element::DType;
     use warpstride::roofline::measure::Clocks;
-    use warpstride::roofline::record::{Group, Subject};
+    use warpstride::roofline::record::{Drawn, Group, Subject};
 
     fn times(median: f64, spread: f64) -> Record {
         let at = |part: f64| median * (1.0 + part * spread);
@@ -182,6 +233,31 @@ mod tests {
         let set = Record { clocks: Some(set), ..times(2.0, 0.01) };
         assert_eq!(of(set.clone()), Verdict::Undecided);
         assert_eq!(verdict(&set, &Record { clocks: set.clocks, ..times(1.0, 0.01) }), Verdict::Faster);
+    }
+
+    /// A permute of a list, at a part of the speed of a copy of `copy` GB/s.
+    fn permute(ms: f64, copy: f64, strategy: &str) -> Record {
+        let drawn = Drawn { kind: "structs".into(), strategy: strategy.into(), touched: 256 };
+        let fraction_of_copy = Some(3000.0 / ms / copy);
+        Record { copy_gbps: Some(copy), fraction_of_copy, drawn: Some(drawn), ..times(ms, 0.001) }
+    }
+
+    #[test]
+    fn permutes_of_a_list_are_compared_by_their_speed_beside_the_copy() {
+        let before = permute(1.0, 3000.0, "rows");
+        let of = |now: Record| Change::of(Some(&before), Some(&now)).expect("a case");
+        assert_eq!(of(permute(1.03, 3000.0, "rows")).verdict, Verdict::Slower);
+        assert_eq!(of(permute(1.01, 3000.0, "rows")).verdict, Verdict::Same);
+        // On a GPU whose copies take 3 % more, too, and on one whose copies do not.
+        let card = of(permute(1.03, 3000.0 / 1.03, "rows"));
+        assert_eq!((card.verdict, card.is_news()), (Verdict::Same, false));
+        assert!((card.now_of_copy.expect("timed") - 1.0).abs() < 1e-9, "{card:?}");
+        assert_eq!(of(permute(1.0, 3000.0 * 1.03, "rows")).verdict, Verdict::Slower);
+        assert_eq!(of(permute(1.0, 3000.0 / 1.03, "rows")).verdict, Verdict::Faster);
+        // Another strategy is told, however fast it is.
+        let other = of(permute(1.01, 3000.0, "boxes"));
+        assert_eq!((other.verdict, other.is_news()), (Verdict::Same, true));
+        assert_eq!(other.choice.as_deref(), Some("boxes -, was rows -"));
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn the_operations_are_listed() {
     let text = warpstride(["bench", "--list"]).succeeded().stdout;
     assert_eq!(text.lines().count(), names.len(), "{text}");
     for (op, arguments) in [
-        ("permute", "(--shape S --axes A [--dtype TYPE] | --random SEED,N) [--part I/K] [--cases]"),
+        ("permute", "(--shape S --axes A [--dtype TYPE] | --random SEED,N | --file FILE) [--part I/K] [--cases]"),
         ("affine", "--shape S --axes A --from TYPE --to TYPE [--channels AXIS]"),
         ("sum", "(--elements N | --shape S --axis K) [--dtype TYPE]"),
     ] {
@@ -137,6 +137,7 @@ fn the_operations_are_listed() {
     for usage in [
         "permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]",
         "permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]",
+        "permute --file <FILE> [OPTIONS]",
     ] {
         assert!(help.contains(usage), "{help}");
     }

@@ -28,6 +28,7 @@ mod options;
 mod outputs;
 mod peers;
 mod permute;
+mod permute_lists;
 mod pipeline;
 mod ptx_forms;
 mod readme;

@@ -210,7 +210,7 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
 }
 
 /// Returns the output of `report` for a run compared with another.
-fn compared(now: &Value, before: &Value) -> Run {
+pub(super) fn compared(now: &Value, before: &Value) -> Run {
     let reports = Reports::of(now);
     fs::write(reports.path("before.json"), before.to_string()).expect("writing the run");
     reports.report("--compare before.json")
