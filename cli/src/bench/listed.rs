@@ -12,7 +12,7 @@ use warpstride::roofline::record::{Group, Subject};
 use warpstride::view::{View, ViewMut};
 
 use super::{drawn, shrink};
-use crate::{array_bytes, input, require};
+use crate::{array_bytes, input, refuse, require};
 
 /// Bytes of a list, far more than 1000 cases have.
 const MAX_BYTES: usize = 1 << 20;
@@ -55,10 +55,12 @@ impl From<drawn::Case> for Listed {
 /// Reads a list. No two cases are one.
 pub(super) fn read(path: &Path) -> Result<Vec<Listed>> {
     let (text, file) = (input::read(path, MAX_BYTES, "a list of permutes")?, path.display());
-    let listed: Vec<Listed> = serde_json::from_slice(&text).map_err(|why| {
-        let why = format!("{file} is not a list of permutes as `bench permute --random 1,20 --cases` prints it: {why}");
-        Error::new(warpstride::error::ErrorKind::Io, why)
-    })?;
+    let listed = match serde_json::from_slice::<Vec<Listed>>(&text) {
+        Ok(listed) => listed,
+        Err(why) => {
+            refuse!(Io, "{file} is not a list of permutes as `bench permute --random 1,20 --cases` prints it: {why}")
+        }
+    };
     let count = counted(listed.len(), "case");
     require!(
         (1..=MOST_CASES).contains(&listed.len()),
@@ -67,9 +69,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<Listed>> {
     );
     let mut names = HashSet::new();
     for (at, case) in listed.iter().enumerate() {
-        let task = Task::new(case, usize::MAX).with_context(|| format!("{file}, case {at}, counted from 0"))?;
-        require!(!names.contains(&task.name), InvalidArgument, "{file} has `{}` twice; leave one out", task.name);
-        names.insert(task.name);
+        let checked = Task::new(case, usize::MAX).and_then(|task| task.layouts().map(|_| task.name));
+        let name = checked.with_context(|| format!("{file}, case {at}, counted from 0"))?;
+        require!(!names.contains(&name), InvalidArgument, "{file} has `{name}` twice; leave one out");
+        names.insert(name);
     }
     Ok(listed)
 }
@@ -202,7 +205,7 @@ fn gaps(extents: Option<&[usize]>, needed: &[usize]) -> Result<Vec<usize>> {
     let gaps: Option<Vec<usize>> = extents.iter().zip(needed).map(|(have, need)| have.checked_sub(*need)).collect();
     match gaps.filter(|_| extents.len() == needed.len()) {
         Some(gaps) => Ok(gaps),
-        None => crate::refuse!(
+        None => refuse!(
             InvalidArgument,
             "an array of extents {extents:?} does not hold a view of {needed:?}; give an extent for each axis, as long at least"
         ),
@@ -227,6 +230,7 @@ mod tests {
 
     use warpstride::device::{Backend, Device};
     use warpstride::ops::{Align, PermutePlan, Plan, Target};
+    use warpstride::random::SplitMix64;
 
     use super::super::drawn::{Sizes, cases};
     use super::*;
@@ -277,5 +281,33 @@ mod tests {
         assert_eq!((result.shape(), result.strides(), result.offset()), (&[40, 2][..], &[3, 1][..], 7));
         let cut = Task::new(&listed, 40).expect("a case");
         assert_eq!(cut.name, "permute u8 2x20 by 1,0 steps -2,1 within 5x28 into 20x3 behind 7");
+    }
+
+    #[test]
+    fn no_list_of_any_numbers_panics() {
+        let mut random = SplitMix64(36);
+        let (mut good, count) = (0, 20_000);
+        for _ in 0..count {
+            let mut number = |most: u64| match random.below(60) {
+                0 => i64::MIN.saturating_add_unsigned(random.below(3)),
+                1 => i64::MAX.saturating_sub_unsigned(random.below(3)),
+                2 => random.draw() as i64 >> random.below(64),
+                _ => random.below(most) as i64,
+            };
+            let shape = [(); 3].map(|()| number(9).unsigned_abs());
+            let steps = [(); 3].map(|()| number(4).saturating_sub(1));
+            let extents = [(); 2].map(|_| [(); 3].map(|()| number(40).unsigned_abs()));
+            let [within, into] = extents;
+            let axes = if number(9) > 0 { [2, 0, 1] } else { [0, 0, 1] };
+            let case = serde_json::json!({
+                "dtype": "c128", "shape": shape, "axes": axes, "steps": steps, "within": within, "into": into,
+                "start": number(3).unsigned_abs(),
+            });
+            let listed: Listed = serde_json::from_value(case).expect("numbers");
+            for most in [usize::MAX, 16] {
+                good += usize::from(Task::new(&listed, most).and_then(|task| task.layouts()).is_ok());
+            }
+        }
+        assert!((100..2 * count).contains(&good), "{good} of {count} lists are right");
     }
 }

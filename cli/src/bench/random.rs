@@ -118,6 +118,7 @@ fn held(record: Record, touched: u64) -> Record {
 /// element that a kernel leaves out is seen in a result that was filled with zeros.
 fn bits(tasks: &[Task]) -> Result<Vec<u64>> {
     let longest = tasks.iter().map(|task| task.storage_lens()[0] * task.dtype().width()).max().unwrap_or(0);
+    ensure_room(longest, 1, &[])?;
     // A whole number of the widest elements.
     let mut bits = reference::random::<u64>(longest.next_multiple_of(DType::C128.width()) / size_of::<u64>())?;
     let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut bits);
