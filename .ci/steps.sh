@@ -157,10 +157,14 @@ step-candle() { cargo test --locked --manifest-path examples/candle/Cargo.toml -
 # Checks the crate for other systems, with the library source of the kernels' compiler.
 step-platforms() { scripts/platforms; }
 
-# Runs README's first command, and installs the wheel of the command line where Rust and CUDA are missing.
+# Runs README's first command, and installs the wheel of the command line where Rust and CUDA are missing. The wheel has the binary
+# that the first command built.
 step-release() {
+  local binary=target/release/warpstride built
   cargo run --locked --release -- compare
+  built=$(stat --format '%i %Y' $binary)
   scripts/wheel
+  [[ $(stat --format '%i %Y' $binary) == "$built" ]] || { echo "ci: scripts/wheel compiled the binary anew" >&2; return 1; }
 }
 
 # run_steps STEP...: runs steps, and prints the seconds of each and their sum.

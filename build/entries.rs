@@ -5,7 +5,7 @@ use super::abi::Entry;
 
 /// A module: entries under a header.
 pub struct Module<'a> {
-    /// What stands before and behind the architecture at the module's head. Both parts with an
+    /// The text before and behind the architecture at the module's head. Both parts with an
     /// architecture between, and an entry, are a module too.
     pub header: [&'a str; 2],
     /// The texts of the entries.
@@ -73,7 +73,7 @@ fn without_comments_behind(mut header: &str) -> &str {
     &header[..header.len().min(end + 1)]
 }
 
-/// What stands before and behind the architecture in a header.
+/// Returns the text before and behind the architecture in a header.
 fn around_architecture(header: &str) -> Option<[&str; 2]> {
     let start = header.find(&format!("\n{TARGET}"))? + "\n".len() + TARGET.len();
     let end = header[start..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
@@ -85,8 +85,8 @@ fn name(entry: &str) -> &str {
     entry.strip_prefix(ENTRY).and_then(|rest| rest.split_once('(')).map_or("", |(name, _)| name.trim())
 }
 
-/// Whether an entry takes the parameter that the host passes, and needs the architecture that the
-/// host thinks it needs.
+/// Checks that an entry takes the parameter that the host passes, and needs the architecture that
+/// the host thinks it needs.
 fn check(text: &str, expected: &Entry) -> Result<(), String> {
     let Entry { name, param_bytes, param_align, capability } = *expected;
     let list = text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(list, _)| list);
@@ -111,7 +111,7 @@ fn check(text: &str, expected: &Entry) -> Result<(), String> {
 /// beyond the oldest architecture.
 const POLICIES: (u32, u32) = (8, 0);
 
-/// Whether `text` is nothing but blank lines, comments and `directives`.
+/// Checks that `text` is nothing but blank lines, comments and `directives`.
 fn only(directives: &[&str], text: &str) -> Result<(), String> {
     let known = |line: &str| {
         line.is_empty() || line.starts_with("//") || directives.iter().any(|directive| line.starts_with(directive))

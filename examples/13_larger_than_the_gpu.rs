@@ -2,7 +2,7 @@
 //!
 //! A matrix of 64 GiB does not fit a GPU of 80, because its transpose needs room, too. So it goes
 //! through in *tiles*: a tile is copied to the GPU, transposed there, and copied back, and while
-//! one goes back the next one comes. What counts is which tiles.
+//! one goes back the next one comes. The choice of the tiles counts.
 //!
 //! - Some whole rows are one long run of the matrix, and thousands of short pieces of its
 //!   transpose. Some whole columns are the other way round.

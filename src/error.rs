@@ -72,7 +72,6 @@ impl Error {
     }
 
     /// An error whose advice, what to do next, [`Error::what`] leaves out.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "GPUs alone have such errors"))]
     pub(crate) fn advised(kind: ErrorKind, context: impl Into<String>, advice: impl Into<String>) -> Self {
         let mut error = Self::new(kind, context);
         error.inner.advice = Some(advice.into());
@@ -80,7 +79,8 @@ impl Error {
     }
 
     /// Says what happened, and not what to do next where that is known apart.
-    pub(crate) fn what(&self) -> &str {
+    #[doc(hidden)]
+    pub fn what(&self) -> &str {
         &self.inner.context
     }
 

@@ -128,19 +128,22 @@ def allocators():
 def replay(path):
     """Feeds a log to PyTorch's caching allocator: each allocation and release on the log's stream, in the log's order.
 
-    The allocator gets the log's sizes by `caching_allocator_alloc`; nothing uses the memory, so no release waits.
+    The allocator gets the log's sizes by `caching_allocator_alloc`; nothing uses the memory, so no release waits. Failed
+    allocations and blocks of 0 bytes are left out and counted, as `warpstride alloc replay` does.
     """
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    streams, live, active, peak_active = {}, {}, 0, 0
+    live, active, peak_active = {}, 0, 0
     allocate, release = torch.cuda.caching_allocator_alloc, torch.cuda.caching_allocator_delete
     with open(path, newline="") as log:
-        operations = [(row["Action"], row["Pointer"], int(row["Size"]), row["Stream"]) for row in csv.DictReader(log)]
+        rows = [(row["Action"], row["Pointer"], int(row["Size"]), row["Stream"]) for row in csv.DictReader(log)]
+    operations = [row for row in rows if row[0] != "allocate failure" and row[2] > 0]
+    if not operations:
+        sys.exit(f"memory.py: {path} has no allocations")
+    streams = {stream: torch.cuda.Stream() for _, _, _, stream in operations}
     start = time.perf_counter()
     for action, pointer, count, stream in operations:
         if action == "allocate":
-            if stream not in streams:
-                streams[stream] = torch.cuda.Stream()
             live[pointer] = (allocate(count, stream=streams[stream]), count)
             active += count
             peak_active = max(peak_active, active)
@@ -155,10 +158,11 @@ def replay(path):
     return {
         "log": path,
         "operations": len(operations),
+        "left_out": len(rows) - len(operations),
         "peak_active": peak_active,
         "peak_reserved": peak_reserved,
         "ratio": peak_reserved / peak_active,
-        "ns_per_call": seconds / max(len(operations), 1) * 1e9,
+        "ns_per_call": seconds / len(operations) * 1e9,
     }
 
 

@@ -52,11 +52,11 @@ def table(cases, answers):
         if ms is None:
             cells += ["-" if case["verified"] else "WRONG", "-", "-", "-"]
         else:
-            part = case["fraction_of_nominal"]
+            parts = [case["fraction_of_ceiling"], case["fraction_of_nominal"]]
             cells += [
                 f"{case['gbps']:.0f}" + (" \\*" if doubtful(case) else ""),
                 f"{best / ms['median']:.3f}" if best else "-",
-                f"{100 * case['fraction_of_ceiling']:.1f} %", f"{100 * part:.1f} %" if part else "-",
+                *(f"{100 * part:.1f} %" if part else "-" for part in parts),
             ]
         text += line(cells)
     return text
@@ -129,6 +129,8 @@ def main():
     if not ours.stdout:
         sys.exit(ours.returncode or 1)
     run = json.loads(ours.stdout)
+    if "cases" not in run:
+        sys.exit(f"operations.py: the bench failed: {run.get('error')}")
     commit = (ROOT / "COMMIT").read_text().strip() if (ROOT / "COMMIT").exists() else ""
     table_file = args.folder / "operations.md"
 

@@ -26,10 +26,11 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import torch  # noqa: E402
 
+from score import WIDTHS  # noqa: E402
+
 # The type that peers take for an element, by its bytes. For 2 bytes it is halves, which all of them
 # have.
 TYPES = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
-WIDTHS = {"u8": 1, "u16": 2, "f32": 4, "f64": 8, "c128": 16}
 ALIGN = 256
 WARM_UPS = 3
 # Calls in a row, and the number of such batches. The median of the batches' means is the time of a

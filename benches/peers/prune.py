@@ -9,6 +9,7 @@ before. `xz -dk OUT.xz` gives back a library of the same length; `scripts/compar
 """
 
 import lzma
+import os
 import struct
 import sys
 from pathlib import Path
@@ -33,6 +34,8 @@ def entries(data):
             continue
         entry = at + header
         while entry < end:
+            if entry + ENTRY_HEADER > end:
+                sys.exit(f"prune.py: the fat binary at byte {at} ends within an entry")
             kind, _, header, length = struct.unpack_from("<HHIQ", data, entry)
             (capability,) = struct.unpack_from("<I", data, entry + 28)
             if header < ENTRY_HEADER or entry + header + length > end:
@@ -45,7 +48,10 @@ def entries(data):
 def main():
     if len(sys.argv) != 4 or not sys.argv[2].isdigit():
         sys.exit(__doc__)
-    data, wanted = bytearray(Path(sys.argv[1]).read_bytes()), int(sys.argv[2])
+    try:
+        data, wanted = bytearray(Path(sys.argv[1]).read_bytes()), int(sys.argv[2])
+    except OSError as error:
+        sys.exit(f"prune.py: {error}")
     kept = 0
     for at, length, kind, capability in list(entries(data)):
         if (kind, capability) == (MACHINE_CODE, wanted):
@@ -54,7 +60,10 @@ def main():
             data[at : at + length] = bytes(length)
     if not kept:
         sys.exit(f"prune.py: {sys.argv[1]} has no machine code for sm_{wanted}")
-    Path(sys.argv[3]).write_bytes(lzma.compress(bytes(data), preset=7))
+    # A stop in between leaves no part of a library.
+    temporary = Path(sys.argv[3] + ".new")
+    temporary.write_bytes(lzma.compress(bytes(data), preset=7))
+    os.replace(temporary, sys.argv[3])
     print(f"prune.py: {kept} bytes of code for sm_{wanted} are left")
 
 

@@ -5,8 +5,8 @@ usage: score.py DIR FILE...
 
 The script reads the lines that `scripts/compare-peers OTHER --random SEED,N --part I/K` appended to OTHER/random.jsonl, from as
 many parts as there are. It writes DIR/random.json, which has every case, and DIR/random.md, and prints the latter. It needs no
-GPU and no PyTorch. Where a case is in several files, the last one counts. The script refuses files of different GPUs, commits or
-draws: their cases are not parts of one run.
+GPU and no PyTorch. Where a case is in several files, the last one counts. The script refuses files of different GPUs, versions,
+commits, numbers of samples or draws: their cases are not parts of one run.
 """
 
 import json
@@ -15,17 +15,19 @@ import os
 import sys
 from pathlib import Path
 
+# Bytes of an element.
+WIDTHS = {"u8": 1, "u16": 2, "f32": 4, "f64": 8, "c128": 16}
 # A memcpy permutes nothing.
 PEERS = {"torch": "PyTorch", "cupy": "CuPy", "geam": "cuBLAS geam", "cutensor": "cuTENSOR"}
 WORST = 10
 # As fast as a peer within the noise of two runs.
 TOLERANCE = 0.99
 # The facts that the parts of one run share.
-SHARED = ["gpu", "commit", "random"]
+SHARED = ["gpu", "warpstride", "commit", "samples", "random"]
 
 
 class Mixed(Exception):
-    """Raised for the results of different runs."""
+    """Raised for the results of different runs, or of an unknown one."""
 
 
 def joined(environment, said, file):
@@ -60,6 +62,16 @@ def read(files):
 def right(answer):
     """Returns whether an answer has a time and a right result."""
     return bool(answer and answer.get("ms") and answer.get("verified"))
+
+
+def gbps(case, answer):
+    """Returns the GB/s of a peer, read and written, if its result is right."""
+    return 2 * math.prod(case["shape"]) * WIDTHS[case["dtype"]] / answer["ms"] / 1e6 if right(answer) else None
+
+
+def calls(answer):
+    """Returns the calls in a microsecond, launch included, if the result is right."""
+    return 1 / answer["launch_us"] if answer and answer.get("launch_us") and answer.get("verified") else None
 
 
 def of_copy(row):
@@ -226,6 +238,8 @@ def write(folder, files):
     environment, rows = read(files)
     if not rows:
         return "no case was measured\n"
+    if "random" not in environment:
+        raise Mixed(f"{', '.join(map(str, files))}: no line says which cases were drawn")
     scored = score(rows, int(environment["random"].split(",")[1]))
     text = markdown(environment, scored)
     report = {"environment": environment, "score": scored, "rows": rows}

@@ -162,7 +162,7 @@ fn of_library(cause: &(dyn std::error::Error + 'static)) -> Option<Error> {
 /// Says what went wrong: in one line, unless a compiler has its own.
 fn message(error: &anyhow::Error) -> String {
     let said = |cause: &(dyn std::error::Error + 'static)| match of_library(cause) {
-        Some(of_library) => typed(of_library),
+        Some(of_library) => advised(&of_library),
         None => cause.to_string(),
     };
     if let Some(of_compiler) = error.downcast_ref::<cuda_cpp::NotCompiled>() {
@@ -190,6 +190,16 @@ const TYPED: [(&str, &str); 4] = [
     ("`Options::device_memory`", "`--device-memory`"),
     ("`Options::resume`", "`--resume`"),
 ];
+
+/// The words of an error of the library. Where memory runs out they name lines and calls of this
+/// program, so the advice is another one here.
+fn advised(error: &Error) -> String {
+    let words = error.to_string();
+    if error.kind() == ErrorKind::OutOfMemory && error.what() != words {
+        return typed(format_args!("{}; take a smaller shape, batch or input", error.what()));
+    }
+    typed(words)
+}
 
 /// The library's words, with the options that a person types in place of the names that a program
 /// writes, and kernels' names as C++ writes them.
@@ -346,6 +356,8 @@ mod tests {
         for (known, _) in super::TYPED {
             assert!(names.iter().any(|name| name == known), "{known} is in no sentence");
         }
+        // It is in advice for full memory, which `advised` replaces.
+        names.retain(|name| name != "`Device::set_pinned_limit`");
         names.retain(|name| super::TYPED.iter().all(|(known, _)| name != known));
         assert_eq!(names, [""; 0], "give each an option in `TYPED`");
     }

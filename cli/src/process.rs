@@ -108,16 +108,14 @@ impl Reading {
 }
 
 /// Returns the standard output of a short program, with replacement characters for bytes that are
-/// not UTF-8; `None` if it is not there, fails, or never ends.
-///
-/// # Errors
-///
-/// If the system starts no process, or no thread that reads its output.
-pub(super) fn output(command: Command) -> io::Result<Option<String>> {
-    match run(command, ANSWER, MOST) {
-        Ok(Ended { status, stdout, .. }) => Ok(status.filter(ExitStatus::success).map(|_| stdout)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+/// not UTF-8. The error is the end of a sentence about a program that does not start, fails, or
+/// never ends.
+pub(super) fn output(command: Command) -> Result<String, String> {
+    let ended = run(command, ANSWER, MOST).map_err(|error| format!("does not start: {error}"))?;
+    match ended.status {
+        Some(status) if status.success() => Ok(ended.stdout),
+        Some(status) => Err(format!("fails with {status}: {}", ended.stderr.trim())),
+        None => Err("does not end".into()),
     }
 }
 

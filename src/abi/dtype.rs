@@ -84,7 +84,7 @@ impl DType {
         }
     }
 
-    /// Whether values have two parts.
+    /// Returns whether values have two parts.
     pub const fn is_complex(self) -> bool {
         matches!(self, Self::C64 | Self::C128)
     }

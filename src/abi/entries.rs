@@ -36,7 +36,7 @@ impl EntryId {
         if capability >= hinted.entry().capability { hinted } else { self }
     }
 
-    /// Whether it gives hints to the L2 cache.
+    /// Returns whether it gives hints to the L2 cache.
     pub const fn is_hinted(self) -> bool {
         KEYS[self.0].0 & Key::HINTED.0 != 0
     }
@@ -319,7 +319,7 @@ impl Family {
         }
     }
 
-    /// Whether an entry belongs to the family.
+    /// Returns whether an entry belongs to the family.
     pub const fn has(self, entry: EntryId) -> bool {
         FIRST[self.0] <= entry.0 && entry.0 < FIRST[self.0 + 1]
     }

@@ -72,7 +72,12 @@ mod tests {
             }
             assert_eq!(entries, family.entries().len(), "{}", family.stem());
             for gap in LINES[family.0].gaps {
-                assert!(keys.iter().any(|&key| gap.has(Key(key))), "{}: {} is none", family.stem(), gap.reason);
+                assert!(
+                    keys.iter().any(|&key| gap.has(Key(key))),
+                    "{}: no gap is because {}",
+                    family.stem(),
+                    gap.reason
+                );
             }
         }
     }

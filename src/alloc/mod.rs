@@ -12,7 +12,7 @@ mod driver_memory;
 mod upstream;
 
 #[doc(hidden)]
-pub use adaptors::COLUMNS;
+pub use adaptors::{COLUMNS, LOST};
 pub use adaptors::{HoldBack, Limit, Logged, Statistics};
 pub use allocate::{Allocate, Block, BlockState, BlockView, Figures, Lane, Request, SegmentView, Snapshot};
 pub use caching::Caching;

@@ -86,9 +86,9 @@ pub(crate) unsafe trait Upstream: Send + Sync + fmt::Debug {
     }
 }
 
-/// The memory of a driver: its pool where it has one, or else its plain allocations. What goes back
-/// to the pool waits for its uses on a stream of its own, and the host waits for nothing. Giving a
-/// plain allocation back waits for all work of the device.
+/// The memory of a driver: its pool where it has one, or else its plain allocations. Memory
+/// that goes back to the pool waits for its uses on a stream of its own, and the host waits for
+/// nothing. Giving a plain allocation back waits for all work of the device.
 #[derive(Debug)]
 pub(crate) struct OfDriver {
     driver: Arc<dyn Driver>,

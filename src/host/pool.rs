@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use super::shelf::{CHUNK, Shelf};
 use crate::driver::{Driver, HostKind, PAGE, available_memory};
-use crate::error::{Error, ErrorKind, Result, counted, require};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::sync::lock;
 
 /// Smaller blocks are carved from chunks.
@@ -225,15 +225,16 @@ impl Books {
     fn reserve(&mut self, bytes: usize) -> Result<Vec<HostBlock>> {
         let limit = self.limit();
         let idle: usize = self.shelves.iter().map(Shelf::idle).sum();
-        require!(
-            (self.held - idle).saturating_add(bytes) <= limit,
-            OutOfMemory,
-            "cannot page-lock {} more: buffers and copies in flight hold {} of the device's limit of {}; drop some, or \
-             raise the limit (Device::set_pinned_limit)",
-            counted(bytes, "byte"),
-            self.in_use,
-            counted(limit, "byte")
-        );
+        if (self.held - idle).saturating_add(bytes) > limit {
+            let what = format!(
+                "cannot page-lock {} more: buffers and copies in flight hold {} of the device's limit of {}",
+                counted(bytes, "byte"),
+                self.in_use,
+                counted(limit, "byte")
+            );
+            let advice = "drop some, or raise the limit (`Device::set_pinned_limit`)";
+            return Err(Error::advised(ErrorKind::OutOfMemory, what, advice));
+        }
         let evicted = self.evict(|held| held.saturating_add(bytes) > limit);
         self.held += bytes;
         self.peak = self.peak.max(self.held);

@@ -15,4 +15,4 @@ pub use replace::{Destination, remove_unfinished_and};
 #[doc(hidden)]
 pub use replace::{DestinationKind, is_same_file, write_standard_output};
 pub(crate) use replace::{check_is_at, put, replaced};
-pub(crate) use stamp::{Stamp, check_unchanged};
+pub(crate) use stamp::{Stamp, changed, check_unchanged, is_changed};

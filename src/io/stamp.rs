@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use super::{ArrayFile, io_error};
-use crate::error::{Result, require};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A file at one time: two stamps differ if the file was changed or replaced in between.
 ///
@@ -42,16 +42,21 @@ impl Stamp {
     }
 }
 
-/// Fails if an array's file was changed since it was opened, so that what was read of it may be a
-/// mixture.
-pub(crate) fn check_unchanged(array: &dyn ArrayFile) -> Result<()> {
-    let path = array.path().display();
+/// Returns whether an array's file was changed since it was opened, so that what was read of it may
+/// be a mixture. Fails where the system does not say.
+pub(crate) fn is_changed(array: &dyn ArrayFile) -> Result<bool> {
     let now = array.data().0.metadata();
-    let now = now.map_err(|error| io_error(format_args!("cannot read {path}: check its disk"), error))?;
-    require!(
-        Stamp::of(&now) == Stamp::of(array.opened()),
-        Io,
-        "{path} was changed while it was read; try again when nothing writes it"
-    );
-    Ok(())
+    let failed = |error| io_error(format_args!("cannot read {}: check its disk", array.path().display()), error);
+    Ok(Stamp::of(&now.map_err(failed)?) != Stamp::of(array.opened()))
+}
+
+/// Returns the error of an array whose file was changed.
+pub(crate) fn changed(array: &dyn ArrayFile) -> Error {
+    let path = array.path().display();
+    Error::new(ErrorKind::Io, format!("{path} was changed while it was read; try again when nothing writes it"))
+}
+
+/// Fails if an array's file was changed since it was opened, or the system does not say.
+pub(crate) fn check_unchanged(array: &dyn ArrayFile) -> Result<()> {
+    if is_changed(array)? { Err(changed(array)) } else { Ok(()) }
 }

@@ -19,7 +19,7 @@ use super::{FILES, Options, SLOTS, Summary};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted, require};
-use crate::io::{ArrayFile, Destination, Stamp, check_unchanged, npy};
+use crate::io::{ArrayFile, Destination, Stamp, changed, is_changed, npy};
 use crate::sync::start_thread;
 
 /// Bytes of the result that an interruption may cost, and time.
@@ -112,7 +112,7 @@ impl FileToFile<'_> {
         let tiles = Tiles { device, tiling: &tiling, first, options };
         options.tell((0..first as usize).map(|number| (tiling.tile(number).len() * size_of::<T>()) as u64).sum());
         let goes_on = |error: Error| {
-            if partial.check_is_there().is_err() {
+            if !partial.can_go_on() {
                 return error;
             }
             let kept = partial.path().display();
@@ -121,7 +121,10 @@ impl FileToFile<'_> {
         };
         let outcome = self.run::<T>(&tiles, &partial);
         // A mixture is not the beginning of a result. A change also explains why a read fails.
-        check_unchanged(source).inspect_err(|_| partial.discard())?;
+        if is_changed(source).map_err(goes_on)? {
+            partial.discard();
+            return Err(changed(source));
+        }
         outcome.map_err(goes_on)?;
         partial.complete().map_err(goes_on)?;
         tiles.summary::<T>(device_memory)

@@ -240,10 +240,15 @@ impl<'d> Partial<'d> {
     /// # Errors
     ///
     /// `Io`.
-    pub(super) fn check_is_there(&self) -> Result<()> {
+    fn check_is_there(&self) -> Result<()> {
         check_is_at(&self.file.0, &self.places.data)?;
         let mark = self.mark();
         self.check_whole([0, self.bytes].iter().all(|&at| has_mark(&self.file.0, &mark, at)))
+    }
+
+    /// Returns whether another run can go on with the pair.
+    pub(super) fn can_go_on(&self) -> bool {
+        self.check_is_there().is_ok() && self.has_journal().unwrap_or(false)
     }
 
     fn check_whole(&self, is_whole: bool) -> Result<()> {
@@ -301,18 +306,12 @@ impl<'d> Partial<'d> {
     /// `Io`; the pair stays then.
     pub(super) fn complete(&self) -> Result<()> {
         self.check_is_there()?;
-        let file = &self.file.0;
-        let written = write_all_at(file, &self.header, 0).and_then(|()| file.set_len(self.bytes));
-        let written = written.map_err(|error| failed("write", self.path(), "check its disk", &error));
-        let is_whole = || file.metadata().is_ok_and(|there| there.len() == self.bytes);
-        // The look comes last, because a rename takes whatever has the name.
-        let settled = written
-            .and_then(|()| self.destination.settle(file))
-            .and_then(|()| check_is_at(file, self.path()))
-            .and_then(|()| self.check_whole(is_whole()));
-        if let Err(error) = settled.and_then(|()| self.destination.take(self.path())) {
-            // Unless another run that had no lock has completed it.
-            if check_is_at(file, self.path()).is_ok() && is_whole() {
+        let (file, mut has_end) = (&self.file.0, true);
+        let finished = self.finish(&mut has_end).and_then(|()| self.destination.take(self.path()));
+        if let Err(error) = finished {
+            // Unless another run that had no lock has completed it, or a program has cut it short.
+            let is_whole = if has_end { self.has_end() } else { self.has_length() };
+            if is_whole && check_is_at(file, self.path()).is_ok() {
                 let _ = [0, self.bytes].map(|at| write_all_at(file, &self.mark(), at));
             }
             return Err(error);
@@ -320,6 +319,29 @@ impl<'d> Partial<'d> {
         // The result is there. The next run replaces a journal that stays.
         self.remove_journal();
         Ok(())
+    }
+
+    /// Makes the file what the destination is to be, and takes the mark from its end last.
+    fn finish(&self, has_end: &mut bool) -> Result<()> {
+        let file = &self.file.0;
+        let not_written = |error| failed("write", self.path(), "check its disk", &error);
+        write_all_at(file, &self.header, 0).map_err(not_written)?;
+        self.destination.settle(file)?;
+        // It takes long to see a large file on its disk, and a program may have cut it meanwhile.
+        self.check_whole(self.has_end())?;
+        *has_end = false;
+        file.set_len(self.bytes).and_then(|()| file.sync_all()).map_err(not_written)?;
+        // The look comes last, because a rename takes whatever has the name.
+        check_is_at(file, self.path())?;
+        self.check_whole(self.has_length())
+    }
+
+    fn has_end(&self) -> bool {
+        has_mark(&self.file.0, &self.mark(), self.bytes)
+    }
+
+    fn has_length(&self) -> bool {
+        self.file.0.metadata().is_ok_and(|there| there.len() == self.bytes)
     }
 
     /// Removes the pair, which no run can complete.

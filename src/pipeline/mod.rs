@@ -9,8 +9,8 @@
 //!   of any length takes the memory of the ring.
 //! - No call of the driver waits for the device while batches follow each other, except in
 //!   [`Mode::Blocking`], which is there to compare with.
-//! - The first error of any stage stops the run and is returned. What is on its way lands first, so
-//!   the pipeline can run again. A panic of a stage goes on after that.
+//! - The first error of any stage stops the run and is returned. Batches on their way land first,
+//!   so the pipeline can run again. A panic of a stage goes on after that.
 //!
 //! The stages follow PyTorch's loaders with pinned memory, and the sample `simpleMultiCopy` of the
 //! CUDA toolkit.

@@ -88,8 +88,8 @@ impl Boxes {
 }
 
 /// Returns the places of the axes of a box of rows of `row` elements: its height, and its depth if
-/// one call of the driver copies all slices. A place past all axes stands for none. Of all pairs it
-/// takes the one with the most rows.
+/// one call of the driver copies all slices. A place past all axes stands for none. It takes the
+/// pair with the most rows.
 fn places_of_rows(axes: &[Axis], row: usize) -> [usize; 2] {
     let is_pitch = |axis: &Axis| axis.src >= row as isize && axis.dst >= row as isize;
     // The driver counts the pitch of slices in rows, which a slice holds all.

@@ -63,7 +63,7 @@ impl Stream {
     /// # Ok::<(), warpstride::Error>(())
     /// ```
     ///
-    /// What a copy writes cannot be read before the scope has ended:
+    /// The memory that a copy writes cannot be read before the scope has ended:
     ///
     /// ```compile_fail,E0502
     /// # use warpstride::{DeviceArray, Stream};

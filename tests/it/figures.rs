@@ -127,16 +127,52 @@ fn pages_count_examples_and_lessons() {
     says("README.md", "The last # are programs in Rust", ["three", "four", "five", "six"][of_rust - 3]);
 }
 
+/// The families that ADR 9 counts: those of its table.
+const PERMUTES: [&str; 16] = [
+    "copy_b128",
+    "rows",
+    "patch",
+    "small_tile",
+    "staggered",
+    "packed_quads",
+    "packed_stepped",
+    "deinterleave",
+    "interleave",
+    "deinterleave_quads",
+    "interleave_quads",
+    "stacked_tile",
+    "packed",
+    "vector_tile",
+    "ragged_tile",
+    "elements",
+];
+
+/// Returns the bytes of the embedded PTX of the files whose names `takes` takes, and the number of
+/// its entries.
+fn kernels(takes: impl Fn(&str) -> bool) -> (u64, usize) {
+    let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx")).expect("the PTX");
+    let paths =
+        files.map(|file| file.expect("readable").path()).filter(|path| path.extension().is_some_and(|of| of == "ptx"));
+    let of_names = paths.filter(|path| takes(&path.file_stem().expect("a name").to_string_lossy()));
+    of_names.fold((0, 0), |(bytes, entries), path| {
+        let text = fs::read_to_string(path).expect("readable");
+        (bytes + text.len() as u64, entries + text.matches(".entry ").count())
+    })
+}
+
 #[test]
-fn pages_count_the_bytes_of_the_kernels() {
-    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx")).expect("the PTX");
-    let files = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|of| of == "ptx"));
-    let bytes: u64 = files.map(|path| fs::metadata(path).expect("a file").len()).sum();
+fn pages_count_the_kernels_and_their_bytes() {
+    let (bytes, entries) = kernels(|_| true);
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let added = format!("{:.2} MB ({} bytes)", megabytes(bytes), with_commas(bytes as f64));
+    says("README.md", "the embedded PTX adds # to a binary", added);
+    let (_, casts) = kernels(|name| name == "cast");
+    says("docs/adr/0010-ceilings-and-arithmetic.md", "its own cast kernel: # entries of the module", casts);
+    let (of_permutes, permutes) = kernels(|name| PERMUTES.contains(&name));
+    says("docs/adr/0009-permutes.md", "make # entries and", format!("{permutes} of {entries}"));
     says(
-        "README.md",
-        "the embedded PTX adds # to a binary",
-        format!("{:.2} MB ({} bytes)", bytes as f64 / 1e6, with_commas(bytes as f64)),
+        "docs/adr/0009-permutes.md",
+        "entries and # of PTX",
+        format!("{:.1} of {:.1} MB", megabytes(of_permutes), megabytes(bytes)),
     );
 }

@@ -59,25 +59,38 @@ impl Piece {
         (from..self.words.len()).find(|&at| list.contains(&self.word(at).as_str()))
     }
 
+    /// The words from `at` to the end of its sentence.
+    fn sentence(&self, at: usize) -> &[(usize, String)] {
+        let ends = |(_, word): &(usize, String)| word.trim_end_matches(['"', ')']).ends_with(['.', '?', ':']);
+        let length = self.words[at..].iter().position(ends).map_or(self.words.len() - at, |end| end + 1);
+        &self.words[at..at + length]
+    }
+
     /// Returns whether the sentence that word `at` is in ends in a question mark.
     fn asks(&self, at: usize) -> bool {
-        let end =
-            self.words[at..].iter().find(|(_, word)| word.trim_end_matches(['"', ')']).ends_with(['.', '?', ':']));
-        end.is_some_and(|(_, word)| word.contains('?'))
+        self.sentence(at).last().is_some_and(|(_, word)| word.contains('?'))
     }
 }
 
 fn headless(piece: &Piece) -> Option<usize> {
     const OPENERS: [&str; 7] = ["What", "Where", "Whether", "Who", "Whose", "Which", "Of"];
-    let (_, first) = piece.words.first()?;
+    /// After the first sentence these may open one that goes on behind a comma.
+    const LEADING: [&str; 2] = ["Where", "Of"];
+    let opens = |at: usize, openers: &[&str]| openers.contains(&piece.words[at].1.trim_start_matches(['"', '(']));
     // A literal of a few words is a title or a piece of code.
     let least = match piece.kind {
         Kind::Comment => 2,
         Kind::Literal => 4,
         Kind::Page => return None,
     };
-    let headless = OPENERS.contains(&first.trim_start_matches('"')) && piece.words.len() >= least && !piece.asks(0);
-    headless.then_some(0)
+    if piece.words.len() >= least && opens(0, &OPENERS) && !piece.asks(0) {
+        return Some(0);
+    }
+    (1..piece.words.len()).find(|&at| {
+        let begins = piece.kind == Kind::Comment && piece.words[at - 1].1.trim_end_matches(['"', ')']).ends_with('.');
+        let leads = || opens(at, &LEADING) && piece.sentence(at).iter().any(|(_, word)| word.ends_with(','));
+        begins && opens(at, &OPENERS) && !piece.asks(at) && !leads()
+    })
 }
 
 fn is_no(piece: &Piece) -> Option<usize> {
@@ -147,6 +160,8 @@ impl<'a> Code<'a> {
         });
         if rest.starts_with("//") {
             self.comment(rest.lines().next().unwrap_or_default());
+        } else if rest.starts_with("/*") {
+            self.block_comment(rest);
         } else if let Some((hashes, true)) = hashes {
             let open = rest.find('"').expect("it was seen") + 1;
             let end = format!("\"{}", "#".repeat(hashes));
@@ -198,6 +213,16 @@ impl<'a> Code<'a> {
         self.skip(comment.len());
     }
 
+    fn block_comment(&mut self, rest: &str) {
+        let length = rest.find("*/").map_or(rest.len(), |end| end + 2);
+        let mut piece = Piece::new(Kind::Comment);
+        for (line, text) in (self.line..).zip(rest[..length].trim_end_matches("*/").lines()) {
+            piece.add(line, text.trim_start_matches([' ', '/', '*', '!']));
+        }
+        self.pieces.push(piece);
+        self.skip(length);
+    }
+
     fn string(&mut self, open: usize, length: usize, close: usize) {
         let text = &self.text[self.at + open..self.at + open + length];
         let mut piece = Piece::new(Kind::Literal);
@@ -209,18 +234,27 @@ impl<'a> Code<'a> {
     }
 }
 
-/// The comments of a script or of TOML, and its other lines. A docstring begins as a comment does.
+/// The comments of a script or of TOML, and its other lines. A docstring is a comment.
 fn pieces_of_script(text: &str) -> Vec<Piece> {
+    const DOC: &str = "\"\"\"";
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut goes_on = false;
+    let (mut goes_on, mut in_doc) = (false, false);
     for (line, text) in (1..).zip(text.lines()) {
+        if in_doc || text.trim_start().starts_with(DOC) {
+            if !in_doc {
+                pieces.push(Piece::new(Kind::Comment));
+            }
+            pieces.last_mut().expect("one was made").add(line, &text.replace(DOC, " "));
+            in_doc ^= text.matches(DOC).count() % 2 == 1;
+            goes_on = false;
+            continue;
+        }
         let (code, comment) = match text.trim_start().strip_prefix('#') {
             Some(comment) => ("", Some(comment)),
             None => text.split_once(" # ").map_or((text, None), |(code, comment)| (code, Some(comment))),
         };
         if !code.trim().is_empty() {
-            let is_doc = code.trim_start().starts_with("\"\"\"");
-            pieces.push(Piece::new(if is_doc { Kind::Comment } else { Kind::Page }));
+            pieces.push(Piece::new(Kind::Page));
             pieces.last_mut().expect("one was made").add(line, code);
         }
         if let Some(comment) = comment {
@@ -281,25 +315,14 @@ fn faults(path: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// Folders and files that other tests guard by a hash, or that are no prose of ours.
-const SKIPPED: [&str; 9] = [
-    "build",
-    "build.rs",
-    "kernels",
-    "scripts/bless-ptx",
-    "scripts/kernel-toolchain",
-    "scripts/ptxas-check",
-    "src/abi",
-    "src/abi.rs",
-    // It quotes what it forbids.
-    "tests/it/prose.rs",
-];
+/// A file that quotes what the rules forbid.
+const SKIPPED: &str = "tests/it/prose.rs";
 
 fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("readable") {
         let path = entry.expect("readable").path();
         let name = path.file_name().expect("a name").to_string_lossy();
-        let skipped = SKIPPED.iter().any(|skipped| path == root.join(skipped));
+        let skipped = path == root.join(SKIPPED);
         // README has people make a Python environment, which may be here.
         let is_environment = path.join("pyvenv.cfg").exists();
         if skipped || is_environment || name == "target" || name.starts_with('.') && name != ".ci" {
@@ -341,9 +364,22 @@ fn every_rule_sees_its_fault_and_no_other() {
     let cases: [(&str, &[&str], &[&str]); 4] = [
         (
             RULES[0].name,
-            &["/// What it does when asked.", "// Whether it is so.", "f(); // Of these two.", "\"Where to run it\""],
+            &[
+                "/// What it does when asked.",
+                "// Whether it is so.",
+                "f(); // Of these two.",
+                "\"Where to run it\"",
+                "/// Runs it. Whether it ends.",
+                "// It runs (at times). Where it runs.",
+                "/* Which it is. */",
+                "/*\n * It is so. What\n * it does is seen.\n */",
+            ],
             &[
                 "/// Returns what it does.",
+                "// It runs. Where it does, it ends.",
+                "// It runs. Of two, the first.",
+                "// It runs. What else?",
+                "/* It does. */ let what = \"/* What it is, and */\";",
                 "// Whether it is so?",
                 "let what = 1;",
                 "f(\"What\");",
@@ -381,6 +417,8 @@ fn prose_is_found_in_scripts_and_pages() {
     let fault = "a/b.py:2: begins with a headless clause: What it is here.";
     assert_eq!(faults("a/b.py", "x is None\ny = 2  # What\n# it is here.\n"), [fault]);
     assert_eq!(broken("a.py", "def f():\n    \"\"\"Whether it is so.\"\"\"\n"), [RULES[0].name]);
+    let docstring = "def f():\n    \"\"\"Returns it.\n\n    Whether it is so.\n    \"\"\"\n    return 'What it is'\n";
+    assert_eq!(faults("a.py", docstring), ["a.py:4: begins with a headless clause: Returns it. Whether it is so."]);
     assert_eq!(broken("b.toml", "# What it is here.\n"), [RULES[0].name]);
     assert_eq!(broken("a/b.sh", "echo \"$x is no file\"\n"), [RULES[1].name]);
     assert_eq!(broken("scripts/b", "#!/bin/sh\n# It is so, and\n# nobody knows.\n"), [RULES[2].name]);

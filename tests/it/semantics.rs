@@ -1,5 +1,5 @@
 //! `docs/semantics.md`: that it holds what NumPy and PyTorch gave, and that its lines can be read.
-//! What its lines say of this crate is held by `semantics` of the device tests, a case a line.
+//! `semantics` of the device tests holds this crate to its lines, a case a line.
 
 #[path = "../semantics/mod.rs"]
 mod page;

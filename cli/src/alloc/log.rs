@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use anyhow::{Context, Result};
 use csv::{ReaderBuilder, StringRecord};
-use warpstride::alloc::COLUMNS;
+use warpstride::alloc::{COLUMNS, LOST};
 use warpstride::error::counted;
 use warpstride::random::SplitMix64;
 
@@ -149,6 +149,20 @@ impl Log {
         Ok(reader.log)
     }
 
+    /// Returns the allocations of the largest blocks that are in use before a call, in a log with
+    /// lines.
+    pub(super) fn holders(&self, call: &Call) -> Vec<Call> {
+        const MOST: usize = 5;
+        let mut live = vec![None; self.slots as usize];
+        for before in self.calls.iter().take_while(|before| before.line < call.line) {
+            live[before.slot as usize] = Some(*before).filter(|before| !before.is_free);
+        }
+        let mut holders: Vec<Call> = live.into_iter().flatten().collect();
+        holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.line));
+        holders.truncate(MOST);
+        holders
+    }
+
     /// Writes the log in RMM's columns. It has no times and no threads, so these are 0.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{COLUMNS}")?;
@@ -196,6 +210,11 @@ impl Reader {
                 self.log.leave_out(FAILED, line);
                 return Ok(());
             }
+            LOST => refuse!(
+                InvalidArgument,
+                "rows are missing here ({}): the program's writer was slower than its calls; log with a faster one",
+                short(field(size)?)
+            ),
             other => {
                 refuse!(InvalidArgument, "`{}` is not an action; the actions are allocate and free", short(other))
             }

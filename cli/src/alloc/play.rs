@@ -1,12 +1,13 @@
 //! Replays of a log on an allocator.
 
+use std::fmt::Write;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use warpstride::alloc::{Allocate, Block, Caching, Figures, Lane, Request};
 use warpstride::driver::StreamHandle;
-use warpstride::error::Error;
+use warpstride::error::{Error, ErrorKind, counted};
 
 use super::log::{Call, Log};
 
@@ -105,13 +106,13 @@ fn play(
             if is_free {
                 let block = block.take().expect("a log frees what it has allocated");
                 // SAFETY: this allocator returned the block, and no work uses it.
-                unsafe { allocator.free(block, lane) }.map_err(|error| of_call(call, &error))?;
+                unsafe { allocator.free(block, lane) }.map_err(|error| of_call(log, call, &error))?;
                 active -= bytes;
             } else {
                 let request = Request { bytes, lane, site: Location::caller() };
                 // SAFETY: `replay` opened the lanes, and closes them after the run.
                 let allocated = unsafe { allocator.alloc(&request) };
-                *block = Some(allocated.map_err(|error| of_call(call, &error))?);
+                *block = Some(allocated.map_err(|error| of_call(log, call, &error))?);
                 active += bytes;
             }
         }
@@ -128,8 +129,20 @@ fn play(
     Ok(Outcome { peak_active, peak_reserved: figures.peak_reserved, fragmentation, ns_per_call, figures, samples })
 }
 
-/// Names the line of the log in the error of a call.
-fn of_call(call: &Call, error: &Error) -> Error {
-    let line = if call.line == 0 { String::new() } else { format!("line {} of the log: ", call.line) };
-    Error::new(error.kind(), format!("{line}{error}"))
+/// Names the line of the log in the error of a call and, where the memory is full, the lines whose
+/// blocks hold most of it. Those of the allocator's error are lines of this program.
+fn of_call(log: &Log, call: &Call, error: &Error) -> Error {
+    let of_line = |call: &Call| format!("line {} of the log", call.line);
+    let line = if call.line == 0 { String::new() } else { of_line(call) + ": " };
+    if error.kind() != ErrorKind::OutOfMemory {
+        return Error::new(error.kind(), format!("{line}{error}"));
+    }
+    let mut sentence = format!("{line}{}", error.what());
+    if call.line != 0 {
+        for (at, holder) in log.holders(call).iter().enumerate() {
+            let before = if at == 0 { "; most is held by " } else { ", " };
+            let _ = write!(sentence, "{before}{} ({})", of_line(holder), counted(holder.bytes, "byte"));
+        }
+    }
+    Error::new(error.kind(), sentence + "; replay the log on a GPU with more memory")
 }

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 
 use proptest::prelude::*;
 use warpstride::alloc::{Allocate, Caching, Logged, Request};
+use warpstride::device::{Backend, Device};
 use warpstride::driver::StreamHandle;
 
 use super::log::{Call, LeftOut, Log};
@@ -142,6 +143,25 @@ fn a_log_that_is_none_is_refused_with_its_line() {
     }
     let long = format!("{COLUMNS}\n{}", "9".repeat(1 << 20));
     assert!(Log::read(long.as_bytes()).unwrap_err().to_string().contains("line 2 of the log has more than 4096 bytes"));
+}
+
+/// A user of the command line has no use for the lines and the calls of this program.
+#[test]
+fn memory_that_runs_out_names_options_and_no_code() {
+    let device = Device::open(Backend::Soft).unwrap();
+    device.set_pinned_limit(4096);
+    let pinned = device.pinned::<u8>(1 << 20).map(drop).unwrap_err();
+    let cache = Caching::simulated(1 << 20);
+    // SAFETY: a simulation has no streams.
+    let lane = unsafe { cache.open(StreamHandle(1)) }.unwrap();
+    // SAFETY: the lane is open.
+    let allocated = unsafe { cache.alloc(&Request::new(1 << 30, &lane)) }.map(drop).unwrap_err();
+    for error in [pinned, allocated] {
+        let said = crate::message(&error.clone().into());
+        assert!(said.ends_with("; take a smaller shape, batch or input"), "{said}");
+        assert!(!said.contains(".rs") && !said.contains("Device::"), "{said}");
+        assert_ne!(said, error.to_string());
+    }
 }
 
 proptest! {

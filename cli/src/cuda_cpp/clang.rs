@@ -7,16 +7,17 @@ use anyhow::Result;
 
 use super::super::args::Compiler;
 use super::super::process;
-use super::{Compiled, Job, Taken, Workplace, headers, not_started};
+use super::{Compiled, Job, Taken, Workplace, headers};
 
 /// The oldest version that has what our header uses.
 const OLDEST: u32 = 14;
 /// The newest version that is looked for under its own name.
 const NEWEST: u32 = 30;
 
-/// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`.
-pub(super) fn find() -> Result<Option<Taken>> {
-    let path = env::var_os("PATH").unwrap_or_default();
+/// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`. The error says why
+/// the first program of these names is not taken, if there is one.
+pub(super) fn find() -> Result<Taken, Option<String>> {
+    let path = env::var_os("PATH").ok_or(None)?;
     let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     let versions = (OLDEST..=NEWEST).rev().map(|version| format!("clang-{version}"));
     let names = ["clang".to_owned()].into_iter().chain(versions);
@@ -24,20 +25,26 @@ pub(super) fn find() -> Result<Option<Taken>> {
         let name = format!("{name}{}", env::consts::EXE_SUFFIX);
         folders.iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
     };
-    names.filter_map(in_folders).find_map(|path| at(path).transpose()).transpose()
+    let mut first = None;
+    for path in names.filter_map(in_folders) {
+        match at(path) {
+            Ok(taken) => return Ok(taken),
+            Err(why) => first = first.or(Some(why)),
+        }
+    }
+    Err(first)
 }
 
 /// The program, if it is clang and new enough.
-fn at(path: PathBuf) -> Result<Option<Taken>> {
+fn at(path: PathBuf) -> Result<Taken, String> {
     let mut command = process::command(&path);
     command.arg("-dumpversion");
-    let version = match process::output(command) {
-        Ok(version) => version.unwrap_or_default().trim().to_owned(),
-        Err(error) => return not_started(&error),
-    };
-    let major = version.split('.').next().and_then(|major| major.parse().ok());
-    let is_new = major.is_some_and(|major: u32| major >= OLDEST);
-    Ok(is_new.then_some(Taken { kind: Compiler::Clang, version, path }))
+    let version = process::output(command).map_err(|why| format!("{} {why}", path.display()))?.trim().to_owned();
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_none_or(|major| major < OLDEST) {
+        return Err(format!("{} answers that it is version {version:?}", path.display()));
+    }
+    Ok(Taken { kind: Compiler::Clang, version, path })
 }
 
 /// Compiles to PTX. Headers and source are in a folder of ours: clang reads the source that was

@@ -117,19 +117,20 @@ pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: Archi
     {
         return by_nvrtc(taken, &job);
     }
-    if wanted != Some(Compiler::Nvrtc)
-        && let Some(clang) = clang::find()?
-    {
-        return clang::compile(clang, &job);
-    }
+    let clang = if wanted == Some(Compiler::Nvrtc) { Err(None) } else { clang::find() };
+    let why = match clang {
+        Ok(clang) => return clang::compile(clang, &job),
+        Err(why) => why.map_or_else(String::new, |why| format!(" ({why})")),
+    };
     match wanted {
         Some(Compiler::Clang) => refuse!(
             Unavailable,
-            "no clang 14 or later was found in PATH; install one, or leave out --compiler to take another compiler"
+            "no clang 14 or later was found in PATH{why}; install one, or leave out --compiler to take another compiler"
         ),
-        _ => {
-            refuse!(Unavailable, "no compiler of CUDA C++ was found; install one with `pip install nvidia-cuda-nvrtc`")
-        }
+        _ => refuse!(
+            Unavailable,
+            "no compiler of CUDA C++ was found{why}; install one with `pip install nvidia-cuda-nvrtc`"
+        ),
     }
 }
 

@@ -55,11 +55,26 @@ fn a_replay_that_cannot_be_is_refused() {
     folder.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,free,0x1,5,0\n");
     replay(" log.csv").failed(&["log.csv", "line 2", "0x1 is freed, but is not allocated"]);
     folder.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,allocate,0x1,100000000000,0\n");
-    replay(" log.csv").failed(&["log.csv: line 2 of the log: the device has no", "drop what is no longer needed"]);
+    replay(" log.csv").failed(&["log.csv: line 2 of the log: the device has no", "on a GPU with more memory"]);
+    folder.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n0,0,lost,0x0,17,0\n");
+    replay(" log.csv").failed(&["line 2 of the log: rows are missing here (17)", "log with a faster one"]);
     replay(" log.csv --write log.csv").failed(&["same file"]);
     for wrong in ["", " --seed x", " --seed 1 log.csv"] {
         assert_eq!(replay(wrong).code, Some(2), "{wrong:?}");
     }
+}
+
+#[test]
+fn a_log_that_needs_too_much_memory_is_told_by_its_own_lines() {
+    let block = |pointer: u32, gib: u64| format!("0,0,allocate,{pointer:#x},{},0\n", gib << 30);
+    let rows = [block(1, 20), block(2, 30), "0,0,free,0x1,21474836480,0\n".into(), block(3, 10), block(4, 60)];
+    let folder = Folder::with("log.csv", format!("Thread,Time,Action,Pointer,Size,Stream\n{}", rows.concat()));
+    let run = folder.run("--json alloc replay log.csv").ended(1, &[], &[]);
+    let (message, kind) = (run.json()["error"]["message"].clone(), run.json()["error"]["kind"].clone());
+    let message = message.as_str().expect("a message");
+    let held = "most is held by line 3 of the log (32212254720 bytes), line 5 of the log (10737418240 bytes); replay";
+    assert!(message.contains("line 6 of the log: the device has no 60.0 GiB") && message.contains(held), "{message}");
+    assert!(!message.contains(".rs") && kind == "out_of_memory", "{message}");
 }
 
 #[test]

@@ -199,5 +199,10 @@ fn every_source_has_its_cases() {
         kernels += count;
     }
     assert_eq!(kernels, CASES.len());
+    let of_both = CASES.iter().filter(|case| !case.needs_cuda_headers).count();
+    let page = fs::read_to_string(crate::repository().join("docs/getting-ptx.md")).expect("readable");
+    let of_nvrtc = ["no", "one", "two", "three"][CASES.len() - of_both];
+    let said = format!("The tests run {of_both} kernels through both, and {of_nvrtc} of half precision through NVRTC.");
+    assert!(page.contains(&said), "docs/getting-ptx.md does not say {said:?}");
     assert!(warpstride(["run-cu", "--help"]).succeeded().stdout.contains("--compiler"));
 }

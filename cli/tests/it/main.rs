@@ -26,6 +26,7 @@ mod nvtx;
 mod options;
 #[cfg(unix)]
 mod outputs;
+mod peers;
 mod permute;
 mod pipeline;
 mod ptx_forms;

@@ -381,7 +381,7 @@ fn a_private_output_is_private_while_it_is_written() {
 #[cfg(target_os = "linux")]
 fn a_signal_removes_what_is_not_complete_and_ends_the_program() {
     let watched = Watched::new();
-    for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+    for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1), ("QUIT", 3)] {
         // A user may run the tests with some signals ignored, as nohup does.
         let mut child = watched.held("exec env --default-signal \"$@\"");
         send(name, &child);

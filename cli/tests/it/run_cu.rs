@@ -119,7 +119,7 @@ sleep 600
 ";
     crate::executable::script(&bin.join("clang"), script);
     let path = format!("{}:/usr/bin:/bin", bin.display());
-    for signal in ["TERM", "HUP", "INT", "KILL"] {
+    for signal in ["TERM", "HUP", "INT", "QUIT", "KILL"] {
         let mut command = without_compilers(&folder.file(), Path::new(&path));
         command.args(["--quiet", "--compiler", "clang"]).env("COMPILER_PIPE", &pipe).env("TMPDIR", &temporary);
         let mut child = command.spawn().expect("the binary starts");
@@ -367,7 +367,8 @@ fn a_clang_that_is_too_old_or_crashes_is_told() {
     clang("15.0.0", "kill -SEGV $$").lines(&["k.cu does not compile with clang 15.0.0:", "it ended with signal: 11"]);
     clang("15.0.0", "echo trouble >&2; exit 3").lines(&["k.cu does not compile with clang 15.0.0:", "trouble"]);
     clang("15.0.0", "exit 0").failed(&["k.cu has no kernel"]);
-    clang("13.0.1", "exit 0").failed(&["no clang 14 or later"]);
+    clang("13.0.1", "exit 0").failed(&["no clang 14 or later", "/clang answers that it is version \"13.0.1\")"]);
+    clang("14; echo no more processes >&2; exit 2; echo", "exit 0").failed(&["/clang fails", "2: no more processes)"]);
 }
 
 /// `tex2D` in the header of NVRTC, and on line 2 of the user's file.

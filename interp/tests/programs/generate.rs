@@ -1,9 +1,9 @@
 //! From a seed to a program: registers, statements and what may stand where.
 //!
 //! Every thread has a pool of registers that hold its values. A statement reads and writes some of
-//! them, and all are stored at the end, so that nothing is computed in vain. What a statement needs
-//! for itself (addresses, counters) it takes fresh. To add a kind of statement, write a function
-//! that takes the generator and list it in [`STATEMENTS`].
+//! them, and all are stored at the end, so that nothing is computed in vain. A statement takes
+//! fresh registers for its own needs (addresses, counters). To add a kind of statement, write a
+//! function that takes the generator and list it in [`STATEMENTS`].
 
 use warpstride_interp::launch_shape::LaunchShape;
 

@@ -62,7 +62,7 @@ fn result_type(opcode: &str) -> &str {
     types.next().unwrap_or_default()
 }
 
-/// Makes any NaN the one with all bits set but the sign. Which bits a NaN has the ISA leaves open,
+/// Makes any NaN the one with all bits set but the sign. The ISA leaves the bits of a NaN open,
 /// and an assembler that folds a negation or a maximum into something else changes them: so it was
 /// seen on an H100.
 pub(crate) fn settle(g: &mut Generator, register: &str, kind: &str) {

@@ -10,9 +10,9 @@ use crate::thread::{self, B8, B32, Global, Quad, Word};
 
 /// The formula of an element.
 pub trait Formula {
-    /// Whether the formula reads the old element.
+    /// True if the formula reads the old element.
     const OLD: bool = false;
-    /// Whether it reads a second operand.
+    /// True if it reads a second operand.
     const SECOND: bool = false;
 
     /// Returns the new value.

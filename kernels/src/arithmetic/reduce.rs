@@ -16,12 +16,12 @@ pub trait Reduction<T: Number> {
     type Value: Value;
     /// The type of the result.
     type Result: Number<Value = Self::Value>;
-    /// Whether there is a second operand.
+    /// True if there is a second operand.
     const SECOND: bool = false;
     /// The value that changes no other.
     const NEUTRAL: Self::Value;
 
-    /// Whether values are added.
+    /// True if values are added.
     const ADDS: bool = false;
 
     /// Maps an element to its value.

@@ -24,10 +24,10 @@ pub trait Along<T: Number> {
     type State: Pass;
     /// The state without elements.
     const START: Self::State;
-    /// Whether indices matter.
+    /// True if indices matter.
     const PLACES: bool;
 
-    /// Whether values are added.
+    /// True if values are added.
     const ADDS: bool = false;
 
     /// Adds one element, which lies after all before.
@@ -394,7 +394,7 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
                 }
             });
         } else {
-            crate::unrolled!(number < 8 => {
+            crate::unrolled!(number < DOWN_ELEMENTS => {
                 if number < loads {
                     take(&mut states, held[number], place + number as u64 * step);
                 }

@@ -9,6 +9,8 @@ use crate::thread::{self, Global, Shared, Word};
 
 /// Most values of a row that a thread holds.
 const HELD: usize = 32;
+/// Most vectors of a row that a thread holds.
+const HELD_QUADS: usize = 8;
 /// The next element may exceed the base of a sum of exponentials by this much.
 const SLACK: f64 = 8.0;
 
@@ -58,7 +60,7 @@ impl Row {
         (element < self.len).then_some(element * u64::from(W::BYTES))
     }
 
-    /// Whether this thread holds a vector in `step`.
+    /// Returns whether this thread holds a vector in `step`.
     #[inline(always)]
     fn holds(&self, step: usize) -> bool {
         step as u32 * self.group.size < (self.quads as u32).saturating_sub(self.group.lane)
@@ -84,7 +86,7 @@ impl Row {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
         let mut values = [missing; HELD];
         if self.quads > 0 {
-            let mut held = [[0; 4]; 8];
+            let mut held = [[0; 4]; HELD_QUADS];
             // Without a condition, because loads behind conditions wait for them: a thread without
             // a vector loads the row's first.
             let (mut at, next) = self.held_at::<T::Word>(self.src);
@@ -94,7 +96,7 @@ impl Row {
                 held[step] = unsafe { thread::load_quad(there) };
                 at = at.offset(next);
             }
-            crate::unrolled!(value < 32 => {
+            crate::unrolled!(value < HELD <= 32 => {
                 if value < count * steps {
                     values[value] = T::value(T::Word::get(held[value / count], value % count));
                 }
@@ -117,7 +119,7 @@ impl Row {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
         *single = single.map(|(at, value)| (at, map(value)));
         let mut total = single.map_or(T::Value::ZERO, |(_, value)| value);
-        crate::unrolled!(step < 8 => {
+        crate::unrolled!(step < HELD_QUADS => {
             if step < steps {
                 let mut quad = [T::Value::ZERO; 8];
                 for lane in 0..count {
@@ -145,7 +147,7 @@ impl Row {
     unsafe fn store<T: Number<Value: Real>>(&self, values: &[T::Value; HELD], single: Single<T::Value>) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
         let (mut at, next) = self.held_at::<T::Word>(self.dst);
-        crate::unrolled!(step < 8 => {
+        crate::unrolled!(step < HELD_QUADS => {
             if step < steps {
                 let quad = T::quad(core::array::from_fn(|lane| values[(step * count + lane) % HELD]));
                 if self.holds(step) {

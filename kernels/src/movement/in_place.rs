@@ -40,7 +40,7 @@ use crate::thread::{self, Footprint, Global, Shared, Word};
 use crate::unrolled;
 
 /// Most elements of a tile that one thread moves.
-const MOST: usize = 16;
+const MOST: u32 = 16;
 
 /// Two tiles of a square matrix in shared memory, with rows longer by a bank or an element: both
 /// are written along rows and read along columns without a bank conflict, see
@@ -103,9 +103,10 @@ impl<I: Index> Corner<I> {
     /// The matrix lies in allocated memory, aligned to the width, and the tile is not written
     /// meanwhile.
     #[inline(always)]
-    unsafe fn load<W: Word>(&self) -> [W; MOST] {
-        let mut held = [W::ZERO; MOST];
-        unrolled!(step < 16 => {
+    unsafe fn load<W: Word>(&self) -> [W; MOST as usize] {
+        const { assert!(Pair::<W>::STEPS <= MOST, "a thread holds its part of a tile") };
+        let mut held = [W::ZERO; MOST as usize];
+        unrolled!(step < MOST => {
             if let (true, Some(address)) = (step < Pair::<W>::STEPS, self.at::<W>(Pair::<W>::place(step))) {
                 // SAFETY: an element of the matrix; the rest as the caller promises.
                 held[step as usize] = unsafe { W::load_global(address) };
@@ -182,7 +183,7 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     let first = unsafe { tiles[0].load::<W>() };
     // SAFETY: as above.
     let second = unsafe { tiles[1].load::<W>() };
-    unrolled!(step < 16 => {
+    unrolled!(step < MOST => {
         if step < Pair::<W>::STEPS {
             let place = Pair::<W>::place(step);
             // SAFETY: inside the first tile, and each thread has its own elements.

@@ -174,14 +174,14 @@ impl<'a> Tile<'a> {
         unsafe { B16::load_shared(self.tables.offset(side.table as u32 + number * 2)) }.low()
     }
 
-    /// Whether all words of a side's runs are whole, in this tile.
+    /// Returns whether all words of a side's runs are whole, in this tile.
     #[inline(always)]
     fn is_whole<W: Grain>(&self, side: &PackedSide) -> bool {
         W::COUNT_LOG2 == 0 || side.aligned != 0 && self.len(side) & ((1 << W::COUNT_LOG2) - 1) == 0
     }
 
-    /// Whether the words that partly hold the source's runs, and one more after each, may be read
-    /// whole.
+    /// Returns whether the words that partly hold the source's runs, and one more after each, may
+    /// be read whole.
     #[inline(always)]
     fn is_clear<W: Grain>(&self) -> bool {
         let room = |elements: u64| (elements + 8).wrapping_mul(u64::from(W::BYTES));
@@ -312,11 +312,11 @@ impl<'a> Tile<'a> {
                 let mut entries = [B32x2::ZERO; STORES];
                 let mut gathered = [W::Granule::ZERO; STORES];
                 let mut to = [Global::NONE; STORES];
-                unrolled!(step < 4 => {
+                unrolled!(step < STORES <= 4 => {
                     // SAFETY: the table holds whole steps.
                     entries[step] = unsafe { self.entry(side, top + step as u32 * down) };
                 });
-                unrolled!(step < 4 => {
+                unrolled!(step < STORES <= 4 => {
                     let mut found = fixed;
                     to[step] = at::<W>(dst, entries[step]);
                     if !WHOLE {
@@ -339,7 +339,7 @@ impl<'a> Tile<'a> {
                         }
                     }
                 });
-                unrolled!(step < 4 => {
+                unrolled!(step < STORES <= 4 => {
                     if entries[step].high() != PAST {
                         let rotated = W::rotated(gathered[step], word & self.params.turn as u32);
                         // SAFETY: a word of the destination, which no other thread has.

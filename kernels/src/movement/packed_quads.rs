@@ -115,7 +115,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Whether all vectors that partly hold the source's runs may be read whole.
+    /// Returns whether all vectors that partly hold the source's runs may be read whole.
     #[inline(always)]
     fn is_clear<W: Word>(&self) -> bool {
         let reach = |elements: u64| elements.wrapping_mul(u64::from(W::BYTES));

@@ -61,8 +61,8 @@ impl<'a> Block<'a> {
         [(chunked[0], self.valid[0]), (chunked[1], self.valid[1])]
     }
 
-    /// Whether these bytes of the source may be read although only a part belongs to the run: they
-    /// lie inside the elements.
+    /// Returns whether these bytes of the source may be read although only a part belongs to the
+    /// run: they lie inside the elements.
     #[inline(always)]
     pub fn is_inside(&self, at: Global, bytes: u32) -> bool {
         let (start, end) = (Global::new(self.tiles.src_start), Global::new(self.tiles.src_end));

@@ -27,7 +27,7 @@ pub struct Part {
     pub room: u32,
 }
 
-/// Which vectors of a run are taken.
+/// The vectors of a run that are taken.
 #[derive(Clone, Copy)]
 pub struct Taking {
     /// Bytes from the first place of such a vector to the start of the run.
@@ -132,7 +132,7 @@ impl<'a> Side<'a> {
         self.params.runs as u32 * 2 * (VECTOR / W::Granule::BYTES)
     }
 
-    /// Whether a run has all of a granule of which it has some.
+    /// Returns whether a run has all of a granule of which it has some.
     #[inline(always)]
     pub fn has_all<W: Grain>(&self, granule: Part) -> bool {
         W::COUNT_LOG2 == 0 || granule.from >= 0 && granule.from + W::Granule::BYTES as i32 <= self.bytes as i32

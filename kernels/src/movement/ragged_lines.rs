@@ -9,7 +9,7 @@ use crate::movement::vector_tile::Tile;
 use crate::thread::quad::Lanes;
 use crate::thread::{self, Global, Shared, Word};
 
-/// Where the rows of a tile lie in the source, and its columns in the destination: in tables, if
+/// The places of a tile's rows in the source, and of its columns in the destination: in tables, if
 /// each may lie anywhere.
 pub struct Lines<'a, I> {
     pub tile: &'a Tile<'a, I>,
@@ -51,14 +51,14 @@ impl<I: Index> Lines<'_, I> {
         if self.tile.row < self.tile.rows() { self.tile.row } else { I::new(0) }
     }
 
-    /// Whether the matrix has all rows of the tile.
+    /// Returns whether the matrix has all rows of the tile.
     #[inline(always)]
     pub fn has_all_rows<W: Lanes>(&self) -> bool {
         let (tile, height) = (self.tile, I::new((W::COUNT as u32) << self.tile.down_log2));
         tile.row < tile.rows() && !(tile.rows() - tile.row < height)
     }
 
-    /// Whether all vectors that partly hold rows of the tile may be read whole.
+    /// Returns whether all vectors that partly hold rows of the tile may be read whole.
     #[inline(always)]
     pub fn is_clear<W: Lanes>(&self) -> bool {
         let (tile, params) = (self.tile, self.tile.params);
@@ -66,7 +66,7 @@ impl<I: Index> Lines<'_, I> {
         if params.src_end == 0 {
             return before && after;
         }
-        // Of a source without gaps, one row has no bytes before it and one has none after it, and
+        // In a source without gaps, one row has no bytes before it and one has none after it, and
         // other rows have at least theirs: two vectors.
         let (first, height) = (self.first_row(), I::new((W::COUNT as u32) << tile.down_log2));
         let has = |row: u64| !(I::truncate(row) < first) && I::truncate(row) - first < height;
@@ -122,7 +122,7 @@ impl<I: Index> Lines<'_, I> {
     }
 }
 
-/// Whether the rows have a vector before the tile, and one after it.
+/// Returns whether the rows have a vector before the tile, and whether they have one after it.
 #[inline(always)]
 pub fn goes_on<W: Lanes, I: Index>(tile: &Tile<I>) -> [bool; 2] {
     let lanes = W::COUNT as u32;

@@ -109,10 +109,10 @@ pub unsafe fn ragged_tile<
     }
 }
 
-/// Whether no thread of the block needs to look for an end: of the matrix, of the readable bytes,
-/// or of an inner axis of its rows or columns. Then a vector before and after the tile's part of
-/// every row is readable: this holds for the first and the last, and the others lie between them,
-/// all at one index of the outer axis.
+/// Returns whether no thread of the block needs to look for an end: of the matrix, of the readable
+/// bytes, or of an inner axis of its rows or columns. Then a vector before and after the tile's
+/// part of every row is readable: this holds for the first and the last, and the others lie between
+/// them, all at one index of the outer axis.
 #[inline(always)]
 fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
     let (params, lanes) = (tile.params, W::COUNT as u32);
@@ -429,7 +429,7 @@ struct Unaligned {
     off: u32,
     /// Elements from here to the row's end.
     left: u32,
-    /// Whether the aligned vectors that hold them lie within the readable bytes: the row, or a
+    /// True if the aligned vectors that hold them lie within the readable bytes: the row, or a
     /// source without gaps.
     whole: bool,
 }

@@ -87,7 +87,7 @@ impl Piece {
         }
     }
 
-    /// Whether the vector, and those of the source that hold its bytes, lie within the run.
+    /// Returns whether the vector, and those of the source that hold its bytes, lie within the run.
     #[inline(always)]
     fn is_whole(&self) -> bool {
         let off = self.off as i32;

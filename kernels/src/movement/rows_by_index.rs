@@ -43,7 +43,7 @@ pub unsafe fn rows_by_index<W: Word, const PUT: bool>(params: IndexedRowsParams)
     let (src, dst) = (Global::new(params.src), Global::new(params.dst));
     let mut held = [W::ZERO; STEPS];
     let mut to = [None; STEPS];
-    unrolled!(step < 4 => {
+    unrolled!(step < STEPS <= 4 => {
         let number = first + step as u64 * u64::from(INDEXED_BLOCK);
         if number < params.len {
             // SAFETY: the row of a word has an index.
@@ -56,7 +56,7 @@ pub unsafe fn rows_by_index<W: Word, const PUT: bool>(params: IndexedRowsParams)
             }
         }
     });
-    unrolled!(step < 4 => {
+    unrolled!(step < STEPS <= 4 => {
         if let Some(to) = to[step] {
             // SAFETY: a word of a row of the destination, which only this thread writes, or several
             // whose order is unspecified.

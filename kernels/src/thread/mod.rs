@@ -103,7 +103,7 @@ impl Global {
     /// An address that is never accessed.
     pub const NONE: Self = Global(0);
 
-    /// Whether it is lower.
+    /// Returns whether it is lower.
     #[inline(always)]
     pub fn is_before(self, other: Self) -> bool {
         self.0 < other.0

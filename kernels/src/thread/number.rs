@@ -16,7 +16,7 @@ pub trait Value: Number<Value = Self> + Copy + PartialOrd {
     const LEAST: Self;
     /// Returns the sum of two; for integers modulo a power of two.
     fn plus(self, other: Self) -> Self;
-    /// Whether it is not a number.
+    /// Returns whether it is not a number.
     fn is_nan(self) -> bool;
 }
 
@@ -49,7 +49,7 @@ pub trait Number {
     /// Returns a value as a term of sums.
     fn term(value: Self::Value) -> Self::Sum;
 
-    /// Whether the sum of eight values is a value, as for narrow integers.
+    /// True if the sum of eight values is a value, as for narrow integers.
     const ADDS_IN_VALUES: bool = false;
 
     /// Returns the sum of a vector's numbers, if there is an instruction for several of them.

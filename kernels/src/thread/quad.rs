@@ -10,13 +10,19 @@ use crate::thread::{self, B8, B16, B32, Global, Quad, Word};
 #[cfg(not(debug_assertions))]
 #[macro_export]
 macro_rules! unrolled {
-    // The compiler checks each written copy of a nested loop, so short loops are written short.
-    ($step:ident < 4 => $body:block) => { $crate::unrolled!(@ $step 4 $body 0 1 2 3) };
-    ($step:ident < 32 => $body:block) => {
-        $crate::unrolled!(@ $step 32 $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    // The compiler checks each written copy of a nested loop, so short loops are written short: a
+    // literal, or a constant with the number of copies behind it.
+    ($step:ident < 4 => $body:block) => { $crate::unrolled!($step < 4 <= 4 => $body) };
+    ($step:ident < 32 => $body:block) => { $crate::unrolled!($step < 32 <= 32 => $body) };
+    ($step:ident < $count:tt <= 4 => $body:block) => { $crate::unrolled!(@ $step $count $body 0 1 2 3) };
+    ($step:ident < $count:tt <= 32 => $body:block) => {
+        $crate::unrolled!(@ $step $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
     };
     ($step:ident < $count:tt => $body:block) => { $crate::unrolled!(@ $step $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
-    (@ $step:ident $count:tt $body:block $($number:literal)*) => {$( if $number < $count { let $step = $number; $body } )*};
+    (@ $step:ident $count:tt $body:block $($number:literal)*) => {
+        const { assert!($count as usize <= [$($number),*].len(), "a loop has more steps than copies") };
+        $( if $number < $count { let $step = $number; $body } )*
+    };
 }
 
 /// Runs a loop over a constant. A debug build would keep every copy of an unrolled loop, and it is
@@ -24,7 +30,7 @@ macro_rules! unrolled {
 #[cfg(debug_assertions)]
 #[macro_export]
 macro_rules! unrolled {
-    ($step:ident < $count:tt => $body:block) => { for $step in 0..$count $body };
+    ($step:ident < $count:tt $(<= $copies:literal)? => $body:block) => { for $step in 0..$count $body };
 }
 
 /// Elements of one width in a [`Quad`].

@@ -51,9 +51,9 @@ params! {
         pub entries: u64,
         /// Positions of the two chunked axes in `outer`, or past it.
         pub chunked: [u64; 2],
-        /// Where the table of runs starts.
+        /// The start of the table of runs.
         pub run_table: u64,
-        /// Where the table of the destination's elements within a run starts.
+        /// The start of the table of the destination's elements within a run.
         pub table: u64,
         /// 1 if every run starts on a whole word.
         pub aligned: u64,
@@ -67,7 +67,7 @@ params! {
         pub outer: [Digit; PACKED_AXES],
     }
 
-    /// Where the tiles of `packed`, `packed_quads` and `packed_stepped` lie: several whole axes,
+    /// The place of the tiles of `packed`, `packed_quads` and `packed_stepped`: several whole axes,
     /// and parts of up to two more.
     ///
     /// The digits of `b` are the parts of the two chunked axes and the index of the batch that
@@ -99,9 +99,9 @@ params! {
 
     /// Parameters of `packed`. A block has enough threads for `across * down` of either side.
     pub struct PackedParams {
-        /// Where the tiles lie.
+        /// The place of the tiles.
         pub tiles: PackedTiles,
-        /// Where the tile starts in dynamic shared memory.
+        /// The start of the tile in dynamic shared memory.
         pub tile: u64,
         /// Bits of a destination word's number by which its elements are rotated, in the table and
         /// when they are gathered: lanes that would share a bank start with different elements.

@@ -28,8 +28,8 @@ params! {
         pub chunk: u64,
         /// Runs of a whole tile.
         pub runs: u64,
-        /// Where the side's table of runs starts in dynamic shared memory: 8 bytes for each run,
-        /// its start on this side and in the tile.
+        /// The start of the side's table of runs in dynamic shared memory: 8 bytes for each run, its
+        /// start on this side and in the tile.
         pub table: u64,
         /// Positions of the two chunked axes in `outer`, or past it.
         pub chunked: [u64; 2],
@@ -44,12 +44,12 @@ params! {
     /// distances, and a run of the destination has one or more lines. Distances in shared memory
     /// are negative, modulo 2^32, along axes that run backwards in the destination.
     pub struct PackedQuadsParams {
-        /// Where the tiles lie.
+        /// The place of the tiles.
         pub tiles: PackedTiles,
         /// From one element of a run of the source to the next, in elements: 1 but for
         /// `packed_stepped`; signed.
         pub gap: i64,
-        /// Where the tile starts in dynamic shared memory, after the tables.
+        /// The start of the tile in dynamic shared memory, after the tables.
         pub tile: u64,
         /// Base-2 logarithm of the lanes that start to gather at the same word of their vectors.
         /// The next lanes start a word later, because they would share banks.
@@ -79,7 +79,7 @@ params! {
         pub cell_count: u64,
         /// Elements of a cell: 1, or those of axes that are shorter together than a vector.
         pub cell: Divisor,
-        /// Where the table of cells starts in dynamic shared memory, if a cell has several
+        /// The start of the table of cells in dynamic shared memory, if a cell has several
         /// elements: for each, 2 bytes for each element of a vector that starts there, its offset
         /// from the start of the cell.
         pub cell_table: u64,

@@ -6,9 +6,9 @@ pub const fn ragged_tile_squares(width: u32) -> u32 {
 }
 /// Most axes that number the rows of a matrix of `ragged_tile`, or its columns.
 pub const TILE_AXES: usize = 5;
-/// Whether the rows of a micro-tile of `ragged_tile` may have two indices of the outer axis, by the
-/// elements' width in bytes. Micro-tiles of narrower elements have so many rows that a table of
-/// all rows and columns costs less; it allows any axes.
+/// Returns whether the rows of a micro-tile of `ragged_tile` may have two indices of the outer axis,
+/// by the elements' width in bytes. Micro-tiles of narrower elements have so many rows that a table
+/// of all rows and columns costs less; it allows any axes.
 pub const fn ragged_tile_folds(width: u32) -> bool {
     width >= 4
 }

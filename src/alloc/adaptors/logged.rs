@@ -14,13 +14,24 @@ use crate::sync::lock;
 /// The first line of a log, as RMM's logging adaptor writes it.
 pub const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
 
+/// The action of a row that stands for rows that were not written. Its size is their number.
+pub const LOST: &str = "lost";
+
+/// Most bytes that wait for the writer, and about the most that one call writes.
+const MOST_WAITING: usize = 1 << 20;
+
 /// An allocator that writes a line for each allocation and free, in RMM's columns:
 /// `Thread,Time,Action,Pointer,Size,Stream`. The time is of the day in UTC, and the stream is the
 /// lane's number. `warpstride alloc replay` reads such logs.
 ///
 /// The lines of one address have the order of its calls, whatever threads make them: a free is
 /// logged before the call, and an allocation after it. One thread at a time writes, its own lines
-/// and those that others add meanwhile, and no thread waits for it.
+/// and those that others add meanwhile, about 1 MiB of them in one call. No thread waits for it:
+/// what a call leaves is written by the next call, or when the allocator is dropped.
+///
+/// At most 1 MiB of lines wait. If the writer is slower than that, calls go on and their lines are
+/// lost; a row with the action `lost` has their number as its size and stands in their place.
+/// `alloc replay` refuses such a log.
 ///
 /// The writer may use the device. Calls that it makes itself have no lines, which would have no
 /// end. A line that cannot be written is left out: an allocation does not fail because a disk is
@@ -33,10 +44,40 @@ pub struct Logged<A> {
 struct Lines {
     /// Lines that are to be written.
     waiting: Vec<u8>,
+    /// The number of lines that were lost after those.
+    lost: u64,
     /// `None` while a thread writes with it, without the lock.
     out: Option<Box<dyn Write + Send>>,
     /// The number of the thread that writes, or wrote last.
     thread: u64,
+}
+
+impl Lines {
+    /// Adds a line, or counts it as lost.
+    fn add(&mut self, thread: u64, action: &str, [address, bytes]: [u64; 2], lane: u32) {
+        if self.waiting.len() >= MOST_WAITING {
+            self.lost += 1;
+            return;
+        }
+        self.push(thread, action, [address, bytes], lane);
+    }
+
+    fn push(&mut self, thread: u64, action: &str, [address, bytes]: [u64; 2], lane: u32) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (seconds, micros) = (now.as_secs() % 86_400, now.subsec_micros());
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let time = format_args!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}");
+        let _ = writeln!(self.waiting, "{thread},{time},{action},{address:#x},{bytes},{lane:#x}");
+    }
+
+    /// Takes the lines that wait, and the row of those that were lost after them.
+    fn take(&mut self) -> Vec<u8> {
+        let lost = mem::take(&mut self.lost);
+        if lost > 0 {
+            self.push(self.thread, LOST, [0, lost], 0);
+        }
+        mem::take(&mut self.waiting)
+    }
 }
 
 /// A thread's turn to write. Its end gives the writer back, also if it panics.
@@ -46,16 +87,19 @@ struct Turn<'l> {
 }
 
 impl Turn<'_> {
-    /// Writes until no lines wait. The writer runs without the lock.
+    /// Writes until no lines wait, or this thread has written as many as may wait: others could add
+    /// lines for ever. The writer runs without the lock.
     fn write_all(mut self) {
+        let mut written = 0;
         while let Some(out) = &mut self.out {
             let mut lines = lock(self.lines);
-            if lines.waiting.is_empty() {
+            if lines.waiting.is_empty() || written >= MOST_WAITING {
                 lines.out = self.out.take();
                 return;
             }
-            let waiting = mem::take(&mut lines.waiting);
+            let waiting = lines.take();
             drop(lines);
+            written += waiting.len();
             let _ = out.write_all(&waiting);
         }
     }
@@ -73,7 +117,7 @@ impl<A: Allocate> Logged<A> {
     /// Wraps `inner`, and writes to `out`, which should be buffered. It is flushed by its own drop.
     pub fn new(inner: A, mut out: Box<dyn Write + Send>) -> Self {
         let _ = writeln!(out, "{COLUMNS}");
-        Self { inner, lines: Mutex::new(Lines { waiting: Vec::new(), out: Some(out), thread: 0 }) }
+        Self { inner, lines: Mutex::new(Lines { waiting: Vec::new(), lost: 0, out: Some(out), thread: 0 }) }
     }
 
     fn line(&self, action: &str, block: &Block, lane: &Lane) {
@@ -82,17 +126,19 @@ impl<A: Allocate> Logged<A> {
         if lines.out.is_none() && lines.thread == thread {
             return;
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (seconds, micros) = (now.as_secs() % 86_400, now.subsec_micros());
-        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let time = format_args!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}");
-        let Block { address, bytes, .. } = block;
-        let _ = writeln!(lines.waiting, "{thread},{time},{action},{address:#x},{bytes},{:#x}", lane.id);
+        lines.add(thread, action, [block.address, block.bytes], lane.id);
         if let Some(out) = lines.out.take() {
             lines.thread = thread;
             drop(lines);
             Turn { lines: &self.lines, out: Some(out) }.write_all();
         }
+    }
+}
+
+impl<A> Drop for Logged<A> {
+    fn drop(&mut self) {
+        let out = lock(&self.lines).out.take();
+        Turn { lines: &self.lines, out }.write_all();
     }
 }
 

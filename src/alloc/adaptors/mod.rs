@@ -7,7 +7,7 @@ mod statistics;
 
 pub use hold_back::HoldBack;
 pub use limit::Limit;
-pub use logged::{COLUMNS, Logged};
+pub use logged::{COLUMNS, LOST, Logged};
 pub use statistics::Statistics;
 
 /// The methods of `Allocate` that an adaptor passes on.

@@ -6,7 +6,7 @@ use super::policy::{self, GRANULE, PAGE};
 use super::{Caching, Core, add};
 use crate::alloc::{Block, Request};
 use crate::driver::EventHandle;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 
 /// A request on its way through the arena.
 struct Want {
@@ -23,7 +23,7 @@ impl Caching {
     pub(super) unsafe fn miss(&self, request: &Request<'_>) -> Result<Block> {
         let core = &mut *self.core();
         let Some(bytes) = request.bytes.checked_next_multiple_of(GRANULE).filter(|&bytes| bytes <= 1 << 60) else {
-            return Err(Error::new(ErrorKind::OutOfMemory, self.holders(core, request.bytes)));
+            return Err(self.out_of_memory(core, request.bytes));
         };
         core.misses += 1;
         let active = self.active(core).saturating_add(request.bytes);
@@ -214,7 +214,7 @@ impl Caching {
         // SAFETY: as the caller promises.
         unsafe { self.adopt_all(core, want, request) }?;
         let found = core.fit_anywhere(want);
-        found.ok_or_else(|| Error::new(ErrorKind::OutOfMemory, self.holders(core, request.bytes)))
+        found.ok_or_else(|| self.out_of_memory(core, request.bytes))
     }
 
     /// Makes the lane's stream wait for all others, after which all free blocks are the lane's.

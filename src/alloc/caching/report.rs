@@ -9,7 +9,7 @@ use super::arena::ANY;
 use super::lane::still;
 use super::{Caching, Core};
 use crate::alloc::{BlockState, BlockView, Figures, SegmentView, Snapshot};
-use crate::error::counted;
+use crate::error::{Error, ErrorKind, counted};
 
 /// Most holders that an error names.
 const MOST_HOLDERS: usize = 5;
@@ -72,8 +72,9 @@ impl Caching {
         Snapshot { figures: self.sum_up(core), segments }
     }
 
-    /// Says why a request cannot be met: lists the holders, the largest first.
-    pub(super) fn holders(&self, core: &mut Core, wanted: u64) -> String {
+    /// Says why a request cannot be met. The advice lists the holders, the largest first: the lines
+    /// of a program help its author, and not the users of the program.
+    pub(super) fn out_of_memory(&self, core: &mut Core, wanted: u64) -> Error {
         let cached = self.cached(core);
         let mut holders: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
         for node in core.arena.segments().into_iter().flat_map(|segment| core.arena.blocks(segment)) {
@@ -88,22 +89,27 @@ impl Caching {
         let mut holders: Vec<_> = holders.into_iter().collect();
         holders.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
         let figures = self.sum_up(core);
-        let mut text = format!(
+        let what = format!(
             "the device has no {} for a block: {} in use, {} free in the cache, the largest piece {}",
             size(wanted),
             size(figures.active),
             size(figures.free),
             size(figures.largest_free)
         );
+        let mut advice = String::new();
         for (at, ((site, lane), (bytes, blocks))) in holders.iter().take(MOST_HOLDERS).enumerate() {
-            let (before, blocks) = (if at == 0 { "; by line: " } else { ", " }, counted(blocks, "block"));
+            let (before, blocks) = (if at == 0 { "by line: " } else { ", " }, counted(blocks, "block"));
             // Writing to a string cannot fail.
-            let _ = write!(text, "{before}{site} holds {} in {blocks} on stream {lane}", size(*bytes));
+            let _ = write!(advice, "{before}{site} holds {} in {blocks} on stream {lane}", size(*bytes));
         }
         if holders.len() > MOST_HOLDERS {
-            let _ = write!(text, ", and {} more", holders.len() - MOST_HOLDERS);
+            let _ = write!(advice, ", and {} more", holders.len() - MOST_HOLDERS);
         }
-        text + "; drop what is no longer needed, or use smaller buffers"
+        if !advice.is_empty() {
+            advice += "; ";
+        }
+        advice += "drop what is no longer needed, or use smaller buffers";
+        Error::advised(ErrorKind::OutOfMemory, what, advice)
     }
 }
 

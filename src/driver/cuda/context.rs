@@ -4,10 +4,9 @@
 //! that also uses the runtime (cust, candle, a C library) must find its context unchanged. So if
 //! ours is not current, it is pushed on the thread's stack of contexts and popped afterwards.
 //!
-//! That costs about 30 ns a call, and the query for the current context 8 ns, while the driver
-//! takes 2300 ns to queue a launch (H100, driver 580; `benches/launch.rs` measures both). A thread
-//! that has the primary context current, as the runtime and cudarc make it, pays for the query
-//! only. Leaving ours current would save other threads 30 ns, but change their current device.
+//! That costs little beside a launch (`benches/record/experiments.md`). A thread that has the
+//! primary context current, as the runtime and cudarc make it, pays for a query only. Leaving ours
+//! current would save other threads the cost, but change their current device.
 
 use std::marker::PhantomData;
 use std::ops::Deref;

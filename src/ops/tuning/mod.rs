@@ -3,9 +3,9 @@
 //! A policy is keyed on what decides these numbers: the compute capability, the speed of memory for
 //! each multiprocessor, and the size of the L2 cache ([`Target`]). GPUs that were measured have a
 //! file each (`h100.rs`, `h200.rs`). Every other GPU gets the H100's numbers by a rule (`rule.rs`):
-//! thresholds that stand for a part of the L2 cache stay the same part of it, and so on. What
-//! `warpstride bench --tune` found on the user's GPU, a [`Target`] has as a value, and it replaces
-//! those numbers.
+//! thresholds that stand for a part of the L2 cache stay the same part of it, and so on. A
+//! [`Target`] has the numbers that `warpstride bench --tune` found on the user's GPU as a value,
+//! which replaces those.
 //!
 //! A policy is a value that [`Tuning::of`] makes from a [`Target`] alone, some hundred bytes of
 //! constants and a few products. So plans stay functions of layouts and a target, nothing is

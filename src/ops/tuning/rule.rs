@@ -17,7 +17,7 @@ const TABLES: u32 = 4 << 10;
 /// flight. The next block should come soon then, which waits for all threads of one before it.
 const SMALL_BLOCK: u32 = 256;
 
-/// Returns the policy. What depends on a figure that is not known stays as on an H100.
+/// Returns the policy. A number that depends on a figure that is not known stays as on an H100.
 pub(super) const fn of(target: Target) -> Tuning {
     let (h100, multiprocessor) = (&h100::H100, multiprocessor::of(target.compute_capability));
     let mut tuning = h100.tuning;

@@ -1,7 +1,8 @@
 //! A PNG or JPEG file, from its bytes to red, green and blue.
 //!
 //! The JPEG decoder is told to be strict, because by default it fills the rest of a cut image with
-//! pixels of its own.
+//! pixels of its own. It still does so where the last scan lacks data before the end marker. So it
+//! gets [`NO_CODE`] there, which no whole image comes to.
 
 use std::io::Cursor;
 
@@ -13,6 +14,13 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::{CHANNELS, MAX_BYTES};
 
+/// Bits in the last scan that belong to no code: a code of ones alone is reserved (ITU T.81, annex
+/// C), and three times its most bits leave no way past them. A byte of ones has a zero byte behind
+/// it in a scan. A scan of a progressive image has bits without a code, too, so a cut of such an
+/// image may be missed.
+const NO_CODE: [u8; 16] = [0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0];
+const END: [u8; 2] = [0xff, 0xd9];
+
 /// The decoder of a file whose header is read.
 pub(super) enum ImageFile {
     Png(Box<png::Reader<Cursor<Vec<u8>>>>),
@@ -21,7 +29,7 @@ pub(super) enum ImageFile {
 
 impl ImageFile {
     /// Reads the header of an image. The error is the end of a sentence.
-    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, String> {
+    pub(super) fn open(mut bytes: Vec<u8>) -> Result<Self, String> {
         if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
             let mut decoder =
                 png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: MAX_BYTES as usize });
@@ -34,10 +42,10 @@ impl ImageFile {
         if !bytes.starts_with(&[0xff, 0xd8]) {
             return Err("its first bytes are not those of one".into());
         }
-        // Even the strict decoder accepts a file that ends within the last rows.
-        if !reaches_the_end(&bytes) {
-            return Err("its end is missing".into());
-        }
+        let Some(end) = end_of(&bytes) else { return Err("its end is missing".into()) };
+        bytes.truncate(end);
+        bytes.extend(NO_CODE);
+        bytes.extend(END);
         let options = DecoderOptions::default().set_strict_mode(true).jpeg_set_out_colorspace(ColorSpace::RGB);
         let options = options.set_max_width(usize::MAX).set_max_height(usize::MAX);
         let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
@@ -86,23 +94,21 @@ impl ImageFile {
     }
 }
 
-/// Returns whether the segments and scans of a JPEG file reach its end marker (ITU T.81, annex B).
-fn reaches_the_end(bytes: &[u8]) -> bool {
-    let mut rest = bytes;
-    while let Some(at) = rest.windows(2).position(|pair| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff)) {
-        let marker = rest[at + 1];
-        rest = &rest[at + 2..];
-        match marker {
-            0xd9 => return true,
+/// Returns where the end marker is that the segments and scans of a JPEG file reach (ITU T.81,
+/// annex B).
+fn end_of(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let is_marker = |pair: &[u8]| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff);
+        at += bytes.get(at..)?.windows(2).position(is_marker)?;
+        match bytes[at + 1] {
+            0xd9 => return Some(at),
             // Markers without a segment: restarts in a scan, and the start of the image.
-            0x01 | 0xd0..=0xd8 => {}
-            _ => match rest {
-                [high, low, ..] => {
-                    rest = rest.get(usize::from(u16::from_be_bytes([*high, *low]))..).unwrap_or_default()
-                }
-                _ => return false,
-            },
+            0x01 | 0xd0..=0xd8 => at += 2,
+            _ => {
+                let length = bytes.get(at + 2..at + 4)?;
+                at += 2 + usize::from(u16::from_be_bytes([length[0], length[1]]));
+            }
         }
     }
-    false
 }

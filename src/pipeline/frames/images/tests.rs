@@ -131,6 +131,11 @@ fn a_cut_image_is_an_error_that_names_the_file() {
             // A download that has reserved the room of the whole file.
             let reserved = read(&[&whole[..cut], &vec![0; whole.len() - cut]].concat());
             assert!(reserved.is_err() || reserved.is_ok_and(|found| found == pixels), "{cut}");
+            // A program that repairs cut images so.
+            if whole.starts_with(&[0xff, 0xd8]) && cut + 2 < whole.len() {
+                let error = read(&[&whole[..cut], &[0xff, 0xd9][..]].concat()).unwrap_err();
+                assert!(error.kind() == ErrorKind::Io && error.to_string().contains("cut.png"), "{cut}: {error}");
+            }
         }
         // Programs append bytes of their own behind an image.
         assert_eq!(read(&[&whole[..], b"and more"].concat()).unwrap(), pixels);
