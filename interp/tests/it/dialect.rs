@@ -106,7 +106,7 @@ fn vectors_of_registers_are_numbers_of_16_bytes_at_most() {
     {
         let parsed = Module::parse(&format!(".version 8.3 .target sm_90 .entry k() {{ .reg .{kind} v; ret; }}"));
         let error = parsed.err().map(|error| error.to_string()).unwrap_or_default();
-        assert_eq!(error.contains("vectors of registers have at most 16 bytes"), !fits, "{kind}: {error}");
+        assert_eq!(error.contains("a vector of registers has at most 16 bytes"), !fits, "{kind}: {error}");
     }
 }
 

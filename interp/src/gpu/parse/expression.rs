@@ -58,8 +58,8 @@ impl<'t> Parser<'t> {
         self.ternary(0)?.bits().map(|bits| bits as i64)
     }
 
-    /// Parses `+4`, `-4`, `+4*8-2`, `+1<<3` or nothing. All that follows the sign is one expression,
-    /// which the sign begins, as NVIDIA's assembler reads it.
+    /// Parses `+4`, `-4`, `+4*8-2`, `+1<<3` or nothing. The sign begins one expression, as NVIDIA's
+    /// assembler reads it.
     pub(super) fn offset(&mut self) -> Option<i64> {
         match self.peek() {
             Some(Kind::Mark(b'+' | b'-')) => self.integer(),

@@ -363,7 +363,7 @@ impl<'t> Parser<'t> {
         let line = self.line();
         let kind = self.expect_word("a register type")?.trim_start_matches('.');
         if lanes > 1 && type_bytes(kind).is_none_or(|bytes| bytes * u64::from(lanes) > 16) {
-            let what = format!("vectors of registers have at most 16 bytes, not {lanes} elements of type .{kind}");
+            let what = format!("a vector of registers has at most 16 bytes of numbers, unlike `.v{lanes} .{kind}`");
             return Err(error(line, what));
         }
         let names = self.separated(|parser| {
