@@ -286,6 +286,28 @@ fn an_index_may_be_a_register_and_counts_elements_of_the_type() {
     assert!(message.contains("a register is the index of x, a parameter of a function"), "{message}");
 }
 
+/// The addresses that ptxas 13.5 computes for sm_75, in bytes behind the array's.
+#[test]
+fn an_index_narrower_than_32_bits_wraps_in_16_and_has_the_sign_of_its_type() {
+    for (kind, bytes) in [
+        ("s16", [-12, -8, 8]),
+        ("u16", [0x3fff4, 0x3fff8, 8]),
+        ("b16", [0x3fff4, 0x3fff8, 8]),
+        ("s8", [-12, -8, 8]),
+        ("u8", [0x3f4, 0x3f8, 0x408]),
+        ("b8", [0x3f4, 0x3f8, 0x408]),
+        ("s32", [-12, -8, 8]),
+    ] {
+        for (index, bytes) in ["k", "k+1", "k+5"].into_iter().zip(bytes) {
+            let body = format!(
+                ".reg .{kind} k; .reg .s32 n; .shared .b32 s[8]; mov.s32 n, -3; cvt.{}.s32 k, n; mov.u32 a, s[{index}];",
+                kind.replace('b', "u")
+            );
+            assert_eq!(word("", &body) as i32, bytes, "{kind}, {index}");
+        }
+    }
+}
+
 #[test]
 fn an_offset_is_one_expression() {
     for (offset, bytes) in [
