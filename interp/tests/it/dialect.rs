@@ -111,6 +111,19 @@ fn vectors_of_registers_are_numbers_of_16_bytes_at_most() {
 }
 
 #[test]
+fn a_number_that_a_call_passes_has_the_precision_of_the_parameter() {
+    let f =
+        ".func (.param .f32 r) single(.param .f32 x) { .reg .f32 t; ld.param.f32 t, [x]; st.param.f32 [r], t; ret; }
+        .func (.param .f64 r) double(.param .f64 x) { .reg .f64 t; ld.param.f64 t, [x]; st.param.f64 [r], t; ret; }";
+    for number in ["1.5", "0f3FC00000", "0d3FF8000000000000"] {
+        assert_eq!(word(f, &format!("call (a), single, ({number});")), 1.5_f32.to_bits(), "{number}");
+        let double = format!("call (d), double, ({number}); cvt.rn.f32.f64 f, d; mov.b32 a, f;");
+        assert_eq!(word(f, &double), 1.5_f32.to_bits(), "{number}");
+    }
+    assert!(refused(f, "call (a), single, (1);").contains("single, (1)"));
+}
+
+#[test]
 fn an_instruction_on_integers_takes_no_fraction() {
     for wrong in
         ["mov.u32 a, 0f3F800000;", "mov.s64 p, 1.5;", "selp.u32 a, 0f3F800000, a, q;", "st.u32 [p], 0f3F800000;"]
