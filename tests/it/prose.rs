@@ -421,7 +421,8 @@ fn prose_is_found_in_scripts_and_pages() {
     assert_eq!(broken("a.py", "def f():\n    \"\"\"Whether it is so.\"\"\"\n"), [RULES[0].name]);
     let docstring = "def f():\n    \"\"\"Returns it.\n\n    Whether it is so.\n    \"\"\"\n    return 'What it is'\n";
     assert_eq!(faults("a.py", docstring), ["a.py:4: begins with a headless clause: Returns it. Whether it is so."]);
-    let text = "x = f\"\"\"\n# What it is here.\n\"\"\"\ny = 'What it is'\ndef f():\n    \"\"\"Whether it is so.\"\"\"\n";
+    let text =
+        "x = f\"\"\"\n# What it is here.\n\"\"\"\ny = 'What it is'\ndef f():\n    \"\"\"Whether it is so.\"\"\"\n";
     assert_eq!(faults("a.py", text), ["a.py:6: begins with a headless clause: Whether it is so."]);
     assert_eq!(broken("b.toml", "# What it is here.\n"), [RULES[0].name]);
     assert_eq!(broken("a/b.sh", "echo \"$x is no file\"\n"), [RULES[1].name]);
