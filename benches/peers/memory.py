@@ -137,6 +137,8 @@ def replay(path):
     allocate, release = torch.cuda.caching_allocator_alloc, torch.cuda.caching_allocator_delete
     with open(path, newline="") as log:
         rows = [(row["Action"], row["Pointer"], int(row["Size"]), row["Stream"]) for row in csv.DictReader(log)]
+    if any(row[0] == "lost" for row in rows):
+        sys.exit(f"memory.py: {path} misses rows, because its writer was slower than its calls; log with a faster one")
     operations = [row for row in rows if row[0] != "allocate failure" and row[2] > 0]
     if not operations:
         sys.exit(f"memory.py: {path} has no allocations")

@@ -58,10 +58,16 @@ pub(super) fn run(mut command: Command, limit: Duration, most: u64) -> io::Resul
     };
     let [stdout, stderr] =
         [stdout, stderr].map(|reading| reading.map_or_else(String::new, |reading| reading.text(LAST_BYTES)));
-    match status.and_then(|status| status.code()) {
+    status.map_or(Ok(()), |status| check_started(status, &stderr))?;
+    Ok(Ended { status, stdout, stderr })
+}
+
+/// Fails if this is the end of the shell that guards a program, and not of the program.
+pub(super) fn check_started(status: ExitStatus, stderr: &str) -> io::Result<()> {
+    match status.code() {
         Some(NOT_FOUND) => Err(io::ErrorKind::NotFound.into()),
         Some(NOT_STARTED) => Err(io::Error::new(io::ErrorKind::WouldBlock, stderr.trim())),
-        _ => Ok(Ended { status, stdout, stderr }),
+        _ => Ok(()),
     }
 }
 
@@ -108,15 +114,22 @@ impl Reading {
 }
 
 /// Returns the standard output of a short program, with replacement characters for bytes that are
-/// not UTF-8. The error is the end of a sentence about a program that does not start, fails, or
+/// not UTF-8. The inner error is the end of a sentence about a program that is not there, fails, or
 /// never ends.
-pub(super) fn output(command: Command) -> Result<String, String> {
-    let ended = run(command, ANSWER, MOST).map_err(|error| format!("does not start: {error}"))?;
-    match ended.status {
+///
+/// # Errors
+///
+/// If the system starts no process or thread.
+pub(super) fn output(command: Command) -> io::Result<Result<String, String>> {
+    let ended = match run(command, ANSWER, MOST) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(format!("does not start: {error}"))),
+        ended => ended?,
+    };
+    Ok(match ended.status {
         Some(status) if status.success() => Ok(ended.stdout),
         Some(status) => Err(format!("fails with {status}: {}", ended.stderr.trim())),
         None => Err("does not end".into()),
-    }
+    })
 }
 
 /// Starts a program of [`command`] or [`bounded`] with nothing to read. Together with all that it

@@ -206,15 +206,18 @@ impl<'d> Partial<'d> {
             refuse!(InvalidArgument, "{data} is the result of another run: {difference}; remove it to begin anew");
         }
         let (bytes, mark) = (plan.bytes, journal.mark(plan.header.len()));
-        // A run may have ended before its file had its room on the disk.
+        // A run may have ended before its file had its room on the disk, or while the whole result
+        // went there.
+        let [begins, ends] = [0, bytes].map(|at| has_mark(&file.0, &mark, at));
+        let is_whole = ends && has_mark(&file.0, plan.header, 0);
         require!(
-            has_mark(&file.0, &mark, 0) && (journal.done == 0 || has_mark(&file.0, &mark, bytes)),
+            is_whole || begins && (ends || journal.done == 0),
             Io,
             "{data} is not the file that its journal describes; remove it to begin anew"
         );
         let tiling = choose(journal.device_memory).ok().filter(|tiling| journal.counts(tiling));
         let Some(tiling) = tiling else { return Err(places.corrupted("its tiles are not those of this array")) };
-        if journal.done == 0 {
+        if is_whole || journal.done == 0 {
             prepare(&file.0, &places.data, &mark, bytes)?;
         }
         Ok((Self { destination, file, places, journal, header: plan.header.into(), bytes }, tiling))

@@ -234,18 +234,19 @@ impl<'a> Code<'a> {
     }
 }
 
-/// The comments of a script or of TOML, and its other lines. A docstring is a comment.
+/// The comments of a script or of TOML, and its other lines. A docstring is a comment, and a text of
+/// several lines goes with the line of code that begins it.
 fn pieces_of_script(text: &str) -> Vec<Piece> {
     const DOC: &str = "\"\"\"";
     let mut pieces: Vec<Piece> = Vec::new();
-    let (mut goes_on, mut in_doc) = (false, false);
+    let (mut goes_on, mut in_text) = (false, false);
     for (line, text) in (1..).zip(text.lines()) {
-        if in_doc || text.trim_start().starts_with(DOC) {
-            if !in_doc {
+        if in_text || text.trim_start().starts_with(DOC) {
+            if !in_text {
                 pieces.push(Piece::new(Kind::Comment));
             }
             pieces.last_mut().expect("one was made").add(line, &text.replace(DOC, " "));
-            in_doc ^= text.matches(DOC).count() % 2 == 1;
+            in_text ^= text.matches(DOC).count() % 2 == 1;
             goes_on = false;
             continue;
         }
@@ -256,6 +257,7 @@ fn pieces_of_script(text: &str) -> Vec<Piece> {
         if !code.trim().is_empty() {
             pieces.push(Piece::new(Kind::Page));
             pieces.last_mut().expect("one was made").add(line, code);
+            in_text = code.matches(DOC).count() % 2 == 1;
         }
         if let Some(comment) = comment {
             if !goes_on || !code.is_empty() {
@@ -419,6 +421,9 @@ fn prose_is_found_in_scripts_and_pages() {
     assert_eq!(broken("a.py", "def f():\n    \"\"\"Whether it is so.\"\"\"\n"), [RULES[0].name]);
     let docstring = "def f():\n    \"\"\"Returns it.\n\n    Whether it is so.\n    \"\"\"\n    return 'What it is'\n";
     assert_eq!(faults("a.py", docstring), ["a.py:4: begins with a headless clause: Returns it. Whether it is so."]);
+    let text =
+        "x = f\"\"\"\n# What it is here.\n\"\"\"\ny = 'What it is'\ndef f():\n    \"\"\"Whether it is so.\"\"\"\n";
+    assert_eq!(faults("a.py", text), ["a.py:6: begins with a headless clause: Whether it is so."]);
     assert_eq!(broken("b.toml", "# What it is here.\n"), [RULES[0].name]);
     assert_eq!(broken("a/b.sh", "echo \"$x is no file\"\n"), [RULES[1].name]);
     assert_eq!(broken("scripts/b", "#!/bin/sh\n# It is so, and\n# nobody knows.\n"), [RULES[2].name]);

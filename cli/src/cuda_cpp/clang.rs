@@ -7,17 +7,17 @@ use anyhow::Result;
 
 use super::super::args::Compiler;
 use super::super::process;
-use super::{Compiled, Job, Taken, Workplace, headers};
+use super::{Compiled, Job, Taken, Workplace, headers, not_started};
 
 /// The oldest version that has what our header uses.
 const OLDEST: u32 = 14;
 /// The newest version that is looked for under its own name.
 const NEWEST: u32 = 30;
 
-/// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`. The error says why
-/// the first program of these names is not taken, if there is one.
-pub(super) fn find() -> Result<Taken, Option<String>> {
-    let path = env::var_os("PATH").ok_or(None)?;
+/// Looks for `clang`, then for the newest `clang-N`, in the folders of `PATH`. The inner error says
+/// why the first program of these names is not taken, if there is one.
+pub(super) fn find() -> Result<Result<Taken, Option<String>>> {
+    let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     let versions = (OLDEST..=NEWEST).rev().map(|version| format!("clang-{version}"));
     let names = ["clang".to_owned()].into_iter().chain(versions);
@@ -27,24 +27,28 @@ pub(super) fn find() -> Result<Taken, Option<String>> {
     };
     let mut first = None;
     for path in names.filter_map(in_folders) {
-        match at(path) {
-            Ok(taken) => return Ok(taken),
+        match at(path)? {
+            Ok(taken) => return Ok(Ok(taken)),
             Err(why) => first = first.or(Some(why)),
         }
     }
-    Err(first)
+    Ok(Err(first))
 }
 
 /// The program, if it is clang and new enough.
-fn at(path: PathBuf) -> Result<Taken, String> {
+fn at(path: PathBuf) -> Result<Result<Taken, String>> {
     let mut command = process::command(&path);
     command.arg("-dumpversion");
-    let version = process::output(command).map_err(|why| format!("{} {why}", path.display()))?.trim().to_owned();
+    let version = match process::output(command) {
+        Ok(Ok(version)) => version.trim().to_owned(),
+        Ok(Err(why)) => return Ok(Err(format!("{} {why}", path.display()))),
+        Err(error) => return not_started(&error),
+    };
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    if major.is_none_or(|major| major < OLDEST) {
-        return Err(format!("{} answers that it is version {version:?}", path.display()));
-    }
-    Ok(Taken { kind: Compiler::Clang, version, path })
+    Ok(match major {
+        Some(OLDEST..) => Ok(Taken { kind: Compiler::Clang, version, path }),
+        _ => Err(format!("{} answers that it is version {version:?}", path.display())),
+    })
 }
 
 /// Compiles to PTX. Headers and source are in a folder of ours: clang reads the source that was

@@ -59,7 +59,7 @@ fn site_packages(prefix: &Path) -> Vec<PathBuf> {
 fn path_of_python() -> Vec<PathBuf> {
     let mut command = process::command(if cfg!(windows) { "python" } else { "python3" });
     command.args(["-c", "import sys; print('\\n'.join(sys.path))"]);
-    let text = process::output(command).unwrap_or_default();
+    let text = process::output(command).ok().and_then(Result::ok).unwrap_or_default();
     // An empty line stands for the folder at hand, which holds no packages.
     text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
 }

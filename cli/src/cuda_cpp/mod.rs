@@ -117,7 +117,7 @@ pub(super) fn compile(file: &Path, wanted: Option<Compiler>, architecture: Archi
     {
         return by_nvrtc(taken, &job);
     }
-    let clang = if wanted == Some(Compiler::Nvrtc) { Err(None) } else { clang::find() };
+    let clang = if wanted == Some(Compiler::Nvrtc) { Err(None) } else { clang::find()? };
     let why = match clang {
         Ok(clang) => return clang::compile(clang, &job),
         Err(why) => why.map_or_else(String::new, |why| format!(" ({why})")),
@@ -257,6 +257,7 @@ impl<'a> Workplace<'a> {
             return Err(NotCompiled(why).into());
         };
         let log = text_of(&beginning(&log, MAX_LOG_BYTES + 1)?);
+        process::check_started(status, &log).with_context(|| format!("cannot start {compiler}"))?;
         if compiler.kind == Compiler::Nvrtc && status.code() == Some(child::NOT_LOADED.into()) {
             refuse!(Unavailable, "cannot load {compiler} of {} to compile {source}: {log}", compiler.path.display());
         }

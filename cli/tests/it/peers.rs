@@ -7,10 +7,12 @@ use tempfile::TempDir;
 
 use super::{long, repository};
 
-/// Runs a script in a folder; `None` where there is no Python.
+/// Runs a script in a folder, which may have modules of its own; `None` where there is no Python.
 fn python(script: &str, arguments: &[&str], folder: &TempDir) -> Option<Output> {
     let script = repository().join("benches/peers").join(script);
-    Command::new("python3").arg("-B").arg(script).args(arguments).current_dir(folder.path()).output().ok()
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(script).args(arguments).current_dir(folder.path());
+    command.env("PYTHONPATH", folder.path()).output().ok()
 }
 
 /// A line of what a machine says before its cases.
@@ -112,4 +114,17 @@ fn a_pruned_library_keeps_its_length_and_the_code_of_one_gpu() {
         assert!(refused.status.code() == Some(1) && said.contains(message), "{said}");
         assert!(!said.contains("Traceback") && !folder.path().join("other.xz").exists(), "{said}");
     }
+}
+
+#[test]
+fn a_log_that_misses_rows_is_not_replayed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let torch = "class cuda:\n    empty_cache = reset_peak_memory_stats = lambda: None\n    \
+                 caching_allocator_alloc = caching_allocator_delete = Stream = None\n";
+    fs::write(folder.path().join("torch.py"), torch).expect("a file");
+    let log = "Thread,Time,Action,Pointer,Size,Stream\n0,0,allocate,0x1,5,0\n0,0,lost,0x0,17,0\n";
+    fs::write(folder.path().join("log.csv"), log).expect("a file");
+    let Some(refused) = python("memory.py", &["replay", "log.csv"], &folder) else { return long::missing("Python 3") };
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && said.contains("log.csv misses rows"), "{said}");
 }

@@ -367,6 +367,7 @@ fn a_clang_that_is_too_old_or_crashes_is_told() {
     clang("15.0.0", "kill -SEGV $$").lines(&["k.cu does not compile with clang 15.0.0:", "it ended with signal: 11"]);
     clang("15.0.0", "echo trouble >&2; exit 3").lines(&["k.cu does not compile with clang 15.0.0:", "trouble"]);
     clang("15.0.0", "exit 0").failed(&["k.cu has no kernel"]);
+    clang("15.0.0", "echo Cannot fork >&2; exit 125").failed(&["cannot start clang 15.0.0: Cannot fork"]);
     clang("13.0.1", "exit 0").failed(&["no clang 14 or later", "/clang answers that it is version \"13.0.1\")"]);
     clang("14; echo no more processes >&2; exit 2; echo", "exit 0").failed(&["/clang fails", "2: no more processes)"]);
 }

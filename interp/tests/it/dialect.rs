@@ -111,6 +111,19 @@ fn vectors_of_registers_are_numbers_of_16_bytes_at_most() {
 }
 
 #[test]
+fn a_number_that_a_call_passes_has_the_precision_of_the_parameter() {
+    let f =
+        ".func (.param .f32 r) single(.param .f32 x) { .reg .f32 t; ld.param.f32 t, [x]; st.param.f32 [r], t; ret; }
+        .func (.param .f64 r) double(.param .f64 x) { .reg .f64 t; ld.param.f64 t, [x]; st.param.f64 [r], t; ret; }";
+    for number in ["1.5", "0f3FC00000", "0d3FF8000000000000"] {
+        assert_eq!(word(f, &format!("call (a), single, ({number});")), 1.5_f32.to_bits(), "{number}");
+        let double = format!("call (d), double, ({number}); cvt.rn.f32.f64 f, d; mov.b32 a, f;");
+        assert_eq!(word(f, &double), 1.5_f32.to_bits(), "{number}");
+    }
+    assert!(refused(f, "call (a), single, (1);").contains("single, (1)"));
+}
+
+#[test]
 fn an_instruction_on_integers_takes_no_fraction() {
     for wrong in
         ["mov.u32 a, 0f3F800000;", "mov.s64 p, 1.5;", "selp.u32 a, 0f3F800000, a, q;", "st.u32 [p], 0f3F800000;"]
@@ -284,6 +297,28 @@ fn an_index_may_be_a_register_and_counts_elements_of_the_type() {
     assert_eq!(word(f, &format!("{{ {call} ld.param.b32 a, [r]; }}")), 7);
     let message = refused(f, &format!("{call} mov.u32 a, 2; ld.param.b32 a, x[a];"));
     assert!(message.contains("a register is the index of x, a parameter of a function"), "{message}");
+}
+
+/// The addresses that ptxas 13.5 computes for sm_75, in bytes behind the array's.
+#[test]
+fn an_index_narrower_than_32_bits_wraps_in_16_and_has_the_sign_of_its_type() {
+    for (kind, bytes) in [
+        ("s16", [-12, -8, 8]),
+        ("u16", [0x3fff4, 0x3fff8, 8]),
+        ("b16", [0x3fff4, 0x3fff8, 8]),
+        ("s8", [-12, -8, 8]),
+        ("u8", [0x3f4, 0x3f8, 0x408]),
+        ("b8", [0x3f4, 0x3f8, 0x408]),
+        ("s32", [-12, -8, 8]),
+    ] {
+        for (index, bytes) in ["k", "k+1", "k+5"].into_iter().zip(bytes) {
+            let body = format!(
+                ".reg .{kind} k; .reg .s32 n; .shared .b32 s[8]; mov.s32 n, -3; cvt.{}.s32 k, n; mov.u32 a, s[{index}];",
+                kind.replace('b', "u")
+            );
+            assert_eq!(word("", &body) as i32, bytes, "{kind}, {index}");
+        }
+    }
 }
 
 #[test]

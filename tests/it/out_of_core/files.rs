@@ -1,6 +1,7 @@
 //! Results that are not complete: what stays, and what goes on with it.
 
 use std::fs;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -302,6 +303,27 @@ fn a_run_that_ended_before_it_had_room_goes_on() {
     opened(&files, DATA).set_len(128).expect("a shorter file");
     assert_eq!(resume(&files, &device).expect("a result").resumed_tiles, 0);
     assert!(read(&files.path("out.npy")) == transposed());
+}
+
+#[test]
+fn a_run_that_ended_while_its_result_went_to_the_disk_goes_on() {
+    for is_cut in [false, true] {
+        let (device, files) = interrupted();
+        // A result gets its header before all of it is on the disk, and loses its end mark after.
+        let (shape, elements) = transposed();
+        let mut whole = Vec::new();
+        npy::write(&mut whole, "<f4", &shape, &elements).expect("room");
+        let mut data = opened(&files, DATA);
+        data.write_all(&whole[..whole.len() - elements.len()]).expect("room");
+        if is_cut {
+            data.set_len(whole.len() as u64).expect("a shorter file");
+            failed(resume(&files, &device), &["not the file that its journal describes"]);
+        } else {
+            assert!(resume(&files, &device).expect("the rest").resumed_tiles > 0);
+            assert!(read(&files.path("out.npy")) == (shape, elements));
+            assert_eq!(files.names(), ["out.npy"]);
+        }
+    }
 }
 
 #[test]

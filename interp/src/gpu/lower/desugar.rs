@@ -97,14 +97,14 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The address of `array[register+index]`, in a register of `file`. As NVIDIA's assembler has
-    /// it, the index is scaled in its own width, and a narrower one is extended with zeros.
+    /// it, the index is scaled in its own width of 32 or 64 bits, and then extended with zeros.
     fn element(&mut self, array: &'t str, register: &'t str, index: i64, bytes: i64, file: File) -> Result<Slot> {
-        let (own, multiply) = match self.index_file(register)? {
+        let index = self.index(register, index)?;
+        let (own, multiply) = match index.0 {
             File::B64 => (Kind::B64, Op::MulB64),
             _ => (Kind::B32, Op::MulB32),
         };
-        let factors =
-            [self.source(&Operand::Name(register, index), own)?, self.source(&Operand::Integer(bytes as u64), own)?];
+        let factors = [index, self.source(&Operand::Integer(bytes as u64), own)?];
         let scaled = self.before(multiply, own.file(), &factors)?;
         let (scaled, kind, add) = match (own.file(), file) {
             (File::B32, File::B64) => (self.before(Op::Cvt64FromU32, file, &[scaled])?, Kind::B64, Op::AddB64),
@@ -114,6 +114,23 @@ impl<'t> Lowering<'_, 't> {
         };
         let base = self.source(&Operand::Name(array, 0), kind)?;
         self.before(add, file, &[base, scaled])
+    }
+
+    /// The index `register+index`, in 32 or 64 bits. As NVIDIA's assembler has it, a narrower
+    /// register is added to in 16 bits, and the sum has a sign where the register's type has one.
+    fn index(&mut self, register: &'t str, index: i64) -> Result<Slot> {
+        let kind = if self.index_file(register)? == File::B64 { Kind::B64 } else { Kind::B32 };
+        let slot = self.source(&Operand::Name(register, 0), kind)?;
+        let (from_8, from_16) = match self.names.declared(register) {
+            Some("s8") => (Some(Op::Cvt32FromS8), Op::Cvt32FromS16),
+            Some("u8" | "b8") => (Some(Op::Cvt32FromU8), Op::Cvt32FromU16),
+            Some("s16") => (None, Op::Cvt32FromS16),
+            Some("u16" | "b16") => (None, Op::Cvt32FromU16),
+            _ => return self.sum(slot, index),
+        };
+        let slot = from_8.map_or(Ok(slot), |op| self.before(op, File::B32, &[slot]))?;
+        let sum = self.sum(slot, index)?;
+        self.before(from_16, File::B32, &[sum])
     }
 
     /// The file of a register that counts elements.

@@ -106,8 +106,8 @@ impl<'m, 't> Lowering<'m, 't> {
         self.scope(body);
         self.labels[end] = Some(self.code.instructions.len() as u32);
         for (formal, &place) in results.iter().zip(&layout.results) {
-            if let Some(kind) = formal.register {
-                for (slot, place) in self.registers_of(formal, kind, place).map_err(here)? {
+            if formal.is_register {
+                for (slot, place) in self.registers_of(formal, place).map_err(here)? {
                     self.emit(whole(Op::StFrame, slot, place), ALWAYS, function.span);
                 }
             }
@@ -130,24 +130,23 @@ impl<'m, 't> Lowering<'m, 't> {
     fn formals(&mut self, formals: &[Formal<'t>], places: &[(u32, u32)], op: Op, span: ast::Span) -> Result<()> {
         for (formal, &place) in formals.iter().zip(places) {
             let name = formal.variable.name;
-            match formal.register {
-                Some(kind) => {
-                    self.names.registers(kind, formal.lanes, &[RegisterName { name, count: None }]);
-                    for (slot, place) in self.registers_of(formal, kind, place)? {
-                        if op == Op::LdFrame {
-                            self.emit(whole(op, slot, place), ALWAYS, span);
-                        }
-                    }
+            if !formal.is_register {
+                self.names.declare(&formal.variable, Binding::Frame(place.0, place.1));
+                continue;
+            }
+            self.names.registers(formal.ty, formal.lanes, &[RegisterName { name, count: None }]);
+            for (slot, place) in self.registers_of(formal, place)? {
+                if op == Op::LdFrame {
+                    self.emit(whole(op, slot, place), ALWAYS, span);
                 }
-                None => self.names.declare(&formal.variable, Binding::Frame(place.0, place.1)),
             }
         }
         Ok(())
     }
 
     /// The register of a parameter, or those of a vector's elements, and the place of each.
-    fn registers_of(&mut self, formal: &Formal<'t>, kind: &str, place: (u32, u32)) -> Result<Vec<(Slot, (u32, u32))>> {
-        let (name, file) = (formal.variable.name, file(kind)?);
+    fn registers_of(&mut self, formal: &Formal<'t>, place: (u32, u32)) -> Result<Vec<(Slot, (u32, u32))>> {
+        let (name, file) = (formal.variable.name, file(formal.ty)?);
         if formal.lanes == 1 {
             return Ok(vec![(self.names.register(name, file)?, place)]);
         }
@@ -283,10 +282,10 @@ impl<'m, 't> Lowering<'m, 't> {
             return Ok(offset);
         }
         let (values, each) = Self::passed(operand, formal, bytes)?;
-        let kind = match (each, formal.register) {
-            (8, Some("f64")) => Kind::F64,
+        let kind = match (each, formal.ty) {
+            (8, "f64") => Kind::F64,
             (8, _) => Kind::B64,
-            (4, Some("f32")) => Kind::F32,
+            (4, "f32") => Kind::F32,
             _ => Kind::B32,
         };
         let offset = self.names.reserve(u64::from(bytes), formal.variable.align.max(u64::from(each)))?;

@@ -82,8 +82,10 @@ pub(crate) struct Signature<'t> {
 pub(crate) struct Formal<'t> {
     /// Its variable, whose name is `_` in a prototype; its size is always known.
     pub(crate) variable: Variable<'t>,
-    /// Its register type, if it is declared with `.reg`.
-    pub(crate) register: Option<&'t str>,
+    /// Its type, without the dot.
+    pub(crate) ty: &'t str,
+    /// True if it is declared with `.reg`.
+    pub(crate) is_register: bool,
     /// 2 or 4 for vectors; else 1.
     pub(crate) lanes: u8,
 }

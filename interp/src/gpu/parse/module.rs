@@ -121,7 +121,7 @@ impl<'t> Parser<'t> {
         let name = self.expect_word("the name of an entry")?;
         let mut params = Vec::new();
         for formal in self.formals()? {
-            if formal.register.is_some() {
+            if formal.is_register {
                 return Err(error(span.line, format!("the entry {name:?} has parameters that are not `.param`")));
             }
             params.push(formal.variable);
@@ -276,12 +276,12 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("`.param`"));
         }
         let declared = self.declared()?;
-        let register = (kind == ".reg").then_some(declared.ty);
+        let is_register = kind == ".reg";
         let variable = self.declarator(Space::Param, &declared)?;
-        if register.is_some() && !variable.shape.1.is_empty() {
+        if is_register && !variable.shape.1.is_empty() {
             return Err(error(self.line(), format!("the register {:?} is declared as an array", variable.name)));
         }
-        Ok(Formal { variable, register, lanes: declared.lanes })
+        Ok(Formal { variable, ty: declared.ty, is_register, lanes: declared.lanes })
     }
 
     /// `.alias name, of;`
