@@ -124,6 +124,19 @@ fn a_number_that_a_call_passes_has_the_precision_of_the_parameter() {
 }
 
 #[test]
+fn a_number_has_the_precision_that_a_conversion_reads() {
+    for (convert, value) in [
+        ("cvt.rn.f16.f32 h, 1.5; cvt.u32.u16 a, h;", 0x3e00),
+        ("cvt.rn.bf16.f32 h, -1.5; cvt.u32.u16 a, h;", 0xbfc0),
+        ("cvt.rni.s32.f32 a, 2.5;", 2),
+        ("cvt.rni.s32.f64 a, 0f40600000;", 4),
+        ("cvt.rn.f32.f64 f, 0f3FC00000; mov.b32 a, f;", 0x3fc0_0000),
+    ] {
+        assert_eq!(word("", &format!(".reg .b16 h; {convert}")), value, "{convert}");
+    }
+}
+
+#[test]
 fn an_instruction_on_integers_takes_no_fraction() {
     for wrong in
         ["mov.u32 a, 0f3F800000;", "mov.s64 p, 1.5;", "selp.u32 a, 0f3F800000, a, q;", "st.u32 [p], 0f3F800000;"]

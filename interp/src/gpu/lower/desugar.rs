@@ -26,8 +26,14 @@ fn literal<'t>(opcode: &str, operand: &Operand<'_>) -> Option<Operand<'t>> {
         _ => return None,
     };
     let kind = if matches!(plain, Operand::F32(_)) { "f32" } else { "f64" };
-    let takes_bits = ["mov.", "selp.", "slct.", "st."].iter().any(|name| opcode.starts_with(name));
-    (takes_bits && opcode.split('.').find(|part| is_type(part)) == Some(kind)).then_some(plain)
+    let mut types = opcode.split('.').filter(|part| is_type(part));
+    let taken = match opcode.split('.').next() {
+        Some("mov" | "selp" | "slct" | "st") => types.next(),
+        // The first is that of the result.
+        Some("cvt") => types.next_back(),
+        _ => None,
+    };
+    (taken == Some(kind)).then_some(plain)
 }
 
 /// The file for results of an opcode's last type.
