@@ -314,7 +314,7 @@ fn an_index_may_be_a_register_and_counts_elements_of_the_type() {
 
 /// The addresses that ptxas 13.5 computes for sm_75, in bytes behind the array's.
 #[test]
-fn an_index_narrower_than_32_bits_wraps_in_16_and_has_the_sign_of_its_type() {
+fn an_index_has_32_bits_or_wraps_in_16_and_has_the_sign_of_its_type() {
     for (kind, bytes) in [
         ("s16", [-12, -8, 8]),
         ("u16", [0x3fff4, 0x3fff8, 8]),
@@ -331,6 +331,13 @@ fn an_index_narrower_than_32_bits_wraps_in_16_and_has_the_sign_of_its_type() {
             );
             assert_eq!(word("", &body) as i32, bytes, "{kind}, {index}");
         }
+    }
+    for (value, index, bytes) in [("0x200000005", "k", 20), ("2", "k+0x100000001", 12), ("2", "k+-3", 0xffff_fffc)] {
+        let body = format!(
+            ".reg .b64 k, w; .global .b32 g[4]; mov.b64 k, {value}; mov.b64 k, g[{index}]; mov.b64 w, g;
+                sub.u64 k, k, w; shr.u64 w, k, 32; cvt.u32.u64 b, w; cvt.u32.u64 a, k; add.u32 a, a, b;"
+        );
+        assert_eq!(word("", &body), bytes, "{value}, {index}");
     }
 }
 
