@@ -116,8 +116,8 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The index `register+index`, in 32 bits. As NVIDIA's assembler has it, only the low half of a
-    /// register of 64 bits counts. A register of 16 bits or less is added to in 16 bits, and the sum
-    /// has a sign where the register's type has one.
+    /// register of 64 bits counts. A register of 16 bits or less is added to in 16 bits, and the
+    /// sum has a sign where the register's type has one.
     fn index(&mut self, register: &'t str, index: i64) -> Result<Slot> {
         let name = Operand::Name(register, 0);
         let slot = match self.index_file(register)? {
