@@ -234,8 +234,8 @@ impl<'a> Code<'a> {
     }
 }
 
-/// The comments of a script or of TOML, and its other lines. A docstring is a comment, and a text of
-/// several lines goes with the line of code that begins it.
+/// The comments of a script or of TOML, and its other lines. A docstring is a comment, and a text
+/// of several lines goes with the line of code that begins it.
 fn pieces_of_script(text: &str) -> Vec<Piece> {
     const DOC: &str = "\"\"\"";
     let mut pieces: Vec<Piece> = Vec::new();

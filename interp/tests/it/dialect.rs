@@ -124,6 +124,19 @@ fn a_number_that_a_call_passes_has_the_precision_of_the_parameter() {
 }
 
 #[test]
+fn a_number_has_the_precision_that_a_conversion_reads() {
+    for (convert, value) in [
+        ("cvt.rn.f16.f32 h, 1.5; cvt.u32.u16 a, h;", 0x3e00),
+        ("cvt.rn.bf16.f32 h, -1.5; cvt.u32.u16 a, h;", 0xbfc0),
+        ("cvt.rni.s32.f32 a, 2.5;", 2),
+        ("cvt.rni.s32.f64 a, 0f40600000;", 4),
+        ("cvt.rn.f32.f64 f, 0f3FC00000; mov.b32 a, f;", 0x3fc0_0000),
+    ] {
+        assert_eq!(word("", &format!(".reg .b16 h; {convert}")), value, "{convert}");
+    }
+}
+
+#[test]
 fn an_instruction_on_integers_takes_no_fraction() {
     for wrong in
         ["mov.u32 a, 0f3F800000;", "mov.s64 p, 1.5;", "selp.u32 a, 0f3F800000, a, q;", "st.u32 [p], 0f3F800000;"]
@@ -301,7 +314,7 @@ fn an_index_may_be_a_register_and_counts_elements_of_the_type() {
 
 /// The addresses that ptxas 13.5 computes for sm_75, in bytes behind the array's.
 #[test]
-fn an_index_narrower_than_32_bits_wraps_in_16_and_has_the_sign_of_its_type() {
+fn an_index_has_32_bits_or_wraps_in_16_and_has_the_sign_of_its_type() {
     for (kind, bytes) in [
         ("s16", [-12, -8, 8]),
         ("u16", [0x3fff4, 0x3fff8, 8]),
@@ -318,6 +331,13 @@ fn an_index_narrower_than_32_bits_wraps_in_16_and_has_the_sign_of_its_type() {
             );
             assert_eq!(word("", &body) as i32, bytes, "{kind}, {index}");
         }
+    }
+    for (value, index, bytes) in [("0x200000005", "k", 20), ("2", "k+0x100000001", 12), ("2", "k+-3", 0xffff_fffc)] {
+        let body = format!(
+            ".reg .b64 k, w; .global .b32 g[4]; mov.b64 k, {value}; mov.b64 k, g[{index}]; mov.b64 w, g;
+                sub.u64 k, k, w; shr.u64 w, k, 32; cvt.u32.u64 b, w; cvt.u32.u64 a, k; add.u32 a, a, b;"
+        );
+        assert_eq!(word("", &body), bytes, "{value}, {index}");
     }
 }
 

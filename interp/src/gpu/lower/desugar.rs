@@ -26,8 +26,14 @@ fn literal<'t>(opcode: &str, operand: &Operand<'_>) -> Option<Operand<'t>> {
         _ => return None,
     };
     let kind = if matches!(plain, Operand::F32(_)) { "f32" } else { "f64" };
-    let takes_bits = ["mov.", "selp.", "slct.", "st."].iter().any(|name| opcode.starts_with(name));
-    (takes_bits && opcode.split('.').find(|part| is_type(part)) == Some(kind)).then_some(plain)
+    let mut types = opcode.split('.').filter(|part| is_type(part));
+    let taken = match opcode.split('.').next() {
+        Some("mov" | "selp" | "slct" | "st") => types.next(),
+        // The first is that of the result.
+        Some("cvt") => types.next_back(),
+        _ => None,
+    };
+    (taken == Some(kind)).then_some(plain)
 }
 
 /// The file for results of an opcode's last type.
@@ -97,30 +103,30 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The address of `array[register+index]`, in a register of `file`. As NVIDIA's assembler has
-    /// it, the index is scaled in its own width of 32 or 64 bits, and then extended with zeros.
+    /// it, the index is scaled in 32 bits, and then extended with zeros.
     fn element(&mut self, array: &'t str, register: &'t str, index: i64, bytes: i64, file: File) -> Result<Slot> {
-        let index = self.index(register, index)?;
-        let (own, multiply) = match index.0 {
-            File::B64 => (Kind::B64, Op::MulB64),
-            _ => (Kind::B32, Op::MulB32),
-        };
-        let factors = [index, self.source(&Operand::Integer(bytes as u64), own)?];
-        let scaled = self.before(multiply, own.file(), &factors)?;
-        let (scaled, kind, add) = match (own.file(), file) {
-            (File::B32, File::B64) => (self.before(Op::Cvt64FromU32, file, &[scaled])?, Kind::B64, Op::AddB64),
-            (_, File::B64) => (scaled, Kind::B64, Op::AddB64),
-            (File::B64, _) => (self.before(Op::LowB64, file, &[scaled])?, Kind::B32, Op::AddB32),
+        let factors = [self.index(register, index)?, self.source(&Operand::Integer(bytes as u64), Kind::B32)?];
+        let scaled = self.before(Op::MulB32, File::B32, &factors)?;
+        let (scaled, kind, add) = match file {
+            File::B64 => (self.before(Op::Cvt64FromU32, file, &[scaled])?, Kind::B64, Op::AddB64),
             _ => (scaled, Kind::B32, Op::AddB32),
         };
         let base = self.source(&Operand::Name(array, 0), kind)?;
         self.before(add, file, &[base, scaled])
     }
 
-    /// The index `register+index`, in 32 or 64 bits. As NVIDIA's assembler has it, a narrower
-    /// register is added to in 16 bits, and the sum has a sign where the register's type has one.
+    /// The index `register+index`, in 32 bits. As NVIDIA's assembler has it, only the low half of a
+    /// register of 64 bits counts. A register of 16 bits or less is added to in 16 bits, and the
+    /// sum has a sign where the register's type has one.
     fn index(&mut self, register: &'t str, index: i64) -> Result<Slot> {
-        let kind = if self.index_file(register)? == File::B64 { Kind::B64 } else { Kind::B32 };
-        let slot = self.source(&Operand::Name(register, 0), kind)?;
+        let name = Operand::Name(register, 0);
+        let slot = match self.index_file(register)? {
+            File::B64 => {
+                let whole = self.source(&name, Kind::B64)?;
+                self.before(Op::LowB64, File::B32, &[whole])?
+            }
+            _ => self.source(&name, Kind::B32)?,
+        };
         let (from_8, from_16) = match self.names.declared(register) {
             Some("s8") => (Some(Op::Cvt32FromS8), Op::Cvt32FromS16),
             Some("u8" | "b8") => (Some(Op::Cvt32FromU8), Op::Cvt32FromU16),
