@@ -92,18 +92,18 @@ fn fat_binary(entries: &[(u16, u32, u8)]) -> Vec<u8> {
 fn a_pruned_library_keeps_its_length_and_the_code_of_one_gpu() {
     let folder = tempfile::tempdir().expect("a folder");
     // Machine code is of kind 2, and PTX of kind 1.
-    let library = [&b"before"[..], &fat_binary(&[(2, 80, b'x'), (2, 90, b'y'), (1, 90, b'z')]), b"behind"].concat();
-    fs::write(folder.path().join("library"), &library).expect("a file");
+    let whole = [&b"before"[..], &fat_binary(&[(2, 80, b'x'), (2, 90, b'y'), (1, 90, b'z')]), b"behind"].concat();
+    fs::write(folder.path().join("library"), &whole).expect("a file");
     let Some(pruned) = python("prune.py", &["library", "90", "out.xz"], &folder) else {
         return long::missing("Python 3");
     };
     assert!(pruned.status.success(), "{pruned:?}");
     let unpack = "import lzma, sys; sys.stdout.buffer.write(lzma.open('out.xz').read())";
     let unpacked = Command::new("python3").args(["-c", unpack]).current_dir(folder.path()).output().expect("Python");
-    let expected: Vec<u8> = library.iter().map(|&byte| if byte == b'x' || byte == b'z' { 0 } else { byte }).collect();
+    let expected: Vec<u8> = whole.iter().map(|&byte| if byte == b'x' || byte == b'z' { 0 } else { byte }).collect();
     assert_eq!(unpacked.stdout, expected);
 
-    fs::write(folder.path().join("half"), &library[..library.len() - 100]).expect("a file");
+    fs::write(folder.path().join("half"), &whole[..whole.len() - 100]).expect("a file");
     for (file, capability, message) in [
         ("library", "75", "has no machine code for sm_75"),
         ("half", "90", "has no machine code for sm_90"),
