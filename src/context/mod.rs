@@ -16,6 +16,7 @@ mod kernels;
 mod last_use;
 mod shared;
 mod stream;
+mod work_counters;
 
 pub(crate) use allocation::Allocation;
 pub(crate) use capture::{Capture, CapturedGraph, Capturing};
@@ -38,6 +39,7 @@ use crate::error::{Error, Result};
 use crate::host::{HostPool, Lent, Parked, Staging};
 use crate::sync::lock;
 use stream::{Inner, foreign};
+use work_counters::WorkCounters;
 
 /// The driver, the allocator, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
@@ -49,9 +51,11 @@ pub(crate) struct Context {
     streams: Mutex<Vec<Weak<Inner>>>,
     /// Notified when a stream leaves the list.
     left: Condvar,
-    /// Events that stand for the last work of dropped streams, until new streams take them. A
-    /// stream's event is destroyed only with the context.
-    retired: Mutex<Vec<EventHandle>>,
+    /// Events that stand for the last work of dropped streams, until new streams take them, with
+    /// the work counter of the dropped stream if it had one. A stream's event is destroyed only
+    /// with the context.
+    retired: Mutex<Vec<(EventHandle, Option<u64>)>>,
+    counters: WorkCounters,
     /// Copies of pageable host memory. Its slots are the pool's.
     staging: Staging,
     /// Page-locked host memory.
@@ -73,6 +77,7 @@ impl Context {
             streams: Mutex::default(),
             left: Condvar::new(),
             retired: Mutex::default(),
+            counters: WorkCounters::new(Arc::clone(counted)),
             parked: Parked::default(),
             drop_error: Mutex::default(),
         })
@@ -113,7 +118,7 @@ impl Context {
         // A copy of the list, because the driver may wait long while new streams look for an event.
         // They only take events that have been passed.
         let retired = lock(&self.retired).clone();
-        for event in retired {
+        for (event, _) in retired {
             // SAFETY: an event that was retired lives as long as `self`.
             outcome = outcome.and(unsafe { self.driver.event_synchronize(event) });
         }
@@ -163,15 +168,22 @@ impl Context {
         let mut retired = lock(&self.retired);
         for position in 0..retired.len() {
             // SAFETY: a retired event is live until it is taken from the list, which is locked.
-            if unsafe { self.driver.event_query(retired[position]) }? {
-                return Ok(retired.swap_remove(position));
+            if unsafe { self.driver.event_query(retired[position].0) }? {
+                let (event, counter) = retired.swap_remove(position);
+                counter.into_iter().for_each(|counter| self.counters.give(counter));
+                return Ok(event);
             }
         }
         self.driver.event_create()
     }
 
     pub(crate) fn retire(&self, event: EventHandle) {
-        lock(&self.retired).push(event);
+        self.retire_with(event, None);
+    }
+
+    /// Retires an event, and a work counter whose launches come before it.
+    fn retire_with(&self, event: EventHandle, counter: Option<u64>) {
+        lock(&self.retired).push((event, counter));
     }
 
     fn enter(&self, stream: Weak<Inner>) {
@@ -201,7 +213,7 @@ impl Drop for Context {
     fn drop(&mut self) {
         self.parked.close(self.driver.as_ref(), &self.pinned);
         let retired = self.retired.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for event in std::mem::take(retired) {
+        for (event, _) in std::mem::take(retired) {
             // SAFETY: retired events are live, and no stream holds these any more. No caller is
             // left to receive a failure.
             let _ = unsafe { self.driver.event_destroy(event) };

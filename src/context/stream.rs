@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::capture::Captured;
 use super::{Context, Device, Event};
@@ -46,6 +46,9 @@ pub(super) struct Inner {
     device: Option<Device>,
     /// The work that is recorded, if a capture made this stream.
     pub(super) captured: Option<Captured>,
+    /// The address of the stream's work counter once a launch has asked for it; 0 if there was no
+    /// memory for one.
+    counter: OnceLock<u64>,
     /// Keeps another owner's stream alive; that owner destroys it. `None` for our own.
     owner: Option<Owner>,
 }
@@ -72,7 +75,8 @@ impl Stream {
             let _ = unsafe { context.driver().stream_destroy(handle) };
             context.retire(passed);
         })?;
-        let inner = Inner { context: Arc::clone(context), handle, lane, passed, device, captured, owner: None };
+        let (context, counter) = (Arc::clone(context), OnceLock::new());
+        let inner = Inner { context, handle, lane, passed, device, captured, counter, owner: None };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -92,8 +96,8 @@ impl Stream {
         // SAFETY: the stream is live, and `Inner`'s drop closes the lane before the owner goes.
         let opened = unsafe { context.allocator().open(handle) };
         let lane = opened.inspect_err(|_| context.retire(passed))?;
-        let (context, device) = (Arc::clone(context), Some(device));
-        let inner = Inner { context, handle, lane, passed, device, captured: None, owner: Some(owner) };
+        let (context, device, counter) = (Arc::clone(context), Some(device), OnceLock::new());
+        let inner = Inner { context, handle, lane, passed, device, captured: None, counter, owner: Some(owner) };
         let stream = Self { inner: Arc::new(inner) };
         stream.context().enter(Arc::downgrade(&stream.inner));
         Ok(stream)
@@ -139,7 +143,8 @@ impl Stream {
     }
 
     /// Returns the driver's handle for raw entry points: on CUDA a `CUstream`. It is valid as long
-    /// as this stream lives.
+    /// as this stream lives. Capture launches by a [`Graph`](crate::Graph), not by the driver with
+    /// this handle: a graph must not share the counter that this stream's launches use.
     #[inline]
     pub fn handle(&self) -> StreamHandle {
         self.inner.handle
@@ -162,6 +167,20 @@ impl Stream {
         self.inner.device.as_ref()
     }
 
+    /// Returns the address of a `u32` that a launch on this stream finds at 0 and must leave at 0,
+    /// or 0 where it must do without. A stream that was made for a capture has none, because a
+    /// graph may run beside any stream. A stream of another owner has none, because its owner may
+    /// capture it. The first call takes the counter; later ones only read its address.
+    #[inline]
+    pub(crate) fn work_counter(&self) -> u64 {
+        let Inner { context, handle, captured, owner, counter, .. } = self.inner.as_ref();
+        if captured.is_some() || owner.is_some() {
+            return 0;
+        }
+        // SAFETY: the stream is live as long as `self`, and no capture made it.
+        *counter.get_or_init(|| unsafe { context.counters.take(*handle) }.unwrap_or(0))
+    }
+
     fn driver(&self) -> &dyn Driver {
         self.inner.context.driver().as_ref()
     }
@@ -182,7 +201,7 @@ impl Stream {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let _last = Retire(self);
+        let mut last = Retire { stream: self, counter: None };
         let driver = self.context.driver();
         // SAFETY: each buffer that names the lane has a handle of the stream, and the last handle
         // drops here, so no buffer names it.
@@ -191,11 +210,11 @@ impl Drop for Inner {
         // From here on the event stands for the stream's last work, so `Context::synchronize` still
         // waits for it. SAFETY: both are live until the end of this function.
         let recorded = unsafe { driver.event_record(self.passed, self.handle) };
-        if recorded.is_err() {
-            // The event does not stand for the last work, so no later call could wait for it. Only
-            // the first error is reported. SAFETY: the stream is live until the end of this
-            // function.
-            let _ = unsafe { driver.stream_synchronize(self.handle) };
+        // Without a record the event does not stand for the last work, so no later call could wait
+        // for it. Only the first error is reported. SAFETY: the stream is live until the end of
+        // this function.
+        if recorded.is_ok() || unsafe { driver.stream_synchronize(self.handle) }.is_ok() {
+            last.counter = self.counter.get().copied().filter(|&counter| counter != 0);
         }
         self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
         if self.owner.is_some() {
@@ -209,12 +228,17 @@ impl Drop for Inner {
 
 /// Retires the event of a stream when its drop ends, even if its driver panics. Else
 /// `Context::synchronize` would wait for this drop for ever.
-struct Retire<'a>(&'a Inner);
+struct Retire<'a> {
+    stream: &'a Inner,
+    /// The stream's work counter, once the event stands for its launches or they have run.
+    counter: Option<u64>,
+}
 
 impl Drop for Retire<'_> {
     fn drop(&mut self) {
-        self.0.context.retire(self.0.passed);
-        self.0.context.leave(self.0);
+        let Self { stream, counter } = *self;
+        stream.context.retire_with(stream.passed, counter);
+        stream.context.leave(stream);
     }
 }
 

@@ -44,6 +44,8 @@ pub unsafe trait Graphs: Send + Sync {
     ///
     /// - `stream` is live, and stays so until [`Graphs::capture_end`].
     /// - No copy of host memory is queued on it: a wait for the stream is refused from now on.
+    /// - Until [`Graphs::capture_end`], this crate's operations get no [`Stream`](crate::Stream) of
+    ///   this crate with that handle. [`Stream::capture`](crate::Stream::capture) captures those.
     unsafe fn capture_begin(&self, stream: StreamHandle) -> Result<()>;
 
     /// Ends the capture of `stream`, even if it returns an error, and returns the captured work.
