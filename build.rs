@@ -21,7 +21,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use abi::{Entry, Family};
+use abi::{Entry, EntryId, Family};
 use entries::Module;
 use manifest::{Manifest, SOURCES, hash};
 use toolchain::{GPU, Toolchain};
@@ -116,7 +116,8 @@ fn part(compiled: &Path, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     for family in Family::all() {
         let capability = family.entries().map(|id| id.entry().capability).max().unwrap_or(abi::OLDEST);
-        let texts: Vec<&str> = entries.by_ref().take(family.entries().len()).collect();
+        let registers = |id: EntryId| (family == abi::BOXES).then(|| abi::boxes_registers(id.entry().capability));
+        let texts: Vec<_> = family.entries().zip(entries.by_ref()).map(|(id, text)| (text, registers(id))).collect();
         write(&folder.join(file(family)), entries::render(module.header, capability, &texts))?;
     }
     Ok(())

@@ -52,11 +52,15 @@ impl<'a> Module<'a> {
     }
 }
 
-/// A module of these entries for an architecture.
-pub fn render(header: [&str; 2], capability: (u32, u32), entries: &[&str]) -> String {
+/// A module of these entries for an architecture, each with the most registers of its threads.
+pub fn render(header: [&str; 2], capability: (u32, u32), entries: &[(&str, Option<u32>)]) -> String {
     let mut text = format!("{}sm_{}{}{}", header[0], capability.0, capability.1, header[1]);
-    for entry in entries {
-        text += &format!("\n{entry}\n");
+    for (entry, registers) in entries {
+        let limit = registers.map_or(String::new(), |most| format!(".maxnreg {most}\n"));
+        text += &match entry.split_once("\n{") {
+            Some((head, body)) => format!("\n{head}\n{limit}{{{body}\n"),
+            None => format!("\n{entry}\n"),
+        };
     }
     text
 }

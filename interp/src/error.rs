@@ -85,7 +85,7 @@ impl<N: fmt::Display> fmt::Display for Counted<'_, N> {
             _ if number == "1" => write!(f, " {thing}"),
             (Some(stem), _) => write!(f, " {stem}es"),
             (_, Some(stem)) => write!(f, " {stem}ices"),
-            _ if thing.ends_with('s') || thing.ends_with("ch") => write!(f, " {thing}es"),
+            _ if thing.ends_with(['s', 'x']) || thing.ends_with("ch") => write!(f, " {thing}es"),
             _ => write!(f, " {thing}s"),
         }
     }
@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(counted(1, "byte"), "1 byte");
         assert_eq!(counted(11, "byte"), "11 bytes");
         assert_eq!(counted(-1, "byte"), "-1 bytes");
-        let things = ["byte", "axis", "index", "launch", "access", "time"].map(|thing| counted(2, thing));
-        assert_eq!(things, ["2 bytes", "2 axes", "2 indices", "2 launches", "2 accesses", "2 times"]);
+        let things = ["byte", "axis", "index", "launch", "access", "time", "box"].map(|thing| counted(2, thing));
+        assert_eq!(things, ["2 bytes", "2 axes", "2 indices", "2 launches", "2 accesses", "2 times", "2 boxes"]);
         assert_eq!(counted(0, "block"), "0 blocks");
     }
 

@@ -18,6 +18,7 @@ pub mod params {
     mod accesses;
     mod affine;
     mod affine_tile;
+    mod boxes;
     mod cast;
     mod column_loop;
     mod copy;
@@ -44,6 +45,7 @@ pub mod params {
     pub use self::accesses::*;
     pub use self::affine::*;
     pub use self::affine_tile::*;
+    pub use self::boxes::*;
     pub use self::cast::*;
     pub use self::column_loop::*;
     pub use self::copy::*;
@@ -175,6 +177,11 @@ macro_rules! families {
                 except W in [B128] because "elements of 16 bytes are vectors"
                 except C in [Hinted] because "the entry is left out to keep the PTX small"
                 = packed_stepped::<W>;
+            /// Boxes of any axes, which lie in shared memory as in the source.
+            BOXES boxes(BoxesParams)
+                for type W in [B8 B16 B32 B64 B128], type C in [Unhinted Hinted]
+                except I in [Wide] because "the offsets within a box are narrow, and those of boxes are wide"
+                = boxes::<W, C, { W::COUNT }, { granule(W::BYTES) }>;
             /// Bytes of a pattern.
             FILL fill_b128(FillParams)
                 = fill;

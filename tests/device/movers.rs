@@ -95,11 +95,16 @@ fn plans(target: Target, by: By, Pair { src, dst, starts, .. }: &Pair, width: us
     let new = |target| PermutePlan::new(src, src_align, dst, dst_align, width, target).unwrap();
     let tuned =
         |target| PermutePlan::tuned(src, src_align, dst, dst_align, width, target, &TileShape::of(target)).unwrap();
-    match by {
+    let mut plans = match by {
         By::AsIfLarge if !is_long() => vec![new(target).as_if_large(), new(OLDEST).as_if_large()],
         By::Size => vec![new(target), tuned(target), tuned(OLDEST)],
         By::Large | By::AsIfLarge => vec![tuned(target), new(target), tuned(OLDEST)],
-    }
+    };
+    // Boxes fit most layouts, whatever other kernels take.
+    let boxes = |target| PermutePlan::by_boxes(src, src_align, dst, dst_align, width, target).unwrap();
+    let boxes = [target, OLDEST].into_iter().filter_map(|target| boxes(target).into_iter().next());
+    plans.extend(boxes.map(|(plan, _)| plan));
+    plans
 }
 
 /// Copies one layout to the other by each plan, with elements of `width` bytes.
@@ -175,14 +180,15 @@ fn every_strategy_has_rows(setup: &Setup) {
     let target = Target::of(&device(setup));
     let mut pairs = BTreeMap::<&str, usize>::new();
     for row @ &Row(_, by, widths, ..) in table::ROWS {
-        let width = widths[0];
-        // Some rows have hundreds.
-        for pair in Draw::new(row, width, true).pairs.iter().take(20) {
-            let explanation = plans(target, by, pair, width)[0].explain();
-            explanation.verdicts.iter().for_each(|verdict| *pairs.entry(verdict.strategy).or_default() += 0);
-            // No strategy takes no elements.
-            let first = explanation.verdicts.iter().find(|verdict| verdict.takes);
-            first.into_iter().for_each(|first| *pairs.entry(first.strategy).or_default() += 1);
+        for &width in widths {
+            // Some rows have hundreds.
+            for pair in Draw::new(row, width, true).pairs.iter().take(20) {
+                let explanation = plans(target, by, pair, width)[0].explain();
+                explanation.verdicts.iter().for_each(|verdict| *pairs.entry(verdict.strategy).or_default() += 0);
+                // No strategy takes no elements.
+                let first = explanation.verdicts.iter().find(|verdict| verdict.takes);
+                first.into_iter().for_each(|first| *pairs.entry(first.strategy).or_default() += 1);
+            }
         }
     }
     assert!(pairs.values().all(|&pairs| pairs >= FEWEST), "some have fewer than {FEWEST} pairs: {pairs:?}");

@@ -16,11 +16,33 @@ use crate::naive;
 cases! {
     Any random_layouts_at_every_width,
     Any permuted_and_contiguous_buffers_are_in_c_order,
+    Any every_launch_by_boxes_leaves_its_streams_counter_at_zero,
     Any raw_addresses_that_overlap_or_are_misaligned_are_refused,
 }
 
 pub(crate) fn device(setup: &Setup) -> Device {
     exact(&setup.driver)
+}
+
+/// A launch that found another number would leave boxes out.
+fn every_launch_by_boxes_leaves_its_streams_counter_at_zero(setup: &Setup) {
+    let device = device(setup);
+    let src = Layout::row_major(&[33, 11, 4, 5, 7, 3]).unwrap().permuted_axes(&[5, 0, 2, 3, 4, 1]).unwrap();
+    let (dst, align, target) = (Layout::row_major(src.shape()).unwrap(), Align::ALLOCATION, Target::of(&device));
+    let plans = PermutePlan::by_boxes(&src, align, &dst, align, size_of::<u16>(), target).unwrap();
+    assert!(plans.len() > 1, "several boxes fit");
+    let numbers: Vec<u16> = (0..src.len()).map(|number| number as u16).collect();
+    let (source, mut expected) = (device.upload(&numbers).unwrap(), vec![0; src.len()]);
+    naive::copy(&numbers, &src, &mut expected, &dst);
+    let others = [device.stream().unwrap(), device.stream().unwrap()];
+    for (plan, _) in &plans {
+        for stream in [device.default_stream(), &others[0], &others[1], &others[0]] {
+            let mut result = device.zeros::<u16>(src.len()).unwrap();
+            let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
+            plan.launch(from, to, stream).unwrap();
+            assert!(result.download().unwrap() == expected, "{plan}");
+        }
+    }
 }
 
 /// Every device that we support can run plans for this target.

@@ -116,7 +116,8 @@ fn each_family_has_a_file_with_its_entries_in_order() {
             assert!(ptx::module(id).contains(entry), "{id} is another one in {name}");
         }
         let capability = expected.iter().map(|entry| entry.capability).max().expect("entries");
-        assert_eq!(entries::render(module.header, capability, &module.entries), text, "{name}");
+        let texts: Vec<_> = module.entries.iter().map(|entry| (*entry, None)).collect();
+        assert_eq!(entries::render(module.header, capability, &texts), text, "{name}");
     }
 }
 

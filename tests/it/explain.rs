@@ -84,6 +84,7 @@ fn large_grids_ask_for_what_is_explained_within_a_few_per_cent() {
         (&[100, 90, 80], &[2, 1, 0], 8),
         (&[12, 12, 12, 12, 12, 12], &[4, 2, 0, 5, 3, 1], 2),
         (&[13, 11, 9, 12, 14], &[4, 3, 2, 1, 0], 8),
+        (&[33, 11, 4, 5, 7, 23, 2, 2], &[7, 6, 0, 5, 2, 3, 4, 1], 4),
     ] {
         let Asked { kernel, explained, counted } = both(width, (shape, axes, 0), |_| true);
         let counted = counted.expect("it runs");
@@ -96,7 +97,7 @@ fn large_grids_ask_for_what_is_explained_within_a_few_per_cent() {
             }
         }
     }
-    for kernel in ["vector_tile", "ragged_tile", "stacked_tile", "packed", "elements"] {
+    for kernel in ["vector_tile", "ragged_tile", "stacked_tile", "boxes", "packed", "elements"] {
         assert!(kernels.contains(kernel), "none of {kernels:?} is {kernel}");
     }
 }
@@ -144,6 +145,7 @@ fn every_strategy_takes_what_it_is_for_and_every_decline_names_a_quantity() {
         ("packed_stepped", (columns, c_order(columns.shape())), 4),
         ("fields", permuted(&[1 << 20, 3], &[1, 0]), 4),
         ("stacked", permuted(&[30_000, 64, 64], &[0, 2, 1]), 2),
+        ("boxes", permuted(&[33, 11, 4, 5, 7, 23, 2, 2], &[7, 6, 0, 5, 2, 3, 4, 1]), 4),
         ("packed", permuted(&[13, 11, 9, 12, 14], &[4, 3, 2, 1, 0]), 8),
         ("vector_tile", permuted(&[4096, 4096], &[1, 0]), 4),
         ("ragged_tile", permuted(&[8191, 8193], &[1, 0]), 4),

@@ -128,7 +128,7 @@ fn pages_count_examples_and_lessons() {
 }
 
 /// The families that ADR 9 counts: those of its table.
-const PERMUTES: [&str; 16] = [
+const PERMUTES: [&str; 17] = [
     "copy_b128",
     "rows",
     "patch",
@@ -141,6 +141,7 @@ const PERMUTES: [&str; 16] = [
     "deinterleave_quads",
     "interleave_quads",
     "stacked_tile",
+    "boxes",
     "packed",
     "vector_tile",
     "ragged_tile",

@@ -1,5 +1,6 @@
 //! Kernels that move elements unchanged, generic over element width and index arithmetic.
 
+mod boxes;
 mod column_loop;
 mod copy;
 mod elements;
@@ -21,6 +22,7 @@ mod stacked_tile;
 mod tile;
 pub(crate) mod vector_tile;
 
+pub use boxes::boxes;
 pub use column_loop::column_loop;
 pub use copy::copy;
 pub use elements::elements;

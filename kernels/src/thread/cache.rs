@@ -90,6 +90,12 @@ pub struct Hinted {
 }
 
 impl Hinted {
+    /// Returns the policy of loads.
+    #[inline(always)]
+    pub fn loads(self) -> Policy {
+        self.loads
+    }
+
     #[inline(always)]
     fn policies() -> Self {
         Hinted { loads: Policy::evict_last(), stores: Policy::evict_first() }

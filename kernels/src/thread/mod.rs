@@ -100,6 +100,18 @@ impl Global {
         Global(global)
     }
 
+    /// Returns the address's bits.
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the address with these bits.
+    #[inline(always)]
+    pub fn of_bits(bits: u64) -> Self {
+        Global(bits)
+    }
+
     /// An address that is never accessed.
     pub const NONE: Self = Global(0);
 
@@ -393,6 +405,68 @@ load_quad! { load_shared_quad "shared" Shared reg32 "Loads 16 bytes." }
 store_quad! { store_quad "global" Global reg64 "Stores 16 bytes." }
 store_quad! { store_quad_once "global.cs" Global reg64 "Stores 16 bytes, cached to be evicted first." }
 store_quad! { store_shared_quad "shared" Shared reg32 "Stores 16 bytes." }
+
+/// Adds to a number in shared memory, and returns the number that was there.
+///
+/// # Safety
+///
+/// The address is inside the block's memory and aligned, and other threads only add there
+/// meanwhile.
+#[inline(always)]
+pub unsafe fn add_shared(to: Shared, value: u32) -> u32 {
+    let before: u32;
+    // SAFETY: as the caller promises.
+    unsafe {
+        asm!("atom.shared.add.u32 {before}, [{at}], {value};", before = out(reg32) before, at = in(reg32) to.0,
+            value = in(reg32) value, options(nostack))
+    };
+    before
+}
+
+/// Adds 1 to a counter in global memory, which follows on `last` with 0, and returns its value
+/// before.
+///
+/// # Safety
+///
+/// The address is allocated and aligned, and other threads only count there meanwhile.
+#[inline(always)]
+pub unsafe fn count_up(at: Global, last: u32) -> u32 {
+    let before: u32;
+    // SAFETY: as the caller promises.
+    unsafe {
+        asm!("atom.global.inc.u32 {before}, [{at}], {last};", before = out(reg32) before, at = in(reg64) at.0,
+            last = in(reg32) last, options(nostack))
+    };
+    before
+}
+
+/// Copies `BYTES` bytes, 8 or 16, to shared memory without waiting for them, with an eviction
+/// policy of the L2 cache: `sm_80` and later.
+///
+/// # Safety
+///
+/// As [`Word::load_global`] and [`Word::store_shared`]; the copy is done after
+/// [`wait_for_copies`].
+#[inline(always)]
+pub unsafe fn copy_async_by<const BYTES: u32>(policy: Policy, to: Shared, from: Global) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if BYTES == 16 {
+            asm!("cp.async.cg.shared.global.L2::cache_hint [{to}], [{from}], 16, {policy};", to = in(reg32) to.0,
+                from = in(reg64) from.0, policy = in(reg64) policy.0, options(nostack));
+        } else {
+            asm!("cp.async.ca.shared.global.L2::cache_hint [{to}], [{from}], 8, {policy};", to = in(reg32) to.0,
+                from = in(reg64) from.0, policy = in(reg64) policy.0, options(nostack));
+        }
+    }
+}
+
+/// Waits for this thread's copies to shared memory.
+#[inline(always)]
+pub fn wait_for_copies() {
+    // SAFETY: waits only.
+    unsafe { asm!("cp.async.wait_all;", options(nostack)) }
+}
 
 /// An eviction policy of the L2 cache, for accesses that name it: `sm_80` and later.
 #[derive(Clone, Copy)]

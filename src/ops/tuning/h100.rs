@@ -5,9 +5,13 @@
 
 use super::arithmetic::Arithmetic;
 use super::measured::Measured;
-use super::movement::{Fields, InPlace, Packed, Permutes, Quads, Rows, Small, Stacked, Tiles};
+use super::movement::{
+    Boxes, BoxesBlock, BoxesIssue, BoxesLatency, BoxesMemory, BoxesShared, Fields, InPlace, Packed, Permutes, Quads,
+    Rows, Small, Splits, Stacked, Tiles,
+};
 use super::tile_shape::TileShape;
 use super::{Tuning, multiprocessor};
+use crate::abi::boxes_registers;
 use crate::ops::Target;
 
 /// The driver's figures for an H100 SXM with 80 GB: 3352 GB/s for 132 multiprocessors.
@@ -34,6 +38,7 @@ const TUNING: Tuning = Tuning {
         packed: PACKED,
         quads: QUADS,
         tiles: TILES,
+        boxes: BOXES,
     },
     in_place: IN_PLACE,
     arithmetic: ARITHMETIC,
@@ -176,6 +181,78 @@ const TILES: Tiles = Tiles {
     sparse_hundredths: 65,
     long_row: 320,
     narrow_run: 32,
+};
+
+/// The least expected loss of the choice among 17,433 timed boxes gave the figures of the estimate:
+/// benches/record/2026-11-27-h100/boxes.md.
+const BOXES: Boxes = Boxes {
+    line: [48, 8192],
+    tile: [1500, 45_000],
+    blocks: [
+        BoxesBlock { threads: 128, tile: [0, 14_000] },
+        BoxesBlock { threads: 256, tile: [5000, 32_000] },
+        BoxesBlock { threads: 512, tile: [12_000, u64::MAX] },
+    ],
+    // benches/record/2026-11-27-h100/boxes.md has the cases that these bounds are for.
+    smallest: 16 << 20,
+    shortest_run: 128,
+    ways: 3,
+    splits: Splits {
+        gap: 8,
+        read: 0.45,
+        read_end: 0.5,
+        written_heads: 0.6,
+        written_vectors: 3.7,
+        written_elements: 6.0,
+    },
+    memory: BoxesMemory {
+        byte: 0.05778,
+        split_read: [0.7784, 1.622],
+        split_written: [0.843, 1.053],
+        row: 23.1,
+        line: 7.619,
+        far: 0.1809,
+        long: 256.0,
+        short_row: 0.0009523,
+        short_line: 0.0009803,
+    },
+    shared: BoxesShared {
+        gather: 0.5977,
+        granule: [0.1681, 15.15],
+        look_up: 0.1236,
+        store: 0.4759,
+        edge: 1.696,
+        narrow: 0.9319,
+    },
+    issue: BoxesIssue {
+        granule: 0.1191,
+        element: 0.02397,
+        vector: 0.2641,
+        look_up: 0.09817,
+        edge: 1.566,
+        rebuilt: 3.518,
+    },
+    latency: BoxesLatency {
+        load: 2177.0,
+        load_round: 103.0,
+        round: 518.5,
+        element: 50.15,
+        line: 289.1,
+        thread: 0.03404,
+        edges: 917.3,
+        rebuilt: 200.0,
+        tail: 2.582,
+        start: 828.7,
+        tables: [234.5, 998.1, 280.9],
+    },
+    multiprocessors: 132,
+    threads: multiprocessor::of(TARGET.compute_capability).threads,
+    registers: [1 << 16, boxes_registers(TARGET.compute_capability)],
+    room: {
+        let of = multiprocessor::of(TARGET.compute_capability);
+        [of.shared, of.shared_of_block]
+    },
+    cycles_of_microsecond: 1755.0,
 };
 
 const IN_PLACE: InPlace = InPlace {

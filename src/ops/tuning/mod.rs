@@ -25,7 +25,7 @@ pub use policy::Policy;
 pub use tile_shape::TileShape;
 
 pub(in crate::ops) use arithmetic::Arithmetic;
-pub(in crate::ops) use movement::{Fields, InPlace, Packed, Permutes, Quads, Tiles};
+pub(in crate::ops) use movement::{Boxes, BoxesBlock, Fields, InPlace, Packed, Permutes, Quads, Splits, Tiles};
 pub(in crate::ops) use tile_shape::RowEnds;
 
 use super::Target;

@@ -12,6 +12,7 @@ pub(in crate::ops) struct Permutes {
     pub(in crate::ops) packed: Packed,
     pub(in crate::ops) quads: Quads,
     pub(in crate::ops) tiles: Tiles,
+    pub(in crate::ops) boxes: Boxes,
 }
 
 /// When an array is small enough for kernels with few parameters.
@@ -208,4 +209,147 @@ pub(in crate::ops) struct InPlace {
     pub(in crate::ops) enough_panels: u64,
     /// Fewest sectors of a panel of columns in width, if shared memory has room for them.
     pub(in crate::ops) panel_sectors: u64,
+}
+
+/// How boxes are cut, and the estimate of their time. Cycles are those of a multiprocessor.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Boxes {
+    /// Fewest and most bytes of a line.
+    pub(in crate::ops) line: [u64; 2],
+    /// Fewest and most bytes of a box.
+    pub(in crate::ops) tile: [u64; 2],
+    /// The blocks that are tried.
+    pub(in crate::ops) blocks: [BoxesBlock; 3],
+    /// Fewest bytes of an array.
+    pub(in crate::ops) smallest: usize,
+    /// Fewest bytes of a run of the destination.
+    pub(in crate::ops) shortest_run: usize,
+    /// Most lanes of a warp that may share a bank.
+    pub(in crate::ops) ways: usize,
+    pub(in crate::ops) splits: Splits,
+    pub(in crate::ops) memory: BoxesMemory,
+    pub(in crate::ops) shared: BoxesShared,
+    pub(in crate::ops) issue: BoxesIssue,
+    pub(in crate::ops) latency: BoxesLatency,
+    /// Multiprocessors.
+    pub(in crate::ops) multiprocessors: u32,
+    /// Threads of a multiprocessor.
+    pub(in crate::ops) threads: u32,
+    /// Registers of a multiprocessor, and of a thread.
+    pub(in crate::ops) registers: [u32; 2],
+    /// Bytes of shared memory of a multiprocessor, and those that each block reserves.
+    pub(in crate::ops) room: [u32; 2],
+    /// Cycles of a microsecond, by the clock of a GPU that is busy.
+    pub(in crate::ops) cycles_of_microsecond: f64,
+}
+
+/// A number of threads, and the boxes that suit it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesBlock {
+    /// Threads.
+    pub(in crate::ops) threads: u32,
+    /// Fewest and most bytes of a box.
+    pub(in crate::ops) tile: [u64; 2],
+}
+
+/// Sectors that a run costs beyond its bytes, because its ends lie within sectors.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Splits {
+    /// Bytes between rows that are read as one run.
+    pub(in crate::ops) gap: u64,
+    /// Those of a row that starts anywhere.
+    pub(in crate::ops) read: f64,
+    /// Those of a row that starts at a sector and ends within one.
+    pub(in crate::ops) read_end: f64,
+    /// Those of a line that ends at whole sectors.
+    pub(in crate::ops) written_heads: f64,
+    /// Those of a line that starts on a vector.
+    pub(in crate::ops) written_vectors: f64,
+    /// Those of a line that starts anywhere.
+    pub(in crate::ops) written_elements: f64,
+}
+
+/// Cycles of memory.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesMemory {
+    /// Those of a byte. The others are in such bytes.
+    pub(in crate::ops) byte: f64,
+    /// Those of a byte of read sectors beyond the box: of narrow elements, and of 16 bytes.
+    pub(in crate::ops) split_read: [f64; 2],
+    /// Those of a byte of written sectors beyond the box: at whole sectors, and by edges.
+    pub(in crate::ops) split_written: [f64; 2],
+    /// Those of a row.
+    pub(in crate::ops) row: f64,
+    /// Those of a line.
+    pub(in crate::ops) line: f64,
+    /// Those of a byte of split sectors whose other part comes much later.
+    pub(in crate::ops) far: f64,
+    /// The bytes of runs that are not short.
+    pub(in crate::ops) long: f64,
+    /// Those of each byte by which a row is shorter.
+    pub(in crate::ops) short_row: f64,
+    /// Those of each byte by which a line is shorter.
+    pub(in crate::ops) short_line: f64,
+}
+
+/// Cycles of shared memory, for the lanes of a warp together.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesShared {
+    /// Those of a wavefront that gathers words.
+    pub(in crate::ops) gather: f64,
+    /// Those of a granule of narrow elements, and of elements of 16 bytes.
+    pub(in crate::ops) granule: [f64; 2],
+    /// Those of an element's place.
+    pub(in crate::ops) look_up: f64,
+    /// Those of a vector that is stored.
+    pub(in crate::ops) store: f64,
+    /// Those of an element of an edge.
+    pub(in crate::ops) edge: f64,
+    /// How many times as long all take with elements of less than 8 bytes.
+    pub(in crate::ops) narrow: f64,
+}
+
+/// Cycles of instructions, for the lanes of a warp together.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesIssue {
+    /// Those of a granule.
+    pub(in crate::ops) granule: f64,
+    /// Those of an element of a vector.
+    pub(in crate::ops) element: f64,
+    /// Those of a vector.
+    pub(in crate::ops) vector: f64,
+    /// Those of an element's place.
+    pub(in crate::ops) look_up: f64,
+    /// Those of an element of an edge.
+    pub(in crate::ops) edge: f64,
+    /// Those of a place that each box writes again.
+    pub(in crate::ops) rebuilt: f64,
+}
+
+/// Cycles that a block waits, which other blocks of the multiprocessor fill.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesLatency {
+    /// For the first granules.
+    pub(in crate::ops) load: f64,
+    /// For each granule of a thread.
+    pub(in crate::ops) load_round: f64,
+    /// For each slice of a thread.
+    pub(in crate::ops) round: f64,
+    /// For each element of a vector of a slice.
+    pub(in crate::ops) element: f64,
+    /// For each line of a slice.
+    pub(in crate::ops) line: f64,
+    /// For each thread at a barrier.
+    pub(in crate::ops) thread: f64,
+    /// For each element of an edge of a thread.
+    pub(in crate::ops) edges: f64,
+    /// For places that each box writes again.
+    pub(in crate::ops) rebuilt: f64,
+    /// The boxes that the last blocks of a multiprocessor take longer, for each block.
+    pub(in crate::ops) tail: f64,
+    /// Those of the launch.
+    pub(in crate::ops) start: f64,
+    /// For each row, each place and each line of a thread in the tables of a block, which it writes
+    /// once.
+    pub(in crate::ops) tables: [f64; 3],
 }

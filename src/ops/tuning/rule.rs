@@ -32,6 +32,8 @@ pub(super) const fn of(target: Target) -> Tuning {
     let Fields { in_flight, shared, .. } = tuning.permutes.fields;
     tuning.permutes.fields.shared = multiprocessor.shared;
     tuning.permutes.fields.shared_of_block = multiprocessor.shared_of_block;
+    tuning.permutes.boxes.threads = multiprocessor.threads;
+    tuning.permutes.boxes.room = [multiprocessor.shared, multiprocessor.shared_of_block];
     // More bytes in flight than the best cost an H100 little, and too few leave the memory idle. So
     // this is at least the H100's part of shared memory, which it is where the speed is unknown.
     let part = scaled(in_flight as u64, multiprocessor.shared as u64, shared as u64);

@@ -22,12 +22,12 @@ const WHOLE_VECTORS: &[&str] = &["packed_quads", "vector_tile"];
 const STRUCTS_BY_WORDS: &[&str] = &["deinterleave", "interleave"];
 const STRUCTS_BY_QUADS: &[&str] = &["deinterleave_quads", "interleave_quads"];
 const STRUCTS: &[&str] = &["deinterleave", "deinterleave_quads", "interleave", "interleave_quads"];
-const TILES: &[&str] = &["vector_tile", "ragged_tile", "stacked_tile", "packed", "packed_quads"];
+const TILES: &[&str] = &["vector_tile", "ragged_tile", "stacked_tile", "boxes", "packed", "packed_quads"];
 /// Small matrices may be stacked, and structs are matrices of few columns.
 const WHOLE_TILES: &[&str] = &["vector_tile", "stacked_tile", "deinterleave_quads", "interleave_quads", "deinterleave"];
 /// Short rows may be packed.
 const RAGGED_TILES: &[&str] =
-    &["ragged_tile", "packed", "deinterleave", "interleave", "deinterleave_quads", "interleave_quads"];
+    &["ragged_tile", "boxes", "packed", "deinterleave", "interleave", "deinterleave_quads", "interleave_quads"];
 
 /// Bytes of the shortest run of elements of 1, 2, 4 and 8 bytes that `rows` moves.
 const SHORTEST: [usize; 4] = [64, 528, 4096, 4096];
@@ -223,7 +223,7 @@ pub(super) static ROWS: &[Row] = &[
             d.from(backwards(permuted(&shape, &order), axes));
         }
     }),
-    // The elements between are neither read, which the checkers would find, nor written.
+    // The elements between are not written. Boxes alone read them.
     Row("parts_of_larger_arrays_by_vectors", AsIfLarge, ALL, BY_VECTORS, 100, |d| {
         let transposed = |layout: Layout| layout.permuted_axes(&[0, 2, 1]).unwrap();
         for [rows, cols] in [[33, 31], [5, 1031], [17, 1031]] {
@@ -240,7 +240,7 @@ pub(super) static ROWS: &[Row] = &[
         d.kernels = ANY;
         d.copy(src, part(c(&[images, 33, 37]), [0..images, 1..32, 1..34]));
     }),
-    // The elements between are not read, and elements with sectors of their own go by `elements`.
+    // Boxes alone read the elements between. Elements with sectors of their own go by `elements`.
     Row("sources_whose_elements_lie_apart", AsIfLarge, ALL, &["packed_stepped"], 100, |d| {
         for (step, [rows, cols]) in [(2, [33, 31]), (3, [64, 64]), (7, [7, 257]), (2, [3, 5]), (4, [40, 3])] {
             // Batches, and one long matrix whose columns lie apart.
@@ -326,26 +326,32 @@ pub(super) static ROWS: &[Row] = &[
         d.both(gaps, c(&[9, side, side]));
     }),
     // Small arrays of elements of 16 bytes have whole vectors.
-    Row("axes_end_within_a_tile", Large, SMALLER, &["packed"], 33, |d| {
+    Row("axes_end_within_a_tile", Large, SMALLER, &["packed", "boxes"], 33, |d| {
         let shapes = [[7, 13, 9, 11], [33, 6, 5, 17], [5, 31, 3, 29], [65, 3, 2, 67], [3, 67, 71, 3], [2, 90, 5, 63]];
         for (shape, axes) in product(shapes, [[3, 2, 1, 0], [3, 1, 0, 2], [2, 0, 3, 1]]) {
             d.from(permuted(&shape, &axes));
         }
     }),
-    Row("one_axis_ends_the_runs_of_both_sides", Large, ALL, &["packed"], 100, |d| {
+    Row("one_axis_ends_the_runs_of_both_sides", Large, ALL, &["packed", "boxes"], 100, |d| {
         // Wide elements of small matrices move one by one, or as the fields of structs.
-        d.kernels = if d.width > 2 { &["elements", "deinterleave", "packed", "vector_tile"] } else { d.kernels };
+        d.kernels =
+            if d.width > 2 { &["elements", "deinterleave", "boxes", "packed", "vector_tile"] } else { d.kernels };
         let shapes = [[700, 3, 7], [301, 9, 5], [50, 31, 33], [21, 63, 17], [130, 19, 23], [2048, 8, 8]];
         shapes.iter().for_each(|shape| d.from(turned(shape)));
     }),
-    Row("many_short_axes_in_any_order", Large, ALL, &["packed"], 50, |d| {
+    Row("many_short_axes_in_any_order", Large, ALL, &["packed", "boxes"], 50, |d| {
         for _ in 0..24 {
             let shape: Vec<usize> = (0..6).map(|_| 2 + d.random.below(6)).collect();
             let order = d.random.order(6);
             d.from(permuted(&shape, &order));
         }
     }),
-    Row("short_axes_backwards_and_broadcast", Large, ALL, &["packed"], 25, |d| {
+    Row("few_columns_and_small_matrices_of_arrays_as_if_large", AsIfLarge, &[1], &["boxes"], 100, |d| {
+        for len in 3..=13 {
+            d.from(if len % 2 == 0 { turned(&[100 * len, 24, 24]) } else { turned(&[1, 16, 4096 * len]) });
+        }
+    }),
+    Row("short_axes_backwards_and_broadcast", Large, ALL, &["packed", "boxes"], 25, |d| {
         d.kernels = if d.width == 16 { &["vector_tile"] } else { d.kernels };
         for axes in [[3, 2, 1, 0], [2, 3, 0, 1], [0, 3, 2, 1]] {
             let src = permuted(&[9, 5, 7, 13], &axes);
@@ -357,14 +363,14 @@ pub(super) static ROWS: &[Row] = &[
             d.from(c(&[9, 1, 7, 13]).broadcast(&[9, 5, 7, 13]).unwrap().permuted_axes(&axes).unwrap());
         }
     }),
-    Row("short_axes_of_parts_of_larger_arrays", Large, ALL, &["packed"], 33, |d| {
+    Row("short_axes_of_parts_of_larger_arrays", Large, ALL, &["packed", "boxes"], 33, |d| {
         for axes in [[3, 2, 1, 0], [3, 0, 2, 1], [2, 1, 3, 0], [0, 2, 3, 1]] {
             let src = part(c(&[11, 10, 9, 14]), [1..10, 2..9, 0..9, 1..12]).permuted_axes(&axes).unwrap();
             d.both(src, c(src.shape()));
             d.from(permuted(&[9, 7, 9, 11], &axes));
         }
     }),
-    Row("short_axes_of_narrow_elements_from_and_to_every_misalignment", Large, NARROW, &["packed"], 66, |d| {
+    Row("short_axes_of_narrow_elements_from_and_to_every_misalignment", Large, NARROW, &["packed", "boxes"], 66, |d| {
         let shapes = [[12, 15, 33, 1], [12, 16, 32, 1], [6, 8, 9, 12], [5, 7, 9, 11]];
         for (shape, axes) in product(shapes, [[0, 2, 1, 3], [3, 2, 1, 0], [3, 1, 2, 0]]) {
             let src = permuted(&shape, &axes);
@@ -373,8 +379,8 @@ pub(super) static ROWS: &[Row] = &[
             }
         }
     }),
-    Row("random_axes_of_any_extents_from_and_to_anywhere", Large, ALL, &["packed"], 25, |d| {
-        d.kernels = if d.width > 4 { &["packed", "ragged_tile", "vector_tile"] } else { d.kernels };
+    Row("random_axes_of_any_extents_from_and_to_anywhere", Large, ALL, &["packed", "boxes"], 25, |d| {
+        d.kernels = if d.width > 4 { &["boxes", "packed", "ragged_tile", "vector_tile"] } else { d.kernels };
         // The short form has three of eight on the software GPU.
         let (layouts, most) = if d.is_soft { (short_or_long(30, 80), 6_000) } else { (400, 200_000) };
         for _ in 0..layouts {

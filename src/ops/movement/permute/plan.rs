@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::strategies::boxes;
 use super::strategy::{Launch, STRATEGIES};
 use super::task::{Choice, Task};
 use crate::device::Device;
@@ -108,6 +109,36 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
+    /// Plans the same with boxes, whatever other kernels would do: the best few plans by their
+    /// estimates, the best first, with the numbers of their boxes. It is empty where no box fits.
+    ///
+    /// # Errors
+    ///
+    /// As [`PermutePlan::new`].
+    #[doc(hidden)]
+    pub fn by_boxes(
+        src: &Layout,
+        src_align: Align,
+        dst: &Layout,
+        dst_align: Align,
+        width: usize,
+        target: Target,
+    ) -> Result<Vec<(Self, String)>> {
+        check([src, dst], [src_align, dst_align], width)?;
+        let aligns = [src_align, dst_align];
+        let first = Self::of([src, dst], width, aligns, target, Choice::Boxes(0));
+        if first.canonical.is_empty() {
+            return Ok(Vec::new());
+        }
+        let launches = boxes::candidates(&first.task());
+        let plan = |(rank, (launch, numbers))| {
+            let mut plan = first;
+            (plan.choice, plan.work) = (Choice::Boxes(rank), Some(launch));
+            (plan, numbers)
+        };
+        Ok(launches.into_iter().flatten().enumerate().map(plan).collect())
+    }
+
     /// Plans the work again with the kernels for large arrays, as if this one were large. So tests
     /// run on small arrays what needs megabytes otherwise.
     #[doc(hidden)]
@@ -135,6 +166,11 @@ impl PermutePlan {
             return;
         }
         let task = Task::new(&self.canonical, self.aligns, self.target, self.choice);
+        if let Choice::Boxes(rank) = self.choice {
+            self.reason = "the plan is to move boxes";
+            self.work = boxes::candidates(&task).into_iter().flatten().nth(rank).map(|(launch, _)| launch);
+            return;
+        }
         let takes = STRATEGIES.iter().find_map(|strategy| (strategy.consider)(&task, &mut self.work).ok());
         self.reason = takes.expect("the last strategy takes every task");
     }
@@ -170,13 +206,13 @@ impl PermutePlan {
     /// Queues the copy of the first operand to the second, which are known to match the plan and to
     /// share no element.
     pub(super) fn queue(&self, operands: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
-        queue(operands, stream, &|device, operands, stream| {
+        queue(operands, stream, &|device, operands, _| {
             let Some(work) = &self.work else { return Ok(()) };
             // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are
             // the operands' and lie within buffers that live until their drops, aligned as
             // allocations are. The two share no element, because the second one is borrowed
             // exclusively. `queue` orders other work and requires one device.
-            unsafe { work.step().queue(device, operands, stream) }
+            unsafe { work.step().queue_on(device, operands, stream) }
         })
     }
 

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use super::strategies::{copy, elements, fields, packed, patch, ragged_tile, rows, small_matrix, stacked, vector_tile};
+use super::strategies::{
+    boxes, copy, elements, fields, packed, patch, ragged_tile, rows, small_matrix, stacked, vector_tile,
+};
 use super::task::Task;
 use crate::abi::{
-    CopyParams, ElementsParams, FieldsParams, PackedParams, PackedQuadsParams, PatchParams, RowsParams,
+    BoxesParams, CopyParams, ElementsParams, FieldsParams, PackedParams, PackedQuadsParams, PatchParams, RowsParams,
     StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::ops::plan::{AnyStep, Placed, Step, placed};
@@ -27,9 +29,9 @@ pub(super) struct Strategy {
 ///
 /// Special shapes come first: copies of bytes, long runs, and small arrays. Tiles that gather whole
 /// vectors and sources in steps follow; they decline structs of few fields, which come next with
-/// stacks of small matrices. Tiles of several axes take what tiles of one axis per side would move
-/// in short runs, and those the rest. `elements` takes everything.
-pub(super) static STRATEGIES: [Strategy; 12] = [
+/// stacks of small matrices. Boxes and tiles of several axes take what tiles of one axis per side
+/// would move in short runs, and those the rest. `elements` takes everything.
+pub(super) static STRATEGIES: [Strategy; 13] = [
     Strategy { name: "copy", consider: copy::consider },
     Strategy { name: "rows", consider: rows::consider },
     Strategy { name: "patch", consider: patch::consider },
@@ -38,6 +40,7 @@ pub(super) static STRATEGIES: [Strategy; 12] = [
     Strategy { name: "packed_stepped", consider: packed::stepped::consider },
     Strategy { name: "fields", consider: fields::consider },
     Strategy { name: "stacked", consider: stacked::consider },
+    Strategy { name: "boxes", consider: boxes::consider },
     Strategy { name: "packed", consider: packed::consider },
     Strategy { name: "vector_tile", consider: vector_tile::consider },
     Strategy { name: "ragged_tile", consider: ragged_tile::consider },
@@ -58,6 +61,7 @@ pub(super) enum Launch {
     PackedQuads(Step<PackedQuadsParams>),
     Tile(Step<VectorTileParams>),
     Elements(Step<ElementsParams>),
+    Boxes(Step<BoxesParams>),
 }
 
 impl Launch {
@@ -74,6 +78,7 @@ impl Launch {
             Self::PackedQuads(step) => step,
             Self::Tile(step) => step,
             Self::Elements(step) => step,
+            Self::Boxes(step) => step,
         }
     }
 }
@@ -106,6 +111,25 @@ macro_rules! placed_with_span {
             }
         }
     )*};
+}
+
+impl Placed for BoxesParams {
+    type Operands = [u64; 2];
+
+    #[inline]
+    fn at(mut self, [src, dst]: [u64; 2]) -> Self {
+        self.src_start = src.wrapping_add(self.src_start);
+        self.src_end = src.wrapping_add(self.src_end);
+        self.src = src.wrapping_add(self.src);
+        self.dst = dst.wrapping_add(self.dst);
+        self
+    }
+
+    #[inline]
+    fn counted(mut self, counter: impl FnOnce() -> u64) -> Self {
+        self.counter = counter();
+        self
+    }
 }
 
 placed_with_span!(VectorTileParams, PackedParams.tiles, PackedQuadsParams.tiles);

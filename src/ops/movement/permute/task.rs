@@ -39,6 +39,8 @@ pub(super) enum Choice {
     /// The kernels for large arrays, as if this one were large, with the target's tiles, whose
     /// shape may adapt to the array.
     AsIfLarge,
+    /// The boxes of this rank by their estimates, the best first.
+    Boxes(usize),
 }
 
 /// The work in the widest elements that are contiguous on both sides.
@@ -81,7 +83,7 @@ impl<'a> Task<'a> {
     /// Returns the shape of a tile of elements of this width.
     pub(super) fn tile_shape(&self, width: usize) -> Option<TileShape> {
         match self.choice {
-            Choice::Any | Choice::AsIfLarge => self.tuning.tile_shape(width),
+            Choice::Any | Choice::AsIfLarge | Choice::Boxes(_) => self.tuning.tile_shape(width),
             Choice::Large(shape) => shape,
         }
     }

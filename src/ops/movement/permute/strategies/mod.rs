@@ -1,5 +1,6 @@
 //! The strategies, a file each: a function that takes a task or says why it declines.
 
+pub(super) mod boxes;
 pub(super) mod copy;
 pub(super) mod elements;
 pub(super) mod fields;

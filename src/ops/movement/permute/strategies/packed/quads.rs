@@ -8,6 +8,7 @@
 //! (structs 1919), of 127 x 129 of 2 bytes 2564 (tiles 1617); structs of three bytes off words 2431
 //! (`packed` 931).
 
+use super::beside;
 use super::growth::{Order, Packing};
 use super::room::Room;
 use super::side::{Lay, Runs};
@@ -91,18 +92,18 @@ fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
     if tiling.has_folded_rows() {
         // Tiles of folded rows were faster for f32 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1, where
         // they reach 0.87 of the copy. Where `packed` took over from them, this is faster.
-        return super::is_better(packing, task);
+        return beside::is_better(packing, task);
     }
     let split = "runs that end within sectors are short, and tiles share those sectors";
     at_least(src, constants.shortest, "bytes of a run of the source", split)?;
     // `packed` moves bytes by words where the destination's runs start on words.
-    let by_words = packing.width == 1 && super::dst_start(packing, task) >= WORD;
+    let by_words = packing.width == 1 && beside::dst_start(packing, task) >= WORD;
     if !by_words && tiling.is_sparse(packing.width, &task.permutes().tiles) {
         return at_least(dst, constants.shortest, "bytes of a run of the destination", split);
     }
     let is_better = match packing.width {
         1 | 4 => true,
-        2 => super::is_better(packing, task).is_ok(),
+        2 => beside::is_better(packing, task).is_ok(),
         _ => false,
     };
     let shortest = constants.shortest_stored[usize::from(is_better)];
@@ -130,7 +131,7 @@ fn by_whole_tiles(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
     if packing.width < VECTOR {
         return at_most(2 * usize::from(!tiling.is_ragged), 0, "sides of whole vectors", whole);
     }
-    if super::is_better(packing, task).is_ok() {
+    if beside::is_better(packing, task).is_ok() {
         return Ok(());
     }
     let full = tiling.full_but(task.permutes().quads.empty_part);

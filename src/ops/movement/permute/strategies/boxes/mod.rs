@@ -1,0 +1,136 @@
+//! Moves any order, step and sign of axes by boxes in shared memory.
+//!
+//! `work` has the task in bytes, `search` the boxes that are tried, `cut` the numbers of a box,
+//! `model` its estimate, `banks` its layout in shared memory and `params` what the kernel gets. The
+//! plan is that of TTC and HPTT, candidates and a model, with figures fitted to this kernel.
+
+mod banks;
+mod cut;
+mod model;
+mod params;
+mod search;
+mod work;
+
+use std::fmt;
+
+use self::cut::Cut;
+use self::model::Model;
+use self::search::Found;
+use self::work::Work;
+use super::{Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, found, packed};
+use crate::abi::{BOXES, BoxesParams, Index};
+use crate::error::counted;
+use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
+use crate::ops::tuning::Boxes;
+
+/// Boxes that are laid out in shared memory before one is chosen.
+const LAID_OUT: usize = 2;
+
+/// Takes what tiles of several axes suit, of sources without gaps.
+///
+/// Worth, on an H100 (benches/record/2026-11-27-h100/boxes.md): f32 of eight short axes reaches
+/// 0.921 of the copy (`packed` 0.830), u8 16 x 4718592 by 1,0 0.921 (0.816).
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+    let boxes = &task.permutes().boxes;
+    at_least(task.bytes(), boxes.smallest, "bytes of a side", "few boxes for each multiprocessor")?;
+    // Rows go to shared memory as they lie, by 8 or 16 bytes.
+    let others = "the bytes between the elements belong to others, and boxes are fetched with them";
+    at_least(task.widened().canonical.src_span().len(), 1, "elements of a source without gaps", others)?;
+    packed::suits(task)?;
+    let work = work(task)?;
+    let short = "a box stores one short run of the destination at a time";
+    at_least(work.run() as usize, boxes.shortest_run, "bytes of a run of the destination", short)?;
+    let best = best(&work, boxes);
+    let planned = found(best, "boxes", "no box fits")?;
+    let banks = "lanes that gather would wait for each other";
+    at_most(planned.conflicts, boxes.ways, "lanes of a warp that share a bank", banks)?;
+    *launch = Some(Launch::Boxes(planned.step(task)?));
+    Ok("boxes of the source's runs go through shared memory as they lie")
+}
+
+/// Returns the launches of the best boxes, the best first, with their numbers. They read the bytes
+/// between the elements of a source with gaps.
+pub(in crate::ops::movement::permute) fn candidates(task: &Task<'_>) -> [Option<(Launch, String)>; search::KEPT] {
+    let boxes = &task.permutes().boxes;
+    let Ok(work) = work(task) else { return [const { None }; search::KEPT] };
+    let mut planned = search::best(&work, boxes).map(|found| planned(&work, boxes, &found?));
+    planned.sort_by(|a, b| cycles(a).total_cmp(&cycles(b)));
+    planned.map(|planned| {
+        let planned = planned?;
+        Some((
+            Launch::Boxes(planned.step(task).ok()?),
+            format!("{:.1} us {:?}", planned.found.microseconds(boxes), planned.found),
+        ))
+    })
+}
+
+/// Returns the task as boxes see it.
+fn work(task: &Task<'_>) -> Result<Work, Decline> {
+    let Widened { canonical, .. } = task.widened();
+    let work = Work::new(canonical, [task.src_align, task.dst_align]);
+    at_least(work.dense, 1, "axes of a run of the destination", "the elements lie apart")?;
+    Ok(work)
+}
+
+/// A box that is laid out: its estimate and the kernel's parameters.
+struct Planned {
+    found: Found,
+    params: BoxesParams,
+    shape: LaunchShape,
+    width: usize,
+    /// The lanes of a warp that share a bank.
+    conflicts: usize,
+}
+
+fn cycles(planned: &Option<Planned>) -> f64 {
+    planned.as_ref().map_or(f64::INFINITY, |planned| planned.found.cycles)
+}
+
+/// Lays the best boxes out and returns the better one.
+fn best(work: &Work, policy: &Boxes) -> Option<Planned> {
+    let (mut best, mut laid_out): (Option<Planned>, usize) = (None, 0);
+    for found in search::best(work, policy).iter().flatten() {
+        if laid_out == LAID_OUT || cycles(&best) <= found.cycles {
+            break;
+        }
+        if let Some(planned) = planned(work, policy, found) {
+            laid_out += 1;
+            if planned.found.cycles < cycles(&best) {
+                best = Some(planned);
+            }
+        }
+    }
+    best
+}
+
+/// Lays a box out; `None` if it needs more shared memory than a block has.
+fn planned(work: &Work, policy: &Boxes, found: &Found) -> Option<Planned> {
+    let Found { choice, threads, .. } = found;
+    let cut = Cut::new(work, *choice, &policy.splits)?;
+    let mut params = params::of(work, &cut, *threads);
+    let (gathering, shared) = banks::lay_out(&mut params, &cut, work.width as u32, *threads);
+    if shared > MAX_SHARED_BYTES {
+        return None;
+    }
+    let cycles = Model::new(policy, work, &cut).cycles(*threads, Some(gathering));
+    // All blocks run at once, and each moves many boxes.
+    let blocks = params.boxes.min(policy.multiprocessors * policy.resident(shared, *threads));
+    let shape = LaunchShape { grid: [blocks, 1, 1], block: [*threads, 1, 1], dynamic_shared: shared };
+    let (width, conflicts) = (work.width as usize, gathering.conflicts.ceil() as usize);
+    Some(Planned { found: Found { cycles, ..*found }, params, shape, width, conflicts })
+}
+
+impl Planned {
+    fn step(&self, task: &Task<'_>) -> Result<Step<BoxesParams>, Decline> {
+        let entry = task.kernel(BOXES, self.width, Index::Narrow)?;
+        Ok(Step { entry, shape: self.shape, params: self.params })
+    }
+}
+
+impl fmt::Display for Step<BoxesParams> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, shape, params: BoxesParams { boxes, rows, row, lines, len, .. } } = self;
+        let boxes = counted(*boxes, "box");
+        write!(f, "{entry}: {boxes} of {rows} x {row} bytes to {lines} x {len} elements, {shape}")
+    }
+}

@@ -1,0 +1,171 @@
+//! Estimates the time of a box, from figures that were fitted to timed boxes.
+//!
+//! Memory on one side, and shared memory, instructions and latency on the other, hide each other as
+//! far as a norm of degree four says. So a roofline has a rounded corner.
+
+use super::banks::{Gathering, guess, shared};
+use super::cut::Cut;
+use super::work::Work;
+use crate::abi::{HAS_EDGES, ON_VECTORS, ROWS_DIFFER, TAKES_HEADS};
+use crate::launch_shape::{MAX_SHARED_BYTES, WARP};
+use crate::ops::tuning::{Boxes, BoxesBlock};
+use crate::ops::units::wide::{SECTOR, VECTOR};
+
+/// Blocks of a multiprocessor.
+const MOST_RESIDENT: u32 = 32;
+
+/// The parts of a box's time that do not depend on the threads of a block, in cycles of a
+/// multiprocessor.
+pub(super) struct Model<'a> {
+    policy: &'a Boxes,
+    cut: &'a Cut,
+    /// Wavefronts of a gathering before they are known.
+    conflicts: f64,
+    /// Bytes of an element, and elements of a vector.
+    width: f64,
+    n: f64,
+    /// The part of its elements that a mean box has.
+    used: f64,
+    /// The part of the boxes that have edges.
+    edged: f64,
+    memory: f64,
+    /// Bytes of shared memory of a block.
+    shared: u64,
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(policy: &'a Boxes, work: &Work, cut: &'a Cut) -> Self {
+        let (width, [first, second]) = (work.width as f64, cut.counts.map(|count| count as f64));
+        let used = (work.elements as f64 / (cut.boxes * cut.lines * cut.line) as f64).min(1.0);
+        let heads = cut.flags & TAKES_HEADS != 0;
+        let edged = match cut.flags & HAS_EDGES != 0 {
+            true if heads => (2.0 / if cut.goes_by_dst { first } else { second }).min(1.0),
+            is => f64::from(u8::from(is)),
+        };
+        let shared = shared(cut, work.granule);
+        let conflicts = guess(work, cut).max(2.0);
+        let mut model =
+            Self { policy, cut, conflicts, width, n: VECTOR as f64 / width, used, edged, memory: 0.0, shared };
+        model.memory = model.memory();
+        model
+    }
+
+    /// Returns the cycles that memory takes.
+    fn memory(&self) -> f64 {
+        let (policy, cut) = (&self.policy.memory, self.cut);
+        let (rows, lines) = (cut.rows as f64, cut.lines as f64);
+        let [row, line] = [cut.row as f64, cut.line as f64 * self.width];
+        let moved = [rows * row, lines * line];
+        let [read, written] = [0, 1].map(|side| (cut.sectors[side] * SECTOR as f64 - moved[side]).max(0.0));
+        // Sectors that boxes share are read again where the neighbour comes much later.
+        let is_cut = cut.counts[0] > 1;
+        let far = if cut.goes_by_dst && is_cut || cut.boxes == 1 {
+            read
+        } else if is_cut {
+            written
+        } else {
+            0.0
+        };
+        let [narrow, wide] = policy.split_read;
+        let [at_sectors, at_edges] = policy.split_written;
+        let split_read = if self.width == 16.0 { wide } else { narrow };
+        let split_written = if cut.flags & (HAS_EDGES | TAKES_HEADS) == HAS_EDGES { at_edges } else { at_sectors };
+        let short = |bytes: f64| (policy.long - bytes).max(0.0);
+        let bytes = moved[0]
+            + moved[1]
+            + split_read * read
+            + split_written * written
+            + rows * (policy.row + policy.short_row * short(row))
+            + lines * (policy.line + policy.short_line * short(line))
+            + policy.far * far;
+        policy.byte * self.used * bytes
+    }
+
+    /// Returns the cycles of instructions and shared memory.
+    fn work(&self, gathering: Gathering) -> f64 {
+        let (shared, issue, cut) = (&self.policy.shared, &self.policy.issue, self.cut);
+        let warp = f64::from(WARP);
+        let (lines, k) = (cut.lines as f64, cut.vectors as f64);
+        let words = lines * cut.line as f64 * self.width / (warp * VECTOR as f64);
+        let items = (cut.rows * cut.granules) as f64 / warp;
+        let vectors = lines * k / warp;
+        let looked = vectors * self.n / gathering.slice;
+        let edges = 2.0 * lines * self.n * self.edged / warp;
+        let rebuilt = if cut.flags & ROWS_DIFFER != 0 { cut.line as f64 / warp } else { 0.0 };
+        let [narrow, wide] = shared.granule;
+        let stored = shared.gather * words * self.n * gathering.conflicts * (self.width / 4.0).max(1.0)
+            + if self.width == 16.0 { wide } else { narrow } * items
+            + shared.look_up * looked
+            + shared.store * words
+            + shared.edge * edges;
+        let issued = issue.granule * items
+            + issue.element * vectors * self.n
+            + issue.vector * vectors
+            + issue.look_up * looked
+            + issue.edge * edges
+            + issue.rebuilt * rebuilt;
+        self.used * (stored * if self.width < 8.0 { shared.narrow } else { 1.0 } + issued)
+    }
+
+    /// Returns whether a block may have the shared memory.
+    pub(super) fn fits(&self) -> bool {
+        // Gaps and alignment take some more.
+        self.shared <= u64::from(MAX_SHARED_BYTES - (1 << 10))
+    }
+
+    /// Returns the cycles of the launch, with a guess of the gathering before it is known.
+    pub(super) fn cycles(&self, threads: u32, known: Option<Gathering>) -> f64 {
+        let (policy, cut) = (&self.policy.latency, self.cut);
+        let block = f64::from(threads);
+        let (lines, k) = (cut.lines as f64, cut.vectors as f64);
+        let gathering = known.unwrap_or_else(|| {
+            let slice = (lines * k / block).ceil().clamp(1.0, 8.0);
+            Gathering { slice, slices: (lines / slice).ceil(), conflicts: self.conflicts }
+        });
+        let resident = self.policy.resident(self.shared as u32, threads);
+        if resident == 0 {
+            return f64::INFINITY;
+        }
+        let rounds = ((cut.rows * cut.granules) as f64 / block * 1.15).ceil();
+        let edges = (2.0 * lines * self.n / block).ceil() * self.edged;
+        let drain = (gathering.slices * k / block).ceil();
+        let latency = policy.load
+            + policy.load_round * rounds
+            + drain * (policy.round + policy.element * self.n + policy.line * gathering.slice)
+            + policy.thread * block
+            + policy.edges * edges
+            + if cut.flags & ROWS_DIFFER != 0 { policy.rebuilt } else { 0.0 };
+        let busy = self.work(gathering) + latency / f64::from(resident);
+        let fourth = |cycles: f64| (cycles * cycles) * (cycles * cycles);
+        let each = (fourth(self.memory) + fourth(busy)).sqrt().sqrt();
+        let boxes = cut.boxes as f64 / f64::from(self.policy.multiprocessors);
+        each * (boxes + policy.tail * f64::from(resident)) + policy.start + self.tables(block)
+    }
+
+    /// Returns the cycles in which a block writes its tables.
+    fn tables(&self, threads: f64) -> f64 {
+        let (cut, [row, place, line]) = (self.cut, self.policy.latency.tables);
+        let rounds = |entries: u64| (entries as f64 / threads).ceil();
+        // Lines in an order are counted before they are written.
+        let times = if cut.flags & ON_VECTORS != 0 { 1.0 } else { 2.0 };
+        row * rounds(cut.rows) + place * rounds(cut.line + cut.heads) + line * times * rounds(cut.lines)
+    }
+}
+
+impl Boxes {
+    /// Returns the blocks of so many threads that run on a multiprocessor at once.
+    pub(super) fn resident(&self, shared: u32, threads: u32) -> u32 {
+        let ([room, of_block], [registers, of_thread]) = (self.room, self.registers);
+        (room / (shared + of_block))
+            .min(registers / (of_thread * threads))
+            .min(self.threads / threads)
+            .min(MOST_RESIDENT)
+    }
+}
+
+impl BoxesBlock {
+    /// Returns whether the block suits boxes of so many bytes.
+    pub(super) fn suits(&self, bytes: u64) -> bool {
+        (self.tile[0]..=self.tile[1]).contains(&bytes)
+    }
+}
