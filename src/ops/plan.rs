@@ -267,8 +267,8 @@ pub(super) trait Placed: Params {
     /// Returns the parameters for operands at these addresses.
     fn at(self, operands: Self::Operands) -> Self;
 
-    /// Returns the parameters for a launch that may use a work counter, whose address `counter`
-    /// returns, or 0 where there is none. Kernels without a counter do not ask for it.
+    /// Returns the parameters for a launch that may use a work counter. `counter` returns its
+    /// address, or 0 where the stream has none. The default keeps the parameters as they are.
     #[inline]
     fn counted(self, _counter: impl FnOnce() -> u64) -> Self {
         self

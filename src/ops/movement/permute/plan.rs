@@ -112,6 +112,9 @@ impl PermutePlan {
     /// Plans the same with boxes, whatever other kernels would do: the best few plans by their
     /// estimates, the best first, with the numbers of their boxes. It is empty where no box fits.
     ///
+    /// This is for tests: such a plan reads the bytes between the elements of a source with gaps,
+    /// so these must be allocated, and no other work may write them meanwhile.
+    ///
     /// # Errors
     ///
     /// As [`PermutePlan::new`].

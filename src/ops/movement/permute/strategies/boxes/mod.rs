@@ -29,7 +29,7 @@ const LAID_OUT: usize = 2;
 /// Takes what tiles of several axes suit, of sources without gaps.
 ///
 /// Worth, on an H100 (benches/record/2026-11-27-h100/boxes.md): f32 of eight short axes reaches
-/// 0.921 of the copy (`packed` 0.830), u8 16 x 4718592 by 1,0 0.921 (0.816).
+/// 0.922 of the copy (`packed` 0.830), u8 16 x 4718592 by 1,0 0.918 (0.816).
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let boxes = &task.permutes().boxes;
     at_least(task.bytes(), boxes.smallest, "bytes of a side", "few boxes for each multiprocessor")?;
