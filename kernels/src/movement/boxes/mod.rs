@@ -127,14 +127,17 @@ impl Tile<'_> {
         }
     }
 
-    /// Returns the number that this thread has kept; any number on other threads.
+    /// Returns the number that this thread has kept; 0 on other threads.
     ///
     /// # Safety
     ///
     /// As [`keep`](Self::keep).
     #[inline(always)]
     unsafe fn kept(&self) -> u32 {
-        // SAFETY: within the state.
+        if !Self::asks() {
+            return 0;
+        }
+        // SAFETY: within the state, where this thread alone accesses it.
         unsafe { B32::load_shared(self.state(NEXT_BOX, 0)) }.low()
     }
 }
@@ -143,7 +146,8 @@ impl Tile<'_> {
 ///
 /// # Safety
 ///
-/// See [`BoxesParams`]: all elements are allocated, and no other work writes them.
+/// See [`BoxesParams`]: all elements and the bytes between those of the source are allocated, and
+/// no work writes them, this launch those of the destination apart.
 #[inline(always)]
 pub unsafe fn boxes<W: Gather, C: Fetch, const N: usize, const G: u32>(params: BoxesParams) {
     let fetch = <C as Fetch>::new();
