@@ -133,7 +133,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// Returns the device address of the first element, aligned to 256 bytes, or 0 for an empty
     /// buffer. It is valid as long as the buffer lives. The buffer does not see work that is queued
     /// by this address alone: the caller must order it after the work that is queued on the stream
-    /// of the allocation, and before the drop.
+    /// of the allocation, and before the drop. An operation on a view may read the bytes between
+    /// the view's elements, so work on these needs the order too.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }

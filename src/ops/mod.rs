@@ -69,12 +69,14 @@
 //! promises the rest:
 //!
 //! - Every element of each operand's layout, from the operand's address, lies within memory that
-//!   the device can access and that lives until the work has run.
+//!   the device can access and that lives until the work has run. So do the bytes between the
+//!   elements of a source, which kernels may read and ignore.
 //! - The stream is a live stream of the device's context. On CUDA this is a `CUstream` of the
 //!   device's primary context, which the CUDA runtime, cudarc and candle use; 0 is its default
 //!   stream.
-//! - From the call until the work has run, no other work writes what it reads, or reads or writes
-//!   what it writes, unless that work is ordered before or after it on the stream or by events.
+//! - From the call until the work has run, no other work writes the elements that it reads or the
+//!   bytes between them, or reads or writes those that it writes, unless that work is ordered
+//!   before or after it on the stream or by events.
 
 mod arithmetic;
 mod conversion;

@@ -192,10 +192,16 @@ pub(super) fn check_apart(source: Range<u128>, destination: Range<u128>) -> Resu
 /// Checks that two named operands share no byte.
 #[inline]
 pub(super) fn check_named_apart(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Result<()> {
-    if one.start >= other.end || other.start >= one.end {
+    if are_apart(&one, &other) {
         return Ok(());
     }
     Err(overlapping(names, one, other))
+}
+
+/// Returns whether two ranges share no byte.
+#[inline]
+pub(super) fn are_apart(one: &Range<u128>, other: &Range<u128>) -> bool {
+    one.start >= other.end || other.start >= one.end
 }
 
 #[cold]

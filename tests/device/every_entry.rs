@@ -139,7 +139,7 @@ fn narrow<T: Sample>(device: &Device, random: &mut Random) {
             }
         }
     }
-    // packed_quads and, for every second column, packed_stepped
+    // packed_quads and, for every second column, boxes or packed_stepped
     for step in [1, 2] {
         let matrices = short_or_long(256 << 10, 4 << 20) / (33 * 31 * width) + 1;
         let columns = c_order(&[matrices, 33, 31 * step]).slice(2, .., step as isize).unwrap();

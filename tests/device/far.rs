@@ -34,11 +34,14 @@ pub(crate) struct Far<'d> {
 
 impl<'d> Far<'d> {
     pub(crate) fn new(device: &'d Device, len: usize) -> Self {
-        let lens =
-            if device.info().kind == DriverKind::Soft { vec![len; 2] } else { vec![(1 << 31) + (1 << 20) + len] };
+        // Boxes read the granules at the ends of a part whole, of 8 or 16 bytes, and no more.
+        let room = len.next_multiple_of(16);
+        let far = (1 << 31) + (1 << 20);
+        let (lens, apart) =
+            if device.info().kind == DriverKind::Soft { (vec![room; 2], 0) } else { (vec![far + room], far) };
         let held: Vec<_> = lens.into_iter().map(|len| device.zeros::<u8>(len).unwrap()).collect();
         device.synchronize().unwrap();
-        let mut parts = [held[0].address(), held.last().unwrap().address() + (held.last().unwrap().len() - len) as u64];
+        let mut parts = [held[0].address(), held[held.len() - 1].address() + apart as u64];
         parts.sort_unstable();
         Self { device, parts, len, random: Random::new(40), _held: held }
     }
@@ -99,7 +102,8 @@ impl<'d> Far<'d> {
                 let (mut parts, mut bytes) = (self.renew(), self.random.bytes(len));
                 buffer.upload_from(&bytes).unwrap();
                 // SAFETY: the layouts reach the parts and the buffer alone, which live until the
-                // stream is synchronised.
+                // stream is synchronised. Kernels read the bytes between the parts up to the end of
+                // a part's last granule, which is allocated.
                 unsafe { plan.launch_raw(self.device, src.0, dst.0, stream.handle()) }.unwrap();
                 stream.synchronize().unwrap_or_else(|error| panic!("{plan}: {error}"));
                 naive::each(near, far, |_, near, far| {

@@ -96,7 +96,10 @@ fn plans(target: Target, by: By, Pair { src, dst, starts, .. }: &Pair, width: us
     let tuned =
         |target| PermutePlan::tuned(src, src_align, dst, dst_align, width, target, &TileShape::of(target)).unwrap();
     let mut plans = match by {
-        By::AsIfLarge if !is_long() => vec![new(target).as_if_large(), new(OLDEST).as_if_large()],
+        By::AsIfLarge if !is_long() => {
+            let large = [target, OLDEST].map(|target| new(target).as_if_large());
+            vec![large[0], large[1], large[0].without_gaps()]
+        }
         By::Size => vec![new(target), tuned(target), tuned(OLDEST)],
         By::Large | By::AsIfLarge => vec![tuned(target), new(target), tuned(OLDEST)],
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpstride::device::Device;
+use warpstride::driver::trace::{Call, Trace};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape};
 use warpstride::{ErrorKind, abi};
@@ -17,6 +18,7 @@ cases! {
     Any random_layouts_at_every_width,
     Any permuted_and_contiguous_buffers_are_in_c_order,
     Any every_launch_by_boxes_leaves_its_streams_counter_at_zero,
+    Any boxes_leave_a_destination_between_the_elements_of_the_source_alone,
     Any raw_addresses_that_overlap_or_are_misaligned_are_refused,
 }
 
@@ -43,6 +45,40 @@ fn every_launch_by_boxes_leaves_its_streams_counter_at_zero(setup: &Setup) {
             assert!(result.download().unwrap() == expected, "{plan}");
         }
     }
+}
+
+/// A box reads whole rows of this array, where the elements of the destination lie too. So such a
+/// launch goes by a kernel that reads nothing but elements.
+fn boxes_leave_a_destination_between_the_elements_of_the_source_alone(setup: &Setup) {
+    let (trace, device) = setup.traced(&setup.driver);
+    let [rows, cols] = [96, 96];
+    let numbers: Vec<u16> = (0..rows * 3 * cols).map(|number| number as u16).collect();
+    let whole = Layout::row_major(&[rows, 3 * cols]).unwrap();
+    let (steps, dst) = whole.split_at(1, 2 * cols).unwrap();
+    let src = steps.slice(1, .., 2).unwrap().t();
+    let (align, target) = (Align::ALLOCATION, Target::of(&device));
+    let plan = PermutePlan::new(&src, align, &dst, align, size_of::<u16>(), target).unwrap().as_if_large();
+    assert!(plan.entry().unwrap().starts_with("boxes"), "{plan}");
+
+    let (mut array, stream) = (device.upload(&numbers).unwrap(), device.default_stream());
+    let (from, to) = array.view_mut_with(whole).unwrap().split_at(1, 2 * cols).unwrap();
+    plan.launch(from.view().slice(1, .., 2).unwrap().t(), to, stream).unwrap();
+    let mut expected = numbers.clone();
+    naive::copy(&numbers, &src, &mut expected, &dst);
+    assert!(array.download().unwrap() == expected, "{plan}");
+    assert!(matches!(&loaded(&trace)[..], [kernel] if !kernel.starts_with("boxes")));
+
+    // The same layouts of two arrays share nothing.
+    let (source, mut result) = (device.upload(&numbers).unwrap(), device.upload(&numbers).unwrap());
+    plan.launch(source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap(), stream).unwrap();
+    assert!(result.download().unwrap() == expected, "{plan}");
+    assert_eq!(loaded(&trace)[1..], [plan.entry().unwrap()]);
+}
+
+/// Returns the entries that launches loaded, in the order in which they were first launched.
+fn loaded(trace: &Trace) -> Vec<String> {
+    let name = |call| if let Call::Function { name, .. } = call { Some(name) } else { None };
+    trace.calls().into_iter().filter_map(name).collect()
 }
 
 /// Every device that we support can run plans for this target.

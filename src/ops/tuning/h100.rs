@@ -195,6 +195,7 @@ const BOXES: Boxes = Boxes {
     ],
     // benches/record/2026-11-27-h100/boxes.md has the cases that these bounds are for.
     smallest: 16 << 20,
+    smallest_stepped: 32 << 20,
     shortest_run: 128,
     ways: 3,
     splits: Splits {

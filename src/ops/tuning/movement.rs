@@ -222,6 +222,8 @@ pub(in crate::ops) struct Boxes {
     pub(in crate::ops) blocks: [BoxesBlock; 3],
     /// Fewest bytes of an array.
     pub(in crate::ops) smallest: usize,
+    /// The same where the nearest elements of the source lie apart.
+    pub(in crate::ops) smallest_stepped: usize,
     /// Fewest bytes of a run of the destination.
     pub(in crate::ops) shortest_run: usize,
     /// Most lanes of a warp that may share a bank.

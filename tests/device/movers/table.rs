@@ -240,8 +240,9 @@ pub(super) static ROWS: &[Row] = &[
         d.kernels = ANY;
         d.copy(src, part(c(&[images, 33, 37]), [0..images, 1..32, 1..34]));
     }),
-    // Boxes alone read the elements between. Elements with sectors of their own go by `elements`.
-    Row("sources_whose_elements_lie_apart", AsIfLarge, ALL, &["packed_stepped"], 100, |d| {
+    // Boxes take narrow elements of large arrays. Elements with sectors of their own go by
+    // `elements`.
+    Row("sources_whose_elements_lie_apart", AsIfLarge, ALL, &["packed_stepped", "boxes"], 100, |d| {
         for (step, [rows, cols]) in [(2, [33, 31]), (3, [64, 64]), (7, [7, 257]), (2, [3, 5]), (4, [40, 3])] {
             // Batches, and one long matrix whose columns lie apart.
             let batch = d.images(rows * cols);
@@ -249,7 +250,8 @@ pub(super) static ROWS: &[Row] = &[
             for (shape, axes) in product([[batch, rows, cols * step], [1, batch * rows, cols * step]], axes) {
                 let src = c(&shape).slice(2, step / 2..shape[2], step as isize).unwrap().permuted_axes(axes).unwrap();
                 let is_packed = axes[2] != 2 && step * d.width < 32;
-                d.kernels = if is_packed { &["packed_stepped"] } else { &["elements", "packed_stepped"] };
+                let tiles: &[_] = if d.width < 4 { &["packed_stepped", "boxes"] } else { &["packed_stepped"] };
+                d.kernels = if is_packed { tiles } else { &["elements", "packed_stepped"] };
                 let reversed = [0, 0, 0, 1, 2, 4][d.random.below(6)];
                 d.from(backwards(src, reversed));
             }

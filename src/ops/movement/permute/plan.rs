@@ -12,7 +12,9 @@ use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::layout::walk::{Canonical, Reach};
-use crate::ops::operand::{Operand, check_aligned, check_apart, check_pair, check_shapes, check_width, queue};
+use crate::ops::operand::{
+    Operand, are_apart, check_aligned, check_apart, check_pair, check_shapes, check_width, queue,
+};
 use crate::ops::plan::Explanation;
 use crate::ops::{Align, Plan, Target, TileShape};
 use crate::stream::Stream;
@@ -61,6 +63,8 @@ pub struct PermutePlan {
     pub(super) aligns: [Align; 2],
     target: Target,
     choice: Choice,
+    /// True if the kernel may read the bytes between the elements of the source.
+    may_read_gaps: bool,
 }
 
 impl PermutePlan {
@@ -112,8 +116,7 @@ impl PermutePlan {
     /// Plans the same with boxes, whatever other kernels would do: the best few plans by their
     /// estimates, the best first, with the numbers of their boxes. It is empty where no box fits.
     ///
-    /// This is for tests: such a plan reads the bytes between the elements of a source with gaps,
-    /// so these must be allocated, and no other work may write them meanwhile.
+    /// This is for tests.
     ///
     /// # Errors
     ///
@@ -156,7 +159,7 @@ impl PermutePlan {
     fn of([src, dst]: [&Layout; 2], width: usize, aligns: [Align; 2], target: Target, choice: Choice) -> Self {
         let canonical = Canonical::empty(width);
         let (reason, reach) = ("there are no elements", [Reach::default(); 2]);
-        let mut plan = Self { work: None, reason, canonical, reach, aligns, target, choice };
+        let mut plan = Self { work: None, reason, canonical, reach, aligns, target, choice, may_read_gaps: true };
         plan.canonical.fill(src, dst);
         plan.reach = plan.canonical.reach([width; 2]);
         plan.choose();
@@ -168,8 +171,11 @@ impl PermutePlan {
         if self.canonical.is_empty() {
             return;
         }
-        let task = Task::new(&self.canonical, self.aligns, self.target, self.choice);
-        if let Choice::Boxes(rank) = self.choice {
+        // Not by `task`, which would borrow all of the plan.
+        let task = Task::new(&self.canonical, self.aligns, self.target, self.choice).reading_gaps(self.may_read_gaps);
+        if let Choice::Boxes(rank) = self.choice
+            && self.may_read_gaps
+        {
             self.reason = "the plan is to move boxes";
             self.work = boxes::candidates(&task).into_iter().flatten().nth(rank).map(|(launch, _)| launch);
             return;
@@ -180,7 +186,7 @@ impl PermutePlan {
 
     /// Returns the task that the strategies look at.
     pub(super) fn task(&self) -> Task<'_> {
-        Task::new(&self.canonical, self.aligns, self.target, self.choice)
+        Task::new(&self.canonical, self.aligns, self.target, self.choice).reading_gaps(self.may_read_gaps)
     }
 
     /// Returns the bytes of the elements, each of which is read once and written once.
@@ -188,7 +194,9 @@ impl PermutePlan {
         (self.canonical.len() * self.canonical.width) as u64
     }
 
-    /// Queues the copy of `src` to `dst` on `stream`.
+    /// Queues the copy of `src` to `dst` on `stream`. If both lie in one buffer, `dst` between the
+    /// elements of `src`, the launch may use another kernel than the planned one, which reads the
+    /// bytes there.
     ///
     /// # Errors
     ///
@@ -209,14 +217,35 @@ impl PermutePlan {
     /// Queues the copy of the first operand to the second, which are known to match the plan and to
     /// share no element.
     pub(super) fn queue(&self, operands: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
-        queue(operands, stream, &|device, operands, _| {
-            let Some(work) = &self.work else { return Ok(()) };
-            // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are
-            // the operands' and lie within buffers that live until their drops, aligned as
-            // allocations are. The two share no element, because the second one is borrowed
-            // exclusively. `queue` orders other work and requires one device.
-            unsafe { work.step().queue_on(device, operands, stream) }
+        queue(operands, stream, &|device, [src, dst], _| {
+            let plan = if self.may_read_destination(src, dst) { &(*self).without_gaps() } else { self };
+            let Some(work) = &plan.work else { return Ok(()) };
+            // SAFETY: the kernel writes exactly the elements of the planned destination, and reads
+            // those of the planned source and at most the bytes between. The layouts are the
+            // operands', within buffers that live until their drops, aligned as allocations are.
+            // The kernel reads nothing that it writes: the second operand is borrowed exclusively,
+            // and where it may lie between the elements of the first, the kernel reads only these.
+            // `queue` orders other work on both buffers and requires one device.
+            unsafe { work.step().queue_on(device, [src, dst], stream) }
         })
+    }
+
+    /// Returns whether the kernel reads bytes between the elements of a source at this address that
+    /// may be those of the destination.
+    fn may_read_destination(&self, src: u64, dst: u64) -> bool {
+        let [from, to] = self.reach;
+        let has_gaps = || self.canonical.src_span().is_empty() && !are_apart(&from.at(src), &to.at(dst));
+        matches!(self.work, Some(Launch::Boxes(_))) && has_gaps()
+    }
+
+    /// Plans the same with kernels that read nothing but elements.
+    #[doc(hidden)]
+    #[must_use]
+    #[cold]
+    pub fn without_gaps(mut self) -> Self {
+        self.may_read_gaps = false;
+        self.choose();
+        self
     }
 
     /// Checks that two layouts mean the planned work.
@@ -252,8 +281,9 @@ impl PermutePlan {
         check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
         let [from, to] = self.reach;
         check_apart(from.at(src), to.at(dst))?;
-        // SAFETY: the kernel reaches exactly the elements of the planned layouts, in accesses that
-        // the alignments allow. The two sides do not overlap; the rest as the caller promises.
+        // SAFETY: the kernel writes exactly the elements of the planned destination, and reads
+        // those of the source and at most the bytes between, in accesses that the alignments allow.
+        // The two sides do not overlap; the rest as the caller promises.
         unsafe { work.step().queue(device, [src, dst], stream) }
     }
 }

@@ -28,19 +28,19 @@ pub(super) struct Strategy {
 /// Every strategy, in the order in which they look at a task.
 ///
 /// Special shapes come first: copies of bytes, long runs, and small arrays. Tiles that gather whole
-/// vectors and sources in steps follow; they decline structs of few fields, which come next with
-/// stacks of small matrices. Boxes and tiles of several axes take what tiles of one axis per side
-/// would move in short runs, and those the rest. `elements` takes everything.
+/// vectors follow; they decline structs of few fields, which come next with stacks of small
+/// matrices. Boxes and tiles of several axes take sources in steps, and what tiles of one axis per
+/// side would move in short runs; those take the rest. `elements` takes everything.
 pub(super) static STRATEGIES: [Strategy; 13] = [
     Strategy { name: "copy", consider: copy::consider },
     Strategy { name: "rows", consider: rows::consider },
     Strategy { name: "patch", consider: patch::consider },
     Strategy { name: "small_matrix", consider: small_matrix::consider },
     Strategy { name: "packed_quads", consider: packed::quads::consider },
-    Strategy { name: "packed_stepped", consider: packed::stepped::consider },
     Strategy { name: "fields", consider: fields::consider },
     Strategy { name: "stacked", consider: stacked::consider },
     Strategy { name: "boxes", consider: boxes::consider },
+    Strategy { name: "packed_stepped", consider: packed::stepped::consider },
     Strategy { name: "packed", consider: packed::consider },
     Strategy { name: "vector_tile", consider: vector_tile::consider },
     Strategy { name: "ragged_tile", consider: ragged_tile::consider },

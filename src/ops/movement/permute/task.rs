@@ -24,6 +24,8 @@ pub(super) struct Task<'a> {
     pub(super) tuning: Tuning,
     /// The kernels that the plan may use.
     pub(super) choice: Choice,
+    /// True if a kernel may read the bytes between the elements of the source.
+    pub(super) may_read_gaps: bool,
     widened: OnceCell<Widened>,
     tiling: OnceCell<Result<Tiling, Decline>>,
 }
@@ -63,7 +65,12 @@ impl<'a> Task<'a> {
     ) -> Self {
         let tuning = Tuning::of(target);
         let (widened, tiling) = (OnceCell::new(), OnceCell::new());
-        Self { canonical, src_align, dst_align, target, tuning, choice, widened, tiling }
+        Self { canonical, src_align, dst_align, target, tuning, choice, may_read_gaps: true, widened, tiling }
+    }
+
+    /// Returns the same task, for kernels that may read gaps of the source, or may not.
+    pub(super) fn reading_gaps(self, may_read_gaps: bool) -> Self {
+        Self { may_read_gaps, ..self }
     }
 
     /// Returns the work in the widest elements that are contiguous on both sides.

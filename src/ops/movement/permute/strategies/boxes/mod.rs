@@ -22,21 +22,31 @@ use crate::abi::{BOXES, BoxesParams, Index};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::ops::tuning::Boxes;
+use crate::ops::units::{SECTOR, WORD};
 
 /// Boxes that are laid out in shared memory before one is chosen.
 const LAID_OUT: usize = 2;
 
-/// Takes what tiles of several axes suit, of sources without gaps.
+/// Takes what tiles of several axes suit, and narrow elements that lie apart in the source.
 ///
 /// Worth, on an H100 (benches/record/2026-11-27-h100/boxes.md): f32 of eight short axes reaches
-/// 0.922 of the copy (`packed` 0.830), u8 16 x 4718592 by 1,0 0.918 (0.816).
+/// 0.917 of the copy (`packed` 0.830), u8 16 x 4718592 by 1,0 0.920 (0.816).
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let boxes = &task.permutes().boxes;
     at_least(task.bytes(), boxes.smallest, "bytes of a side", "few boxes for each multiprocessor")?;
-    // Rows go to shared memory as they lie, by 8 or 16 bytes.
-    let others = "the bytes between the elements belong to others, and boxes are fetched with them";
-    at_least(task.widened().canonical.src_span().len(), 1, "elements of a source without gaps", others)?;
-    packed::suits(task)?;
+    let canonical = &task.widened().canonical;
+    if !task.may_read_gaps {
+        // Rows go to shared memory as they lie, by 8 or 16 bytes.
+        let others = "the destination may lie between the elements of the source, and boxes are fetched with gaps";
+        at_least(canonical.src_span().len(), 1, "elements of a source without gaps", others)?;
+    }
+    let strides = canonical.axes().iter().map(|axis| axis.src.unsigned_abs()).enumerate();
+    let repeated = strides.clone().filter(|&(_, stride)| stride == 0).count();
+    at_most(repeated, 0, "axes along which the source repeats itself", "this was not measured")?;
+    match strides.min_by_key(|&(_, stride)| stride) {
+        Some((axis, stride)) if stride > 1 => suits_steps(task, axis, stride)?,
+        _ => packed::suits(task)?,
+    }
     let work = work(task)?;
     let short = "a box stores one short run of the destination at a time";
     at_least(work.run() as usize, boxes.shortest_run, "bytes of a run of the destination", short)?;
@@ -46,6 +56,21 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     at_most(planned.conflicts, boxes.ways, "lanes of a warp that share a bank", banks)?;
     *launch = Some(Launch::Boxes(planned.step(task)?));
     Ok("boxes of the source's runs go through shared memory as they lie")
+}
+
+/// Declines sources whose nearest elements lie `stride` elements apart, along this axis, where
+/// other kernels are better.
+///
+/// Worth, on an H100 (benches/record/2026-11-27-h100/boxes.md): bytes of eight short axes, every
+/// third along the last, reach 0.804 of the copy (`packed_stepped` 0.533).
+fn suits_steps(task: &Task<'_>, axis: usize, stride: usize) -> Result<(), Decline> {
+    let (boxes, width) = (&task.permutes().boxes, task.widened().canonical.width);
+    at_most(width, WORD - 1, "bytes of an element", "wider ones move one by one about as fast")?;
+    let far = "elements of the source lie more than a sector apart";
+    at_most(stride.saturating_mul(width), SECTOR, "bytes from one element of the source to the next", far)?;
+    let in_order = "elements that keep their order move one by one at a copy's speed";
+    at_least(axis, 1, "axes within that of the source's nearest elements", in_order)?;
+    at_least(task.bytes(), boxes.smallest_stepped, "bytes of a side", "few boxes for each multiprocessor")
 }
 
 /// Returns the launches of the best boxes, the best first, with their numbers. They read the bytes
