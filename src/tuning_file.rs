@@ -5,7 +5,7 @@
 //! that builds without features read the file too.
 //!
 //! ```text
-//! # Written by `warpstride bench --tune`.
+//! # Written by `warpstride bench --tune` and by measured plans.
 //! [NVIDIA H200]
 //! compute_capability = 9.0
 //! multiprocessors = 132
@@ -20,25 +20,39 @@
 //! tiles_16 = 4 4
 //! copy_block = 256
 //! fill_block = 1024
+//!
+//! [NVIDIA H200, measured plans]
+//! compute_capability = 9.0
+//! ...
+//! plan_9e3779b97f4a7c15 = boxes 2
 //! ```
+//!
+//! The second kind of section is what [`PermutePlan::measure`] found.
+//!
+//! [`PermutePlan::measure`]: crate::ops::PermutePlan::measure
 
+mod plans;
 mod text;
 
-use std::env;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::{env, io, process};
 
 use crate::abi::{VECTOR_TILE_THREADS, WIDTHS, ragged_tile_squares, vector_tile_squares};
 use crate::driver::{DeviceInfo, DriverKind};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::{MAX_BLOCK_THREADS, WARP, is_block};
 use crate::ptx;
+use crate::sync::lock;
+pub(crate) use plans::{MeasuredPlans, Plans};
 use text::{MAX_BYTES, MAX_SECTIONS, Parts, Section, contents, read};
 
 /// Names the file in place of the one in the configuration folder.
 const VARIABLE: &str = "WARPSTRIDE_TUNING";
 
 /// The first line of a file that has no comment of its own.
-const COMMENT: &str = "# Written by `warpstride bench --tune`.\n";
+const COMMENT: &str = "# Written by `warpstride bench --tune` and by measured plans.\n";
 
 /// The figure of a section that need not be exact.
 const BANDWIDTH: &str = "bandwidth";
@@ -115,45 +129,88 @@ impl Tuned {
 /// The user's tuning file as a device found it when it was opened ([`Device::tuning_file`]).
 ///
 /// `warpstride bench --tune` writes the file `warpstride/tuning.txt` in the user's configuration
-/// folder, or the one that the environment variable `WARPSTRIDE_TUNING` names. A file that cannot
-/// be read, or was written by another version of this crate, changes nothing and leaves a note. So
-/// does one that the variable names and that is missing.
+/// folder, or the one that the environment variable `WARPSTRIDE_TUNING` names. So does
+/// [`PermutePlan::measure`], for the plans that it measures. A file that cannot be read, or was
+/// written by another version of this crate, changes nothing and leaves a note. So does one that
+/// the variable names and that is missing.
 ///
+/// [`PermutePlan::measure`]: crate::ops::PermutePlan::measure
 /// [`Device::tuning_file`]: crate::Device::tuning_file
 #[derive(Debug, Clone, Default)]
 pub struct TuningFile {
     path: Option<PathBuf>,
     row: Option<Tuned>,
+    plans: Plans,
     note: Option<String>,
 }
 
+/// Why a part of the file is not used, and what to do about it.
+type Refusal = (String, &'static str);
+
+/// A part of the file for a device.
+type Found<T> = std::result::Result<T, Refusal>;
+
+/// The lines of a section behind those of its key.
+type Lines<'a> = std::vec::IntoIter<(&'a str, &'a str)>;
+
 impl TuningFile {
-    /// Looks for the file's section for a device.
+    /// Looks for the file's sections for a device.
     #[doc(hidden)]
     pub fn of(info: &DeviceInfo) -> Self {
         let Some(path) = Self::place() else { return Self::default() };
-        let (row, note) = match Self::found(&path, info) {
-            Ok(row) => (row, None),
-            Err((why, advice)) => (None, Some(format!("{} is not used: {why}; {advice}", path.display()))),
+        let (row, plans) = match Self::text(&path, info.kind) {
+            Ok(Some(text)) => Self::found(&text, info),
+            Ok(None) => (Ok(None), Ok(Plans::new())),
+            Err(refusal) => (Err(refusal), Ok(Plans::new())),
         };
-        Self { path: Some(path), row, note }
+        let said =
+            |what: &str, (why, advice): &Refusal| format!("{what}{} is not used: {why}; {advice}", path.display());
+        let notes = [
+            row.as_ref().err().map(|refusal| said("", refusal)),
+            plans.as_ref().err().map(|refusal| said("the section of measured plans in ", refusal)),
+        ];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        let note = (!notes.is_empty()).then(|| notes.join(". "));
+        Self { path: Some(path), row: row.unwrap_or_default(), plans: plans.unwrap_or_default(), note }
     }
 
-    /// Returns the section for a device in the file at a path; or why it is not used, and what to
-    /// do about it.
-    fn found(path: &Path, info: &DeviceInfo) -> std::result::Result<Option<Tuned>, (String, &'static str)> {
-        let (can_tune, is_named) = (info.kind == DriverKind::Cuda, Self::named().is_some());
+    /// Returns the text of the file at a path; `None` if none is there or needs to be.
+    fn text(path: &Path, kind: DriverKind) -> Found<Option<Vec<u8>>> {
+        let is_named = Self::named().is_some();
         let elsewhere = match is_named {
             true => "name a plain file by WARPSTRIDE_TUNING, or unset it",
             false => "move it away, or name a plain file by WARPSTRIDE_TUNING",
         };
-        let Some(text) = contents(path).map_err(|why| (why, elsewhere))? else {
-            let advice = if can_tune { "`warpstride bench --tune` writes it" } else { elsewhere };
-            return if is_named { Err(("it is not there".into(), advice)) } else { Ok(None) };
+        match contents(path) {
+            Err(why) => Err((why, elsewhere)),
+            Ok(None) if is_named => {
+                let writes = "`warpstride bench --tune` writes it";
+                Err(("it is not there".into(), if kind == DriverKind::Cuda { writes } else { elsewhere }))
+            }
+            Ok(text) => Ok(text),
+        }
+    }
+
+    /// Returns the row and the plans that a file's text has for a device, or why each is not used.
+    fn found(text: &[u8], info: &DeviceInfo) -> (Found<Option<Tuned>>, Found<Plans>) {
+        let file = match read(text) {
+            Ok(file) => file,
+            Err(why) => {
+                let advice = "move it away, or name another file by WARPSTRIDE_TUNING";
+                return (Err((why, advice)), Ok(Plans::new()));
+            }
         };
-        let read = read(&text).map_err(|why| (why, "move it away, or name another file by WARPSTRIDE_TUNING"))?;
-        let advice = if can_tune { "`warpstride bench --tune` writes the section anew" } else { "remove the section" };
-        Self::section(read, info).map_err(|why| (why, advice))
+        let can_tune = info.kind == DriverKind::Cuda;
+        let again = |advice: &'static str| if can_tune { advice } else { "remove the section" };
+        let row = match Self::row_of(&file, info) {
+            // Plans were measured without tuning.
+            Err(_) if file.section(&section_name(info)).is_none() && file.section(&plans_name(info)).is_some() => {
+                Ok(None)
+            }
+            row => row.map_err(|why| (why, again("`warpstride bench --tune` writes the section anew"))),
+        };
+        let plans = Self::plans_of(&file, info);
+        (row, plans.map_err(|why| (why, again("measure the plans again, or remove the section"))))
     }
 
     /// Returns the path that the user's environment names.
@@ -179,7 +236,7 @@ impl TuningFile {
         Some(configuration?.join("warpstride").join("tuning.txt"))
     }
 
-    /// Returns the file whose section is used.
+    /// Returns the file whose section of `bench --tune` is used.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref().filter(|_| self.row.is_some())
     }
@@ -187,6 +244,11 @@ impl TuningFile {
     /// Says why the file is not used, and what to do about it.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// Returns the plans that were measured on the device.
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     /// Returns what the section has.
@@ -203,16 +265,12 @@ impl TuningFile {
     /// Why no section is used.
     #[doc(hidden)]
     pub fn parse(text: &[u8], info: &DeviceInfo) -> std::result::Result<Option<Tuned>, String> {
-        Self::section(read(text)?, info)
+        Self::row_of(&read(text)?, info)
     }
 
-    fn section(file: Parts<'_>, info: &DeviceInfo) -> std::result::Result<Option<Tuned>, String> {
-        let name = section_name(info);
-        let Some(section) = file.sections.into_iter().find(|section| section.name == name) else {
-            // The software GPU is not tuned.
-            return if info.kind == DriverKind::Soft { Ok(None) } else { Err(format!("it has no section [{name}]")) };
-        };
-        let mut lines = section.lines.into_iter();
+    /// Returns the lines of a section behind its key; fails if the section is stale.
+    fn current<'a>(section: &Section<'a>, info: &DeviceInfo) -> std::result::Result<Lines<'a>, String> {
+        let (name, mut lines) = (section.name, section.lines.clone().into_iter());
         for (key, now) in key(info) {
             let was = value(lines.next(), key)?;
             if was != now && !(key == BANDWIDTH && is_near(was, &now)) {
@@ -221,6 +279,21 @@ impl TuningFile {
                 return Err(format!("[{name}] has {key} = {was}, and this {of} has {now}"));
             }
         }
+        Ok(lines)
+    }
+
+    fn plans_of(file: &Parts<'_>, info: &DeviceInfo) -> std::result::Result<Plans, String> {
+        let section = file.section(&plans_name(info));
+        section.map_or(Ok(Plans::new()), |section| plans::read(Self::current(section, info)?))
+    }
+
+    fn row_of(file: &Parts<'_>, info: &DeviceInfo) -> std::result::Result<Option<Tuned>, String> {
+        let name = section_name(info);
+        let Some(section) = file.section(&name) else {
+            // The software GPU is not tuned.
+            return if info.kind == DriverKind::Soft { Ok(None) } else { Err(format!("it has no section [{name}]")) };
+        };
+        let mut lines = Self::current(section, info)?;
         let mut across_log2 = [[0; 2]; 5];
         for (pair, width) in across_log2.iter_mut().zip(WIDTHS) {
             let key = format!("tiles_{width}");
@@ -236,6 +309,16 @@ impl TuningFile {
         Tuned::new(across_log2, copy_block?, fill_block?).map(Some).map_err(|error| error.to_string())
     }
 
+    /// Returns the number of measured plans for a device in a file's text.
+    ///
+    /// # Errors
+    ///
+    /// Why none are used.
+    #[doc(hidden)]
+    pub fn parse_plans(text: &[u8], info: &DeviceInfo) -> std::result::Result<usize, String> {
+        Self::plans_of(&read(text)?, info).map(|plans| plans.len())
+    }
+
     /// Returns the text of a file after `before`, with this section for a device in place of its
     /// own. The rest stays as it is. Where there is no room for all sections of other GPUs, the
     /// oldest go.
@@ -245,15 +328,77 @@ impl TuningFile {
     /// Why `before` is not the text of such a file.
     #[doc(hidden)]
     pub fn with_row(before: &[u8], info: &DeviceInfo, row: Tuned) -> std::result::Result<String, String> {
-        let name = section_name(info);
+        let mut lines = String::new();
+        for (width, [whole, ragged]) in WIDTHS.into_iter().zip(row.across_log2) {
+            lines += &format!("tiles_{width} = {whole} {ragged}\n");
+        }
+        lines += &format!("copy_block = {}\nfill_block = {}\n", row.copy_block, row.fill_block);
+        Self::with_section(read(before)?, info, &section_name(info), &lines)
+    }
+
+    /// Returns the text of a file after `before` with a measured plan of a device, and the plans
+    /// that it has then. Those of a section that is stale go.
+    ///
+    /// # Errors
+    ///
+    /// Why `before` is not the text of such a file, or its section not one of plans.
+    fn with_plan(
+        before: &[u8],
+        info: &DeviceInfo,
+        (number, way): (u64, String),
+    ) -> std::result::Result<(String, Plans), String> {
+        let file = read(before)?;
+        let is_current = file.section(&plans_name(info)).is_some_and(|section| Self::current(section, info).is_ok());
+        let mut plans = if is_current { Self::plans_of(&file, info)? } else { Plans::new() };
+        plans::keep(&mut plans, number, way);
+        let text = Self::with_section(file, info, &plans_name(info), &plans::text(&plans))?;
+        Ok((text, plans))
+    }
+
+    /// Returns the path of the file for a plan that is to be kept.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the system names no folder for the file; `Io` if there is something else in
+    /// its place.
+    pub(crate) fn to_keep() -> Result<PathBuf> {
+        let path = Self::place().ok_or_else(|| {
+            let none = "the system names no folder for a user's configuration; set WARPSTRIDE_TUNING to a file";
+            Error::new(ErrorKind::Unavailable, none)
+        })?;
+        Self::before(&path).map_err(|why| unkept(&path, &why))?;
+        Ok(path)
+    }
+
+    /// Writes a measured plan of a device into the file at a path, and passes the plans that it has
+    /// then to `follow`, before any other thread keeps one.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if there is something else in its place, or the file cannot be written.
+    pub(crate) fn keep(path: &Path, info: &DeviceInfo, plan: (u64, String), follow: impl FnOnce(Plans)) -> Result<()> {
+        static KEEPING: Mutex<()> = Mutex::new(());
+        let refused = |why: String| unkept(path, &why);
+        let _keeping = lock(&KEEPING);
+        let _locked = locked(path).map_err(|error| refused(error.to_string()))?;
+        let before = contents(path).map_err(refused)?.unwrap_or_default();
+        let (text, plans) = Self::with_plan(&before, info, plan).map_err(refused)?;
+        replace(path, text.as_bytes()).map_err(|error| refused(error.to_string()))?;
+        follow(plans);
+        Ok(())
+    }
+
+    /// Returns the text of a file with a section for a device, of these lines behind its key, in
+    /// place of the one of its name.
+    fn with_section(
+        Parts { comment, sections }: Parts<'_>,
+        info: &DeviceInfo,
+        name: &str,
+        lines: &str,
+    ) -> std::result::Result<String, String> {
         let mut own = format!("[{name}]\n");
         key(info).into_iter().for_each(|(key, value)| own += &format!("{key} = {value}\n"));
-        for (width, [whole, ragged]) in WIDTHS.into_iter().zip(row.across_log2) {
-            own += &format!("tiles_{width} = {whole} {ragged}\n");
-        }
-        own += &format!("copy_block = {}\nfill_block = {}\n", row.copy_block, row.fill_block);
-
-        let Parts { comment, sections } = read(before)?;
+        own += lines;
         // Each part may lack the end of its last line.
         let mut room = MAX_BYTES.saturating_sub(own.len());
         let has_room = |part: &str| !part.trim().is_empty() && part.len() < room;
@@ -288,6 +433,40 @@ impl TuningFile {
     }
 }
 
+fn unkept(path: &Path, why: &str) -> Error {
+    let path = path.display();
+    let advice = "make room for it, or name another file by WARPSTRIDE_TUNING";
+    Error::new(ErrorKind::Io, format!("cannot keep a measured plan in {path}: {why}; {advice}"))
+}
+
+/// Returns a path with more text at its end.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(end);
+    path.into()
+}
+
+/// Makes the folder of a file, and locks the file against other programs that keep plans in it
+/// until the lock is dropped, where the system has such locks.
+fn locked(path: &Path) -> io::Result<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), fs::create_dir_all)?;
+    let file = File::options().create(true).append(true).open(beside(path, ".lock"))?;
+    match file.lock() {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+        _ => Ok(file),
+    }
+}
+
+/// Writes a file, whole or not at all.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Links stay.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let new = beside(&path, &format!(".{}", process::id()));
+    let written = fs::write(&new, bytes).and_then(|()| fs::rename(&new, &path));
+    written.inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
 /// Returns the value of the next line, which has this key.
 fn value<'a>(line: Option<(&'a str, &'a str)>, key: &str) -> std::result::Result<&'a str, String> {
     line.filter(|(found, _)| *found == key).map(|(_, value)| value).ok_or_else(|| format!("it lacks the line of {key}"))
@@ -304,6 +483,11 @@ fn number(text: &str, key: &str) -> std::result::Result<u32, String> {
 /// Returns the name of a device's section: its own, on one line.
 fn section_name(info: &DeviceInfo) -> String {
     info.name.replace(char::is_control, " ").trim().to_owned()
+}
+
+/// Returns the name of a device's section of measured plans.
+fn plans_name(info: &DeviceInfo) -> String {
+    section_name(info) + ", measured plans"
 }
 
 /// Returns whether one of two bandwidths is about the other.
@@ -326,191 +510,4 @@ fn key(info: &DeviceInfo) -> [(&'static str, String); 6] {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-    use crate::random::SplitMix64;
-
-    fn info() -> DeviceInfo {
-        let nominal_bandwidth = Some(4_900_000_000_000);
-        DeviceInfo { nominal_bandwidth, ..DeviceInfo::of_none("NVIDIA H200", DriverKind::Cuda) }
-    }
-
-    fn with_row(before: &str, info: &DeviceInfo, row: Tuned) -> String {
-        TuningFile::with_row(before.as_bytes(), info, row).unwrap()
-    }
-
-    fn row() -> Tuned {
-        Tuned::new([[3, 3], [4, 3], [4, 4], [4, 4], [5, 2]], 256, 512).unwrap()
-    }
-
-    #[test]
-    fn a_section_is_read_as_it_was_written_and_leaves_others_alone() {
-        let other = DeviceInfo { name: "NVIDIA H100 80GB HBM3".into(), ..info() };
-        let first = with_row("", &other, row());
-        let second = Tuned::new([[0, 0]; 5], 32, 1024).unwrap();
-        let both = with_row(&first, &info(), second);
-        assert_eq!(TuningFile::parse(both.as_bytes(), &other), Ok(Some(row())));
-        assert_eq!(TuningFile::parse(both.as_bytes(), &info()), Ok(Some(second)));
-        let again = with_row(&both, &info(), row());
-        assert_eq!(TuningFile::parse(again.as_bytes(), &info()), Ok(Some(row())));
-        assert_eq!(again.matches("[NVIDIA H200]").count(), 1, "{again}");
-        // There is always room for one more.
-        let many: String = (0..MAX_SECTIONS).map(|number| format!("[{number}]\n")).collect();
-        let full = with_row(&many, &info(), row());
-        assert_eq!(TuningFile::parse(full.as_bytes(), &info()), Ok(Some(row())));
-        let fuller = TuningFile::parse(format!("{full}[one more]").as_bytes(), &info());
-        assert_eq!(fuller, Err("it has more than 64 sections".into()));
-    }
-
-    #[test]
-    fn what_is_not_a_section_of_this_gpu_stays_as_it_is() {
-        let before = "# Mine.\n\n[first]\na=b\r\n# Of the second.\n[ second ]\n\n  c =  d\n# Of ours.\n[NVIDIA H200]\nx = y\n\n# Of the last.\n[last]\n# At the end.";
-        let expected = before.replace("[NVIDIA H200]\nx = y\n", "") + "\n";
-        let after = with_row(before, &info(), row());
-        let (kept, own) = after.split_at(expected.len());
-        assert_eq!(kept, expected);
-        assert!(own.starts_with("[NVIDIA H200]\ncompute_capability = 9.0\n"), "{own}");
-        assert_eq!(with_row(&after, &info(), row()), after);
-        // A file that is not one of ours loses nothing.
-        for (text, why) in [("\u{0}a", "line 1 is neither"), ("[a]\nNotes of mine\n", "line 2 is neither")] {
-            let refused = TuningFile::with_row(text.as_bytes(), &info(), row()).unwrap_err();
-            assert!(refused.starts_with(why), "{refused}");
-        }
-        assert_eq!(TuningFile::with_row(b"\xff", &info(), row()), Err("it is not UTF-8".into()));
-    }
-
-    #[test]
-    fn the_oldest_sections_make_room_for_a_new_one() {
-        // Lines in a shorter form than ours: in ours, the file would be too long.
-        let full = format!("[{}]\n{}", "old", "a=b\n".repeat(16_000));
-        let some = with_row("", &DeviceInfo { name: "other".into(), ..info() }, row());
-        for before in [full.clone(), full.clone() + &"c=d\n".repeat(382), "#".repeat(MAX_BYTES)] {
-            assert!(before.len() <= MAX_BYTES);
-            let after = with_row(&before, &info(), row());
-            assert!(after.len() <= MAX_BYTES, "{}", after.len());
-            assert_eq!(TuningFile::parse(after.as_bytes(), &info()), Ok(Some(row())));
-        }
-        assert!(with_row(&full, &info(), row()).contains("[old]"), "there is room for both");
-        let two = full + &"c=d\n".repeat(300) + some.strip_prefix(COMMENT).unwrap();
-        let after = with_row(&two, &info(), row());
-        assert!(!after.contains("[old]") && after.contains("[other]"), "the older one goes");
-    }
-
-    #[test]
-    fn what_was_measured_on_another_gpu_or_with_other_kernels_is_stale() {
-        let text = with_row("", &info(), row());
-        let why = |text: &str, info: &DeviceInfo| TuningFile::parse(text.as_bytes(), info).unwrap_err();
-        for (other, key) in [
-            (DeviceInfo { compute_capability: (9, 1), ..info() }, "compute_capability"),
-            (DeviceInfo { multiprocessors: 131, ..info() }, "multiprocessors"),
-            (DeviceInfo { nominal_bandwidth: None, ..info() }, "bandwidth"),
-            (DeviceInfo { l2_bytes: 1, ..info() }, "l2_bytes"),
-        ] {
-            assert!(why(&text, &other).starts_with(&format!("[NVIDIA H200] has {key} = ")), "{key}");
-        }
-        // Memory of one GPU may have a clock that differs by some percent from another's.
-        for (bandwidth, is_fresh) in [(4_700, true), (5_100, true), (4_650, false), (5_200, false)] {
-            let other = DeviceInfo { nominal_bandwidth: Some(bandwidth * 1_000_000_000), ..info() };
-            assert_eq!(TuningFile::parse(text.as_bytes(), &other).is_ok(), is_fresh, "{bandwidth}");
-        }
-        let unknown = DeviceInfo { nominal_bandwidth: None, ..info() };
-        let wrong = with_row("", &unknown, row()).replace("bandwidth = 0", "bandwidth = much");
-        assert_eq!(why(&wrong, &unknown), "[NVIDIA H200] has bandwidth = much, and this device has 0");
-        let version = text.replace(&format!("version = {}", env!("CARGO_PKG_VERSION")), "version = 0.0.1");
-        assert!(why(&version, &info()).contains("[NVIDIA H200] has version = 0.0.1, and this program has"));
-        let ptx = text.replace(ptx::PROVENANCE, "of another day");
-        assert!(why(&ptx, &info()).contains("[NVIDIA H200] has ptx = of another day, and this"));
-        let unknown = DeviceInfo { name: "another".into(), ..info() };
-        assert_eq!(why(&text, &unknown), "it has no section [another]");
-        let soft = DeviceInfo { kind: DriverKind::Soft, ..unknown };
-        assert_eq!(TuningFile::parse(text.as_bytes(), &soft), Ok(None));
-    }
-
-    #[test]
-    fn a_wrong_file_is_refused_with_the_reason() {
-        let text = with_row("", &info(), row());
-        let changed = |from: &str, to: &str| {
-            assert!(text.contains(from), "{from} is in {text}");
-            TuningFile::parse(text.replace(from, to).as_bytes(), &info()).unwrap_err()
-        };
-        for (from, to, why) in [
-            ("tiles_1 = 3 3", "tiles_1 = 8 3", "tiles_1 is 8 3, and its numbers are at most 7 and 4"),
-            ("tiles_16 = 5 2", "tiles_16 = 5 6", "tiles_16 is 5 6, and its numbers are at most 10 and 5"),
-            ("tiles_1 = 3 3", "tiles_1 = 3", "tiles_1 is `3`, not two numbers"),
-            ("tiles_1 = 3 3", "tiles_1 = 3 -3", "tiles_1 has `-3`, which is not a whole number that fits"),
-            (
-                "tiles_1 = 3 3",
-                "tiles_1 = 3 4294967296",
-                "tiles_1 has `4294967296`, which is not a whole number that fits",
-            ),
-            ("tiles_1 = 3 3\n", "", "it lacks the line of tiles_1"),
-            ("copy_block = 256", "copy_block = 0", "copy_block is 0, and a block has"),
-            ("copy_block = 256", "copy_block = 100", "copy_block is 100, and a block has"),
-            ("fill_block = 512", "fill_block = 2048", "fill_block is 2048, and a block has"),
-            ("fill_block = 512", "fill_block = 512\nfill_block = 512", "`fill_block` is one line too many"),
-            ("[NVIDIA H200]", "NVIDIA H200", "line 2 is neither"),
-            ("[NVIDIA H200]", "[NVIDIA H200]\n[NVIDIA H200]", "line 3 begins a second section"),
-        ] {
-            let found = changed(from, to);
-            assert!(found.contains(why), "{to:?}: {found}");
-        }
-        assert_eq!(TuningFile::parse(b"\xff", &info()), Err("it is not UTF-8".into()));
-        let long = vec![b'#'; MAX_BYTES + 1];
-        assert_eq!(TuningFile::parse(&long, &info()), Err("it has more than 65536 bytes".into()));
-    }
-
-    /// `fuzz/` continues from here.
-    #[test]
-    fn a_mutated_file_is_read_within_limits_or_refused() {
-        let other = DeviceInfo { name: "another".into(), ..info() };
-        let text = with_row(&with_row("", &other, row()), &info(), row());
-        let mut random = SplitMix64(1);
-        let (mut accepted, mut written) = (0, 0);
-        for _ in 0..20_000 {
-            let mut bytes = text.clone().into_bytes();
-            for _ in 0..=random.below(3) {
-                let place = random.below(bytes.len() as u64) as usize;
-                match random.below(4) {
-                    0 => bytes[place] = random.draw() as u8,
-                    1 => bytes[place] = b"0123456789 =[]#\n-"[random.below(17) as usize],
-                    2 => drop(bytes.drain(place..bytes.len().min(place + random.below(40) as usize))),
-                    _ => bytes.truncate(place.max(1)),
-                }
-                bytes.push(b'\n');
-            }
-            if let Ok(Some(row)) = TuningFile::parse(&bytes, &info()) {
-                assert_eq!(Tuned::new(row.across_log2(), row.copy_block(), row.fill_block()), Ok(row));
-                accepted += 1;
-            }
-            // A row that is written into what can be read can be read.
-            match TuningFile::with_row(&bytes, &info(), self::row()) {
-                Ok(after) => {
-                    assert_eq!(TuningFile::parse(after.as_bytes(), &info()), Ok(Some(self::row())), "{after}");
-                    written += 1;
-                }
-                Err(why) => assert_eq!(read(&bytes).err(), Some(why)),
-            }
-        }
-        assert!((100..15_000).contains(&accepted), "{accepted} of 20000 are accepted");
-        assert!((accepted..20_000).contains(&written), "{written} of 20000 can be added to");
-    }
-
-    #[test]
-    fn only_a_file_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(contents(&folder.path().join("none")), Ok(None));
-        assert_eq!(contents(folder.path()), Err("it is a folder, a pipe or a device".into()));
-        assert_eq!(TuningFile::before(&folder.path().join("none")), Ok(Vec::new()));
-        let notes = folder.path().join("notes");
-        fs::write(&notes, "[a]\nNotes of mine").unwrap();
-        let refused = TuningFile::before(&notes).unwrap_err();
-        assert_eq!(refused, "line 2 is neither `key = value` nor `[name]`");
-        let path = folder.path().join("long");
-        fs::write(&path, vec![b'#'; 2 * MAX_BYTES]).unwrap();
-        let text = contents(&path).unwrap().unwrap();
-        assert_eq!(text.len(), MAX_BYTES + 1);
-        assert!(read(&text).is_err() && TuningFile::before(&path).is_err());
-    }
-}
+mod tests;

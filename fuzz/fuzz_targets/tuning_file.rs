@@ -14,6 +14,7 @@ use warpstride::driver::soft::Soft;
 
 fuzz_target!(|text: &[u8]| {
     let soft = Soft::new();
+    let _ = TuningFile::parse_plans(text, soft.info());
     if let Ok(Some(row)) = TuningFile::parse(text, soft.info()) {
         assert_eq!(Tuned::new(row.across_log2(), row.copy_block(), row.fill_block()), Ok(row));
     }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Context, Kernels, Stream};
 use crate::alloc::Allocate;
 use crate::driver::{Counted, DeviceInfo, Driver};
 use crate::error::Result;
-use crate::tuning_file::TuningFile;
+use crate::tuning_file::{MeasuredPlans, Plans, TuningFile};
 
 /// An open device. A clone is the same device. It closes when the last clone, stream, event and
 /// buffer of it is gone.
@@ -44,6 +45,8 @@ struct State {
     kernels: Arc<Kernels>,
     choice: String,
     tuning_file: TuningFile,
+    /// The number of the list of measured plans.
+    measured: AtomicUsize,
     context: Arc<Context>,
     counted: Arc<Counted>,
 }
@@ -55,7 +58,8 @@ impl Device {
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(&context);
         let tuning_file = TuningFile::of(context.driver().info());
-        let state = Arc::new(State { kernels, choice, tuning_file, context, counted });
+        let measured = AtomicUsize::new(MeasuredPlans::of(tuning_file.plans().clone()).number());
+        let state = Arc::new(State { kernels, choice, tuning_file, measured, context, counted });
         Ok(Self { inner: Arc::new(Inner { state, default_stream }) })
     }
 
@@ -81,6 +85,17 @@ impl Device {
     #[inline]
     pub fn tuning_file(&self) -> &TuningFile {
         &self.inner.state.tuning_file
+    }
+
+    /// Returns the plans that were measured on the device, also since it was opened.
+    #[inline]
+    pub(crate) fn measured(&self) -> MeasuredPlans {
+        MeasuredPlans::from_number(self.inner.state.measured.load(Ordering::Relaxed))
+    }
+
+    /// Lets plans from now on follow these measured ones.
+    pub(crate) fn follow(&self, plans: Plans) {
+        self.inner.state.measured.store(MeasuredPlans::of(plans).number(), Ordering::Relaxed);
     }
 
     /// Returns the allocator of buffers, for its figures, a snapshot, or to give memory back.

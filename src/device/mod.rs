@@ -9,6 +9,7 @@ mod backend;
 mod launch;
 
 pub use crate::context::Device;
+pub(crate) use crate::tuning_file::MeasuredPlans;
 #[doc(hidden)]
 pub use crate::tuning_file::Tuned;
 pub use crate::tuning_file::TuningFile;

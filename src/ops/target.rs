@@ -1,6 +1,6 @@
 //! The alignments and the GPU that a plan is made for.
 
-use crate::device::{Device, Tuned};
+use crate::device::{Device, MeasuredPlans, Tuned};
 use crate::driver::DeviceInfo;
 use crate::error::{Error, Result, counted};
 
@@ -33,6 +33,11 @@ impl Align {
         self.0
     }
 
+    /// Returns the bytes from an allocation's start to an address that has no larger alignment.
+    pub(crate) const fn lead(self) -> usize {
+        (self.0 % Self::ALLOCATION.0) as usize
+    }
+
     /// Checks that it suits elements of `width` bytes.
     #[inline]
     pub(super) fn check(self, which: &str, width: usize) -> Result<()> {
@@ -50,7 +55,7 @@ impl Align {
 }
 
 /// The GPU that a plan is made for: what the choice of kernels depends on. Two GPUs with equal
-/// figures get equal plans.
+/// figures get equal plans, unless plans were measured on one.
 ///
 /// ```
 /// use warpstride::ops::Target;
@@ -72,20 +77,29 @@ pub struct Target {
     /// The figures that `bench --tune` found on the GPU. They are a value, not a handle, so that a
     /// target can be copied and compared, and a plan depends on nothing that may change.
     pub(super) tuned: Option<Tuned>,
+    /// The plans that were measured on the GPU, by the number of their list.
+    pub(in crate::ops) measured: MeasuredPlans,
 }
 
 impl Target {
     /// Returns a target of a compute capability whose other figures are not known. Thresholds that
     /// depend on those are an H100's.
     pub const fn new(compute_capability: (u32, u32)) -> Self {
-        Self { compute_capability, bandwidth_per_multiprocessor: 0, l2_bytes: 0, tuned: None }
+        Self {
+            compute_capability,
+            bandwidth_per_multiprocessor: 0,
+            l2_bytes: 0,
+            tuned: None,
+            measured: MeasuredPlans::NONE,
+        }
     }
 
-    /// Returns the target of a device: its figures, and the row of the user's tuning file for it
-    /// ([`Device::tuning_file`]).
+    /// Returns the target of a device: its figures, the row of the user's tuning file for it
+    /// ([`Device::tuning_file`]), and the plans that were measured on it
+    /// ([`PermutePlan::measure`](crate::ops::PermutePlan::measure)).
     #[inline]
     pub fn of(device: &Device) -> Self {
-        Self::of_info(device.info(), device.tuning_file().row())
+        Self { measured: device.measured(), ..Self::of_info(device.info(), device.tuning_file().row()) }
     }
 
     /// Returns the target of a device that need not be open.
@@ -98,6 +112,7 @@ impl Target {
             bandwidth_per_multiprocessor: bandwidth / u64::from(info.multiprocessors.max(1)),
             l2_bytes: info.l2_bytes,
             tuned,
+            measured: MeasuredPlans::NONE,
         }
     }
 }

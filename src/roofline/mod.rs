@@ -16,6 +16,7 @@ pub mod criterion;
 pub mod measure;
 pub mod model;
 pub mod peak;
+mod plans;
 #[doc(hidden)]
 pub mod record;
 #[doc(hidden)]

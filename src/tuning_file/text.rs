@@ -6,11 +6,11 @@ use std::path::Path;
 
 use crate::error::counted;
 
-/// Most sections of a file, one for each GPU.
-pub(super) const MAX_SECTIONS: usize = 64;
+/// Most sections of a file, two for each GPU.
+pub(super) const MAX_SECTIONS: usize = 128;
 
 /// Most bytes of a file, far more than those of so many sections.
-pub(super) const MAX_BYTES: usize = 64 << 10;
+pub(super) const MAX_BYTES: usize = 4 << 20;
 
 /// Returns a file's bytes; `None` if there is no file.
 pub(super) fn contents(path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
@@ -31,6 +31,13 @@ pub(super) struct Parts<'a> {
     /// The text above the first section.
     pub(super) comment: &'a str,
     pub(super) sections: Vec<Section<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    /// Returns the section of a name.
+    pub(super) fn section(&self, name: &str) -> Option<&Section<'a>> {
+        self.sections.iter().find(|section| section.name == name)
+    }
 }
 
 /// A section, with its lines in order.

@@ -17,7 +17,7 @@ use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Plan, Target, TileS
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases, exact};
 use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width, c_order as c};
-use crate::permutes::family;
+use crate::permutes::{by_boxes, family};
 use crate::{in_place, movers, naive};
 
 cases! {
@@ -78,8 +78,7 @@ impl Guarded {
         let mut plans = vec![plan.unwrap()];
         // Boxes would read gaps.
         if is_large && written.len() == 1 {
-            let boxes = PermutePlan::by_boxes(&src, src_align, &dst, dst_align, width, target).unwrap();
-            plans.extend(boxes.into_iter().map(|(plan, _)| plan).next());
+            plans.extend(by_boxes(plans[0]).next());
         }
         for plan in plans {
             let result = self.device.upload(&before).unwrap();
@@ -169,9 +168,9 @@ fn a_destination_between_the_elements_of_the_source_is_not_read(_: &Setup) {
         let numbers: Vec<u16> = (0..whole.len()).map(|number| number as u16).collect();
         let mut expected = numbers.clone();
         naive::copy(&numbers, &src, &mut expected, &dst);
-        let boxes = PermutePlan::by_boxes(&src, align, &dst, align, width, target).unwrap();
+        let boxes: Vec<_> = by_boxes(PermutePlan::new(&src, align, &dst, align, width, target).unwrap()).collect();
         assert!(!boxes.is_empty());
-        for plan in boxes.into_iter().map(|(plan, _)| plan) {
+        for plan in boxes {
             let mut array = device.upload(&numbers).unwrap();
             let (from, to) = array.view_mut_with(whole).unwrap().split_at(last, mid).unwrap();
             let from = from.view().slice(last, .., step).unwrap().permuted_axes(&axes).unwrap();

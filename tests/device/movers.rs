@@ -13,7 +13,7 @@ use crate::backend::{Case, Needs, Setup};
 use crate::long::is_long;
 use crate::matrices::Random;
 use crate::naive;
-use crate::permutes::{OLDEST, device, family};
+use crate::permutes::{OLDEST, by_boxes, device, family};
 
 mod draws;
 mod table;
@@ -104,9 +104,7 @@ fn plans(target: Target, by: By, Pair { src, dst, starts, .. }: &Pair, width: us
         By::Large | By::AsIfLarge => vec![tuned(target), new(target), tuned(OLDEST)],
     };
     // Boxes fit most layouts, whatever other kernels take.
-    let boxes = |target| PermutePlan::by_boxes(src, src_align, dst, dst_align, width, target).unwrap();
-    let boxes = [target, OLDEST].into_iter().filter_map(|target| boxes(target).into_iter().next());
-    plans.extend(boxes.map(|(plan, _)| plan));
+    plans.extend([target, OLDEST].into_iter().filter_map(|target| by_boxes(new(target)).next()));
     plans
 }
 

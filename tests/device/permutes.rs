@@ -19,6 +19,7 @@ cases! {
     Any permuted_and_contiguous_buffers_are_in_c_order,
     Any every_launch_by_boxes_leaves_its_streams_counter_at_zero,
     Any boxes_leave_a_destination_between_the_elements_of_the_source_alone,
+    SoftwareGpu("on a GPU it would write the user's file") plans_are_measured_by_times_alone,
     Any raw_addresses_that_overlap_or_are_misaligned_are_refused,
 }
 
@@ -26,18 +27,24 @@ pub(crate) fn device(setup: &Setup) -> Device {
     exact(&setup.driver)
 }
 
+/// Returns the plans of the same work that move boxes, whatever other kernels would do.
+pub(crate) fn by_boxes(plan: PermutePlan) -> impl Iterator<Item = PermutePlan> {
+    plan.ways().into_iter().filter(|plan| family(plan.entry()) == "boxes")
+}
+
 /// A launch that found another number would leave boxes out.
 fn every_launch_by_boxes_leaves_its_streams_counter_at_zero(setup: &Setup) {
     let device = device(setup);
     let src = Layout::row_major(&[33, 11, 4, 5, 7, 3]).unwrap().permuted_axes(&[5, 0, 2, 3, 4, 1]).unwrap();
     let (dst, align, target) = (Layout::row_major(src.shape()).unwrap(), Align::ALLOCATION, Target::of(&device));
-    let plans = PermutePlan::by_boxes(&src, align, &dst, align, size_of::<u16>(), target).unwrap();
+    let plan = PermutePlan::new(&src, align, &dst, align, size_of::<u16>(), target).unwrap();
+    let plans: Vec<PermutePlan> = by_boxes(plan).collect();
     assert!(plans.len() > 1, "several boxes fit");
     let numbers: Vec<u16> = (0..src.len()).map(|number| number as u16).collect();
     let (source, mut expected) = (device.upload(&numbers).unwrap(), vec![0; src.len()]);
     naive::copy(&numbers, &src, &mut expected, &dst);
     let others = [device.stream().unwrap(), device.stream().unwrap()];
-    for (plan, _) in &plans {
+    for plan in &plans {
         for stream in [device.default_stream(), &others[0], &others[1], &others[0]] {
             let mut result = device.zeros::<u16>(src.len()).unwrap();
             let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
@@ -45,6 +52,15 @@ fn every_launch_by_boxes_leaves_its_streams_counter_at_zero(setup: &Setup) {
             assert!(result.download().unwrap() == expected, "{plan}");
         }
     }
+}
+
+fn plans_are_measured_by_times_alone(setup: &Setup) {
+    let device = device(setup);
+    let dst = Layout::row_major(&[64, 48]).unwrap();
+    let (align, target) = (Align::ALLOCATION, Target::of(&device));
+    let plan = PermutePlan::new(&dst.t(), align, &dst.t(), align, 4, target).unwrap();
+    refusal(plan.measure(&device)).of(ErrorKind::Unavailable).says("software GPU");
+    assert_eq!(Target::of(&device), target);
 }
 
 /// A box reads whole rows of this array, where the elements of the destination lie too. So such a

@@ -60,6 +60,9 @@ impl Bench {
             (_, Some((option @ ("--list" | "--tune"), _)), Some(kept)) => conflict(kept, &format!("'{option}'")),
             (None, None, _) => Err((ErrorKind::MissingSubcommand, NO_OPERATION.into())),
             (Some(Operation::Permute(Permutes { cases: true, .. })), _, Some(kept)) => conflict(kept, "'--cases'"),
+            (Some(Operation::Permute(Permutes { cases: true, measure: true, .. })), ..) => {
+                conflict("--measure", "'--cases'")
+            }
             (Some(operation), ..) => {
                 operation.check_draw()?;
                 operation.axes().map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong))
@@ -231,6 +234,10 @@ pub(crate) struct Permutes {
     /// --cases prints, or one of your own. The software GPU counts smaller ones
     #[arg(long, value_name = "FILE", conflicts_with_all = ["shape", "axes", "dtype", "random"])]
     pub(crate) file: Option<PathBuf>,
+    /// First time the kernels that take a permute, and keep the fastest in the tuning file: all
+    /// programs use it from then on
+    #[arg(long)]
+    pub(crate) measure: bool,
     /// Only part I of K equal parts of the drawn permutes
     #[arg(long, value_name = "I/K", value_parser = part)]
     pub(crate) part: Option<Part>,

@@ -16,10 +16,11 @@ use std::slice;
 use crate::export::{json, text};
 use anyhow::Result;
 use serde_json::json;
-use warpstride::device::Backend;
+use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
-use warpstride::ops::{Elementwise, Reduction};
+use warpstride::layout::Layout;
+use warpstride::ops::{Align, Elementwise, PermutePlan, Reduction, Target};
 
 use super::output::Output;
 use super::{args, number, peaks, tune};
@@ -40,22 +41,33 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             _ => list(output),
         };
     };
-    if let args::Operation::Permute(args::Permutes { random, part, cases, file, samples, .. }) = operation {
+    if let args::Operation::Permute(args::Permutes { random, part, cases, file, samples, measure, .. }) = operation {
         let source = match (random, file) {
             (Some(random), _) if *cases => return random::print(*random, *part, output),
             (Some(random), _) => Some(Source::Drawn(*random, *part)),
             (None, file) => file.as_deref().map(listed::read).transpose()?.map(Source::List),
         };
         if let Some(source) = source {
-            return random::run(args, &source, samples.samples.into(), backend, output);
+            return random::run(args, &source, *measure, samples.samples.into(), backend, output);
         }
     }
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
     let (case, args::Samples { samples }) = case_of(operation, &axes);
     let (subject, samples) = (case.subject()?, usize::from(samples));
     let bench = Bench::open(args, Some(&subject.name()), samples, peaks::known, (backend, output))?;
+    if let args::Operation::Permute(args::Permutes { measure: true, shape: Some(shape), dtype, .. }) = operation {
+        let from = Layout::row_major(shape)?.permuted_axes(&axes)?;
+        measure_plan(&bench.device, [&from, &Layout::row_major(from.shape())?], dtype.width())?;
+    }
     let run = bench.run(vec![bench.record(subject, || case.prepare(&bench.device))?]);
     bench.kept.finish(&run, text::record(&run, &run.cases[0]), json::document_of_one(&run)?, output)
+}
+
+/// Measures the kernels that take a permute, and keeps the fastest in the tuning file.
+fn measure_plan(device: &Device, [from, to]: [&Layout; 2], width: usize) -> Result<()> {
+    let (align, target) = (Align::ALLOCATION, Target::of(device));
+    PermutePlan::new(from, align, to, align, width, target)?.measure(device)?;
+    Ok(())
 }
 
 /// The operation that was typed, and how often it is timed.

@@ -18,6 +18,7 @@ use super::conversion::between;
 use super::drawn::{Case, Sizes, cases};
 use super::listed::{Listed, Task, tasks};
 use super::measure::{Bench, Work};
+use super::measure_plan;
 use crate::output::Output;
 use crate::{args, by_width, ensure_room, peaks, reference};
 
@@ -62,6 +63,7 @@ pub(super) fn print(random: args::Random, part: Option<args::Part>, output: &Out
 pub(super) fn run(
     args: &args::Bench,
     source: &Source,
+    measures: bool,
     samples: usize,
     backend: Backend,
     output: &Output,
@@ -78,6 +80,10 @@ pub(super) fn run(
     let mut records = Vec::new();
     for task in &tasks {
         progress.doing(&task.name);
+        if measures {
+            let [from, to] = task.layouts()?;
+            measure_plan(&bench.device, [&from, &to], task.dtype().width())?;
+        }
         records.push(record(task, &bits, &bench)?);
         progress.step();
     }

@@ -100,6 +100,7 @@ fn wrong_draws_are_refused_with_what_to_give() {
         ("--random 1,3 --axes 1,0", with),
         ("--random 1,3 --dtype u8", with),
         ("--random 1,3 --cases --save x", "'--cases'"),
+        ("--random 1,3 --cases --measure", "'--cases'"),
         ("--random 1,3 --cases --samples 5", "'--cases' cannot be used with"),
         ("--shape 4,6 --axes 1,0 --part 1/2", "--random <SEED,N>"),
         ("--shape 4,6 --axes 1,0 --cases", "--random <SEED,N>"),
@@ -125,7 +126,10 @@ fn the_operations_are_listed() {
     let text = warpstride(["bench", "--list"]).succeeded().stdout;
     assert_eq!(text.lines().count(), names.len(), "{text}");
     for (op, arguments) in [
-        ("permute", "(--shape S --axes A [--dtype TYPE] | --random SEED,N | --file FILE) [--part I/K] [--cases]"),
+        (
+            "permute",
+            "(--shape S --axes A [--dtype TYPE] | --random SEED,N | --file FILE) [--measure] [--part I/K] [--cases]",
+        ),
         ("affine", "--shape S --axes A --from TYPE --to TYPE [--channels AXIS]"),
         ("sum", "(--elements N | --shape S --axis K) [--dtype TYPE]"),
     ] {

@@ -49,6 +49,18 @@ fn a_file_changes_plans_and_is_named() {
 }
 
 #[test]
+fn the_software_gpu_measures_no_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tuning.txt");
+    for permutes in ["--shape 64,64 --axes 1,0", "--random 1,2"] {
+        let line = format!("--device soft bench permute {permutes} --measure");
+        let run = Run::of(command(line.split(' ')).env("WARPSTRIDE_TUNING", &file));
+        run.ended(1, &[], &["software GPU"]);
+        assert!(!file.exists());
+    }
+}
+
+#[test]
 fn a_file_in_the_configuration_folder_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let explain = ["--device", "soft", "--json", "explain", "--shape", "64,64", "--axes", "0,1"];
@@ -80,7 +92,7 @@ fn a_wrong_file_changes_nothing_and_is_noted() {
         ),
         (own().replace("= 96", "= 4096"), "copy_block is 4096", section),
         ("{ \"json\": 1 }".into(), "line 1 is neither", text),
-        ("#".repeat(1 << 20), "it has more than 65536 bytes", text),
+        ("#".repeat(5 << 20), "it has more than 4194304 bytes", text),
     ] {
         fs::write(&file, text).unwrap();
         let (document, notes) = explained(&file);

@@ -253,7 +253,6 @@ const BOXES: Boxes = Boxes {
         let of = multiprocessor::of(TARGET.compute_capability);
         [of.shared, of.shared_of_block]
     },
-    cycles_of_microsecond: 1755.0,
 };
 
 const IN_PLACE: InPlace = InPlace {

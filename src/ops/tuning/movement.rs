@@ -241,8 +241,6 @@ pub(in crate::ops) struct Boxes {
     pub(in crate::ops) registers: [u32; 2],
     /// Bytes of shared memory of a multiprocessor, and those that each block reserves.
     pub(in crate::ops) room: [u32; 2],
-    /// Cycles of a microsecond, by the clock of a GPU that is busy.
-    pub(in crate::ops) cycles_of_microsecond: f64,
 }
 
 /// A number of threads, and the boxes that suit it.

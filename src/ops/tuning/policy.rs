@@ -41,7 +41,8 @@ impl Policy {
 
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { compute_capability: (major, minor), bandwidth_per_multiprocessor, l2_bytes, tuned } = self.target;
+        let Target { compute_capability: (major, minor), bandwidth_per_multiprocessor, l2_bytes, tuned, .. } =
+            self.target;
         if tuned.is_some() {
             f.write_str("tiles and blocks by bench --tune, and the rest ")?;
         }

@@ -44,7 +44,8 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     // The verdicts include those of the strategies behind the first that takes the work.
     let (task, strategies) = (plan.task(), if canonical.is_empty() { &[] } else { &STRATEGIES[..] });
     let verdict = |strategy: &Strategy| Verdict::of(strategy.name, (strategy.consider)(&task, &mut None));
-    let verdicts = strategies.iter().map(verdict).collect();
+    let measured = plan.way().map(|way| Verdict::of(way.name(), Ok(plan.reason)));
+    let verdicts = measured.into_iter().chain(strategies.iter().map(verdict)).collect();
     Explanation { walk, verdicts, ..Explanation::of(plan, plan.reason.into(), read, plan.bytes()) }
 }
 
@@ -78,10 +79,8 @@ impl PermutePlan {
         };
         let device = Device::with_driver(Arc::new(Soft::counting(MOST_BLOCKS)))?;
         let storage = |bytes: usize, align: Align| -> Result<(DeviceBuffer<u8>, u64)> {
-            // The address is a multiple of the alignment, and of no larger power of two.
-            let start = align.bytes() % Align::ALLOCATION.bytes();
-            let storage = device.alloc(bytes.saturating_add(start as usize))?;
-            let address = storage.address() + start;
+            let storage = device.alloc(bytes.saturating_add(align.lead()))?;
+            let address = storage.address() + align.lead() as u64;
             Ok((storage, address))
         };
         // Each side's storage ends with its last element.

@@ -2,21 +2,22 @@
 
 use std::fmt;
 
-use super::strategies::boxes;
-use super::strategy::{Launch, STRATEGIES};
+use super::strategy::{Launch, STRATEGIES, Way};
 use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, require};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
-use crate::layout::walk::{Canonical, Reach};
+use crate::layout::walk::{Axis, Canonical, Reach};
+use crate::memory::DeviceBuffer;
 use crate::ops::operand::{
     Operand, are_apart, check_aligned, check_apart, check_pair, check_shapes, check_width, queue,
 };
 use crate::ops::plan::Explanation;
 use crate::ops::{Align, Plan, Target, TileShape};
+use crate::random::SplitMix64;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -113,36 +114,21 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
-    /// Plans the same with boxes, whatever other kernels would do: the best few plans by their
-    /// estimates, the best first, with the numbers of their boxes. It is empty where no box fits.
-    ///
-    /// This is for tests.
-    ///
-    /// # Errors
-    ///
-    /// As [`PermutePlan::new`].
+    /// Plans the same work in every way in which a kernel takes it: first by the strategies, in the
+    /// order in which they look at work, and then by boxes in several cuts.
     #[doc(hidden)]
-    pub fn by_boxes(
-        src: &Layout,
-        src_align: Align,
-        dst: &Layout,
-        dst_align: Align,
-        width: usize,
-        target: Target,
-    ) -> Result<Vec<(Self, String)>> {
-        check([src, dst], [src_align, dst_align], width)?;
-        let aligns = [src_align, dst_align];
-        let first = Self::of([src, dst], width, aligns, target, Choice::Boxes(0));
-        if first.canonical.is_empty() {
-            return Ok(Vec::new());
+    #[must_use]
+    pub fn ways(&self) -> Vec<Self> {
+        let mut ways: Vec<Self> = Vec::new();
+        for way in Way::all().filter(|_| !self.canonical.is_empty()) {
+            let (mut plan, mut work) = (Self { choice: Choice::Way(way), ..*self }, None);
+            let Ok(reason) = way.consider(&plan.task(), &mut work) else { continue };
+            if !ways.iter().any(|known| known.work == work) {
+                (plan.work, plan.reason) = (work, reason);
+                ways.push(plan);
+            }
         }
-        let launches = boxes::candidates(&first.task());
-        let plan = |(rank, (launch, numbers))| {
-            let mut plan = first;
-            (plan.choice, plan.work) = (Choice::Boxes(rank), Some(launch));
-            (plan, numbers)
-        };
-        Ok(launches.into_iter().flatten().enumerate().map(plan).collect())
+        ways
     }
 
     /// Plans the work again with the kernels for large arrays, as if this one were large. So tests
@@ -162,8 +148,60 @@ impl PermutePlan {
         let mut plan = Self { work: None, reason, canonical, reach, aligns, target, choice, may_read_gaps: true };
         plan.canonical.fill(src, dst);
         plan.reach = plan.canonical.reach([width; 2]);
+        if choice == Choice::Any {
+            plan.choice = plan.measured();
+        }
         plan.choose();
         plan
+    }
+
+    /// Returns the choice of the user's tuning file, if it has the work.
+    fn measured(&self) -> Choice {
+        let way = self.target.measured.way(|| self.key(), Way::named);
+        way.map_or(Choice::Any, Choice::Way)
+    }
+
+    /// Returns a number that stands for the work in the user's tuning file, wherever the first
+    /// elements lie that are aligned alike. Two works of one number would share their way, by which
+    /// both are right.
+    pub(super) fn key(&self) -> u64 {
+        let Self { canonical: Canonical { width, src_start, dst_start, .. }, aligns: [from, to], .. } = self;
+        let first = |align: &Align, start: usize| Align::of(align.bytes() | (start * width) as u64).bytes();
+        let sides = [*width as u64, first(from, *src_start), first(to, *dst_start)];
+        // Other tiles and blocks would be other launches.
+        let tuned = self.target.tuned.map(|tuned| {
+            let tiles = tuned.across_log2().into_iter().flatten();
+            tiles
+                .chain([tuned.copy_block(), tuned.fill_block()])
+                .fold(1, |mixed, number| SplitMix64::at(mixed, number.into()))
+        });
+        let axes =
+            self.canonical.axes().iter().flat_map(|&Axis { extent, src, dst }| [extent as u64, src as u64, dst as u64]);
+        sides.into_iter().chain(axes).fold(tuned.unwrap_or(0), SplitMix64::at)
+    }
+
+    /// Returns the number of the work and its way, as the user's tuning file keeps them.
+    pub(crate) fn kept_as(&self) -> Option<(u64, String)> {
+        Some((self.key(), self.way()?.to_string()))
+    }
+
+    /// Returns the way that the plan was to take.
+    pub(super) fn way(&self) -> Option<Way> {
+        if let Choice::Way(way) = self.choice { Some(way) } else { None }
+    }
+
+    /// Returns the same work planned for a target.
+    pub(crate) fn for_target(&self, target: Target) -> Self {
+        let mut plan = Self { target, may_read_gaps: true, ..*self };
+        plan.choice = plan.measured();
+        plan.choose();
+        plan
+    }
+
+    /// Returns the bytes of a buffer for each side: the storage, behind as many bytes as give its
+    /// start the planned alignment and no larger one.
+    pub(crate) fn rooms(&self) -> [usize; 2] {
+        [0, 1].map(|side| self.aligns[side].lead().saturating_add(self.reach[side].end))
     }
 
     /// Offers the work to the strategies and keeps the launch of the first that takes it.
@@ -171,15 +209,16 @@ impl PermutePlan {
         if self.canonical.is_empty() {
             return;
         }
+        if let Choice::Way(way) = self.choice {
+            let mut work = None;
+            if way.consider(&self.task(), &mut work).is_ok() {
+                (self.work, self.reason) = (work, "it was the fastest when the work was measured on this GPU");
+                return;
+            }
+            self.choice = Choice::Any;
+        }
         // Not by `task`, which would borrow all of the plan.
         let task = Task::new(&self.canonical, self.aligns, self.target, self.choice).reading_gaps(self.may_read_gaps);
-        if let Choice::Boxes(rank) = self.choice
-            && self.may_read_gaps
-        {
-            self.reason = "the plan is to move boxes";
-            self.work = boxes::candidates(&task).into_iter().flatten().nth(rank).map(|(launch, _)| launch);
-            return;
-        }
         let takes = STRATEGIES.iter().find_map(|strategy| (strategy.consider)(&task, &mut self.work).ok());
         self.reason = takes.expect("the last strategy takes every task");
     }
@@ -228,6 +267,44 @@ impl PermutePlan {
             // `queue` orders other work on both buffers and requires one device.
             unsafe { work.step().queue_on(device, [src, dst], stream) }
         })
+    }
+
+    /// Queues the copy between parts of two buffers, whatever they hold: at these multiples of 256
+    /// bytes, of the bytes that [`PermutePlan::rooms`] returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`PermutePlan::launch`]; `InvalidArgument` if a buffer does not have that part.
+    pub(crate) fn launch_between(
+        &self,
+        src: &DeviceBuffer<u8>,
+        dst: &mut DeviceBuffer<u8>,
+        at: [usize; 2],
+        stream: &Stream,
+    ) -> Result<()> {
+        let rooms = self.rooms();
+        for (which, len, side) in [("source", src.len(), 0), ("destination", dst.len(), 1)] {
+            let end = at[side].checked_add(rooms[side]);
+            require!(
+                end.is_some_and(|end| end <= len) && (at[side] as u64).is_multiple_of(Align::ALLOCATION.bytes()),
+                InvalidArgument,
+                "the {which} of {} has no part of {} from byte {}, which must be a multiple of 256; pass a larger buffer",
+                counted(len, "byte"),
+                counted(rooms[side], "byte"),
+                at[side]
+            );
+        }
+        let (all_src, all_dst) = (src.len(), dst.len());
+        let (src, dst) = (src.view(&[all_src])?, dst.view_mut(&[all_dst])?);
+        let starts = [0, 1].map(|side| (at[side] + self.aligns[side].lead()) as u64);
+        let launch = |device: &Device, [src, dst]: [u64; 2], _| {
+            let Some(work) = &self.work else { return Ok(()) };
+            // SAFETY: both buffers hold their storage from these bytes on, which are aligned as
+            // planned, and live until their drops. They share nothing, because one is borrowed
+            // exclusively. `queue` orders other work on both and requires one device.
+            unsafe { work.step().queue_on(device, [src + starts[0], dst + starts[1]], stream) }
+        };
+        queue([Operand::read("source", &src), Operand::written("destination", &dst)], stream, &launch)
     }
 
     /// Returns whether the kernel reads bytes between the elements of a source at this address that

@@ -179,6 +179,10 @@ impl<K> Recent<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "interp")]
+    use crate::device::Device;
+    use crate::device::MeasuredPlans;
+    use crate::ops::Plan;
 
     const TARGET: Target = Target::new((9, 0));
 
@@ -236,6 +240,58 @@ mod tests {
         }
         let wrong = "0,1".parse().unwrap();
         assert!(permute(&source, Some(&wrong), 4, TARGET).is_err());
+    }
+
+    #[test]
+    fn a_measured_way_is_taken_by_plans_of_its_work_alone() {
+        let dst = Layout::row_major(&[64, 48, 512]).unwrap();
+        let src = Layout::row_major(&[512, 64, 48]).unwrap().permuted_axes(&[1, 2, 0]).unwrap();
+        let other = Layout::row_major(&[64, 512, 48]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+        let planned = plan([&src, &dst], 4, TARGET).unwrap();
+        let ways = planned.ways();
+        assert_eq!((ways[0].entry(), ways[0].shape()), (planned.entry(), planned.shape()));
+        assert!(ways.len() > 2);
+        for way in ways {
+            let target = Target { measured: MeasuredPlans::of(vec![way.kept_as().unwrap()]), ..TARGET };
+            let measured = copy([&src, &dst], 4, target).unwrap();
+            assert_eq!((measured.plan.entry(), measured.plan.shape()), (way.entry(), way.shape()));
+            assert_eq!(plan([&src, &dst], 4, TARGET).unwrap(), planned);
+            assert_eq!(
+                plan([&other, &dst], 4, target).unwrap().entry(),
+                plan([&other, &dst], 4, TARGET).unwrap().entry()
+            );
+        }
+        // A way that no strategy has, or that declines the work, changes nothing.
+        for way in ["none", "boxes 99", "boxes -1", "copy", "copy 1"] {
+            let target = Target { measured: MeasuredPlans::of(vec![(planned.key(), way.into())]), ..TARGET };
+            assert_eq!(plan([&src, &dst], 4, target).unwrap().entry(), planned.entry(), "{way}");
+        }
+    }
+
+    #[cfg(feature = "interp")]
+    #[test]
+    fn every_way_moves_parts_of_buffers() {
+        let device = Device::open(crate::device::Backend::Soft).unwrap();
+        let stream = device.default_stream();
+        // The first elements lie behind others, in storages that start off vectors.
+        let dst = Layout::row_major(&[33, 6, 40]).unwrap().slice(2, 2.., 1).unwrap();
+        let src = Layout::row_major(&[38, 33, 6]).unwrap().permuted_axes(&[1, 2, 0]).unwrap();
+        let planned = PermutePlan::new(&src, Align::of(4), &dst, Align::of(8), 2, Target::of(&device)).unwrap();
+        let [from, to] = planned.rooms();
+        let bytes: Vec<u8> = (0..512 + from).map(|byte| (byte * 7 + byte / 251) as u8).collect();
+        let source = device.upload(&bytes).unwrap();
+        let mut results = planned.ways().into_iter().map(|way| {
+            let mut result = device.zeros::<u8>(256 + to).unwrap();
+            way.launch_between(&source, &mut result, [512, 256], stream).unwrap();
+            (way, result.download().unwrap())
+        });
+        let (_, first) = results.next().unwrap();
+        assert_eq!(first[256 + 8 + 4..][..2], bytes[512 + 4..][..2]);
+        assert_eq!(first[first.len() - 2..], bytes[bytes.len() - 2..]);
+        results.for_each(|(way, result)| assert!(result == first, "{way}"));
+        let mut short = device.zeros::<u8>(255 + to).unwrap();
+        let refused = planned.launch_between(&source, &mut short, [512, 256], stream).unwrap_err();
+        assert!(refused.to_string().contains("the destination of "), "{refused}");
     }
 
     #[test]

@@ -39,13 +39,67 @@ pub(super) static STRATEGIES: [Strategy; 13] = [
     Strategy { name: "packed_quads", consider: packed::quads::consider },
     Strategy { name: "fields", consider: fields::consider },
     Strategy { name: "stacked", consider: stacked::consider },
-    Strategy { name: "boxes", consider: boxes::consider },
+    Strategy { name: BOXES, consider: boxes::consider },
     Strategy { name: "packed_stepped", consider: packed::stepped::consider },
     Strategy { name: "packed", consider: packed::consider },
     Strategy { name: "vector_tile", consider: vector_tile::consider },
     Strategy { name: "ragged_tile", consider: ragged_tile::consider },
     Strategy { name: "elements", consider: elements::consider },
 ];
+
+/// One way to do a task: a strategy, and one of its launches.
+///
+/// Its text is the name of the strategy, and behind it the number of the launch if it is not the
+/// one that [`Strategy::consider`] gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    strategy: u8,
+    launch: u8,
+}
+
+impl Way {
+    /// Returns all ways: each strategy's own, in their order, and the boxes by rank.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let own = (0..STRATEGIES.len() as u8).map(|strategy| Self { strategy, launch: 0 });
+        let boxes = STRATEGIES.iter().position(|strategy| strategy.name == BOXES);
+        let ranked =
+            move |strategy| (1..=boxes::KEPT as u8).map(move |launch| Self { strategy: strategy as u8, launch });
+        own.chain(boxes.into_iter().flat_map(ranked))
+    }
+
+    /// Returns the way that a text names.
+    pub(super) fn named(text: &str) -> Option<Self> {
+        let (name, launch) = text.split_once(' ').unwrap_or((text, "0"));
+        let launch: u8 = launch.parse().ok()?;
+        Self::all().find(|way| way.name() == name && way.launch == launch)
+    }
+
+    /// Writes the launch of a task, and returns the reason; or declines it and writes nothing.
+    pub(super) fn consider(self, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+        let Some(rank) = usize::from(self.launch).checked_sub(1) else {
+            return (STRATEGIES[usize::from(self.strategy)].consider)(task, launch);
+        };
+        *launch = Some(boxes::ranked(task, rank)?);
+        Ok("the plan is to move these boxes")
+    }
+
+    /// Returns the name of the strategy.
+    pub(super) fn name(self) -> &'static str {
+        STRATEGIES[usize::from(self.strategy)].name
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.launch {
+            0 => f.write_str(self.name()),
+            launch => write!(f, "{} {launch}", self.name()),
+        }
+    }
+}
+
+/// The strategy that has several launches for a task.
+const BOXES: &str = "boxes";
 
 /// The launch of a strategy, by its parameters. They are large: a plan is copied, and made without
 /// allocating.

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use super::strategies::tile::Tiling;
-use super::strategy::{Decline, found};
+use super::strategy::{Decline, Way, found};
 use crate::abi::{EntryId, Family, Index};
 use crate::layout::walk::Canonical;
 use crate::ops::tuning::{Permutes, TileShape, Tuning};
@@ -41,8 +41,8 @@ pub(super) enum Choice {
     /// The kernels for large arrays, as if this one were large, with the target's tiles, whose
     /// shape may adapt to the array.
     AsIfLarge,
-    /// The boxes of this rank by their estimates, the best first.
-    Boxes(usize),
+    /// This way, or any where it declines.
+    Way(Way),
 }
 
 /// The work in the widest elements that are contiguous on both sides.
@@ -90,14 +90,14 @@ impl<'a> Task<'a> {
     /// Returns the shape of a tile of elements of this width.
     pub(super) fn tile_shape(&self, width: usize) -> Option<TileShape> {
         match self.choice {
-            Choice::Any | Choice::AsIfLarge | Choice::Boxes(_) => self.tuning.tile_shape(width),
+            Choice::Any | Choice::AsIfLarge | Choice::Way(_) => self.tuning.tile_shape(width),
             Choice::Large(shape) => shape,
         }
     }
 
     /// Returns whether small arrays may use their own kernels.
     pub(super) fn may_be_small(&self) -> bool {
-        self.choice == Choice::Any
+        matches!(self.choice, Choice::Any | Choice::Way(_))
     }
 
     /// Returns whether tiles may take another shape if most of one would be empty.

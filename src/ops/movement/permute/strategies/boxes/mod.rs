@@ -24,6 +24,8 @@ use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::ops::tuning::Boxes;
 use crate::ops::units::{SECTOR, WORD};
 
+pub(in crate::ops::movement::permute) use self::search::KEPT;
+
 /// Boxes that are laid out in shared memory before one is chosen.
 const LAID_OUT: usize = 2;
 
@@ -34,12 +36,8 @@ const LAID_OUT: usize = 2;
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let boxes = &task.permutes().boxes;
     at_least(task.bytes(), boxes.smallest, "bytes of a side", "few boxes for each multiprocessor")?;
+    may_read(task)?;
     let canonical = &task.widened().canonical;
-    if !task.may_read_gaps {
-        // Rows go to shared memory as they lie, by 8 or 16 bytes.
-        let others = "the destination may lie between the elements of the source, and boxes are fetched with gaps";
-        at_least(canonical.src_span().len(), 1, "elements of a source without gaps", others)?;
-    }
     let strides = canonical.axes().iter().map(|axis| axis.src.unsigned_abs()).enumerate();
     let repeated = strides.clone().filter(|&(_, stride)| stride == 0).count();
     at_most(repeated, 0, "axes along which the source repeats itself", "this was not measured")?;
@@ -58,6 +56,16 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     Ok("boxes of the source's runs go through shared memory as they lie")
 }
 
+/// Declines sources between whose elements the destination may lie.
+fn may_read(task: &Task<'_>) -> Result<(), Decline> {
+    if task.may_read_gaps {
+        return Ok(());
+    }
+    // Rows go to shared memory as they lie, by 8 or 16 bytes.
+    let others = "the destination may lie between the elements of the source, and boxes are fetched with gaps";
+    at_least(task.widened().canonical.src_span().len(), 1, "elements of a source without gaps", others)
+}
+
 /// Declines sources whose nearest elements lie `stride` elements apart, along this axis, where
 /// other kernels are better.
 ///
@@ -73,20 +81,15 @@ fn suits_steps(task: &Task<'_>, axis: usize, stride: usize) -> Result<(), Declin
     at_least(task.bytes(), boxes.smallest_stepped, "bytes of a side", "few boxes for each multiprocessor")
 }
 
-/// Returns the launches of the best boxes, the best first, with their numbers. They read the bytes
-/// between the elements of a source with gaps.
-pub(in crate::ops::movement::permute) fn candidates(task: &Task<'_>) -> [Option<(Launch, String)>; search::KEPT] {
-    let boxes = &task.permutes().boxes;
-    let Ok(work) = work(task) else { return [const { None }; search::KEPT] };
+/// Returns the launch of the boxes of this rank by their estimates, the best first, whatever other
+/// kernels are better at.
+pub(in crate::ops::movement::permute) fn ranked(task: &Task<'_>, rank: usize) -> Result<Launch, Decline> {
+    may_read(task)?;
+    let (boxes, work) = (&task.permutes().boxes, work(task)?);
     let mut planned = search::best(&work, boxes).map(|found| planned(&work, boxes, &found?));
     planned.sort_by(|a, b| cycles(a).total_cmp(&cycles(b)));
-    planned.map(|planned| {
-        let planned = planned?;
-        Some((
-            Launch::Boxes(planned.step(task).ok()?),
-            format!("{:.1} us {:?}", planned.found.microseconds(boxes), planned.found),
-        ))
-    })
+    let planned = found(planned.get(rank).and_then(Option::as_ref), "boxes of this rank", "fewer boxes fit")?;
+    Ok(Launch::Boxes(planned.step(task)?))
 }
 
 /// Returns the task as boxes see it.

@@ -12,7 +12,7 @@ use crate::ops::tuning::Boxes;
 use crate::ops::units::wide::SECTOR;
 
 /// Boxes that are kept.
-pub(super) const KEPT: usize = 6;
+pub(in crate::ops::movement::permute) const KEPT: usize = 6;
 /// Most parts of an axis that the coarse grid has.
 const PARTS: usize = 12;
 /// Most boxes that are cut.
@@ -31,13 +31,6 @@ pub(super) struct Found {
     pub(super) choice: Choice,
     pub(super) threads: u32,
     pub(super) cycles: f64,
-}
-
-impl Found {
-    /// Returns the estimated microseconds.
-    pub(super) fn microseconds(&self, policy: &Boxes) -> f64 {
-        self.cycles / policy.cycles_of_microsecond
-    }
 }
 
 /// The best boxes found, the best first.
