@@ -7,6 +7,7 @@ use super::peak::Peaks;
 use super::record::{Group, Record, SCHEMA};
 use crate::device::{Device, TuningFile};
 use crate::driver::{DeviceInfo, DriverKind};
+use crate::error::counted;
 use crate::ops::Target;
 
 /// The records of one call, and what they share.
@@ -52,8 +53,11 @@ impl Policy {
     /// Describes the policy of a device.
     pub fn of(info: &DeviceInfo, file: &TuningFile) -> Self {
         let policy = Target::of_info(info, file.row()).policy();
-        let file = file.path().map(|path| path.display().to_string());
-        Self { from: policy.name().into(), text: policy.to_string(), file }
+        let mut text = policy.to_string();
+        if !file.plans().is_empty() {
+            text += &format!(", with {} of the tuning file", counted(file.plans().len(), "measured plan"));
+        }
+        Self { from: policy.name().into(), text, file: file.path().map(|path| path.display().to_string()) }
     }
 }
 
