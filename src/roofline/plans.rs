@@ -37,7 +37,8 @@ impl PermutePlan {
     /// let device = Device::open(Backend::Cuda(0))?;
     /// let to = Layout::row_major(&[31, 3, 2_705_679])?;
     /// let from = Layout::row_major(&[2_705_679, 31, 3])?.permuted_axes(&[1, 2, 0])?;
-    /// let plan = PermutePlan::new(&from, Align::ALLOCATION, &to, Align::ALLOCATION, 1, Target::of(&device))?;
+    /// let (align, target) = (Align::ALLOCATION, Target::of(&device));
+    /// let plan = PermutePlan::new(&from, align, &to, align, 1, target)?;
     /// println!("planned {plan}, measured {}", plan.measure(&device)?);
     /// # Ok::<(), warpstride::Error>(())
     /// ```

@@ -40,7 +40,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let canonical = &task.widened().canonical;
     let strides = canonical.axes().iter().map(|axis| axis.src.unsigned_abs()).enumerate();
     let repeated = strides.clone().filter(|&(_, stride)| stride == 0).count();
-    at_most(repeated, 0, "axes along which the source repeats itself", "this was not measured")?;
+    let unknown = "boxes were not measured on sources that repeat their elements";
+    at_most(repeated, 0, "axes along which the source repeats its elements", unknown)?;
     match strides.min_by_key(|&(_, stride)| stride) {
         Some((axis, stride)) if stride > 1 => suits_steps(task, axis, stride)?,
         _ => packed::suits(task)?,
