@@ -156,7 +156,7 @@ fn every_kind_of_permute_only_launches() {
         ("vector_tile", c_order(&[96, 40]).t(), c_order(&[40, 96])),
         // Rows apart: side by side they were structs of 63 fields.
         ("ragged_tile", pitched(50, 63, 65), pitched(63, 50, 53).t()),
-        ("packed", c_order(&[9, 7, 11, 5]).permuted_axes(&[3, 1, 0, 2]).unwrap(), c_order(&[5, 7, 9, 11])),
+        ("packed_quads", c_order(&[9, 7, 11, 5]).permuted_axes(&[3, 1, 0, 2]).unwrap(), c_order(&[5, 7, 9, 11])),
         ("patch", c_order(&[20, 30]).t(), c_order(&[30, 20])),
     ] {
         let (align, target) = (Align::ALLOCATION, Target::of(&device));
@@ -167,12 +167,15 @@ fn every_kind_of_permute_only_launches() {
                 PermutePlan::tuned(&src, align, &dst, align, 4, target, &TileShape::of(target))
             }
         };
-        let entry = plan().unwrap().entry();
-        assert!(entry.is_some_and(|entry| entry.starts_with(kernel)), "{entry:?} is not a {kernel}");
+        // The kernel's own plan, which may not be the fastest for so small an array.
+        let fastest = plan().unwrap();
+        let mut ways = [fastest, fastest.as_if_large()].into_iter().chain(fastest.ways());
+        let is_kernel = |way: &PermutePlan| way.entry().is_some_and(|entry| entry.starts_with(kernel));
+        let way = ways.find(is_kernel).unwrap_or_else(|| panic!("{fastest} is not a {kernel}"));
         only_launches(kernel, 1, &driver, || {
             // SAFETY: two buffers of at least as many elements as the layouts have, on a driver
             // that touches nothing.
-            unsafe { plan()?.launch_raw(&device, from, to, stream) }
+            plan().and_then(|_| unsafe { way.launch_raw(&device, from, to, stream) })
         });
     }
 }

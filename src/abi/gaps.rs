@@ -27,7 +27,7 @@ impl Family {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{CAST, DType, Index, PATCH, STACKED_TILE, WIDTHS};
+    use super::super::{CAST, DType, INTERLEAVE, Index, PATCH, WIDTHS};
     use super::*;
 
     /// Returns all values of the axes of a family's line, by the bits of their axes.
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_gap_says_why() {
-        assert_eq!(STACKED_TILE.gap(Key::width(4)), None);
-        assert!(STACKED_TILE.gap(Key::width(16)).is_some_and(|why| why.contains("16-byte elements")));
+        assert_eq!(INTERLEAVE.gap(Key::width(4)), None);
+        assert!(INTERLEAVE.gap(Key::width(16)).is_some_and(|why| why.contains("fields of 16 bytes")));
         assert!(PATCH.gap(Key::width(1).and(Key::index(Index::Wide))).is_some_and(|why| why.contains("not small")));
         assert!(CAST.gap(Key::types(DType::U8, DType::I8)).is_some_and(|why| why.contains("the same bits")));
     }

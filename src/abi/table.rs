@@ -27,7 +27,6 @@ pub mod params {
     mod fields;
     mod in_place;
     mod normalize;
-    mod packed;
     mod packed_quads;
     mod patch;
     mod ragged_tile;
@@ -38,7 +37,6 @@ pub mod params {
     mod rowwise;
     mod small_tile;
     mod spin;
-    mod stacked_tile;
     mod tile;
     mod vector_tile;
 
@@ -54,7 +52,6 @@ pub mod params {
     pub use self::fields::*;
     pub use self::in_place::*;
     pub use self::normalize::*;
-    pub use self::packed::*;
     pub use self::packed_quads::*;
     pub use self::patch::*;
     pub use self::ragged_tile::*;
@@ -65,7 +62,6 @@ pub mod params {
     pub use self::rowwise::*;
     pub use self::small_tile::*;
     pub use self::spin::*;
-    pub use self::stacked_tile::*;
     pub use self::tile::*;
     pub use self::vector_tile::*;
 }
@@ -122,13 +118,6 @@ macro_rules! families {
             /// memory, a second one back.
             SPILL_LINES spill_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = spill_lines::<W, I>;
-            /// [`VECTOR_TILE`] of batches of small matrices.
-            STACKED_TILE stacked_tile(StackedTileParams)
-                for type W in [B8 B16 B32 B64], type I in [Narrow Wide], type C in [Unhinted]
-                and type W in [B8 B16 B32 B64], type I in [Narrow], type C in [Hinted]
-                except W in [B128] because "tiles, packed and elements move matrices of 16-byte elements"
-                except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
-                = stacked_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
             /// Keeps a stream busy, so that measured work queues behind it.
             SPIN spin(SpinParams)
                 = spin;
@@ -159,24 +148,11 @@ macro_rules! families {
             INTERLEAVE_QUADS interleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
                 except W in [B128] because "tiles move fields of 16 bytes"
                 = interleave_quads::<W, C>;
-            /// Tiles of several axes, each side of which moves in its own runs.
-            PACKED packed(PackedParams)
-                for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
-                and type W in [B8 B16 B32 B64], type I in [Narrow], type C in [Hinted]
-                except W in [B128], C in [Hinted] because "packed_quads moves large arrays of 16-byte elements"
-                except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
-                = packed::<W, I, C>;
             /// Tiles of several axes, by vectors.
             PACKED_QUADS packed_quads(PackedQuadsParams)
                 for type W in [B8 B16 B32 B64 B128], type C in [Unhinted Hinted]
-                except I in [Wide] because "packed moves arrays beyond narrow indices"
+                except I in [Wide] because "boxes moves arrays beyond narrow indices"
                 = packed_quads::<W, C>;
-            /// The same for a source with elements between those of a run: loaded one by one.
-            PACKED_STEPPED packed_stepped(PackedQuadsParams) for type W in [B8 B16 B32 B64]
-                except I in [Wide] because "elements moves arrays beyond narrow indices"
-                except W in [B128] because "elements of 16 bytes are vectors"
-                except C in [Hinted] because "the entry is left out to keep the PTX small"
-                = packed_stepped::<W>;
             /// Boxes of any axes, which lie in shared memory as in the source.
             BOXES boxes(BoxesParams)
                 for type W in [B8 B16 B32 B64 B128], type C in [Unhinted Hinted]

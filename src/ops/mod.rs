@@ -43,7 +43,7 @@
 //! let result = Layout::row_major(&[3, 1024])?;
 //! let target = Target::new((9, 0));
 //! let plan = PermutePlan::new(&source, Align::ALLOCATION, &result, Align::ALLOCATION, 4, target)?;
-//! println!("{}", plan.explain()); // the kernel, the reason, and why other strategies declined
+//! println!("{}", plan.explain()); // the kernel, the reason, and the verdicts of other strategies
 //! # Ok::<(), warpstride::Error>(())
 //! ```
 //!

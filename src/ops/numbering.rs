@@ -9,9 +9,9 @@ use crate::layout::walk::{Axis, Canonical};
 /// Returns a grid of `blocks`, numbered along x and then y. The launch refuses more blocks than a
 /// grid allows.
 ///
-/// With more blocks than x allows, y is rounded up. The surplus blocks of tiles (stacked or not),
-/// packed axes and fields move the first image again with the same values; the other kernels skip
-/// them. This takes storages of 4 TB.
+/// With more blocks than x allows, y is rounded up. The surplus blocks of tiles and fields move
+/// the first image again with the same values; the other kernels skip them. This takes storages of
+/// 4 TB.
 pub(super) fn grid(blocks: u64) -> [u32; 3] {
     let x = blocks.clamp(1, u64::from(MAX_GRID_X));
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]

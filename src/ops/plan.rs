@@ -76,8 +76,11 @@ pub struct Explanation {
     pub written: u64,
     /// How source and destination are walked; `None` if the operation has no such pair.
     pub walk: Option<Walk>,
-    /// The verdict of every strategy, in the order in which they look at the work; empty if the
-    /// operation has one way only.
+    /// The verdicts of the strategies; empty if the operation has one way only.
+    ///
+    /// A permute lists those that it asked: the chosen one first, then the others that take the
+    /// work, by their estimated times, and then those that decline. A map lists all of its own, in
+    /// the order in which they look at the work.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -111,10 +114,11 @@ pub struct PlannedAxis {
 pub struct Verdict {
     /// The strategy's name.
     pub strategy: &'static str,
-    /// True if it takes the work. The first strategy that takes it does it; later ones could do it
-    /// too.
+    /// True if it takes the work. The first verdict of an explanation that takes it is that of the
+    /// chosen strategy; the later ones could do it too.
     pub takes: bool,
-    /// The reason, in words.
+    /// The reason, in words. Where a permute's strategy takes the work, its estimated time comes
+    /// first, unless the plan was measured.
     pub reason: String,
     /// For a decline, the quantity that decided.
     pub quantity: Option<Quantity>,

@@ -2,6 +2,7 @@
 
 use crate::device::{Device, MeasuredPlans, Tuned};
 use crate::driver::DeviceInfo;
+use crate::driver::DriverKind;
 use crate::error::{Error, Result, counted};
 
 /// A power of two, up to 256, that divides the address of a storage.
@@ -74,6 +75,9 @@ pub struct Target {
     pub bandwidth_per_multiprocessor: u64,
     /// Bytes of the L2 cache; 0 if it is not known.
     pub l2_bytes: u64,
+    /// Number of multiprocessors; 0 if it is not known. Plans for the software GPU leave it at 0,
+    /// so that they do not depend on the host.
+    pub multiprocessors: u32,
     /// The figures that `bench --tune` found on the GPU. They are a value, not a handle, so that a
     /// target can be copied and compared, and a plan depends on nothing that may change.
     pub(super) tuned: Option<Tuned>,
@@ -89,6 +93,7 @@ impl Target {
             compute_capability,
             bandwidth_per_multiprocessor: 0,
             l2_bytes: 0,
+            multiprocessors: 0,
             tuned: None,
             measured: MeasuredPlans::NONE,
         }
@@ -111,6 +116,7 @@ impl Target {
             compute_capability: info.compute_capability,
             bandwidth_per_multiprocessor: bandwidth / u64::from(info.multiprocessors.max(1)),
             l2_bytes: info.l2_bytes,
+            multiprocessors: if info.kind == DriverKind::Soft { 0 } else { info.multiprocessors },
             tuned,
             measured: MeasuredPlans::NONE,
         }

@@ -12,6 +12,17 @@ const SAMPLES: usize = 15;
 /// The part of the best time so far that another way may take to be kept: less is noise.
 const GAIN: f64 = 0.99;
 
+/// The ways of a plan, as they were measured.
+struct Measured {
+    fastest: PermutePlan,
+    /// Its time.
+    ms: f64,
+    /// The least time of all ways.
+    least_ms: f64,
+    /// The time of the way that was planned.
+    planned_ms: f64,
+}
+
 impl PermutePlan {
     /// Times every kernel that takes the work, and several cuts of it, on arrays of its own, and
     /// returns the plan that was the fastest. From then on all plans of the same work for this
@@ -45,31 +56,52 @@ impl PermutePlan {
     ///
     /// The idea is that of FFTW's plans (Frigo and Johnson, 2005).
     pub fn measure(&self, device: &Device) -> Result<Self> {
-        check_has_times(device)?;
-        let path = TuningFile::to_keep()?;
-        let Some(fastest) = self.for_target(Target::of(device)).fastest(device)? else { return Ok(*self) };
-        if let Some(kept) = fastest.kept_as() {
-            TuningFile::keep(&path, device.info(), kept, |plans| device.follow(plans))?;
-        }
+        self.measure_beside(device)?;
         Ok(self.for_target(Target::of(device)))
     }
 
-    /// Returns the fastest of the ways; `None` if there are no elements.
-    fn fastest(&self, device: &Device) -> Result<Option<Self>> {
+    /// Measures the ways and keeps the fastest, as [`PermutePlan::measure`], and returns how many
+    /// times as long the kernel takes that is planned without measurements; 1 if there are no
+    /// elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`PermutePlan::measure`].
+    #[doc(hidden)]
+    pub fn measure_beside(&self, device: &Device) -> Result<f64> {
+        check_has_times(device)?;
+        let path = TuningFile::to_keep()?;
+        let Some(Measured { fastest, least_ms, planned_ms, .. }) =
+            self.unmeasured(Target::of(device)).measured_ways(device)?
+        else {
+            return Ok(1.0);
+        };
+        if let Some(kept) = fastest.kept_as() {
+            TuningFile::keep(&path, device.info(), kept, |plans| device.follow(plans))?;
+        }
+        Ok(planned_ms / least_ms)
+    }
+
+    /// Times the ways of a plan that was made without measurements; `None` if there are no
+    /// elements.
+    fn measured_ways(&self, device: &Device) -> Result<Option<Measured>> {
         let mut rotation = Rotation::new(device, &self.rooms());
         let steps = self.rooms().map(Rotation::padded);
         let [src, dst] = steps.map(|step| device.zeros::<u8>(step.saturating_mul(rotation.sets())));
-        let (src, mut dst, stream, mut fastest) = (src?, dst?, device.default_stream(), None);
+        let (src, mut dst, stream, mut measured) = (src?, dst?, device.default_stream(), None::<Measured>);
         for plan in self.ways() {
             let timing = time(device, stream, SAMPLES, || {
                 let set = rotation.advance();
                 plan.launch_between(&src, &mut dst, steps.map(|step| set * step), stream)
             })?;
-            let ms = timing.median_ms();
-            if fastest.as_ref().is_none_or(|&(least, _)| ms < GAIN * least) {
-                fastest = Some((ms, plan));
+            let (ms, is_planned) = (timing.median_ms(), plan.launches_as(self));
+            let known = measured.get_or_insert(Measured { fastest: plan, ms, least_ms: ms, planned_ms: ms });
+            known.planned_ms = if is_planned { ms } else { known.planned_ms };
+            known.least_ms = known.least_ms.min(ms);
+            if ms < GAIN * known.ms {
+                (known.fastest, known.ms) = (plan, ms);
             }
         }
-        Ok(fastest.map(|(_, plan)| plan))
+        Ok(measured)
     }
 }

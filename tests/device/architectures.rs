@@ -89,11 +89,13 @@ fn plans_for_every_gpu_move_what_they_say(_: &Setup) {
                 let mut target = Target::new(compute_capability);
                 (target.bandwidth_per_multiprocessor, target.l2_bytes) = (gigabytes * 1_000_000_000, l2_bytes);
                 let plan = PermutePlan::new(&src, align, &dst, align, 4, target).unwrap();
-                hinted += usize::from(plan.entry().unwrap().ends_with("_hinted"));
-                let mut result = device.zeros::<u32>(elements.len()).unwrap();
-                let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
-                plan.launch(from, to, stream).unwrap();
-                assert!(result.download().unwrap() == expected, "{plan} for {target:?}");
+                for plan in [plan, plan.as_if_large()] {
+                    hinted += usize::from(plan.entry().unwrap().ends_with("_hinted"));
+                    let mut result = device.zeros::<u32>(elements.len()).unwrap();
+                    let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
+                    plan.launch(from, to, stream).unwrap();
+                    assert!(result.download().unwrap() == expected, "{plan} for {target:?}");
+                }
             }
         }
     }

@@ -94,9 +94,10 @@ fn sources<T>() -> Vec<Layout> {
         // vector_tile, whose last tile is cut
         turned(side, side + lanes),
         turned(2 * side + lanes, side),
-        // stacked_tile, whose last tile has one image
+        // vector_tile of small matrices
         c_order(&[2, 9, 8 * lanes, 8 * lanes]).permuted_axes(&[0, 1, 3, 2]).unwrap(),
-        // ragged_tile
+        // ragged_tile; that of elements of 2 bytes as if the array were large
+        turned(193, 129),
         turned(side + 1, side + 3),
         turned(2 * side + 3, side + 1),
         // deinterleave and interleave by words, with structs that fill none, and by vectors
@@ -111,13 +112,13 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 3, 33]).reverse(2).unwrap(),
         // elements of runs of whole accesses
         c_order(&[2, 7, 3, 3 * lanes]).permuted_axes(&[0, 2, 1, 3]).unwrap(),
-        // packed
+        // boxes
         c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
     ];
     if lanes == 1 {
-        // Short axes for packed; full tiles off sectors for ragged_tile, and short rows for packed
-        // and packed_quads. These kernels move large arrays, and in the short form small ones,
-        // whose plans are made as if they were large.
+        // Short axes for boxes; full tiles off sectors for ragged_tile, and short rows for
+        // packed_quads. These kernels move large arrays, and in the short form small ones, whose
+        // plans are made as if they were large.
         sources.push(c_order(&[2, 3, 4, 5, 3, 4, 5]).permuted_axes(&[0, 5, 2, 6, 3, 1, 4]).unwrap());
         sources.push(short_or_long(turned(95, 93), turned(1031, 513)));
         let short_rows = short_or_long([2, 8, 9, 20, 16], [2, 40, 41, 20, 16]);
@@ -139,7 +140,7 @@ fn narrow<T: Sample>(device: &Device, random: &mut Random) {
             }
         }
     }
-    // packed_quads and, for every second column, boxes or packed_stepped
+    // packed_quads and, for every second column, boxes
     for step in [1, 2] {
         let matrices = short_or_long(256 << 10, 4 << 20) / (33 * 31 * width) + 1;
         let columns = c_order(&[matrices, 33, 31 * step]).slice(2, .., step as isize).unwrap();

@@ -101,14 +101,15 @@ fn loaded(trace: &Trace) -> Vec<String> {
 pub(crate) const OLDEST: Target = Target::new(abi::OLDEST);
 
 /// Copies on the device and by the oracle, and compares all bytes of the destination's storage,
-/// including those outside of its elements. Returns two entries: that for large arrays, and that
-/// for the array's size if it is another. The entry of the oldest device for large arrays runs too.
+/// including those outside of its elements. Returns the entries of the plans: that for large
+/// arrays, and those for the array's size and as if it were large, if they are others. The plan of
+/// the oldest device for large arrays runs too.
 fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
     dst_layout: Layout,
     random: &mut Random,
-) -> [Option<&'static str>; 2] {
+) -> Vec<Option<&'static str>> {
     let (align, target, width) = (Align::ALLOCATION, Target::of(device), size_of::<T>());
     let tuned = |target| {
         PermutePlan::tuned(&src_layout, align, &dst_layout, align, width, target, &TileShape::of(target)).unwrap()
@@ -120,10 +121,14 @@ fn check<T: Sample>(
     let (source, mut expected) = (device.upload(&src).unwrap(), before.clone());
     naive::copy(&src, &src_layout, &mut expected, &dst_layout);
     let mut plans = vec![large];
-    for plan in [small, oldest] {
+    for plan in [small, small.as_if_large()] {
         if !plans.contains(&plan) {
             plans.push(plan);
         }
+    }
+    let entries = plans.iter().map(Plan::entry).collect();
+    if !plans.contains(&oldest) {
+        plans.push(oldest);
     }
     for plan in plans {
         let mut result = device.upload(&before).unwrap();
@@ -142,7 +147,7 @@ fn check<T: Sample>(
         let agrees = result.download().unwrap() == expected;
         assert!(agrees, "{}: {src_layout:?} to {dst_layout:?} by {plan}", T::DTYPE);
     }
-    [large.entry(), if small == large { None } else { small.entry() }]
+    entries
 }
 
 /// Returns the kernel of an entry, whatever its width and index, or an empty name without a launch.
@@ -174,12 +179,13 @@ fn random_layouts_at_every_width(setup: &Setup) {
         ("copy", 20),
         ("patch", 5),
         ("elements", 5),
-        ("packed", 40),
+        ("packed_quads", 6),
+        ("boxes", 60),
         ("rows", 40),
         ("vector_tile", 40),
         ("ragged_tile", 40),
-        ("deinterleave", 120),
-        ("interleave", 160),
+        ("deinterleave", 600),
+        ("interleave", 300),
         ("deinterleave_quads", 1000),
         ("interleave_quads", 1000),
         ("", 200),

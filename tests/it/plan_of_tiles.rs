@@ -2,9 +2,9 @@
 //! decide, an H100 was found to move them faster so.
 
 use warpstride::layout::Layout;
-use warpstride::ops::Plan;
+use warpstride::ops::{Align, PermutePlan, Plan, TileShape};
 
-use crate::plan::{c_order, permute, permuted};
+use crate::plan::{TARGET, c_order, permute, permuted};
 
 /// A plan's kernel begins with the first, and its text holds the parts of the second.
 type Says = (&'static str, &'static str);
@@ -45,15 +45,16 @@ fn a_matrix_has_the_kernel_of_its_size() {
         (1031, 1025, 16, "ragged_tile_"),
         // With few columns, most of a tile would be empty.
         (4096, 3, 1, "patch_"),
-        (40_001, 3, 4, "deinterleave_b"),
-        (40_000, 3, 4, "deinterleave_quads_"),
-        // Whole structs fill the blocks; of 16 fields, lanes would share banks.
+        (40_001, 3, 4, "elements_"),
+        (1_000_001, 3, 4, "deinterleave_b"),
+        (1_000_000, 3, 4, "deinterleave_quads_"),
+        // Whole structs fill the blocks; of 16 fields, lanes that move vectors would share banks.
         (1 << 24, 8, 4, "deinterleave_quads_b32"),
         (8, 1 << 24, 4, "interleave_quads_b32"),
         (1 << 23, 24, 2, "deinterleave_quads_b16"),
         (1 << 22, 8, 8, "deinterleave_quads_b64"),
-        (1 << 24, 16, 4, "vector_tile_b32"),
-        (1 << 22, 16, 2, "vector_tile_b16"),
+        (1 << 24, 16, 4, "deinterleave_b32"),
+        (1 << 22, 16, 2, "deinterleave_b16"),
     ] {
         check(&[rows, cols], &[1, 0], width, (kernel, ""));
     }
@@ -64,16 +65,16 @@ fn batches_of_matrices_have_the_kernel_of_their_sizes() {
     for (shape, width, kernel) in [
         ([16, 64, 64], 4, "patch_"),
         ([64, 64, 64], 4, "patch_"),
-        ([65, 64, 64], 4, "vector_tile_"),
+        ([65, 64, 64], 4, "elements_"),
+        ([1024, 64, 64], 4, "vector_tile_"),
         // As many patches that are mostly empty are no longer small.
         ([1024, 3, 5], 4, "patch_"),
         ([16_384, 3, 5], 4, "elements_"),
-        // Small matrices of narrow elements are stacked.
-        ([65_536, 64, 64], 2, "stacked_tile_b16"),
-        ([65_536, 16, 16], 1, "stacked_tile_b8"),
+        ([65_536, 64, 64], 2, "boxes_b16"),
+        ([65_536, 16, 16], 1, "packed_quads_b8"),
         ([65_536, 16, 16], 2, "packed_quads_b16"),
         ([65_536, 16, 16], 4, "packed_quads_b32"),
-        ([65_536, 32, 32], 4, "packed_quads_b32"),
+        ([65_536, 32, 32], 4, "vector_tile_b32"),
         // Images of structs fill a part of a block.
         ([20_000, 24, 24], 4, "packed_quads_b32"),
     ] {
@@ -87,16 +88,16 @@ fn arrays_of_many_axes_have_the_kernel_of_their_sizes() {
     check(&[3, 4, 5, 6], &[3, 2, 1, 0], 4, ("patch_", ""));
     // Beyond two axes of images no parameters for patches are left.
     assert!(!permuted(&[3, 4, 5, 6, 7], &[4, 3, 2, 1, 0], 4).entry().unwrap().starts_with("patch"));
-    // With joined or folded rows, tiles are faster than what packs axes.
-    check(&[512, 512, 511], &[2, 1, 0], 1, ("ragged_tile_b8_hinted", ""));
+    // With folded rows, tiles of two axes are faster than those of several.
+    check(&[512, 512, 511], &[2, 1, 0], 1, ("boxes_b8_hinted", ""));
     check(&[508, 512, 511], &[2, 1, 0], 1, ("ragged_tile_b8_hinted", ""));
     check(&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4, ("ragged_tile_b32_hinted", ""));
     // With nine quads a row, most of a tile's second column would be empty.
     check(&[24, 25, 26, 27, 33], &[4, 2, 0, 3, 1], 4, ("packed_quads_b32_hinted", ""));
-    // Runs of 509 bytes move by vectors in tiles of several axes, which have no kernel beyond
-    // narrow indices, and bytes that turn round from any address.
+    // Runs of 509 bytes, and bytes that turn round from any address, move by vectors in tiles of
+    // several axes. These have no kernel beyond narrow indices, and boxes do.
     check(&[2, 43_000, 509], &[1, 0, 2], 1, ("packed_quads_", ""));
-    check(&[2, 4_300_000, 509], &[1, 0, 2], 1, ("rows_wide", ""));
+    check(&[2, 4_300_000, 509], &[1, 0, 2], 1, ("boxes_b8_hinted", ""));
     let src = Layout::row_major(&[6249, 9, 2048]).unwrap().reverse(2).unwrap().permuted_axes(&[1, 0, 2]).unwrap();
     let turned = |width| permute(&src, &Layout::row_major(src.shape()).unwrap(), width).entry().unwrap();
     assert!(turned(1).starts_with("packed_quads_") && turned(4).starts_with("elements_"));
@@ -137,6 +138,13 @@ fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
     }
 }
 
+/// Returns the text of the plan of the same work by tiles, which may not be the fastest.
+fn by_tiles(plan: &PermutePlan) -> String {
+    let mut ways = plan.ways().into_iter().map(|way| way.to_string());
+    let is_by_tiles = |way: &String| way.starts_with("vector_tile_") || way.starts_with("ragged_tile_");
+    ways.find(is_by_tiles).unwrap_or_else(|| panic!("no tiles for {plan}"))
+}
+
 /// The tiles tuned for large matrices would be half empty.
 #[test]
 fn ragged_tiles_are_cut_to_be_full() {
@@ -155,7 +163,9 @@ fn ragged_tiles_are_cut_to_be_full() {
         // Rows that end on sectors gain nothing by being one.
         (&[128, 64, 1025], &[2, 1, 0], 4, "64 of 128 x 1025 elements; of 8 micro-tiles"),
     ] {
-        check(shape, axes, width, ("ragged_tile_", says));
+        let plan = by_tiles(&permuted(shape, axes, width));
+        let missing = says.split("; ").find(|part| !plan.contains(part));
+        assert!(plan.starts_with("ragged_tile_") && missing.is_none(), "{shape:?} by {axes:?}: {plan}");
     }
 }
 
@@ -174,7 +184,7 @@ fn rows_and_columns_of_tiles_are_runs_of_two_axes() {
         (&[37, 41, 1, 300], 4, "1 of 1517 x 300 elements"),
     ] {
         let src = Layout::row_major(shape).unwrap().t();
-        let plan = permute(&src, &Layout::row_major(src.shape()).unwrap(), width).to_string();
+        let plan = by_tiles(&permute(&src, &Layout::row_major(src.shape()).unwrap(), width));
         assert!(plan.contains(says), "{shape:?} of {width} bytes: {plan}, not {says}");
     }
 }
@@ -195,13 +205,31 @@ fn images_follow_each_other_along_the_side_that_tiles_follow() {
 }
 
 #[test]
-fn short_ragged_runs_are_packed_whatever_the_array_s_size() {
-    for (images, width) in [(500, 2), (500, 4), (500, 8), (5000, 8)] {
+fn short_ragged_runs_of_large_arrays_move_in_tiles_of_several_axes() {
+    for (images, width) in [(5000, 8), (20_000, 2), (50_000, 2)] {
         // They lie apart, so that they are not structs.
         let src = Layout::row_major(&[images, 15, 41]).unwrap().slice(2, ..39, 1).unwrap();
         let src = src.permuted_axes(&[0, 2, 1]).unwrap();
         let dst = Layout::row_major(&[images, 39, 17]).unwrap().slice(2, ..15, 1).unwrap();
-        let plan = permute(&src, &dst, width).to_string();
-        assert!(plan.starts_with("packed"), "{plan}");
+        let (align, target) = (Align::ALLOCATION, TARGET);
+        let plan = PermutePlan::new(&src, align, &dst, align, width, target).unwrap().to_string();
+        assert!(plan.starts_with("packed_quads"), "{plan}");
+    }
+}
+
+/// `bench --tune` times tiles of each shape, also those that the estimates say are slow.
+#[test]
+fn tiles_that_are_given_are_taken() {
+    for (tile, (rows, cols)) in
+        TileShape::of(TARGET).into_iter().flat_map(|tile| [(2048, 8192), (4096, 4099)].map(|sides| (tile, sides)))
+    {
+        for across in 0..=tile.most_across(cols % 2 == 1) {
+            let (src, dst) = (c_order(rows, cols).t(), c_order(cols, rows));
+            let (align, tiles) = (Align::ALLOCATION, [tile.with_across(across, across)]);
+            let plan = PermutePlan::tuned(&src, align, &dst, align, tile.width(), TARGET, &tiles).unwrap();
+            let is_ragged = cols % 2 == 1 && tile.width() < 16;
+            let kernel = if is_ragged { "ragged_tile_" } else { "vector_tile_" };
+            assert!(plan.entry().is_some_and(|entry| entry.starts_with(kernel)), "{plan}, not {kernel}");
+        }
     }
 }

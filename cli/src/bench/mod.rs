@@ -63,11 +63,11 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     bench.kept.finish(&run, text::record(&run, &run.cases[0]), json::document_of_one(&run)?, output)
 }
 
-/// Measures the kernels that take a permute, and keeps the fastest in the tuning file.
-fn measure_plan(device: &Device, [from, to]: [&Layout; 2], width: usize) -> Result<()> {
+/// Measures the kernels that take a permute, and keeps the fastest in the tuning file. Returns how
+/// many times as long the kernel takes that is planned without measurements.
+fn measure_plan(device: &Device, [from, to]: [&Layout; 2], width: usize) -> Result<f64> {
     let (align, target) = (Align::ALLOCATION, Target::of(device));
-    PermutePlan::new(from, align, to, align, width, target)?.measure(device)?;
-    Ok(())
+    Ok(PermutePlan::new(from, align, to, align, width, target)?.measure_beside(device)?)
 }
 
 /// The operation that was typed, and how often it is timed.

@@ -77,25 +77,30 @@ pub(super) fn run(
     bench.kept.ensure_same_cases(tasks.iter().map(|task| &*task.name))?;
     let bits = bits(&tasks)?;
     let progress = output.progress_with_rate(tasks.len() as u64);
-    let mut records = Vec::new();
+    let (mut records, mut losses) = (Vec::new(), Vec::new());
     for task in &tasks {
         progress.doing(&task.name);
         if measures {
             let [from, to] = task.layouts()?;
-            measure_plan(&bench.device, [&from, &to], task.dtype().width())?;
+            losses.push(measure_plan(&bench.device, [&from, &to], task.dtype().width())?);
         }
         records.push(record(task, &bits, &bench)?);
         progress.step();
     }
     drop(progress);
     let mut run = bench.run(records);
-    let score = if timed && !run.cases.is_empty() { Score::of(&run.cases) } else { Score::default() };
+    let is_scored = timed && !run.cases.is_empty();
+    let score = if is_scored { Score::of(&run.cases) } else { Score::default() }.with_losses(&losses);
     let mut shown = text::run(&run);
-    if let Score { score: Some(score), lowest: Some(lowest) } = score {
+    if let Score { score: Some(score), lowest: Some(lowest), .. } = score {
         let cases = counted(run.cases.len(), "case");
         shown += &format!(
             "score: {score:.3} of the copy's speed, the geometric mean of {cases}; the lowest has {lowest:.3}\n"
         );
+    }
+    if let Some(loss) = score.loss_of_choice {
+        shown +=
+            &format!("choice: the planned kernels take {loss:.3} times as long as the fastest, the geometric mean\n");
     }
     run.score = Some(score);
     bench.kept.finish(&run, shown, json::document(&run)?, output)

@@ -42,15 +42,30 @@ pub(crate) struct Score {
     pub(crate) score: Option<f64>,
     /// The least of them.
     pub(crate) lowest: Option<f64>,
+    /// How many times as long the kernels take that are planned without measurements as the
+    /// fastest: the geometric mean. `None` if no plans were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) loss_of_choice: Option<f64>,
 }
 
 impl Score {
     /// Scores records, of which there is one at least.
     pub(crate) fn of(records: &[Record]) -> Self {
         let fractions = || records.iter().map(|record| record.fraction_of_copy.unwrap_or(0.0));
-        let mean = (fractions().map(f64::ln).sum::<f64>() / records.len() as f64).exp();
-        Self { score: Some(mean), lowest: Some(fractions().fold(f64::INFINITY, f64::min)) }
+        let lowest = Some(fractions().fold(f64::INFINITY, f64::min));
+        Self { score: Some(geometric_mean(fractions())), lowest, loss_of_choice: None }
     }
+
+    /// Adds the losses of plans that were measured.
+    pub(crate) fn with_losses(self, losses: &[f64]) -> Self {
+        let mean = (!losses.is_empty()).then(|| geometric_mean(losses.iter().copied()));
+        Self { loss_of_choice: mean, ..self }
+    }
+}
+
+fn geometric_mean(of: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let len = of.len() as f64;
+    (of.map(f64::ln).sum::<f64>() / len).exp()
 }
 
 impl Deref for Run {
@@ -93,9 +108,14 @@ mod tests {
             let subject = Subject::new(Group::Permute, "permute", DType::F32, &[1], [4; 2]);
             Record { fraction_of_copy, ..Record::new(subject, None, fraction_of_copy.is_some()) }
         };
-        let Score { score, lowest } = Score::of(&[case(Some(0.9)), case(Some(0.5)), case(Some(0.4))]);
+        let Score { score, lowest, .. } = Score::of(&[case(Some(0.9)), case(Some(0.5)), case(Some(0.4))]);
         assert!((score.expect("a mean") - 0.18_f64.cbrt()).abs() < 1e-12);
         assert_eq!(lowest, Some(0.4));
-        assert_eq!(Score::of(&[case(Some(0.9)), case(None)]), Score { score: Some(0.0), lowest: Some(0.0) });
+        assert_eq!(
+            Score::of(&[case(Some(0.9)), case(None)]),
+            Score { score: Some(0.0), lowest: Some(0.0), loss_of_choice: None }
+        );
+        let losses = Score::default().with_losses(&[1.0, 1.21]).loss_of_choice.expect("plans were measured");
+        assert!((losses - 1.1).abs() < 1e-12 && Score::default().with_losses(&[]).loss_of_choice.is_none());
     }
 }

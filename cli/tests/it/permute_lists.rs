@@ -136,6 +136,6 @@ fn a_loss_of_3_percent_beside_the_copy_is_named_and_one_of_1_percent_is_not() {
     }
     let mut other = timed(3000.0, 1.0);
     other["cases"][2]["strategy"] = "boxes".into();
-    let told = ["steps -1,2", "boxes patch_b16, was patch patch_b16", "+0.0 %", "2 of 3 cases did as before"];
+    let told = ["steps -1,2", "boxes patch_b16, was small patch_b16", "+0.0 %", "2 of 3 cases did as before"];
     compared(&other, &before).ended(0, &told, &[]);
 }

@@ -1,6 +1,6 @@
 //! Moves tiles of several axes by vectors, for runs that start anywhere on either side.
 //!
-//! Origin: our own. `packed` has the same tiles and moves them by words.
+//! Origin: our own.
 //!
 //! A block loads the aligned vectors that hold the source's runs and keeps them in shared memory as
 //! they lie: each run keeps its offset from a multiple of 16 bytes, so no vector is ever shifted.
@@ -33,9 +33,9 @@ use core::mem::MaybeUninit;
 
 use super::packed_tiles::{Block, NO_LIMITS, PAST, walk};
 use super::quad_side::{Part, Side, VECTOR};
-use crate::abi::{Digit, LINE_AXES, PACKED_LOADS, PackedQuadsParams, QuadSide, STEPPED_LOADS};
-use crate::index::{Narrow, quotient};
-use crate::thread::cache::{Cache, Unhinted};
+use crate::abi::{Digit, LINE_AXES, PACKED_LOADS, PackedQuadsParams, QuadSide};
+use crate::index::quotient;
+use crate::thread::cache::Cache;
 use crate::thread::grain::Grain;
 use crate::thread::quad::{Lanes, rotated};
 use crate::thread::{self, B8, B16, B32, B32x2, B64, Global, Quad, Shared, Word};
@@ -43,8 +43,6 @@ use crate::unrolled;
 
 /// Vectors that a thread has in flight from global memory.
 const LOADS: usize = PACKED_LOADS as usize;
-/// Elements that it has in flight, where elements move alone.
-const ELEMENTS: usize = STEPPED_LOADS as usize;
 /// Elements of lines from which on vectors within one are gathered apart: few warps, of up to 512
 /// elements at a time, then have a lane at an end that keeps the others waiting.
 const LONG_LINE: u32 = 2048;
@@ -83,7 +81,7 @@ const fn lanes<W: Word>() -> u32 {
 impl<'a> Tile<'a> {
     #[inline(always)]
     fn new<W: Word>(params: &'a PackedQuadsParams) -> Self {
-        let (block, tables) = (Block::new::<W, Narrow>(&params.tiles), Shared::dynamic());
+        let (block, tables) = (Block::new::<W>(&params.tiles), Shared::dynamic());
         let start = tables.offset(params.tile as u32 + block.src.misalignment());
         let lacks = |which: usize| params.tiles.chunk[which] as u32 - block.valid[which];
         let lacks = match params.dst_side.chunk {
@@ -208,52 +206,6 @@ impl<'a> Tile<'a> {
                 }
             }
             number += thread::block_width();
-        }
-    }
-
-    /// Loads the elements of the tile to shared memory, where those of a run follow each other, and
-    /// writes the tables of the destination meanwhile.
-    ///
-    /// # Safety
-    ///
-    /// As [`load`](Self::load).
-    #[inline(always)]
-    unsafe fn load_elements<W: Grain>(&self) {
-        let side = Side::new::<W>(&self.block, &self.params.src_side, self.block.src);
-        let gap = (self.params.gap as u32).wrapping_mul(W::BYTES);
-        let mut top = thread::thread_x();
-        loop {
-            let mut held = [const { MaybeUninit::<W>::uninit() }; ELEMENTS];
-            let mut to = [PAST; ELEMENTS];
-            unrolled!(step < ELEMENTS => {
-                let number = top + step as u32 * thread::block_width();
-                if number < side.vectors {
-                    let run = quotient(number, &side.params.quads);
-                    let element = number - run * side.params.quads.value as u32;
-                    // SAFETY: as the caller promises.
-                    let run = unsafe { side.run::<W>(self.tables, run) };
-                    if run.room != PAST && element * W::BYTES < side.bytes {
-                        let at = run.at.offset(i64::from(element.wrapping_mul(gap) as i32) as u64);
-                        // SAFETY: an element of the source.
-                        held[step].write(unsafe { W::load_global(at) });
-                        to[step] = run.room + element * W::BYTES;
-                    }
-                }
-            });
-            if top == thread::thread_x() {
-                // SAFETY: as the caller promises.
-                unsafe { self.write_tables_of_dst::<W>() };
-            }
-            unrolled!(step < ELEMENTS => {
-                if to[step] != PAST {
-                    // SAFETY: loaded above, and to its own address within the tile.
-                    unsafe { held[step].assume_init().store_shared(self.start.offset(to[step])) };
-                }
-            });
-            top += STEPPED_LOADS * thread::block_width();
-            if top >= side.vectors {
-                break;
-            }
         }
     }
 
@@ -555,35 +507,13 @@ impl<'a> Tile<'a> {
 #[inline(always)]
 pub unsafe fn packed_quads<W: Grain, C: Cache<Quad>>(params: PackedQuadsParams) {
     let cache = C::new();
-    // SAFETY: as the caller promises; `load` writes the whole tile.
-    unsafe { through_tile::<W, _>(&params, cache, |tile| tile.load::<W>(cache)) };
-}
-
-/// Moves several axes at a time from runs with elements between theirs, which belong to others and
-/// are not read: by elements from the source, by vectors to the destination.
-///
-/// # Safety
-///
-/// As [`packed_quads`].
-#[inline(always)]
-pub unsafe fn packed_stepped<W: Grain>(params: PackedQuadsParams) {
-    // SAFETY: as the caller promises; `load_elements` writes the whole tile.
-    unsafe { through_tile::<W, _>(&params, Unhinted, |tile| tile.load_elements::<W>()) };
-}
-
-/// Loads a tile, and stores the destination's runs from it.
-///
-/// # Safety
-///
-/// As [`packed_quads`]; every thread returns from `load`, which loads the tile and writes tables.
-#[inline(always)]
-unsafe fn through_tile<W: Grain, C: Cache<Quad>>(params: &PackedQuadsParams, cache: C, load: impl FnOnce(&Tile)) {
-    let tile = Tile::new::<W>(params);
+    let tile = Tile::new::<W>(&params);
     // SAFETY: no thread reads the table before the barrier.
     unsafe { tile.write_runs(&params.src_side) };
     // SAFETY: every thread of the block comes here.
     unsafe { thread::barrier() };
-    load(&tile);
+    // SAFETY: as the caller promises.
+    unsafe { tile.load::<W>(cache) };
     // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     // SAFETY: as the caller promises.

@@ -1,9 +1,9 @@
-//! Finds the tile of a block, and the positions of its runs, for `packed` and `packed_quads`.
+//! Finds the tile of a block, and the positions of its runs, for `packed_quads`.
 
 use crate::abi::{Axis, Digit, Divisor, PackedTiles};
 use crate::block;
 use crate::index::axes;
-use crate::index::{Index, quotient};
+use crate::index::{Index, Narrow, quotient};
 use crate::thread::{Global, Word};
 
 /// The offset of a run past the end of a chunked axis.
@@ -23,21 +23,21 @@ pub struct Block<'a> {
 impl<'a> Block<'a> {
     /// Returns the part of this block.
     #[inline(always)]
-    pub fn new<W: Word, I: Index>(tiles: &'a PackedTiles) -> Self {
-        let number = block::linear::<I>();
+    pub fn new<W: Word>(tiles: &'a PackedTiles) -> Self {
+        let number = block::linear::<Narrow>();
         let [first, second] = &tiles.chunks;
         let above = number.divide(&second.extent);
         let images = above.divide(&first.extent);
         let parts = [axes::remainder(above, images, &first.extent), axes::remainder(number, above, &second.extent)];
         let [starts] = axes::offsets([images], &tiles.axes, tiles.rank);
-        let along = |stride: fn(&Axis) -> i64, start: I| {
-            let step = |axis: &Axis, part: I| part * I::truncate(stride(axis) as u64);
+        let along = |stride: fn(&Axis) -> i64, start: Narrow| {
+            let step = |axis: &Axis, part: Narrow| part * Narrow::truncate(stride(axis) as u64);
             (start + step(first, parts[0]) + step(second, parts[1])).bytes::<W>()
         };
         let valid = |which: usize| {
-            let left = I::truncate(tiles.extents[which]) - parts[which] * I::truncate(tiles.chunk[which]);
+            let left = Narrow::truncate(tiles.extents[which]) - parts[which] * Narrow::truncate(tiles.chunk[which]);
             let most = tiles.chunk[which] as u32;
-            if left < I::new(most) { left.low() } else { most }
+            if left < Narrow::new(most) { left.low() } else { most }
         };
         let src = Global::new(tiles.src).offset(along(|axis| axis.src_stride, starts.src));
         let dst = Global::new(tiles.dst).offset(along(|axis| axis.dst_stride, starts.dst));

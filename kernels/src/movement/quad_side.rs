@@ -1,4 +1,4 @@
-//! Numbers the vectors that hold the runs of a side, for `packed_quads` and `packed_stepped`.
+//! Numbers the vectors that hold the runs of a side, for `packed_quads`.
 
 use super::packed_tiles::{Block, PAST};
 use crate::abi::QuadSide;

@@ -16,8 +16,6 @@ pub trait Grain: Word {
     fn with(self, granule: Self::Granule, lane: u32) -> Self::Granule;
     /// Returns the bits of a word of several elements.
     fn bits(granule: Self::Granule) -> u32;
-    /// Rotates the bits of a word to the left.
-    fn rotated(granule: Self::Granule, bits: u32) -> Self::Granule;
 }
 
 macro_rules! grain {
@@ -41,11 +39,6 @@ macro_rules! grain {
             fn bits(granule: B32) -> u32 {
                 granule.low()
             }
-
-            #[inline(always)]
-            fn rotated(granule: B32, bits: u32) -> B32 {
-                B32::new(granule.low().rotate_left(bits))
-            }
         }
     )*};
     (whole $($word:ident)*) => {$(
@@ -66,11 +59,6 @@ macro_rules! grain {
             #[inline(always)]
             fn bits(_: $word) -> u32 {
                 0
-            }
-
-            #[inline(always)]
-            fn rotated(granule: $word, _: u32) -> $word {
-                granule
             }
         }
     )*};

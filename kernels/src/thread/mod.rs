@@ -194,12 +194,6 @@ impl Shared {
     pub fn offset(self, bytes: u32) -> Self {
         Shared(self.0.wrapping_add(bytes))
     }
-
-    /// Returns the last multiple of a power of two at or before the address.
-    #[inline(always)]
-    pub fn floor(self, power: u32) -> Self {
-        Shared(self.0 & !(power - 1))
-    }
 }
 
 /// An element in kernels: a number of bytes that one instruction loads or stores.

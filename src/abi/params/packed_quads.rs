@@ -1,11 +1,11 @@
 //! Tiles of several axes that move by vectors.
 
-use crate::abi::{Digit, Divisor, PACKED_AXES, PackedTiles, params};
+use crate::abi::{Axis, Divisor, MAX_AXES, params};
 
 /// Vectors that a thread of `packed_quads` has in flight.
 pub const PACKED_LOADS: u32 = 4;
-/// Elements that a thread of `packed_stepped` has in flight.
-pub const STEPPED_LOADS: u32 = 8;
+/// Most axes that number the runs of a side of `packed_quads`.
+pub const PACKED_AXES: usize = 6;
 /// Most axes that number the lines of a run of `packed_quads`.
 pub const LINE_AXES: usize = 5;
 /// Most axes of a cell of `packed_quads`. Four axes have at least the 16 elements of a vector, and
@@ -13,9 +13,52 @@ pub const LINE_AXES: usize = 5;
 pub const CELL_AXES: usize = 3;
 
 params! {
+    /// One axis of a tile of `packed_quads`, for numbers below 2^31.
+    #[derive(Hash)]
+    pub struct Digit {
+        /// Positions along the axis.
+        pub extent: u32,
+        /// See [`Divisor`].
+        pub multiplier: u32,
+        /// See [`Divisor`].
+        pub shift: u32,
+        /// Bytes from one index to the next in shared memory.
+        pub room: u32,
+        /// Elements from one index to the next in global memory; signed.
+        pub stride: i64,
+    }
+
+    /// The place of the tiles of `packed_quads`: several whole axes, and parts of up to two more.
+    ///
+    /// The digits of `b` are the parts of the two chunked axes and the index of the batch that
+    /// block `b` moves: the second chunk the least, then the first, then the batch.
+    pub struct PackedTiles {
+        /// Device address of the first source element.
+        pub src: u64,
+        /// Device address of the first destination element.
+        pub dst: u64,
+        /// As in `VectorTileParams`.
+        pub src_start: u64,
+        /// As in `VectorTileParams`.
+        pub src_end: u64,
+        /// The chunks of the two axes; strides from one chunk to the next.
+        pub chunks: [Axis; 2],
+        /// Indices of a chunk; the last of an axis may have fewer.
+        pub chunk: [u64; 2],
+        /// Extents of the chunked axes.
+        pub extents: [u64; 2],
+        /// Elements of the source that a whole tile reaches below its first.
+        pub below: u64,
+        /// Elements that it reaches above it.
+        pub above: u64,
+        /// Axes of the batch.
+        pub rank: u64,
+        /// The batch, the first axis numbered fastest.
+        pub axes: [Axis; MAX_AXES],
+    }
+
     /// How one side of `packed_quads` numbers the vectors of a tile: `runs` runs of contiguous
-    /// elements, each with the same number of vectors. For the source of `packed_stepped`, elements
-    /// take the place of vectors.
+    /// elements, each with the same number of vectors.
     pub struct QuadSide {
         /// Most vectors of a run, including partial ones.
         pub quads: Divisor,
@@ -39,16 +82,13 @@ params! {
         pub outer: [Digit; PACKED_AXES],
     }
 
-    /// Parameters of `packed_quads` and `packed_stepped`. Dynamic shared memory holds a table of
-    /// lines, one of cells, those of runs, and the tile. A line is a number of cells at equal
-    /// distances, and a run of the destination has one or more lines. Distances in shared memory
-    /// are negative, modulo 2^32, along axes that run backwards in the destination.
+    /// Parameters of `packed_quads`. Dynamic shared memory holds a table of lines, one of cells,
+    /// those of runs, and the tile. A line is a number of cells at equal distances, and a run of
+    /// the destination has one or more lines. Distances in shared memory are negative, modulo 2^32,
+    /// along axes that run backwards in the destination.
     pub struct PackedQuadsParams {
         /// The place of the tiles.
         pub tiles: PackedTiles,
-        /// From one element of a run of the source to the next, in elements: 1 but for
-        /// `packed_stepped`; signed.
-        pub gap: i64,
         /// The start of the tile in dynamic shared memory, after the tables.
         pub tile: u64,
         /// Base-2 logarithm of the lanes that start to gather at the same word of their vectors.

@@ -6,8 +6,8 @@
 use super::arithmetic::Arithmetic;
 use super::measured::Measured;
 use super::movement::{
-    Boxes, BoxesBlock, BoxesIssue, BoxesLatency, BoxesMemory, BoxesShared, Fields, InPlace, Packed, Permutes, Quads,
-    Rows, Small, Splits, Stacked, Tiles,
+    Boxes, BoxesBlock, BoxesIssue, BoxesLatency, BoxesMemory, BoxesShared, Estimates, Fields, InPlace, Permutes, Quads,
+    Rows, Small, Splits, Tiles,
 };
 use super::tile_shape::TileShape;
 use super::{Tuning, multiprocessor};
@@ -34,11 +34,10 @@ const TUNING: Tuning = Tuning {
         small: SMALL,
         rows: ROWS,
         fields: FIELDS,
-        stacked: STACKED,
-        packed: PACKED,
         quads: QUADS,
         tiles: TILES,
         boxes: BOXES,
+        estimates: ESTIMATES,
     },
     in_place: IN_PLACE,
     arithmetic: ARITHMETIC,
@@ -59,6 +58,8 @@ const TILE_SHAPES: [TileShape; 5] = [
 
 /// `benches/record/small` has the sweeps that gave these bounds.
 const SMALL: Small = Small {
+    bytes: [1 << 20, 1 << 20, 2 << 20, 4 << 20, 8 << 20],
+    cached: 16 << 20,
     patch_elements: 1 << 16,
     patch_bytes: 256 << 10,
     patches_elements: 1 << 18,
@@ -70,25 +71,11 @@ const SMALL: Small = Small {
     filled_part: 2,
 };
 
-/// `benches/record/2026-11-23-h100/strategies.md` has the runs beside `elements`: from 4 bytes on,
-/// `elements` was up to 38 % faster with runs of 132 to 520 bytes, and as fast with long ones. Of 2
-/// bytes it was 19 % faster with runs of 130 bytes, and 11 % slower with 16380.
-///
-/// Runs of 509 and 670 bytes had 0.70 and 0.74 of the copy, and 0.87 both in tiles
-/// (`benches/record/2026-11-25-h100/choices.md`).
-const ROWS: Rows = Rows { shortest: [64, 528, 4096, 4096], shortest_of_large: [1024, 1024, 4096, 4096], long: 4096 };
+/// A run of 32 bytes has a whole vector wherever it starts.
+const ROWS: Rows = Rows { shortest: 32, long: 4096 };
 
 const FIELDS: Fields = Fields {
     most: 64,
-    // By words, structs of 2 bytes to 41 floats were between 1 % slower and 10 % faster than by
-    // `packed_quads`, with blocks that are at most a quarter idle. Two cases with more idle were 18
-    // and 21 % slower: benches/record/2026-11-24-h100/choices.md.
-    few: 16,
-    few_idle_part: 4,
-    // Two words of 4 bytes a thread.
-    smallest_image: 2048,
-    // Structs of 4 to 56 fields without idle bytes were 0 to 2 % faster than by tiles.
-    idle_part: 16,
     // The candidates were 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors. Those with 3 were
     // slightly the best for large arrays, and for small ones only those with 2 were better.
     vector_threads: 128,
@@ -96,37 +83,6 @@ const FIELDS: Fields = Fields {
     in_flight: 64 << 10,
     shared: multiprocessor::of(TARGET.compute_capability).shared,
     shared_of_block: multiprocessor::of(TARGET.compute_capability).shared_of_block,
-};
-
-const STACKED: Stacked = Stacked {
-    cached_matrix: 1024,
-    // u16 8 x 8 reach 0.87 of the copy by `packed` and 0.85 stacked; 8 x 16 reach 0.81 and 0.90.
-    packed_matrix: 128,
-    filled_part: 4,
-};
-
-const PACKED: Packed = Packed {
-    // The best sum over the cases swept, from 8, 12, 16 and 24 KiB. Wide elements need more bytes
-    // for runs of 256 bytes and longer on both sides.
-    tile: [12 << 10, 16 << 10],
-    // The software GPU's counts of tiles of 256 and of 1024 bytes beside `elements` gave this, not
-    // times.
-    smallest_tile: 1024,
-    smallest: 2048,
-    short_run: TILES.run / 2,
-    // Tiles of 33 x 34 are half empty and slower than packed ones; 61 x 73 is faster by tiles.
-    short_run_of_8: 3 * TILES.run / 2,
-    short_run_of_16: 4 * TILES.run,
-    // With sources of runs of 20 to 84 bytes, ragged tiles were 1.17 to 1.51 times as fast as
-    // `packed` where the destination's axis has 652 to 12791 bytes, and 0.57 times with 46:
-    // benches/record/2026-11-24-h100/choices.md.
-    long_stored: TILES.run,
-    // Compared with equal runs and 128 threads, these weights and the costs below were the best.
-    weights: [[1, 1], [2, 1], [1, 2]],
-    split_costs: [1, 2],
-    start_steps: 4,
-    threads: [128, 160, 192, 224, 256],
-    spread_part: 4,
 };
 
 const QUADS: Quads = Quads {
@@ -141,22 +97,6 @@ const QUADS: Quads = Quads {
     longer_stored: [2, 4, 4, 4, 1],
     whole_axis: TILES.run + 8,
     threads: 256,
-    // With 4 and 8 lanes on a bank, tiles of bytes were 1.17 and 1.33 times as fast as `packed`:
-    // benches/record/2026-11-23-h100/alternatives.md. With 8 and 16 bytes no more than 16 and 8
-    // lanes load at once, so these take any number.
-    ways: [[8, 4, 16, 16, 8], [8, 8, 16, 16, 8]],
-    empty_part: 16,
-    longest_of_vectors: TILES.run / 2 - 1,
-    longest_together: [4 * TILES.run, 4 * TILES.run, 2 * TILES.run, 2 * TILES.run, 2 * TILES.run],
-    // benches/record/2026-11-23-h200/random.md has u16 in runs of 6 bytes by `packed` at a third of
-    // PyTorch's speed, and f32 in runs of 28 by `packed_quads` at a half; an H100 has f64 in runs
-    // of 152 behind CuPy, and by `elements` such runs at a copy's speed.
-    shortest_with_gaps: [0, 16, TILES.run, TILES.run, 0],
-    shortest_apart: 3 * TILES.run,
-    shortest: 64,
-    // The same record has bytes in runs of 82 to 189 bytes at 0.65 to 1.00 of the speed of
-    // `packed`, and 2 bytes in runs of 372 at 1.31.
-    shortest_stored: [2 * TILES.run, TILES.run + TILES.run / 4],
 };
 
 const TILES: Tiles = Tiles {
@@ -175,12 +115,6 @@ const TILES: Tiles = Tiles {
     narrowest_log2: 2,
     narrow_part: 7,
     filled_part: 4,
-    empty_part: 4,
-    // benches/record/2026-11-25-h100/choices.md has cases that full ragged tiles are better for.
-    long_tenths: [7, 6],
-    sparse_hundredths: 65,
-    long_row: 320,
-    narrow_run: 32,
 };
 
 /// The least expected loss of the choice among 17,433 timed boxes gave the figures of the estimate:
@@ -193,11 +127,8 @@ const BOXES: Boxes = Boxes {
         BoxesBlock { threads: 256, tile: [5000, 32_000] },
         BoxesBlock { threads: 512, tile: [12_000, u64::MAX] },
     ],
-    // benches/record/2026-11-27-h100/boxes.md has the cases that these bounds are for.
+    // benches/record/2026-11-27-h100/boxes.md has the cases that this bound is for.
     smallest: 16 << 20,
-    smallest_stepped: 32 << 20,
-    shortest_run: 128,
-    ways: 3,
     splits: Splits {
         gap: 8,
         read: 0.45,
@@ -253,6 +184,55 @@ const BOXES: Boxes = Boxes {
         let of = multiprocessor::of(TARGET.compute_capability);
         [of.shared, of.shared_of_block]
     },
+};
+
+/// `benches/record/2026-11-27-h100/choices.md` says how these weights were fitted.
+const ESTIMATES: Estimates = Estimates {
+    enough: 1.08,
+    gain: 0.985,
+    whole_tiles: [
+        [1.065, 0.047, 0.030],
+        [1.042, 0.045, 0.026],
+        [1.046, 0.007, 0.0],
+        [1.034, 0.022, 0.0],
+        [1.054, 0.023, 0.0],
+    ],
+    ragged_tiles: [
+        [1.121, 0.190, 0.143, 1.027, 0.131],
+        [1.065, 0.180, 0.156, 0.778, 0.069],
+        [1.015, 0.205, 0.198, 0.414, 0.0],
+        [0.999, 0.172, 0.165, 0.173, 0.0],
+        [1.026, 0.404, 0.100, 0.065, 0.002],
+    ],
+    fields: [
+        [1.017, 0.090, 0.163, 0.043],
+        [1.007, 0.083, 0.338, 0.042],
+        [1.003, 0.115, 0.331, 0.052],
+        [1.006, 0.032, 0.430, 0.027],
+        [0.0; 4],
+    ],
+    quads: [
+        [1.090, 0.165, 2.986, 0.305, 0.019, 1.129],
+        [1.033, 0.249, 2.214, 0.203, 0.017, 0.418],
+        [1.031, 0.132, 1.201, 0.111, 0.008, 0.525],
+        [1.042, 0.130, 0.331, 0.0, 0.003, 0.356],
+        [1.038, 0.0, 0.0, 0.060, 0.0, 0.995],
+    ],
+    boxes: [
+        [0.558, 0.421, -0.371],
+        [0.265, 0.742, -0.379],
+        [0.156, 0.866, -0.208],
+        [0.092, 0.939, -0.440],
+        [0.103, 0.947, -0.411],
+    ],
+    rows: [[1.058, 5.149], [1.081, 4.939], [1.077, 3.243], [1.073, 1.748], [0.0; 2]],
+    elements: [
+        [1.046, 0.0, 0.32],
+        [0.990, 0.0, 0.247],
+        [1.049, 0.071, 0.085],
+        [1.051, 0.054, 0.051],
+        [1.026, 0.111, 0.023],
+    ],
 };
 
 const IN_PLACE: InPlace = InPlace {

@@ -22,10 +22,6 @@ const TUNING: Tuning = {
     // Copies of blocks of 1024 were slower, so that permutes were faster than they.
     tuning.copy_block = 256;
     tuning.tile_shapes = TILE_SHAPES;
-    // Elements of 16 bytes, 4 x 6967 x 581 by 2, 0, 1, fill 98 % of their tiles and reached 0.77 of
-    // the copy, behind cuBLAS, and by `packed_quads` other such arrays reached 0.91 and more
-    // (benches/record/2026-11-25-h200/random.md).
-    tuning.permutes.quads.empty_part = 256;
     tuning
 };
 

@@ -25,14 +25,12 @@ pub use policy::Policy;
 pub use tile_shape::TileShape;
 
 pub(in crate::ops) use arithmetic::Arithmetic;
-pub(in crate::ops) use movement::{Boxes, BoxesBlock, Fields, InPlace, Packed, Permutes, Quads, Splits, Tiles};
+pub(in crate::ops) use movement::{Boxes, BoxesBlock, Fields, InPlace, Permutes, Quads, Splits, Tiles};
 pub(in crate::ops) use tile_shape::RowEnds;
 
 use super::Target;
 use super::units::VECTOR;
-use crate::abi::{
-    EntryId, FIELDS_THREADS, STACKED_QUADS, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares,
-};
+use crate::abi::{EntryId, FIELDS_THREADS, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
 use crate::launch_shape::{MAX_SHARED_BYTES, is_block};
 use measured::Measured;
 
@@ -59,6 +57,9 @@ impl Tuning {
     /// Returns the policy of a target.
     pub(in crate::ops) fn of(target: Target) -> Self {
         let mut tuning = Measured::find(target).map_or_else(|| rule::of(target), |row| row.tuning);
+        if target.multiprocessors != 0 {
+            tuning.permutes.boxes.multiprocessors = target.multiprocessors;
+        }
         if let Some(tuned) = target.tuned {
             for (shape, across) in tuning.tile_shapes.iter_mut().zip(tuned.across_log2()) {
                 *shape = shape.with_across(across[0], across[1]);
@@ -109,15 +110,12 @@ impl Tuning {
         // The kernels take whole warps, up to the most of a block.
         let Arithmetic { elementwise_block, fill_block, .. } = self.arithmetic;
         assert!(is_block(self.copy_block) && is_block(elementwise_block) && is_block(fill_block));
-        let Permutes { rows, fields, stacked, .. } = &self.permutes;
+        let Permutes { rows, fields, .. } = &self.permutes;
         // No vector may hold both ends of a run, on either side.
-        let [of_1, of_2, of_4, of_8] = rows.shortest;
-        assert!(of_1 >= 2 * VECTOR && of_2 >= 2 * VECTOR && of_4 >= 2 * VECTOR && of_8 >= 2 * VECTOR);
+        assert!(rows.shortest >= 2 * VECTOR);
         // In a block that moves words, each thread also moves one of the elements that fill no
         // word: up to three bytes of each field.
         assert!(3 * fields.most <= FIELDS_THREADS as usize);
-        // The kernel cannot take smaller matrices of wide elements.
-        assert!(stacked.cached_matrix >= STACKED_QUADS * VECTOR);
     }
 }
 

@@ -8,16 +8,20 @@ pub(in crate::ops) struct Permutes {
     pub(in crate::ops) small: Small,
     pub(in crate::ops) rows: Rows,
     pub(in crate::ops) fields: Fields,
-    pub(in crate::ops) stacked: Stacked,
-    pub(in crate::ops) packed: Packed,
     pub(in crate::ops) quads: Quads,
     pub(in crate::ops) tiles: Tiles,
     pub(in crate::ops) boxes: Boxes,
+    pub(in crate::ops) estimates: Estimates,
 }
 
 /// When an array is small enough for kernels with few parameters.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Small {
+    /// Most bytes of one side that are moved by kernels for small arrays, or else one by one, by
+    /// the base-2 logarithm of the elements' width.
+    pub(in crate::ops) bytes: [usize; 5],
+    /// Fewest bytes of one side of which the L2 cache does not join the parts of sectors.
+    pub(in crate::ops) cached: usize,
     /// Most elements of a matrix that `patch` moves, one element a thread.
     pub(in crate::ops) patch_elements: usize,
     /// Most bytes of one side of this matrix.
@@ -44,11 +48,8 @@ pub(in crate::ops) struct Small {
 /// When shifted accesses move runs of bytes that are not aligned to 16 bytes.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Rows {
-    /// Bytes of the shortest run that moves by shifted accesses rather than element by element, for
-    /// elements of 1, 2, 4 and 8 bytes. The wider the elements, the fewer accesses a run takes.
-    pub(in crate::ops) shortest: [usize; 4],
-    /// The same for large arrays without gaps, which tiles of several axes move by vectors too.
-    pub(in crate::ops) shortest_of_large: [usize; 4],
+    /// Bytes of the shortest run that moves by shifted accesses.
+    pub(in crate::ops) shortest: usize,
     /// Fewest bytes of a run whose stores start on lines of the L2 cache rather than on vectors.
     pub(in crate::ops) long: usize,
 }
@@ -56,16 +57,8 @@ pub(in crate::ops) struct Rows {
 /// When packed structs move as structs, and how they are cut.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Fields {
-    /// Most fields of a struct. With more, tiles have enough columns.
+    /// Most fields of a struct that moves as one. With more, tiles have enough columns.
     pub(in crate::ops) most: usize,
-    /// Most fields of a struct that words move faster than tiles of several axes do.
-    pub(in crate::ops) few: usize,
-    /// The part of such a field that blocks may leave idle.
-    pub(in crate::ops) few_idle_part: usize,
-    /// Fewest bytes of an image of structs that are worth a block.
-    pub(in crate::ops) smallest_image: usize,
-    /// The part of the structs' bytes that blocks may leave idle where tiles could move them too.
-    pub(in crate::ops) idle_part: usize,
     /// The number of threads for which a block is sized where lanes move vectors. A block has fewer
     /// if whole warps of vectors of each field are fewer, and more if one warp of each is more.
     pub(in crate::ops) vector_threads: usize,
@@ -75,50 +68,6 @@ pub(in crate::ops) struct Fields {
     pub(in crate::ops) shared: u32,
     /// Bytes of it that each block reserves.
     pub(in crate::ops) shared_of_block: u32,
-}
-
-/// When several small matrices fill a tile.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::ops) struct Stacked {
-    /// Most bytes of a matrix whose elements of 4 bytes and more move one by one at a copy's speed.
-    pub(in crate::ops) cached_matrix: usize,
-    /// Most bytes of a matrix whose narrower elements `packed` moves faster.
-    pub(in crate::ops) packed_matrix: usize,
-    /// The part of a tile that the matrices must fill.
-    pub(in crate::ops) filled_part: usize,
-}
-
-/// When tiles of several axes are better than tiles of one axis a side, and how they are cut.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::ops) struct Packed {
-    /// Bytes of the elements in a tile, without its tables: for elements of less than 8 bytes, and
-    /// for wider ones.
-    pub(in crate::ops) tile: [usize; 2],
-    /// Fewest bytes of a tile that are worth a block.
-    pub(in crate::ops) smallest_tile: usize,
-    /// Fewest bytes of an array that are worth such tiles.
-    pub(in crate::ops) smallest: usize,
-    /// Bytes of a side's nearest axis below which a run is short. Several axes are then better than
-    /// a ragged tile, or than accesses along one axis of both sides.
-    pub(in crate::ops) short_run: usize,
-    /// The same bound compared with ragged tiles of 8-byte elements of large arrays.
-    pub(in crate::ops) short_run_of_8: usize,
-    /// The same bound compared with whole tiles of 16-byte elements of large arrays.
-    pub(in crate::ops) short_run_of_16: usize,
-    /// Bytes of the destination's nearest axis from which on ragged tiles are better for elements
-    /// of at most 4 bytes, however short the source's runs are.
-    pub(in crate::ops) long_stored: usize,
-    /// Ratios of the runs of source and destination: a tile is grown with each, and the cheapest
-    /// tile is used.
-    pub(in crate::ops) weights: [[usize; 2]; 3],
-    /// The weight of a split sector in the cost of a tile: of the source, of the destination.
-    pub(in crate::ops) split_costs: [usize; 2],
-    /// The time before a thread's first words, in steps.
-    pub(in crate::ops) start_steps: usize,
-    /// Threads that a block may have.
-    pub(in crate::ops) threads: [usize; 5],
-    /// The part by which strides in shared memory may be longer to spread lanes over banks.
-    pub(in crate::ops) spread_part: usize,
 }
 
 /// When tiles of several axes move by vectors, and how they are cut.
@@ -140,26 +89,6 @@ pub(in crate::ops) struct Quads {
     pub(in crate::ops) whole_axis: usize,
     /// Most threads of a block.
     pub(in crate::ops) threads: usize,
-    /// Most lanes that may share a bank where they gather, by the base-2 logarithm of the elements'
-    /// width: from matrices moved whole, and from other tiles.
-    pub(in crate::ops) ways: [[usize; 5]; 2],
-    /// The part of their micro-tiles that may be empty in whole tiles of 16-byte elements which are
-    /// better than these.
-    pub(in crate::ops) empty_part: usize,
-    /// Most bytes that stay together on both sides in runs of whole vectors.
-    pub(in crate::ops) longest_of_vectors: usize,
-    /// Most bytes that stay together on both sides, by the base-2 logarithm of the elements' width.
-    pub(in crate::ops) longest_together: [usize; 5],
-    /// Fewest bytes of a run of a source with gaps, of elements that keep their order, by the
-    /// base-2 logarithm of the elements' width.
-    pub(in crate::ops) shortest_with_gaps: [usize; 5],
-    /// Fewest bytes of a tile's run of a source with gaps, of elements that change their order.
-    pub(in crate::ops) shortest_apart: usize,
-    /// Fewest bytes of a run of the source, compared with ragged tiles.
-    pub(in crate::ops) shortest: usize,
-    /// Fewest bytes of a run of the destination, compared with ragged tiles: of elements of 2, 8
-    /// and 16 bytes; of elements of 1 and 4, and of those of 2 that `packed` would move.
-    pub(in crate::ops) shortest_stored: [usize; 2],
 }
 
 /// When and how tiles are cut from a matrix.
@@ -185,18 +114,34 @@ pub(in crate::ops) struct Tiles {
     pub(in crate::ops) narrow_part: usize,
     /// The part of a tile that the matrix must fill.
     pub(in crate::ops) filled_part: usize,
-    /// The part of their micro-tiles that may be empty in full tiles.
-    pub(in crate::ops) empty_part: usize,
-    /// The tenths of their micro-tiles that narrow elements must fill in tiles of long runs of the
-    /// destination, if rows and columns have one axis each, and if one has several.
-    pub(in crate::ops) long_tenths: [usize; 2],
-    /// The hundredths of their micro-tiles that elements fill at least where ragged tiles are
-    /// better than tiles of several axes with short runs.
-    pub(in crate::ops) sparse_hundredths: usize,
-    /// Bytes that a run of the destination needs in full tiles of elements of 4 and 8 bytes.
-    pub(in crate::ops) long_row: usize,
-    /// Bytes that a run of the source needs in full tiles of long runs of the destination.
-    pub(in crate::ops) narrow_run: usize,
+}
+
+/// How long each strategy takes, relative to a copy, by the base-2 logarithm of the elements'
+/// width: weights of what a layout costs, which the strategies count.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Estimates {
+    /// The time from which on no other strategy is asked, relative to the least that the layouts
+    /// allow.
+    pub(in crate::ops) enough: f64,
+    /// The part of the best time so far that a strategy which plans in more time may take.
+    pub(in crate::ops) gain: f64,
+    /// Tiles of whole vectors: a constant, empty micro-tiles, short runs of the source.
+    pub(in crate::ops) whole_tiles: [[f64; 3]; 5],
+    /// Ragged tiles: a constant, empty micro-tiles, those of the halo, short rows of the
+    /// destination, short runs of the source.
+    pub(in crate::ops) ragged_tiles: [[f64; 5]; 5],
+    /// Structs: a constant, idle bytes, short fields of a block, words in place of vectors.
+    pub(in crate::ops) fields: [[f64; 4]; 5],
+    /// Tiles of several axes by vectors: a constant, split runs of the source and of the
+    /// destination, empty parts of tiles, lanes that share a bank, short runs of the source.
+    pub(in crate::ops) quads: [[f64; 6]; 5],
+    /// Boxes: all boxes by their model, their memory alone, shared sectors of the destination.
+    pub(in crate::ops) boxes: [[f64; 3]; 5],
+    /// Shifted runs: a constant, short runs.
+    pub(in crate::ops) rows: [[f64; 2]; 5],
+    /// Elements one by one: a constant, short runs, and sides whose nearest axes differ. The last
+    /// weight was fitted to arrays that the L2 cache holds.
+    pub(in crate::ops) elements: [[f64; 3]; 5],
 }
 
 /// Constants of transposes in place.
@@ -222,18 +167,12 @@ pub(in crate::ops) struct Boxes {
     pub(in crate::ops) blocks: [BoxesBlock; 3],
     /// Fewest bytes of an array.
     pub(in crate::ops) smallest: usize,
-    /// The same where the nearest elements of the source lie apart.
-    pub(in crate::ops) smallest_stepped: usize,
-    /// Fewest bytes of a run of the destination.
-    pub(in crate::ops) shortest_run: usize,
-    /// Most lanes of a warp that may share a bank.
-    pub(in crate::ops) ways: usize,
     pub(in crate::ops) splits: Splits,
     pub(in crate::ops) memory: BoxesMemory,
     pub(in crate::ops) shared: BoxesShared,
     pub(in crate::ops) issue: BoxesIssue,
     pub(in crate::ops) latency: BoxesLatency,
-    /// Multiprocessors.
+    /// Multiprocessors, where the target does not say how many there are.
     pub(in crate::ops) multiprocessors: u32,
     /// Threads of a multiprocessor.
     pub(in crate::ops) threads: u32,

@@ -26,9 +26,14 @@ pub(super) const fn of(target: Target) -> Tuning {
         let Tiles { small, column, .. } = tuning.permutes.tiles;
         tuning.unhinted = scaled(tuning.unhinted, to, from);
         tuning.permutes.tiles.small = scaled(small as u64, to, from) as usize;
+        tuning.permutes.small.cached = scaled(tuning.permutes.small.cached as u64, to, from) as usize;
         tuning.permutes.tiles.column = scaled(column as u64, to, from) as usize;
     }
     let (to, from) = (target.bandwidth_per_multiprocessor, h100.target.bandwidth_per_multiprocessor);
+    if to != 0 {
+        // A multiprocessor has about the clock of an H100's.
+        tuning.permutes.boxes.memory.byte *= from as f64 / to as f64;
+    }
     let Fields { in_flight, shared, .. } = tuning.permutes.fields;
     tuning.permutes.fields.shared = multiprocessor.shared;
     tuning.permutes.fields.shared_of_block = multiprocessor.shared_of_block;

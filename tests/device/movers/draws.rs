@@ -13,8 +13,7 @@ pub(super) struct Pair {
     pub(super) src: Layout,
     pub(super) dst: Layout,
     pub(super) starts: [usize; 2],
-    /// The kernels of which one takes it; after `!`, the one that does not. An empty list allows
-    /// any.
+    /// The kernels of which one takes it. An empty list allows any.
     pub(super) kernels: &'static [&'static str],
 }
 

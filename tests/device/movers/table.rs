@@ -22,15 +22,15 @@ const WHOLE_VECTORS: &[&str] = &["packed_quads", "vector_tile"];
 const STRUCTS_BY_WORDS: &[&str] = &["deinterleave", "interleave"];
 const STRUCTS_BY_QUADS: &[&str] = &["deinterleave_quads", "interleave_quads"];
 const STRUCTS: &[&str] = &["deinterleave", "deinterleave_quads", "interleave", "interleave_quads"];
-const TILES: &[&str] = &["vector_tile", "ragged_tile", "stacked_tile", "boxes", "packed", "packed_quads"];
-/// Small matrices may be stacked, and structs are matrices of few columns.
-const WHOLE_TILES: &[&str] = &["vector_tile", "stacked_tile", "deinterleave_quads", "interleave_quads", "deinterleave"];
-/// Short rows may be packed.
+const TILES: &[&str] = &["vector_tile", "ragged_tile", "packed_quads"];
+/// Structs are matrices of few columns.
+const WHOLE_TILES: &[&str] = &["vector_tile", "deinterleave_quads", "interleave_quads", "deinterleave"];
+/// Short rows may move in tiles of several axes.
 const RAGGED_TILES: &[&str] =
-    &["ragged_tile", "boxes", "packed", "deinterleave", "interleave", "deinterleave_quads", "interleave_quads"];
+    &["ragged_tile", "packed_quads", "deinterleave", "interleave", "deinterleave_quads", "interleave_quads"];
 
-/// Bytes of the shortest run of elements of 1, 2, 4 and 8 bytes that `rows` moves.
-const SHORTEST: [usize; 4] = [64, 528, 4096, 4096];
+/// Bytes of the shortest run that `rows` moves.
+const SHORTEST: usize = 32;
 
 pub(super) static ROWS: &[Row] = &[
     Row("few_elements_and_none", Large, ALL, ANY, 0, |d| {
@@ -77,7 +77,7 @@ pub(super) static ROWS: &[Row] = &[
     }),
     Row("runs_along_axes_of_any_stride", Size, SMALLER, &["rows"], 100, |d| {
         // Odd, so that no two elements are one wider one.
-        let run = SHORTEST[d.width.ilog2() as usize] / d.width + 3;
+        let run = (SHORTEST / d.width + 3) | 1;
         let padded = part(c(&[4, 3, 5, run + 1]), [0..4, 0..3, 0..5, 0..run]);
         let repeated = part(c(&[4, 1, 5, run + 1]), [0..4, 0..1, 0..5, 1..run + 1]);
         let repeated = repeated.broadcast(padded.shape()).unwrap();
@@ -96,26 +96,19 @@ pub(super) static ROWS: &[Row] = &[
             [0, d.width].into_iter().for_each(|to| d.at(c(&[5001]), c(&[5001]), [d.width, to]));
             return;
         }
-        for (run, to) in product([64_usize, 65, 4095, 4096, 4097, 50_001], [0, 1, 5, 15, 16, 17, 64, 100, 127]) {
+        for (run, to) in
+            product([32_usize, 33, 47, 63, 64, 65, 4095, 4096, 4097, 50_001], [0, 1, 5, 15, 16, 17, 64, 100, 127])
+        {
             for from in [0, 1, 4, 15, 24] {
-                // The widest elements that both sides and the run consist of.
-                let widest = (from | to | run).trailing_zeros().min(3);
-                let is_long_enough = run >= SHORTEST[widest as usize];
                 let is_aligned = from % 16 == 0 && to % 16 == 0;
-                d.kernels = if is_aligned {
-                    &["copy"]
-                } else if is_long_enough {
-                    &["rows"]
-                } else {
-                    ANY
-                };
+                d.kernels = if is_aligned { &["copy"] } else { &["rows"] };
                 d.at(c(&[run]), c(&[run]), [from, to]);
             }
         }
     }),
     Row("short_runs_and_aligned_ones_need_no_shift", Size, &[1, 16], &["patch"], 100, |d| match d.width {
         1 => {
-            for run in 1..SHORTEST[0] {
+            for run in 1..SHORTEST {
                 d.at(pitched(3, run, run + 2, 0), pitched(3, run, run + 4, 0), [1, 2]);
                 d.at(c(&[run]), c(&[run]), [3, 1]);
             }
@@ -186,8 +179,9 @@ pub(super) static ROWS: &[Row] = &[
         // Several axes of a matrix, of which one side has a table of rows.
         d.from(permuted(&[d.images(3 * 5 * 7), 3, 5, 7], &[0, 3, 1, 2]));
         // In elements of 16 bytes, sides of 64 lie in one bank.
-        d.kernels = if d.width == 16 { ANY } else { d.kernels };
         for [rows, cols] in [[33, 31], [3, 5], [7, 64], [129, 17], [45, 3]] {
+            // Rows of 17 elements of 8 bytes are structs.
+            d.kernels = if d.width == 16 || (d.width, cols) == (8, 17) { ANY } else { BY_VECTORS };
             d.from(turned(&[d.images(rows * cols), rows, cols]));
         }
     }),
@@ -227,10 +221,14 @@ pub(super) static ROWS: &[Row] = &[
     Row("parts_of_larger_arrays_by_vectors", AsIfLarge, ALL, BY_VECTORS, 100, |d| {
         let transposed = |layout: Layout| layout.permuted_axes(&[0, 2, 1]).unwrap();
         for [rows, cols] in [[33, 31], [5, 1031], [17, 1031]] {
-            // Rows of 31 elements are too short but for whole vectors, 5 rows of 8 bytes are
-            // structs on words, and tiles of most widths hold short parts of 17 rows.
-            let is_by_vectors = [5, 5, 5, 17, rows][d.width.ilog2() as usize] == rows;
-            d.kernels = if is_by_vectors { BY_VECTORS } else { ANY };
+            // Rows of 31 elements are too short but for whole vectors, rows of 8 bytes are structs
+            // on words, and tiles of most widths hold short parts of 17 rows.
+            let is_by_vectors = d.width != 8 && (d.width == 16 || rows == 5);
+            d.kernels = match (d.width, rows) {
+                _ if is_by_vectors => BY_VECTORS,
+                (8, 17) => STRUCTS,
+                _ => ANY,
+            };
             let images = d.images(rows * cols);
             let larger = c(&[images, rows + 2, cols + 6]);
             d.from(transposed(part(larger, [0..images, 1..rows + 1, 3..cols + 3])));
@@ -240,18 +238,16 @@ pub(super) static ROWS: &[Row] = &[
         d.kernels = ANY;
         d.copy(src, part(c(&[images, 33, 37]), [0..images, 1..32, 1..34]));
     }),
-    // Boxes take narrow elements of large arrays. Elements with sectors of their own go by
-    // `elements`.
-    Row("sources_whose_elements_lie_apart", AsIfLarge, ALL, &["packed_stepped", "boxes"], 100, |d| {
+    // Boxes take elements that share sectors. Those with sectors of their own may go by `elements`.
+    Row("sources_whose_elements_lie_apart", AsIfLarge, ALL, &["boxes"], 100, |d| {
         for (step, [rows, cols]) in [(2, [33, 31]), (3, [64, 64]), (7, [7, 257]), (2, [3, 5]), (4, [40, 3])] {
             // Batches, and one long matrix whose columns lie apart.
             let batch = d.images(rows * cols);
             let axes = &[[0, 2, 1], [2, 1, 0], [0, 1, 2], [1, 0, 2], [2, 0, 1]][..short_or_long(2, 5)];
             for (shape, axes) in product([[batch, rows, cols * step], [1, batch * rows, cols * step]], axes) {
                 let src = c(&shape).slice(2, step / 2..shape[2], step as isize).unwrap().permuted_axes(axes).unwrap();
-                let is_packed = axes[2] != 2 && step * d.width < 32;
-                let tiles: &[_] = if d.width < 4 { &["packed_stepped", "boxes"] } else { &["packed_stepped"] };
-                d.kernels = if is_packed { tiles } else { &["elements", "packed_stepped"] };
+                let is_by_boxes = axes[2] != 2 && step * d.width < 32;
+                d.kernels = if is_by_boxes { &["boxes"] } else { &["boxes", "elements"] };
                 let reversed = [0, 0, 0, 1, 2, 4][d.random.below(6)];
                 d.from(backwards(src, reversed));
             }
@@ -291,12 +287,10 @@ pub(super) static ROWS: &[Row] = &[
             }
         }
     }),
-    // Rows and columns that fill a power of two or do not, in stacks whose last is short.
-    Row("matrices_of_whole_quads_fill_tiles_in_stacks", Large, SMALLER, &["stacked_tile"], 100, |d| {
+    // Rows and columns that fill a power of two or do not.
+    Row("batches_of_small_matrices_of_whole_quads", Large, SMALLER, TILES, 100, |d| {
         let lanes = d.lanes;
         for (rows, cols) in product([1, 3, 6, 8], [1, 2, 5, 8]) {
-            let bytes = rows * cols * 16 * lanes;
-            d.kernels = if d.width > 2 && bytes <= 1024 { &["!stacked_tile"] } else { &["stacked_tile"] };
             let images = match (rows * cols, d.width) {
                 (1, 1) => &[512][..],
                 (1, _) => &[],
@@ -305,7 +299,7 @@ pub(super) static ROWS: &[Row] = &[
             images.iter().for_each(|&images| d.from(turned(&[images, rows * lanes, cols * lanes])));
         }
     }),
-    Row("stacked_images_apart_and_backwards_in_batches_of_several_axes", Large, SMALLER, &["stacked_tile"], 100, |d| {
+    Row("images_apart_and_backwards_in_batches_of_several_axes", Large, SMALLER, TILES, 100, |d| {
         let side = 8 * d.lanes;
         let image = (side * side) as isize;
         let lay = |[a, b, c]: [isize; 3], row: usize, col: usize, from: usize, len: usize| {
@@ -320,7 +314,7 @@ pub(super) static ROWS: &[Row] = &[
         d.copy(gapless.permuted_axes(&[0, 1, 2, 4, 3]).unwrap(), lay([1, 48, 4], side, 1, 4, 144));
         d.from(lay([0, 0, 1], 1, side, 0, 9));
     }),
-    Row("images_of_no_whole_quads_or_with_gaps_are_not_stacked", Large, SMALLER, &["!stacked_tile"], 100, |d| {
+    Row("images_of_no_whole_quads_or_with_gaps", Large, SMALLER, ANY, 0, |d| {
         let side = 8 * d.lanes;
         d.from(turned(&[33, side + 1, side]));
         d.from(turned(&[33, side, side - 1]));
@@ -328,20 +322,19 @@ pub(super) static ROWS: &[Row] = &[
         d.both(gaps, c(&[9, side, side]));
     }),
     // Small arrays of elements of 16 bytes have whole vectors.
-    Row("axes_end_within_a_tile", Large, SMALLER, &["packed", "boxes"], 33, |d| {
+    Row("axes_end_within_a_tile", Large, SMALLER, &["packed_quads"], 33, |d| {
         let shapes = [[7, 13, 9, 11], [33, 6, 5, 17], [5, 31, 3, 29], [65, 3, 2, 67], [3, 67, 71, 3], [2, 90, 5, 63]];
         for (shape, axes) in product(shapes, [[3, 2, 1, 0], [3, 1, 0, 2], [2, 0, 3, 1]]) {
             d.from(permuted(&shape, &axes));
         }
     }),
-    Row("one_axis_ends_the_runs_of_both_sides", Large, ALL, &["packed", "boxes"], 100, |d| {
+    Row("one_axis_ends_the_runs_of_both_sides", Large, ALL, &["packed_quads"], 100, |d| {
         // Wide elements of small matrices move one by one, or as the fields of structs.
-        d.kernels =
-            if d.width > 2 { &["elements", "deinterleave", "boxes", "packed", "vector_tile"] } else { d.kernels };
+        d.kernels = if d.width > 2 { &["elements", "deinterleave", "packed_quads", "vector_tile"] } else { d.kernels };
         let shapes = [[700, 3, 7], [301, 9, 5], [50, 31, 33], [21, 63, 17], [130, 19, 23], [2048, 8, 8]];
         shapes.iter().for_each(|shape| d.from(turned(shape)));
     }),
-    Row("many_short_axes_in_any_order", Large, ALL, &["packed", "boxes"], 50, |d| {
+    Row("many_short_axes_in_any_order", Large, ALL, &["packed_quads"], 50, |d| {
         for _ in 0..24 {
             let shape: Vec<usize> = (0..6).map(|_| 2 + d.random.below(6)).collect();
             let order = d.random.order(6);
@@ -353,7 +346,7 @@ pub(super) static ROWS: &[Row] = &[
             d.from(if len % 2 == 0 { turned(&[100 * len, 24, 24]) } else { turned(&[1, 16, 4096 * len]) });
         }
     }),
-    Row("short_axes_backwards_and_broadcast", Large, ALL, &["packed", "boxes"], 25, |d| {
+    Row("short_axes_backwards_and_broadcast", Large, ALL, &["packed_quads"], 25, |d| {
         d.kernels = if d.width == 16 { &["vector_tile"] } else { d.kernels };
         for axes in [[3, 2, 1, 0], [2, 3, 0, 1], [0, 3, 2, 1]] {
             let src = permuted(&[9, 5, 7, 13], &axes);
@@ -365,14 +358,14 @@ pub(super) static ROWS: &[Row] = &[
             d.from(c(&[9, 1, 7, 13]).broadcast(&[9, 5, 7, 13]).unwrap().permuted_axes(&axes).unwrap());
         }
     }),
-    Row("short_axes_of_parts_of_larger_arrays", Large, ALL, &["packed", "boxes"], 33, |d| {
+    Row("short_axes_of_parts_of_larger_arrays", Large, ALL, &["packed_quads"], 33, |d| {
         for axes in [[3, 2, 1, 0], [3, 0, 2, 1], [2, 1, 3, 0], [0, 2, 3, 1]] {
             let src = part(c(&[11, 10, 9, 14]), [1..10, 2..9, 0..9, 1..12]).permuted_axes(&axes).unwrap();
             d.both(src, c(src.shape()));
             d.from(permuted(&[9, 7, 9, 11], &axes));
         }
     }),
-    Row("short_axes_of_narrow_elements_from_and_to_every_misalignment", Large, NARROW, &["packed", "boxes"], 66, |d| {
+    Row("short_axes_of_narrow_elements_from_and_to_every_misalignment", Large, NARROW, &["packed_quads"], 66, |d| {
         let shapes = [[12, 15, 33, 1], [12, 16, 32, 1], [6, 8, 9, 12], [5, 7, 9, 11]];
         for (shape, axes) in product(shapes, [[0, 2, 1, 3], [3, 2, 1, 0], [3, 1, 2, 0]]) {
             let src = permuted(&shape, &axes);
@@ -381,8 +374,8 @@ pub(super) static ROWS: &[Row] = &[
             }
         }
     }),
-    Row("random_axes_of_any_extents_from_and_to_anywhere", Large, ALL, &["packed", "boxes"], 25, |d| {
-        d.kernels = if d.width > 4 { &["boxes", "packed", "ragged_tile", "vector_tile"] } else { d.kernels };
+    Row("random_axes_of_any_extents_from_and_to_anywhere", Large, ALL, &["packed_quads"], 25, |d| {
+        d.kernels = if d.width > 4 { &["packed_quads", "ragged_tile", "vector_tile"] } else { d.kernels };
         // The short form has three of eight on the software GPU.
         let (layouts, most) = if d.is_soft { (short_or_long(30, 80), 6_000) } else { (400, 200_000) };
         for _ in 0..layouts {

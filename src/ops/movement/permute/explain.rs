@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::PermutePlan;
-use super::strategy::{STRATEGIES, Strategy};
+use super::choose::verdicts;
+use super::sectors::sectors;
 #[cfg(feature = "interp")]
 use crate::counters::GlobalCounters;
 #[cfg(feature = "interp")]
@@ -17,7 +18,6 @@ use crate::layout::walk::Axis;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
 use crate::ops::plan::{Explanation, PlannedAxis, Verdict, Walk};
-use crate::ops::units::wide::SECTOR;
 #[cfg(feature = "interp")]
 use crate::ops::{Align, Plan};
 
@@ -25,7 +25,7 @@ use crate::ops::{Align, Plan};
 #[cfg(feature = "interp")]
 const MOST_BLOCKS: u64 = 256;
 
-/// Explains a plan, with the verdict of every strategy.
+/// Explains a plan, with the verdict of every strategy that was asked.
 pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     let canonical = &plan.canonical;
     let (width, walks) = (canonical.width, if canonical.is_empty() { &[] } else { canonical.axes() });
@@ -41,11 +41,9 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     let [read_sectors, written_sectors] = [side(|axis| axis.src), side(|axis| axis.dst)].map(if_any);
     let walk = Some(Walk { width, axes: axes.collect(), read_sectors, written_sectors });
     let read = if_any(source * width as u64);
-    // The verdicts include those of the strategies behind the first that takes the work.
-    let (task, strategies) = (plan.task(), if canonical.is_empty() { &[] } else { &STRATEGIES[..] });
-    let verdict = |strategy: &Strategy| Verdict::of(strategy.name, (strategy.consider)(&task, &mut None));
     let measured = plan.way().map(|way| Verdict::of(way.name(), Ok(plan.reason)));
-    let verdicts = measured.into_iter().chain(strategies.iter().map(verdict)).collect();
+    let asked = if canonical.is_empty() { Vec::new() } else { verdicts(&plan.task()) };
+    let verdicts = measured.into_iter().chain(asked).collect();
     Explanation { walk, verdicts, ..Explanation::of(plan, plan.reason.into(), read, plan.bytes()) }
 }
 
@@ -106,67 +104,11 @@ impl PermutePlan {
     }
 }
 
-/// Counts the sectors that a walk along axes of these extents and strides touches, if it starts at
-/// a sector's boundary.
-fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
-    let width = width as u64;
-    // A broadcast reads the same element again.
-    let mut axes: Vec<(u64, u64)> = axes
-        .filter(|&(_, stride)| stride != 0)
-        .map(|(extent, stride)| (extent as u64, stride.unsigned_abs() as u64 * width))
-        .collect();
-    axes.sort_unstable_by_key(|&(_, stride)| stride);
-    // `run` is the bytes from the first to the last element of a run in which no gap holds a whole
-    // sector.
-    let mut run = width;
-    let mut axes = axes.into_iter().peekable();
-    while let Some((extent, stride)) = axes.next_if(|&(_, stride)| stride < run + SECTOR) {
-        run += (extent - 1) * stride;
-    }
-    // The starts of the runs cycle through the multiples of `step` within a sector, so some runs
-    // touch one sector more than they fill.
-    let step = 1 << axes.clone().fold(SECTOR, |bits, (_, stride)| bits | stride).trailing_zeros();
-    let runs: u64 = axes.map(|(extent, _)| extent).product();
-    let sectors = u128::from(runs) * u128::from(run.next_multiple_of(step) + SECTOR - step) / u128::from(SECTOR);
-    u64::try_from(sectors).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::Layout;
     use crate::ops::{Align, Plan, Target};
-
-    /// Counts sectors by visiting every byte of every element, from the start of a sector.
-    fn counted(axes: &[(usize, isize)], width: usize) -> u64 {
-        let mut places = vec![0_i64];
-        for &(extent, stride) in axes {
-            let step = stride as i64 * width as i64;
-            places =
-                places.iter().flat_map(|place| (0..extent as i64).map(move |index| place + index * step)).collect();
-        }
-        let sectors = places.iter().flat_map(|place| (0..width as i64).map(move |byte| (place + byte).div_euclid(32)));
-        sectors.collect::<std::collections::BTreeSet<_>>().len() as u64
-    }
-
-    #[test]
-    fn sectors_are_those_that_the_elements_lie_in() {
-        for (axes, width) in [
-            (vec![(1024, 1)], 4),
-            (vec![(1024, 3), (3, 1)], 4),
-            (vec![(100, 2)], 8),
-            (vec![(64, 64), (16, 1)], 4),
-            (vec![(64, 100)], 16),
-            (vec![(32, 1), (16, 0), (8, 64)], 2),
-            (vec![(5, 4096), (7, 96), (3, 1)], 1),
-        ] {
-            assert_eq!(sectors(axes.iter().copied(), width), counted(&axes, width), "{axes:?} of {width} bytes");
-        }
-        // Rows of 64 bytes, 100 bytes apart, start at every multiple of 4 equally often, so their
-        // mean is exact.
-        let axes = [(800, 25), (16, 1)];
-        assert_eq!(sectors(axes.into_iter(), 4), counted(&axes, 4));
-    }
 
     #[test]
     fn nothing_is_explained_as_nothing() {

@@ -4,11 +4,14 @@
 //! One operation, [`copy_into`], does all of them: a permute is a copy from a view whose axes are
 //! permuted. [`permute`] and [`contiguous`] copy into a new buffer.
 
+mod choose;
+mod class;
 mod explain;
+mod launch;
 mod plan;
 mod recent;
+mod sectors;
 mod strategies;
-mod strategy;
 mod task;
 
 #[cfg(feature = "interp")]

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::strategy::{Launch, STRATEGIES, Way};
+use super::choose::{Way, choose};
+use super::launch::Launch;
 use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -27,8 +28,8 @@ use crate::view::{View, ViewMut};
 /// same work give equal plans. A program can keep a plan and launch it any number of times: on
 /// views ([`PermutePlan::launch`]) or on memory that others own ([`PermutePlan::launch_raw`]).
 ///
-/// Several strategies look at the work in order, and the first that takes it gives the launch.
-/// [`PermutePlan::explain`] lists every verdict.
+/// The layouts give the work a class, a class asks some strategies, and the one with the least
+/// estimated time gives the launch. [`PermutePlan::explain`] lists them and their estimates.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -114,17 +115,17 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
-    /// Plans the same work in every way in which a kernel takes it: first by the strategies, in the
-    /// order in which they look at work, and then by boxes in several cuts.
+    /// Plans the same work in every way in which a kernel takes it: first by the strategies, and
+    /// then by boxes in several cuts.
     #[doc(hidden)]
     #[must_use]
     pub fn ways(&self) -> Vec<Self> {
         let mut ways: Vec<Self> = Vec::new();
         for way in Way::all().filter(|_| !self.canonical.is_empty()) {
             let (mut plan, mut work) = (Self { choice: Choice::Way(way), ..*self }, None);
-            let Ok(reason) = way.consider(&plan.task(), &mut work) else { continue };
+            let Ok(offer) = way.consider(&plan.task(), &mut work) else { continue };
             if !ways.iter().any(|known| known.work == work) {
-                (plan.work, plan.reason) = (work, reason);
+                (plan.work, plan.reason) = (work, offer.reason);
                 ways.push(plan);
             }
         }
@@ -198,13 +199,25 @@ impl PermutePlan {
         plan
     }
 
+    /// Returns the same work planned for a target by estimates, whatever was measured.
+    pub(crate) fn unmeasured(&self, target: Target) -> Self {
+        let mut plan = Self { target, may_read_gaps: true, choice: Choice::Any, ..*self };
+        plan.choose();
+        plan
+    }
+
+    /// Returns whether both plans have one launch.
+    pub(crate) fn launches_as(&self, other: &Self) -> bool {
+        self.work == other.work
+    }
+
     /// Returns the bytes of a buffer for each side: the storage, behind as many bytes as give its
     /// start the planned alignment and no larger one.
     pub(crate) fn rooms(&self) -> [usize; 2] {
         [0, 1].map(|side| self.aligns[side].lead().saturating_add(self.reach[side].end))
     }
 
-    /// Offers the work to the strategies and keeps the launch of the first that takes it.
+    /// Keeps the launch that the way gives, or else the fastest by its estimate.
     fn choose(&mut self) {
         if self.canonical.is_empty() {
             return;
@@ -219,8 +232,7 @@ impl PermutePlan {
         }
         // Not by `task`, which would borrow all of the plan.
         let task = Task::new(&self.canonical, self.aligns, self.target, self.choice).reading_gaps(self.may_read_gaps);
-        let takes = STRATEGIES.iter().find_map(|strategy| (strategy.consider)(&task, &mut self.work).ok());
-        self.reason = takes.expect("the last strategy takes every task");
+        self.reason = choose(&task, &mut self.work).reason;
     }
 
     /// Returns the task that the strategies look at.

@@ -2,11 +2,13 @@
 
 use std::cell::OnceCell;
 
-use super::strategies::tile::Tiling;
-use super::strategy::{Decline, Way, found};
+use super::choose::Way;
+use super::launch::{Decline, found};
+use super::sectors::sectors;
 use crate::abi::{EntryId, Family, Index};
 use crate::layout::walk::Canonical;
 use crate::ops::tuning::{Permutes, TileShape, Tuning};
+use crate::ops::units::SECTOR;
 use crate::ops::{Align, Target, numbering};
 
 /// The work of a plan. Only two layouts, two alignments and a target decide it.
@@ -27,7 +29,7 @@ pub(super) struct Task<'a> {
     /// True if a kernel may read the bytes between the elements of the source.
     pub(super) may_read_gaps: bool,
     widened: OnceCell<Widened>,
-    tiling: OnceCell<Result<Tiling, Decline>>,
+    traffic: OnceCell<f64>,
 }
 
 /// The kernels that a plan may choose from.
@@ -35,8 +37,8 @@ pub(super) struct Task<'a> {
 pub(super) enum Choice {
     /// Every kernel, with the target's tiles, whose shape may adapt to the array.
     Any,
-    /// The kernels for large arrays, whatever the size, with this shape of a tile, or without
-    /// tiles.
+    /// The kernels that suit the size, but none for small arrays: tiles of this shape where they
+    /// take the work. Or no tiles.
     Large(Option<TileShape>),
     /// The kernels for large arrays, as if this one were large, with the target's tiles, whose
     /// shape may adapt to the array.
@@ -64,8 +66,8 @@ impl<'a> Task<'a> {
         choice: Choice,
     ) -> Self {
         let tuning = Tuning::of(target);
-        let (widened, tiling) = (OnceCell::new(), OnceCell::new());
-        Self { canonical, src_align, dst_align, target, tuning, choice, may_read_gaps: true, widened, tiling }
+        let (widened, traffic) = (OnceCell::new(), OnceCell::new());
+        Self { canonical, src_align, dst_align, target, tuning, choice, may_read_gaps: true, widened, traffic }
     }
 
     /// Returns the same task, for kernels that may read gaps of the source, or may not.
@@ -82,9 +84,17 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Returns how tiles of one axis per side are cut, or why they are not. Several strategies ask.
-    pub(super) fn tiling(&self) -> &Result<Tiling, Decline> {
-        self.tiling.get_or_init(|| Tiling::new(self))
+    /// Returns the bytes of the sectors that hold the elements of both sides, relative to those of
+    /// the elements: at least 1. No kernel moves less.
+    pub(super) fn traffic(&self) -> f64 {
+        *self.traffic.get_or_init(|| {
+            let Widened { canonical, len, .. } = self.widened();
+            let axes = canonical.axes().iter();
+            let src = sectors(axes.clone().map(|axis| (axis.extent, axis.src)), canonical.width);
+            let dst = sectors(axes.map(|axis| (axis.extent, axis.dst)), canonical.width);
+            let elements = (len * canonical.width) as f64;
+            ((src as f64 + dst as f64) * SECTOR as f64 / (2.0 * elements)).max(1.0)
+        })
     }
 
     /// Returns the shape of a tile of elements of this width.
@@ -98,6 +108,11 @@ impl<'a> Task<'a> {
     /// Returns whether small arrays may use their own kernels.
     pub(super) fn may_be_small(&self) -> bool {
         matches!(self.choice, Choice::Any | Choice::Way(_))
+    }
+
+    /// Returns whether the plan is to measure tiles of a given shape.
+    pub(super) fn has_given_tiles(&self) -> bool {
+        matches!(self.choice, Choice::Large(Some(_)))
     }
 
     /// Returns whether tiles may take another shape if most of one would be empty.

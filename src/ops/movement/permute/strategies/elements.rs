@@ -1,18 +1,18 @@
 //! Moves elements one by one in the destination's order, four a thread, whatever the layouts.
 //!
-//! Worth: it takes the work that no other strategy takes. Where runs of whole 16-byte accesses are
-//! contiguous on both sides, it moves them at a copy's speed: heads of 16 x 4096 x 32 x 128 of two
-//! bytes reach 2940 GB/s, 2960 with hints, and runs of 3600 bytes 2798
-//! (benches/record/experiments.md).
+//! Worth: it takes any work, so plans also use it where all strategies that they ask decline. It
+//! moves runs of whole 16-byte accesses that are contiguous on both sides at a copy's speed: heads
+//! of 16 x 4096 x 32 x 128 of two bytes reach 2940 GB/s, 2960 with hints, and runs of 3600 bytes
+//! 2798 (benches/record/experiments.md).
 
 use std::fmt;
 
-use super::{Considered, Launch, Step, Task, Widened, axes, divisor, grid};
+use super::{Considered, Launch, Offer, Step, Task, Widened, axes, divisor, estimate, grid, width_log2};
 use crate::abi::{ELEMENTS, ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::layout::walk::{Axis, Canonical};
-use crate::ops::units::VECTOR;
+use crate::ops::units::{SECTOR, VECTOR};
 
 /// Takes everything.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
@@ -33,25 +33,32 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let entry = task.unhinted(ELEMENTS, width, *index)?;
     let entry = if has_runs { task.hinted(entry) } else { entry };
     *launch = Some(Launch::Elements(Step { entry, shape, params }));
-    Ok(reason(canonical))
+    let run = canonical.axes().iter().find(|axis| axis.dst == 1 && axis.src == 1).map(|axis| axis.extent * width);
+    let part = run.map_or(0.0, |run| SECTOR as f64 / run as f64);
+    let nearest = canonical.axes().first().map_or(0, |axis| axis.src.unsigned_abs());
+    let is_crossed = canonical.axes().iter().any(|axis| axis.src != 0 && axis.src.unsigned_abs() < nearest);
+    let costs = [1.0, part, f64::from(u8::from(is_crossed))];
+    let time = task.traffic() * estimate(&task.permutes().estimates.elements[width_log2(width)], costs);
+    Ok(Offer { reason: reason(canonical), time })
 }
 
-/// Says why no other kernel takes the elements.
+/// Says how the elements lie.
 fn reason(canonical: &Canonical) -> &'static str {
     let axes = canonical.axes();
     let beside = |along: fn(&Axis) -> isize| axes.iter().any(|axis| along(axis).unsigned_abs() == 1);
+    let same = |direction: isize| axes.iter().any(|axis| axis.dst == 1 && axis.src == direction);
     if axes.is_empty() {
         "there is one element"
-    } else if canonical.width == VECTOR {
-        "runs of whole 16-byte accesses are contiguous on both sides, and they fill no tile"
     } else if !beside(|axis| axis.dst) || !beside(|axis| axis.src) {
         "the elements of a side lie apart, so no neighbours move together"
-    } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == 1) {
-        "runs that are contiguous on both sides are too short to shift to 16-byte accesses"
-    } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == -1) {
+    } else if same(1) && canonical.width == VECTOR {
+        "runs of whole 16-byte accesses are contiguous on both sides"
+    } else if same(1) {
+        "runs are contiguous on both sides, but start or end between 16-byte accesses"
+    } else if same(-1) {
         "the sides have the same neighbours in opposite orders"
     } else {
-        "the sides are contiguous along different axes, but most of a tile would be empty"
+        "the sides are contiguous along different axes, and the L2 cache joins what moves apart"
     }
 }
 

@@ -6,15 +6,13 @@
 //!
 //! Worth, on an H100 (benches/record/experiments.md): 2 bytes 33554432 x 8 reach 0.995 of the
 //! copy, by tiles 0.907; f32 16777216 x 8 0.996, by tiles 0.991; f32 33554432 x 3 reaches 3012 GB/s
-//! by vectors, 2942 by words. Beside `packed` (benches/record/2026-11-23-h100/strategies.md), words
-//! move images of bytes 2.4 and 5.7 times as fast, at 2924 and 2889 GB/s, and structs of numbers
-//! 1.06 to 1.43 times. `packed_quads` leaves them to this: it moves images of bytes off words at
-//! 2612 and 2544 GB/s (benches/record/2026-11-23-h100/quads.md).
+//! by vectors, 2942 by words.
 
 use std::fmt;
 
 use super::{
-    Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid, power_of_two,
+    Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, at_most, axes, divisor, estimate, found, grid,
+    power_of_two, width_log2,
 };
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
@@ -23,7 +21,7 @@ use crate::abi::{
 use crate::launch_shape::LaunchShape;
 use crate::layout::walk::{Axis, Canonical};
 use crate::ops::tuning;
-use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
+use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WARP, WORD};
 
 /// The axes by their role.
 #[derive(Debug, Clone, Copy)]
@@ -115,28 +113,28 @@ impl Cut {
     }
 }
 
-/// Takes packed structs, unless tiles move them by whole vectors and blocks would be partly idle.
+/// Returns whether one side holds packed structs of at most this number of fields, and the other
+/// their planes.
+pub(in crate::ops::movement::permute) fn are_packed(canonical: &Canonical, most: usize) -> bool {
+    Images::of(canonical, most).is_ok()
+}
+
+/// Takes packed structs whose images and planes start on words.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, index, .. } = task.widened();
     let (width, constants) = (canonical.width, &task.permutes().fields);
     let (images, start) = images(task)?;
     let vectors = if start >= VECTOR { Cut::vectors(width, &images, constants) } else { None };
-    let is_whole = start >= VECTOR && (images.structs | images.fields).is_multiple_of(VECTOR / width);
-    if is_whole {
-        // Tiles move such structs as well.
-        let banks = "lanes would share banks, and tiles move whole vectors too";
-        at_least(usize::from(vectors.is_some()), 1, "ways to move vectors without sharing banks", banks)?;
-        let of_field = images.structs * width;
-        let idle = vectors.map_or(0, |cut| cut.idle(of_field));
-        let less = "blocks would be partly idle, and tiles move whole vectors too";
-        at_most(idle, of_field / constants.idle_part, "idle bytes of each field", less)?;
-    }
     let cut = vectors.unwrap_or_else(|| Cut::words(width, &images));
     // Kernels that move vectors use 64-bit arithmetic throughout.
     let index = if vectors.is_some() { Index::Wide } else { *index };
-    let step = step(task, canonical, &images, cut, index)?;
-    *launch = Some(Launch::Fields(step));
-    Ok(reason(images.is_packed_src, vectors.is_some()))
+    *launch = Some(Launch::Fields(step(task, canonical, &images, cut, index)?));
+    let field = images.structs * width;
+    let chunk = field.min(cut.run * cut.pack);
+    let by_words = f64::from(u8::from(!cut.is_by_vectors));
+    let costs = [1.0, cut.idle(field) as f64 / field as f64, SECTOR as f64 / chunk as f64, by_words];
+    let time = task.traffic() * estimate(&task.permutes().estimates.fields[width_log2(width)], costs);
+    Ok(Offer { reason: reason(images.is_packed_src, vectors.is_some()), time })
 }
 
 /// Returns the axes by their role, and the largest power of two of bytes that all images and planes
@@ -144,8 +142,6 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
 fn images(task: &Task<'_>) -> Result<(Images, usize), Decline> {
     let (canonical, constants) = (&task.widened().canonical, &task.permutes().fields);
     let (width, images) = (canonical.width, Images::of(canonical, constants.most)?);
-    let bytes = images.structs * images.fields * width;
-    at_least(bytes, constants.smallest_image, "bytes of an image", "most of a block would be idle")?;
     // In two's complement a negative stride is a multiple of the same power of two.
     let bits = batch(canonical, &images)
         .fold(images.src_start | images.dst_start | images.pitch as usize, |bits, axis| {
@@ -155,24 +151,6 @@ fn images(task: &Task<'_>) -> Result<(Images, usize), Decline> {
     let off = "images or planes are not aligned to words";
     at_least(start, width.max(WORD), "alignment of all images and planes in bytes", off)?;
     Ok((images, start))
-}
-
-/// Returns whether words move structs of few fields, without much of a block idle.
-pub(super) fn are_few(task: &Task<'_>) -> bool {
-    let (width, constants) = (task.widened().canonical.width, &task.permutes().fields);
-    let is_filled = |images: &Images| {
-        let of_field = images.structs * width;
-        Cut::words(width, images).idle(of_field) <= of_field / constants.few_idle_part
-    };
-    let fits = |images: &Images| width < VECTOR && images.fields <= constants.few && is_filled(images);
-    images(task).is_ok_and(|(images, _)| fits(&images))
-}
-
-/// Returns whether this strategy takes structs of more fields than few.
-pub(super) fn takes_many(task: &Task<'_>) -> bool {
-    let few = task.permutes().fields.few;
-    let are_many = task.widened().canonical.width < VECTOR && images(task).is_ok_and(|(images, _)| images.fields > few);
-    are_many && consider(task, &mut None).is_ok()
 }
 
 /// Returns the axes that are neither structs nor fields.

@@ -1,20 +1,28 @@
-//! The strategies, a file each: a function that takes a task or says why it declines.
+//! The strategies, a file or a folder each: a function that offers a launch for a task and
+//! estimates its time, or says why it declines.
 
 pub(super) mod boxes;
 pub(super) mod copy;
 pub(super) mod elements;
 pub(super) mod fields;
-mod matrices;
-pub(super) mod packed;
-pub(super) mod patch;
-pub(super) mod ragged_tile;
+pub(super) mod quads;
 pub(super) mod rows;
-pub(super) mod small_matrix;
-pub(super) mod stacked;
+pub(super) mod small;
 pub(super) mod tile;
-pub(super) mod vector_tile;
 
-use super::strategy::{Considered, Decline, Launch, at_least, at_most, found};
+use super::choose::{Considered, Offer};
+use super::launch::{Decline, Launch, at_least, at_most, found};
 use super::task::{Task, Widened, power_of_two};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::plan::Step;
+
+/// Returns the time of a launch relative to that of a copy: the costs of its layout, each by its
+/// weight.
+fn estimate<const COSTS: usize>(weights: &[f64; COSTS], costs: [f64; COSTS]) -> f64 {
+    weights.iter().zip(costs).map(|(weight, cost)| weight * cost).sum()
+}
+
+/// Returns the base-2 logarithm of a width, by which the policy has its constants.
+fn width_log2(width: usize) -> usize {
+    width.trailing_zeros() as usize
+}

@@ -9,8 +9,10 @@
 
 use std::fmt;
 
-use super::{Considered, Launch, Step, Task, at_least, at_most, axes, divisor, grid, index};
-use crate::abi::{Index, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
+use super::{
+    Considered, Launch, Offer, Step, Task, at_least, at_most, axes, divisor, estimate, grid, index, width_log2,
+};
+use crate::abi::{Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::units::{LINE, VECTOR};
@@ -23,12 +25,7 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     // The run counts the elements before they are widened.
     let run = task.canonical.together() * task.canonical.width;
     let short = "no run that is contiguous on both sides is long enough to shift";
-    let is_narrow = task.widened().index == Index::Narrow;
-    let is_large = is_narrow && task.bytes() >= task.permutes().quads.smallest;
-    let has_tiles = is_large && !task.canonical.src_span().is_empty();
-    let shortest = if has_tiles { constants.shortest_of_large } else { constants.shortest };
-    let shortest = shortest[together.trailing_zeros() as usize];
-    at_least(run, shortest, "bytes of a run that is contiguous on both sides", short)?;
+    at_least(run, constants.shortest, "bytes of a run that is contiguous on both sides", short)?;
     let bytes = task.canonical.in_bytes();
     let outer = &bytes.axes()[1..];
     // Stores of whole lines are worth a few idle lanes if a run is long.
@@ -57,7 +54,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
                   where each run starts in the destination";
     let step = Step { entry: task.hinted(ROWS.get(Key::index(index))), shape, params };
     *launch = Some(Launch::Rows(step));
-    Ok(reason)
+    let time = estimate(&task.permutes().estimates.rows[width_log2(together)], [1.0, VECTOR as f64 / run as f64]);
+    Ok(Offer { reason, time: task.traffic() * time })
 }
 
 impl fmt::Display for Step<RowsParams> {

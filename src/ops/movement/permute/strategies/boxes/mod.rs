@@ -17,44 +17,31 @@ use self::cut::Cut;
 use self::model::Model;
 use self::search::Found;
 use self::work::Work;
-use super::{Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, found, packed};
+use super::{Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, at_most, estimate, found, width_log2};
 use crate::abi::{BOXES, BoxesParams, Index};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::ops::tuning::Boxes;
-use crate::ops::units::{SECTOR, WORD};
 
 pub(in crate::ops::movement::permute) use self::search::KEPT;
 
 /// Boxes that are laid out in shared memory before one is chosen.
 const LAID_OUT: usize = 2;
 
-/// Takes what tiles of several axes suit, and narrow elements that lie apart in the source.
+/// Takes arrays with a run of the destination.
 ///
 /// Worth, on an H100 (benches/record/2026-11-27-h100/boxes.md): f32 of eight short axes reaches
-/// 0.917 of the copy (`packed` 0.830), u8 16 x 4718592 by 1,0 0.920 (0.816).
+/// 0.917 of the copy, u8 16 x 4718592 by 1,0 0.920, and bytes of eight short axes, every third
+/// along the last, 0.804.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let boxes = &task.permutes().boxes;
-    at_least(task.bytes(), boxes.smallest, "bytes of a side", "few boxes for each multiprocessor")?;
     may_read(task)?;
-    let canonical = &task.widened().canonical;
-    let strides = canonical.axes().iter().map(|axis| axis.src.unsigned_abs()).enumerate();
-    let repeated = strides.clone().filter(|&(_, stride)| stride == 0).count();
+    let repeated = task.widened().canonical.axes().iter().filter(|axis| axis.src == 0).count();
     let unknown = "boxes were not measured on sources that repeat their elements";
     at_most(repeated, 0, "axes along which the source repeats its elements", unknown)?;
-    match strides.min_by_key(|&(_, stride)| stride) {
-        Some((axis, stride)) if stride > 1 => suits_steps(task, axis, stride)?,
-        _ => packed::suits(task)?,
-    }
-    let work = work(task)?;
-    let short = "a box stores one short run of the destination at a time";
-    at_least(work.run() as usize, boxes.shortest_run, "bytes of a run of the destination", short)?;
-    let best = best(&work, boxes);
-    let planned = found(best, "boxes", "no box fits")?;
-    let banks = "lanes that gather would wait for each other";
-    at_most(planned.conflicts, boxes.ways, "lanes of a warp that share a bank", banks)?;
+    let planned = found(best(&work(task)?, boxes), "boxes", "no box fits")?;
     *launch = Some(Launch::Boxes(planned.step(task)?));
-    Ok("boxes of the source's runs go through shared memory as they lie")
+    Ok(planned.offer(task))
 }
 
 /// Declines sources between whose elements the destination may lie.
@@ -67,30 +54,19 @@ fn may_read(task: &Task<'_>) -> Result<(), Decline> {
     at_least(task.widened().canonical.src_span().len(), 1, "elements of a source without gaps", others)
 }
 
-/// Declines sources whose nearest elements lie `stride` elements apart, along this axis, where
-/// other kernels are better.
-///
-/// Worth, on an H100 (benches/record/2026-11-27-h100/boxes.md): bytes of eight short axes, every
-/// third along the last, reach 0.804 of the copy (`packed_stepped` 0.533).
-fn suits_steps(task: &Task<'_>, axis: usize, stride: usize) -> Result<(), Decline> {
-    let (boxes, width) = (&task.permutes().boxes, task.widened().canonical.width);
-    at_most(width, WORD - 1, "bytes of an element", "wider ones move one by one about as fast")?;
-    let far = "elements of the source lie more than a sector apart";
-    at_most(stride.saturating_mul(width), SECTOR, "bytes from one element of the source to the next", far)?;
-    let in_order = "elements that keep their order move one by one at a copy's speed";
-    at_least(axis, 1, "axes within that of the source's nearest elements", in_order)?;
-    at_least(task.bytes(), boxes.smallest_stepped, "bytes of a side", "few boxes for each multiprocessor")
-}
-
-/// Returns the launch of the boxes of this rank by their estimates, the best first, whatever other
-/// kernels are better at.
-pub(in crate::ops::movement::permute) fn ranked(task: &Task<'_>, rank: usize) -> Result<Launch, Decline> {
+/// Takes such arrays with the boxes of this rank by their estimates, the best first.
+pub(in crate::ops::movement::permute) fn ranked(
+    task: &Task<'_>,
+    rank: usize,
+    launch: &mut Option<Launch>,
+) -> Considered {
     may_read(task)?;
     let (boxes, work) = (&task.permutes().boxes, work(task)?);
     let mut planned = search::best(&work, boxes).map(|found| planned(&work, boxes, &found?));
     planned.sort_by(|a, b| cycles(a).total_cmp(&cycles(b)));
     let planned = found(planned.get(rank).and_then(Option::as_ref), "boxes of this rank", "fewer boxes fit")?;
-    Ok(Launch::Boxes(planned.step(task)?))
+    *launch = Some(Launch::Boxes(planned.step(task)?));
+    Ok(planned.offer(task))
 }
 
 /// Returns the task as boxes see it.
@@ -107,8 +83,8 @@ struct Planned {
     params: BoxesParams,
     shape: LaunchShape,
     width: usize,
-    /// The lanes of a warp that share a bank.
-    conflicts: usize,
+    /// See [`Model::costs`].
+    costs: [f64; 3],
 }
 
 fn cycles(planned: &Option<Planned>) -> f64 {
@@ -141,15 +117,21 @@ fn planned(work: &Work, policy: &Boxes, found: &Found) -> Option<Planned> {
     if shared > MAX_SHARED_BYTES {
         return None;
     }
-    let cycles = Model::new(policy, work, &cut).cycles(*threads, Some(gathering));
+    let model = Model::new(policy, work, &cut);
+    let (cycles, costs) = (model.cycles(*threads, Some(gathering)), model.costs(*threads, gathering, work));
     // All blocks run at once, and each moves many boxes.
-    let blocks = params.boxes.min(policy.multiprocessors * policy.resident(shared, *threads));
+    let blocks = params.boxes.min(policy.multiprocessors.saturating_mul(policy.resident(shared, *threads)));
     let shape = LaunchShape { grid: [blocks, 1, 1], block: [*threads, 1, 1], dynamic_shared: shared };
-    let (width, conflicts) = (work.width as usize, gathering.conflicts.ceil() as usize);
-    Some(Planned { found: Found { cycles, ..*found }, params, shape, width, conflicts })
+    Some(Planned { found: Found { cycles, ..*found }, params, shape, width: work.width as usize, costs })
 }
 
 impl Planned {
+    fn offer(&self, task: &Task<'_>) -> Offer {
+        let weights = &task.permutes().estimates.boxes[width_log2(self.width)];
+        let reason = "boxes of the source's runs go through shared memory as they lie";
+        Offer { reason, time: estimate(weights, self.costs) }
+    }
+
     fn step(&self, task: &Task<'_>) -> Result<Step<BoxesParams>, Decline> {
         let entry = task.kernel(BOXES, self.width, Index::Narrow)?;
         Ok(Step { entry, shape: self.shape, params: self.params })

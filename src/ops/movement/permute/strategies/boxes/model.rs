@@ -115,20 +115,30 @@ impl<'a> Model<'a> {
 
     /// Returns the cycles of the launch, with a guess of the gathering before it is known.
     pub(super) fn cycles(&self, threads: u32, known: Option<Gathering>) -> f64 {
-        let (policy, cut) = (&self.policy.latency, self.cut);
         let block = f64::from(threads);
-        let (lines, k) = (cut.lines as f64, cut.vectors as f64);
         let gathering = known.unwrap_or_else(|| {
-            let slice = (lines * k / block).ceil().clamp(1.0, 8.0);
-            Gathering { slice, slices: (lines / slice).ceil(), conflicts: self.conflicts }
+            let slice = ((self.cut.lines * self.cut.vectors) as f64 / block).ceil().clamp(1.0, 8.0);
+            Gathering { slice, slices: (self.cut.lines as f64 / slice).ceil(), conflicts: self.conflicts }
         });
         let resident = self.policy.resident(self.shared as u32, threads);
         if resident == 0 {
             return f64::INFINITY;
         }
+        let boxes = self.cut.boxes as f64 / f64::from(self.policy.multiprocessors);
+        let latency = &self.policy.latency;
+        self.each(threads, gathering) * (boxes + latency.tail * f64::from(resident))
+            + latency.start
+            + self.tables(block)
+    }
+
+    /// Returns the cycles that a multiprocessor takes for a box.
+    fn each(&self, threads: u32, gathering: Gathering) -> f64 {
+        let (policy, cut) = (&self.policy.latency, self.cut);
+        let block = f64::from(threads);
+        let resident = self.policy.resident(self.shared as u32, threads);
         let rounds = ((cut.rows * cut.granules) as f64 / block * 1.15).ceil();
-        let edges = (2.0 * lines * self.n / block).ceil() * self.edged;
-        let drain = (gathering.slices * k / block).ceil();
+        let edges = (2.0 * cut.lines as f64 * self.n / block).ceil() * self.edged;
+        let drain = (gathering.slices * cut.vectors as f64 / block).ceil();
         let latency = policy.load
             + policy.load_round * rounds
             + drain * (policy.round + policy.element * self.n + policy.line * gathering.slice)
@@ -137,9 +147,16 @@ impl<'a> Model<'a> {
             + if cut.flags & ROWS_DIFFER != 0 { policy.rebuilt } else { 0.0 };
         let busy = self.work(gathering) + latency / f64::from(resident);
         let fourth = |cycles: f64| (cycles * cycles) * (cycles * cycles);
-        let each = (fourth(self.memory) + fourth(busy)).sqrt().sqrt();
-        let boxes = cut.boxes as f64 / f64::from(self.policy.multiprocessors);
-        each * (boxes + policy.tail * f64::from(resident)) + policy.start + self.tables(block)
+        (fourth(self.memory) + fourth(busy)).sqrt().sqrt()
+    }
+
+    /// Returns what other kernels' estimates are compared with, relative to a copy: the time of all
+    /// boxes, that of their memory, and the part of written sectors that boxes share.
+    pub(super) fn costs(&self, threads: u32, gathering: Gathering, work: &Work) -> [f64; 3] {
+        let cut = self.cut;
+        let copy = 2.0 * self.policy.memory.byte * work.elements as f64 * self.width / cut.boxes as f64;
+        let written = (cut.lines * cut.line) as f64 * self.width / SECTOR as f64;
+        [self.each(threads, gathering) / copy, self.memory / copy, cut.sectors[1] / written - 1.0]
     }
 
     /// Returns the cycles in which a block writes its tables.

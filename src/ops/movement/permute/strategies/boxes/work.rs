@@ -171,11 +171,6 @@ impl Work {
         self.src_rank += 1;
     }
 
-    /// Returns the bytes of a run of the destination.
-    pub(super) fn run(&self) -> u64 {
-        self.axes[..self.dense].iter().map(|axis| axis.extent).product::<u64>() * self.width
-    }
-
     /// Returns the axes along which the source walks, its innermost first.
     pub(super) fn by_src(&self) -> &[usize] {
         &self.by_src[..self.src_rank]

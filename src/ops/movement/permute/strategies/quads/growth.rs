@@ -11,21 +11,12 @@
 //! make the parts of the last axis of each side even
 //! ```
 
-use super::side::threads;
 use crate::abi::PACKED_AXES;
 use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
 use crate::ops::Align;
 use crate::ops::movement::permute::strategies::{Decline, at_least, power_of_two};
-use crate::ops::tuning;
-use crate::ops::units::{SECTOR, WORD};
-
-/// Fewest bytes of a run of the destination that ends before an axis that runs backwards.
-const SHORTEST: usize = 4 * SECTOR;
-/// Most elements of a run that has a table of its own. Longer runs are split.
-const LONGEST: usize = 1024;
-/// Costs are in thousandths.
-const PARTS: usize = 1000;
+use crate::ops::units::{SECTOR, VECTOR};
 
 /// One side's order of the axes.
 #[derive(Debug, Clone, Copy)]
@@ -42,13 +33,6 @@ pub(super) struct Order {
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
     pub(super) width: usize,
-    /// Bytes of a word.
-    pub(super) word: usize,
-    /// From one element of a run of the source to the next, in elements; negative if it runs
-    /// backwards.
-    pub(super) gap: isize,
-    /// Most elements of a run, or of the part of an axis that starts one. Longer runs are split.
-    pub(super) longest: usize,
     pub(super) rank: usize,
     pub(super) axes: [Axis; MAX_RANK],
     pub(super) src_start: usize,
@@ -63,57 +47,19 @@ impl Packing {
     /// Takes the axes in the directions in which the runs of the source go forwards. Those of the
     /// destination may go backwards.
     pub(super) fn new(canonical: &Canonical) -> Result<Self, Decline> {
-        let mut packing = Self::with_gap(canonical, 1);
-        packing.turn();
-        packing.checked()
-    }
-
-    /// Takes the axes in the directions in which the runs of both sides go forwards, with runs that
-    /// end before axes that do not.
-    pub(super) fn forwards(canonical: &Canonical) -> Result<Self, Decline> {
-        let mut packing = Self::with_gap(canonical, 1);
-        packing.cut();
-        packing.turn();
-        packing.checked()
-    }
-
-    /// Takes the axes as they are: the runs of the source have an element in every `gap`.
-    pub(super) fn of_stepped(canonical: &Canonical, gap: isize) -> Result<Self, Decline> {
-        Self::with_gap(canonical, gap).checked()
-    }
-
-    fn with_gap(canonical: &Canonical, gap: isize) -> Self {
         let rank = canonical.axes().len();
         let mut axes = [Axis::ONE; MAX_RANK];
         axes[..rank].copy_from_slice(canonical.axes());
         let near = |stride: isize, extent: usize| stride.unsigned_abs().saturating_mul(extent) < i32::MAX as usize;
-        let dst = Order::new(&axes[..rank], 1, |axis| axis.dst, |axis| near(axis.src, axis.extent));
-        let src = Order::new(&axes[..rank], gap, |axis| axis.src, |axis| near(axis.dst, axis.extent));
+        let dst = Order::new(&axes[..rank], |axis| axis.dst, |axis| near(axis.src, axis.extent));
+        let src = Order::new(&axes[..rank], |axis| axis.src, |axis| near(axis.dst, axis.extent));
         let &Canonical { width, src_start, dst_start, .. } = canonical;
-        let (word, longest, taken) = (width.max(WORD), LONGEST, [1; MAX_RANK]);
-        Self { width, word, gap, longest, rank, axes, src_start, dst_start, taken, src, dst }
-    }
-
-    /// Ends one side's run before each axis of both that runs backwards.
-    fn cut(&mut self) {
-        let Self { width, axes, src, dst, .. } = self;
-        // Such an axis is in the run of one side: the other run ends before it. The destination's
-        // does if it is long enough then.
-        let run = |inner: &[usize]| inner.iter().map(|&axis| axes[axis].extent).product::<usize>() * *width;
-        for place in 0..src.contiguous {
-            let axis = src.axes[place];
-            let of_dst = dst.axes[..dst.contiguous].iter().position(|&other| other == axis);
-            match of_dst.filter(|_| axes[axis].src < 0) {
-                None => {}
-                Some(of_dst) if run(&dst.axes[..of_dst]) >= run(&src.axes[..place]).max(SHORTEST) => {
-                    dst.contiguous = of_dst;
-                }
-                Some(_) => {
-                    src.contiguous = place;
-                    break;
-                }
-            }
-        }
+        let mut packing = Self { width, rank, axes, src_start, dst_start, taken: [1; MAX_RANK], src, dst };
+        packing.turn();
+        let apart = "a side has no run of near elements";
+        at_least(packing.src.contiguous, 1, "axes of the source's run", apart)?;
+        at_least(packing.dst.contiguous, 1, "axes of the destination's run", apart)?;
+        Ok(packing)
     }
 
     /// Turns the axes of the source's run round that run backwards.
@@ -126,62 +72,11 @@ impl Packing {
         }
     }
 
-    /// Declines if a side has no run.
-    fn checked(self) -> Result<Self, Decline> {
-        let apart = "a side has no run of near elements";
-        at_least(self.src.contiguous, 1, "axes of the source's run", apart)?;
-        at_least(self.dst.contiguous, 1, "axes of the destination's run", apart)?;
-        Ok(self)
-    }
-
-    /// Grows a tile and returns it with its threads. Of tiles with runs about as long on both
-    /// sides, or twice as long on one, it takes the cheapest.
-    pub(super) fn grown(&self, aligns: [Align; 2], constants: &tuning::Packed) -> (Self, usize) {
-        let mut best: Option<(Self, (usize, usize))> = None;
-        let most = constants.tile[usize::from(self.width >= 8)] / self.width;
-        for weights in constants.weights {
-            let mut packing = self.clone();
-            packing.grow([most; 2], weights, aligns, self.width);
-            // Different weights often grow the same tile.
-            if best.as_ref().is_some_and(|(best, _)| best.taken == packing.taken) {
-                continue;
-            }
-            packing.src.inner = packing.inner(&packing.src);
-            packing.dst.inner = packing.inner(&packing.dst);
-            let cost = packing.cost(aligns, constants);
-            if best.as_ref().is_none_or(|(_, least)| cost.0 < least.0) {
-                best = Some((packing, cost));
-            }
-        }
-        // The first weights are better than none.
-        let (packing, (_, threads)) = best.expect("the constants have weights");
-        (packing, threads)
-    }
-
-    /// Returns the cost of moving a word by the best number of threads, in thousandths, and that
-    /// number.
-    ///
-    /// The cost is the steps of all threads, idle or not, per word, plus, weighted for each side,
-    /// the ratio of the sectors that runs touch to those that they fill.
-    fn cost(&self, aligns: [Align; 2], constants: &tuning::Packed) -> (usize, usize) {
-        let [src, dst] = self.grains(aligns);
-        let [src_weight, dst_weight] = constants.split_costs;
-        let split = |order: &Order, grain: usize| {
-            if grain < SECTOR { PARTS * SECTOR / (self.run(order) * self.width) } else { 0 }
-        };
-        let sides =
-            [self.lay(&self.src, self.word, src >= self.word), self.lay(&self.dst, self.word, dst >= self.word)];
-        let words = self.run(&self.src) * self.runs(&self.src) * self.width / self.word;
-        let (steps, threads) = threads(sides, constants);
-        let steps = PARTS * steps / (2 * words).max(1);
-        (steps + src_weight * split(&self.src, src) + dst_weight * split(&self.dst, dst), threads)
-    }
-
     /// Takes more of the side with the shorter run, by these weights of the two sides, until a tile
     /// has the most elements: the first number as one run of a side that may go on, the second as
     /// several runs of both. Parts of an axis are whole sectors of a side whose runs then start on
-    /// `grain` bytes.
-    pub(super) fn grow(&mut self, most: [usize; 2], weights: [usize; 2], aligns: [Align; 2], grain: usize) {
+    /// vectors.
+    pub(super) fn grow(&mut self, most: [usize; 2], weights: [usize; 2], aligns: [Align; 2]) {
         let mut len = self.taken.iter().product::<usize>();
         loop {
             let frontiers = [&self.src, &self.dst].map(|order| self.frontier(order));
@@ -189,8 +84,7 @@ impl Packing {
             let is_run = frontiers.into_iter().flatten().any(|(run, _)| run == len);
             let most = most[usize::from(!is_run)];
             let (have, extent) = (self.taken[axis], self.axes[axis].extent);
-            let first = self.src.axes[0] == axis || self.dst.axes[0] == axis;
-            let room = extent.min(most / (len / have)).min(if first { self.longest } else { extent });
+            let room = extent.min(most / (len / have));
             if room <= have || run >= most {
                 break;
             }
@@ -202,7 +96,7 @@ impl Packing {
         let whole = |inner: usize| SECTOR >> (inner * self.width).trailing_zeros().min(SECTOR.trailing_zeros());
         let starts =
             [0, 1].map(|side| self.starts(aligns, side, ends[side].map_or(0, |(axis, _)| self.position(side, axis))));
-        let gains = |side: usize| ends[side].filter(|_| starts[side] >= grain);
+        let gains = |side: usize| ends[side].filter(|_| starts[side] >= VECTOR);
         let wholes = [0, 1].map(|side| gains(side).map(|(axis, inner)| (axis, whole(inner))));
         for (axis, _) in ends.into_iter().flatten() {
             // The parts of an axis are made equal, and multiples of `whole` indices if they are
@@ -222,16 +116,6 @@ impl Packing {
         rank.map_or(usize::MAX / self.width, |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
     }
 
-    /// Declines elements that keep their order, in runs of a source with gaps that are so short
-    /// that `elements` was faster.
-    pub(super) fn goes_on(&self, shortest: &[usize; 5]) -> Result<(), Decline> {
-        let inner = &self.src.axes[..self.src.contiguous];
-        let run = inner.iter().map(|&axis| self.axes[axis].extent).product::<usize>() * self.width;
-        let run = if inner.len() == self.rank { usize::MAX } else { run };
-        let why = "elements that keep their order move one by one at a copy's speed";
-        at_least(run, shortest[self.width.trailing_zeros() as usize], "bytes of a run of a source with gaps", why)
-    }
-
     /// Returns the elements of a side's run, and the axis that would extend it.
     pub(super) fn frontier(&self, order: &Order) -> Option<(usize, usize)> {
         let axes = order.axes[..order.contiguous].iter().copied();
@@ -241,10 +125,9 @@ impl Packing {
     /// Returns the number of axes of the side's order within a run of the tile, or within the part
     /// that a table holds.
     pub(super) fn inner(&self, order: &Order) -> usize {
-        let (mut inner, mut run) = (0, 1);
+        let mut inner = 0;
         for &axis in &order.axes[..order.contiguous.min(PACKED_AXES)] {
-            run *= self.taken[axis];
-            if inner > 0 && (self.taken[axis] == 1 || run > self.longest) {
+            if inner > 0 && self.taken[axis] == 1 {
                 break;
             }
             inner += 1;
@@ -327,19 +210,17 @@ impl Packing {
 }
 
 impl Order {
-    /// Sorts the axes by stride. The runs have an element in every `gap`, and go along axes that
-    /// are `near` on the other side. Where gaps are between, all axes of a run have one direction.
-    fn new(axes: &[Axis], gap: isize, stride: fn(&Axis) -> isize, near: impl Fn(&Axis) -> bool) -> Self {
+    /// Sorts the axes by stride. A run goes along axes that are `near` on the other side.
+    fn new(axes: &[Axis], stride: fn(&Axis) -> isize, near: impl Fn(&Axis) -> bool) -> Self {
         let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
         for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
             *to = place;
         }
         // Broadcast axes come last.
         order.axes[..axes.len()].sort_unstable_by_key(|&axis| stride(&axes[axis]).unsigned_abs().wrapping_sub(1));
-        let mut run = gap.unsigned_abs();
-        let turns = |stride: isize| gap != 1 && stride.signum() != gap.signum();
+        let mut run = 1;
         for &axis in &order.axes[..axes.len()] {
-            if stride(&axes[axis]).unsigned_abs() != run || turns(stride(&axes[axis])) || !near(&axes[axis]) {
+            if stride(&axes[axis]).unsigned_abs() != run || !near(&axes[axis]) {
                 break;
             }
             run *= axes[axis].extent;

@@ -8,13 +8,13 @@
 
 use std::fmt;
 
-use super::patch::{is_small_allowed, shape};
-use super::{Considered, Launch, Step, Task, Widened, at_least, at_most};
+use super::{is_small_allowed, shape};
 use crate::abi::{Index, SMALL_TILE, SMALL_TILE_ACROSS, SMALL_TILE_DOWN, STAGGERED, TILE, TILE_ROWS, TransposeParams};
+use crate::ops::movement::permute::strategies::{Decline, Launch, Step, Task, Widened, at_least, at_most};
 use crate::ops::units::VECTOR;
 
 /// Takes single matrices of a few MiB at most that fill the kernel's tiles.
-pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+pub(super) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
     let widened @ Widened { canonical, len, .. } = task.widened();
     let (width, constants) = (canonical.width, &task.permutes().small);
     is_small_allowed(task, widened)?;

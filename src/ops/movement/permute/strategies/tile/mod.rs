@@ -1,14 +1,30 @@
-//! Tiles of one axis per side: how they are cut from matrices, and in which order they run.
+//! Moves tiles of one axis per side, which are transposed in registers.
 //!
-//! `vector_tile` and `ragged_tile` move them. `packed` looks at them before it takes tiles of
-//! several axes.
+//! A thread loads a micro-tile by vectors and transposes it in registers. Shared memory only
+//! exchanges vectors, so one design serves all widths. Rows and columns that are short take the
+//! axes that continue their runs.
+//!
+//! Where rows start or end between vectors, or between the sectors that are written, accesses are
+//! shifted to the aligned middle of each row, and a tile writes whole sectors only. For that it
+//! reads a halo again, some rows of the tile above, which costs less than sectors that two tiles
+//! write. Such tiles take the shape that fills them best, because an H100 takes about as long for
+//! an empty micro-tile.
+//!
+//! Worth, on an H100 (benches/record/experiments.md): 16384 x 16384 of 4 bytes reaches 2945 GB/s,
+//! bytes 2847, f64 8192 x 8192 2936; ragged bytes 16383 x 16385 0.888 of the copy, 2 bytes 12287 x
+//! 12289 0.912, 4 and 8 bytes 0.940 and 0.935.
+
+mod matrices;
 
 use std::fmt;
 
-use super::matrices::{Long, Matrices, rank};
-use super::{Decline, Step, Task, Widened, at_least, at_most, axes, divisor, found, grid};
+use self::matrices::{Long, Matrices, rank};
+use super::{
+    Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, axes, divisor, estimate, found, grid, width_log2,
+};
 use crate::abi::{
-    Divisor, Family, Fold, Index, RAGGED_MARGIN, TILE_AXES, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds,
+    Divisor, Family, Fold, Index, RAGGED_MARGIN, RAGGED_TILE, TILE_AXES, VECTOR_TILE, VECTOR_TILE_THREADS,
+    VectorTileParams, ragged_tile_folds,
 };
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
@@ -16,25 +32,42 @@ use crate::layout::walk::Axis;
 use crate::ops::tuning::{RowEnds, TileShape, Tiles};
 use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WORD};
 
+/// Takes matrices: work whose sides are contiguous along different axes.
+pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+    let tiling = Tiling::new(task)?;
+    let (family, reason) = if tiling.is_ragged {
+        let reason = "the sides are contiguous along different axes, and rows start or end between 16-byte vectors or \
+                      the sectors that are written: tiles whose accesses are shifted to the aligned middle of each row";
+        (RAGGED_TILE, reason)
+    } else {
+        let reason = "the sides are contiguous along different axes, and every row is whole 16-byte accesses: tiles \
+                      transposed in registers";
+        (VECTOR_TILE, reason)
+    };
+    let time = tiling.time(task);
+    *launch = Some(Launch::Tile(tiling.step(task, family)?));
+    Ok(Offer { reason, time })
+}
+
 /// Rows of micro-tiles that a tile shares with the one above if rows of the destination start
 /// between sectors.
 const HALO: usize = RAGGED_MARGIN as usize;
 
 /// Matrices, how tiles are cut from them, and in which order the tiles run.
 #[derive(Debug, Clone)]
-pub(in crate::ops::movement::permute) struct Tiling {
+struct Tiling {
     matrices: Matrices,
     cut: Cut,
     /// True if tiles are numbered down the columns rather than along the rows.
     down_first: bool,
     /// True if rows start or end between vectors, or between the sectors that are written.
-    pub(super) is_ragged: bool,
+    is_ragged: bool,
 }
 
 impl Tiling {
     /// Cuts tiles, or declines if they are not worth it. Tiles have the shape that is tuned for
     /// large matrices or, if the plan may adapt, the shape that fills them best.
-    pub(in crate::ops::movement::permute) fn new(task: &Task<'_>) -> Result<Self, Decline> {
+    fn new(task: &Task<'_>) -> Result<Self, Decline> {
         let Widened { canonical, .. } = task.widened();
         let none = "the plan measures other tiles";
         let shape = found(task.tile_shape(canonical.width), "shapes of tiles for elements of this width", none)?;
@@ -48,37 +81,25 @@ impl Tiling {
         if cutter.is_whole(&plain) { cutter.whole(plain) } else { cutter.ragged(plain) }
     }
 
-    /// Returns whether ragged rows take two axes and columns take one.
-    pub(super) fn has_folded_rows(&self) -> bool {
-        self.is_ragged && self.matrices.rows[1].src != 0 && self.matrices.cols[1].dst == 0
-    }
-
-    /// Declines, for tiles of several axes, what these tiles move faster: long rows and columns
-    /// that fill them. Narrow elements are transposed in registers here, and elsewhere gathered one
-    /// by one.
-    pub(super) fn leaves_to_others(&self, task: &Task<'_>) -> Result<(), Decline> {
-        let (width, tiles) = (task.widened().canonical.width, &task.permutes().tiles);
-        let [cols, rows] = self.matrices.extents().map(|extent| extent * width);
-        let (filled, is_full) = (self.filled(width), self.filled(width) >= self.full_but(tiles.empty_part));
-        let is_long = if self.has_tables(width) {
-            // Long runs of the destination have little halo, so less of the tiles has to be full.
-            // With short ones, bytes 101 x 103 x 107 x 109 by 2, 0, 3, 1 reached 0.44 in place of
-            // 0.82.
-            let is_joined = [&self.matrices.cols, &self.matrices.rows].map(rank).into_iter().max() > Some(1);
-            let fewest = tiles.long_tenths[usize::from(is_joined)] * self.cut.micro_tiles();
-            is_joined && cols.min(rows) >= tiles.run / 2 && is_full
-                || cols >= tiles.narrow_run && rows >= tiles.folded_row && 10 * filled >= fewest
+    /// Estimates the time: micro-tiles that are empty or that two tiles read, and short runs.
+    fn time(&self, task: &Task<'_>) -> f64 {
+        let (width, cut, estimates) = (task.widened().canonical.width, &self.cut, &task.permutes().estimates);
+        let [cols, rows] = self.matrices.extents();
+        let lanes = VECTOR / width;
+        let filled = (rows * cols) as f64 / (lanes * lanes) as f64;
+        let [cols, rows] = [cols, rows].map(|extent| (extent * width) as f64);
+        let tile = cut.micro_tiles() as f64;
+        let halo = ((cut.tiles_across * cut.tiles_down * cut.halo) << cut.across_log2) as f64;
+        let read = cols.min((VECTOR << cut.across_log2) as f64);
+        let short = (2.0 * SECTOR as f64 / read - 1.0).max(0.0);
+        let waste = tile / filled - 1.0;
+        let time = if self.is_ragged {
+            let costs = [1.0, waste, halo / filled, SECTOR as f64 / rows, short];
+            estimate(&estimates.ragged_tiles[width_log2(width)], costs)
         } else {
-            width < VECTOR && cols >= tiles.narrow_run && rows >= tiles.long_row && is_full
+            estimate(&estimates.whole_tiles[width_log2(width)], [1.0, waste, short])
         };
-        let full = "long rows and columns fill ragged tiles";
-        at_most(usize::from(is_long), 0, "kinds of rows and columns that do", full)
-    }
-
-    /// Returns whether so much of the tiles is empty that tiles of several axes are faster even
-    /// with short runs.
-    pub(super) fn is_sparse(&self, width: usize, tiles: &Tiles) -> bool {
-        100 * self.filled(width) < tiles.sparse_hundredths * self.cut.micro_tiles()
+        task.traffic() * time
     }
 
     /// Returns whether tables locate the rows and columns of a tile.
@@ -86,27 +107,9 @@ impl Tiling {
         self.is_ragged && !ragged_tile_folds(width as u32)
     }
 
-    /// Returns the rows of micro-tiles that a tile shares with the one above: none if every row of
-    /// the destination starts on a sector.
-    pub(super) fn halo(&self) -> usize {
-        self.cut.halo
-    }
-
-    /// Returns the number of micro-tiles that the matrices would fill.
-    pub(super) fn filled(&self, width: usize) -> usize {
-        let [cols, rows] = self.matrices.extents();
-        let lanes = VECTOR / width;
-        rows * cols / (lanes * lanes)
-    }
-
-    /// Returns the fewest filled micro-tiles of tiles of which at most this part is empty.
-    pub(super) fn full_but(&self, empty_part: usize) -> usize {
-        self.cut.micro_tiles() - self.cut.micro_tiles() / empty_part
-    }
-
     /// Returns the launch with a family of kernels.
     #[inline]
-    pub(super) fn step(&self, task: &Task<'_>, family: Family) -> Result<Step<VectorTileParams>, Decline> {
+    fn step(&self, task: &Task<'_>, family: Family) -> Result<Step<VectorTileParams>, Decline> {
         let Widened { canonical, index, .. } = task.widened();
         let (width, divisor) = (canonical.width, divisor(*index));
         let Self { matrices, cut, down_first, .. } = self;

@@ -1,22 +1,22 @@
-//! How the threads of a block share the runs of a side, and the tables that they follow.
+//! How a side's runs are numbered, and where tiles lie.
 
 use super::growth::{Order, Packing};
 use super::room::Room;
-use crate::abi::{Digit, Divisor, Index, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedSide, PackedTiles};
+use crate::abi::{Digit, Divisor, Index, PACKED_AXES, PackedTiles};
 use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical};
 use crate::ops::movement::permute::strategies::{Decline, at_most, axes, divisor};
-use crate::ops::tuning;
+use crate::ops::units::VECTOR;
 
-/// How the threads of a block share the runs of a side.
+/// The vectors of a side of a tile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lay {
-    /// Most words of a run.
+    /// Most vectors that hold a part of a run.
     pub(super) words: usize,
     pub(super) runs: usize,
 }
 
-/// How the chunked axes cut the runs of a side; see [`PackedSide`].
+/// How the chunked axes cut the runs of a side; see [`QuadSide`](crate::abi::QuadSide).
 pub(super) struct Runs {
     pub(super) len: u64,
     pub(super) unit: u64,
@@ -24,75 +24,12 @@ pub(super) struct Runs {
     pub(super) chunked: [u64; 2],
 }
 
-impl Lay {
-    /// Returns the threads along a run: the whole run, or equal parts that end on sectors.
-    fn across(self, threads: usize) -> usize {
-        if self.words <= threads {
-            self.words
-        } else {
-            self.words.div_ceil(self.words.div_ceil(threads)).next_multiple_of(8)
-        }
-    }
-
-    /// Returns the words that a thread moves, in rounds of `at_once` runs, of which the last may be
-    /// partly empty.
-    fn steps(self, threads: usize, at_once: u32) -> usize {
-        let across = self.across(threads);
-        self.words.div_ceil(across) * self.runs.div_ceil(threads / across).next_multiple_of(at_once as usize)
-    }
-}
-
-/// Returns the fewest total steps and the number of threads that takes them. The time before a
-/// thread's first words counts as a few steps.
-pub(super) fn threads([src, dst]: [Lay; 2], constants: &tuning::Packed) -> (usize, usize) {
-    let steps = |threads: usize| {
-        threads * (src.steps(threads, PACKED_STEPS) + dst.steps(threads, PACKED_STORES) + constants.start_steps)
-    };
-    constants.threads.into_iter().map(|threads| (steps(threads), threads)).min().unwrap_or_default()
-}
-
 impl Packing {
-    /// Returns how threads share a side that moves in words of this number of bytes.
-    pub(super) fn lay(&self, order: &Order, word: usize, aligned: bool) -> Lay {
-        let (lanes, len) = (word / self.width, self.run(order));
+    /// Returns the vectors that hold a side's runs.
+    pub(super) fn lay(&self, order: &Order, aligned: bool) -> Lay {
+        let (lanes, len) = (VECTOR / self.width, self.run(order));
         let words = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
         Lay { words, runs: self.runs(order) }
-    }
-
-    /// Returns the kernel's parameters of a side.
-    pub(super) fn side(
-        &self,
-        order: &Order,
-        room: &Room,
-        chunks: [usize; 2],
-        aligned: bool,
-        threads: usize,
-        stride: fn(&Axis) -> isize,
-    ) -> Result<PackedSide, Decline> {
-        let lay = self.lay(order, self.word, aligned);
-        let (across, Lay { words, runs }) = (lay.across(threads), lay);
-        let down = threads / across;
-        let (inner_rank, inner) = self.digits(order.axes[..order.inner].iter().copied(), room, stride)?;
-        let (outer_rank, outer) = self.outer_digits(order, room, stride)?;
-        let Runs { len, unit, chunk, chunked } = self.split(order, chunks);
-        Ok(PackedSide {
-            words: words as u64,
-            across: Divisor::narrow(across as u64),
-            down: down as u64,
-            len,
-            unit,
-            chunk,
-            runs: runs as u64,
-            entries: runs.next_multiple_of(PACKED_STEPS as usize * down) as u64,
-            chunked,
-            run_table: 0,
-            table: 0,
-            aligned: u64::from(aligned),
-            inner_rank,
-            inner,
-            outer_rank,
-            outer,
-        })
     }
 
     /// Returns how the chunked axes cut the runs of a side.

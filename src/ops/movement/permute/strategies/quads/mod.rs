@@ -5,145 +5,71 @@
 //! on both sides, a tile is one run of memory on either side.
 //!
 //! Worth, on an H100 (benches/record/2026-11-23-h100/quads.md): batches of 33 x 33 floats 2934 GB/s
-//! (structs 1919), of 127 x 129 of 2 bytes 2564 (tiles 1617); structs of three bytes off words 2431
-//! (`packed` 931).
+//! (structs 1919), of 127 x 129 of 2 bytes 2564 (tiles 1617).
 
-use super::beside;
-use super::growth::{Order, Packing};
-use super::room::Room;
-use super::side::{Lay, Runs};
-use crate::abi::{Divisor, PACKED_LOADS, PACKED_QUADS, PACKED_STEPPED, PackedQuadsParams, QuadSide, STEPPED_LOADS};
+mod growth;
+mod room;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use self::growth::{Order, Packing};
+use self::room::Room;
+use self::side::{Lay, Runs};
+use super::{Considered, Decline, Launch, Offer, Step, Task, Widened, at_most, estimate, grid, width_log2};
+use crate::abi::{Divisor, PACKED_LOADS, PACKED_QUADS, PackedQuadsParams, QuadSide};
+use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::layout::walk::Axis;
 use crate::ops::Align;
-use crate::ops::movement::permute::strategies::{
-    Considered, Decline, Launch, Step, Task, Widened, at_least, at_most, fields, grid,
-};
 use crate::ops::tuning;
-use crate::ops::units::{BANK_ROW, VECTOR, WARP, WORD};
+use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WARP, WORD};
 
-/// Most elements of a run: a tile has fewer.
-const LONGEST: usize = MAX_SHARED_BYTES as usize;
-
-/// Takes large arrays whose runs start anywhere, and batches of small matrices.
+/// Takes arrays with a run on either side.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
-    let Widened { canonical, .. } = task.widened();
     let constants = &task.permutes().quads;
-    at_least(task.bytes(), constants.smallest, "bytes of a side", "the multiprocessors would not be busy")?;
-    let mut packing = Packing::new(canonical)?;
+    let mut packing = Packing::new(&task.widened().canonical)?;
     let aligns = [task.src_align, task.dst_align];
-    let starts_on_vectors = |side| packing.starts(aligns, side, 0) >= VECTOR;
-    let is_on_vectors = [0, 1].into_iter().all(starts_on_vectors);
-    if packing.kept_whole(constants).is_none() && is_on_vectors {
-        // Most plans are of such arrays, and a tile takes longer to grow than all else here.
-        needs_split_vectors(&packing, 0, task)?;
-    }
-    let few = "structs of few fields move as structs";
-    at_most(usize::from(fields::are_few(task)), 0, "images of structs of few fields that start on words", few)?;
-    (packing.word, packing.longest) = (VECTOR, LONGEST);
     let is_kept = packing.grow_quads(constants, aligns);
     let aligned = packing.grains(aligns).map(|grain| grain >= VECTOR);
-    if is_kept {
-        // `packed` moves bytes whose sides are whole words by words: 8 x 8 bytes reach 0.88 of the
-        // copy so, and less if they are gathered byte by byte.
-        let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent);
-        let is_whole = packing.width == 1 && (src | dst).is_multiple_of(8);
-        at_most(usize::from(is_whole), 0, "sides of bytes that are whole words", "others move bytes by words")?;
-    } else {
-        if !is_on_vectors {
-            needs_split_vectors(&packing, aligned.iter().filter(|&&aligned| !aligned).count(), task)?;
-        }
-        is_better(&packing, task)?;
-    }
-    let room = packing.room(aligned[0], None, 0);
+    let room = packing.room(aligned[0]);
     let lanes = Lanes::of(&packing, &room);
-    let banks = "lanes that gather would share banks";
-    let most = constants.ways[usize::from(!is_kept)][packing.width.trailing_zeros() as usize];
-    at_most(lanes.ways, most, "lanes of a warp that share a bank", banks)?;
-    *launch = Some(Launch::PackedQuads(step(&packing, &room, aligned, &lanes, task)?));
-    Ok(if is_kept {
+    let step = step(&packing, &room, aligned, &lanes, task)?;
+    let time = time(task, &packing, aligned, &lanes, step.shape.grid[0]);
+    *launch = Some(Launch::Quads(step));
+    let reason = if is_kept {
         "a few matrices are contiguous on both sides: they go through shared memory whole, by vectors on either side"
     } else {
-        "the runs of a side start or end between 16-byte vectors: tiles of several axes, moved by vectors as they lie"
-    })
-}
-
-/// Declines if the other strategies were faster on an H100.
-fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
-    let constants = &task.permutes().quads;
-    if packing.is_together() {
-        packing.goes_on(&constants.shortest_with_gaps)?;
-        let longest = constants.longest_together[packing.width.trailing_zeros() as usize];
-        let longest = if packing.turns_narrow() { usize::MAX } else { longest };
-        let bytes = packing.axes[packing.dst.axes[0]].extent * packing.width;
-        return at_most(bytes, longest, "bytes that stay together", LONG);
-    }
-    let [src, dst] = [&packing.src, &packing.dst].map(|order| packing.run(order) * packing.width);
-    if packing.width < VECTOR && task.widened().canonical.src_span().is_empty() {
-        let others = "vectors at the ends of runs of a source with gaps may not be read whole";
-        at_least(src, constants.shortest_apart, "bytes of a run of the source", others)?;
-    }
-    by_whole_tiles(packing, task)?;
-    let Ok(tiling) = task.tiling() else { return Ok(()) };
-    if packing.width == VECTOR {
-        return Ok(());
-    }
-    tiling.leaves_to_others(task)?;
-    if tiling.has_folded_rows() {
-        // Tiles of folded rows were faster for f32 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1, where
-        // they reach 0.87 of the copy. Where `packed` took over from them, this is faster.
-        return beside::is_better(packing, task);
-    }
-    let split = "runs that end within sectors are short, and tiles share those sectors";
-    at_least(src, constants.shortest, "bytes of a run of the source", split)?;
-    // `packed` moves bytes by words where the destination's runs start on words.
-    let by_words = packing.width == 1 && beside::dst_start(packing, task) >= WORD;
-    if !by_words && tiling.is_sparse(packing.width, &task.permutes().tiles) {
-        return at_least(dst, constants.shortest, "bytes of a run of the destination", split);
-    }
-    let is_better = match packing.width {
-        1 | 4 => true,
-        2 => beside::is_better(packing, task).is_ok(),
-        _ => false,
+        "each side has runs, which may start or end between 16-byte vectors: tiles of several axes, moved by vectors \
+         as they lie"
     };
-    let shortest = constants.shortest_stored[usize::from(is_better)];
-    at_least(dst, shortest, "bytes of a run of the destination", split)
+    Ok(Offer { reason, time })
 }
 
-/// Declines if no side has runs that start between vectors, and tiles of one axis per side move
-/// whole vectors. Where there are no such tiles, `packed` was slower.
-fn needs_split_vectors(packing: &Packing, sides: usize, task: &Task<'_>) -> Result<(), Decline> {
-    let has_gaps = packing.width < VECTOR && task.widened().canonical.src_span().is_empty();
-    let Axis { extent, .. } = packing.axes[packing.src.axes[0]];
-    let keeps = packing.is_together() && !packing.turns_narrow();
-    let is_short_or_apart = !keeps || extent * packing.width <= task.permutes().quads.longest_of_vectors;
-    let moves_any =
-        || is_short_or_apart && !has_gaps && by_whole_tiles(packing, task).is_ok() && !fields::takes_many(task);
-    let sides = if sides == 0 && moves_any() { 1 } else { sides };
-    at_least(sides, 1, "sides whose runs start between vectors", "other kernels move whole vectors")
+/// Estimates the time: runs between sectors share them with others, tiles at the end of an axis are
+/// partly empty, and lanes that share a bank wait.
+fn time(task: &Task<'_>, packing: &Packing, aligned: [bool; 2], lanes: &Lanes, tiles: u32) -> f64 {
+    let [src, dst] = [&packing.src, &packing.dst].map(|order| (packing.run(order) * packing.width) as f64);
+    let tile = src * packing.runs(&packing.src) as f64;
+    let elements = (task.widened().len * packing.width) as f64;
+    let split = |run: f64, aligned: bool| if aligned { 0.0 } else { SECTOR as f64 / run };
+    let costs = [
+        1.0,
+        split(src, aligned[0]),
+        split(dst, aligned[1]),
+        f64::from(tiles) * tile / elements - 1.0,
+        lanes.ways.saturating_sub(2) as f64,
+        VECTOR as f64 / src,
+    ];
+    task.traffic() * estimate(&task.permutes().estimates.quads[width_log2(packing.width)], costs)
 }
-
-/// Declines what tiles of one axis per side move by whole vectors. Elements of 16 bytes are
-/// vectors, and tiles of them are better if they are nearly full and no axis is short.
-fn by_whole_tiles(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
-    let Ok(tiling) = task.tiling() else { return Ok(()) };
-    let whole = "tiles move whole vectors";
-    if packing.width < VECTOR {
-        return at_most(2 * usize::from(!tiling.is_ragged), 0, "sides of whole vectors", whole);
-    }
-    if beside::is_better(packing, task).is_ok() {
-        return Ok(());
-    }
-    let full = tiling.full_but(task.permutes().quads.empty_part);
-    at_most(tiling.filled(VECTOR), full.saturating_sub(1), "micro-tiles that elements fill", whole)
-}
-
-const LONG: &str = "elements that stay together make runs that are long enough";
 
 impl Packing {
     /// Grows a tile: a few whole matrices that are contiguous on both sides, or parts of axes with
     /// the shortest axes whole. Returns whether it has whole matrices.
-    pub(super) fn grow_quads(&mut self, constants: &tuning::Quads, aligns: [Align; 2]) -> bool {
+    fn grow_quads(&mut self, constants: &tuning::Quads, aligns: [Align; 2]) -> bool {
         let (kept, width_log2) = (self.kept_whole(constants), self.width.trailing_zeros() as usize);
         let most = match kept {
             None => constants.tile[width_log2],
@@ -158,7 +84,7 @@ impl Packing {
                 len *= extent;
             }
         }
-        self.grow(most, [1, constants.longer_stored[width_log2]], aligns, VECTOR);
+        self.grow(most, [1, constants.longer_stored[width_log2]], aligns);
         self.src.inner = self.inner(&self.src);
         self.dst.inner = self.inner(&self.dst);
         kept.is_some()
@@ -172,29 +98,23 @@ impl Packing {
     }
 
     /// Returns whether the nearest elements of one side are those of the other.
-    pub(super) fn is_together(&self) -> bool {
+    fn is_together(&self) -> bool {
         self.src.axes[0] == self.dst.axes[0]
-    }
-
-    /// Returns whether narrow elements follow each other in opposite directions on the two sides:
-    /// other kernels move them one by one.
-    fn turns_narrow(&self) -> bool {
-        self.is_together() && self.axes[self.dst.axes[0]].dst < 0 && self.width < WORD
     }
 }
 
 /// How the lanes of a warp gather the destination's vectors from shared memory.
-pub(super) struct Lanes {
+struct Lanes {
     /// Base-2 logarithm of the lanes that start with the same word.
     turn: u32,
     /// The most lanes that share a bank.
-    pub(super) ways: usize,
+    ways: usize,
 }
 
 impl Lanes {
     /// Takes the order in which fewer lanes share a bank: all start with the first words of their
     /// vectors, or the lanes after those that spread over the banks start a word later.
-    pub(super) fn of(packing: &Packing, room: &Room) -> Self {
+    fn of(packing: &Packing, room: &Room) -> Self {
         let apart = VECTOR / packing.width * room.strides[packing.dst.axes[0]];
         let spread = (BANK_ROW >> apart.trailing_zeros().min(BANK_ROW.trailing_zeros())).trailing_zeros();
         let straight = WARP.trailing_zeros();
@@ -275,8 +195,8 @@ impl Packing {
     }
 }
 
-/// Returns the launch of a grown tile, by `packed_stepped` if the source's elements lie apart.
-pub(super) fn step(
+/// Returns the launch of a grown tile.
+fn step(
     packing: &Packing,
     room: &Room,
     aligned: [bool; 2],
@@ -286,10 +206,8 @@ pub(super) fn step(
     let Widened { canonical, index, .. } = task.widened();
     let width = canonical.width;
     let chunks = packing.chunks();
-    let (family, loads, at_once) =
-        if packing.gap != 1 { (PACKED_STEPPED, width, STEPPED_LOADS) } else { (PACKED_QUADS, VECTOR, PACKED_LOADS) };
-    let mut src_side = side(packing, &packing.src, room, chunks, (loads, aligned[0]), |axis| axis.src)?;
-    let mut dst_side = side(packing, &packing.dst, room, chunks, (VECTOR, aligned[1]), |axis| axis.dst)?;
+    let mut src_side = side(packing, &packing.src, room, chunks, aligned[0], |axis| axis.src)?;
+    let mut dst_side = side(packing, &packing.dst, room, chunks, aligned[1], |axis| axis.dst)?;
     let (cells, axis, others) = packing.lines();
     let elements = |axes: &[usize]| axes.iter().map(|&axis| packing.taken[axis]).product::<usize>();
     let (cell, cell_count) = (elements(cells), packing.taken[axis]);
@@ -312,7 +230,6 @@ pub(super) fn step(
     let (tiles, blocks) = packing.tiles(canonical, chunks, *index);
     let params = PackedQuadsParams {
         tiles,
-        gap: packing.gap as i64,
         tile: tile as u64,
         turn: u64::from(lanes.turn),
         low: lows.run as u64,
@@ -333,10 +250,10 @@ pub(super) fn step(
         dst_side,
     };
     let [loaded, stored] = [&src_side, &dst_side].map(|side| (side.runs * side.quads.value) as usize);
-    let rounds = loaded.div_ceil(at_once as usize).max(stored.div_ceil(PACKED_LOADS as usize));
+    let rounds = loaded.max(stored).div_ceil(PACKED_LOADS as usize);
     let threads = threads(rounds, task.permutes().quads.threads);
     let shape = LaunchShape { grid: grid(blocks), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
-    let entry = task.kernel(family, width, *index)?;
+    let entry = task.kernel(PACKED_QUADS, width, *index)?;
     Ok(Step { entry, shape, params })
 }
 
@@ -375,10 +292,10 @@ fn side(
     order: &Order,
     room: &Room,
     chunks: [usize; 2],
-    (word, aligned): (usize, bool),
+    aligned: bool,
     stride: fn(&Axis) -> isize,
 ) -> Result<QuadSide, Decline> {
-    let Lay { words, runs } = packing.lay(order, word, aligned);
+    let Lay { words, runs } = packing.lay(order, aligned);
     let Runs { len, unit, chunk, chunked } = packing.split(order, chunks);
     let (outer_rank, outer) = packing.outer_digits(order, room, stride)?;
     Ok(QuadSide {
@@ -398,4 +315,12 @@ fn side(
 /// all about full.
 fn threads(loads: usize, most: usize) -> usize {
     loads.div_ceil(loads.div_ceil(most)).next_multiple_of(WARP)
+}
+
+impl fmt::Display for Step<PackedQuadsParams> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, shape, params: PackedQuadsParams { src_side, dst_side, .. } } = self;
+        let (runs, len) = (counted(src_side.runs, "run"), counted(src_side.len, "element"));
+        write!(f, "{entry}: tiles of {runs} of {len}, stored as {} of {}, {shape}", dst_side.runs, dst_side.len)
+    }
 }

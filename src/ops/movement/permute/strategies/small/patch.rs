@@ -2,27 +2,19 @@
 //! memory.
 //!
 //! Worth, on an H100 (benches/record/2026-11-23-h100/strategies.md): seven arrays of 16 to 256 KiB
-//! take 0.93 to 1.14 times as long by the next strategy, in the median 1.01. All take about as long
-//! as a launch, so runs differ by more than that.
+//! take 0.93 to 1.14 times as long by the next strategy of then, in the median 1.01. All take about
+//! as long as a launch, so runs differ by more than that.
 
 use std::fmt;
 
-use super::tile::fold;
-use super::{Considered, Decline, Launch, Step, Task, Widened, at_least, at_most};
+use super::{is_small_allowed, shape};
 use crate::abi::{Divisor, Index, PATCH, PATCH_BLOCK, PatchParams};
-use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::layout::walk::Axis;
-
-/// Checks what all strategies for small arrays require.
-pub(super) fn is_small_allowed(task: &Task<'_>, widened: &Widened) -> Result<(), Decline> {
-    let tuned = "the plan measures kernels for large arrays";
-    at_least(usize::from(task.may_be_small()), 1, "kernels for small arrays that the plan may use", tuned)?;
-    let narrow = usize::from(widened.index == Index::Narrow);
-    at_least(narrow, 1, "sides that 31-bit offsets reach", "an element is too far away for 31-bit offsets")
-}
+use crate::ops::movement::permute::strategies::tile::fold;
+use crate::ops::movement::permute::strategies::{Decline, Launch, Step, Task, Widened, at_most};
 
 /// Takes arrays so small that the launch takes most of the time.
-pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+pub(super) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
     let widened @ Widened { canonical, len, .. } = task.widened();
     let (width, constants) = (canonical.width, &task.permutes().small);
     is_small_allowed(task, widened)?;
@@ -70,14 +62,6 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let reason = "the array is so small that the launch takes most of the time: one element a thread, no shared memory";
     *launch = Some(Launch::Patch(step));
     Ok(reason)
-}
-
-/// Returns the shape of this grid; CUDA limits a grid along y and z.
-pub(super) fn shape([x, y, z]: [usize; 3], block: [u32; 3]) -> Result<LaunchShape, Decline> {
-    let long = "the grid would be longer than CUDA allows";
-    at_most(y.max(z), MAX_GRID_YZ as usize, "blocks along y or z", long)?;
-    at_most(x, u32::MAX as usize, "blocks along x", long)?;
-    Ok(LaunchShape { grid: [x as u32, y as u32, z as u32], block, dynamic_shared: 0 })
 }
 
 impl fmt::Display for Step<PatchParams> {

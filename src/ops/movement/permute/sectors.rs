@@ -1,0 +1,66 @@
+//! Counts the sectors that a walk over elements touches.
+
+use crate::layout::MAX_RANK;
+use crate::ops::units::wide::SECTOR;
+
+/// Counts the sectors that a walk along axes of these extents and strides touches, if it starts at
+/// a sector's boundary.
+pub(super) fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
+    let width = width as u64;
+    // A broadcast reads the same element again.
+    let walked = axes
+        .filter(|&(_, stride)| stride != 0)
+        .map(|(extent, stride)| (extent as u64, stride.unsigned_abs() as u64 * width));
+    let mut axes = [(0, 0); MAX_RANK];
+    let rank = axes.iter_mut().zip(walked).map(|(to, axis)| *to = axis).count();
+    axes[..rank].sort_unstable_by_key(|&(_, stride)| stride);
+    // `run` is the bytes from the first to the last element of a run in which no gap holds a whole
+    // sector.
+    let mut run = width;
+    let mut axes = axes[..rank].iter().copied().peekable();
+    while let Some((extent, stride)) = axes.next_if(|&(_, stride)| stride < run + SECTOR) {
+        run += (extent - 1) * stride;
+    }
+    // The starts of the runs cycle through the multiples of `step` within a sector, so some runs
+    // touch one sector more than they fill.
+    let step = 1 << axes.clone().fold(SECTOR, |bits, (_, stride)| bits | stride).trailing_zeros();
+    let runs: u64 = axes.map(|(extent, _)| extent).product();
+    let sectors = u128::from(runs) * u128::from(run.next_multiple_of(step) + SECTOR - step) / u128::from(SECTOR);
+    u64::try_from(sectors).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts sectors by visiting every byte of every element, from the start of a sector.
+    fn counted(axes: &[(usize, isize)], width: usize) -> u64 {
+        let mut places = vec![0_i64];
+        for &(extent, stride) in axes {
+            let step = stride as i64 * width as i64;
+            places =
+                places.iter().flat_map(|place| (0..extent as i64).map(move |index| place + index * step)).collect();
+        }
+        let sectors = places.iter().flat_map(|place| (0..width as i64).map(move |byte| (place + byte).div_euclid(32)));
+        sectors.collect::<std::collections::BTreeSet<_>>().len() as u64
+    }
+
+    #[test]
+    fn sectors_are_those_that_the_elements_lie_in() {
+        for (axes, width) in [
+            (vec![(1024, 1)], 4),
+            (vec![(1024, 3), (3, 1)], 4),
+            (vec![(100, 2)], 8),
+            (vec![(64, 64), (16, 1)], 4),
+            (vec![(64, 100)], 16),
+            (vec![(32, 1), (16, 0), (8, 64)], 2),
+            (vec![(5, 4096), (7, 96), (3, 1)], 1),
+        ] {
+            assert_eq!(sectors(axes.iter().copied(), width), counted(&axes, width), "{axes:?} of {width} bytes");
+        }
+        // Rows of 64 bytes, 100 bytes apart, start at every multiple of 4 equally often, so their
+        // mean is exact.
+        let axes = [(800, 25), (16, 1)];
+        assert_eq!(sectors(axes.into_iter(), 4), counted(&axes, 4));
+    }
+}
