@@ -123,7 +123,7 @@ pub(in crate::ops) struct Estimates {
     /// The time from which on no other strategy is asked, relative to the least that the layouts
     /// allow.
     pub(in crate::ops) enough: f64,
-    /// The part of the best time so far that a strategy which plans in more time may take.
+    /// The part of the best time so far that a strategy which is asked later may take.
     pub(in crate::ops) gain: f64,
     /// Tiles of whole vectors: a constant, empty micro-tiles, short runs of the source.
     pub(in crate::ops) whole_tiles: [[f64; 3]; 5],

@@ -4,8 +4,8 @@
 //! exchanges vectors, so one design serves all widths. Rows and columns that are short take the
 //! axes that continue their runs.
 //!
-//! Where rows start or end between vectors, or between the sectors that are written, accesses are
-//! shifted to the aligned middle of each row, and a tile writes whole sectors only. For that it
+//! Accesses are shifted to the aligned middle of each row where rows start or end between vectors,
+//! or between the sectors that are written. Such a tile writes whole sectors only. For that it
 //! reads a halo again, some rows of the tile above, which costs less than sectors that two tiles
 //! write. Such tiles take the shape that fills them best, because an H100 takes about as long for
 //! an empty micro-tile.
