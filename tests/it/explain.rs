@@ -159,9 +159,10 @@ fn every_strategy_takes_what_it_is_for_and_every_decline_names_a_quantity() {
     for (strategy, (src, dst), width) in &cases {
         let plan = PermutePlan::new(src, align, dst, align, *width, target).unwrap();
         let explanation = plan.explain();
-        // The strategies that the class asks, the chosen one first.
+        // The class, and the strategies that it asks, the chosen one first.
+        let (class, reason) = explanation.reason.split_once(": ").unwrap();
         let first = explanation.verdicts.first().unwrap();
-        assert!(first.takes && first.reason.ends_with(&*explanation.reason), "{explanation}");
+        assert!(class.starts_with("class ") && first.takes && first.reason.ends_with(reason), "{explanation}");
         assert_eq!(first.strategy, *strategy, "{explanation}");
         let is_case = |name: &str| cases.iter().any(|(strategy, ..)| *strategy == name);
         assert!(explanation.verdicts.iter().all(|verdict| is_case(verdict.strategy)), "{explanation}");

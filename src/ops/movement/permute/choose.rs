@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::class::Class;
 use super::launch::{Decline, Launch, at_least};
-use super::strategies::{boxes, copy, elements, fields, quads, rows, small, tile};
+use super::strategies::{boxes, copy, elements, fields, quads, rows, small, tile, width_log2};
 use super::task::Task;
 use crate::ops::plan::Verdict;
 use crate::ops::tuning::Permutes;
@@ -25,80 +25,100 @@ pub(super) struct Offer {
 pub(super) type Considered = Result<Offer, Decline>;
 
 /// One way to permute: a kernel, or a few with one description.
-pub(super) struct Strategy {
-    /// Its name in explanations.
-    pub(super) name: &'static str,
-    /// Takes the task: writes the launch in place, because it is large, and returns an offer. Or
-    /// declines the task and writes nothing.
-    pub(super) consider: fn(&Task<'_>, &mut Option<Launch>) -> Considered,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strategy {
+    Copy,
+    Rows,
+    Small,
+    Tile,
+    Fields,
+    Quads,
+    Boxes,
+    /// It takes every task.
+    Elements,
 }
 
-/// Every strategy. The last takes every task.
-pub(super) static STRATEGIES: [Strategy; 8] = [
-    Strategy { name: "copy", consider: copy::consider },
-    Strategy { name: "rows", consider: rows::consider },
-    Strategy { name: "small", consider: small::consider },
-    Strategy { name: "tile", consider: tile::consider },
-    Strategy { name: "fields", consider: fields::consider },
-    Strategy { name: "quads", consider: quads::consider },
-    Strategy { name: "boxes", consider: boxes::consider },
-    Strategy { name: "elements", consider: elements::consider },
-];
+impl Strategy {
+    const ALL: [Self; 8] =
+        [Self::Copy, Self::Rows, Self::Small, Self::Tile, Self::Fields, Self::Quads, Self::Boxes, Self::Elements];
 
-const COPY: u8 = 0;
-const ROWS: u8 = 1;
-const SMALL: u8 = 2;
-const TILE: u8 = 3;
-const FIELDS: u8 = 4;
-const QUADS: u8 = 5;
-const BOXES: u8 = 6;
-const ELEMENTS: u8 = 7;
+    /// Returns its name in explanations.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "copy",
+            Self::Rows => "rows",
+            Self::Small => "small",
+            Self::Tile => "tile",
+            Self::Fields => "fields",
+            Self::Quads => "quads",
+            Self::Boxes => "boxes",
+            Self::Elements => "elements",
+        }
+    }
+
+    /// Takes the task: writes the launch in place, because it is large, and returns an offer. Or
+    /// declines the task and writes nothing.
+    fn consider(self, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+        match self {
+            Self::Copy => copy::consider(task, launch),
+            Self::Rows => rows::consider(task, launch),
+            Self::Small => small::consider(task, launch),
+            Self::Tile => tile::consider(task, launch),
+            Self::Fields => fields::consider(task, launch),
+            Self::Quads => quads::consider(task, launch),
+            Self::Boxes => boxes::consider(task, launch),
+            Self::Elements => elements::consider(task, launch),
+        }
+    }
+
+    /// Considers the task where its class asks. Strategies of large arrays decline others.
+    fn ask(self, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+        let Permutes { quads, boxes, .. } = task.permutes();
+        let (fewest, why) = match self {
+            Self::Quads => (quads.smallest, "the multiprocessors would not be busy"),
+            Self::Boxes => (boxes.smallest, "few boxes for each multiprocessor"),
+            _ => (0, ""),
+        };
+        at_least(task.bytes(), fewest, "bytes of a side", why)?;
+        self.consider(task, launch)
+    }
+}
 
 /// Returns the strategies that a task's class asks, those first that are more often the fastest or
 /// plan in less time. Where all of them decline, `elements` takes the task.
 ///
 /// `benches/record/2026-11-27-h100/choices.md` has the measurements behind each row.
-fn asked(task: &Task<'_>) -> &'static [u8] {
-    let (canonical, permutes) = (&task.widened().canonical, task.permutes());
-    let width = canonical.width;
-    if task.may_be_small() && task.bytes() <= permutes.small.bytes[width.trailing_zeros() as usize] {
-        return &[COPY, SMALL];
+fn asked(task: &Task<'_>) -> &'static [Strategy] {
+    use Strategy::{Boxes, Copy, Elements, Fields, Quads, Rows, Small, Tile};
+
+    let (width, small) = (task.widened().canonical.width, &task.permutes().small);
+    if task.may_be_small() && task.bytes() <= small.bytes[width_log2(width)] {
+        return &[Copy, Small];
     }
     let (is_narrow, is_vector) = (width < WORD, width == VECTOR);
     // The L2 cache joins the parts of sectors that elements of smaller arrays are.
-    let is_cached = task.bytes() < permutes.small.cached;
-    match Class::of(canonical, permutes.fields.most) {
-        Class::Alike => &[COPY, ROWS],
-        Class::Structs if is_cached => &[SMALL, FIELDS, TILE, QUADS, ELEMENTS],
-        Class::Structs if is_vector => &[SMALL, QUADS, TILE],
-        Class::Structs => &[SMALL, FIELDS, TILE, QUADS, BOXES],
-        Class::Runs if is_vector => &[ELEMENTS, QUADS],
+    let is_cached = task.bytes() < small.cached;
+    match task.class() {
+        Class::Alike => &[Copy, Rows],
+        Class::Structs if is_cached => &[Small, Fields, Tile, Quads, Elements],
+        Class::Structs if is_vector => &[Small, Quads, Tile],
+        Class::Structs => &[Small, Fields, Tile, Quads, Boxes],
+        Class::Runs if is_vector => &[Elements, Quads],
         // Elements that move one by one store part of a word each.
-        Class::Runs if is_narrow => &[ROWS, QUADS, BOXES],
-        Class::Runs if is_cached => &[ROWS, ELEMENTS, QUADS],
-        Class::Runs => &[ROWS, QUADS, ELEMENTS, BOXES],
-        Class::Turned if is_vector => &[ELEMENTS],
-        Class::Turned if is_narrow => &[QUADS, BOXES],
-        Class::Turned => &[ELEMENTS, QUADS, BOXES],
-        Class::Crossed if is_cached => &[SMALL, TILE, QUADS, ELEMENTS],
+        Class::Runs if is_narrow => &[Rows, Quads, Boxes],
+        Class::Runs if is_cached => &[Rows, Elements, Quads],
+        Class::Runs => &[Rows, Quads, Elements, Boxes],
+        Class::Turned if is_vector => &[Elements],
+        Class::Turned if is_narrow => &[Quads, Boxes],
+        Class::Turned => &[Elements, Quads, Boxes],
+        Class::Crossed if is_cached => &[Small, Tile, Quads, Elements],
         // A box of elements of 16 bytes has no more than short runs.
-        Class::Crossed if is_vector => &[SMALL, TILE, QUADS],
-        Class::Crossed => &[SMALL, TILE, QUADS, BOXES],
-        Class::SteppedRuns => &[ELEMENTS, BOXES],
-        Class::Stepped => &[BOXES],
-        Class::Scattered => &[ELEMENTS],
+        Class::Crossed if is_vector => &[Small, Tile, Quads],
+        Class::Crossed => &[Small, Tile, Quads, Boxes],
+        Class::SteppedRuns => &[Elements, Boxes],
+        Class::Stepped => &[Boxes],
+        Class::Scattered => &[Elements],
     }
-}
-
-/// Asks a strategy that the table names. Those of large arrays decline others.
-fn ask(strategy: u8, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
-    let Permutes { quads, boxes, .. } = task.permutes();
-    match strategy {
-        QUADS => at_least(task.bytes(), quads.smallest, "bytes of a side", "the multiprocessors would not be busy")?,
-        BOXES => at_least(task.bytes(), boxes.smallest, "bytes of a side", "few boxes for each multiprocessor")?,
-        _ => {}
-    }
-    (STRATEGIES[usize::from(strategy)].consider)(task, launch)
 }
 
 /// Writes the launch of the strategy with the best estimate, and returns its offer.
@@ -106,13 +126,13 @@ pub(super) fn choose(task: &Task<'_>, launch: &mut Option<Launch>) -> Offer {
     let (estimates, mut best) = (&task.permutes().estimates, None::<Offer>);
     for &strategy in asked(task) {
         let mut next = None;
-        let Ok(offer) = ask(strategy, task, &mut next) else { continue };
+        let Ok(offer) = strategy.ask(task, &mut next) else { continue };
         // An estimate is not exact, and those that come first are more often right.
         if best.is_none_or(|best| offer.time < estimates.gain * best.time) {
             (best, *launch) = (Some(offer), next);
         }
-        let is_measured = strategy == TILE && task.has_given_tiles();
-        if is_measured || best.is_some_and(|best| best.time <= estimates.enough * task.traffic()) {
+        let is_given = strategy == Strategy::Tile && task.has_given_tiles();
+        if is_given || best.is_some_and(|best| best.time <= estimates.enough * task.traffic()) {
             break;
         }
     }
@@ -123,10 +143,10 @@ pub(super) fn choose(task: &Task<'_>, launch: &mut Option<Launch>) -> Offer {
 /// others that take the task, the fastest first.
 pub(super) fn verdicts(task: &Task<'_>) -> Vec<Verdict> {
     let chosen = choose(task, &mut None);
-    let considered = |&strategy: &u8| (STRATEGIES[usize::from(strategy)].name, ask(strategy, task, &mut None));
+    let considered = |strategy: &Strategy| (strategy.name(), strategy.ask(task, &mut None));
     let mut all: Vec<_> = asked(task).iter().map(considered).collect();
     if all.iter().all(|(_, considered)| considered.is_err()) {
-        all.push(considered(&ELEMENTS));
+        all.push(considered(&Strategy::Elements));
     }
     let place = |considered: &Considered| match considered {
         Ok(offer) if *offer == chosen => 0.0,
@@ -145,18 +165,18 @@ pub(super) fn verdicts(task: &Task<'_>) -> Vec<Verdict> {
 /// One way to do a task: a strategy, and one of its launches.
 ///
 /// Its text is the name of the strategy, and behind it the number of the launch if it is not the
-/// one that [`Strategy::consider`] gives.
+/// one that the strategy plans alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Way {
-    strategy: u8,
+    strategy: Strategy,
     launch: u8,
 }
 
 impl Way {
     /// Returns all ways: each strategy's own, in their order, and the boxes by rank.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let own = (0..STRATEGIES.len() as u8).map(|strategy| Self { strategy, launch: 0 });
-        own.chain((1..=boxes::KEPT as u8).map(|launch| Self { strategy: BOXES, launch }))
+        let own = Strategy::ALL.into_iter().map(|strategy| Self { strategy, launch: 0 });
+        own.chain((1..=boxes::KEPT as u8).map(|launch| Self { strategy: Strategy::Boxes, launch }))
     }
 
     /// Returns the way that a text names.
@@ -169,14 +189,14 @@ impl Way {
     /// Writes the launch of a task, and returns the offer; or declines it and writes nothing.
     pub(super) fn consider(self, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
         match usize::from(self.launch).checked_sub(1) {
-            None => (STRATEGIES[usize::from(self.strategy)].consider)(task, launch),
+            None => self.strategy.consider(task, launch),
             Some(rank) => boxes::ranked(task, rank, launch),
         }
     }
 
     /// Returns the name of the strategy.
     pub(super) fn name(self) -> &'static str {
-        STRATEGIES[usize::from(self.strategy)].name
+        self.strategy.name()
     }
 }
 

@@ -44,7 +44,11 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     let measured = plan.way().map(|way| Verdict::of(way.name(), Ok(plan.reason)));
     let asked = if canonical.is_empty() { Vec::new() } else { verdicts(&plan.task()) };
     let verdicts = measured.into_iter().chain(asked).collect();
-    Explanation { walk, verdicts, ..Explanation::of(plan, plan.reason.into(), read, plan.bytes()) }
+    let reason = match canonical.is_empty() {
+        true => plan.reason.into(),
+        false => format!("class {:?}: {}", plan.task().class(), plan.reason),
+    };
+    Explanation { walk, verdicts, ..Explanation::of(plan, reason, read, plan.bytes()) }
 }
 
 /// The requests of a plan's kernel to the L1 cache. A sector counts once for each request that

@@ -93,8 +93,8 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Any))
     }
 
-    /// Plans the same with kernels for large arrays, whatever the size, and with these tiles.
-    /// Widths that `tiles` lacks use no tiles.
+    /// Plans the same with these tiles, where tiles take the work, and without the kernels for
+    /// small arrays. Widths that `tiles` lacks use no tiles.
     ///
     /// # Errors
     ///

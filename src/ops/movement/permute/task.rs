@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use super::choose::Way;
+use super::class::Class;
 use super::launch::{Decline, found};
 use super::sectors::sectors;
 use crate::abi::{EntryId, Family, Index};
@@ -37,8 +38,8 @@ pub(super) struct Task<'a> {
 pub(super) enum Choice {
     /// Every kernel, with the target's tiles, whose shape may adapt to the array.
     Any,
-    /// The kernels that suit the size, but none for small arrays: tiles of this shape where they
-    /// take the work. Or no tiles.
+    /// Tiles of this shape where they take the work, and no tiles without one. Other work goes by
+    /// the kernels that suit its size, but by none for small arrays.
     Large(Option<TileShape>),
     /// The kernels for large arrays, as if this one were large, with the target's tiles, whose
     /// shape may adapt to the array.
@@ -82,6 +83,11 @@ impl<'a> Task<'a> {
             let (len, index) = (canonical.len(), numbering::index(&canonical));
             Widened { canonical, len, index }
         })
+    }
+
+    /// Returns the class of the work.
+    pub(super) fn class(&self) -> Class {
+        Class::of(&self.widened().canonical, self.permutes().fields.most)
     }
 
     /// Returns the bytes of the sectors that hold the elements of both sides, relative to those of

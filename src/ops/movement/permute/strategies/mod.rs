@@ -23,6 +23,6 @@ fn estimate<const COSTS: usize>(weights: &[f64; COSTS], costs: [f64; COSTS]) -> 
 }
 
 /// Returns the base-2 logarithm of a width, by which the policy has its constants.
-fn width_log2(width: usize) -> usize {
+pub(super) fn width_log2(width: usize) -> usize {
     width.trailing_zeros() as usize
 }

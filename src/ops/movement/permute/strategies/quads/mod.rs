@@ -70,7 +70,7 @@ impl Packing {
     /// Grows a tile: a few whole matrices that are contiguous on both sides, or parts of axes with
     /// the shortest axes whole. Returns whether it has whole matrices.
     fn grow_quads(&mut self, constants: &tuning::Quads, aligns: [Align; 2]) -> bool {
-        let (kept, width_log2) = (self.kept_whole(constants), self.width.trailing_zeros() as usize);
+        let (kept, width_log2) = (self.kept_whole(constants), width_log2(self.width));
         let most = match kept {
             None => constants.tile[width_log2],
             Some(kept) => [(constants.tile_of_kept / kept).max(1) * kept; 2],
