@@ -17,6 +17,7 @@
 pub mod params {
     mod accesses;
     mod affine;
+    mod affine_quads;
     mod affine_tile;
     mod boxes;
     mod cast;
@@ -42,6 +43,7 @@ pub mod params {
 
     pub use self::accesses::*;
     pub use self::affine::*;
+    pub use self::affine_quads::*;
     pub use self::affine_tile::*;
     pub use self::boxes::*;
     pub use self::cast::*;
@@ -209,13 +211,14 @@ macro_rules! families {
                 except S in [u8 F16 Bf16 f32], D in [f64] because "doubles are computed from doubles: cast before"
                 except S in [f64], D in [F16 Bf16 f32] because "doubles are computed to doubles: cast after"
                 = affine_tile::<S, D, { <S as Scalar>::Word::COUNT }, { <D as Number>::Word::COUNT }, { vector_tile_squares(<S as Scalar>::Word::BYTES) as usize }, { tile_quads(<S as Scalar>::Word::BYTES, vector_tile_squares(<S as Scalar>::Word::BYTES)) }>;
-            /// Scaled, shifted and converted transposes whose rows start and end anywhere. Their
-            /// types are parameters.
-            AFFINE_PADDED affine_padded(AffineTileParams)
-                = affine_padded;
-            /// [`AFFINE_PADDED`] for doubles.
-            AFFINE_PADDED_F64 affine_padded_f64(AffineTileParams)
-                = affine_padded_f64;
+            /// [`PACKED_QUADS`] with a type for each side: scaled, shifted and converted. The type
+            /// of the source is a parameter.
+            AFFINE_QUADS affine_quads(AffineQuadsParams) for type T in [F16 Bf16 f32]
+                except T in [f64] because "doubles are computed from doubles, by an entry of their own"
+                = affine_quads::<T>;
+            /// [`AFFINE_QUADS`] for doubles.
+            AFFINE_QUADS_F64 affine_quads_f64(AffineQuadsParams)
+                = affine_quads_f64;
             /// Any layout to any layout, scaled, shifted and converted element by element, in the
             /// destination's order. Their types are parameters.
             AFFINE_ELEMENTS affine_elements(AffineElementsParams) for type I in [Narrow Wide]

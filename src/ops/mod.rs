@@ -79,6 +79,7 @@
 //!   before or after it on the stream or by events.
 
 mod arithmetic;
+mod choose;
 mod conversion;
 mod movement;
 mod numbering;
@@ -86,6 +87,7 @@ mod operand;
 mod plan;
 #[doc(hidden)]
 pub mod probe;
+mod sectors;
 mod span;
 #[doc(hidden)]
 pub mod spin;

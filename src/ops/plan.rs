@@ -78,9 +78,8 @@ pub struct Explanation {
     pub walk: Option<Walk>,
     /// The verdicts of the strategies; empty if the operation has one way only.
     ///
-    /// A permute lists those that it asked: the chosen one first, then the others that take the
-    /// work, by their estimated times, and then those that decline. A map lists all of its own, in
-    /// the order in which they look at the work.
+    /// A permute or an affine map lists those that it asked: the chosen one first, then the others
+    /// that take the work, by their estimated times, and then those that decline.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -117,7 +116,7 @@ pub struct Verdict {
     /// True if it takes the work. The first verdict of an explanation that takes it is that of the
     /// chosen strategy; the later ones could do it too.
     pub takes: bool,
-    /// The reason, in words. Where a permute's strategy takes the work, its estimated time comes
+    /// The reason, in words. Where a strategy takes the work, its estimated time comes
     /// first, unless the plan was measured.
     pub reason: String,
     /// For a decline, the quantity that decided.

@@ -13,6 +13,11 @@ pub(crate) const WORD: usize = 4;
 /// Threads of a warp.
 pub(crate) const WARP: usize = crate::launch_shape::WARP as usize;
 
+/// Returns the largest power of two that divides this bitwise or of byte counts.
+pub(crate) fn power_of_two(bits: usize) -> usize {
+    bits & bits.wrapping_neg()
+}
+
 /// The same sizes for plans that count in 64 bits.
 pub(crate) mod wide {
     use crate::ops::units;

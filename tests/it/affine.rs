@@ -29,11 +29,13 @@ fn transposes_go_by_tiles_and_all_else_element_by_element() {
     assert_eq!(entry(&[640, 480], &[1, 0], None), "affine_tile_u8_f16");
     assert_eq!(entry(&[8, 56, 56, 64], &[0, 3, 1, 2], Some(1)), "affine_tile_u8_f16");
     // Rows of no whole quad, of the source and of the result.
-    assert_eq!(entry(&[640, 481], &[1, 0], None), "affine_padded");
-    assert_eq!(entry(&[641, 480], &[1, 0], None), "affine_padded");
-    // Nothing turned, and too little to fill a tile.
+    assert_eq!(entry(&[640, 481], &[1, 0], None), "affine_quads_f16");
+    assert_eq!(entry(&[641, 480], &[1, 0], None), "affine_quads_f16");
+    // Images to planes, and planes to images.
+    assert_eq!(entry(&[8, 1080, 1920, 3], &[0, 3, 1, 2], Some(1)), "affine_quads_f16");
+    assert_eq!(entry(&[8, 3, 1080, 1920], &[0, 2, 3, 1], Some(3)), "affine_quads_f16");
+    // Nothing turned, and more than narrow indices count.
     assert_eq!(entry(&[640, 480], &[0, 1], None), "affine_elements");
-    assert_eq!(entry(&[8, 1080, 1920, 3], &[0, 3, 1, 2], Some(1)), "affine_elements");
     assert_eq!(entry(&[1 << 16, 1 << 15, 3], &[2, 0, 1], None), "affine_elements_wide");
 }
 
@@ -46,22 +48,30 @@ fn every_decline_names_the_quantity_that_decided() {
     };
     let declines = |shape: &[usize], axes: &[usize], channels: Channels| {
         let explanation = explained(shape, axes, channels);
-        let (last, before) = explanation.verdicts.split_last().unwrap();
-        assert!(last.takes && last.quantity.is_none(), "{explanation}");
-        let deciding = before.iter().map(|verdict| verdict.quantity.unwrap_or_else(|| panic!("{verdict}")));
+        let (taking, declining): (Vec<_>, Vec<_>) = explanation.verdicts.iter().partition(|verdict| verdict.takes);
+        assert!(explanation.verdicts.starts_with(&taking.into_iter().cloned().collect::<Vec<_>>()), "{explanation}");
+        assert!(explanation.verdicts[0].reason.ends_with(&explanation.reason), "{explanation}");
+        let deciding = declining.into_iter().map(|verdict| verdict.quantity.unwrap_or_else(|| panic!("{verdict}")));
         deciding.map(|Quantity { name, value, limit }| (name, value, limit)).collect::<Vec<_>>()
     };
-    let launch = ("channels whose values are launch parameters", 0, Limit::AtLeast(1));
     assert_eq!(declines(&[8, 9, 10, 3], &[0, 3, 1, 2], Channels::WithLaunch(1)), []);
-    assert_eq!(declines(&[640, 480], &[1, 0], Channels::Uniform), [launch]);
+    assert_eq!(declines(&[640, 480], &[1, 0], Channels::Uniform), []);
+    assert_eq!(declines(&[640, 480], &[0, 1], Channels::Uniform), []);
     let cut = "alignment of every row's start and length in bytes";
-    assert_eq!(declines(&[648, 484], &[1, 0], Channels::Uniform), [launch, (cut, 4, Limit::AtLeast(16))]);
-    assert_eq!(declines(&[641, 480], &[1, 0], Channels::Uniform), [launch, (cut, 2, Limit::AtLeast(16))]);
-    let along = ("axes along which only the destination is contiguous", 0, Limit::AtLeast(1));
-    assert_eq!(declines(&[640, 480], &[0, 1], Channels::Uniform), [launch, along, along]);
-    let [_, (_, value, _), (name, used, limit)] = declines(&[640, 3], &[1, 0], Channels::Uniform)[..] else { panic!() };
-    assert_eq!((value, name, used), (1, "elements of a tile that the matrix fills", 3 * 64));
-    assert!(matches!(limit, Limit::AtLeast(least) if least > used), "{limit:?}");
+    assert_eq!(declines(&[648, 484], &[1, 0], Channels::Uniform), [(cut, 4, Limit::AtLeast(16))]);
+    assert_eq!(declines(&[641, 480], &[1, 0], Channels::Uniform), [(cut, 2, Limit::AtLeast(16))]);
+    let wide = ("kernels for indices of 64 bits", 0, Limit::AtLeast(1));
+    assert_eq!(declines(&[1 << 16, 1 << 15, 3], &[2, 0, 1], Channels::Uniform), [(cut, 1, Limit::AtLeast(16)), wide]);
+}
+
+#[test]
+fn a_plan_lists_the_strategies_that_it_asked() {
+    let src = c_order(&[640, 481]).t();
+    let explained = plan(&src, DType::F32, &c_order(src.shape()), DType::Bf16, None).unwrap().explain();
+    let names: Vec<_> = explained.verdicts.iter().map(|verdict| (verdict.strategy, verdict.takes)).collect();
+    assert_eq!(names, [("quads", true), ("elements", true), ("tiles", false)]);
+    let first = &explained.verdicts[0].reason;
+    assert!(first.starts_with("about ") && first.contains(" times as long as a copy: each side"), "{first}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
             &["target", "units"],
             // Every operation is made of these: operands, plans and thresholds.
             &["operand", "plan", "tuning"],
-            &["numbering", "span"],
+            &["choose", "numbering", "sectors", "span"],
             &["arithmetic", "movement", "probe", "spin"],
             // A conversion that keeps the bits is a move.
             &["conversion"],

@@ -91,7 +91,7 @@ fn large_grids_ask_for_what_is_explained_within_a_few_per_cent() {
         (&[100, 90, 80], &[2, 1, 0], 8),
         (&[12, 12, 12, 12, 12, 12], &[4, 2, 0, 5, 3, 1], 2),
         (&[13, 11, 9, 12, 14], &[4, 3, 2, 1, 0], 8),
-        (&[33, 11, 4, 5, 7, 23, 2, 2], &[7, 6, 0, 5, 2, 3, 4, 1], 4),
+        (&[81_279, 3, 7, 3], &[3, 2, 1, 0], 4),
     ] {
         let [Asked { kernel, explained, counted }] =
             <[Asked; 1]>::try_from(both(width, (shape, axes, 0), |plan| vec![plan], |_| true)).ok().expect("one plan");
@@ -150,7 +150,7 @@ fn every_strategy_takes_what_it_is_for_and_every_decline_names_a_quantity() {
         ("small", permuted(&[1024, 1024], &[1, 0]), 4),
         ("quads", permuted(&[50_000, 33, 33], &[0, 2, 1]), 4),
         ("fields", permuted(&[1 << 20, 3], &[1, 0]), 4),
-        ("boxes", permuted(&[33, 11, 4, 5, 7, 23, 2, 2], &[7, 6, 0, 5, 2, 3, 4, 1]), 4),
+        ("boxes", permuted(&[81_279, 3, 7, 3], &[3, 2, 1, 0]), 4),
         ("tile", permuted(&[4096, 4096], &[1, 0]), 4),
         ("tile", permuted(&[8191, 8193], &[1, 0]), 4),
         ("elements", flat(1_000_000, -1), 4),

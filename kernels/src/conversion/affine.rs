@@ -9,12 +9,19 @@ use crate::conversion::cast::{self, Scalar};
 use crate::index::Index;
 use crate::index::axes::{self, Offsets};
 use crate::thread::number::{Bf16, F16, Number, Real};
-use crate::thread::{self, B32, Global, Word};
+use crate::thread::{self, B32, B32x2, Global, Shared, Word};
 
 /// The type of arithmetic.
 pub trait Computed: Real {
     /// Returns the value of a number.
     fn take<N: cast::Value>(number: N) -> Self;
+
+    /// Loads two values from shared memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`Word::load_shared`], for an address that is a multiple of both values' bytes.
+    unsafe fn load_pair(at: Shared) -> [Self; 2];
 }
 
 impl Computed for f32 {
@@ -22,12 +29,26 @@ impl Computed for f32 {
     fn take<N: cast::Value>(number: N) -> Self {
         number.f32()
     }
+
+    #[inline(always)]
+    unsafe fn load_pair(at: Shared) -> [f32; 2] {
+        // SAFETY: as the caller promises.
+        let pair = unsafe { B32x2::load_shared(at) };
+        [pair.low(), pair.high()].map(f32::from_bits)
+    }
 }
 
 impl Computed for f64 {
     #[inline(always)]
     fn take<N: cast::Value>(number: N) -> Self {
         number.f64()
+    }
+
+    #[inline(always)]
+    unsafe fn load_pair(at: Shared) -> [f64; 2] {
+        // SAFETY: as the caller promises.
+        let [a, b, c, d] = unsafe { thread::load_shared_quad(at) };
+        [[a, b], [c, d]].map(|[low, high]| f64::from_bits(u64::from(high) << 32 | u64::from(low)))
     }
 }
 
@@ -42,6 +63,32 @@ impl<V: Computed> Pair<V> {
     #[inline(always)]
     pub fn apply(self, value: V) -> V {
         value.fma(self.factor, self.offset)
+    }
+
+    /// Loads both from shared memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`Word::load_shared`], for both, one after the other.
+    #[inline(always)]
+    pub unsafe fn load_shared(at: Shared) -> Self {
+        // SAFETY: as the caller promises.
+        let [factor, offset] = unsafe { V::load_pair(at) };
+        Self { factor, offset }
+    }
+
+    /// Stores both to shared memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`Word::store_shared`], for both, one after the other.
+    #[inline(always)]
+    pub unsafe fn store_shared(self, at: Shared) {
+        let Self { factor, offset } = self;
+        // SAFETY: as the caller promises; so below.
+        unsafe { V::word(factor).store_shared(at) };
+        // SAFETY: see above.
+        unsafe { V::word(offset).store_shared(at.offset(<V as Number>::Word::BYTES)) };
     }
 }
 

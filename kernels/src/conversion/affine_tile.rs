@@ -1,18 +1,15 @@
 //! Scales, shifts and converts elements in tiles: a transpose whose sides have different types.
 
-use crate::abi::{
-    AFFINE_BF16, AFFINE_F16, AFFINE_PADDED_BLOCK, AFFINE_PADDED_SIDE, AFFINE_U8, AffineTileParams, VECTOR_TILE_THREADS,
-    vector_tile_squares,
-};
+use crate::abi::{AffineTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
 use crate::block;
 use crate::conversion::affine::{Computed, Pair};
 use crate::conversion::cast::Scalar;
 use crate::index::axes::{self, Offsets};
 use crate::index::{Index, Wide};
 use crate::movement::vector_tile::{Quads, place};
-use crate::thread::number::{Bf16, F16, Number};
+use crate::thread::number::Number;
 use crate::thread::quad::Lanes;
-use crate::thread::{self, B32, B64, Footprint, Global, Quad, Shared, Word};
+use crate::thread::{self, Global, Quad, Shared, Word};
 use crate::unrolled;
 
 /// The tile of a block.
@@ -32,13 +29,10 @@ impl<'a> Tile<'a> {
     #[inline(always)]
     fn new(params: &'a AffineTileParams, height: u32, width: u32) -> Self {
         let tile = block::linear::<Wide>();
-        let down_first = params.down_first != 0;
         let (across, down) = (&params.tiles_across, &params.tiles_down);
-        let (inner, outer) = if down_first { (down, across) } else { (across, down) };
-        let above = tile.divide(inner);
-        let image = above.divide(outer);
-        let (first, second) = (axes::remainder(tile, above, inner).0, axes::remainder(above, image, outer).0);
-        let (x, y) = if down_first { (second, first) } else { (first, second) };
+        let above = tile.divide(across);
+        let image = above.divide(down);
+        let (x, y) = (axes::remainder(tile, above, across).0, axes::remainder(above, image, down).0);
         let [Offsets { src, dst }] = axes::offsets([image], &params.axes, params.rank);
         Tile {
             params,
@@ -256,149 +250,4 @@ fn column<S: Scalar, D: Number<Value: Computed>, const ROWS: usize>(
         quad = D::word(pairs[row].apply(value)).put(quad, row);
     });
     quad
-}
-
-/// Values in shared memory, with rows that are one longer than needed, so that columns step through
-/// the banks.
-struct Padded<W>(core::marker::PhantomData<W>);
-
-impl<W: Word> Footprint for Padded<W> {
-    const BYTES: u32 = AFFINE_PADDED_SIDE * (AFFINE_PADDED_SIDE + 1) * W::BYTES;
-}
-
-/// Accesses of a thread that are in flight together.
-const STEPS: usize = 4;
-/// The number of such rounds.
-const ROUNDS: u32 = AFFINE_PADDED_SIDE * AFFINE_PADDED_SIDE / (AFFINE_PADDED_BLOCK * STEPS as u32);
-
-/// A tile that is mapped element by element.
-struct Elements<'a> {
-    tile: Tile<'a>,
-    shared: Shared,
-}
-
-impl<'a> Elements<'a> {
-    #[inline(always)]
-    fn new<W: Word>(params: &'a AffineTileParams) -> Self {
-        let tile = Tile::new(params, AFFINE_PADDED_SIDE, AFFINE_PADDED_SIDE);
-        Elements { tile, shared: Shared::reserve::<Padded<W>>() }
-    }
-
-    /// Returns, for element `step` of this thread in a round, its index along the axis of
-    /// neighbouring threads, and its index along the other axis.
-    #[inline(always)]
-    fn number(round: u32, step: usize) -> (u32, u32) {
-        let number = thread::thread_x() + (round * STEPS as u32 + step as u32) * AFFINE_PADDED_BLOCK;
-        (number % AFFINE_PADDED_SIDE, number / AFFINE_PADDED_SIDE)
-    }
-
-    #[inline(always)]
-    fn place<W: Word>(&self, row: u32, col: u32) -> Shared {
-        self.shared.offset((row * (AFFINE_PADDED_SIDE + 1) + col) * W::BYTES)
-    }
-
-    /// Loads the tile along its rows, maps it, and writes it to shared memory.
-    ///
-    /// # Safety
-    ///
-    /// The source's elements are of this type and allocated, the tile was made for values of `V`,
-    /// and no thread reads it.
-    #[inline(always)]
-    unsafe fn load<S: Scalar, V: Computed>(&self) {
-        let tile = &self.tile;
-        for round in 0..ROUNDS {
-            let mut held = [S::Word::ZERO; STEPS];
-            unrolled!(step < STEPS => {
-                let (x, y) = Self::number(round, step);
-                let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
-                if tile.has(row, col) {
-                    // SAFETY: an element of the source.
-                    held[step] = unsafe { S::Word::load_global(tile.src::<S::Word>(row, col)) };
-                }
-            });
-            unrolled!(step < STEPS => {
-                let (x, y) = Self::number(round, step);
-                let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
-                if tile.has(row, col) {
-                    // SAFETY: the same element.
-                    let made = unsafe { tile.pair::<V>(row, col) }.apply(V::take(S::value(held[step])));
-                    // SAFETY: inside the tile, an address that no other thread has.
-                    unsafe { V::word(made).store_shared(self.place::<V::Word>(y, x)) };
-                }
-            });
-        }
-    }
-
-    /// Stores the tile along its columns, rounded to the type.
-    ///
-    /// # Safety
-    ///
-    /// The destination's elements are of this type and allocated, no other block accesses them, and
-    /// no thread writes the tile.
-    #[inline(always)]
-    unsafe fn store<D: Number<Value: Computed>>(&self) {
-        let tile = &self.tile;
-        for round in 0..ROUNDS {
-            unrolled!(step < STEPS => {
-                let (y, x) = Self::number(round, step);
-                let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
-                if tile.has(row, col) {
-                    let at = self.place::<<D::Value as Number>::Word>(y, x);
-                    // SAFETY: inside the tile, where a thread has written this element.
-                    let word = unsafe { <<D::Value as Number>::Word>::load_shared(at) };
-                    let made = D::word(<D::Value as Number>::value(word));
-                    // SAFETY: the element's address, which no other thread has.
-                    unsafe { made.store_global(tile.dst::<D::Word>(row, col)) };
-                }
-            });
-        }
-    }
-}
-
-/// Maps matrices whose rows start and end anywhere: element by element through a padded tile of
-/// values, which are rounded when they are stored. The types are parameters, and all threads of a
-/// launch take the same branch.
-///
-/// # Safety
-///
-/// As [`affine_tile`].
-#[inline(always)]
-pub unsafe fn affine_padded(params: AffineTileParams) {
-    let tile = Elements::new::<B32>(&params);
-    match params.src_type {
-        // SAFETY: as the caller promises; so below.
-        AFFINE_U8 => unsafe { tile.load::<u8, f32>() },
-        // SAFETY: see above.
-        AFFINE_F16 => unsafe { tile.load::<F16, f32>() },
-        // SAFETY: see above.
-        AFFINE_BF16 => unsafe { tile.load::<Bf16, f32>() },
-        // SAFETY: see above.
-        _ => unsafe { tile.load::<f32, f32>() },
-    }
-    // SAFETY: every thread of the block comes here: no code above returns, and all take one branch.
-    unsafe { thread::barrier() };
-    match params.dst_type {
-        // SAFETY: see above.
-        AFFINE_F16 => unsafe { tile.store::<F16>() },
-        // SAFETY: see above.
-        AFFINE_BF16 => unsafe { tile.store::<Bf16>() },
-        // SAFETY: see above.
-        _ => unsafe { tile.store::<f32>() },
-    }
-}
-
-/// Does the same from doubles to doubles.
-///
-/// # Safety
-///
-/// As [`affine_padded`].
-#[inline(always)]
-pub unsafe fn affine_padded_f64(params: AffineTileParams) {
-    let tile = Elements::new::<B64>(&params);
-    // SAFETY: as the caller promises; so below.
-    unsafe { tile.load::<f64, f64>() };
-    // SAFETY: every thread of the block comes here.
-    unsafe { thread::barrier() };
-    // SAFETY: see above.
-    unsafe { tile.store::<f64>() };
 }

@@ -31,6 +31,7 @@
 
 use core::mem::MaybeUninit;
 
+use super::gathered::{Entry, Gathered, Moved};
 use super::packed_tiles::{Block, NO_LIMITS, PAST, walk};
 use super::quad_side::{Part, Side, VECTOR};
 use crate::abi::{Digit, LINE_AXES, PACKED_LOADS, PackedQuadsParams, QuadSide};
@@ -38,7 +39,7 @@ use crate::index::quotient;
 use crate::thread::cache::Cache;
 use crate::thread::grain::Grain;
 use crate::thread::quad::{Lanes, rotated};
-use crate::thread::{self, B8, B16, B32, B32x2, B64, Global, Quad, Shared, Word};
+use crate::thread::{self, B8, B16, B32x2, Global, Quad, Shared, Word};
 use crate::unrolled;
 
 /// Vectors that a thread has in flight from global memory.
@@ -48,7 +49,9 @@ const LOADS: usize = PACKED_LOADS as usize;
 const LONG_LINE: u32 = 2048;
 
 /// The tile that a block moves.
-struct Tile<'a> {
+struct Tile<'a, G> {
+    /// Makes the destination's elements from the tile's.
+    gathered: G,
     params: &'a PackedQuadsParams,
     block: Block<'a>,
     tables: Shared,
@@ -78,10 +81,10 @@ const fn lanes<W: Word>() -> u32 {
     VECTOR / W::BYTES
 }
 
-impl<'a> Tile<'a> {
+impl<'a, G: Gathered> Tile<'a, G> {
     #[inline(always)]
-    fn new<W: Word>(params: &'a PackedQuadsParams) -> Self {
-        let (block, tables) = (Block::new::<W>(&params.tiles), Shared::dynamic());
+    fn new(params: &'a PackedQuadsParams, gathered: G) -> Self {
+        let (block, tables) = (Block::new::<G::From, G::To>(&params.tiles), Shared::dynamic());
         let start = tables.offset(params.tile as u32 + block.src.misalignment());
         let lacks = |which: usize| params.tiles.chunk[which] as u32 - block.valid[which];
         let lacks = match params.dst_side.chunk {
@@ -90,9 +93,9 @@ impl<'a> Tile<'a> {
             _ => 0,
         };
         let lacks = if params.lacking == 0 { 0 } else { lacks };
-        let dst = block.dst.offset(u64::from(lacks * params.dst_side.unit as u32 * W::BYTES));
+        let dst = block.dst.offset(u64::from(lacks * params.dst_side.unit as u32 * G::To::BYTES));
         let low = start.offset((params.low as u32).wrapping_sub(lacks * params.lacking as u32));
-        Tile { params, block, tables, start, dst, low }
+        Tile { gathered, params, block, tables, start, dst, low }
     }
 
     /// Writes the starts of the runs of a side.
@@ -115,10 +118,10 @@ impl<'a> Tile<'a> {
 
     /// Returns whether all vectors that partly hold the source's runs may be read whole.
     #[inline(always)]
-    fn is_clear<W: Word>(&self) -> bool {
-        let reach = |elements: u64| elements.wrapping_mul(u64::from(W::BYTES));
+    fn is_clear(&self) -> bool {
+        let reach = |elements: u64| elements.wrapping_mul(u64::from(G::From::BYTES));
         let low = self.block.src.offset((reach(self.params.tiles.below) + u64::from(VECTOR)).wrapping_neg());
-        let high = self.block.src.offset(reach(self.params.tiles.above) + u64::from(W::BYTES + VECTOR));
+        let high = self.block.src.offset(reach(self.params.tiles.above) + u64::from(G::From::BYTES + VECTOR));
         self.block.is_inside(low, VECTOR) && self.block.is_inside(high, VECTOR)
     }
 
@@ -130,10 +133,10 @@ impl<'a> Tile<'a> {
     /// As for the entry; the source's table of runs has been written, and no other thread accesses
     /// the tile and the other tables before the next barrier.
     #[inline(always)]
-    unsafe fn load<W: Grain>(&self, cache: impl Cache<Quad>) {
-        let side = Side::new::<W>(&self.block, &self.params.src_side, self.block.src);
+    unsafe fn load(&self, cache: impl Cache<Quad>) {
+        let side = Side::new::<G::From>(&self.block, &self.params.src_side, self.block.src);
         // An element that is a vector is read whole.
-        let clear = lanes::<W>() == 1 || self.is_clear::<W>();
+        let clear = lanes::<G::From>() == 1 || self.is_clear();
         let (taking, before) = (side.taking(clear), self.start.offset(VECTOR.wrapping_neg()));
         let mut top = thread::thread_x();
         loop {
@@ -143,7 +146,7 @@ impl<'a> Tile<'a> {
                 let number = top + step as u32 * thread::block_width();
                 if number < side.vectors {
                     // SAFETY: as the caller promises.
-                    let part = unsafe { side.part_of::<W>(self.tables, number) };
+                    let part = unsafe { side.part_of::<G::From>(self.tables, number) };
                     if taking.has(part) {
                         // SAFETY: aligned, and all of it belongs to the run, or it lies inside the
                         // source's elements, which have no gaps.
@@ -156,7 +159,7 @@ impl<'a> Tile<'a> {
             // Threads without a vector write their lines, too.
             if top == thread::thread_x() {
                 // SAFETY: as the caller promises.
-                unsafe { self.write_tables_of_dst::<W>() };
+                unsafe { self.write_tables_of_dst() };
             }
             unrolled!(step < LOADS => {
                 if to[step] != PAST {
@@ -174,7 +177,7 @@ impl<'a> Tile<'a> {
         }
         if !clear {
             // SAFETY: as the caller promises.
-            unsafe { self.load_ends::<W>(&side) };
+            unsafe { self.load_ends(&side) };
         }
     }
 
@@ -185,22 +188,22 @@ impl<'a> Tile<'a> {
     ///
     /// As [`load`](Self::load).
     #[inline(always)]
-    unsafe fn load_ends<W: Grain>(&self, side: &Side) {
+    unsafe fn load_ends(&self, side: &Side) {
         let mut number = thread::thread_x();
-        while number < side.ends::<W>() {
+        while number < side.ends::<G::From>() {
             // SAFETY: as the caller promises.
-            if let Some(part) = unsafe { side.end::<W>(self.tables, number) } {
+            if let Some(part) = unsafe { side.end::<G::From>(self.tables, number) } {
                 let to = self.start.offset(part.room.wrapping_add(part.from as u32));
-                if side.has_all::<W>(part) {
+                if side.has_all::<G::From>(part) {
                     // SAFETY: a granule of the source, to its address in the tile.
-                    unsafe { W::Granule::load_global(part.at).store_shared(to) };
+                    unsafe { <G::From as Grain>::Granule::load_global(part.at).store_shared(to) };
                 } else {
-                    let mut elements = side.elements_at::<W>(part.from, W::Granule::BYTES);
+                    let mut elements = side.elements_at::<G::From>(part.from, <G::From as Grain>::Granule::BYTES);
                     while elements != 0 {
-                        let byte = elements.trailing_zeros() * W::BYTES;
+                        let byte = elements.trailing_zeros() * G::From::BYTES;
                         let from = part.at.offset(u64::from(byte));
                         // SAFETY: an element of the source, to its address in the tile.
-                        unsafe { W::load_global(from).store_shared(to.offset(byte)) };
+                        unsafe { G::From::load_global(from).store_shared(to.offset(byte)) };
                         elements &= elements - 1;
                     }
                 }
@@ -215,12 +218,12 @@ impl<'a> Tile<'a> {
     ///
     /// No other thread accesses the tables before the next barrier.
     #[inline(always)]
-    unsafe fn write_tables_of_dst<W: Grain>(&self) {
+    unsafe fn write_tables_of_dst(&self) {
         // SAFETY: as the caller promises.
         unsafe { self.write_lines() };
-        if self.has_cells::<W>() {
+        if self.has_cells() {
             // SAFETY: as the caller promises.
-            unsafe { self.write_cells::<W>() };
+            unsafe { self.write_cells() };
         }
         // SAFETY: as the caller promises.
         unsafe { self.write_runs(&self.params.dst_side) };
@@ -236,10 +239,9 @@ impl<'a> Tile<'a> {
         let mut line = thread::thread_x();
         while line < self.params.table as u32 {
             let room = walk(line, &self.params.lines, self.params.lines_rank, NO_LIMITS).room;
+            let entry = G::Entry::of(room.wrapping_add(self.params.lines_low as u32));
             // SAFETY: within the table, and each thread has its own entries.
-            unsafe {
-                B16::new(room.wrapping_add(self.params.lines_low as u32)).store_shared(self.tables.offset(line * 2))
-            };
+            unsafe { entry.store_shared(self.tables.offset(line * G::Entry::BYTES)) };
             line += thread::block_width();
         }
     }
@@ -251,41 +253,43 @@ impl<'a> Tile<'a> {
     ///
     /// As [`write_lines`](Self::write_lines).
     #[inline(always)]
-    unsafe fn write_cells<W: Grain>(&self) {
+    unsafe fn write_cells(&self) {
         let mut entry = thread::thread_x();
         let len = self.params.cell.value as u32;
-        while entry < len * lanes::<W>() {
-            let element = entry / lanes::<W>() + entry % lanes::<W>();
+        while entry < len * lanes::<G::To>() {
+            let element = entry / lanes::<G::To>() + entry % lanes::<G::To>();
             let cell = quotient(element, &self.params.cell);
             let room = walk(element - cell * len, &self.params.cells, self.params.cells_rank, NO_LIMITS).room;
             let room = room.wrapping_add(self.params.cells_low as u32);
-            let offset = B16::new(room.wrapping_add(cell.wrapping_mul(self.params.step as u32)));
+            let offset = G::Entry::of(room.wrapping_add(cell.wrapping_mul(self.params.step as u32)));
             // SAFETY: within the table, and each thread has its own entries.
-            unsafe { offset.store_shared(self.tables.offset(self.params.cell_table as u32 + entry * 2)) };
+            unsafe { offset.store_shared(self.tables.offset(self.params.cell_table as u32 + entry * G::Entry::BYTES)) };
             entry += thread::block_width();
         }
     }
 
-    /// Returns the offset in shared memory of a line of the destination's runs.
+    /// Returns the offsets in shared memory of a line of the destination's runs, and of the next.
     ///
     /// # Safety
     ///
-    /// The line exists or is the one after the last, and the table has been written.
+    /// The line exists, and the table has been written.
     #[inline(always)]
-    unsafe fn line(&self, line: u32) -> u32 {
+    unsafe fn lines(&self, line: u32) -> (u32, u32) {
         let [Digit { room, .. }, ..]: &[Digit; LINE_AXES] = &self.params.lines;
         if self.params.table == 0 {
-            line.wrapping_mul(*room)
-        } else {
-            // SAFETY: within the table.
-            unsafe { B16::load_shared(self.tables.offset(line * 2)) }.low()
+            return (line.wrapping_mul(*room), (line + 1).wrapping_mul(*room));
         }
+        let entry = self.tables.offset(line * G::Entry::BYTES);
+        // SAFETY: within the table, which also has the line after the last.
+        let (start, next) =
+            unsafe { (G::Entry::load_shared(entry), G::Entry::load_shared(entry.offset(G::Entry::BYTES))) };
+        (start.place(), next.place())
     }
 
     /// Says whether cells have several elements.
     #[inline(always)]
-    fn has_cells<W: Grain>(&self) -> bool {
-        W::BYTES < 8 && self.params.cell.value as u32 > 1
+    fn has_cells(&self) -> bool {
+        G::To::BYTES < 8 && self.params.cell.value as u32 > 1
     }
 
     /// Finds an element of a run of the destination.
@@ -294,7 +298,7 @@ impl<'a> Tile<'a> {
     ///
     /// It is an element of a whole tile's run, and the tables have been written.
     #[inline(always)]
-    unsafe fn find<W: Grain>(&self, run: Shared, element: u32, cells: bool) -> Found {
+    unsafe fn find(&self, run: Shared, element: u32, cells: bool) -> Found {
         let line = quotient(element, &self.params.line);
         let place = element - line * self.params.line.value as u32;
         let (cell, from) = if cells {
@@ -304,11 +308,11 @@ impl<'a> Tile<'a> {
             (place, 0)
         };
         let step = self.params.step as u32;
-        // SAFETY: as the caller promises; the line after the last has an entry, too.
-        let (start, next) = unsafe { (self.line(line), self.line(line + 1)) };
+        // SAFETY: as the caller promises.
+        let (start, next) = unsafe { self.lines(line) };
         let start = run.offset(start.wrapping_add(cell.wrapping_mul(step)));
         let next = run.offset(next.wrapping_sub((self.params.cell_count as u32 - cell).wrapping_mul(step)));
-        let offsets = self.tables.offset(self.params.cell_table as u32 + from * lanes::<W>() * 2);
+        let offsets = self.tables.offset(self.params.cell_table as u32 + from * lanes::<G::To>() * G::Entry::BYTES);
         Found { start, next, left: self.params.line.value as u32 - place, offsets }
     }
 
@@ -320,29 +324,19 @@ impl<'a> Tile<'a> {
     /// They are elements of a whole tile's run, fewer than a vector's from the one that was found;
     /// the tile has been loaded, and no thread writes it any more.
     #[inline(always)]
-    unsafe fn gather<W: Grain>(&self, found: &Found, first: u32, cells: bool, in_line: bool) -> W::Granule {
+    unsafe fn gather(&self, found: &Found, first: u32, cells: bool, in_line: bool) -> <G::To as Grain>::Granule {
         let step = self.params.step as u32;
         let (left, along) = (found.left as i32 - first as i32, first.wrapping_mul(step));
-        let at = found.offsets.offset(first * 2);
+        let at = found.offsets.offset(first * G::Entry::BYTES);
         // SAFETY: within the table, and aligned to the elements of a granule.
-        let offsets = unsafe {
-            match (cells, W::COUNT_LOG2) {
-                (false, _) => 0,
-                (_, 2) => B64::load_shared(at).low(),
-                (_, 1) => u64::from(B32::load_shared(at).low()),
-                _ => u64::from(B16::load_shared(at).low()),
-            }
+        let offsets = if cells { unsafe { G::Entry::load(at, G::To::COUNT_LOG2) } } else { [0; 4] };
+        let place = |lane: usize| {
+            let line = if in_line || (lane as i32) < left { found.start } else { found.next };
+            let offset = if cells { offsets[lane] } else { along.wrapping_add(step.wrapping_mul(lane as u32)) };
+            line.offset(offset)
         };
-        let mut granule = W::Granule::ZERO;
-        unrolled!(lane < 4 => {
-            if lane < 1 << W::COUNT_LOG2 {
-                let line = if in_line || (lane as i32) < left { found.start } else { found.next };
-                let offset = if cells { (offsets >> (16 * lane)) as u32 & 0xffff } else { along.wrapping_add(step.wrapping_mul(lane as u32)) };
-                // SAFETY: as the caller promises.
-                granule = unsafe { W::load_shared(line.offset(offset)) }.with(granule, lane as u32);
-            }
-        });
-        granule
+        // SAFETY: as the caller promises.
+        unsafe { self.gathered.granule(place) }
     }
 
     /// Gathers a vector from an element of a run of the destination, beginning with granule `turn`.
@@ -351,17 +345,17 @@ impl<'a> Tile<'a> {
     ///
     /// Its elements are those of a whole tile's run, and as for [`gather`](Self::gather).
     #[inline(always)]
-    unsafe fn gather_vector<W: Grain>(&self, run: Shared, element: u32, turn: u32, cells: bool) -> Quad {
+    unsafe fn gather_vector(&self, run: Shared, element: u32, turn: u32, cells: bool) -> Quad {
         // SAFETY: as the caller promises.
-        let found = unsafe { self.find::<W>(run, element, cells) };
-        let is_long = W::COUNT_LOG2 > 0 && self.params.line.value as u32 >= LONG_LINE;
+        let found = unsafe { self.find(run, element, cells) };
+        let is_long = G::LONG_LINES && self.params.line.value as u32 >= LONG_LINE;
         // A vector of one element ends with its line at the latest.
-        if lanes::<W>() == 1 || is_long && found.left >= lanes::<W>() {
+        if lanes::<G::To>() == 1 || is_long && found.left >= lanes::<G::To>() {
             // SAFETY: as the caller promises, and all of them belong to the line.
-            unsafe { self.gather_granules::<W>(&found, turn, cells, true) }
+            unsafe { self.gather_granules(&found, turn, cells, true) }
         } else {
             // SAFETY: as the caller promises.
-            unsafe { self.gather_granules::<W>(&found, turn, cells, false) }
+            unsafe { self.gather_granules(&found, turn, cells, false) }
         }
     }
 
@@ -371,14 +365,14 @@ impl<'a> Tile<'a> {
     ///
     /// As [`gather`](Self::gather), for a whole vector.
     #[inline(always)]
-    unsafe fn gather_granules<W: Grain>(&self, found: &Found, turn: u32, cells: bool, in_line: bool) -> Quad {
-        let granules = VECTOR / W::Granule::BYTES;
+    unsafe fn gather_granules(&self, found: &Found, turn: u32, cells: bool, in_line: bool) -> Quad {
+        let granules = VECTOR / <G::To as Grain>::Granule::BYTES;
         let mut held = [0; 4];
         unrolled!(step < 4 => {
             if step < granules as usize {
-                let first = ((step as u32 + turn) & (granules - 1)) << W::COUNT_LOG2;
+                let first = ((step as u32 + turn) & (granules - 1)) << G::To::COUNT_LOG2;
                 // SAFETY: as the caller promises.
-                held = unsafe { self.gather::<W>(found, first, cells, in_line) }.put(held, step);
+                held = unsafe { self.gather(found, first, cells, in_line) }.put(held, step);
             }
         });
         rotated(held, turn * (4 / granules))
@@ -390,18 +384,18 @@ impl<'a> Tile<'a> {
     ///
     /// As for the entry; the tile has been loaded, and no thread writes it any more.
     #[inline(always)]
-    unsafe fn store<W: Grain>(&self, cache: impl Cache<Quad>, cells: bool) {
-        let side = Side::new::<W>(&self.block, &self.params.dst_side, self.dst);
-        let (granules, whole) = (VECTOR / W::Granule::BYTES, side.taking(false));
+    unsafe fn store(&self, cache: impl Cache<Quad>, cells: bool) {
+        let side = Side::new::<G::To>(&self.block, &self.params.dst_side, self.dst);
+        let (granules, whole) = (VECTOR / <G::To as Grain>::Granule::BYTES, side.taking(false));
         let turn = (thread::thread_x() >> (self.params.turn as u32 & 31)) & (granules - 1);
         let mut number = thread::thread_x();
         while number < side.vectors {
             // SAFETY: the tables have been written.
-            let part = unsafe { side.part_of::<W>(self.tables, number) };
+            let part = unsafe { side.part_of::<G::To>(self.tables, number) };
             if whole.has(part) {
                 let run = self.low.offset(part.room);
                 // SAFETY: elements of a run.
-                let held = unsafe { self.gather_vector::<W>(run, part.from as u32 / W::BYTES, turn, cells) };
+                let held = unsafe { self.gather_vector(run, part.from as u32 / G::To::BYTES, turn, cells) };
                 // SAFETY: a vector of the destination, which no other thread has.
                 unsafe { cache.store(part.at, held) };
             }
@@ -416,30 +410,30 @@ impl<'a> Tile<'a> {
     ///
     /// As [`store`](Self::store).
     #[inline(always)]
-    unsafe fn store_ends<W: Grain>(&self) {
-        if lanes::<W>() == 1 {
+    unsafe fn store_ends(&self) {
+        if lanes::<G::To>() == 1 {
             return;
         }
-        let side = Side::new::<W>(&self.block, &self.params.dst_side, self.dst);
-        let (width, cells) = (W::Granule::BYTES, self.has_cells::<W>());
+        let side = Side::new::<G::To>(&self.block, &self.params.dst_side, self.dst);
+        let (width, cells) = (<G::To as Grain>::Granule::BYTES, self.has_cells());
         // The last threads have the fewest whole vectors.
         let mut number = thread::block_width() - 1 - thread::thread_x();
-        while number < side.ends::<W>() {
+        while number < side.ends::<G::To>() {
             // SAFETY: the tables have been written.
-            if let Some(part) = unsafe { side.end::<W>(self.tables, number) } {
+            if let Some(part) = unsafe { side.end::<G::To>(self.tables, number) } {
                 let run = self.low.offset(part.room);
-                if side.has_all::<W>(part) {
+                if side.has_all::<G::To>(part) {
                     // SAFETY: elements of a run, to a granule that no other thread has.
                     unsafe {
-                        let found = self.find::<W>(run, part.from as u32 / W::BYTES, cells);
-                        self.gather::<W>(&found, 0, cells, false).store_global(part.at);
+                        let found = self.find(run, part.from as u32 / G::To::BYTES, cells);
+                        self.gather(&found, 0, cells, false).store_global(part.at);
                     }
-                } else if side.bytes >= width {
+                } else if G::JOINS_ENDS && side.bytes >= width {
                     // SAFETY: elements of the run that no other thread has.
-                    unsafe { self.store_some::<W>(&side, part, run, cells) };
+                    unsafe { self.store_some(&side, part, run, cells) };
                 } else {
                     // SAFETY: as above.
-                    unsafe { self.store_each::<W>(&side, part, run, cells) };
+                    unsafe { self.store_each(&side, part, run, cells) };
                 }
             }
             number += thread::block_width();
@@ -454,22 +448,22 @@ impl<'a> Tile<'a> {
     /// As [`store`](Self::store); the run has some elements of the granule, not all, and a
     /// granule's elements or more.
     #[inline(always)]
-    unsafe fn store_some<W: Grain>(&self, side: &Side, part: Part, run: Shared, cells: bool) {
-        let (width, starts) = (W::Granule::BYTES, part.from < 0);
+    unsafe fn store_some(&self, side: &Side, part: Part, run: Shared, cells: bool) {
+        let (width, starts) = (<G::To as Grain>::Granule::BYTES, part.from < 0);
         let bytes = if starts { (part.from + width as i32) as u32 } else { side.bytes - part.from as u32 };
-        let element = if starts { 0 } else { side.bytes - width } / W::BYTES;
+        let element = if starts { 0 } else { side.bytes - width } / G::To::BYTES;
         // SAFETY: elements of the run.
-        let granule = unsafe { self.gather::<W>(&self.find::<W>(run, element, cells), 0, cells, false) };
+        let granule = unsafe { self.gather(&self.find(run, element, cells), 0, cells, false) };
         // Three bytes are a pair on an even address and a single one.
         let past = if starts { 0 } else { 8 * (width - bytes) };
         let (single, pair) = if starts { (0, bytes & 1) } else { (bytes & 2, 0) };
         let to = part.at.offset(u64::from(if starts { width - bytes } else { 0 }));
-        let word = W::bits(granule) >> past;
+        let word = G::To::bits(granule) >> past;
         if bytes & 2 != 0 {
             // SAFETY: elements of the destination that no other thread has, aligned to two bytes.
             unsafe { B16::new(word >> (8 * pair)).store_global(to.offset(u64::from(pair))) };
         }
-        if W::BYTES == 1 && bytes & 1 != 0 {
+        if G::To::BYTES == 1 && bytes & 1 != 0 {
             // SAFETY: an element of the destination that no other thread has.
             unsafe { B8::new(word >> (8 * single)).store_global(to.offset(u64::from(single))) };
         }
@@ -481,15 +475,15 @@ impl<'a> Tile<'a> {
     ///
     /// As [`store`](Self::store).
     #[inline(always)]
-    unsafe fn store_each<W: Grain>(&self, side: &Side, part: Part, run: Shared, cells: bool) {
-        let mut elements = side.elements_at::<W>(part.from, W::Granule::BYTES);
+    unsafe fn store_each(&self, side: &Side, part: Part, run: Shared, cells: bool) {
+        let mut elements = side.elements_at::<G::To>(part.from, <G::To as Grain>::Granule::BYTES);
         while elements != 0 {
-            let byte = elements.trailing_zeros() * W::BYTES;
+            let byte = elements.trailing_zeros() * G::To::BYTES;
             // SAFETY: an element of a run, within the tile, which no thread writes any more.
             let element = unsafe {
-                let found = self.find::<W>(run, (part.from + byte as i32) as u32 / W::BYTES, cells);
-                let offset = if cells { B16::load_shared(found.offsets).low() } else { 0 };
-                W::load_shared(found.start.offset(offset))
+                let found = self.find(run, (part.from + byte as i32) as u32 / G::To::BYTES, cells);
+                let offset = if cells { G::Entry::load_shared(found.offsets).place() } else { 0 };
+                self.gathered.element(found.start.offset(offset))
             };
             // SAFETY: an element of the destination, which no other thread has.
             unsafe { element.store_global(part.at.offset(u64::from(byte))) };
@@ -506,24 +500,35 @@ impl<'a> Tile<'a> {
 /// See [`PackedQuadsParams`]: all elements are allocated, and no other work writes them.
 #[inline(always)]
 pub unsafe fn packed_quads<W: Grain, C: Cache<Quad>>(params: PackedQuadsParams) {
-    let cache = C::new();
-    let tile = Tile::new::<W>(&params);
+    // SAFETY: as the caller promises.
+    unsafe { gather_tile::<_, C>(&params, Moved::<W>::new()) }
+}
+
+/// Loads a tile and gathers the destination's vectors, of what is made of its elements.
+///
+/// # Safety
+///
+/// As [`packed_quads`]; no other thread accesses what `gathered` has in shared memory from its
+/// barrier on.
+#[inline(always)]
+pub unsafe fn gather_tile<G: Gathered, C: Cache<Quad>>(params: &PackedQuadsParams, gathered: G) {
+    let (cache, tile) = (C::new(), Tile::new(params, gathered));
     // SAFETY: no thread reads the table before the barrier.
     unsafe { tile.write_runs(&params.src_side) };
     // SAFETY: every thread of the block comes here.
     unsafe { thread::barrier() };
     // SAFETY: as the caller promises.
-    unsafe { tile.load::<W>(cache) };
+    unsafe { tile.load(cache) };
     // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     // SAFETY: as the caller promises.
-    unsafe { tile.store_ends::<W>() };
+    unsafe { tile.store_ends() };
     // Each way has a loop of its own.
-    if tile.has_cells::<W>() {
+    if tile.has_cells() {
         // SAFETY: as the caller promises.
-        unsafe { tile.store::<W>(cache, true) };
+        unsafe { tile.store(cache, true) };
     } else {
         // SAFETY: as the caller promises.
-        unsafe { tile.store::<W>(cache, false) };
+        unsafe { tile.store(cache, false) };
     }
 }

@@ -21,9 +21,9 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Returns the part of this block.
+    /// Returns the part of this block, with elements of these two widths.
     #[inline(always)]
-    pub fn new<W: Word>(tiles: &'a PackedTiles) -> Self {
+    pub fn new<F: Word, T: Word>(tiles: &'a PackedTiles) -> Self {
         let number = block::linear::<Narrow>();
         let [first, second] = &tiles.chunks;
         let above = number.divide(&second.extent);
@@ -32,15 +32,15 @@ impl<'a> Block<'a> {
         let [starts] = axes::offsets([images], &tiles.axes, tiles.rank);
         let along = |stride: fn(&Axis) -> i64, start: Narrow| {
             let step = |axis: &Axis, part: Narrow| part * Narrow::truncate(stride(axis) as u64);
-            (start + step(first, parts[0]) + step(second, parts[1])).bytes::<W>()
+            start + step(first, parts[0]) + step(second, parts[1])
         };
         let valid = |which: usize| {
             let left = Narrow::truncate(tiles.extents[which]) - parts[which] * Narrow::truncate(tiles.chunk[which]);
             let most = tiles.chunk[which] as u32;
             if left < Narrow::new(most) { left.low() } else { most }
         };
-        let src = Global::new(tiles.src).offset(along(|axis| axis.src_stride, starts.src));
-        let dst = Global::new(tiles.dst).offset(along(|axis| axis.dst_stride, starts.dst));
+        let src = Global::new(tiles.src).offset(along(|axis| axis.src_stride, starts.src).bytes::<F>());
+        let dst = Global::new(tiles.dst).offset(along(|axis| axis.dst_stride, starts.dst).bytes::<T>());
         Self { tiles, src, dst, valid: [valid(0), valid(1)] }
     }
 

@@ -194,6 +194,12 @@ impl Shared {
     pub fn offset(self, bytes: u32) -> Self {
         Shared(self.0.wrapping_add(bytes))
     }
+
+    /// Returns the address in the low bits, and the number above them.
+    #[inline(always)]
+    pub fn untagged(self, bits: u32) -> (Self, u32) {
+        (Shared(self.0 & ((1 << bits) - 1)), self.0 >> bits)
+    }
 }
 
 /// An element in kernels: a number of bytes that one instruction loads or stores.

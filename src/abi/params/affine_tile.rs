@@ -2,19 +2,13 @@
 
 use crate::abi::{AffineValues, Axis, Divisor, MAX_AXES, params};
 
-/// Threads in a block of `affine_padded`.
-pub const AFFINE_PADDED_BLOCK: u32 = 256;
-/// Rows and columns of its tiles.
-pub const AFFINE_PADDED_SIDE: u32 = 64;
-
 params! {
-    /// Parameters of `affine_tile` and `affine_padded`: a batch of transposes,
+    /// Parameters of `affine_tile`: a batch of transposes,
     /// `dst[c, r] = fma(src[r, c], factor, offset)`, contiguous along `c` in the source and along
     /// `r` in the destination. All divisors are for wide arithmetic.
     ///
-    /// For `affine_tile`, both addresses and the pitches and batch strides on both sides are
-    /// multiples of 16 bytes, and so are `cols` elements of the source and `rows` of the
-    /// destination. For `affine_padded`, they are multiples of an element.
+    /// Both addresses and the pitches and batch strides on both sides are multiples of 16 bytes,
+    /// and so are `cols` elements of the source and `rows` of the destination.
     pub struct AffineTileParams {
         /// Device address of the first source element.
         pub src: u64,
@@ -29,21 +23,14 @@ params! {
         /// Elements from one row of the destination to the next, which is a column of the source;
         /// signed.
         pub dst_pitch: i64,
-        /// For `affine_tile`: base-2 logarithm of the micro-tiles along a row of a tile, which has
-        /// the number of micro-tiles of `vector_tile` for the source's width. A micro-tile has a
-        /// vector of the source's elements along a row, and one of the destination's along a
-        /// column.
+        /// Base-2 logarithm of the micro-tiles along a row of a tile, which has the number of
+        /// micro-tiles of `vector_tile` for the source's width. A micro-tile has a vector of the
+        /// source's elements along a row, and one of the destination's along a column.
         pub across_log2: u64,
-        /// Tiles along a row of the source.
+        /// Tiles along a row of the source, along which they are numbered first.
         pub tiles_across: Divisor,
         /// Tiles along a column of the source.
         pub tiles_down: Divisor,
-        /// 1 if tiles are numbered down the columns first, 0 if along the rows first.
-        pub down_first: u64,
-        /// The `affine_type` of the source.
-        pub src_type: u64,
-        /// The `affine_type` of the destination.
-        pub dst_type: u64,
         /// The values, by the images' numbers.
         pub values: AffineValues,
         /// 1 if rows are channels, so that a row's number is added to its image's channel.

@@ -2,5 +2,6 @@
 
 pub(super) mod gather;
 pub(super) mod in_place;
+pub(super) mod packing;
 pub(super) mod permute;
 pub(super) mod transpose;

@@ -41,6 +41,26 @@ pub(in crate::ops) struct Arithmetic {
     /// such blocks reach 95 % of the ceiling in single precision, and blocks for all planes 91 %;
     /// in half precision 92 and 94 %.
     pub(in crate::ops) split_planes_from: u64,
-    /// The least part of a padded tile of the affine map that elements fill, as its inverse.
-    pub(in crate::ops) padded_part: usize,
+    pub(in crate::ops) maps: Maps,
+}
+
+/// How long each strategy of an affine map takes, relative to a copy of the same bytes whose
+/// elements lie in sectors of their own.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Maps {
+    /// The time from which on no other strategy is asked, relative to the least that the layouts
+    /// allow.
+    pub(in crate::ops) enough: f64,
+    /// Images whose values are launch parameters.
+    pub(in crate::ops) images: f64,
+    /// Tiles of whole vectors.
+    pub(in crate::ops) tiles: f64,
+    /// Tiles of several axes by vectors, relative to those of permutes of the wider type.
+    pub(in crate::ops) quads: f64,
+    /// Elements one by one, at least.
+    pub(in crate::ops) elements: f64,
+    /// Bytes that a copy moves while an element is mapped alone.
+    pub(in crate::ops) per_element: f64,
+    /// Elements one by one that have other neighbours on either side, and far ones: at least.
+    pub(in crate::ops) crossed: f64,
 }

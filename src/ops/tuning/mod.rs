@@ -24,7 +24,7 @@ mod tile_shape;
 pub use policy::Policy;
 pub use tile_shape::TileShape;
 
-pub(in crate::ops) use arithmetic::Arithmetic;
+pub(in crate::ops) use arithmetic::{Arithmetic, Maps};
 pub(in crate::ops) use movement::{Boxes, BoxesBlock, Fields, InPlace, Permutes, Quads, Splits, Tiles};
 pub(in crate::ops) use tile_shape::RowEnds;
 

@@ -8,9 +8,12 @@
 //! factors and offsets by channel are those of cuDNN's and PyTorch's affine layers.
 
 mod axes;
+mod choose;
+mod launch;
 mod normalization;
 mod plan;
 mod strategies;
+mod task;
 
 pub use normalization::Normalization;
 pub use plan::AffinePlan;

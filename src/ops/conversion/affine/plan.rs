@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::axes::Axes;
-use super::strategies::{Added, Launch, STRATEGIES, Task};
+use super::launch::{Added, Launch};
+use super::task::Task;
 use super::{Affine, Channels};
 use crate::abi::{MAX_CHANNELS, affine_type};
 use crate::device::Device;
@@ -12,8 +13,9 @@ use crate::element::{DType, Element};
 use crate::error::{Error, Result, counted, refuse, require};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
+use crate::ops::choose::{choose, verdicts};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_pair, check_written_apart, queue};
-use crate::ops::plan::{Explanation, Plan, Verdict};
+use crate::ops::plan::{Explanation, Plan};
 use crate::ops::span::first_byte;
 use crate::ops::{Align, Target};
 use crate::stream::Stream;
@@ -36,17 +38,28 @@ pub struct AffinePlan {
     types: [DType; 2],
     aligns: [Align; 2],
     /// `None` if there are no elements.
-    planned: Option<(Task, Launch)>,
+    planned: Option<Planned>,
+}
+
+/// A task, and the launch that does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Planned {
+    task: Task,
+    launch: Launch,
+    /// Why this launch does it.
+    reason: &'static str,
 }
 
 impl AffinePlan {
     /// Plans `dst[i, j, ...] = fma(src[i, j, ...], factor, offset)` for storages with these
     /// layouts, alignments and types, source first. `channels` is the place of factors and offsets.
     ///
-    /// Images of bytes become planes by a separate kernel if their values are launch parameters. If
-    /// the sides are contiguous along different axes, tiles transpose them: in registers if every
-    /// row of both sides is whole vectors of 16 bytes, else through padded tiles. All other work
-    /// goes element by element.
+    /// The layouts give the work a class, as those of a [`PermutePlan`](crate::ops::PermutePlan)
+    /// do. A class asks some strategies, and the one with the least estimated time gives the
+    /// launch. Images of bytes become planes by a kernel of their own if their values are launch
+    /// parameters. If the sides are contiguous along different axes, tiles transpose them: in
+    /// registers if every row of both sides is whole vectors of 16 bytes, else through shared
+    /// memory, from which vectors are gathered. All other work goes element by element.
     ///
     /// # Errors
     ///
@@ -78,9 +91,10 @@ impl AffinePlan {
         src_align.check("source", from.width())?;
         dst_align.check("destination", to.width())?;
         let task = Task::new([src, dst], plan.aligns, plan.types, channels, target)?;
-        let taken = STRATEGIES.iter().find_map(|strategy| (strategy.plan)(&task).ok());
-        // Only the strategy of images can decline for its layouts.
-        let Some(launch) = taken else {
+        let mut launch = None;
+        let offer = choose(&task, &mut launch);
+        // Only values that go with a launch leave no strategy.
+        let (Ok(offer), Some(launch)) = (offer, launch) else {
             refuse!(
                 Layout,
                 "values go with a launch only where images of 1 to 4 channels of u8 become planes, both in C order without \
@@ -91,7 +105,7 @@ impl AffinePlan {
                 src.shape()
             )
         };
-        Ok(Self { planned: Some((task, launch)), ..plan })
+        Ok(Self { planned: Some(Planned { task, launch, reason: offer.reason }), ..plan })
     }
 
     /// Returns the bytes of the source's elements, and of factors and offsets in device memory. The
@@ -105,7 +119,7 @@ impl AffinePlan {
     }
 
     fn len(&self) -> u64 {
-        self.planned.map_or(0, |(task, _)| task.axes.walk.len() as u64)
+        self.planned.as_ref().map_or(0, |planned| planned.task.axes.walk.len() as u64)
     }
 
     /// Queues the map of `src` into `dst` on `stream`.
@@ -163,7 +177,7 @@ impl AffinePlan {
             && from.layout.shape() == to.layout.shape()
             && match &self.planned {
                 None => from.layout.is_empty(),
-                Some((task, _)) => {
+                Some(Planned { task, .. }) => {
                     !from.layout.is_empty() && Axes::new(from.layout, to.layout, self.channels.axis())? == task.axes
                 }
             };
@@ -194,7 +208,7 @@ impl AffinePlan {
         dst: u64,
         stream: StreamHandle,
     ) -> Result<()> {
-        let Some((task, _)) = &self.planned else { return Ok(()) };
+        let Some(Planned { task, .. }) = &self.planned else { return Ok(()) };
         let [src_align, dst_align] = self.aligns.map(Align::bytes);
         check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
         let [from, to] = task.axes.walk.reach(self.types.map(DType::width));
@@ -225,7 +239,7 @@ impl AffinePlan {
         stream: StreamHandle,
     ) -> Result<()> {
         self.check_channels(&affine)?;
-        let Some((_, launch)) = &self.planned else { return Ok(()) };
+        let Some(Planned { launch, .. }) = &self.planned else { return Ok(()) };
         let last = self.count.map_or(0, |count| (count - 1) as u64 * VALUE);
         // SAFETY: the entry reaches exactly the elements of the two layouts and the values of their
         // channels, in accesses that the alignments allow; the rest as the caller promises.
@@ -294,11 +308,11 @@ fn channel_values(values: &Operand<'_>, channels: usize) -> Result<u64> {
 
 impl Plan for AffinePlan {
     fn entry(&self) -> Option<&'static str> {
-        self.planned.as_ref().map(|(_, launch)| launch.step().entry().name())
+        self.planned.as_ref().map(|planned| planned.launch.step().entry().name())
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.planned.as_ref().map(|(_, launch)| launch.step().shape())
+        self.planned.as_ref().map(|planned| planned.launch.step().shape())
     }
 
     fn launches(&self) -> u64 {
@@ -306,17 +320,10 @@ impl Plan for AffinePlan {
     }
 
     fn explain(&self) -> Explanation {
-        let mut verdicts = Vec::new();
-        for strategy in self.planned.iter().flat_map(|_| &STRATEGIES) {
-            let Some((task, _)) = &self.planned else { break };
-            verdicts.push(Verdict::of(strategy.name, (strategy.plan)(task).map(|_| strategy.about)));
-            if verdicts.last().is_some_and(|verdict| verdict.takes) {
-                break;
-            }
-        }
-        let reason = verdicts.last().map_or("there are no elements".into(), |verdict: &Verdict| verdict.reason.clone());
+        let verdicts = self.planned.as_ref().map(|planned| verdicts(&planned.task)).unwrap_or_default();
+        let reason = self.planned.as_ref().map_or("there are no elements", |planned| planned.reason);
         let written = self.len().saturating_mul(self.types[1].width() as u64);
-        Explanation { verdicts, ..Explanation::of(self, reason, self.read(), written) }
+        Explanation { verdicts, ..Explanation::of(self, reason.into(), self.read(), written) }
     }
 }
 
@@ -324,7 +331,7 @@ impl fmt::Display for AffinePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.planned {
             None => f.write_str("nothing to map"),
-            Some((_, launch)) => launch.fmt(f),
+            Some(planned) => planned.launch.fmt(f),
         }
     }
 }

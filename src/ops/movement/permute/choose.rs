@@ -1,28 +1,14 @@
-//! Chooses the strategy of a task: those that its class asks, and of these the fastest by their
-//! estimates.
+//! Says which strategies a task asks, by its class.
 
 use std::fmt;
 
 use super::class::Class;
-use super::launch::{Decline, Launch, at_least};
+use super::launch::{Launch, at_least};
 use super::strategies::{boxes, copy, elements, fields, quads, rows, small, tile, width_log2};
 use super::task::Task;
-use crate::ops::plan::Verdict;
+use crate::ops::choose::{Choosable, Considered, Offer};
 use crate::ops::tuning::Permutes;
 use crate::ops::units::{VECTOR, WORD};
-
-/// The offer of a strategy that takes a task.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Offer {
-    /// Why it takes the task.
-    pub(super) reason: &'static str,
-    /// The estimated time, relative to that of a copy of the same bytes. Those of `copy` and
-    /// `small`, which stand first where they are asked, are 1.
-    pub(super) time: f64,
-}
-
-/// The answer of a strategy: an offer, or the reason to decline.
-pub(super) type Considered = Result<Offer, Decline>;
 
 /// One way to permute: a kernel, or a few with one description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,45 +107,33 @@ fn asked(task: &Task<'_>) -> &'static [Strategy] {
     }
 }
 
-/// Writes the launch of the strategy with the best estimate, and returns its offer.
-pub(super) fn choose(task: &Task<'_>, launch: &mut Option<Launch>) -> Offer {
-    let (estimates, mut best) = (&task.permutes().estimates, None::<Offer>);
-    for &strategy in asked(task) {
-        let mut next = None;
-        let Ok(offer) = strategy.ask(task, &mut next) else { continue };
-        // An estimate is not exact, and those that come first are more often right.
-        if best.is_none_or(|best| offer.time < estimates.gain * best.time) {
-            (best, *launch) = (Some(offer), next);
-        }
-        let is_given = strategy == Strategy::Tile && task.has_given_tiles();
-        if is_given || best.is_some_and(|best| best.time <= estimates.enough * task.traffic()) {
-            break;
-        }
-    }
-    best.unwrap_or_else(|| elements::consider(task, launch).expect("this strategy takes every task"))
-}
+impl Choosable for Task<'_> {
+    type Launch = Launch;
+    type Strategy = Strategy;
 
-/// Returns the verdicts of the strategies that are asked: of the chosen one first, then of the
-/// others that take the task, the fastest first.
-pub(super) fn verdicts(task: &Task<'_>) -> Vec<Verdict> {
-    let chosen = choose(task, &mut None);
-    let considered = |strategy: &Strategy| (strategy.name(), strategy.ask(task, &mut None));
-    let mut all: Vec<_> = asked(task).iter().map(considered).collect();
-    if all.iter().all(|(_, considered)| considered.is_err()) {
-        all.push(considered(&Strategy::Elements));
+    const LAST: Strategy = Strategy::Elements;
+
+    fn name(strategy: Strategy) -> &'static str {
+        strategy.name()
     }
-    let place = |considered: &Considered| match considered {
-        Ok(offer) if *offer == chosen => 0.0,
-        Ok(offer) => offer.time,
-        Err(_) => f64::INFINITY,
-    };
-    all.sort_by(|(_, a), (_, b)| place(a).total_cmp(&place(b)));
-    let verdict = |(name, considered): (&'static str, Considered)| {
-        let said =
-            considered.map(|Offer { reason, time }| format!("about {time:.2} times as long as a copy: {reason}"));
-        Verdict::of(name, said.as_deref().map_err(|decline| *decline))
-    };
-    all.into_iter().map(verdict).collect()
+
+    fn asked(&self) -> &'static [Strategy] {
+        asked(self)
+    }
+
+    #[inline]
+    fn ask(&self, strategy: Strategy, launch: &mut Option<Launch>) -> Considered {
+        strategy.ask(self, launch)
+    }
+
+    fn gain(&self) -> f64 {
+        self.permutes().estimates.gain
+    }
+
+    fn is_enough(&self, strategy: Strategy, best: Option<Offer>) -> bool {
+        let enough = self.permutes().estimates.enough * self.traffic();
+        (strategy == Strategy::Tile && self.has_given_tiles()) || best.is_some_and(|best| best.time <= enough)
+    }
 }
 
 /// One way to do a task: a strategy, and one of its launches.

@@ -5,7 +5,7 @@ use crate::layout::walk::{Axis, Canonical};
 
 /// The look of a task. The nearest axis of a side is the one with its smallest stride.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::ops) enum Class {
     /// Elements that lie alike in memory on both sides, without gaps.
     Alike,
     /// Packed structs of few fields on one side, their planes on the other.
@@ -27,7 +27,7 @@ pub(super) enum Class {
 
 impl Class {
     /// Returns the class of elements in their widest form. Structs have at most `most` fields.
-    pub(super) fn of(canonical: &Canonical, most: usize) -> Self {
+    pub(in crate::ops) fn of(canonical: &Canonical, most: usize) -> Self {
         let axes = canonical.axes();
         // Axes are sorted by the destination's stride.
         let Some(dst) = axes.first() else { return Self::Alike };

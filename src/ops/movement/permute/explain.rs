@@ -4,8 +4,6 @@
 use std::sync::Arc;
 
 use super::PermutePlan;
-use super::choose::verdicts;
-use super::sectors::sectors;
 #[cfg(feature = "interp")]
 use crate::counters::GlobalCounters;
 #[cfg(feature = "interp")]
@@ -17,7 +15,9 @@ use crate::error::Result;
 use crate::layout::walk::Axis;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
+use crate::ops::choose::verdicts;
 use crate::ops::plan::{Explanation, PlannedAxis, Verdict, Walk};
+use crate::ops::sectors::sectors;
 #[cfg(feature = "interp")]
 use crate::ops::{Align, Plan};
 

@@ -10,13 +10,14 @@ mod explain;
 mod launch;
 mod plan;
 mod recent;
-mod sectors;
 mod strategies;
 mod task;
 
 #[cfg(feature = "interp")]
 pub use explain::Requested;
 pub use plan::PermutePlan;
+
+pub(in crate::ops) use class::Class;
 
 use crate::array::DeviceArray;
 use crate::device::Device;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::choose::{Way, choose};
+use super::choose::Way;
 use super::launch::Launch;
 use super::task::{Choice, Task};
 use crate::device::Device;
@@ -13,6 +13,7 @@ use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical, Reach};
 use crate::memory::DeviceBuffer;
+use crate::ops::choose::choose;
 use crate::ops::operand::{
     Operand, are_apart, check_aligned, check_apart, check_pair, check_shapes, check_width, queue,
 };
@@ -232,7 +233,8 @@ impl PermutePlan {
         }
         // Not by `task`, which would borrow all of the plan.
         let task = Task::new(&self.canonical, self.aligns, self.target, self.choice).reading_gaps(self.may_read_gaps);
-        self.reason = choose(&task, &mut self.work).reason;
+        let offer = choose(&task, &mut self.work).expect("the last strategy takes every task");
+        self.reason = offer.reason;
     }
 
     /// Returns the task that the strategies look at.

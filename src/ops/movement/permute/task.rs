@@ -5,9 +5,9 @@ use std::cell::OnceCell;
 use super::choose::Way;
 use super::class::Class;
 use super::launch::{Decline, found};
-use super::sectors::sectors;
 use crate::abi::{EntryId, Family, Index};
 use crate::layout::walk::Canonical;
+use crate::ops::sectors::sectors;
 use crate::ops::tuning::{Permutes, TileShape, Tuning};
 use crate::ops::units::SECTOR;
 use crate::ops::{Align, Target, numbering};
@@ -161,9 +161,4 @@ impl<'a> Task<'a> {
         let bytes = if let Choice::Large(_) = self.choice { u64::MAX } else { self.bytes() as u64 };
         self.tuning.hinted(entry, bytes, self.target)
     }
-}
-
-/// Returns the largest power of two that divides this bitwise or of byte counts.
-pub(super) fn power_of_two(bits: usize) -> usize {
-    bits & bits.wrapping_neg()
 }

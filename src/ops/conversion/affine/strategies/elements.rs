@@ -1,19 +1,21 @@
 //! Maps any layouts, element by element.
 
-use super::{Decline, Launch, Step, Task, channels};
+use super::{Considered, Launch, Step, Task, channels, offer};
 use crate::abi::{
     AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AffineElementsParams, ELEMENTS_BLOCK, ElementsParams, Key,
     elements_per_thread,
 };
 use crate::element::DType;
 use crate::launch_shape::LaunchShape;
+use crate::ops::movement::permute::Class;
 use crate::ops::numbering::{axes, divisor, grid, index};
+use crate::ops::tuning::Maps;
 
 /// A thread moves the number of elements that it moves of this width.
 const LIKE: u32 = 4;
 
 /// Takes all work whose values are in memory.
-pub(super) fn plan(task: &Task) -> Result<Launch, Decline> {
+pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Option<Launch>) -> Considered {
     task.check_in_memory()?;
     let (walk, [src_width, dst_width], [src_type, dst_type]) = (&task.axes.walk, task.widths(), task.codes());
     let index = index(walk);
@@ -27,9 +29,14 @@ pub(super) fn plan(task: &Task) -> Result<Launch, Decline> {
     let blocks = elements.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(LIKE)));
     let values = channels(walk.axes(), task.axes.channel, task.axes.reversed, divisor(index));
     let family = if task.types[1] == DType::F64 { AFFINE_ELEMENTS_F64 } else { AFFINE_ELEMENTS };
-    Ok(Launch::Elements(Step {
+    *launch = Some(Launch::Elements(Step {
         entry: family.get(Key::index(index)),
         shape: LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 },
         params: AffineElementsParams { elements, src_type, dst_type, values },
-    }))
+    }));
+    let alone = |maps: &Maps| {
+        let least = if task.class() == Class::Crossed { maps.crossed } else { maps.elements };
+        least.max(maps.per_element / (src_width + dst_width) as f64)
+    };
+    Ok(offer(task, "element by element, in the destination's order", alone))
 }

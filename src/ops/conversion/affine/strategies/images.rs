@@ -1,6 +1,6 @@
 //! Maps images of bytes to planes, with values as launch parameters.
 
-use super::{Decline, Launch, Step, Task, WITH_LAUNCH};
+use super::{Considered, Launch, Step, Task, WITH_LAUNCH, offer};
 use crate::abi::{Key, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
 use crate::element::DType;
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
@@ -12,7 +12,7 @@ use crate::ops::units::wide::VECTOR;
 
 /// Images with interleaved channels, and planes without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Images {
+pub(in crate::ops::conversion::affine) struct Images {
     count: u64,
     pixels: u64,
     channels: u64,
@@ -25,7 +25,12 @@ pub(super) struct Images {
 impl Images {
     /// Returns the images if the layouts of a shape `[n.., c, pixels..]` describe them: the source
     /// lies in C order as `[n.., pixels.., c]`, the destination in C order of its shape.
-    pub(super) fn of([src, dst]: [&Layout; 2], aligns: [Align; 2], types: [DType; 2], axis: usize) -> Option<Self> {
+    pub(in crate::ops::conversion::affine) fn of(
+        [src, dst]: [&Layout; 2],
+        aligns: [Align; 2],
+        types: [DType; 2],
+        axis: usize,
+    ) -> Option<Self> {
         // The source with its channels last.
         let mut order = [0; MAX_RANK];
         let rank = src.rank();
@@ -49,7 +54,7 @@ impl Images {
 }
 
 /// Takes images, with blocks that write all planes of an image or one plane each.
-pub(super) fn plan(task: &Task) -> Result<Launch, Decline> {
+pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Option<Launch>) -> Considered {
     let elsewhere = "factors and offsets are uniform or in device memory, not launch parameters";
     at_least(task.with_launch, 1, WITH_LAUNCH, elsewhere)?;
     let others = "the sides are not images of u8 and planes in C order without gaps";
@@ -75,5 +80,7 @@ pub(super) fn plan(task: &Task) -> Result<Launch, Decline> {
     // The launch refuses extents beyond a grid's.
     let grid = [chunks, y, rows.div_ceil(y)].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
     let shape = LaunchShape { grid, block: [NORMALIZE_BLOCK, 1, 1], dynamic_shared: 0 };
-    Ok(Launch::Images(Step { entry, shape, params }))
+    *launch = Some(Launch::Images(Step { entry, shape, params }));
+    let reason = "images of bytes become planes, and their values are launch parameters";
+    Ok(offer(task, reason, |maps| maps.images))
 }

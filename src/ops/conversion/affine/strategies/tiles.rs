@@ -1,11 +1,7 @@
 //! Maps by tiles if the sides are contiguous along different axes.
 
-use super::{Decline, Launch, Step, Task, channels};
-use crate::abi::{
-    AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE, AFFINE_TILE, AffineTileParams, Divisor,
-    EntryId, Key, VECTOR_TILE_THREADS,
-};
-use crate::element::DType;
+use super::{Considered, Decline, Launch, Step, Task, channels, offer};
+use crate::abi::{AFFINE_TILE, AffineTileParams, Divisor, EntryId, Key, VECTOR_TILE_THREADS};
 use crate::launch_shape::LaunchShape;
 use crate::layout::walk::Axis;
 use crate::ops::conversion::affine::axes::Axes;
@@ -19,7 +15,7 @@ const EMPTY: &str = "most of a tile would be empty";
 
 /// Takes matrices whose rows are whole vectors, unless most of a tile would be empty. Its tiles
 /// have the number of micro-tiles of `vector_tile`'s, and each is transposed in registers.
-pub(super) fn vectors(task: &Task) -> Result<Launch, Decline> {
+pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Option<Launch>) -> Considered {
     let turned = Turned::of(task)?;
     let cut = "a row of a side does not start on 16 bytes or hold whole vectors";
     at_least(turned.common_bytes(task), VECTOR, "alignment of every row's start and length in bytes", cut)?;
@@ -35,26 +31,15 @@ pub(super) fn vectors(task: &Task) -> Result<Launch, Decline> {
     let [from, to] = task.types;
     let entry = found(AFFINE_TILE.find(Key::types(from, to)), "kernels for these types", "no tile maps these types")?;
     let [height, width] = [rows << down_log2, lanes << across_log2];
-    Ok(turned.launch(task, Cut { entry, threads: VECTOR_TILE_THREADS, across_log2, height, width }, false))
+    *launch = Some(turned.launch(task, Cut { entry, across_log2, height, width }));
+    let reason = "the sides are contiguous along different axes, in whole vectors";
+    Ok(offer(task, reason, |maps| maps.tiles))
 }
 
-/// Takes padded tiles, unless most of one would be empty.
-pub(super) fn padded(task: &Task) -> Result<Launch, Decline> {
-    let turned = Turned::of(task)?;
-    let side = AFFINE_PADDED_SIDE as usize;
-    let used = turned.rows.extent.min(side) * turned.cols.extent.min(side);
-    let fewest = (side * side).div_ceil(Tuning::of(task.target).arithmetic.padded_part);
-    at_least(used, fewest, "elements of a tile that the matrix fills", EMPTY)?;
-    let entry = if task.types[1] == DType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
-    let cut = Cut { entry, threads: AFFINE_PADDED_BLOCK, across_log2: 0, height: side, width: side };
-    Ok(turned.launch(task, cut, true))
-}
-
-/// A kernel of tiles, its threads, and the extents that tiles are cut to.
+/// The kernel of tiles, and the extents that tiles are cut to.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     entry: EntryId,
-    threads: u32,
     across_log2: u32,
     /// In elements.
     height: usize,
@@ -96,19 +81,14 @@ impl Turned {
         [(src, from), (dst, to)]
             .map(|(elements, width)| width << elements.trailing_zeros().min(VECTOR.ilog2()))
             .into_iter()
-            .fold(task.align, usize::min)
+            .fold(task.aligns[0].min(task.aligns[1]).bytes() as usize, usize::min)
     }
 
-    /// Returns the launch with such tiles. If they are `ragged`, rows may end within a sector.
-    fn launch(&self, task: &Task, cut: Cut, ragged: bool) -> Launch {
+    /// Returns the launch with such tiles.
+    fn launch(&self, task: &Task, cut: Cut) -> Launch {
         let Self { axes: Axes { walk, channel, reversed }, places, rows, cols } = self;
-        let ([src_width, dst_width], [src_type, dst_type]) = (task.widths(), task.codes());
+        let [src_width, dst_width] = task.widths();
         let [across, down] = [cols.extent.div_ceil(cut.width), rows.extent.div_ceil(cut.height)];
-        // If rows of the destination continue in the tile below, that tile writes the rest of a
-        // sector. It should run soon, while the L2 cache has the sector.
-        let down_first = ragged
-            && rows.extent.saturating_mul(cut.width * src_width.max(dst_width))
-                <= Tuning::of(task.target).permutes.tiles.column;
         let [along_rows, along_cols] = places.map(|place| u64::from(*channel == Some(place)));
         let batch = walk.without(*places);
         let before = |at: usize| at - places.iter().filter(|&&place| place < at).count();
@@ -123,9 +103,6 @@ impl Turned {
             across_log2: u64::from(cut.across_log2),
             tiles_across: Divisor::wide(across as u64),
             tiles_down: Divisor::wide(down as u64),
-            down_first: u64::from(down_first),
-            src_type,
-            dst_type,
             values: channels(batch.axes(), channel, *reversed, Divisor::wide),
             along_rows,
             along_cols,
@@ -133,7 +110,7 @@ impl Turned {
             axes: axes(batch.axes(), Divisor::wide),
         };
         let blocks = across as u64 * down as u64 * batch.len() as u64;
-        let shape = LaunchShape { grid: grid(blocks), block: [cut.threads, 1, 1], dynamic_shared: 0 };
+        let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
         Launch::Tile(Step { entry: cut.entry, shape, params })
     }
 }

@@ -10,11 +10,12 @@ pub(super) mod rows;
 pub(super) mod small;
 pub(super) mod tile;
 
-use super::choose::{Considered, Offer};
 use super::launch::{Decline, Launch, at_least, at_most, found};
-use super::task::{Task, Widened, power_of_two};
+use super::task::{Task, Widened};
+use crate::ops::choose::{Considered, Offer};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::plan::Step;
+use crate::ops::units::power_of_two;
 
 /// Returns the time of a launch relative to that of a copy: the costs of its layout, each by its
 /// weight.

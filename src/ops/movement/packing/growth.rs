@@ -15,12 +15,14 @@ use crate::abi::PACKED_AXES;
 use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical, even_part, frontier, shorter_first};
 use crate::ops::Align;
-use crate::ops::movement::permute::strategies::{Decline, at_least, power_of_two};
-use crate::ops::units::{SECTOR, VECTOR};
+use crate::ops::plan::{Decline, at_least};
+use crate::ops::units::{SECTOR, VECTOR, power_of_two};
 
 /// One side's order of the axes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order {
+    /// Bytes of an element on that side.
+    pub(super) width: usize,
     /// Axes by that side's stride.
     pub(super) axes: [usize; MAX_RANK],
     /// The number of axes, from the first, that are one run of memory when taken whole.
@@ -31,10 +33,9 @@ pub(super) struct Order {
 
 /// The part of each axis that a block takes, and its positions in shared memory.
 #[derive(Debug, Clone)]
-pub(super) struct Packing {
-    pub(super) width: usize,
+pub(in crate::ops) struct Packing {
     pub(super) rank: usize,
-    pub(super) axes: [Axis; MAX_RANK],
+    pub(in crate::ops) axes: [Axis; MAX_RANK],
     pub(super) src_start: usize,
     pub(super) dst_start: usize,
     /// Indices of each axis in a tile.
@@ -44,22 +45,33 @@ pub(super) struct Packing {
 }
 
 impl Packing {
-    /// Takes the axes in the directions in which the runs of the source go forwards. Those of the
-    /// destination may go backwards.
-    pub(super) fn new(canonical: &Canonical) -> Result<Self, Decline> {
+    /// Takes the axes of elements that have these widths in the source and in the destination, in
+    /// the directions in which the runs of the source go forwards. Those of the destination may go
+    /// backwards.
+    pub(in crate::ops) fn new(canonical: &Canonical, [src_width, dst_width]: [usize; 2]) -> Result<Self, Decline> {
         let rank = canonical.axes().len();
         let mut axes = [Axis::ONE; MAX_RANK];
         axes[..rank].copy_from_slice(canonical.axes());
         let near = |stride: isize, extent: usize| stride.unsigned_abs().saturating_mul(extent) < i32::MAX as usize;
-        let dst = Order::new(&axes[..rank], |axis| axis.dst, |axis| near(axis.src, axis.extent));
-        let src = Order::new(&axes[..rank], |axis| axis.src, |axis| near(axis.dst, axis.extent));
-        let &Canonical { width, src_start, dst_start, .. } = canonical;
-        let mut packing = Self { width, rank, axes, src_start, dst_start, taken: [1; MAX_RANK], src, dst };
+        let dst = Order::new(&axes[..rank], dst_width, |axis| axis.dst, |axis| near(axis.src, axis.extent));
+        let src = Order::new(&axes[..rank], src_width, |axis| axis.src, |axis| near(axis.dst, axis.extent));
+        let &Canonical { src_start, dst_start, .. } = canonical;
+        let mut packing = Self { rank, axes, src_start, dst_start, taken: [1; MAX_RANK], src, dst };
         packing.turn();
         let apart = "a side has no run of near elements";
         at_least(packing.src.contiguous, 1, "axes of the source's run", apart)?;
         at_least(packing.dst.contiguous, 1, "axes of the destination's run", apart)?;
         Ok(packing)
+    }
+
+    /// Returns the bytes of an element of the source and of the destination.
+    pub(super) fn widths(&self) -> [usize; 2] {
+        [self.src.width, self.dst.width]
+    }
+
+    /// Returns the bytes of an element of the wider side.
+    pub(super) fn width(&self) -> usize {
+        self.src.width.max(self.dst.width)
     }
 
     /// Turns the axes of the source's run round that run backwards.
@@ -93,11 +105,13 @@ impl Packing {
         }
         let ends =
             [&self.src, &self.dst].map(|order| self.frontier(order).map(|(run, axis)| (axis, run / self.taken[axis])));
-        let whole = |inner: usize| SECTOR >> (inner * self.width).trailing_zeros().min(SECTOR.trailing_zeros());
+        let whole = |side: usize, inner: usize| {
+            SECTOR >> (inner * self.widths()[side]).trailing_zeros().min(SECTOR.trailing_zeros())
+        };
         let starts =
             [0, 1].map(|side| self.starts(aligns, side, ends[side].map_or(0, |(axis, _)| self.position(side, axis))));
         let gains = |side: usize| ends[side].filter(|_| starts[side] >= VECTOR);
-        let wholes = [0, 1].map(|side| gains(side).map(|(axis, inner)| (axis, whole(inner))));
+        let wholes = [0, 1].map(|side| gains(side).map(|(axis, inner)| (axis, whole(side, inner))));
         for (axis, _) in ends.into_iter().flatten() {
             // The parts of an axis are made equal, and multiples of `whole` indices if they are
             // larger. Where the axis ends both runs, that is the larger of both sides' sectors.
@@ -113,7 +127,7 @@ impl Packing {
         let (src, dst) = (&self.src.axes[..self.src.contiguous], &self.dst.axes[..self.dst.contiguous]);
         let alike = |&rank: &usize| src[..rank].iter().all(|axis| dst[..rank].contains(axis));
         let rank = (1..=src.len().min(dst.len())).find(alike);
-        rank.map_or(usize::MAX / self.width, |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
+        rank.map_or(usize::MAX / self.width(), |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
     }
 
     /// Returns the elements of a side's run, and the axis that would extend it.
@@ -162,7 +176,7 @@ impl Packing {
 
     /// Returns the powers of two of bytes that all runs of the source and of the destination start
     /// on.
-    pub(super) fn grains(&self, [src_align, dst_align]: [Align; 2]) -> [usize; 2] {
+    pub(in crate::ops) fn grains(&self, [src_align, dst_align]: [Align; 2]) -> [usize; 2] {
         let src = self.grain(&self.src, self.src_start, src_align, |axis| axis.src);
         [src, self.grain(&self.dst, self.dst_low(), dst_align, |axis| axis.dst)]
     }
@@ -194,7 +208,7 @@ impl Packing {
                 low.wrapping_add_signed(stride(axis).wrapping_mul((axis.extent - 1) as isize))
             });
         let bits = others.iter().fold(start, |bits, &axis| bits | stride(&self.axes[axis]) as usize);
-        power_of_two(bits.wrapping_mul(self.width) | aligns[side].bytes() as usize)
+        power_of_two(bits.wrapping_mul(order.width) | aligns[side].bytes() as usize)
     }
 
     fn grain(&self, order: &Order, start: usize, align: Align, stride: fn(&Axis) -> isize) -> usize {
@@ -205,14 +219,14 @@ impl Packing {
                 bits |= (stride(&self.axes[axis]) as usize).wrapping_mul(if inside { self.taken[axis] } else { 1 });
             }
         }
-        power_of_two(bits.wrapping_mul(self.width) | align.bytes() as usize)
+        power_of_two(bits.wrapping_mul(order.width) | align.bytes() as usize)
     }
 }
 
 impl Order {
     /// Sorts the axes by stride. A run goes along axes that are `near` on the other side.
-    fn new(axes: &[Axis], stride: fn(&Axis) -> isize, near: impl Fn(&Axis) -> bool) -> Self {
-        let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
+    fn new(axes: &[Axis], width: usize, stride: fn(&Axis) -> isize, near: impl Fn(&Axis) -> bool) -> Self {
+        let mut order = Self { width, axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
         for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
             *to = place;
         }

@@ -5,7 +5,8 @@ use super::room::Room;
 use crate::abi::{Digit, Divisor, Index, PACKED_AXES, PackedTiles};
 use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical};
-use crate::ops::movement::permute::strategies::{Decline, at_most, axes, divisor};
+use crate::ops::numbering::{axes, divisor};
+use crate::ops::plan::{Decline, at_most};
 use crate::ops::units::VECTOR;
 
 /// The vectors of a side of a tile.
@@ -27,7 +28,7 @@ pub(super) struct Runs {
 impl Packing {
     /// Returns the vectors that hold a side's runs.
     pub(super) fn lay(&self, order: &Order, aligned: bool) -> Lay {
-        let (lanes, len) = (VECTOR / self.width, self.run(order));
+        let (lanes, len) = (VECTOR / order.width, self.run(order));
         let words = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
         Lay { words, runs: self.runs(order) }
     }
@@ -82,16 +83,16 @@ impl Packing {
 
     /// Returns where the tiles lie whose parts of axes are `chunks`, and the number of blocks.
     pub(super) fn tiles(&self, canonical: &Canonical, chunks: [usize; 2], index: Index) -> (PackedTiles, u64) {
-        let (width, divisor) = (self.width, divisor(index));
+        let ([src_width, dst_width], divisor) = (self.widths(), divisor(index));
         let parts = chunks.map(|axis| self.parts(axis));
         let batch = || (0..self.rank).filter(|&axis| self.taken[axis] == 1).map(|axis| &self.axes[axis]);
         let [first, second] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
         let span = canonical.src_span();
         let tiles = PackedTiles {
-            src: (self.src_start * width) as u64,
-            dst: self.dst_low().wrapping_mul(width) as u64,
-            src_start: (span.start * width) as u64,
-            src_end: (span.end * width) as u64,
+            src: (self.src_start * src_width) as u64,
+            dst: self.dst_low().wrapping_mul(dst_width) as u64,
+            src_start: (span.start * src_width) as u64,
+            src_end: (span.end * src_width) as u64,
             chunks: [first, second],
             chunk: parts.map(|(_, taken, _)| taken as u64),
             extents: parts.map(|(.., extent)| extent as u64),

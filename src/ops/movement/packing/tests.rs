@@ -1,8 +1,8 @@
 use super::*;
 use crate::layout::Layout;
 use crate::layout::walk::Canonical;
-use crate::ops::Target;
-use crate::ops::movement::permute::task::Choice;
+use crate::ops::tuning::Tuning;
+use crate::ops::{Target, numbering};
 
 const ALIGNS: [Align; 2] = [Align::ALLOCATION; 2];
 
@@ -14,12 +14,10 @@ fn canonical(shape: &[usize], axes: &[usize], width: usize) -> Canonical {
 
 fn params(shape: &[usize], axes: &[usize], width: usize) -> PackedQuadsParams {
     let canonical = canonical(shape, axes, width);
-    let mut launch = None;
-    consider(&Task::new(&canonical, ALIGNS, Target::new((9, 0)), Choice::AsIfLarge), &mut launch).ok().unwrap();
-    match launch {
-        Some(Launch::Quads(step)) => step.params,
-        _ => unreachable!("this strategy launches its own kernel"),
-    }
+    let (constants, index) = (Tuning::of(Target::new((9, 0))).permutes.quads, numbering::index(&canonical));
+    let mut packing = Packing::new(&canonical, [width; 2]).ok().unwrap();
+    packing.grow_quads(&constants, ALIGNS);
+    packing.cut(&canonical, index, ALIGNS, &constants, None).ok().unwrap().params
 }
 
 #[test]
@@ -54,7 +52,7 @@ fn parts_of_an_axis_suit_the_sectors_of_both_runs() {
     for (shape, width, inner) in
         [(&[39, 4, 321_840][..], 4, 4), (&[64, 16, 8192], 8, 16), (&[8, 128, 3392], 1, 128), (&[100, 8, 56_160], 4, 8)]
     {
-        let mut packing = Packing::new(&canonical(shape, &[0, 2, 1], width)).ok().unwrap();
+        let mut packing = Packing::new(&canonical(shape, &[0, 2, 1], width), [width; 2]).ok().unwrap();
         packing.grow([6 * inner * 255; 2], [1, 1], ALIGNS);
         let axis = packing.src.axes[0];
         let (taken, extent) = (packing.taken[axis], packing.axes[axis].extent);
@@ -80,4 +78,19 @@ fn vectors_keep_their_alignment_and_their_runs_apart_in_shared_memory() {
             assert!(u64::from(digit.room) >= len * width as u64 + apart, "{shape:?} of {width} bytes: {digit:?}");
         }
     }
+}
+
+/// Bytes become halves: the source's runs are measured in its width, the destination's in its own.
+#[test]
+fn each_side_has_the_vectors_of_its_own_width() {
+    let canonical = canonical(&[64, 96], &[1, 0], 1);
+    let constants = Tuning::of(Target::new((9, 0))).permutes.quads;
+    let mut packing = Packing::new(&canonical, [1, 2]).ok().unwrap();
+    packing.grow_quads(&constants, ALIGNS);
+    let marked = Marked { axis: Some(0) };
+    let Cut { params, .. } = packing.cut(&canonical, Index::Narrow, ALIGNS, &constants, Some(marked)).ok().unwrap();
+    let PackedQuadsParams { src_side, dst_side, step, .. } = params;
+    assert_eq!((src_side.quads.value * 16, dst_side.quads.value * 16), (src_side.len, 2 * dst_side.len));
+    // Neighbours of the destination are the next channel.
+    assert_eq!(step >> CHANNEL_SHIFT, 1);
 }

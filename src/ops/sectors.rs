@@ -5,7 +5,7 @@ use crate::ops::units::wide::SECTOR;
 
 /// Counts the sectors that a walk along axes of these extents and strides touches, if it starts at
 /// a sector's boundary.
-pub(super) fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
+pub(in crate::ops) fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
     let width = width as u64;
     // A broadcast reads the same element again.
     let walked = axes
