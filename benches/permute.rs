@@ -3,6 +3,8 @@
 //! On a CUDA device it measures device time, and GB/s read and written. It always measures
 //! planning, which needs no device. `scripts/compare-peers` measures the same cases beside peers.
 
+#[path = "support/permuted.rs"]
+mod permuted;
 #[allow(dead_code, reason = "without a GPU there is no device time")]
 mod support;
 
@@ -10,6 +12,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use permuted::permuted;
 use serde::Deserialize;
 use warpstride::Result;
 use warpstride::device::{Backend, Device};
@@ -56,15 +59,6 @@ struct Runs<T: Element> {
     rotation: Rotation,
     sources: RotatingBuffer<T>,
     results: RotatingBuffer<T>,
-}
-
-/// Returns the elements of a layout in C order.
-fn permuted<T: Copy>(elements: &[T], layout: &Layout) -> Vec<T> {
-    let mut places = vec![layout.offset() as isize];
-    for (&extent, &stride) in layout.shape().iter().zip(layout.strides()) {
-        places = places.iter().flat_map(|place| (0..extent as isize).map(move |at| place + at * stride)).collect();
-    }
-    places.into_iter().map(|place| elements[place as usize]).collect()
 }
 
 impl<T: Element + PartialEq> Runs<T> {
