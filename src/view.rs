@@ -67,8 +67,10 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// `Layout` if the shape and the buffer differ in their number of elements; see
     /// [`Layout::row_major`].
+    #[inline]
     pub fn view(&self, shape: &[usize]) -> Result<View<'_, T>> {
-        self.view_with(self.whole(shape)?)
+        self.check_whole(shape)?;
+        Ok(View { memory: self.memory(), layout: Layout::c_order(shape, self.len()), of: PhantomData })
     }
 
     /// Returns the whole buffer as a writable array of `shape` in C order.
@@ -76,9 +78,10 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Errors
     ///
     /// As [`DeviceBuffer::view`].
+    #[inline]
     pub fn view_mut(&mut self, shape: &[usize]) -> Result<ViewMut<'_, T>> {
-        let layout = self.whole(shape)?;
-        self.view_mut_with(layout)
+        self.check_whole(shape)?;
+        Ok(ViewMut { memory: self.memory(), layout: Layout::c_order(shape, self.len()), of: PhantomData })
     }
 
     /// Returns the buffer under any layout whose storage is at most the buffer's length.
@@ -103,18 +106,21 @@ impl<T: Element> DeviceBuffer<T> {
         Ok(ViewMut { memory: self.memory(), layout, of: PhantomData })
     }
 
-    fn whole(&self, shape: &[usize]) -> Result<Layout> {
-        let layout = Layout::row_major(shape)?;
-        if layout.len() == self.len() {
-            return Ok(layout);
-        }
-        Err(Error::layout(format!(
-            "a buffer of {} cannot be seen as shape {shape:?}, which has {}; give a shape with the buffer's number of elements, or \
-             a layout of fewer (view_with)",
-            counted(self.len(), "element"),
-            layout.len()
-        )))
+    /// Checks that the shape has the buffer's number of elements.
+    #[inline]
+    fn check_whole(&self, shape: &[usize]) -> Result<()> {
+        let len = Layout::len_of(shape)?;
+        if len == self.len() { Ok(()) } else { Err(not_whole(self.len(), shape, len)) }
     }
+}
+
+#[cold]
+fn not_whole(buffer: usize, shape: &[usize], len: usize) -> Error {
+    Error::layout(format!(
+        "a buffer of {} cannot be seen as shape {shape:?}, which has {len}; give a shape with the buffer's number of elements, or \
+         a layout of fewer (view_with)",
+        counted(buffer, "element")
+    ))
 }
 
 /// Gives a view operations of its layout: each returns the view with the layout that comes of it.

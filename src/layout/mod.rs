@@ -90,9 +90,17 @@ impl Layout {
     /// overflows.
     #[inline]
     pub fn row_major(shape: &[usize]) -> Result<Self> {
-        let mut layout = Self::of_shape(shape)?;
+        let len = Self::len_of(shape)?;
+        Ok(Self::c_order(shape, len))
+    }
+
+    /// Makes the layout in C order of a shape whose length [`Layout::len_of`] returned. A launch in
+    /// a loop makes two views each time, and what may fail costs a copy of the layout.
+    #[inline]
+    pub(crate) fn c_order(shape: &[usize], len: usize) -> Self {
+        let mut layout = Self::with_len(shape, len);
         layout.stride_in_c_order();
-        Ok(layout)
+        layout
     }
 
     /// The layout in C order of the same shape.
@@ -154,26 +162,37 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Checks invariants 1 and 2. The strides and the offset are 0, and the storage has the array's
-    /// length.
+    /// Checks invariants 1 and 2, as [`Layout::len_of`] does, and makes [`Layout::with_len`].
     #[inline]
     fn of_shape(shape: &[usize]) -> Result<Self> {
+        let len = Self::len_of(shape)?;
+        Ok(Self::with_len(shape, len))
+    }
+
+    /// Returns the length of a shape that fulfils invariants 1 and 2.
+    #[inline]
+    pub(crate) fn len_of(shape: &[usize]) -> Result<usize> {
         if shape.len() > MAX_RANK {
             return Err(too_many_axes(shape));
         }
-        let mut layout =
-            Self { rank: shape.len(), shape: [1; MAX_RANK], strides: [0; MAX_RANK], offset: 0, storage_len: 0 };
         let (mut product, mut has_none) = (1usize, false);
-        for (to, &extent) in layout.shape.iter_mut().zip(shape) {
-            *to = extent;
+        for &extent in shape {
             has_none |= extent == 0;
             product = product.checked_mul(extent.max(1)).ok_or_else(|| too_many_elements(shape))?;
         }
         if product > isize::MAX as usize {
             return Err(too_many_elements(shape));
         }
-        layout.storage_len = if has_none { 0 } else { product };
-        Ok(layout)
+        Ok(if has_none { 0 } else { product })
+    }
+
+    /// Makes a layout of this shape, whose strides and offset are 0, in a storage of its length.
+    #[inline]
+    fn with_len(shape: &[usize], len: usize) -> Self {
+        let mut layout =
+            Self { rank: shape.len(), shape: [1; MAX_RANK], strides: [0; MAX_RANK], offset: 0, storage_len: len };
+        layout.shape[..shape.len()].copy_from_slice(shape);
+        layout
     }
 
     /// Checks invariants 3 and 4.
