@@ -33,12 +33,6 @@ from score import WIDTHS  # noqa: E402
 TYPES = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
 ALIGN = 256
 WARM_UPS = 3
-# Calls in a row, and the number of such batches. The median of the batches' means is the time of a
-# call with its launch, for arrays of at most SMALL bytes. A mean of all calls would include the
-# host's other work.
-CALLS = 200
-BATCHES = 9
-SMALL = 1 << 20
 # Milliseconds of the first gate and of the last.
 GATES = (4.0, 64.0)
 # Cycles of the multiprocessors' clock, which the gate counts. At another clock the gate is a little
@@ -63,8 +57,8 @@ class Case:
         self.storage = [extent * abs(step) for extent, step in zip(self.shape, self.steps)]
         read = math.prod(self.storage) * self.width
         l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
-        # More arrays than are timed in a row are not needed.
-        self.turns = min(max(1, -(-4 * l2 // (padded(read) + padded(self.bytes)))), BATCHES * CALLS + 2 * WARM_UPS)
+        # More arrays than runs are not needed.
+        self.turns = min(max(1, -(-4 * l2 // (padded(read) + padded(self.bytes)))), self.samples + 2 * WARM_UPS)
         # With these bytes every float is a normal number above 0, so a product with 1, which some
         # peers compute, changes no bit.
         sources = torch.randint(8, 60, (self.turns, padded(read)), dtype=torch.uint8, device="cuda")
@@ -155,22 +149,6 @@ class Clock:
             if gapless or gate >= GATES[1]:
                 return sorted(start.elapsed_time(end) for start, end in pairs), gapless
             gate *= 2
-
-    @staticmethod
-    def host(call, wait=lambda last: torch.cuda.synchronize()):
-        """Returns the microseconds from call to call in a long row; `wait` waits for the result of the last call."""
-        for turn in range(WARM_UPS):
-            last = call(turn)
-        wait(last)
-        means = []
-        for batch in range(BATCHES):
-            first = WARM_UPS + batch * CALLS
-            begin = time.perf_counter()
-            for turn in range(first, first + CALLS):
-                last = call(turn)
-            wait(last)
-            means.append((time.perf_counter() - begin) / CALLS * 1e6)
-        return statistics.median(means)
 
 
 def memcpy(case):
@@ -347,15 +325,12 @@ def measure(clock, case, call, permuted=True):
     torch.cuda.synchronize()
     verified = case.right(case.results[0], permuted)
     times, gapless = clock.device(call, case.samples)
-    return answer(case, times, gapless, verified, lambda: clock.host(call))
+    return answer(times, gapless, verified)
 
 
-def answer(case, times, gapless, verified, launch_us):
-    """Returns a peer's answer: milliseconds, whether they are free of gaps, and the time of a call in small cases."""
-    said = {"ms": statistics.median(times), "gapless": gapless, "verified": verified}
-    if case.bytes <= SMALL:
-        said["launch_us"] = launch_us()
-    return said
+def answer(times, gapless, verified):
+    """Returns a peer's answer: milliseconds, whether they are free of gaps, and whether the result is right."""
+    return {"ms": statistics.median(times), "gapless": gapless, "verified": verified}
 
 
 def check_plain(case):
@@ -376,7 +351,7 @@ def compiled(clock, case):
         kept[turn % len(kept)] = function(case.sources[turn % case.turns])
 
     times, gapless = clock.device(call, case.samples, warm_ups=len(kept) + WARM_UPS)
-    return answer(case, times, gapless, verified, lambda: clock.host(call))
+    return answer(times, gapless, verified)
 
 
 def jax_wall(clock, case):
@@ -399,7 +374,7 @@ def jax_wall(clock, case):
         results[-1].block_until_ready()
         times.append((time.perf_counter() - begin) / in_a_row * 1e3)
         del results
-    return answer(case, times, False, verified, lambda: clock.host(call, wait=lambda last: last.block_until_ready()))
+    return answer(times, False, verified)
 
 
 PEERS = {

@@ -69,11 +69,6 @@ def gbps(case, answer):
     return 2 * math.prod(case["shape"]) * WIDTHS[case["dtype"]] / answer["ms"] / 1e6 if right(answer) else None
 
 
-def calls(answer):
-    """Returns the calls in a microsecond, launch included, if the result is right."""
-    return 1 / answer["launch_us"] if answer and answer.get("launch_us") and answer.get("verified") else None
-
-
 def of_copy(row):
     """Returns ours as a fraction of the copy; 0 where ours is wrong or failed."""
     own = row["ours"]

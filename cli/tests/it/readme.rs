@@ -29,7 +29,8 @@ fn copied() -> TempDir {
     let (copy, record) = (tempfile::tempdir().expect("a folder"), newest());
     let files =
         ["scripts/readme-figures", "benches/peers/score.py", "Cargo.toml", "README.md", "benches/record/README.md"];
-    let figures = ["permutes.json", "random.json", "pipelines.json", "larger.jsonl"].map(|name| record.join(name));
+    let figures =
+        ["permutes.json", "random.json", "pipelines.json", "larger.jsonl", "small.md"].map(|name| record.join(name));
     for file in files.iter().map(Path::new).chain(figures.iter().map(PathBuf::as_path)) {
         let to = copy.path().join(file);
         fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
@@ -58,6 +59,9 @@ fn a_record_that_is_not_whole_and_right_is_refused() {
         ("pipelines.json", "\"verified\": true", "\"verified\": false", "results that are wrong or missing"),
         ("pipelines.json", "\"version\": \"", "\"version\": \"9", "measure them anew"),
         ("pipelines.json", "\"shape\": [3, ", "\"shape\": [4, ", "frames of 2 shapes"),
+        ("small.md", "; warpstride ", "; warpstride 9", "measure them anew"),
+        ("small.md", "NVIDIA", "another NVIDIA", "measure them on one GPU"),
+        ("small.md", "Kept plan: ", "Kept plans: ", "does not count its cases"),
         ("larger.jsonl", "\"device\":\"", "\"device\":\"another ", "measure them on one GPU"),
         ("larger.jsonl", "\"what\":\"files\"", "\"what\":\"others\"", "missing: files"),
     ] {
