@@ -254,6 +254,9 @@ fn open_or_reason(backend: &Backend, case: &Case) -> Result<Arc<dyn Fn() -> Setu
         (DriverKind::Soft, _) if backend.name == TRACED && !is_long() && !case.is_of(&DRIVER) => {
             Err(format!("{LONG}=1 runs it: [soft] does, and the trace is the same for all operations"))
         }
+        (DriverKind::Soft, _) if backend.name == TRACED && case.is_of(&["random_layouts"]) => {
+            Err("[soft] runs it: it takes minutes, and the trace is the same for all operations".to_owned())
+        }
         (DriverKind::Soft, _) if backend.name == DIVIDED && !case.is_of(&REUSE) => {
             Err("[soft] runs it: it does not depend on the allocator".to_owned())
         }

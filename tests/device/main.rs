@@ -50,6 +50,7 @@ mod pipelines;
 mod reuse;
 #[cfg(feature = "interp")]
 mod random;
+mod random_layouts;
 #[cfg(feature = "half")]
 mod semantics;
 mod staged;
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         semantics::cases(),
         transposes::cases(),
         permutes::cases(),
+        random_layouts::cases(),
         large::cases(),
         staged::cases(),
         in_place::cases(),
