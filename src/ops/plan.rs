@@ -8,7 +8,6 @@ use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::ops::units::SECTOR;
-use crate::stream::Stream;
 
 /// A plan of an operation: the kernels it launches, their shapes, and why.
 ///
@@ -321,18 +320,6 @@ pub(super) trait AnyStep<O> {
     ///
     /// As [`Device::launch`], for the parameters that [`Placed::at`] gives.
     unsafe fn queue(&self, device: &Device, operands: O, stream: StreamHandle) -> Result<()>;
-
-    /// Queues the launch as [`AnyStep::queue`] does, on a stream of ours, whose work counter the
-    /// kernel may use.
-    ///
-    /// # Errors
-    ///
-    /// As [`AnyStep::queue`].
-    ///
-    /// # Safety
-    ///
-    /// As [`AnyStep::queue`], for the parameters that [`Placed::counted`] gives then.
-    unsafe fn queue_on(&self, device: &Device, operands: O, stream: &Stream) -> Result<()>;
 }
 
 impl<P: Placed> AnyStep<P::Operands> for Step<P> {
@@ -347,12 +334,6 @@ impl<P: Placed> AnyStep<P::Operands> for Step<P> {
     unsafe fn queue(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
         // SAFETY: as the caller promises.
         unsafe { device.launch(self.entry, &self.shape, &self.params.at(operands), stream) }
-    }
-
-    unsafe fn queue_on(&self, device: &Device, operands: P::Operands, stream: &Stream) -> Result<()> {
-        let params = self.params.at(operands).counted(|| stream.work_counter());
-        // SAFETY: as the caller promises.
-        unsafe { device.launch(self.entry, &self.shape, &params, stream.handle()) }
     }
 }
 

@@ -193,10 +193,14 @@ fn rows_and_columns_of_tiles_are_runs_of_two_axes() {
 fn images_follow_each_other_along_the_side_that_tiles_follow() {
     let order = |shape: &[usize]| {
         let plan = format!("{:?}", permuted(shape, &[4, 3, 2, 1, 0], 4));
-        let batch = plan.split(" axes: [").nth(1).unwrap();
-        let extents =
-            batch.split("value: ").skip(1).map(|rest| rest.split(',').next().unwrap().parse::<usize>().unwrap());
-        extents.take(2).collect::<Vec<_>>()
+        let numbers = |after: &str, before: &str| -> Vec<usize> {
+            let rest = plan.split_once(after).unwrap().1;
+            let texts = rest.split(before).map(|text| text.trim_start_matches('['));
+            texts.filter_map(|text| text.split([',', ']']).next().unwrap().parse().ok()).collect()
+        };
+        // The batch names axes of the work by their places.
+        let extents = numbers("canonical: Canonical", "extent: ");
+        numbers("batch: ", ", ")[..2].iter().map(|&place| extents[place]).collect::<Vec<_>>()
     };
     // Along the source's rows, which the last two axes are, or along the destination's, which the
     // first two are.

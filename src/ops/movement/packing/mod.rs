@@ -13,6 +13,7 @@ use self::room::Room;
 use self::side::{Lay, Runs};
 use crate::abi::{CHANNEL_SHIFT, Divisor, Index, PACKED_LOADS, PackedQuadsParams, QuadSide};
 use crate::launch_shape::MAX_SHARED_BYTES;
+use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical};
 use crate::ops::Align;
 use crate::ops::plan::{Decline, at_most};
@@ -22,6 +23,7 @@ use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WARP, WORD};
 /// A grown tile as the kernels take it.
 pub(in crate::ops) struct Cut {
     pub(in crate::ops) params: PackedQuadsParams,
+    pub(in crate::ops) kept: Kept,
     pub(in crate::ops) blocks: u64,
     /// Threads of a block.
     pub(in crate::ops) threads: u32,
@@ -29,6 +31,42 @@ pub(in crate::ops) struct Cut {
     pub(in crate::ops) shared: u32,
     /// The costs of the layouts, which the estimates weigh.
     pub(in crate::ops) costs: [f64; 6],
+}
+
+/// A tile as a plan keeps it, from which its parameters are written again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops) struct Kept {
+    taken: [u32; MAX_RANK],
+    /// Axes within the runs of the source and of the destination.
+    inner: [u8; 2],
+    lay: LaidOut,
+}
+
+impl Kept {
+    /// Writes the parameters of work from which the tile was cut, with the same arguments.
+    pub(in crate::ops) fn params(
+        &self,
+        canonical: &Canonical,
+        widths: [usize; 2],
+        index: Index,
+        aligns: [Align; 2],
+        marked: Option<Marked>,
+    ) -> PackedQuadsParams {
+        let again = "the tile was cut from this work before";
+        let mut packing = Packing::new(canonical, widths).expect(again);
+        packing.taken = self.taken.map(|taken| taken as usize);
+        [packing.src.inner, packing.dst.inner] = self.inner.map(usize::from);
+        packing.place_tables(canonical, index, aligns, self.lay, marked).expect(again).0
+    }
+}
+
+/// How a tile lies in shared memory, and how lanes gather from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LaidOut {
+    /// Bytes between the runs of the source.
+    between: u8,
+    /// Base-2 logarithm of the lanes that start with the same word.
+    turn: u8,
 }
 
 /// How elements are marked by their index along an axis; see `AffineQuadsParams`.
@@ -114,17 +152,15 @@ impl Lanes {
 }
 
 impl Packing {
-    /// Places the tile, and says how lanes gather from it: with a vector between runs where fewer
-    /// lanes then share a bank, and where a run has several.
-    fn spread(&self, aligned: bool) -> (Room, Lanes) {
-        let tight = self.room(aligned, 0);
-        let lanes = Lanes::of(self, &tight);
+    /// Returns the bytes between the runs of a tile, and how lanes gather from it: a vector where
+    /// fewer lanes then share a bank, and where a run has several.
+    fn spread(&self, aligned: bool) -> (usize, Lanes) {
+        let lanes = Lanes::of(self, &self.room(aligned, 0));
         if lanes.ways <= CALM || self.run(&self.src) * self.src.width < LONG {
-            return (tight, lanes);
+            return (0, lanes);
         }
-        let apart = self.room(aligned, VECTOR);
-        let spread = Lanes::of(self, &apart);
-        if spread.ways < lanes.ways { (apart, spread) } else { (tight, lanes) }
+        let spread = Lanes::of(self, &self.room(aligned, VECTOR));
+        if spread.ways < lanes.ways { (VECTOR, spread) } else { (0, lanes) }
     }
 
     /// Returns the most lanes that share a bank when the first warp gathers its first words.
@@ -208,8 +244,37 @@ impl Packing {
         constants: &tuning::Quads,
         marked: Option<Marked>,
     ) -> Result<Cut, Decline> {
-        let aligned = self.grains(aligns).map(|grain| grain >= VECTOR);
-        let (room, lanes) = self.spread(aligned[0]);
+        let aligned = self.aligned(aligns);
+        let (between, lanes) = self.spread(aligned[0]);
+        let lay = LaidOut { between: between as u8, turn: lanes.turn as u8 };
+        let (params, shared, blocks) = self.place_tables(canonical, index, aligns, lay, marked)?;
+        let [loaded, stored] = [&params.src_side, &params.dst_side].map(|side| (side.runs * side.quads.value) as usize);
+        let rounds = loaded.max(stored).div_ceil(PACKED_LOADS as usize);
+        let threads = threads(rounds, constants.threads) as u32;
+        let costs = self.costs(canonical.len(), aligned, &lanes, blocks);
+        let inner = [&self.src, &self.dst].map(|order| order.inner as u8);
+        // A tile fits in shared memory.
+        let kept = Kept { taken: self.taken.map(|taken| taken as u32), inner, lay };
+        Ok(Cut { params, kept, blocks, threads, shared, costs })
+    }
+
+    /// Returns whether all runs of the source and of the destination start on vectors.
+    fn aligned(&self, aligns: [Align; 2]) -> [bool; 2] {
+        self.grains(aligns).map(|grain| grain >= VECTOR)
+    }
+
+    /// Places the tables and the tile in shared memory: returns the parameters, the bytes of shared
+    /// memory, and the blocks.
+    fn place_tables(
+        &self,
+        canonical: &Canonical,
+        index: Index,
+        aligns: [Align; 2],
+        lay: LaidOut,
+        marked: Option<Marked>,
+    ) -> Result<(PackedQuadsParams, u32, u64), Decline> {
+        let aligned = self.aligned(aligns);
+        let room = self.room(aligned[0], usize::from(lay.between));
         let chunks = self.chunks();
         let (tiles, blocks) = self.tiles(canonical, chunks, index);
         let places = marked.map_or(room, |marked| marked.room(&room));
@@ -225,24 +290,19 @@ impl Packing {
         let offsets = if cell > 1 { cell * VECTOR / self.dst.width } else { 0 };
         let lows = Lows::of(self, [others, &[axis], cells], &places, table > 0, cell);
         if marked.is_none() {
-            let ahead = "a table's offsets have 16 bits";
-            at_most(lows.cells + room.bytes, u16::MAX as usize, "bytes of the tile and of the cells beyond it", ahead)?;
+            lows.check_16_bits(&room)?;
         }
         let (cells_rank, cells) = self.digits(cells.iter().copied(), &way, |_| 0)?;
         let (lines_rank, lines) = self.digits(others.iter().copied(), &way, |_| 0)?;
         let cell_table = (entry * table).next_multiple_of(8);
-        let mut tables = (cell_table + entry * offsets).next_multiple_of(8);
-        for side in [&mut src_side, &mut dst_side] {
-            side.table = tables as u64;
-            tables += 8 * side.runs as usize;
-        }
-        let tile = tables.next_multiple_of(VECTOR);
+        let tables = (cell_table + entry * offsets).next_multiple_of(8);
+        let tile = place_runs([&mut src_side, &mut dst_side], tables).next_multiple_of(VECTOR);
         let shared = tile + room.bytes + 2 * VECTOR;
         at_most(shared, MAX_SHARED_BYTES as usize, "bytes of shared memory", "a block has less than the tile needs")?;
         let params = PackedQuadsParams {
             tiles,
             tile: tile as u64,
-            turn: u64::from(lanes.turn),
+            turn: u64::from(lay.turn),
             low: lows.run as u64,
             lacking: lows.lacking as u64,
             line: Divisor::narrow(line as u64),
@@ -260,11 +320,7 @@ impl Packing {
             src_side,
             dst_side,
         };
-        let [loaded, stored] = [&src_side, &dst_side].map(|side| (side.runs * side.quads.value) as usize);
-        let rounds = loaded.max(stored).div_ceil(PACKED_LOADS as usize);
-        let threads = threads(rounds, constants.threads) as u32;
-        let costs = self.costs(canonical.len(), aligned, &lanes, blocks);
-        Ok(Cut { params, blocks, threads, shared: shared as u32, costs })
+        Ok((params, shared as u32, blocks))
     }
 
     /// Returns what the layouts cost: runs between sectors share them with others, tiles at the end
@@ -337,6 +393,12 @@ struct Lows {
 }
 
 impl Lows {
+    /// Declines tiles that are too large for tables whose entries have 16 bits.
+    fn check_16_bits(&self, room: &Room) -> Result<(), Decline> {
+        let ahead = "a table's offsets have 16 bits";
+        at_most(self.cells + room.bytes, u16::MAX as usize, "bytes of the tile and of the cells beyond it", ahead)
+    }
+
     /// Returns those of runs whose axes are those of `lines`, of one line, and of `cells`.
     fn of(packing: &Packing, [lines, line, cells]: [&[usize]; 3], room: &Room, has_table: bool, cell: usize) -> Self {
         let [of_lines, of_line, of_cells] = [lines, line, cells].map(|axes| packing.turned(axes, room));
@@ -346,6 +408,14 @@ impl Lows {
         let lacking = if packing.axes[last].dst < 0 { room.strides[last] } else { 0 };
         Self { run: (of_lines + of_line + of_cells).wrapping_sub(lines + cells), lines, cells, lacking }
     }
+}
+
+/// Places the tables of runs from this byte on, and returns the byte behind them.
+fn place_runs(sides: [&mut QuadSide; 2], start: usize) -> usize {
+    sides.into_iter().fold(start, |at, side| {
+        side.table = at as u64;
+        at + 8 * side.runs as usize
+    })
 }
 
 /// Returns the threads that do this number of loads, each of several at once, in the fewest rounds,

@@ -1,29 +1,82 @@
-//! The launch of each strategy, by its parameters.
+//! The launch of each strategy: what a plan keeps of the kernel's parameters.
+//!
+//! Parameters have lists of up to 16 axes with their divisors, and take up to 1.6 KB. The plan has
+//! the axes already, so it keeps what a strategy chose, and a launch writes the parameters. That
+//! takes up to a third of a microsecond, for kernels that move arrays of megabytes.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
+use super::strategies::{boxes, elements, fields, quads, rows, tile};
 use crate::abi::{
     BoxesParams, CopyParams, ElementsParams, FieldsParams, PackedQuadsParams, PatchParams, RowsParams, TransposeParams,
     VectorTileParams,
 };
-use crate::ops::plan::{AnyStep, Placed, Step, placed};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::error::Result;
+use crate::launch_shape::LaunchShape;
+use crate::layout::walk::Canonical;
+use crate::ops::Align;
 pub(super) use crate::ops::plan::{Decline, at_least, at_most, found};
+use crate::ops::plan::{Placed, Step, placed};
+use crate::stream::Stream;
 
-/// The launch of a strategy, by its parameters. They are large: a plan is copied, and made without
-/// allocating.
-#[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
+/// The launch of a strategy, by its recipe. A plan is copied, and made without allocating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Launch {
     Copy(Step<CopyParams>),
-    Rows(Step<RowsParams>),
+    Rows(Step<rows::Recipe>),
     Patch(Step<PatchParams>),
     Matrix(Step<TransposeParams>),
-    Fields(Step<FieldsParams>),
-    Quads(Step<PackedQuadsParams>),
-    Tile(Step<VectorTileParams>),
-    Elements(Step<ElementsParams>),
-    Boxes(Step<BoxesParams>),
+    Fields(Step<fields::Recipe>),
+    Quads(Step<quads::Recipe>),
+    Tile(Step<tile::Recipe>),
+    Elements(Step<elements::Recipe>),
+    Boxes(Step<boxes::Recipe>),
 }
+
+/// The work of a plan, from which its launches write their parameters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work<'a> {
+    /// The work in elements of the layouts' width.
+    pub(super) canonical: &'a Canonical,
+    /// Alignments of the source's and of the destination's storage.
+    pub(super) aligns: [Align; 2],
+}
+
+impl Work<'_> {
+    /// Returns the work in the widest elements that are contiguous on both sides.
+    pub(super) fn widened(&self) -> Canonical {
+        let [src, dst] = self.aligns;
+        self.canonical.widened(src.min(dst).bytes())
+    }
+}
+
+/// The part of a kernel's parameters that a plan keeps: all of them where they are few, or else
+/// those that the work does not tell.
+pub(super) trait Recipe {
+    /// The kernel's parameters.
+    type Params: Placed<Operands = [u64; 2]>;
+
+    /// Writes the parameters, whose addresses count from the starts of the storages.
+    fn params(&self, work: &Work<'_>) -> Self::Params;
+}
+
+/// Parameters that are their own recipe, because they are few.
+macro_rules! kept_whole {
+    ($($params:ident),+) => {$(
+        impl Recipe for $params {
+            type Params = Self;
+
+            #[inline]
+            fn params(&self, _: &Work<'_>) -> Self {
+                *self
+            }
+        }
+    )+};
+}
+
+kept_whole!(CopyParams, PatchParams, TransposeParams);
 
 impl Launch {
     /// Returns what all launches share.
@@ -42,10 +95,70 @@ impl Launch {
     }
 }
 
-/// A [`Step`] with a source and a destination that a plan can print, whatever its parameters.
-pub(super) trait Shown: AnyStep<[u64; 2]> + fmt::Display {}
+/// A [`Step`] with a source and a destination that a plan can queue and print, whatever its recipe.
+pub(super) trait Shown {
+    /// Returns the kernel's name.
+    fn entry(&self) -> &'static str;
 
-impl<S: AnyStep<[u64; 2]> + fmt::Display> Shown for S {}
+    /// Returns the launch's shape.
+    fn shape(&self) -> LaunchShape;
+
+    /// Queues the launch on sides at these addresses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the device does not allow the shape or is older than the entry needs;
+    /// else the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives. `work` is the work that
+    /// the recipe was made for.
+    unsafe fn queue(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: StreamHandle) -> Result<()>;
+
+    /// Queues the launch as [`Shown::queue`] does, on a stream of ours, whose work counter the
+    /// kernel may use.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shown::queue`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Shown::queue`], for the parameters that [`Placed::counted`] gives then.
+    unsafe fn queue_on(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: &Stream) -> Result<()>;
+
+    /// Prints the launch.
+    fn print(&self, work: &Work<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl<R: Recipe> Shown for Step<R>
+where
+    Step<R::Params>: Display,
+{
+    fn entry(&self) -> &'static str {
+        self.entry.name()
+    }
+
+    fn shape(&self) -> LaunchShape {
+        self.shape
+    }
+
+    unsafe fn queue(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { device.launch(self.entry, &self.shape, &self.params.params(work).at(sides), stream) }
+    }
+
+    unsafe fn queue_on(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: &Stream) -> Result<()> {
+        let params = self.params.params(work).at(sides).counted(|| stream.work_counter());
+        // SAFETY: as the caller promises.
+        unsafe { device.launch(self.entry, &self.shape, &params, stream.handle()) }
+    }
+
+    fn print(&self, work: &Work<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Step { entry: self.entry, shape: self.shape, params: self.params.params(work) }.fmt(f)
+    }
+}
 
 placed!(CopyParams, RowsParams, PatchParams, TransposeParams, FieldsParams, ElementsParams);
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::choose::Way;
-use super::launch::Launch;
+use super::launch::{Launch, Work};
 use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -23,7 +23,8 @@ use crate::random::SplitMix64;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// A plan that copies one layout to another: the kernel, the grid and the parameters.
+/// A plan that copies one layout to another: the kernel, the grid, and all that its parameters are
+/// written from.
 ///
 /// Only layouts, alignments and the target decide a plan, without a device. Layouts that mean the
 /// same work give equal plans. A program can keep a plan and launch it any number of times: on
@@ -242,6 +243,11 @@ impl PermutePlan {
         Task::new(&self.canonical, self.aligns, self.target, self.choice).reading_gaps(self.may_read_gaps)
     }
 
+    /// Returns the work from which launches write their parameters.
+    fn written_from(&self) -> Work<'_> {
+        Work { canonical: &self.canonical, aligns: self.aligns }
+    }
+
     /// Returns the bytes of the elements, each of which is read once and written once.
     pub(super) fn bytes(&self) -> u64 {
         (self.canonical.len() * self.canonical.width) as u64
@@ -279,7 +285,7 @@ impl PermutePlan {
             // The kernel reads nothing that it writes: the second operand is borrowed exclusively,
             // and where it may lie between the elements of the first, the kernel reads only these.
             // `queue` orders other work on both buffers and requires one device.
-            unsafe { work.step().queue_on(device, [src, dst], stream) }
+            unsafe { work.step().queue_on(&plan.written_from(), device, [src, dst], stream) }
         })
     }
 
@@ -316,7 +322,7 @@ impl PermutePlan {
             // SAFETY: both buffers hold their storage from these bytes on, which are aligned as
             // planned, and live until their drops. They share nothing, because one is borrowed
             // exclusively. `queue` orders other work on both and requires one device.
-            unsafe { work.step().queue_on(device, [src + starts[0], dst + starts[1]], stream) }
+            unsafe { work.step().queue_on(&self.written_from(), device, [src + starts[0], dst + starts[1]], stream) }
         };
         queue([Operand::read("source", &src), Operand::written("destination", &dst)], stream, &launch)
     }
@@ -375,7 +381,7 @@ impl PermutePlan {
         // SAFETY: the kernel writes exactly the elements of the planned destination, and reads
         // those of the source and at most the bytes between, in accesses that the alignments allow.
         // The two sides do not overlap; the rest as the caller promises.
-        unsafe { work.step().queue(device, [src, dst], stream) }
+        unsafe { work.step().queue(&self.written_from(), device, [src, dst], stream) }
     }
 }
 
@@ -393,7 +399,7 @@ fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: us
 impl Plan for PermutePlan {
     /// Names the kernel. The name ends in `_hinted` if the kernel gives hints to the L2 cache.
     fn entry(&self) -> Option<&'static str> {
-        self.work.as_ref().map(|work| work.step().entry().name())
+        self.work.as_ref().map(|work| work.step().entry())
     }
 
     fn shape(&self) -> Option<LaunchShape> {
@@ -413,7 +419,18 @@ impl fmt::Display for PermutePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.work {
             None => f.write_str("nothing to move"),
-            Some(work) => work.step().fmt(f),
+            Some(work) => work.step().print(&self.written_from(), f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads keep plans, and callers copy them.
+    #[test]
+    fn a_plan_has_at_most_a_kilobyte() {
+        assert!(size_of::<PermutePlan>() <= 1024, "{} bytes", size_of::<PermutePlan>());
     }
 }

@@ -1,8 +1,8 @@
 //! Keeps a thread's latest plans, so that a loop of equal copies plans once.
 //!
 //! A plan depends on nothing but what it is looked up by, so a kept plan equals a new one. Where
-//! short axes need a search, a new plan takes microseconds, and a launch of a kept one less than a
-//! tenth of one (`benches/launch.rs`).
+//! short axes need a search, a new plan takes microseconds. A launch of a kept one takes less than
+//! a tenth of one for small arrays, and a third for large ones (`benches/launch.rs`).
 
 use std::cell::Cell;
 use std::mem;

@@ -22,7 +22,7 @@ pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Opt
     let channel = task.axes.channel;
     let (numbered, chunk) = channel.map_or(([1, 1], 1), |axis| packing.numbered(axis));
     let marked = Marked { axis: channel.filter(|_| chunk > 1) };
-    let Cut { params: quads, blocks, threads, shared, costs } =
+    let Cut { params: quads, blocks, threads, shared, costs, .. } =
         packing.cut(&walk, Index::Narrow, task.aligns, &permutes.quads, Some(marked))?;
     let pairs = (shared as usize).next_multiple_of(2 * VALUE);
     let shared = pairs + chunk * 2 * VALUE;

@@ -7,8 +7,10 @@
 
 use std::fmt;
 
-use super::{Considered, Launch, Offer, Step, Task, Widened, axes, divisor, estimate, grid, width_log2};
-use crate::abi::{ELEMENTS, ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
+use super::{
+    Considered, Launch, Offer, Step, Task, Widened, Work, axes, divisor, estimate, grid, index, launch, width_log2,
+};
+use crate::abi::{self, ELEMENTS, ELEMENTS_BLOCK, ElementsParams, Index, MAX_AXES, elements_per_thread};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::layout::walk::{Axis, Canonical};
@@ -18,21 +20,14 @@ use crate::ops::units::{SECTOR, VECTOR};
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let Widened { canonical, len, index } = task.widened();
     let width = canonical.width;
-    let params = ElementsParams {
-        src: (canonical.src_start * width) as u64,
-        dst: (canonical.dst_start * width) as u64,
-        len: *len as u64,
-        rank: canonical.axes().len() as u64,
-        axes: axes(canonical.axes(), divisor(*index)),
-    };
-    let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
+    let blocks = (*len as u64).div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
     let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
     // Half a sector waits in the cache for the other half if accesses lie apart, so these have no
     // hints.
     let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
     let entry = task.unhinted(ELEMENTS, width, *index)?;
     let entry = if has_runs { task.hinted(entry) } else { entry };
-    *launch = Some(Launch::Elements(Step { entry, shape, params }));
+    *launch = Some(Launch::Elements(Step { entry, shape, params: Recipe::new(canonical, *index) }));
     let run = canonical.axes().iter().find(|axis| axis.dst == 1 && axis.src == 1).map(|axis| axis.extent * width);
     let part = run.map_or(0.0, |run| SECTOR as f64 / run as f64);
     let nearest = canonical.axes().first().map_or(0, |axis| axis.src.unsigned_abs());
@@ -40,6 +35,48 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let costs = [1.0, part, f64::from(u8::from(is_crossed))];
     let time = task.traffic() * estimate(&task.permutes().estimates.elements[width_log2(width)], costs);
     Ok(Offer { reason: reason(canonical), time })
+}
+
+/// Axes that a plan keeps as kernels walk them, and one that stands for those beyond the rank.
+const KEPT: usize = 9;
+
+/// The parameters, but for the axes where there are more than plans keep. Small arrays move by
+/// elements too, whose launches should take little time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::movement::permute) struct Recipe {
+    src: u64,
+    dst: u64,
+    len: u64,
+    rank: u64,
+    axes: [abi::Axis; KEPT],
+}
+
+impl Recipe {
+    fn new(canonical: &Canonical, index: Index) -> Self {
+        Self {
+            src: (canonical.src_start * canonical.width) as u64,
+            dst: (canonical.dst_start * canonical.width) as u64,
+            len: canonical.len() as u64,
+            rank: canonical.axes().len() as u64,
+            axes: axes(canonical.axes(), divisor(index)),
+        }
+    }
+}
+
+impl launch::Recipe for Recipe {
+    type Params = ElementsParams;
+
+    #[inline]
+    fn params(&self, work: &Work<'_>) -> ElementsParams {
+        let &Self { src, dst, len, rank, axes: kept } = self;
+        if rank < KEPT as u64 {
+            let mut axes = [kept[KEPT - 1]; MAX_AXES];
+            axes[..KEPT].copy_from_slice(&kept);
+            return ElementsParams { src, dst, len, rank, axes };
+        }
+        let canonical = work.widened();
+        ElementsParams { src, dst, len, rank, axes: axes(canonical.axes(), divisor(index(&canonical))) }
+    }
 }
 
 /// Says how the elements lie.

@@ -11,8 +11,8 @@
 use std::fmt;
 
 use super::{
-    Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, at_most, axes, divisor, estimate, found, grid,
-    power_of_two, width_log2,
+    Considered, Decline, Launch, Offer, Step, Task, Widened, Work, at_least, at_most, axes, divisor, estimate, found,
+    grid, index, launch, power_of_two, width_log2,
 };
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
@@ -24,7 +24,7 @@ use crate::ops::tuning;
 use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WARP, WORD};
 
 /// The axes by their role.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Images {
     /// True if the source is the packed side.
     is_packed_src: bool,
@@ -69,7 +69,7 @@ impl Images {
 }
 
 /// How structs are cut into blocks, whose lanes move one pack at a time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
     /// True if a pack is a vector rather than a word.
     is_by_vectors: bool,
@@ -106,6 +106,17 @@ impl Cut {
         bytes.next_multiple_of(self.run * self.pack) - bytes
     }
 
+    /// Returns the arithmetic of work that this arithmetic indexes. Kernels that move vectors use
+    /// 64-bit arithmetic throughout.
+    fn index(&self, index: Index) -> Index {
+        if self.is_by_vectors { Index::Wide } else { index }
+    }
+
+    /// Returns the chunks of an image of structs of elements of this width.
+    fn chunks(&self, structs: usize, width: usize) -> usize {
+        structs.div_ceil(self.run * self.pack / width)
+    }
+
     /// Divides the words of all banks by the power of two that the fields share with them.
     fn group(word: usize, fields: usize) -> usize {
         let banks = BANK_ROW / word;
@@ -126,9 +137,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let (images, start) = images(task)?;
     let vectors = if start >= VECTOR { Cut::vectors(width, &images, constants) } else { None };
     let cut = vectors.unwrap_or_else(|| Cut::words(width, &images));
-    // Kernels that move vectors use 64-bit arithmetic throughout.
-    let index = if vectors.is_some() { Index::Wide } else { *index };
-    *launch = Some(Launch::Fields(step(task, canonical, &images, cut, index)?));
+    let index = cut.index(*index);
+    *launch = Some(Launch::Fields(step(task, canonical, images, cut, index)?));
     let field = images.structs * width;
     let chunk = field.min(cut.run * cut.pack);
     let by_words = f64::from(u8::from(!cut.is_by_vectors));
@@ -162,10 +172,10 @@ fn batch<'a>(canonical: &'a Canonical, images: &'a Images) -> impl Iterator<Item
 fn step(
     task: &Task<'_>,
     canonical: &Canonical,
-    images: &Images,
+    images: Images,
     cut: Cut,
     index: Index,
-) -> Result<Step<FieldsParams>, Decline> {
+) -> Result<Step<Recipe>, Decline> {
     let width = canonical.width;
     let is_by_vectors = cut.is_by_vectors;
     let (family, index_of_family) = match (images.is_packed_src, is_by_vectors) {
@@ -176,30 +186,46 @@ fn step(
         (false, false) => (INTERLEAVE, index),
     };
     let entry = task.kernel(family, width, index_of_family)?;
-    let divisor = divisor(index);
-    let chunks = images.structs.div_ceil(cut.run * cut.pack / width);
-    let params = FieldsParams {
-        src: (images.src_start * width) as u64,
-        dst: (images.dst_start * width) as u64,
-        structs: images.structs as u64,
-        fields: Divisor::narrow(images.fields as u64),
-        pitch: images.pitch as i64,
-        run: Divisor::narrow(cut.run as u64),
-        chunks: divisor(chunks as u64),
-        group: Divisor::narrow((images.fields * cut.group) as u64),
-        group_log2: u64::from(cut.group.trailing_zeros()),
-        rank: batch(canonical, images).count() as u64,
-        axes: axes(batch(canonical, images), divisor),
-    };
-    let blocks = chunks * batch(canonical, images).map(|axis| axis.extent).product::<usize>();
+    let blocks =
+        cut.chunks(images.structs, width) * batch(canonical, &images).map(|axis| axis.extent).product::<usize>();
     let chunk = if is_by_vectors { cut.run * images.fields * VECTOR } else { 0 } as u32;
     // For large arrays, dynamic shared memory limits the blocks in flight to the best number.
     let dynamic_shared = if entry.is_hinted() { task.tuning.fields_room(chunk) } else { chunk };
     Ok(Step {
         entry,
         shape: LaunchShape { grid: grid(blocks as u64), block: [cut.threads as u32, 1, 1], dynamic_shared },
-        params,
+        params: Recipe { images, cut },
     })
+}
+
+/// The structs and how they are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::movement::permute) struct Recipe {
+    images: Images,
+    cut: Cut,
+}
+
+impl launch::Recipe for Recipe {
+    type Params = FieldsParams;
+
+    fn params(&self, work: &Work<'_>) -> FieldsParams {
+        let (Self { images, cut }, canonical) = (self, work.widened());
+        let width = canonical.width;
+        let divisor = divisor(cut.index(index(&canonical)));
+        FieldsParams {
+            src: (images.src_start * width) as u64,
+            dst: (images.dst_start * width) as u64,
+            structs: images.structs as u64,
+            fields: Divisor::narrow(images.fields as u64),
+            pitch: images.pitch as i64,
+            run: Divisor::narrow(cut.run as u64),
+            chunks: divisor(cut.chunks(images.structs, width) as u64),
+            group: Divisor::narrow((images.fields * cut.group) as u64),
+            group_log2: u64::from(cut.group.trailing_zeros()),
+            rank: batch(&canonical, images).count() as u64,
+            axes: axes(batch(&canonical, images), divisor),
+        }
+    }
 }
 
 fn reason(is_packed_src: bool, is_by_vectors: bool) -> &'static str {

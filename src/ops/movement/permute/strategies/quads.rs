@@ -9,11 +9,11 @@
 
 use std::fmt;
 
-use super::{Considered, Launch, Offer, Step, Task, Widened, estimate, grid, width_log2};
+use super::{Considered, Launch, Offer, Step, Task, Widened, Work, estimate, grid, index, launch, width_log2};
 use crate::abi::{PACKED_QUADS, PackedQuadsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::packing::{Cut, Packing};
+use crate::ops::movement::packing::{Cut, Kept, Packing};
 
 /// Takes arrays with a run on either side.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
@@ -22,10 +22,10 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let mut packing = Packing::new(canonical, [canonical.width; 2])?;
     let aligns = [task.src_align, task.dst_align];
     let is_kept = packing.grow_quads(constants, aligns);
-    let Cut { params, blocks, threads, shared, costs } = packing.cut(canonical, *index, aligns, constants, None)?;
+    let Cut { kept, blocks, threads, shared, costs, .. } = packing.cut(canonical, *index, aligns, constants, None)?;
     let shape = LaunchShape { grid: grid(blocks), block: [threads, 1, 1], dynamic_shared: shared };
     let entry = task.kernel(PACKED_QUADS, canonical.width, *index)?;
-    *launch = Some(Launch::Quads(Step { entry, shape, params }));
+    *launch = Some(Launch::Quads(Step { entry, shape, params: Recipe(kept) }));
     let time = task.traffic() * estimate(&task.permutes().estimates.quads[width_log2(canonical.width)], costs);
     let reason = if is_kept {
         "a few matrices are contiguous on both sides: they go through shared memory whole, by vectors on either side"
@@ -34,6 +34,19 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
          as they lie"
     };
     Ok(Offer { reason, time })
+}
+
+/// The tile, whose parameters a launch places again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::movement::permute) struct Recipe(Kept);
+
+impl launch::Recipe for Recipe {
+    type Params = PackedQuadsParams;
+
+    fn params(&self, work: &Work<'_>) -> PackedQuadsParams {
+        let canonical = work.widened();
+        self.0.params(&canonical, [canonical.width; 2], index(&canonical), work.aligns, None)
+    }
 }
 
 impl fmt::Display for Step<PackedQuadsParams> {

@@ -10,7 +10,8 @@
 use std::fmt;
 
 use super::{
-    Considered, Launch, Offer, Step, Task, at_least, at_most, axes, divisor, estimate, grid, index, width_log2,
+    Considered, Launch, Offer, Step, Task, Work, at_least, at_most, axes, divisor, estimate, grid, index, launch,
+    width_log2,
 };
 use crate::abi::{Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
@@ -36,26 +37,44 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let known = strides.trailing_zeros().min(task.dst_align.bytes().trailing_zeros());
     let vectors = (run + grain - (1 << known.min(grain.trailing_zeros()))).div_ceil(VECTOR);
     let runs: usize = outer.iter().map(|axis| axis.extent).product();
-    let index = index(&bytes);
-    let divisor = divisor(index);
-    let params = RowsParams {
-        src: bytes.src_start as u64,
-        dst: bytes.dst_start as u64,
-        run: run as u64,
-        grain: grain as u64,
-        quads: divisor(vectors as u64),
-        len: vectors as u64 * runs as u64,
-        rank: outer.len() as u64,
-        axes: axes(outer, divisor),
-    };
-    let blocks = params.len.div_ceil(u64::from(ROWS_BLOCK * ROWS_PER_THREAD));
+    let recipe = Recipe { grain: grain as u64, vectors: vectors as u64, len: vectors as u64 * runs as u64 };
+    let blocks = recipe.len.div_ceil(u64::from(ROWS_BLOCK * ROWS_PER_THREAD));
     let shape = LaunchShape { grid: grid(blocks), block: [ROWS_BLOCK, 1, 1], dynamic_shared: 0 };
     let reason = "runs are contiguous on both sides but start or end off 16 bytes: 16-byte accesses shifted to \
                   where each run starts in the destination";
-    let step = Step { entry: task.hinted(ROWS.get(Key::index(index))), shape, params };
+    let step = Step { entry: task.hinted(ROWS.get(Key::index(index(&bytes)))), shape, params: recipe };
     *launch = Some(Launch::Rows(step));
     let time = estimate(&task.permutes().estimates.rows[width_log2(together)], [1.0, VECTOR as f64 / run as f64]);
     Ok(Offer { reason, time: task.traffic() * time })
+}
+
+/// How vectors are numbered; see [`RowsParams`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::movement::permute) struct Recipe {
+    grain: u64,
+    /// Vectors of a run.
+    vectors: u64,
+    /// Vectors of all runs.
+    len: u64,
+}
+
+impl launch::Recipe for Recipe {
+    type Params = RowsParams;
+
+    fn params(&self, work: &Work<'_>) -> RowsParams {
+        let bytes = work.canonical.in_bytes();
+        let (divisor, outer) = (divisor(index(&bytes)), &bytes.axes()[1..]);
+        RowsParams {
+            src: bytes.src_start as u64,
+            dst: bytes.dst_start as u64,
+            run: bytes.together() as u64,
+            grain: self.grain,
+            quads: divisor(self.vectors),
+            len: self.len,
+            rank: outer.len() as u64,
+            axes: axes(outer, divisor),
+        }
+    }
 }
 
 impl fmt::Display for Step<RowsParams> {

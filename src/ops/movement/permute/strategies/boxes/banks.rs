@@ -324,6 +324,31 @@ pub(super) fn lay_out(params: &mut BoxesParams, cut: &Cut, width: u32, threads: 
     (Gathering { slices: f64::from(params.slices), slice: f64::from(params.slice), conflicts }, shared)
 }
 
+/// The layout of a box: fields of its [`BoxesParams`], by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LaidOut {
+    pitch: u32,
+    gap: u32,
+    turn: u32,
+    slice: u32,
+    slices: u32,
+}
+
+impl LaidOut {
+    /// Returns what [`lay_out`] chose.
+    pub(super) fn of(params: &BoxesParams) -> Self {
+        let &BoxesParams { pitch, gap, turn, slice, slices, .. } = params;
+        Self { pitch, gap, turn, slice, slices }
+    }
+
+    /// Lays a box out again, whose elements have `width` bytes.
+    pub(super) fn restore(self, params: &mut BoxesParams, width: u32) {
+        let Self { pitch, gap, turn, slice, slices } = self;
+        *params = BoxesParams { pitch, gap, turn, slice, slices, ..*params };
+        place(params, VECTOR as u32 / width);
+    }
+}
+
 /// Places the tables and the rows, and returns the bytes of all.
 fn place(params: &mut BoxesParams, elements: u32) -> u32 {
     let mut at = 0;

@@ -148,7 +148,8 @@ pub(super) struct Cut {
     /// True if the fastest is the destination's first.
     pub(super) goes_by_dst: bool,
     pub(super) flags: u32,
-    pub(super) on_vectors: bool,
+    /// Bytes to which the starts of all lines are aligned.
+    aligned: u64,
     /// Elements of a line, and rows, where the axis that ends lines has fewer indices.
     pub(super) last_line: u64,
     pub(super) last_rows: u64,
@@ -159,8 +160,15 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Cuts the work; `None` if the choice does not fit it.
+    /// Cuts the work, and counts the sectors of a box; `None` if the choice does not fit the work.
     pub(super) fn new(work: &Work, choice: Choice, splits: &Splits) -> Option<Self> {
+        let mut cut = Self::uncounted(work, choice)?;
+        cut.sectors = [cut.read(work, splits), cut.written(work, splits)];
+        Some(cut)
+    }
+
+    /// Cuts the work without the sectors, which only estimates need.
+    pub(super) fn uncounted(work: &Work, choice: Choice) -> Option<Self> {
         let taken = Taken::new(work, choice)?;
         let lines = taken.times * taken.product(taken.of_lines());
         let line: u64 = taken.in_line.each().map(|axis| taken.in_one_line(axis)).product();
@@ -187,7 +195,7 @@ impl Cut {
             counts: [1; 2],
             goes_by_dst: false,
             flags: 0,
-            on_vectors: aligned >= VECTOR,
+            aligned,
             last_line: line,
             last_rows: 0,
             reach: 0,
@@ -209,14 +217,18 @@ impl Cut {
         cut.fetch(work)?;
         cut.number(work)?;
         cut.flags |= cut.kinds(work);
-        cut.sectors = [cut.read(work, splits), cut.written(work, aligned, splits)];
         Some(cut)
+    }
+
+    /// Returns whether all lines start on whole vectors.
+    pub(super) fn on_vectors(&self) -> bool {
+        self.aligned >= VECTOR
     }
 
     /// Returns the flags of the kernel, without that of rows that differ.
     fn kinds(&self, work: &Work) -> u32 {
         let has_edges = self.choice.takes_heads
-            || !self.on_vectors
+            || !self.on_vectors()
             || !(self.last_line * work.width).is_multiple_of(VECTOR)
             || self.taken.both.is_some_and(|axis| {
                 !(self.inner * (self.taken.last(work, axis) % self.choice.line_part) * work.width)
@@ -225,7 +237,7 @@ impl Cut {
         let flags = [
             (has_edges, HAS_EDGES),
             (self.choice.takes_heads, TAKES_HEADS),
-            (self.on_vectors && !self.choice.takes_heads, ON_VECTORS),
+            (self.on_vectors() && !self.choice.takes_heads, ON_VECTORS),
             (self.taken.both.is_some(), ENDS_BOTH),
             (self.taken.both.is_some_and(|axis| work.backwards.has(axis)), BACKWARDS),
         ];
@@ -393,12 +405,12 @@ impl Cut {
         runs as f64 * ((run as f64 / SECTOR as f64).max(1.0) + split)
     }
 
-    /// Returns the sectors that are written in lines that start at multiples of `aligned` bytes.
-    fn written(&self, work: &Work, aligned: u64, splits: &Splits) -> f64 {
+    /// Returns the sectors that are written.
+    fn written(&self, work: &Work, splits: &Splits) -> f64 {
         let split = match () {
-            () if aligned >= SECTOR => 0.0,
+            () if self.aligned >= SECTOR => 0.0,
             () if self.choice.takes_heads => splits.written_heads,
-            () if aligned >= VECTOR => splits.written_vectors,
+            () if self.aligned >= VECTOR => splits.written_vectors,
             () => splits.written_elements,
         };
         self.lines as f64 * ((self.line * work.width) as f64 / SECTOR as f64 + split)

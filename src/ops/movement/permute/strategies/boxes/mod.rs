@@ -13,11 +13,13 @@ mod work;
 
 use std::fmt;
 
-use self::cut::Cut;
+use self::cut::{Choice, Cut};
 use self::model::Model;
 use self::search::Found;
 use self::work::Work;
-use super::{Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, at_most, estimate, found, width_log2};
+use super::{
+    Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, at_most, estimate, found, launch, width_log2,
+};
 use crate::abi::{BOXES, BoxesParams, Index};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
@@ -132,9 +134,32 @@ impl Planned {
         Offer { reason, time: estimate(weights, self.costs) }
     }
 
-    fn step(&self, task: &Task<'_>) -> Result<Step<BoxesParams>, Decline> {
+    fn step(&self, task: &Task<'_>) -> Result<Step<Recipe>, Decline> {
         let entry = task.kernel(BOXES, self.width, Index::Narrow)?;
-        Ok(Step { entry, shape: self.shape, params: self.params })
+        let Found { choice, threads, .. } = self.found;
+        let params = Recipe { choice, threads, layout: banks::LaidOut::of(&self.params) };
+        Ok(Step { entry, shape: self.shape, params })
+    }
+}
+
+/// The box, which a launch cuts again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::movement::permute) struct Recipe {
+    choice: Choice,
+    threads: u32,
+    layout: banks::LaidOut,
+}
+
+impl launch::Recipe for Recipe {
+    type Params = BoxesParams;
+
+    fn params(&self, work: &launch::Work<'_>) -> BoxesParams {
+        let canonical = work.widened();
+        let work = Work::new(&canonical, work.aligns);
+        let cut = Cut::uncounted(&work, self.choice).expect("the box was cut from this work before");
+        let mut params = params::of(&work, &cut, self.threads);
+        self.layout.restore(&mut params, canonical.width as u32);
+        params
     }
 }
 

@@ -1,7 +1,5 @@
 //! The matrices that tiles are cut from, and their batch.
 
-use std::ops::Range;
-
 use crate::abi::{TILE_AXES, ragged_tile_folds};
 use crate::layout::MAX_RANK;
 use crate::layout::walk::{Axis, Canonical};
@@ -20,13 +18,21 @@ pub(super) struct Matrices {
     rank: usize,
     pub(super) src_start: usize,
     pub(super) dst_start: usize,
-    /// The source's elements in its storage if they have no gaps, else empty.
-    pub(super) span: Range<usize>,
 }
 
 /// Returns the axes of a run.
 pub(super) fn rank(run: &[Axis; TILE_AXES]) -> usize {
     run.iter().take_while(|axis| axis.extent > 1).count()
+}
+
+/// Returns the numbers of the rows at the lowest and at the highest address of the source.
+pub(super) fn end_rows(rows: &[Axis; TILE_AXES]) -> [usize; 2] {
+    let (mut ends, mut above) = ([0; 2], 1);
+    for axis in rows {
+        ends[usize::from(axis.src >= 0)] += (axis.extent - 1) * above;
+        above *= axis.extent;
+    }
+    ends
 }
 
 /// The sides of a tile that continue into the next axis, whatever the length of the first.
@@ -71,7 +77,17 @@ impl Matrices {
                 rank += 1;
             }
         }
-        Self { cols, rows, batch, rank, src_start, dst_start, span: canonical.src_span() }
+        Self { cols, rows, batch, rank, src_start, dst_start }
+    }
+
+    /// Returns the places of the batch's axes among those of the work, in order.
+    pub(super) fn batch_places(&self, canonical: &Canonical) -> [u8; MAX_RANK] {
+        let mut places = [0; MAX_RANK];
+        for (to, axis) in places.iter_mut().zip(self.batch()) {
+            // No two axes have one stride in the destination, and none of the batch was turned.
+            *to = canonical.axes().iter().position(|of| of.dst == axis.dst).expect("an axis of the work") as u8;
+        }
+        places
     }
 
     /// Returns the axes of the batch.
@@ -129,16 +145,6 @@ impl Matrices {
     /// Returns the position in the batch of an axis that a run has room for.
     fn next(&self, run: &[Axis; TILE_AXES], goes_on: impl Fn(&Axis) -> bool) -> Option<usize> {
         self.batch().iter().position(goes_on).filter(|_| rank(run) < TILE_AXES)
-    }
-
-    /// Returns the numbers of the rows at the lowest and at the highest address of the source.
-    pub(super) fn end_rows(&self) -> [usize; 2] {
-        let (mut ends, mut above) = ([0; 2], 1);
-        for axis in &self.rows {
-            ends[usize::from(axis.src >= 0)] += (axis.extent - 1) * above;
-            above *= axis.extent;
-        }
-        ends
     }
 
     /// Returns the bitwise or of all offsets at which rows start, in elements: source, destination.

@@ -18,9 +18,10 @@ mod matrices;
 
 use std::fmt;
 
-use self::matrices::{Long, Matrices, rank};
+use self::matrices::{Long, Matrices, end_rows, rank};
 use super::{
-    Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, axes, divisor, estimate, found, grid, width_log2,
+    Considered, Decline, Launch, Offer, Step, Task, Widened, Work, at_least, axes, divisor, estimate, found, grid,
+    index, launch, width_log2,
 };
 use crate::abi::{
     Divisor, Family, Fold, Index, RAGGED_MARGIN, RAGGED_TILE, TILE_AXES, VECTOR_TILE, VECTOR_TILE_THREADS,
@@ -28,6 +29,7 @@ use crate::abi::{
 };
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
+use crate::layout::MAX_RANK;
 use crate::layout::walk::Axis;
 use crate::ops::tuning::{RowEnds, TileShape, Tiles};
 use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WORD};
@@ -109,34 +111,18 @@ impl Tiling {
 
     /// Returns the launch with a family of kernels.
     #[inline]
-    fn step(&self, task: &Task<'_>, family: Family) -> Result<Step<VectorTileParams>, Decline> {
+    fn step(&self, task: &Task<'_>, family: Family) -> Result<Step<Recipe>, Decline> {
         let Widened { canonical, index, .. } = task.widened();
-        let (width, divisor) = (canonical.width, divisor(*index));
+        let width = canonical.width;
         let Self { matrices, cut, down_first, .. } = self;
-        let [cols, rows] = matrices.extents();
-        let two = |run: &[Axis; TILE_AXES], stride: fn(&Axis) -> isize| {
-            fold(divisor, [0, 1].map(|place| (run[place].extent, stride(&run[place]))))
-        };
-        let params = VectorTileParams {
-            src: (matrices.src_start * width) as u64,
-            dst: (matrices.dst_start * width) as u64,
-            rows: rows as u64,
-            cols: cols as u64,
-            src_start: (matrices.span.start * width) as u64,
-            src_end: (matrices.span.end * width) as u64,
-            src_rows: two(&matrices.rows, |axis| axis.src),
-            dst_rows: two(&matrices.cols, |axis| axis.dst),
-            line_ranks: [&matrices.rows, &matrices.cols].map(|run| rank(run) as u64),
-            row_axes: axes(&matrices.rows, divisor),
-            col_axes: axes(&matrices.cols, divisor),
-            end_rows: matrices.end_rows().map(|row| row as u64),
-            margin: cut.halo as u64,
-            across_log2: u64::from(cut.across_log2),
-            tiles_across: divisor(cut.tiles_across as u64),
-            tiles_down: divisor(cut.tiles_down as u64),
-            down_first: u64::from(*down_first),
-            rank: matrices.batch().len() as u64,
-            axes: axes(matrices.batch(), divisor),
+        let recipe = Recipe {
+            cols: matrices.cols,
+            rows: matrices.rows,
+            starts: [matrices.src_start, matrices.dst_start],
+            batch: matrices.batch_places(canonical),
+            rank: matrices.batch().len() as u8,
+            cut: *cut,
+            down_first: *down_first,
         };
         let blocks = (cut.tiles_across * cut.tiles_down * matrices.images()) as u64;
         let lines = if self.has_tables(width) { cut.lines(VECTOR / width) } else { 0 };
@@ -144,7 +130,7 @@ impl Tiling {
         let dynamic_shared = (lines * entry_bytes) as u32;
         let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared };
         let entry = task.kernel(family, width, *index)?;
-        Ok(Step { entry, shape, params })
+        Ok(Step { entry, shape, params: recipe })
     }
 }
 
@@ -250,8 +236,58 @@ impl Cutter<'_> {
     }
 }
 
+/// The axes of the matrices by their role, and how tiles cut them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::movement::permute) struct Recipe {
+    cols: [Axis; TILE_AXES],
+    rows: [Axis; TILE_AXES],
+    /// The first elements of the source and of the destination.
+    starts: [usize; 2],
+    /// The places of the batch's axes among those of the work.
+    batch: [u8; MAX_RANK],
+    rank: u8,
+    cut: Cut,
+    down_first: bool,
+}
+
+impl launch::Recipe for Recipe {
+    type Params = VectorTileParams;
+
+    fn params(&self, work: &Work<'_>) -> VectorTileParams {
+        let canonical = work.widened();
+        let (width, divisor, span) = (canonical.width, divisor(index(&canonical)), canonical.src_span());
+        let Self { cols, rows, starts, batch, rank: batch_rank, cut, down_first } = self;
+        let batch = batch[..usize::from(*batch_rank)].iter().map(|&place| &canonical.axes()[usize::from(place)]);
+        let [col_count, row_count] = [cols, rows].map(|run| run.iter().map(|axis| axis.extent as u64).product());
+        let two = |run: &[Axis; TILE_AXES], stride: fn(&Axis) -> isize| {
+            fold(divisor, [0, 1].map(|place| (run[place].extent, stride(&run[place]))))
+        };
+        VectorTileParams {
+            src: (starts[0] * width) as u64,
+            dst: (starts[1] * width) as u64,
+            rows: row_count,
+            cols: col_count,
+            src_start: (span.start * width) as u64,
+            src_end: (span.end * width) as u64,
+            src_rows: two(rows, |axis| axis.src),
+            dst_rows: two(cols, |axis| axis.dst),
+            line_ranks: [rows, cols].map(|run| rank(run) as u64),
+            row_axes: axes(&rows[..rank(rows)], divisor),
+            col_axes: axes(&cols[..rank(cols)], divisor),
+            end_rows: end_rows(rows).map(|row| row as u64),
+            margin: cut.halo as u64,
+            across_log2: u64::from(cut.across_log2),
+            tiles_across: divisor(cut.tiles_across as u64),
+            tiles_down: divisor(cut.tiles_down as u64),
+            down_first: u64::from(*down_first),
+            rank: u64::from(*batch_rank),
+            axes: axes(batch, divisor),
+        }
+    }
+}
+
 /// How tiles cut a matrix.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
     across_log2: u32,
     tiles_across: usize,
