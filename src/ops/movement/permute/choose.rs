@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::class::Class;
 use super::launch::{Launch, at_least};
-use super::strategies::{boxes, copy, elements, fields, quads, rows, small, tile, width_log2};
+use super::strategies::{boxes, elements, fields, quads, rows, small, tile, width_log2};
 use super::task::Task;
 use crate::ops::choose::{Choosable, Considered, Offer};
 use crate::ops::tuning::Permutes;
@@ -13,7 +13,6 @@ use crate::ops::units::{VECTOR, WORD};
 /// One way to permute: a kernel, or a few with one description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy {
-    Copy,
     Rows,
     Small,
     Tile,
@@ -25,13 +24,12 @@ pub(super) enum Strategy {
 }
 
 impl Strategy {
-    const ALL: [Self; 8] =
-        [Self::Copy, Self::Rows, Self::Small, Self::Tile, Self::Fields, Self::Quads, Self::Boxes, Self::Elements];
+    const ALL: [Self; 7] =
+        [Self::Rows, Self::Small, Self::Tile, Self::Fields, Self::Quads, Self::Boxes, Self::Elements];
 
     /// Returns its name in explanations.
     fn name(self) -> &'static str {
         match self {
-            Self::Copy => "copy",
             Self::Rows => "rows",
             Self::Small => "small",
             Self::Tile => "tile",
@@ -46,7 +44,6 @@ impl Strategy {
     /// declines the task and writes nothing.
     fn consider(self, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
         match self {
-            Self::Copy => copy::consider(task, launch),
             Self::Rows => rows::consider(task, launch),
             Self::Small => small::consider(task, launch),
             Self::Tile => tile::consider(task, launch),
@@ -57,8 +54,12 @@ impl Strategy {
         }
     }
 
-    /// Considers the task where its class asks. Strategies of large arrays decline others.
+    /// Considers the task where its class asks. Strategies of large arrays decline others, and
+    /// small arrays move by rows only as a copy.
     fn ask(self, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+        if self == Self::Rows && is_small(task) {
+            return rows::alike(task, launch);
+        }
         let Permutes { quads, boxes, .. } = task.permutes();
         let (fewest, why) = match self {
             Self::Quads => (quads.smallest, "the multiprocessors would not be busy"),
@@ -70,22 +71,28 @@ impl Strategy {
     }
 }
 
+/// Returns whether a launch takes most of the task's time.
+fn is_small(task: &Task<'_>) -> bool {
+    let most = task.permutes().small.bytes[width_log2(task.widened().canonical.width)];
+    task.may_be_small() && task.bytes() <= most
+}
+
 /// Returns the strategies that a task's class asks, those first that are more often the fastest or
 /// plan in less time. Where all of them decline, `elements` takes the task.
 ///
 /// `benches/record/2026-11-27-h100/choices.md` has the measurements behind each row.
 fn asked(task: &Task<'_>) -> &'static [Strategy] {
-    use Strategy::{Boxes, Copy, Elements, Fields, Quads, Rows, Small, Tile};
+    use Strategy::{Boxes, Elements, Fields, Quads, Rows, Small, Tile};
 
-    let (width, small) = (task.widened().canonical.width, &task.permutes().small);
-    if task.may_be_small() && task.bytes() <= small.bytes[width_log2(width)] {
-        return &[Copy, Small];
+    if is_small(task) {
+        return &[Rows, Small];
     }
+    let width = task.widened().canonical.width;
     let (is_narrow, is_vector) = (width < WORD, width == VECTOR);
     // The L2 cache joins the parts of sectors that elements of smaller arrays are.
-    let is_cached = task.bytes() < small.cached;
+    let is_cached = task.bytes() < task.permutes().small.cached;
     match task.class() {
-        Class::Alike => &[Copy, Rows],
+        Class::Alike => &[Rows],
         Class::Structs if is_cached => &[Small, Fields, Tile, Quads, Elements],
         Class::Structs if is_vector => &[Small, Quads, Tile],
         Class::Structs => &[Small, Fields, Tile, Quads, Boxes],

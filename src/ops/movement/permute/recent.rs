@@ -262,7 +262,7 @@ mod tests {
             );
         }
         // A way that no strategy has, or that declines the work, changes nothing.
-        for way in ["none", "boxes 99", "boxes -1", "copy", "copy 1"] {
+        for way in ["none", "boxes 99", "boxes -1", "rows", "rows 1"] {
             let target = Target { measured: MeasuredPlans::of(vec![(planned.key(), way.into())]), ..TARGET };
             assert_eq!(plan([&src, &dst], 4, target).unwrap().entry(), planned.entry(), "{way}");
         }

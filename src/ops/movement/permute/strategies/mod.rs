@@ -2,7 +2,6 @@
 //! estimates its time, or says why it declines.
 
 pub(super) mod boxes;
-pub(super) mod copy;
 pub(super) mod elements;
 pub(super) mod fields;
 pub(super) mod quads;

@@ -1,25 +1,59 @@
-//! Moves runs of bytes that are contiguous on both sides but not aligned to 16 bytes.
+//! Moves runs of bytes that are contiguous on both sides.
 //!
-//! A thread stores 16 aligned bytes of the destination. It joins them from two aligned accesses of
-//! the source, shifted by the difference of the two sides' alignments.
+//! One run that both sides hold from 16 bytes on is a copy. Other runs may start anywhere: a thread
+//! stores 16 aligned bytes of the destination. It joins them from two aligned accesses of the
+//! source, shifted by the difference of the two sides' alignments.
 //!
-//! Worth, on an H100 (benches/record/2026-11-23-h100/strategies.md): 1.8 to 1.9 times the speed of
-//! `elements` with runs of 3001 and 16381 bytes of 1-byte elements, and 1.12 times with 16380 bytes
-//! of 2-byte elements. `elements` moves wider elements as fast or faster.
+//! Worth of the copy: this is the best copy that was found on an H100. Other kernels are compared
+//! with it. From 32 MiB on no other shape of a copy is faster by more than the noise between runs.
+//! Hints to the L2 cache take a copy of 1 GiB from 3039 to 3060 GB/s, and one of 128 MiB from 2911
+//! to 2925 (benches/record/experiments.md).
+//!
+//! Worth of other runs, on an H100 (benches/record/2026-11-23-h100/strategies.md): 1.8 to 1.9 times
+//! the speed of `elements` with runs of 3001 and 16381 bytes of 1-byte elements, and 1.12 times
+//! with 16380 bytes of 2-byte elements. `elements` moves wider elements as fast or faster.
 
 use std::fmt;
 
 use super::{
     Considered, Launch, Offer, Step, Task, Work, at_least, at_most, axes, divisor, estimate, grid, index, launch,
-    width_log2,
+    power_of_two, width_log2,
 };
-use crate::abi::{Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
+use crate::abi::{COPY, CopyParams, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::units::{LINE, VECTOR};
 
-/// Takes runs of unaligned bytes that are long enough on both sides.
+/// Takes bytes that lie alike on both sides, and runs of unaligned bytes that are long enough.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+    alike(task, launch).or_else(|_| shifted(task, launch))
+}
+
+/// Takes bytes that lie alike on both sides, without gaps and aligned to 16 bytes.
+pub(in crate::ops::movement::permute) fn alike(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
+    let canonical = task.canonical;
+    let (together, len) = (canonical.together(), canonical.len());
+    at_least(together, len, "elements that follow each other on both sides", "a side has gaps or another order")?;
+    let in_bytes = |elements: usize| (elements * canonical.width) as u64;
+    let (src, dst, bytes) = (in_bytes(canonical.src_start), in_bytes(canonical.dst_start), in_bytes(len));
+    let start = power_of_two((src | dst) as usize | task.align());
+    at_least(start, VECTOR, "known alignment of both sides in bytes", "a side is not aligned to 16 bytes")?;
+    let block = task.tuning.copy_block;
+    // A lane moves one access or one byte of the tail. A small copy may be all tail.
+    let lanes = (bytes / VECTOR as u64).max(bytes % VECTOR as u64);
+    let blocks = lanes.div_ceil(u64::from(block));
+    let step = Step {
+        entry: task.hinted(COPY.get(Key::ONLY)),
+        shape: LaunchShape { grid: grid(blocks), block: [block, 1, 1], dynamic_shared: 0 },
+        params: CopyParams { src, dst, bytes },
+    };
+    let reason = "both sides lie alike in memory, without gaps and aligned to 16 bytes";
+    *launch = Some(Launch::Copy(step));
+    Ok(Offer { reason, time: 1.0 })
+}
+
+/// Takes runs of unaligned bytes that are long enough on both sides.
+fn shifted(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let constants = &task.permutes().rows;
     let together = task.widened().canonical.width;
     at_most(together, VECTOR / 2, "bytes that are one element of both sides", "the runs already are whole vectors")?;
@@ -74,6 +108,13 @@ impl launch::Recipe for Recipe {
             rank: outer.len() as u64,
             axes: axes(outer, divisor),
         }
+    }
+}
+
+impl fmt::Display for Step<CopyParams> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, shape, params } = self;
+        write!(f, "{entry}: {}, {shape}: both sides lie alike in memory", counted(params.bytes, "byte"))
     }
 }
 
