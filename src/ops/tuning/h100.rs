@@ -6,8 +6,8 @@
 use super::arithmetic::{Arithmetic, Maps};
 use super::measured::Measured;
 use super::movement::{
-    Boxes, BoxesBlock, BoxesIssue, BoxesLatency, BoxesMemory, BoxesShared, Estimates, Fields, InPlace, Permutes, Quads,
-    Rows, Small, Splits, Tiles,
+    Boxes, BoxesBlock, BoxesGuess, BoxesIssue, BoxesLatency, BoxesLayout, BoxesMemory, BoxesSearch, BoxesShared,
+    Estimates, Fields, InPlace, Permutes, Quads, Rows, Small, Splits, Tiles,
 };
 use super::tile_shape::TileShape;
 use super::{Tuning, multiprocessor};
@@ -96,6 +96,8 @@ const QUADS: Quads = Quads {
     tile: [[24 << 10; 2], [12 << 10, 24 << 10], [12 << 10, 24 << 10], [16 << 10, 12 << 10], [16 << 10; 2]],
     longer_stored: [2, 4, 4, 4, 1],
     whole_axis: TILES.run + 8,
+    calm: 2,
+    spread_run: 64,
     threads: 256,
 };
 
@@ -129,6 +131,25 @@ const BOXES: Boxes = Boxes {
     ],
     // benches/record/2026-11-27-h100/boxes.md has the cases that this bound is for.
     smallest: 16 << 20,
+    // Planning takes microseconds with so many boxes, and more of them gained little.
+    search: BoxesSearch {
+        most: 4096,
+        longest_row: 1 << 17,
+        cuts: [42, 56],
+        parts: [1 << 14, 1 << 12],
+        starts: 5,
+        laid_out: 2,
+        few: 64,
+    },
+    layout: BoxesLayout {
+        gaps: [[0, 0], [0, 1], [0, 3], [1, 0], [1, 1], [1, 3]],
+        gap: 0.02,
+        turned: 0.3,
+        slices: [1, 2, 3, 4, 6, 8, 12, 16, 32, 64],
+        vector: [20, 5],
+        line: [10, 3],
+    },
+    guess: BoxesGuess { conflicts: 2.0, slice: 8.0, rounds: 1.15 },
     splits: Splits {
         gap: 8,
         read: 0.45,

@@ -25,7 +25,9 @@ pub use policy::Policy;
 pub use tile_shape::TileShape;
 
 pub(in crate::ops) use arithmetic::{Arithmetic, Maps};
-pub(in crate::ops) use movement::{Boxes, BoxesBlock, Fields, InPlace, Permutes, Quads, Splits, Tiles};
+pub(in crate::ops) use movement::{
+    Boxes, BoxesBlock, BoxesLayout, BoxesSearch, Fields, InPlace, Permutes, Quads, Splits, Tiles,
+};
 pub(in crate::ops) use tile_shape::RowEnds;
 
 use super::Target;

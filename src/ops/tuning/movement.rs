@@ -87,6 +87,10 @@ pub(in crate::ops) struct Quads {
     pub(in crate::ops) longer_stored: [usize; 5],
     /// Most bytes of a side's nearest axis that other tiles take whole.
     pub(in crate::ops) whole_axis: usize,
+    /// Lanes that share a bank and do not delay a tile: memory is slower.
+    pub(in crate::ops) calm: usize,
+    /// Bytes of a run from which on a vector between runs takes little room.
+    pub(in crate::ops) spread_run: usize,
     /// Most threads of a block.
     pub(in crate::ops) threads: usize,
 }
@@ -167,6 +171,9 @@ pub(in crate::ops) struct Boxes {
     pub(in crate::ops) blocks: [BoxesBlock; 3],
     /// Fewest bytes of an array.
     pub(in crate::ops) smallest: usize,
+    pub(in crate::ops) search: BoxesSearch,
+    pub(in crate::ops) layout: BoxesLayout,
+    pub(in crate::ops) guess: BoxesGuess,
     pub(in crate::ops) splits: Splits,
     pub(in crate::ops) memory: BoxesMemory,
     pub(in crate::ops) shared: BoxesShared,
@@ -180,6 +187,54 @@ pub(in crate::ops) struct Boxes {
     pub(in crate::ops) registers: [u32; 2],
     /// Bytes of shared memory of a multiprocessor, and those that each block reserves.
     pub(in crate::ops) room: [u32; 2],
+}
+
+/// How many boxes are tried, and which.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesSearch {
+    /// Most elements of a line, and most rows of a box.
+    pub(in crate::ops) most: u64,
+    /// Most bytes of a row.
+    pub(in crate::ops) longest_row: u64,
+    /// Most boxes that are cut from the coarse grid, and in all.
+    pub(in crate::ops) cuts: [usize; 2],
+    /// The bytes to which the parts of an axis grow in the coarse grid: of a row, and of a line.
+    pub(in crate::ops) parts: [u64; 2],
+    /// The best boxes whose neighbours are tried.
+    pub(in crate::ops) starts: usize,
+    /// Boxes that are laid out in shared memory before one is chosen.
+    pub(in crate::ops) laid_out: usize,
+    /// Most boxes along the source's cut axis with which it is numbered before the destination's,
+    /// if that has more.
+    pub(in crate::ops) few: u64,
+}
+
+/// How a box is laid out in shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesLayout {
+    /// The gaps that are tried, in granules: between rows, and between groups of rows.
+    pub(in crate::ops) gaps: [[u32; 2]; 6],
+    /// The wavefronts that a gap of a granule must save.
+    pub(in crate::ops) gap: f64,
+    /// The wavefronts that turned vectors must save.
+    pub(in crate::ops) turned: f64,
+    /// The lines of a slice that are tried.
+    pub(in crate::ops) slices: [u32; 10],
+    /// Instructions of a vector of a slice: a constant, and those of each element.
+    pub(in crate::ops) vector: [u32; 2],
+    /// The same of each line of the slice.
+    pub(in crate::ops) line: [u32; 2],
+}
+
+/// The guesses about a box before it is laid out.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct BoxesGuess {
+    /// Fewest wavefronts of a gathering.
+    pub(in crate::ops) conflicts: f64,
+    /// Most lines of a slice.
+    pub(in crate::ops) slice: f64,
+    /// How many times as many rounds of loads a block has as its granules fill.
+    pub(in crate::ops) rounds: f64,
 }
 
 /// A number of threads, and the boxes that suit it.

@@ -125,11 +125,6 @@ impl Packing {
     }
 }
 
-/// Lanes that share a bank and do not delay a tile: memory is slower.
-const CALM: usize = 2;
-/// Bytes of a run from which on a vector between runs takes little room.
-const LONG: usize = 64;
-
 /// How the lanes of a warp gather the destination's vectors from shared memory.
 struct Lanes {
     /// Base-2 logarithm of the lanes that start with the same word.
@@ -154,9 +149,9 @@ impl Lanes {
 impl Packing {
     /// Returns the bytes between the runs of a tile, and how lanes gather from it: a vector where
     /// fewer lanes then share a bank, and where a run has several.
-    fn spread(&self, aligned: bool) -> (usize, Lanes) {
+    fn spread(&self, aligned: bool, constants: &tuning::Quads) -> (usize, Lanes) {
         let lanes = Lanes::of(self, &self.room(aligned, 0));
-        if lanes.ways <= CALM || self.run(&self.src) * self.src.width < LONG {
+        if lanes.ways <= constants.calm || self.run(&self.src) * self.src.width < constants.spread_run {
             return (0, lanes);
         }
         let spread = Lanes::of(self, &self.room(aligned, VECTOR));
@@ -245,13 +240,14 @@ impl Packing {
         marked: Option<Marked>,
     ) -> Result<Cut, Decline> {
         let aligned = self.aligned(aligns);
-        let (between, lanes) = self.spread(aligned[0]);
+        let (between, lanes) = self.spread(aligned[0], constants);
         let lay = LaidOut { between: between as u8, turn: lanes.turn as u8 };
         let (params, shared, blocks) = self.place_tables(canonical, index, aligns, lay, marked)?;
         let [loaded, stored] = [&params.src_side, &params.dst_side].map(|side| (side.runs * side.quads.value) as usize);
         let rounds = loaded.max(stored).div_ceil(PACKED_LOADS as usize);
         let threads = threads(rounds, constants.threads) as u32;
-        let costs = self.costs(canonical.len(), aligned, &lanes, blocks);
+        let waiting = lanes.ways.saturating_sub(constants.calm);
+        let costs = self.costs(canonical.len(), aligned, waiting, blocks);
         let inner = [&self.src, &self.dst].map(|order| order.inner as u8);
         // A tile fits in shared memory.
         let kept = Kept { taken: self.taken.map(|taken| taken as u32), inner, lay };
@@ -325,7 +321,7 @@ impl Packing {
 
     /// Returns what the layouts cost: runs between sectors share them with others, tiles at the end
     /// of an axis are partly empty, and lanes that share a bank wait.
-    fn costs(&self, len: usize, aligned: [bool; 2], lanes: &Lanes, tiles: u64) -> [f64; 6] {
+    fn costs(&self, len: usize, aligned: [bool; 2], waiting: usize, tiles: u64) -> [f64; 6] {
         let [src, dst] = [&self.src, &self.dst].map(|order| (self.run(order) * order.width) as f64);
         let tile = (self.run(&self.src) * self.runs(&self.src)) as f64;
         let split = |run: f64, aligned: bool| if aligned { 0.0 } else { SECTOR as f64 / run };
@@ -334,7 +330,7 @@ impl Packing {
             split(src, aligned[0]),
             split(dst, aligned[1]),
             tiles as f64 * tile / len as f64 - 1.0,
-            lanes.ways.saturating_sub(CALM) as f64,
+            waiting as f64,
             VECTOR as f64 / src,
         ]
     }

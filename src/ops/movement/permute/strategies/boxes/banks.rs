@@ -10,6 +10,7 @@ use crate::abi::{
     BOX_AXES, BOXES_STATE, BoxAxis, BoxesParams, NUMBERS_LINES, NUMBERS_ROWS, ON_VECTORS, ROWS_DIFFER, WITHIN_BOTH,
 };
 use crate::launch_shape::MAX_SHARED_BYTES;
+use crate::ops::tuning::BoxesLayout;
 use crate::ops::units::WARP;
 use crate::ops::units::wide::{SECTOR, VECTOR};
 
@@ -38,8 +39,9 @@ pub(super) fn shared(cut: &Cut, granule: u64) -> u64 {
 }
 
 /// Guesses the wavefronts of a gathering from the strides, before a box is laid out: the banks that
-/// the lanes of a warp reach are a set that each axis of a line turns.
-pub(super) fn guess(work: &Work, cut: &Cut) -> f64 {
+/// the lanes of a warp reach are a set that each axis of a line turns. Vectors whose words turn
+/// cost `turned` wavefronts more.
+pub(super) fn guess(work: &Work, cut: &Cut, turned: f64) -> f64 {
     let width = work.width;
     let (mut lanes, mut elements) = (WARP as u64 * 4 / width.max(4), VECTOR / width);
     let (all, mut banks) = (WARP as f64, if width > 4 { (1_u32 << (width / 4)) - 1 } else { 1 });
@@ -75,7 +77,7 @@ pub(super) fn guess(work: &Work, cut: &Cut) -> f64 {
     if width > 4 || turn == 0 {
         return straight;
     }
-    straight.min(all / f64::from(add(banks, turn / 4, 4).count_ones()) + 0.3)
+    straight.min(all / f64::from(add(banks, turn / 4, 4).count_ones()) + turned)
 }
 
 /// The lines of a box in the order of their classes: lines of one class start alike.
@@ -116,7 +118,7 @@ impl Lines {
     }
 
     /// Chooses the lines of a slice by the fewest instructions, and returns the slices too.
-    fn slice(&mut self, params: &BoxesParams, threads: u32, n: u32) -> [u32; 2] {
+    fn slice(&mut self, params: &BoxesParams, policy: &BoxesLayout, threads: u32, n: u32) -> [u32; 2] {
         // Few classes have a number of lines of their own.
         let (mut alike, mut kinds) = ([(0, 0); SECTOR as usize], 0);
         for count in self.counts.into_iter().filter(|&count| count > 0) {
@@ -131,9 +133,10 @@ impl Lines {
                 most = most.max(count.div_ceil(parts));
                 slices += parts * classes;
             }
-            ((slices * params.vectors).div_ceil(threads) * (20 + 5 * n + most * (10 + 3 * n)), slices)
+            let [vector, line] = [policy.vector, policy.line].map(|[once, each]| once + each * n);
+            ((slices * params.vectors).div_ceil(threads) * (vector + most * line), slices)
         };
-        let tried = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64].map(|slice| (cost(slice), slice));
+        let tried = policy.slices.map(|slice| (cost(slice), slice));
         let [mut slice, mut slices] =
             tried.into_iter().min_by_key(|tried| tried.0.0).map_or([1, 1], |best| [best.1, best.0.1]);
         if params.flags & ON_VECTORS != 0 {
@@ -297,18 +300,24 @@ impl Sampled {
 
 /// Chooses slices, gaps and turns, and places the tables. Returns the gathering, and the bytes of
 /// shared memory.
-pub(super) fn lay_out(params: &mut BoxesParams, cut: &Cut, width: u32, threads: u32) -> (Gathering, u32) {
+pub(super) fn lay_out(
+    params: &mut BoxesParams,
+    cut: &Cut,
+    policy: &BoxesLayout,
+    width: u32,
+    threads: u32,
+) -> (Gathering, u32) {
     let (granule, elements) = (params.pitch / params.granules, VECTOR as u32 / width);
     let mut lines = Lines::new(params, cut.choice.takes_heads);
-    [params.slice, params.slices] = lines.slice(params, threads, elements);
+    [params.slice, params.slices] = lines.slice(params, policy, threads, elements);
     let mut sampled = Sampled::new(params, &lines, width);
     let (natural, mut best) = (params.pitch, (f64::INFINITY, 0, 0, 0));
     let bytes = place(params, elements);
-    let gaps = [(0, 0), (0, 1), (0, 3), (1, 0), (1, 1), (1, 3)].into_iter().take(if cut.rows == 1 { 1 } else { 6 });
+    let gaps = policy.gaps.into_iter().take(if cut.rows == 1 { 1 } else { policy.gaps.len() });
     let turns = 1..if width <= 4 { 4 } else { 1 };
     for (turn, at) in gaps.map(|gap| (0, Some(gap))).chain(turns.map(|turn| (turn, None))) {
-        let (pad, gap) = at.unwrap_or((best.1, best.2));
-        let extra = f64::from(turn.min(1)) * 0.3 + f64::from(pad + gap) * 0.02;
+        let [pad, gap] = at.unwrap_or([best.1, best.2]);
+        let extra = f64::from(turn.min(1)) * policy.turned + f64::from(pad + gap) * policy.gap;
         let added = granule * (params.rows * pad + params.rows / elements * gap);
         if 1.0 + extra >= best.0 || bytes + added > MAX_SHARED_BYTES {
             continue;

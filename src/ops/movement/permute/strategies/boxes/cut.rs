@@ -8,13 +8,9 @@ use super::banks::MOST_LINES;
 use super::work::{Axes, Work};
 use crate::abi::{BACKWARDS, BOX_AXES, BOX_DIGITS, ENDS_BOTH, HAS_EDGES, ON_VECTORS, ROWS_DIFFER, TAKES_HEADS};
 use crate::layout::MAX_RANK;
-use crate::ops::tuning::Splits;
+use crate::ops::tuning::{Boxes, BoxesSearch, Splits};
 use crate::ops::units::wide::{SECTOR, VECTOR};
 
-/// Most elements of a line, and most rows of a box.
-const MOST: u64 = 4096;
-/// Most bytes of a row.
-pub(super) const LONGEST_ROW: u64 = 1 << 17;
 /// Boxes are fewer than this: their numbers have 31 bits.
 const MOST_BOXES: u64 = 1 << 31;
 /// Offsets within a box have 31 bits.
@@ -160,15 +156,20 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Cuts the work, and counts the sectors of a box; `None` if the choice does not fit the work.
-    pub(super) fn new(work: &Work, choice: Choice, splits: &Splits) -> Option<Self> {
-        let mut cut = Self::uncounted(work, choice)?;
-        cut.sectors = [cut.read(work, splits), cut.written(work, splits)];
+    /// Cuts the work, and counts the sectors of a box; `None` if the choice does not fit the work
+    /// or the policy.
+    pub(super) fn new(work: &Work, choice: Choice, policy: &Boxes) -> Option<Self> {
+        let BoxesSearch { most, longest_row, few, .. } = policy.search;
+        let mut cut = Self::uncounted(work, choice, few)?;
+        if cut.line + cut.heads > most || cut.rows > most || cut.row > longest_row {
+            return None;
+        }
+        cut.sectors = [cut.read(work, &policy.splits), cut.written(work, &policy.splits)];
         Some(cut)
     }
 
-    /// Cuts the work without the sectors, which only estimates need.
-    pub(super) fn uncounted(work: &Work, choice: Choice) -> Option<Self> {
+    /// Cuts the work without the sectors, which only estimates need. `few` is that of the policy.
+    pub(super) fn uncounted(work: &Work, choice: Choice, few: u64) -> Option<Self> {
         let taken = Taken::new(work, choice)?;
         let lines = taken.times * taken.product(taken.of_lines());
         let line: u64 = taken.in_line.each().map(|axis| taken.in_one_line(axis)).product();
@@ -215,7 +216,7 @@ impl Cut {
             cut.last_rows = cut.rows;
         }
         cut.fetch(work)?;
-        cut.number(work)?;
+        cut.number(work, few)?;
         cut.flags |= cut.kinds(work);
         Some(cut)
     }
@@ -291,8 +292,7 @@ impl Cut {
         let apart = |axis: usize| work.axes[axis].apart();
         self.row = work.width + in_row.each().map(|axis| (indices[axis] - 1) * apart(axis)).sum::<u64>();
         self.row += both.map_or(0, |axis| self.more * apart(axis));
-        let is_long = self.line + self.heads > MOST || self.lines > MOST_LINES as u64 || self.rows > MOST;
-        if is_long || self.row > LONGEST_ROW {
+        if self.lines > MOST_LINES as u64 {
             return None;
         }
         let rows = self.taken.of_rows();
@@ -352,7 +352,7 @@ impl Cut {
 
     /// Numbers the boxes: the nearest axis of each side that boxes cut comes first, then the others
     /// in the destination's order.
-    fn number(&mut self, work: &Work) -> Option<()> {
+    fn number(&mut self, work: &Work, few: u64) -> Option<()> {
         let ends = self.taken.row_end.into_iter().chain(self.taken.line_end).chain(self.taken.next);
         self.cut = work.all.without(self.taken.in_row.or(self.taken.in_line));
         for axis in ends.filter(|&axis| self.taken.indices[axis] < work.axes[axis].extent) {
@@ -364,7 +364,7 @@ impl Cut {
         self.fastest = [dst, src.filter(|_| src != dst)];
         if let [Some(dst), Some(src)] = self.fastest
             && count(src) < count(dst)
-            && count(src) <= 64
+            && count(src) <= few
         {
             self.fastest.swap(0, 1);
         }

@@ -27,9 +27,6 @@ use crate::ops::tuning::Boxes;
 
 pub(in crate::ops::movement::permute) use self::search::KEPT;
 
-/// Boxes that are laid out in shared memory before one is chosen.
-const LAID_OUT: usize = 2;
-
 /// Takes arrays with a run of the destination.
 ///
 /// Worth, on an H100 (benches/record/2026-11-27-h100/boxes.md): f32 of eight short axes reaches
@@ -97,7 +94,7 @@ fn cycles(planned: &Option<Planned>) -> f64 {
 fn best(work: &Work, policy: &Boxes) -> Option<Planned> {
     let (mut best, mut laid_out): (Option<Planned>, usize) = (None, 0);
     for found in search::best(work, policy).iter().flatten() {
-        if laid_out == LAID_OUT || cycles(&best) <= found.cycles {
+        if laid_out == policy.search.laid_out || cycles(&best) <= found.cycles {
             break;
         }
         if let Some(planned) = planned(work, policy, found) {
@@ -113,9 +110,9 @@ fn best(work: &Work, policy: &Boxes) -> Option<Planned> {
 /// Lays a box out; `None` if it needs more shared memory than a block has.
 fn planned(work: &Work, policy: &Boxes, found: &Found) -> Option<Planned> {
     let Found { choice, threads, .. } = found;
-    let cut = Cut::new(work, *choice, &policy.splits)?;
+    let cut = Cut::new(work, *choice, policy)?;
     let mut params = params::of(work, &cut, *threads);
-    let (gathering, shared) = banks::lay_out(&mut params, &cut, work.width as u32, *threads);
+    let (gathering, shared) = banks::lay_out(&mut params, &cut, &policy.layout, work.width as u32, *threads);
     if shared > MAX_SHARED_BYTES {
         return None;
     }
@@ -137,7 +134,8 @@ impl Planned {
     fn step(&self, task: &Task<'_>) -> Result<Step<Recipe>, Decline> {
         let entry = task.kernel(BOXES, self.width, Index::Narrow)?;
         let Found { choice, threads, .. } = self.found;
-        let params = Recipe { choice, threads, layout: banks::LaidOut::of(&self.params) };
+        let few = task.permutes().boxes.search.few;
+        let params = Recipe { choice, few, threads, layout: banks::LaidOut::of(&self.params) };
         Ok(Step { entry, shape: self.shape, params })
     }
 }
@@ -146,6 +144,8 @@ impl Planned {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops::movement::permute) struct Recipe {
     choice: Choice,
+    /// See [`BoxesSearch`](crate::ops::tuning::BoxesSearch).
+    few: u64,
     threads: u32,
     layout: banks::LaidOut,
 }
@@ -156,7 +156,7 @@ impl launch::Recipe for Recipe {
     fn params(&self, work: &launch::Work<'_>) -> BoxesParams {
         let canonical = work.widened();
         let work = Work::new(&canonical, work.aligns);
-        let cut = Cut::uncounted(&work, self.choice).expect("the box was cut from this work before");
+        let cut = Cut::uncounted(&work, self.choice, self.few).expect("the box was cut from this work before");
         let mut params = params::of(&work, &cut, self.threads);
         self.layout.restore(&mut params, canonical.width as u32);
         params

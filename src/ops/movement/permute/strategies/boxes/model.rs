@@ -43,7 +43,7 @@ impl<'a> Model<'a> {
             is => f64::from(u8::from(is)),
         };
         let shared = shared(cut, work.granule);
-        let conflicts = guess(work, cut).max(2.0);
+        let conflicts = guess(work, cut, policy.layout.turned).max(policy.guess.conflicts);
         let mut model =
             Self { policy, cut, conflicts, width, n: VECTOR as f64 / width, used, edged, memory: 0.0, shared };
         model.memory = model.memory();
@@ -117,7 +117,7 @@ impl<'a> Model<'a> {
     pub(super) fn cycles(&self, threads: u32, known: Option<Gathering>) -> f64 {
         let block = f64::from(threads);
         let gathering = known.unwrap_or_else(|| {
-            let slice = ((self.cut.lines * self.cut.vectors) as f64 / block).ceil().clamp(1.0, 8.0);
+            let slice = ((self.cut.lines * self.cut.vectors) as f64 / block).ceil().clamp(1.0, self.policy.guess.slice);
             Gathering { slice, slices: (self.cut.lines as f64 / slice).ceil(), conflicts: self.conflicts }
         });
         let resident = self.policy.resident(self.shared as u32, threads);
@@ -136,7 +136,7 @@ impl<'a> Model<'a> {
         let (policy, cut) = (&self.policy.latency, self.cut);
         let block = f64::from(threads);
         let resident = self.policy.resident(self.shared as u32, threads);
-        let rounds = ((cut.rows * cut.granules) as f64 / block * 1.15).ceil();
+        let rounds = ((cut.rows * cut.granules) as f64 / block * self.policy.guess.rounds).ceil();
         let edges = (2.0 * cut.lines as f64 * self.n / block).ceil() * self.edged;
         let drain = (gathering.slices * cut.vectors as f64 / block).ceil();
         let latency = policy.load

@@ -5,22 +5,18 @@
 //! the estimate falls. The boxes that fit the task and are cut have a limit, so that planning takes
 //! little time.
 
-use super::cut::{Choice, Cut, LONGEST_ROW};
+use super::cut::{Choice, Cut};
 use super::model::Model;
 use super::work::{Axes, Work};
-use crate::ops::tuning::Boxes;
+use crate::ops::tuning::{Boxes, BoxesSearch};
 use crate::ops::units::wide::SECTOR;
 
 /// Boxes that are kept.
 pub(in crate::ops::movement::permute) const KEPT: usize = 6;
-/// Most parts of an axis that the coarse grid has.
+/// Most parts of an axis for which the coarse grid has room.
 const PARTS: usize = 12;
-/// Most boxes that are cut.
-const MOST_CUTS: usize = 56;
-/// Most of these in the coarse grid.
-const MOST_COARSE: usize = 42;
-/// The best boxes whose neighbours are tried.
-const STARTS: usize = 5;
+/// Most boxes for which the search has room whose neighbours are tried.
+const SEEN: usize = 56;
 /// Steps along an axis, and all neighbours of a box.
 const STEPS: usize = 4;
 const NEIGHBOURS: usize = 3 + 2 * STEPS;
@@ -57,13 +53,18 @@ impl Search<'_> {
         for row_axes in 0..=by_src.len() {
             let next = by_src.get(row_axes).copied();
             let rows = next.map_or(whole_axes, |axis| {
-                parts(work.axes[axis].extent, work.axes[axis].apart(), 1 << 14, self.row_unit(in_row, axis))
+                parts(
+                    work.axes[axis].extent,
+                    work.axes[axis].apart(),
+                    self.policy.search.parts[0],
+                    self.row_unit(in_row, axis),
+                )
             });
             let mut line = work.width;
             for line_axes in 0..=work.dense {
                 let is_last = line_axes == work.dense;
                 let extent = if is_last { 1 } else { work.axes[line_axes].extent };
-                let lines = parts(extent, line, 1 << 12, self.line_unit(line_axes, line));
+                let lines = parts(extent, line, self.policy.search.parts[1], self.line_unit(line_axes, line));
                 let in_line = Axes::first(line_axes);
                 let rows = if next.is_some_and(|axis| in_line.has(axis)) { &whole_axes } else { &rows };
                 let lines = if in_row.has(line_axes) { &whole_axes } else { &lines };
@@ -87,7 +88,7 @@ impl Search<'_> {
             let Some(axis) = next else { break };
             in_row.insert(axis);
             row += (work.axes[axis].extent - 1) * work.axes[axis].apart();
-            if row > LONGEST_ROW {
+            if row > self.policy.search.longest_row {
                 break;
             }
         }
@@ -109,7 +110,7 @@ impl Search<'_> {
     /// Tries a box of the coarse grid if its size is suitable: with lines that end at sectors, or
     /// else as they lie.
     fn either(&mut self, choice: Choice, line: u64, lines: u64) {
-        if self.cuts < MOST_COARSE && self.suits(line, lines) && !self.attempt(choice) {
+        if self.cuts < self.policy.search.cuts[0] && self.suits(line, lines) && !self.attempt(choice) {
             self.attempt(Choice { takes_heads: false, ..choice });
         }
     }
@@ -122,7 +123,7 @@ impl Search<'_> {
 
     /// Cuts a box and keeps it if it is among the best. Returns whether the choice fits the task.
     fn attempt(&mut self, choice: Choice) -> bool {
-        let Some(cut) = Cut::new(self.work, choice, &self.policy.splits) else { return false };
+        let Some(cut) = Cut::new(self.work, choice, self.policy) else { return false };
         self.cuts += 1;
         let line = cut.line * self.work.width;
         if !self.suits(line, cut.lines) {
@@ -146,19 +147,20 @@ impl Search<'_> {
 
     /// Tries the neighbours of the best boxes, as long as there are better ones.
     fn refine(&mut self) {
-        let mut seen = [None; MOST_CUTS];
+        let BoxesSearch { starts, cuts: [_, most], .. } = self.policy.search;
+        let mut seen = [None; SEEN];
         let mut count = 0;
         loop {
-            let best = self.found[..STARTS].iter().flatten().map(|found| found.choice);
+            let best = self.found.iter().take(starts).flatten().map(|found| found.choice);
             let Some(choice) = best.into_iter().find(|choice| !seen[..count].contains(&Some(*choice))) else { return };
-            if count == MOST_CUTS {
+            if count == SEEN {
                 return;
             }
             seen[count] = Some(choice);
             count += 1;
             for next in self.neighbours(choice).into_iter().flatten() {
                 let known = self.found.iter().flatten().any(|found| found.choice == next);
-                if self.cuts < MOST_CUTS && !known {
+                if self.cuts < most && !known {
                     self.attempt(next);
                 }
             }
