@@ -38,10 +38,12 @@ impl Choosable for Task {
         if self.with_launch > 0 {
             return &[Images];
         }
+        let permutes = Tuning::of(self.target).permutes;
         match self.class() {
             Class::Structs | Class::Crossed => &[Tiles, Quads, Elements],
-            Class::Runs | Class::Turned => &[Quads, Elements],
-            Class::Alike | Class::SteppedRuns | Class::Stepped | Class::Scattered => &[Elements],
+            Class::Alike if self.bytes() < permutes.quads.smallest => &[Elements],
+            Class::Alike | Class::Runs | Class::Turned => &[Quads, Elements],
+            Class::SteppedRuns | Class::Stepped | Class::Scattered => &[Elements],
         }
     }
 

@@ -67,6 +67,12 @@ impl Task {
         ((read as f64 + written as f64) * SECTOR as f64 / elements).max(1.0)
     }
 
+    /// Returns the bytes of the elements of the larger side.
+    pub(super) fn bytes(&self) -> usize {
+        let [from, to] = self.widths();
+        self.axes.walk.len().saturating_mul(from.max(to))
+    }
+
     pub(super) fn widths(&self) -> [usize; 2] {
         self.types.map(DType::width)
     }

@@ -94,3 +94,19 @@ fn each_side_has_the_vectors_of_its_own_width() {
     // Neighbours of the destination are the next channel.
     assert_eq!(step >> CHANNEL_SHIFT, 1);
 }
+
+#[test]
+fn a_vector_lies_between_runs_whose_places_share_a_bank() {
+    for (shape, width, is_apart) in
+        [(&[64, 3025, 256][..], 2, true), (&[64, 3025, 255], 2, false), (&[64, 3025, 4], 2, false)]
+    {
+        let canonical = canonical(shape, &[0, 2, 1], width);
+        let constants = Tuning::of(Target::new((9, 0))).permutes.quads;
+        let mut packing = Packing::new(&canonical, [width; 2]).ok().unwrap();
+        packing.grow_quads(&constants, ALIGNS);
+        let aligned = packing.grains(ALIGNS)[0] >= VECTOR;
+        let (tight, (between, lanes)) = (packing.room(aligned, 0), packing.spread(aligned, &constants));
+        assert_eq!(between, if is_apart { VECTOR } else { 0 }, "{shape:?}");
+        assert!(!is_apart || lanes.ways < Lanes::of(&packing, &tight).ways, "{shape:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Maps tiles of several axes by vectors, for sides whose runs start anywhere.
 
 use super::{Considered, Launch, Step, Task, offer};
-use crate::abi::{AFFINE_QUADS, AFFINE_QUADS_F64, AffineQuadsParams, AffineValues, Divisor, Index, Key};
+use crate::abi::{AFFINE_QUADS, AFFINE_QUADS_F64, AffineQuadsParams, AffineValues, CHANNEL_SHIFT, Divisor, Index, Key};
 use crate::element::DType;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::ops::movement::packing::{Cut, Marked, Packing};
@@ -24,8 +24,15 @@ pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Opt
     let marked = Marked { axis: channel.filter(|_| chunk > 1) };
     let Cut { params: quads, blocks, threads, shared, costs, .. } =
         packing.cut(&walk, Index::Narrow, task.aligns, &permutes.quads, Some(marked))?;
-    let pairs = (shared as usize).next_multiple_of(2 * VALUE);
-    let shared = pairs + chunk * 2 * VALUE;
+    at_most(
+        chunk,
+        1 << (u32::BITS - CHANNEL_SHIFT),
+        "channels of a tile",
+        "an offset in shared memory has bits for no more",
+    )?;
+    let pair = 2 * if task.types[1] == DType::F64 { size_of::<f64>() } else { size_of::<f32>() };
+    let pairs = (shared as usize).next_multiple_of(pair);
+    let shared = pairs + chunk * pair;
     let least = "a block has less than the tile and its channels need";
     at_most(shared, MAX_SHARED_BYTES as usize, "bytes of shared memory", least)?;
     // The tile may run along the axis of channels in the other direction than the walk.
@@ -53,5 +60,5 @@ pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Opt
     Ok(offer(task, reason, |maps| maps.quads * time))
 }
 
-/// Bytes of a factor and of an offset in a tile's table, at most.
-const VALUE: usize = size_of::<f64>();
+// Addresses in shared memory lie below the marks.
+const _: () = assert!(MAX_SHARED_BYTES < 1 << CHANNEL_SHIFT);
