@@ -41,7 +41,9 @@ fn a_matrix_has_the_kernel_of_its_size() {
         // L2 cache.
         (2056, 2052, 4, "vector_tile_"),
         (2060, 2052, 4, "ragged_tile_"),
-        (1088, 1025, 16, "vector_tile_"),
+        // Rows of the source that start between lines of 128 bytes are slow to tile.
+        (1088, 1032, 16, "vector_tile_"),
+        (1088, 1025, 16, "packed_quads_"),
         (1031, 1025, 16, "ragged_tile_"),
         // With few columns, most of a tile would be empty.
         (4096, 3, 1, "patch_"),

@@ -129,8 +129,9 @@ pub(in crate::ops) struct Estimates {
     pub(in crate::ops) enough: f64,
     /// The part of the best time so far that a strategy which is asked later may take.
     pub(in crate::ops) gain: f64,
-    /// Tiles of whole vectors: a constant, empty micro-tiles, short runs of the source.
-    pub(in crate::ops) whole_tiles: [[f64; 3]; 5],
+    /// Tiles of whole vectors: a constant, empty micro-tiles, short runs of the source, rows of the
+    /// source that start between lines of the L2 cache.
+    pub(in crate::ops) whole_tiles: [[f64; 4]; 5],
     /// Ragged tiles: a constant, empty micro-tiles, those of the halo, short rows of the
     /// destination, short runs of the source.
     pub(in crate::ops) ragged_tiles: [[f64; 5]; 5],
@@ -204,6 +205,9 @@ pub(in crate::ops) struct BoxesSearch {
     pub(in crate::ops) starts: usize,
     /// Boxes that are laid out in shared memory before one is chosen.
     pub(in crate::ops) laid_out: usize,
+    /// How many times as long as the next one's rough estimate the best may take, before that is
+    /// laid out too.
+    pub(in crate::ops) excess: f64,
     /// Most boxes along the source's cut axis with which it is numbered before the destination's,
     /// if that has more.
     pub(in crate::ops) few: u64,

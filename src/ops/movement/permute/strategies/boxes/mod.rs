@@ -90,11 +90,13 @@ fn cycles(planned: &Option<Planned>) -> f64 {
     planned.as_ref().map_or(f64::INFINITY, |planned| planned.found.cycles)
 }
 
-/// Lays the best boxes out and returns the better one.
+/// Lays the best boxes out and returns the best of these: a few, or all while their layouts make
+/// them much slower than the search expects the next one to be.
 fn best(work: &Work, policy: &Boxes) -> Option<Planned> {
     let (mut best, mut laid_out): (Option<Planned>, usize) = (None, 0);
     for found in search::best(work, policy).iter().flatten() {
-        if laid_out == policy.search.laid_out || cycles(&best) <= found.cycles {
+        let excess = if laid_out < policy.search.laid_out { 1.0 } else { policy.search.excess };
+        if cycles(&best) <= excess * found.cycles {
             break;
         }
         if let Some(planned) = planned(work, policy, found) {

@@ -32,7 +32,7 @@ use crate::launch_shape::LaunchShape;
 use crate::layout::MAX_RANK;
 use crate::layout::walk::Axis;
 use crate::ops::tuning::{RowEnds, TileShape, Tiles};
-use crate::ops::units::{BANK_ROW, SECTOR, VECTOR, WORD};
+use crate::ops::units::{BANK_ROW, LINE, SECTOR, VECTOR, WORD};
 
 /// Takes matrices: work whose sides are contiguous along different axes.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
@@ -83,7 +83,8 @@ impl Tiling {
         if cutter.is_whole(&plain) { cutter.whole(plain) } else { cutter.ragged(plain) }
     }
 
-    /// Estimates the time: micro-tiles that are empty or that two tiles read, and short runs.
+    /// Estimates the time: micro-tiles that are empty or that two tiles read, short runs, and rows
+    /// of the source that start between the lines of the L2 cache.
     fn time(&self, task: &Task<'_>) -> f64 {
         let (width, cut, estimates) = (task.widened().canonical.width, &self.cut, &task.permutes().estimates);
         let [cols, rows] = self.matrices.extents();
@@ -99,7 +100,9 @@ impl Tiling {
             let costs = [1.0, waste, halo / filled, SECTOR as f64 / rows, short];
             estimate(&estimates.ragged_tiles[width_log2(width)], costs)
         } else {
-            estimate(&estimates.whole_tiles[width_log2(width)], [1.0, waste, short])
+            let of_lines = (LINE / width).trailing_zeros() <= self.matrices.starts()[0].trailing_zeros();
+            let costs = [1.0, waste, short, f64::from(u8::from(!of_lines))];
+            estimate(&estimates.whole_tiles[width_log2(width)], costs)
         };
         task.traffic() * time
     }
