@@ -59,6 +59,8 @@ pub(in crate::ops) struct Maps {
     pub(in crate::ops) quads: f64,
     /// Elements one by one, at least.
     pub(in crate::ops) elements: f64,
+    /// Elements one by one that lie at the same places on both sides, at least.
+    pub(in crate::ops) kept: f64,
     /// Bytes that a copy moves while an element is mapped alone.
     pub(in crate::ops) per_element: f64,
     /// Elements one by one that have other neighbours on either side, and far ones: at least.

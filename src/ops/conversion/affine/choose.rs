@@ -42,8 +42,9 @@ impl Choosable for Task {
         match self.class() {
             Class::Structs | Class::Crossed => &[Tiles, Quads, Elements],
             Class::Alike if self.bytes() < permutes.quads.smallest => &[Elements],
-            Class::Alike | Class::Runs | Class::Turned => &[Quads, Elements],
-            Class::SteppedRuns | Class::Stepped | Class::Scattered => &[Elements],
+            Class::Alike | Class::Runs if self.keeps_places() => &[Elements, Quads],
+            Class::Runs | Class::Turned => &[Quads, Elements],
+            Class::Alike | Class::SteppedRuns | Class::Stepped | Class::Scattered => &[Elements],
         }
     }
 

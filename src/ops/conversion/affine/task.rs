@@ -67,6 +67,11 @@ impl Task {
         ((read as f64 + written as f64) * SECTOR as f64 / elements).max(1.0)
     }
 
+    /// Returns true if every element lies at the same place on both sides, counted in elements.
+    pub(super) fn keeps_places(&self) -> bool {
+        self.axes.walk.axes().iter().all(|axis| axis.src == axis.dst)
+    }
+
     /// Returns the bytes of the elements of the larger side.
     pub(super) fn bytes(&self) -> usize {
         let [from, to] = self.widths();

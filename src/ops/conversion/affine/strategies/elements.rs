@@ -35,7 +35,11 @@ pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Opt
         params: AffineElementsParams { elements, src_type, dst_type, values },
     }));
     let alone = |maps: &Maps| {
-        let least = if task.class() == Class::Crossed { maps.crossed } else { maps.elements };
+        let least = match task.class() {
+            Class::Crossed => maps.crossed,
+            _ if task.keeps_places() => maps.kept,
+            _ => maps.elements,
+        };
         least.max(maps.per_element / (src_width + dst_width) as f64)
     };
     Ok(offer(task, "element by element, in the destination's order", alone))
