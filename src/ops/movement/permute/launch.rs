@@ -2,7 +2,7 @@
 //!
 //! Parameters have lists of up to 16 axes with their divisors, and take up to 1.6 KB. The plan has
 //! the axes already, so it keeps what a strategy chose, and a launch writes the parameters. That
-//! takes up to a third of a microsecond, for kernels that move arrays of megabytes.
+//! takes 20 to 320 ns (benches/record/experiments.md), for kernels that move arrays of megabytes.
 
 use std::fmt::{self, Display};
 
@@ -35,16 +35,16 @@ pub(super) enum Launch {
     Boxes(Step<boxes::Recipe>),
 }
 
-/// The work of a plan, from which its launches write their parameters.
+/// The layouts of a plan, from which its launches write their parameters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Work<'a> {
+pub(super) struct Layouts<'a> {
     /// The work in elements of the layouts' width.
     pub(super) canonical: &'a Canonical,
     /// Alignments of the source's and of the destination's storage.
     pub(super) aligns: [Align; 2],
 }
 
-impl Work<'_> {
+impl Layouts<'_> {
     /// Returns the work in the widest elements that are contiguous on both sides.
     pub(super) fn widened(&self) -> Canonical {
         let [src, dst] = self.aligns;
@@ -53,13 +53,13 @@ impl Work<'_> {
 }
 
 /// The part of a kernel's parameters that a plan keeps: all of them where they are few, or else
-/// those that the work does not tell.
+/// those that the layouts do not tell.
 pub(super) trait Recipe {
     /// The kernel's parameters.
     type Params: Placed<Operands = [u64; 2]>;
 
     /// Writes the parameters, whose addresses count from the starts of the storages.
-    fn params(&self, work: &Work<'_>) -> Self::Params;
+    fn params(&self, layouts: &Layouts<'_>) -> Self::Params;
 }
 
 /// Parameters that are their own recipe, because they are few.
@@ -69,7 +69,7 @@ macro_rules! kept_whole {
             type Params = Self;
 
             #[inline]
-            fn params(&self, _: &Work<'_>) -> Self {
+            fn params(&self, _: &Layouts<'_>) -> Self {
                 *self
             }
         }
@@ -80,7 +80,7 @@ kept_whole!(CopyParams, PatchParams, TransposeParams);
 
 impl Launch {
     /// Returns what all launches share.
-    pub(super) fn step(&self) -> &dyn Shown {
+    pub(super) fn step(&self) -> &dyn AnyLaunch {
         match self {
             Self::Copy(step) => step,
             Self::Rows(step) => step,
@@ -96,7 +96,7 @@ impl Launch {
 }
 
 /// A [`Step`] with a source and a destination that a plan can queue and print, whatever its recipe.
-pub(super) trait Shown {
+pub(super) trait AnyLaunch {
     /// Returns the kernel's name.
     fn entry(&self) -> &'static str;
 
@@ -112,27 +112,28 @@ pub(super) trait Shown {
     ///
     /// # Safety
     ///
-    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives. `work` is the work that
+    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives. `layouts` are those that
     /// the recipe was made for.
-    unsafe fn queue(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: StreamHandle) -> Result<()>;
+    unsafe fn queue(&self, layouts: &Layouts<'_>, device: &Device, sides: [u64; 2], stream: StreamHandle)
+    -> Result<()>;
 
-    /// Queues the launch as [`Shown::queue`] does, on a stream of ours, whose work counter the
+    /// Queues the launch as [`AnyLaunch::queue`] does, on a stream of ours, whose work counter the
     /// kernel may use.
     ///
     /// # Errors
     ///
-    /// As [`Shown::queue`].
+    /// As [`AnyLaunch::queue`].
     ///
     /// # Safety
     ///
-    /// As [`Shown::queue`], for the parameters that [`Placed::counted`] gives then.
-    unsafe fn queue_on(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: &Stream) -> Result<()>;
+    /// As [`AnyLaunch::queue`], for the parameters that [`Placed::counted`] gives then.
+    unsafe fn queue_on(&self, layouts: &Layouts<'_>, device: &Device, sides: [u64; 2], stream: &Stream) -> Result<()>;
 
     /// Prints the launch.
-    fn print(&self, work: &Work<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    fn print(&self, layouts: &Layouts<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-impl<R: Recipe> Shown for Step<R>
+impl<R: Recipe> AnyLaunch for Step<R>
 where
     Step<R::Params>: Display,
 {
@@ -144,19 +145,25 @@ where
         self.shape
     }
 
-    unsafe fn queue(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: StreamHandle) -> Result<()> {
+    unsafe fn queue(
+        &self,
+        layouts: &Layouts<'_>,
+        device: &Device,
+        sides: [u64; 2],
+        stream: StreamHandle,
+    ) -> Result<()> {
         // SAFETY: as the caller promises.
-        unsafe { device.launch(self.entry, &self.shape, &self.params.params(work).at(sides), stream) }
+        unsafe { device.launch(self.entry, &self.shape, &self.params.params(layouts).at(sides), stream) }
     }
 
-    unsafe fn queue_on(&self, work: &Work<'_>, device: &Device, sides: [u64; 2], stream: &Stream) -> Result<()> {
-        let params = self.params.params(work).at(sides).counted(|| stream.work_counter());
+    unsafe fn queue_on(&self, layouts: &Layouts<'_>, device: &Device, sides: [u64; 2], stream: &Stream) -> Result<()> {
+        let params = self.params.params(layouts).at(sides).counted(|| stream.work_counter());
         // SAFETY: as the caller promises.
         unsafe { device.launch(self.entry, &self.shape, &params, stream.handle()) }
     }
 
-    fn print(&self, work: &Work<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Step { entry: self.entry, shape: self.shape, params: self.params.params(work) }.fmt(f)
+    fn print(&self, layouts: &Layouts<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Step { entry: self.entry, shape: self.shape, params: self.params.params(layouts) }.fmt(f)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::choose::Way;
-use super::launch::{Launch, Work};
+use super::launch::{Launch, Layouts};
 use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -243,9 +243,9 @@ impl PermutePlan {
         Task::new(&self.canonical, self.aligns, self.target, self.choice).reading_gaps(self.may_read_gaps)
     }
 
-    /// Returns the work from which launches write their parameters.
-    fn written_from(&self) -> Work<'_> {
-        Work { canonical: &self.canonical, aligns: self.aligns }
+    /// Returns the layouts from which launches write their parameters.
+    fn layouts(&self) -> Layouts<'_> {
+        Layouts { canonical: &self.canonical, aligns: self.aligns }
     }
 
     /// Returns the bytes of the elements, each of which is read once and written once.
@@ -285,7 +285,7 @@ impl PermutePlan {
             // The kernel reads nothing that it writes: the second operand is borrowed exclusively,
             // and where it may lie between the elements of the first, the kernel reads only these.
             // `queue` orders other work on both buffers and requires one device.
-            unsafe { work.step().queue_on(&plan.written_from(), device, [src, dst], stream) }
+            unsafe { work.step().queue_on(&plan.layouts(), device, [src, dst], stream) }
         })
     }
 
@@ -322,7 +322,7 @@ impl PermutePlan {
             // SAFETY: both buffers hold their storage from these bytes on, which are aligned as
             // planned, and live until their drops. They share nothing, because one is borrowed
             // exclusively. `queue` orders other work on both and requires one device.
-            unsafe { work.step().queue_on(&self.written_from(), device, [src + starts[0], dst + starts[1]], stream) }
+            unsafe { work.step().queue_on(&self.layouts(), device, [src + starts[0], dst + starts[1]], stream) }
         };
         queue([Operand::read("source", &src), Operand::written("destination", &dst)], stream, &launch)
     }
@@ -381,7 +381,7 @@ impl PermutePlan {
         // SAFETY: the kernel writes exactly the elements of the planned destination, and reads
         // those of the source and at most the bytes between, in accesses that the alignments allow.
         // The two sides do not overlap; the rest as the caller promises.
-        unsafe { work.step().queue(&self.written_from(), device, [src, dst], stream) }
+        unsafe { work.step().queue(&self.layouts(), device, [src, dst], stream) }
     }
 }
 
@@ -419,7 +419,7 @@ impl fmt::Display for PermutePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.work {
             None => f.write_str("nothing to move"),
-            Some(work) => work.step().print(&self.written_from(), f),
+            Some(work) => work.step().print(&self.layouts(), f),
         }
     }
 }

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use super::{
-    Considered, Launch, Offer, Step, Task, Widened, Work, axes, divisor, estimate, grid, index, launch, width_log2,
+    Considered, Launch, Layouts, Offer, Step, Task, Widened, axes, divisor, estimate, grid, index, launch, width_log2,
 };
 use crate::abi::{self, ELEMENTS, ELEMENTS_BLOCK, ElementsParams, Index, MAX_AXES, elements_per_thread};
 use crate::error::counted;
@@ -67,14 +67,14 @@ impl launch::Recipe for Recipe {
     type Params = ElementsParams;
 
     #[inline]
-    fn params(&self, work: &Work<'_>) -> ElementsParams {
+    fn params(&self, layouts: &Layouts<'_>) -> ElementsParams {
         let &Self { src, dst, len, rank, axes: kept } = self;
         if rank < KEPT as u64 {
             let mut axes = [kept[KEPT - 1]; MAX_AXES];
             axes[..KEPT].copy_from_slice(&kept);
             return ElementsParams { src, dst, len, rank, axes };
         }
-        let canonical = work.widened();
+        let canonical = layouts.widened();
         ElementsParams { src, dst, len, rank, axes: axes(canonical.axes(), divisor(index(&canonical))) }
     }
 }

@@ -11,8 +11,8 @@
 use std::fmt;
 
 use super::{
-    Considered, Decline, Launch, Offer, Step, Task, Widened, Work, at_least, at_most, axes, divisor, estimate, found,
-    grid, index, launch, power_of_two, width_log2,
+    Considered, Decline, Launch, Layouts, Offer, Step, Task, Widened, at_least, at_most, axes, divisor, estimate,
+    found, grid, index, launch, power_of_two, width_log2,
 };
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
@@ -208,8 +208,8 @@ pub(in crate::ops::movement::permute) struct Recipe {
 impl launch::Recipe for Recipe {
     type Params = FieldsParams;
 
-    fn params(&self, work: &Work<'_>) -> FieldsParams {
-        let (Self { images, cut }, canonical) = (self, work.widened());
+    fn params(&self, layouts: &Layouts<'_>) -> FieldsParams {
+        let (Self { images, cut }, canonical) = (self, layouts.widened());
         let width = canonical.width;
         let divisor = divisor(cut.index(index(&canonical)));
         FieldsParams {

@@ -9,7 +9,7 @@ pub(super) mod rows;
 pub(super) mod small;
 pub(super) mod tile;
 
-use super::launch::{self, Decline, Launch, Work, at_least, at_most, found};
+use super::launch::{self, Decline, Launch, Layouts, at_least, at_most, found};
 use super::task::{Task, Widened};
 use crate::ops::choose::{Considered, Offer};
 use crate::ops::numbering::{axes, divisor, grid, index};

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::{Considered, Launch, Offer, Step, Task, Widened, Work, estimate, grid, index, launch, width_log2};
+use super::{Considered, Launch, Layouts, Offer, Step, Task, Widened, estimate, grid, index, launch, width_log2};
 use crate::abi::{PACKED_QUADS, PackedQuadsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
@@ -43,9 +43,9 @@ pub(in crate::ops::movement::permute) struct Recipe(Kept);
 impl launch::Recipe for Recipe {
     type Params = PackedQuadsParams;
 
-    fn params(&self, work: &Work<'_>) -> PackedQuadsParams {
-        let canonical = work.widened();
-        self.0.params(&canonical, [canonical.width; 2], index(&canonical), work.aligns, None)
+    fn params(&self, layouts: &Layouts<'_>) -> PackedQuadsParams {
+        let canonical = layouts.widened();
+        self.0.params(&canonical, [canonical.width; 2], index(&canonical), layouts.aligns, None)
     }
 }
 

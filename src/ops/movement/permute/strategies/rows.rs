@@ -16,7 +16,7 @@
 use std::fmt;
 
 use super::{
-    Considered, Launch, Offer, Step, Task, Work, at_least, at_most, axes, divisor, estimate, grid, index, launch,
+    Considered, Launch, Layouts, Offer, Step, Task, at_least, at_most, axes, divisor, estimate, grid, index, launch,
     power_of_two, width_log2,
 };
 use crate::abi::{COPY, CopyParams, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
@@ -95,8 +95,8 @@ pub(in crate::ops::movement::permute) struct Recipe {
 impl launch::Recipe for Recipe {
     type Params = RowsParams;
 
-    fn params(&self, work: &Work<'_>) -> RowsParams {
-        let bytes = work.canonical.in_bytes();
+    fn params(&self, layouts: &Layouts<'_>) -> RowsParams {
+        let bytes = layouts.canonical.in_bytes();
         let (divisor, outer) = (divisor(index(&bytes)), &bytes.axes()[1..]);
         RowsParams {
             src: bytes.src_start as u64,

@@ -155,9 +155,9 @@ pub(in crate::ops::movement::permute) struct Recipe {
 impl launch::Recipe for Recipe {
     type Params = BoxesParams;
 
-    fn params(&self, work: &launch::Work<'_>) -> BoxesParams {
-        let canonical = work.widened();
-        let work = Work::new(&canonical, work.aligns);
+    fn params(&self, layouts: &launch::Layouts<'_>) -> BoxesParams {
+        let canonical = layouts.widened();
+        let work = Work::new(&canonical, layouts.aligns);
         let cut = Cut::uncounted(&work, self.choice, self.few).expect("the box was cut from this work before");
         let mut params = params::of(&work, &cut, self.threads);
         self.layout.restore(&mut params, canonical.width as u32);

@@ -20,7 +20,7 @@ use std::fmt;
 
 use self::matrices::{Long, Matrices, end_rows, rank};
 use super::{
-    Considered, Decline, Launch, Offer, Step, Task, Widened, Work, at_least, axes, divisor, estimate, found, grid,
+    Considered, Decline, Launch, Layouts, Offer, Step, Task, Widened, at_least, axes, divisor, estimate, found, grid,
     index, launch, width_log2,
 };
 use crate::abi::{
@@ -256,8 +256,8 @@ pub(in crate::ops::movement::permute) struct Recipe {
 impl launch::Recipe for Recipe {
     type Params = VectorTileParams;
 
-    fn params(&self, work: &Work<'_>) -> VectorTileParams {
-        let canonical = work.widened();
+    fn params(&self, layouts: &Layouts<'_>) -> VectorTileParams {
+        let canonical = layouts.widened();
         let (width, divisor, span) = (canonical.width, divisor(index(&canonical)), canonical.src_span());
         let Self { cols, rows, starts, batch, rank: batch_rank, cut, down_first } = self;
         let batch = batch[..usize::from(*batch_rank)].iter().map(|&place| &canonical.axes()[usize::from(place)]);
