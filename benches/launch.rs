@@ -17,7 +17,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use warpstride::device::{Backend, Device};
 use warpstride::error::Result;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 
 /// Launches between two waits. A GPU's queue holds more, so no launch waits for room in it.
 const BATCH: u64 = 256;
@@ -26,6 +26,16 @@ const SHAPES: [(&str, &[usize], &[usize]); 3] = [
     ("a copy", &[32, 32], &[0, 1]),
     ("a transpose", &[32, 32], &[1, 0]),
     ("a permute of 5 axes", &[4, 4, 4, 4, 4], &[4, 2, 0, 3, 1]),
+];
+
+/// Large permutes of 4-byte elements whose plans write the parameters at each launch, by the kernel
+/// that moves them: one for each form.
+const LARGE: [(&str, &[usize], &[usize]); 5] = [
+    ("elements", &[1024, 256, 2048], &[1, 0, 2]),
+    ("deinterleave_quads", &[1 << 24, 3], &[1, 0]),
+    ("packed_quads", &[50_000, 33, 33], &[0, 2, 1]),
+    ("ragged_tile", &[8191, 8193], &[1, 0]),
+    ("boxes", &[81_279, 3, 7, 3], &[3, 2, 1, 0]),
 ];
 
 /// Permutes of 1 MiB, for the cost of a result in a new buffer.
@@ -109,6 +119,23 @@ fn host_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     Ok(())
 }
 
+/// Measures launches of plans for large arrays. `device` has an idle driver, which touches none.
+fn large_plans(c: &mut Criterion, device: &Device) -> Result<()> {
+    let (stream, align, target) = (device.default_stream().handle(), Align::ALLOCATION, Target::new((9, 0)));
+    for (kernel, shape, axes) in LARGE {
+        let src = Layout::row_major(shape)?.permuted_axes(axes)?;
+        let dst = Layout::row_major(src.shape())?;
+        let plan = PermutePlan::new(&src, align, &dst, align, 4, target)?;
+        assert!(plan.entry().is_some_and(|entry| entry.starts_with(kernel)), "{plan} is not by {kernel}");
+        measure(c, device, &format!("idle, a large permute by {kernel}: launch a kept plan"), || {
+            // SAFETY: the driver does nothing, so the addresses need no memory. They are as aligned
+            // as allocations, and the sides between them do not overlap.
+            unsafe { black_box(&plan).launch_raw(device, 1 << 40, 1 << 41, stream) }
+        });
+    }
+    Ok(())
+}
+
 /// Measures launches of graphs: of kernels on two buffers, and on a pair of buffers each.
 fn graphs(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     let (_, shape, axes) = SHAPES[1];
@@ -179,6 +206,7 @@ fn turn_of(device: &Device, mut turn: impl FnMut() -> Result<()>) -> Result<f64>
 fn launches(c: &mut Criterion) {
     let (_, device) = idle::Idle::device();
     host_cost(c, "idle", &device).expect("an idle driver refuses none of it");
+    large_plans(c, &device).expect("an idle driver refuses none of it");
     new_buffers("idle", &device).expect("an idle driver refuses none of it");
     graphs(c, "idle", &device).expect("an idle driver refuses none of it");
     match Device::open(Backend::Cuda(0)) {

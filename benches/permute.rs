@@ -18,7 +18,7 @@ use warpstride::Result;
 use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, PermutePlan, Target};
 use warpstride::roofline::criterion::DeviceTime;
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 use warpstride::roofline::record::{Group, Subject};
@@ -43,14 +43,11 @@ impl Case {
     }
 
     fn source(&self) -> Layout {
-        let layout = Layout::row_major(&self.shape).and_then(|layout| layout.permuted_axes(&self.axes));
-        layout.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+        permuted::source(&self.shape, &self.axes)
     }
 
     fn plan(&self, target: Target) -> Result<PermutePlan> {
-        let source = self.source();
-        let result = Layout::row_major(source.shape())?;
-        PermutePlan::new(&source, Align::ALLOCATION, &result, Align::ALLOCATION, self.dtype.width(), target)
+        permuted::plan(&self.source(), self.dtype, target)
     }
 }
 

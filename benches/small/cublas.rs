@@ -54,16 +54,16 @@ pub(crate) struct Cublas {
 impl Cublas {
     /// Opens the library for work on `stream`, in the primary context of the current device.
     pub(crate) fn open(stream: StreamHandle) -> Result<Self, String> {
-        let library = load("CUBLAS_LIBRARY", NAMES)?;
+        let loaded = load("CUBLAS_LIBRARY", NAMES)?;
         // SAFETY: the header declares it so.
-        let create: Create = unsafe { function(library, "cublasCreate_v2") }?;
+        let create: Create = unsafe { function(loaded, "cublasCreate_v2") }?;
         // SAFETY: as above.
-        let set_stream: SetStream = unsafe { function(library, "cublasSetStream_v2") }?;
+        let set_stream: SetStream = unsafe { function(loaded, "cublasSetStream_v2") }?;
         // SAFETY: as above.
-        let get_version: GetVersion = unsafe { function(library, "cublasGetVersion_v2") }?;
+        let get_version: GetVersion = unsafe { function(loaded, "cublasGetVersion_v2") }?;
         let geam = |name| {
             // SAFETY: as above. The types of the elements differ, and all are passed by address.
-            unsafe { function::<Geam>(library, name) }
+            unsafe { function::<Geam>(loaded, name) }
         };
         let geams = [geam("cublasSgeam")?, geam("cublasDgeam")?, geam("cublasZgeam")?];
         let (mut handle, mut version) = (ptr::null_mut(), 0);

@@ -44,7 +44,7 @@ const TYPES: [(usize, c_int, &str); 4] = [
 
 /// An open cuTENSOR. It is never closed, and neither are its plans: the process ends after them.
 pub(crate) struct Cutensor {
-    library: &'static Library,
+    loaded: &'static Library,
     handle: Handle,
     permute: Permute,
     stream: StreamHandle,
@@ -55,19 +55,19 @@ impl Cutensor {
     /// Opens the library for work on `stream`. cuTENSOR needs a library of cuBLAS, which it finds
     /// where cuBLAS is open.
     pub(crate) fn open(stream: StreamHandle) -> Result<Self, String> {
-        let library = load("CUTENSOR_LIBRARY", &["libcutensor.so.2"])?;
+        let loaded = load("CUTENSOR_LIBRARY", &["libcutensor.so.2"])?;
         // SAFETY: the header declares it so.
-        let create: Create = unsafe { function(library, "cutensorCreate") }?;
+        let create: Create = unsafe { function(loaded, "cutensorCreate") }?;
         // SAFETY: as above.
-        let get_version: GetVersion = unsafe { function(library, "cutensorGetVersion") }?;
+        let get_version: GetVersion = unsafe { function(loaded, "cutensorGetVersion") }?;
         // SAFETY: as above.
-        let permute: Permute = unsafe { function(library, "cutensorPermute") }?;
+        let permute: Permute = unsafe { function(loaded, "cutensorPermute") }?;
         let mut handle = ptr::null_mut();
         // SAFETY: `handle` takes the result.
         let status = unsafe { create(&mut handle) };
         // SAFETY: the function asks nothing of its caller.
         let version = unsafe { get_version() };
-        let cutensor = Self { library, handle, permute, stream, version };
+        let cutensor = Self { loaded, handle, permute, stream, version };
         cutensor.check("cutensorCreate", status)?;
         Ok(cutensor)
     }
@@ -89,14 +89,14 @@ impl Cutensor {
         let &(_, of_width, compute) =
             found.ok_or_else(|| format!("it has no elements of {}", counted(width, "byte")))?;
         // SAFETY: the header declares a variable that holds an address.
-        let compute: *const *const c_void = unsafe { function(self.library, compute) }?;
+        let compute: *const *const c_void = unsafe { function(self.loaded, compute) }?;
         let source = case.source();
         let modes = |axes: &[usize]| axes.iter().map(|&axis| axis as i32).rev().collect::<Vec<_>>();
         let (source_modes, result_modes) = (modes(&(0..case.axes.len()).collect::<Vec<_>>()), modes(&case.axes));
         let [from, to] = [&*case.shape, source.shape()].map(|shape| self.descriptor(shape, of_width));
         let (from, to) = (from?, to?);
         // SAFETY: the header declares it so.
-        let create_permutation: CreatePermutation = unsafe { function(self.library, "cutensorCreatePermutation") }?;
+        let create_permutation: CreatePermutation = unsafe { function(self.loaded, "cutensorCreatePermutation") }?;
         let (mut operation, mut preference, mut plan) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let (handle, sources, results) = (self.handle, source_modes.as_ptr(), result_modes.as_ptr());
         // SAFETY: the library holds the variable as long as it is loaded.
@@ -107,12 +107,12 @@ impl Cutensor {
             unsafe { create_permutation(handle, &mut operation, from, sources, IDENTITY, to, results, compute) };
         self.check("cutensorCreatePermutation", status)?;
         // SAFETY: the header declares it so.
-        let prefer: CreatePlanPreference = unsafe { function(self.library, "cutensorCreatePlanPreference") }?;
+        let prefer: CreatePlanPreference = unsafe { function(self.loaded, "cutensorCreatePlanPreference") }?;
         // SAFETY: `preference` takes the result.
         let status = unsafe { prefer(handle, &mut preference, ALGO_DEFAULT, JIT_NONE) };
         self.check("cutensorCreatePlanPreference", status)?;
         // SAFETY: the header declares it so.
-        let create_plan: CreatePlan = unsafe { function(self.library, "cutensorCreatePlan") }?;
+        let create_plan: CreatePlan = unsafe { function(self.loaded, "cutensorCreatePlan") }?;
         // SAFETY: the operation and the preference are live, and `plan` takes the result.
         let status = unsafe { create_plan(handle, &mut plan, operation, preference, 0) };
         self.check("cutensorCreatePlan", status)?;
@@ -123,7 +123,7 @@ impl Cutensor {
     fn descriptor(&self, shape: &[usize], of_width: c_int) -> Result<Handle, String> {
         let extents: Vec<i64> = shape.iter().rev().map(|&extent| extent as i64).collect();
         // SAFETY: the header declares it so.
-        let create: CreateTensorDescriptor = unsafe { function(self.library, "cutensorCreateTensorDescriptor") }?;
+        let create: CreateTensorDescriptor = unsafe { function(self.loaded, "cutensorCreateTensorDescriptor") }?;
         let (mut made, rank, without_gaps) = (ptr::null_mut(), extents.len() as u32, ptr::null());
         // SAFETY: there are as many extents as the rank says, and `made` takes the result.
         let status = unsafe { create(self.handle, &mut made, rank, extents.as_ptr(), without_gaps, of_width, ALIGN) };
@@ -138,7 +138,7 @@ impl Cutensor {
     #[cold]
     fn error(&self, status: c_int) -> Result<String, String> {
         // SAFETY: the header declares it so.
-        let error: GetErrorString = unsafe { function(self.library, "cutensorGetErrorString") }?;
+        let error: GetErrorString = unsafe { function(self.loaded, "cutensorGetErrorString") }?;
         // SAFETY: the function takes any status.
         let text = unsafe { error(status) };
         // SAFETY: it returns a text that ends in NUL and lives as long as the library.

@@ -11,7 +11,7 @@ use libloading::Library;
 ///
 /// # Errors
 ///
-/// What the loader said of each.
+/// Returns the loader's message for each name.
 pub(crate) fn load(variable: &str, names: &[&str]) -> Result<&'static Library, String> {
     let named = env::var_os(variable);
     let tried = named.map_or_else(|| names.iter().map(OsString::from).collect(), |name| vec![name]);
@@ -30,7 +30,7 @@ pub(crate) fn load(variable: &str, names: &[&str]) -> Result<&'static Library, S
 ///
 /// # Errors
 ///
-/// The name, where the library lacks it.
+/// Returns the loader's message where the library lacks the function.
 ///
 /// # Safety
 ///

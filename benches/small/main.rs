@@ -34,7 +34,7 @@ use warpstride::error::Result;
 use warpstride::launch_shape::LaunchShape;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
+use warpstride::ops::{self, PermutePlan, Plan, Target};
 use warpstride::stream::Stream;
 
 /// Rounds, in each of which every contestant has a turn.
@@ -73,14 +73,11 @@ impl Case {
 
     /// Returns the source with its axes in the order of the result.
     fn source(&self) -> Layout {
-        let layout = Layout::row_major(&self.shape).and_then(|layout| layout.permuted_axes(&self.axes));
-        layout.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+        permuted::source(&self.shape, &self.axes)
     }
 
     fn plan(&self, target: Target) -> Result<PermutePlan> {
-        let source = self.source();
-        let result = Layout::row_major(source.shape())?;
-        PermutePlan::new(&source, Align::ALLOCATION, &result, Align::ALLOCATION, self.dtype.width(), target)
+        permuted::plan(&self.source(), self.dtype, target)
     }
 
     /// Returns the rows and columns, if the permute is the transpose of one matrix.

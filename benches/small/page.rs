@@ -30,7 +30,7 @@ impl Outcome {
     }
 }
 
-/// Returns the value below which this part of the values lies; `None` if there are none.
+/// Returns the value below which this part of the values lies; `None` for an empty list.
 fn quantile(values: &[f64], part: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
