@@ -1,4 +1,5 @@
-//! The layout and the plan of a permute, and the permute on the host that results are compared with.
+//! The layout and the plan of a permute, and the permute on the host that results are compared
+//! with.
 
 use warpstride::element::DType;
 use warpstride::error::Result;

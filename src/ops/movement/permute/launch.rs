@@ -112,8 +112,8 @@ pub(super) trait AnyLaunch {
     ///
     /// # Safety
     ///
-    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives. `layouts` are those that
-    /// the recipe was made for.
+    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives. The recipe was made for
+    /// these layouts.
     unsafe fn queue(&self, layouts: &Layouts<'_>, device: &Device, sides: [u64; 2], stream: StreamHandle)
     -> Result<()>;
 
