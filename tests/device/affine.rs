@@ -158,9 +158,7 @@ fn same<D: Kind>(one: D, other: D) -> bool {
     one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
 }
 
-/// Maps on the device and on the host, and compares all of the destination's storage, including the
-/// gaps between its elements. On the software GPU tiles of whole vectors meet no bank conflict. The
-/// entry is that of the kernel.
+/// Checks a map by the kernels for large arrays; see [`check_plan`].
 fn check<S: Kind, D: Kind<Value = S::Value>>(
     device: &Device,
     random: &mut Random,
@@ -168,8 +166,23 @@ fn check<S: Kind, D: Kind<Value = S::Value>>(
     dst: Layout,
     channels: Option<usize>,
 ) -> &'static str {
+    check_plan::<S, D>(device, random, src, dst, channels, true)
+}
+
+/// Maps on the device and on the host, and compares all of the destination's storage, including the
+/// gaps between its elements. On the software GPU tiles of whole vectors meet no bank conflict. The
+/// entry is that of the kernel, which may be one for large arrays.
+fn check_plan<S: Kind, D: Kind<Value = S::Value>>(
+    device: &Device,
+    random: &mut Random,
+    src: Layout,
+    dst: Layout,
+    channels: Option<usize>,
+    as_if_large: bool,
+) -> &'static str {
     let (align, target) = (Align::ALLOCATION, Target::of(device));
     let plan = AffinePlan::new((&src, align, S::DTYPE), (&dst, align, D::DTYPE), channels, target).unwrap();
+    let plan = if as_if_large { plan.as_if_large() } else { plan };
     let elements: Vec<S> = (0..src.storage_len()).map(|_| S::of_bits(random.bits())).collect();
     let mut expected: Vec<D> = (0..dst.storage_len()).map(|_| D::of_bits(random.bits())).collect();
     let (source, mut result) = (device.upload(&elements).unwrap(), device.upload(&expected).unwrap());
@@ -182,7 +195,7 @@ fn check<S: Kind, D: Kind<Value = S::Value>>(
     };
     let before = device.counters().unwrap();
     let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
-    ops::affine_into(from, affine, to, device.default_stream()).unwrap();
+    plan.launch(from, affine, to, device.default_stream()).unwrap();
     let got = result.download().unwrap();
     let counted = device.counters().unwrap().zip(before).map(|(after, before)| after - before);
     let wrong = (0..got.len()).find(|&at| !same(got[at], expected[at]));
@@ -212,7 +225,9 @@ fn random_layouts_of_every_type(setup: &Setup) {
         let shape = if random.coin() { random.matrices(1 << 14) } else { random.shape(1 << 10) };
         let (src, dst) = (random.readable_array(&shape), random.array(&shape));
         let channels = if shape.is_empty() || random.coin() { None } else { Some(random.below(shape.len())) };
-        *kernels.entry(family(check::<S, D>(device, random, src, dst, channels))).or_default() += 1;
+        let as_if_large = random.below(4) > 0;
+        let entry = check_plan::<S, D>(device, random, src, dst, channels, as_if_large);
+        *kernels.entry(family(entry)).or_default() += 1;
     }
     let device = device(setup);
     let (mut random, mut kernels) = (Random::new(90), BTreeMap::new());
@@ -222,7 +237,7 @@ fn random_layouts_of_every_type(setup: &Setup) {
         of_every_pair!(run(&device, &mut random, &mut kernels));
     }
     println!("{kernels:?}");
-    for (kernel, one_in) in [("affine_tile", 80), ("affine_quads", 18), ("affine_elements", 3)] {
+    for (kernel, one_in) in [("affine_tile", 80), ("affine_quads", 24), ("affine_elements", 3)] {
         let taken = kernels.get(kernel).copied().unwrap_or_default();
         assert!(taken >= 13 * rounds / one_in, "{kernel} was taken for {taken} pairs: {kernels:?}");
     }
@@ -352,15 +367,21 @@ fn raw_addresses_of_any_alignment(setup: &Setup) {
         for channels in [None, Some(0), Some(1)] {
             let values = Values::new(&device, &mut random, src.shape(), channels);
             values.expect(&elements[from..], &src, &mut expected[to..], &dst);
-            let (source, to) = (source.address() + from as u64, result.address() + 2 * to as u64);
-            let sides = ((source, &src, DType::U8), (to, &dst, DType::F16));
+            let (source, before) = (source.address() + from as u64, 2 * to as u64);
+            let sides = ((source, &src, DType::U8), (result.address() + before, &dst, DType::F16));
             // SAFETY: the buffers hold the layouts after these offsets, and live until the
             // download.
             unsafe { ops::affine_into_raw(&device, sides.0, sides.1, values.raw(), stream.handle()) }.unwrap();
             assert!(result.download().unwrap() == expected, "from {from} to {to}, channels {channels:?}");
             let aligned = |(address, layout, dtype)| (layout, Align::of(address), dtype);
             let plan = AffinePlan::new(aligned(sides.0), aligned(sides.1), channels, Target::of(&device)).unwrap();
-            assert_eq!(plan.entry(), Some(kernel));
+            let large = plan.as_if_large();
+            assert_eq!(large.entry(), Some(kernel));
+            let result = device.zeros::<f16>(expected.len()).unwrap();
+            // SAFETY: as above.
+            unsafe { large.launch_raw(&device, source, values.raw(), result.address() + before, stream.handle()) }
+                .unwrap();
+            assert!(result.download().unwrap() == expected, "from {from} to {to}, channels {channels:?}, {large}");
         }
     }
 }

@@ -322,10 +322,10 @@ fn operations_are_verified_and_say_their_bytes_and_kernels() {
 fn permutes_that_convert_are_verified_and_their_bytes_counted() {
     for (line, dtype, bytes, kernel) in [
         ("128,128 --axes 1,0 --from f32 --to f32", "f32", 8 * 128 * 128, "affine_tile_f32_f32"),
-        ("2,100,64 --axes 0,2,1 --from f16 --to bf16", "bf16", 4 * 12800, "affine_quads_bf16"),
+        ("2,100,64 --axes 0,2,1 --from f16 --to bf16", "bf16", 4 * 12800, "affine_elements"),
         ("2,128,64 --axes 0,2,1 --from u8 --to f32 --channels 1", "f32", 5 * 16384 + 8 * 64, "affine_tile_u8_f32"),
-        ("4,10,20,3 --axes 0,3,1,2 --from u8 --to f16 --channels 1", "f16", 3 * 2400 + 8 * 3, "affine_quads_f16"),
-        ("71,91 --axes 1,0 --from f64 --to f64", "f64", 16 * 6461, "affine_quads_f64"),
+        ("4,10,20,3 --axes 0,3,1,2 --from u8 --to f16 --channels 1", "f16", 3 * 2400 + 8 * 3, "affine_elements"),
+        ("71,91 --axes 1,0 --from f64 --to f64", "f64", 16 * 6461, "affine_elements_f64"),
         ("0,5 --axes 1,0 --from u8 --to f32 --channels 0", "f32", 0, ""),
     ] {
         let document = document(&format!("bench affine --shape {line}"));

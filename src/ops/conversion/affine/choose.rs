@@ -38,10 +38,10 @@ impl Choosable for Task {
         if self.with_launch > 0 {
             return &[Images];
         }
-        let permutes = Tuning::of(self.target).permutes;
         match self.class() {
+            Class::Structs | Class::Crossed if self.is_small() => &[Tiles, Elements],
             Class::Structs | Class::Crossed => &[Tiles, Quads, Elements],
-            Class::Alike if self.bytes() < permutes.quads.smallest => &[Elements],
+            _ if self.is_small() => &[Elements],
             Class::Alike | Class::Runs if self.keeps_places() => &[Elements, Quads],
             Class::Runs | Class::Turned => &[Quads, Elements],
             Class::Alike | Class::SteppedRuns | Class::Stepped | Class::Scattered => &[Elements],

@@ -50,6 +50,16 @@ struct Planned {
     reason: &'static str,
 }
 
+impl Planned {
+    /// Returns the launch of the strategy with the best estimate; `None` if all decline, as they may
+    /// where values go with a launch.
+    fn new(task: Task) -> Option<Self> {
+        let mut launch = None;
+        let reason = choose(&task, &mut launch).ok()?.reason;
+        Some(Self { task, launch: launch?, reason })
+    }
+}
+
 impl AffinePlan {
     /// Plans `dst[i, j, ...] = fma(src[i, j, ...], factor, offset)` for storages with these
     /// layouts, alignments and types, source first. `channels` is the place of factors and offsets.
@@ -91,10 +101,7 @@ impl AffinePlan {
         src_align.check("source", from.width())?;
         dst_align.check("destination", to.width())?;
         let task = Task::new([src, dst], plan.aligns, plan.types, channels, target)?;
-        let mut launch = None;
-        let offer = choose(&task, &mut launch);
-        // Only values that go with a launch leave no strategy.
-        let (Ok(offer), Some(launch)) = (offer, launch) else {
+        let Some(planned) = Planned::new(task) else {
             refuse!(
                 Layout,
                 "values go with a launch only where images of 1 to 4 channels of u8 become planes, both in C order without \
@@ -105,7 +112,16 @@ impl AffinePlan {
                 src.shape()
             )
         };
-        Ok(Self { planned: Some(Planned { task, launch, reason: offer.reason }), ..plan })
+        Ok(Self { planned: Some(planned), ..plan })
+    }
+
+    /// Plans the work again with the kernels for large arrays, as if this one were large. So tests
+    /// run on small arrays what needs megabytes otherwise.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn as_if_large(self) -> Self {
+        let large = |planned: Planned| Planned::new(Task { may_be_small: false, ..planned.task });
+        Self { planned: self.planned.and_then(large), ..self }
     }
 
     /// Returns the bytes of the source's elements, and of factors and offsets in device memory. The

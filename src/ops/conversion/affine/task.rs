@@ -28,6 +28,8 @@ pub(super) struct Task {
     /// The number of channels whose values are launch parameters.
     pub(super) with_launch: usize,
     pub(super) target: Target,
+    /// True if small arrays may go by the kernels that suit them.
+    pub(super) may_be_small: bool,
 }
 
 impl Task {
@@ -43,7 +45,7 @@ impl Task {
             Channels::WithLaunch(axis) => (Images::of([src, dst], aligns, types, axis), src.shape()[axis]),
             _ => (None, 0),
         };
-        Ok(Self { axes, types, aligns, images, with_launch, target })
+        Ok(Self { axes, types, aligns, images, with_launch, target, may_be_small: true })
     }
 
     /// Declines values that are launch parameters, for the kernels of any layout.
@@ -72,10 +74,11 @@ impl Task {
         self.axes.walk.axes().iter().all(|axis| axis.src == axis.dst)
     }
 
-    /// Returns the bytes of the elements of the larger side.
-    pub(super) fn bytes(&self) -> usize {
+    /// Returns true if a launch takes much of the task's time.
+    pub(super) fn is_small(&self) -> bool {
         let [from, to] = self.widths();
-        self.axes.walk.len().saturating_mul(from.max(to))
+        let smallest = Tuning::of(self.target).permutes.quads.smallest;
+        self.may_be_small && self.axes.walk.len().saturating_mul(from.max(to)) < smallest
     }
 
     pub(super) fn widths(&self) -> [usize; 2] {
