@@ -388,10 +388,18 @@ impl<'a, G: Gathered> Tile<'a, G> {
         let side = Side::new::<G::To>(&self.block, &self.params.dst_side, self.dst);
         let (granules, whole) = (VECTOR / <G::To as Grain>::Granule::BYTES, side.taking(false));
         let turn = (thread::thread_x() >> (self.params.turn as u32 & 31)) & (granules - 1);
-        let mut number = thread::thread_x();
+        let (mut number, across) = (thread::thread_x(), &self.params.across);
         while number < side.vectors {
-            // SAFETY: the tables have been written.
-            let part = unsafe { side.part_of::<G::To>(self.tables, number) };
+            // SAFETY: the tables have been written, and the number is one of a vector.
+            let part = unsafe {
+                if across.value > 1 {
+                    let quad = quotient(number, across);
+                    let run = number - quad * across.value as u32;
+                    Side::part(side.run::<G::To>(self.tables, run), quad)
+                } else {
+                    side.part_of::<G::To>(self.tables, number)
+                }
+            };
             if whole.has(part) {
                 let run = self.low.offset(part.room);
                 // SAFETY: elements of a run.

@@ -94,6 +94,9 @@ params! {
         /// Base-2 logarithm of the lanes that start to gather at the same word of their vectors.
         /// The next lanes start a word later, because they would share banks.
         pub turn: u64,
+        /// The runs of the destination, if lanes that follow each other gather vectors of different
+        /// runs; else 1.
+        pub across: Divisor,
         /// Bytes of shared memory from the start of the tile to the cell that starts a whole run of
         /// the destination, before the offsets of tables are added. Runs start at their lowest
         /// address, so an axis that runs backwards starts at its last index.

@@ -334,6 +334,16 @@ pub(super) static ROWS: &[Row] = &[
         let shapes = [[700, 3, 7], [301, 9, 5], [50, 31, 33], [21, 63, 17], [130, 19, 23], [2048, 8, 8]];
         shapes.iter().for_each(|shape| d.from(turned(shape)));
     }),
+    Row("structs_of_bytes_whose_lanes_gather_across_runs", Large, &[1, 2], &["packed_quads"], 50, |d| {
+        let shapes = [[2, 3001, 8], [1, 2003, 8], [3, 1501, 6], [9, 333, 4], [2, 1001, 16]];
+        for axes in [[0, 2, 1], [2, 0, 1]] {
+            for shape in shapes {
+                let src = permuted(&shape, &axes);
+                let dst = c(src.shape());
+                (0..8).for_each(|reversed| d.copy(backwards(src, reversed), dst));
+            }
+        }
+    }),
     Row("many_short_axes_in_any_order", Large, ALL, &["packed_quads"], 50, |d| {
         for _ in 0..24 {
             let shape: Vec<usize> = (0..6).map(|_| 2 + d.random.below(6)).collect();

@@ -67,6 +67,8 @@ struct LaidOut {
     between: u8,
     /// Base-2 logarithm of the lanes that start with the same word.
     turn: u8,
+    /// True if lanes that follow each other gather for different runs of the destination.
+    across: bool,
 }
 
 /// How elements are marked by their index along an axis; see `AffineQuadsParams`.
@@ -129,6 +131,8 @@ impl Packing {
 struct Lanes {
     /// Base-2 logarithm of the lanes that start with the same word.
     turn: u32,
+    /// The runs for which lanes that follow each other gather.
+    across: usize,
     /// The most lanes that share a bank.
     ways: usize,
 }
@@ -141,31 +145,53 @@ impl Lanes {
         let spread = (BANK_ROW >> apart.trailing_zeros().min(BANK_ROW.trailing_zeros())).trailing_zeros();
         let straight = WARP.trailing_zeros();
         let turns = [straight, spread.min(straight)];
-        let orders = turns.map(|turn| Self { turn, ways: packing.ways(room, turn) });
+        Self::best(packing, room, turns, 1)
+    }
+
+    /// Takes such an order of lanes across the runs of the destination, if these are so few that a
+    /// warp stores two sectors of each. With 16 runs of one sector each, boxes were 6 % faster.
+    fn across(packing: &Packing, room: &Room) -> Option<Self> {
+        let runs = packing.runs(&packing.dst);
+        let few = (2..=WARP * VECTOR / (2 * SECTOR)).contains(&runs);
+        few.then(|| Self::best(packing, room, [WARP.trailing_zeros(), runs.ilog2()], runs))
+    }
+
+    fn best(packing: &Packing, room: &Room, turns: [u32; 2], across: usize) -> Self {
+        let orders = turns.map(|turn| Self { turn, across, ways: packing.ways(room, turn, across) });
         orders.into_iter().min_by_key(|lanes| lanes.ways).expect("there are two orders")
     }
 }
 
 impl Packing {
-    /// Returns the bytes between the runs of a tile, and how lanes gather from it: a vector where
-    /// fewer lanes then share a bank, and where a run has several.
+    /// Returns the bytes between the runs of a tile, and how lanes gather from it. Where many would
+    /// share a bank, this is a vector between runs that have several, or else lanes gather across
+    /// runs.
     fn spread(&self, aligned: bool, constants: &tuning::Quads) -> (usize, Lanes) {
-        let lanes = Lanes::of(self, &self.room(aligned, 0));
-        if lanes.ways <= constants.calm || self.run(&self.src) * self.src.width < constants.spread_run {
+        let tight = self.room(aligned, 0);
+        let lanes = Lanes::of(self, &tight);
+        if lanes.ways <= constants.calm {
             return (0, lanes);
         }
-        let spread = Lanes::of(self, &self.room(aligned, VECTOR));
-        if spread.ways < lanes.ways { (VECTOR, spread) } else { (0, lanes) }
+        if self.run(&self.src) * self.src.width >= constants.spread_run {
+            let spread = Lanes::of(self, &self.room(aligned, VECTOR));
+            if spread.ways < lanes.ways {
+                return (VECTOR, spread);
+            }
+        }
+        let across = Lanes::across(self, &tight).filter(|across| across.ways < lanes.ways);
+        (0, across.unwrap_or(lanes))
     }
 
     /// Returns the most lanes that share a bank when the first warp gathers its first words.
-    fn ways(&self, room: &Room, turn: u32) -> usize {
+    fn ways(&self, room: &Room, turn: u32, across: usize) -> usize {
         let granule = self.dst.width.max(WORD);
         let (lanes, words) = (WARP * WORD / granule, VECTOR / granule);
         let mut banks = [(0, u32::MAX); BANK_ROW / WORD];
         for lane in 0..lanes {
             let word = (lane >> turn) & (words - 1);
-            let place = self.place(room, (lane * words + word) * granule / self.dst.width) / WORD;
+            let (run, vector) = (lane % across, lane / across);
+            let element = run * self.run(&self.dst) + (vector * words + word) * granule / self.dst.width;
+            let place = self.place(room, element) / WORD;
             let (shared, last) = &mut banks[place % (BANK_ROW / WORD)];
             if *last != place as u32 {
                 (*shared, *last) = (*shared + 1, place as u32);
@@ -241,7 +267,7 @@ impl Packing {
     ) -> Result<Cut, Decline> {
         let aligned = self.aligned(aligns);
         let (between, lanes) = self.spread(aligned[0], constants);
-        let lay = LaidOut { between: between as u8, turn: lanes.turn as u8 };
+        let lay = LaidOut { between: between as u8, turn: lanes.turn as u8, across: lanes.across > 1 };
         let (params, shared, blocks) = self.place_tables(canonical, index, aligns, lay, marked)?;
         let [loaded, stored] = [&params.src_side, &params.dst_side].map(|side| (side.runs * side.quads.value) as usize);
         let rounds = loaded.max(stored).div_ceil(PACKED_LOADS as usize);
@@ -299,6 +325,7 @@ impl Packing {
             tiles,
             tile: tile as u64,
             turn: u64::from(lay.turn),
+            across: Divisor::narrow(if lay.across { dst_side.runs } else { 1 }),
             low: lows.run as u64,
             lacking: lows.lacking as u64,
             line: Divisor::narrow(line as u64),

@@ -110,3 +110,12 @@ fn a_vector_lies_between_runs_whose_places_share_a_bank() {
         assert!(!is_apart || lanes.ways < Lanes::of(&packing, &tight).ways, "{shape:?}");
     }
 }
+
+#[test]
+fn lanes_gather_across_runs_whose_places_share_a_bank() {
+    // Structs of few bytes, whose fields become runs that start anywhere.
+    for (shape, is_across) in [([64, 237_249, 8], true), ([1, 15_413_735, 16], false), ([64, 237_249, 3], false)] {
+        let params = params(&shape, &[0, 2, 1], 1);
+        assert_eq!(params.across.value > 1, is_across, "{shape:?}");
+    }
+}
