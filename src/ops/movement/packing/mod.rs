@@ -144,8 +144,7 @@ impl Lanes {
         let apart = VECTOR / packing.dst.width * room.strides[packing.dst.axes[0]];
         let spread = (BANK_ROW >> apart.trailing_zeros().min(BANK_ROW.trailing_zeros())).trailing_zeros();
         let straight = WARP.trailing_zeros();
-        let turns = [straight, spread.min(straight)];
-        Self::best(packing, room, turns, 1)
+        Self::best(packing, room, spread.min(straight), 1)
     }
 
     /// Takes such an order of lanes across the runs of the destination, if these are so few that a
@@ -153,12 +152,20 @@ impl Lanes {
     fn across(packing: &Packing, room: &Room) -> Option<Self> {
         let runs = packing.runs(&packing.dst);
         let few = (2..=WARP * VECTOR / (2 * SECTOR)).contains(&runs);
-        few.then(|| Self::best(packing, room, [WARP.trailing_zeros(), runs.ilog2()], runs))
+        few.then(|| Self::best(packing, room, runs.ilog2(), runs))
     }
 
-    fn best(packing: &Packing, room: &Room, turns: [u32; 2], across: usize) -> Self {
-        let orders = turns.map(|turn| Self { turn, across, ways: packing.ways(room, turn, across) });
-        orders.into_iter().min_by_key(|lanes| lanes.ways).expect("there are two orders")
+    /// Takes the better of two orders: all lanes start with the same word, or those after `2^turn`
+    /// others a word later.
+    fn best(packing: &Packing, room: &Room, turn: u32, across: usize) -> Self {
+        let (of, straight) =
+            (|turn| Self { turn, across, ways: packing.ways(room, turn, across) }, WARP.trailing_zeros());
+        let first = of(straight);
+        if first.ways == 1 || turn == straight {
+            return first;
+        }
+        let turned = of(turn);
+        if turned.ways < first.ways { turned } else { first }
     }
 }
 
@@ -186,12 +193,12 @@ impl Packing {
     fn ways(&self, room: &Room, turn: u32, across: usize) -> usize {
         let granule = self.dst.width.max(WORD);
         let (lanes, words) = (WARP * WORD / granule, VECTOR / granule);
-        let mut banks = [(0, u32::MAX); BANK_ROW / WORD];
+        let (place, mut banks) = (self.places(room), [(0, u32::MAX); BANK_ROW / WORD]);
         for lane in 0..lanes {
             let word = (lane >> turn) & (words - 1);
             let (run, vector) = (lane % across, lane / across);
             let element = run * self.run(&self.dst) + (vector * words + word) * granule / self.dst.width;
-            let place = self.place(room, element) / WORD;
+            let place = place(element) / WORD;
             let (shared, last) = &mut banks[place % (BANK_ROW / WORD)];
             if *last != place as u32 {
                 (*shared, *last) = (*shared + 1, place as u32);
@@ -200,20 +207,28 @@ impl Packing {
         banks.into_iter().map(|(shared, _)| shared).max().unwrap_or_default()
     }
 
-    /// Returns the offset in shared memory of an element of the destination's first runs.
-    fn place(&self, room: &Room, element: usize) -> usize {
+    /// Returns the offset in shared memory of each element of the destination's first runs.
+    fn places(&self, room: &Room) -> impl Fn(usize) -> usize {
         let inner = &self.dst.axes[..self.dst.inner];
-        let (way, mut rest, mut place) = (self.way(room), element as u32, self.turned(inner, room));
+        let (way, first) = (self.way(room), self.turned(inner, room));
         let inner = inner.iter().map(|&axis| (axis, way.strides[axis]));
-        for (axis, stride) in inner.chain(self.outer(&self.dst).map(|axis| (axis, room.strides[axis]))) {
-            let taken = self.taken[axis] as u32;
-            place = place.wrapping_add(stride.wrapping_mul((rest % taken) as usize));
-            rest /= taken;
-            if rest == 0 {
-                break;
-            }
+        let outer = self.outer(&self.dst).map(|axis| (axis, room.strides[axis]));
+        let (mut axes, mut rank) = ([(1, 0); MAX_RANK], 0);
+        for (axis, stride) in inner.chain(outer) {
+            axes[rank] = (self.taken[axis] as u32, stride);
+            rank += 1;
         }
-        place
+        move |element| {
+            let (mut rest, mut place) = (element as u32, first);
+            for (taken, stride) in &axes[..rank] {
+                place = place.wrapping_add(stride.wrapping_mul((rest % taken) as usize));
+                rest /= taken;
+                if rest == 0 {
+                    break;
+                }
+            }
+            place
+        }
     }
 
     /// Returns how the destination's runs are lines of cells (see [`PackedQuadsParams`]), of at

@@ -86,35 +86,56 @@ struct Lines {
     counts: [u32; SECTOR as usize],
     /// The number of slices of each class.
     parts: [u32; SECTOR as usize],
-    /// The start of each line in shared memory, and in the destination.
-    lines: [(u32, u32); MOST_LINES],
+    /// The numbers of the lines in that order.
+    order: [u16; MOST_LINES],
+    walk: Walk,
     mask: u32,
 }
 
 impl Lines {
     fn new(params: &BoxesParams, takes_heads: bool) -> Self {
         let mask = if takes_heads { SECTOR as u32 - 1 } else { VECTOR as u32 - 1 };
-        let mut found =
-            Self { counts: [0; SECTOR as usize], parts: [0; SECTOR as usize], lines: [(0, 0); MOST_LINES], mask };
+        let mut found = Self {
+            counts: [0; SECTOR as usize],
+            parts: [0; SECTOR as usize],
+            order: [0; MOST_LINES],
+            walk: Walk::new(params, NUMBERS_LINES),
+            mask,
+        };
         if params.flags & ON_VECTORS != 0 {
             found.counts[0] = params.lines;
             return found;
         }
-        let mut unsorted = [(0, 0); MOST_LINES];
-        for (line, to) in Counted::new(params).zip(&mut unsorted) {
-            *to = line;
-            found.counts[(line.1 & mask) as usize] += 1;
+        let classes = &mut [0; MOST_LINES];
+        let classes = found.classes(params, classes);
+        for class in classes {
+            found.counts[usize::from(*class)] += 1;
         }
         let (mut next, mut sum) = ([0; SECTOR as usize], 0);
         for (next, count) in next.iter_mut().zip(found.counts) {
             (*next, sum) = (sum, sum + count as usize);
         }
-        for line in &unsorted[..params.lines as usize] {
-            let next = &mut next[(line.1 & mask) as usize];
-            found.lines[*next] = *line;
+        for (line, class) in (0..).zip(classes) {
+            let next = &mut next[usize::from(*class)];
+            found.order[*next] = line;
             *next += 1;
         }
         found
+    }
+
+    /// Writes the class of each line.
+    fn classes<'a>(&self, params: &BoxesParams, classes: &'a mut [u8; MOST_LINES]) -> &'a [u8] {
+        let (mask, mut len) = (self.mask as u8, 1);
+        classes[0] = params.lines_low as u8 & mask;
+        for axis in self.walk.axes() {
+            for index in 1..axis.taken as usize {
+                let (known, next) = classes.split_at_mut(index * len);
+                let more = (axis.dst as u8).wrapping_mul(index as u8);
+                next.iter_mut().zip(&known[..len]).for_each(|(to, from)| *to = from.wrapping_add(more) & mask);
+            }
+            len *= axis.taken as usize;
+        }
+        &classes[..len]
     }
 
     /// Chooses the lines of a slice by the fewest instructions, and returns the slices too.
@@ -147,58 +168,24 @@ impl Lines {
         [slice, slices]
     }
 
-    /// Returns the first line of a slice.
+    /// Returns the start of a slice's first line in shared memory and in the destination.
     fn first(&self, params: &BoxesParams, number: u32) -> (u32, u32) {
-        if params.flags & ON_VECTORS != 0 {
-            let (src, dst, _) = walk(params, number * params.slice, NUMBERS_LINES);
-            return (src.wrapping_add(params.starts_low), dst.wrapping_add(params.lines_low));
-        }
+        let line = if params.flags & ON_VECTORS != 0 { number * params.slice } else { self.first_of_class(number) };
+        let (src, dst, _) = self.walk.at(line);
+        (src.wrapping_add(params.starts_low), dst.wrapping_add(params.lines_low))
+    }
+
+    /// Returns the number of a slice's first line, where lines have classes.
+    fn first_of_class(&self, number: u32) -> u32 {
         let (mut at, mut rest) = (0, number);
         for (count, parts) in self.counts.into_iter().zip(self.parts) {
             if rest < parts {
-                return self.lines[(at + rest * count.div_ceil(parts)) as usize];
+                at += rest * count.div_ceil(parts);
+                return u32::from(self.order[at as usize]);
             }
             (at, rest) = (at + count, rest - parts);
         }
-        self.lines[0]
-    }
-}
-
-/// The starts of a box's lines in shared memory and in the destination, in the lines' order.
-struct Counted<'a> {
-    axes: &'a [BoxAxis],
-    digits: [u32; BOX_AXES],
-    at: (u32, u32),
-    left: u32,
-}
-
-impl<'a> Counted<'a> {
-    fn new(params: &'a BoxesParams) -> Self {
-        let at = (params.starts_low, params.lines_low);
-        Self { axes: &params.axes[..params.rank as usize], digits: [0; BOX_AXES], at, left: params.lines }
-    }
-}
-
-impl Iterator for Counted<'_> {
-    type Item = (u32, u32);
-
-    fn next(&mut self) -> Option<(u32, u32)> {
-        self.left = self.left.checked_sub(1)?;
-        let (src, dst) = self.at;
-        for (axis, digit) in self.axes.iter().zip(&mut self.digits) {
-            if axis.kind != NUMBERS_LINES {
-                continue;
-            }
-            *digit += 1;
-            self.at = (self.at.0.wrapping_add(axis.src), self.at.1.wrapping_add(axis.dst));
-            if *digit < axis.taken || axis.multiplier == 0 {
-                break;
-            }
-            let back = |stride: u32| stride.wrapping_mul(*digit);
-            self.at = (self.at.0.wrapping_sub(back(axis.src)), self.at.1.wrapping_sub(back(axis.dst)));
-            *digit = 0;
-        }
-        Some((src, dst))
+        u32::from(self.order[0])
     }
 }
 
@@ -227,10 +214,11 @@ struct Sampled {
 
 impl Sampled {
     fn new(params: &BoxesParams, lines: &Lines, width: u32) -> Self {
-        let elements = VECTOR as u32 / width;
-        let words = elements.min(4) as usize;
+        let (elements_log2, width_log2) = ((VECTOR as u32 / width).trailing_zeros(), width.trailing_zeros());
+        let words_log2 = elements_log2.min(2);
+        let words = 1 << words_log2;
         let mut sampled = Self {
-            lanes: [[([Place::default(); 4], 0); WARP]; SAMPLES],
+            lanes: [const { [([Place { bytes: 0, row: 0, gaps: 0 }; 4], 0); WARP] }; SAMPLES],
             counts: [0; SAMPLES],
             words,
             of_lane: width.div_ceil(4) as usize,
@@ -238,7 +226,7 @@ impl Sampled {
             stamp: 0,
         };
         let (units, together) = (params.slices * params.vectors, if width <= 4 { 32 } else { 128 / width });
-        let bytes = params.len * width;
+        let (bytes, walk) = (params.len * width, Walk::new(params, WITHIN_BOTH));
         for (sample, lanes) in sampled.lanes.iter_mut().enumerate() {
             let first = (units / 4 * (2 * sample as u32 + 1)) / 32 * 32;
             let (mut slice, mut vector) = (first / params.vectors.max(1), first % params.vectors.max(1));
@@ -247,11 +235,10 @@ impl Sampled {
                 let from = (line.1.wrapping_neg() & lines.mask) + 16 * vector;
                 if from + 16 <= bytes + lines.mask {
                     let (places, number) = &mut lanes[sampled.counts[sample]];
-                    for (word, place) in places[..words].iter_mut().enumerate() {
-                        let element = from / width + word as u32 * elements / words as u32;
-                        let (src, _, row) = walk(params, element, WITHIN_BOTH);
+                    for (word, place) in (0..).zip(&mut places[..words]) {
+                        let (src, _, row) = walk.at((from >> width_log2) + (word << (elements_log2 - words_log2)));
                         let bytes = src.wrapping_add(params.places_low).wrapping_add(line.0);
-                        *place = Place { bytes, row, gaps: row / elements };
+                        *place = Place { bytes, row, gaps: row >> elements_log2 };
                     }
                     *number = vector;
                     sampled.counts[sample] += 1;
@@ -274,20 +261,17 @@ impl Sampled {
         let mut sum = requests as u32;
         for request in 0..requests {
             let (sample, word) = (request % SAMPLES, request / SAMPLES * step);
-            let lanes = &self.lanes[sample][..self.counts[sample]];
-            let mut words = [0; WARP];
-            for ((places, vector), to) in lanes.iter().zip(words.chunks_exact_mut(self.of_lane)) {
+            let mut banks = [0_u8; BANKS];
+            self.stamp = self.stamp.wrapping_add(1);
+            for (places, vector) in &self.lanes[sample][..self.counts[sample]] {
                 let turned = if turn > 0 { (word + (vector >> (turn - 1)) as usize) & 3 } else { word };
                 let Place { bytes, row, gaps } = places[turned];
                 let first = bytes.wrapping_add(row * pitch + gaps * gap) / 4;
-                to.iter_mut().zip(first..).for_each(|(to, word)| *to = word as usize);
-            }
-            let mut banks = [0_u8; BANKS];
-            self.stamp = self.stamp.wrapping_add(1);
-            for word in &words[..lanes.len() * self.of_lane] {
-                let stamp = &mut self.stamps[word % WORDS];
-                banks[word % BANKS] += u8::from(*stamp != self.stamp);
-                *stamp = self.stamp;
+                for word in (first as usize..).take(self.of_lane) {
+                    let stamp = &mut self.stamps[word % WORDS];
+                    banks[word % BANKS] += u8::from(*stamp != self.stamp);
+                    *stamp = self.stamp;
+                }
             }
             sum += u32::from(banks.into_iter().max().unwrap_or(1).max(1)) - 1;
             if f64::from(sum) >= most * requests as f64 {
@@ -380,23 +364,59 @@ fn place(params: &mut BoxesParams, elements: u32) -> u32 {
     at + params.rows * params.pitch + params.rows / elements * params.gap + 16
 }
 
-/// Walks as the kernel does: returns the offsets in the source and in the destination, and the row.
-fn walk(params: &BoxesParams, number: u32, walked: u32) -> (u32, u32, u32) {
-    let (mut rest, mut weight, mut src, mut dst, mut row) = (number, 1, 0_u32, 0_u32, 0);
-    for &BoxAxis { taken, multiplier, shift, kind, src: from, dst: to } in &params.axes[..params.rank as usize] {
-        let numbers_rows = walked == WITHIN_BOTH && kind == NUMBERS_ROWS;
-        if kind == walked || numbers_rows {
-            let above = ((u64::from(rest << 1) * u64::from(multiplier)) >> 32 >> shift) as u32;
-            let digit = rest - above * taken;
-            if numbers_rows {
-                row += digit * weight;
-                weight *= taken;
-            } else {
-                src = src.wrapping_add(digit.wrapping_mul(from));
+/// The axes that a number walks.
+struct Walk {
+    axes: [Along; BOX_AXES],
+    rank: usize,
+}
+
+/// An axis that a number walks: its indices, how a number is divided by them, and its strides. That
+/// of the source is 0 where the axis numbers rows, and that of rows where it does not.
+#[derive(Clone, Copy, Default)]
+struct Along {
+    taken: u32,
+    multiplier: u32,
+    shift: u32,
+    src: u32,
+    dst: u32,
+    row: u32,
+}
+
+impl Walk {
+    /// Takes the axes of elements of a line, or those that number lines.
+    fn new(params: &BoxesParams, walked: u32) -> Self {
+        let (mut walk, mut weight) = (Self { axes: [Along::default(); BOX_AXES], rank: 0 }, 1);
+        for &BoxAxis { taken, multiplier, shift, kind, src, dst } in &params.axes[..params.rank as usize] {
+            let numbers_rows = walked == WITHIN_BOTH && kind == NUMBERS_ROWS;
+            if kind == walked || numbers_rows {
+                let [src, row] = if numbers_rows { [0, weight] } else { [src, 0] };
+                walk.axes[walk.rank] = Along { taken, multiplier, shift, src, dst, row };
+                walk.rank += 1;
+                weight *= if numbers_rows { taken } else { 1 };
             }
-            dst = dst.wrapping_add(digit.wrapping_mul(to));
-            rest = above;
         }
+        walk
     }
-    (src, dst, row)
+
+    fn axes(&self) -> &[Along] {
+        &self.axes[..self.rank]
+    }
+
+    /// Walks as the kernel does: returns the offsets in the source and in the destination, and the
+    /// row.
+    fn at(&self, number: u32) -> (u32, u32, u32) {
+        let (mut rest, mut src, mut dst, mut row) = (number, 0_u32, 0_u32, 0);
+        for axis in self.axes() {
+            let above = ((u64::from(rest << 1) * u64::from(axis.multiplier)) >> 32 >> axis.shift) as u32;
+            let digit = rest - above * axis.taken;
+            src = src.wrapping_add(digit.wrapping_mul(axis.src));
+            dst = dst.wrapping_add(digit.wrapping_mul(axis.dst));
+            row += digit * axis.row;
+            rest = above;
+            if rest == 0 {
+                break;
+            }
+        }
+        (src, dst, row)
+    }
 }

@@ -17,7 +17,7 @@ const MOST_BOXES: u64 = 1 << 31;
 const MOST_OFFSET: u64 = i32::MAX as u64;
 
 /// The part of each side's axes that a box takes: whole axes, and a part of the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Choice {
     /// Whole axes of a row.
     pub(super) row_axes: usize,
@@ -32,7 +32,7 @@ pub(super) struct Choice {
 }
 
 /// The axes of a box.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) in_row: Axes,
     pub(super) in_line: Axes,
@@ -52,12 +52,13 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    fn new(work: &Work, choice: Choice) -> Option<Self> {
-        let Choice { row_axes, row_part, line_axes, line_part, takes_heads } = choice;
+    /// Takes the axes of a choice; `None` if the choice does not fit the work.
+    fn fill(&mut self, work: &Work, choice: &Choice) -> Option<()> {
+        let &Choice { row_axes, row_part, line_axes, line_part, takes_heads } = choice;
         let (mut in_row, mut in_line) = (Axes::default(), Axes::first(line_axes));
         work.by_src()[..row_axes].iter().for_each(|&axis| in_row.insert(axis));
-        let mut indices = [1; MAX_RANK];
-        in_row.or(in_line).each().for_each(|axis| indices[axis] = work.axes[axis].extent);
+        self.indices = [1; MAX_RANK];
+        in_row.or(in_line).each().for_each(|axis| self.indices[axis] = work.axes[axis].extent);
         let row_end = (row_part > 1).then(|| work.by_src()[row_axes]);
         let line_end = (line_part > 1).then_some(line_axes);
         let both = row_end.filter(|_| row_end == line_end);
@@ -67,7 +68,7 @@ impl Taken {
         for (end, part, set) in [(line_end, line_part, &mut in_line), (row_end, row_part, &mut in_row)] {
             if let Some(axis) = end {
                 set.insert(axis);
-                indices[axis] = part;
+                self.indices[axis] = part;
             }
         }
         if let Some(axis) = both
@@ -75,9 +76,11 @@ impl Taken {
         {
             return None;
         }
-        let times = if both.is_some() { row_part / line_part } else { 1 };
-        let next = line_end.or_else(|| (line_axes < work.dense && !in_row.has(line_axes)).then_some(line_axes));
-        Some(Self { in_row, in_line, indices, row_end, line_end, next, both, times, part: line_part })
+        self.times = if both.is_some() { row_part / line_part } else { 1 };
+        self.next = line_end.or_else(|| (line_axes < work.dense && !in_row.has(line_axes)).then_some(line_axes));
+        (self.in_row, self.in_line, self.part) = (in_row, in_line, line_part);
+        (self.row_end, self.line_end, self.both) = (row_end, line_end, both);
+        Some(())
     }
 
     /// Returns the indices of an axis in a line.
@@ -114,7 +117,7 @@ impl Taken {
 }
 
 /// A box in numbers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default)]
 pub(super) struct Cut {
     pub(super) choice: Choice,
     pub(super) taken: Taken,
@@ -156,69 +159,51 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Cuts the work, and counts the sectors of a box; `None` if the choice does not fit the work
-    /// or the policy.
-    pub(super) fn new(work: &Work, choice: Choice, policy: &Boxes) -> Option<Self> {
+    /// Cuts the work in place, because a cut is large, and counts the sectors of a box; `None` if
+    /// the choice does not fit the work or the policy.
+    pub(super) fn fill(&mut self, work: &Work, choice: &Choice, policy: &Boxes) -> Option<()> {
         let BoxesSearch { most, longest_row, few, .. } = policy.search;
-        let mut cut = Self::uncounted(work, choice, few)?;
-        if cut.line + cut.heads > most || cut.rows > most || cut.row > longest_row {
+        self.fill_uncounted(work, choice, few)?;
+        if self.line + self.heads > most || self.rows > most || self.row > longest_row {
             return None;
         }
-        cut.sectors = [cut.read(work, &policy.splits), cut.written(work, &policy.splits)];
-        Some(cut)
+        self.sectors = [self.read(work, &policy.splits), self.written(work, &policy.splits)];
+        Some(())
     }
 
     /// Cuts the work without the sectors, which only estimates need. `few` is that of the policy.
-    pub(super) fn uncounted(work: &Work, choice: Choice, few: u64) -> Option<Self> {
-        let taken = Taken::new(work, choice)?;
-        let lines = taken.times * taken.product(taken.of_lines());
+    pub(super) fn fill_uncounted(&mut self, work: &Work, choice: &Choice, few: u64) -> Option<()> {
+        self.choice = *choice;
+        self.taken.fill(work, choice)?;
+        let taken = &self.taken;
         let line: u64 = taken.in_line.each().map(|axis| taken.in_one_line(axis)).product();
         let bytes = line * work.width;
         let strides = bytes | work.aligned[1] | work.strides_from[taken.in_line.len()];
-        let aligned = strides & strides.wrapping_neg();
-        let inner = taken.next.map_or(line, |next| line / taken.in_one_line(next));
-        let mut cut = Self {
-            choice,
-            taken,
-            row: 0,
-            rows: taken.product(taken.of_rows()),
-            line,
-            inner,
-            lines,
-            heads: 0,
-            more: 0,
-            last_next: 0,
-            granules: 0,
-            vectors: bytes / VECTOR,
-            boxes: 0,
-            fastest: [None; 2],
-            cut: Axes::default(),
-            counts: [1; 2],
-            goes_by_dst: false,
-            flags: 0,
-            aligned,
-            last_line: line,
-            last_rows: 0,
-            reach: 0,
-            sectors: [0.0; 2],
-        };
-        if let Some(axis) = cut.ended() {
-            cut.last_line = inner * taken.last(work, axis);
-            cut.last_rows = cut.rows / taken.indices[axis] * taken.last(work, axis);
+        self.lines = taken.times * taken.product(taken.of_lines());
+        self.aligned = strides & strides.wrapping_neg();
+        if self.lines > MOST_LINES as u64 || choice.takes_heads && (self.aligned >= SECTOR || bytes < SECTOR) {
+            return None;
+        }
+        self.inner = taken.next.map_or(line, |next| line / taken.in_one_line(next));
+        self.rows = taken.product(taken.of_rows());
+        (self.line, self.vectors) = (line, bytes / VECTOR);
+        (self.heads, self.more, self.last_next, self.flags) = (0, 0, 0, 0);
+        (self.last_line, self.last_rows) = (line, self.rows);
+        let ended = self.ended();
+        if let Some(axis) = ended {
+            self.last_line = self.inner * self.taken.last(work, axis);
+            self.last_rows = self.rows / self.taken.indices[axis] * self.taken.last(work, axis);
         }
         if choice.takes_heads {
-            if aligned >= SECTOR || bytes < SECTOR {
-                return None;
-            }
-            cut.take_heads(work)?;
+            self.take_heads(work)?;
         }
-        if cut.ended().is_none() {
-            cut.last_rows = cut.rows;
+        if ended.is_none() {
+            self.last_rows = self.rows;
         }
-        cut.fetch(work)?;
-        cut.number(work, few)?;
-        cut.flags |= cut.kinds(work);
-        Some(cut)
+        self.fetch(work)?;
+        self.number(work, few)?;
+        self.flags |= self.kinds(work);
+        Some(())
     }
 
     /// Returns whether all lines start on whole vectors.
@@ -288,13 +273,10 @@ impl Cut {
 
     /// Measures the rows as they lie.
     fn fetch(&mut self, work: &Work) -> Option<()> {
-        let Taken { in_row, indices, both, row_end, .. } = self.taken;
+        let &Taken { in_row, ref indices, both, row_end, .. } = &self.taken;
         let apart = |axis: usize| work.axes[axis].apart();
         self.row = work.width + in_row.each().map(|axis| (indices[axis] - 1) * apart(axis)).sum::<u64>();
         self.row += both.map_or(0, |axis| self.more * apart(axis));
-        if self.lines > MOST_LINES as u64 {
-            return None;
-        }
         let rows = self.taken.of_rows();
         let above: u64 =
             rows.each().fold(0, |sum, axis| sum.saturating_add(self.most(axis).saturating_mul(apart(axis))));
@@ -358,30 +340,31 @@ impl Cut {
         for axis in ends.filter(|&axis| self.taken.indices[axis] < work.axes[axis].extent) {
             self.cut.insert(axis);
         }
-        let count = |axis: usize| self.taken.count(work, axis);
+        let mut counts = [1; MAX_RANK];
+        self.cut.each().for_each(|axis| counts[axis] = self.taken.count(work, axis));
         let dst = self.cut.each().next();
         let src = work.by_src()[self.choice.row_axes..].iter().copied().find(|&axis| self.cut.has(axis));
         self.fastest = [dst, src.filter(|_| src != dst)];
         if let [Some(dst), Some(src)] = self.fastest
-            && count(src) < count(dst)
-            && count(src) <= few
+            && counts[src] < counts[dst]
+            && counts[src] <= few
         {
             self.fastest.swap(0, 1);
         }
         self.goes_by_dst = dst.is_some() && self.fastest[0] == dst;
-        self.counts = self.fastest.map(|axis| axis.map_or(1, count));
+        self.counts = self.fastest.map(|axis| axis.map_or(1, |axis| counts[axis]));
         if self.fastest[1].is_none() {
             let others = self.cut.each().find(|&axis| Some(axis) != self.fastest[0]);
-            self.counts[1] = others.map_or(1, count);
+            self.counts[1] = others.map_or(1, |axis| counts[axis]);
         }
-        self.boxes = self.cut.each().map(count).product();
+        self.boxes = self.cut.each().map(|axis| counts[axis]).product();
         let axes = self.taken.in_row.or(self.taken.in_line).len() + usize::from(self.taken.times > 1);
         (self.boxes < MOST_BOXES && self.cut.len() <= BOX_DIGITS && axes <= BOX_AXES).then_some(())
     }
 
     /// Returns the sectors that are read.
     fn read(&self, work: &Work, splits: &Splits) -> f64 {
-        let Taken { in_row, indices, row_end, .. } = self.taken;
+        let &Taken { in_row, ref indices, row_end, .. } = &self.taken;
         let is_off = |axis: usize| {
             indices[axis] != work.axes[axis].extent && work.axes[axis].apart().wrapping_mul(indices[axis]) % SECTOR != 0
         };

@@ -112,14 +112,15 @@ fn best(work: &Work, policy: &Boxes) -> Option<Planned> {
 /// Lays a box out; `None` if it needs more shared memory than a block has.
 fn planned(work: &Work, policy: &Boxes, found: &Found) -> Option<Planned> {
     let Found { choice, threads, .. } = found;
-    let cut = Cut::new(work, *choice, policy)?;
+    let mut cut = Cut::default();
+    cut.fill(work, choice, policy)?;
     let mut params = params::of(work, &cut, *threads);
     let (gathering, shared) = banks::lay_out(&mut params, &cut, &policy.layout, work.width as u32, *threads);
     if shared > MAX_SHARED_BYTES {
         return None;
     }
     let model = Model::new(policy, work, &cut);
-    let (cycles, costs) = (model.cycles(*threads, Some(gathering)), model.costs(*threads, gathering, work));
+    let (cycles, costs) = (model.cycles(*threads, gathering), model.costs(*threads, gathering, work));
     // All blocks run at once, and each moves many boxes.
     let blocks = params.boxes.min(policy.multiprocessors.saturating_mul(policy.resident(shared, *threads)));
     let shape = LaunchShape { grid: [blocks, 1, 1], block: [*threads, 1, 1], dynamic_shared: shared };
@@ -158,7 +159,8 @@ impl launch::Recipe for Recipe {
     fn params(&self, layouts: &launch::Layouts<'_>) -> BoxesParams {
         let canonical = layouts.widened();
         let work = Work::new(&canonical, layouts.aligns);
-        let cut = Cut::uncounted(&work, self.choice, self.few).expect("the box was cut from this work before");
+        let mut cut = Cut::default();
+        cut.fill_uncounted(&work, &self.choice, self.few).expect("the box was cut from this work before");
         let mut params = params::of(&work, &cut, self.threads);
         self.layout.restore(&mut params, canonical.width as u32);
         params

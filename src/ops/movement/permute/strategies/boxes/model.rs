@@ -19,8 +19,6 @@ const MOST_RESIDENT: u32 = 32;
 pub(super) struct Model<'a> {
     policy: &'a Boxes,
     cut: &'a Cut,
-    /// Wavefronts of a gathering before they are known.
-    conflicts: f64,
     /// Bytes of an element, and elements of a vector.
     width: f64,
     n: f64,
@@ -43,9 +41,7 @@ impl<'a> Model<'a> {
             is => f64::from(u8::from(is)),
         };
         let shared = shared(cut, work.granule);
-        let conflicts = guess(work, cut, policy.layout.turned).max(policy.guess.conflicts);
-        let mut model =
-            Self { policy, cut, conflicts, width, n: VECTOR as f64 / width, used, edged, memory: 0.0, shared };
+        let mut model = Self { policy, cut, width, n: VECTOR as f64 / width, used, edged, memory: 0.0, shared };
         model.memory = model.memory();
         model
     }
@@ -113,39 +109,54 @@ impl<'a> Model<'a> {
         self.shared <= u64::from(MAX_SHARED_BYTES - (1 << 10))
     }
 
-    /// Returns the cycles of the launch, with a guess of the gathering before it is known.
-    pub(super) fn cycles(&self, threads: u32, known: Option<Gathering>) -> f64 {
-        let block = f64::from(threads);
-        let gathering = known.unwrap_or_else(|| {
-            let slice = ((self.cut.lines * self.cut.vectors) as f64 / block).ceil().clamp(1.0, self.policy.guess.slice);
-            Gathering { slice, slices: (self.cut.lines as f64 / slice).ceil(), conflicts: self.conflicts }
-        });
+    /// Guesses the wavefronts of a gathering before the box is laid out.
+    pub(super) fn conflicts(&self, work: &Work) -> f64 {
+        guess(work, self.cut, self.policy.layout.turned).max(self.policy.guess.conflicts)
+    }
+
+    /// Guesses the slices of a gathering with these wavefronts.
+    pub(super) fn sliced(&self, threads: u32, conflicts: f64) -> Gathering {
+        let most = (self.cut.lines * self.cut.vectors) as f64 / f64::from(threads);
+        let slice = up(most).clamp(1.0, self.policy.guess.slice);
+        Gathering { slice, slices: up(self.cut.lines as f64 / slice), conflicts }
+    }
+
+    /// Returns the cycles that a launch takes at least: those of its memory.
+    pub(super) fn least(&self) -> f64 {
+        self.memory * (self.boxes() + self.policy.latency.tail)
+    }
+
+    /// Returns the cycles of the launch.
+    pub(super) fn cycles(&self, threads: u32, gathering: Gathering) -> f64 {
         let resident = self.policy.resident(self.shared as u32, threads);
         if resident == 0 {
             return f64::INFINITY;
         }
-        let boxes = self.cut.boxes as f64 / f64::from(self.policy.multiprocessors);
-        let latency = &self.policy.latency;
-        self.each(threads, gathering) * (boxes + latency.tail * f64::from(resident))
+        let (latency, resident) = (&self.policy.latency, f64::from(resident));
+        self.each(threads, resident, gathering) * (self.boxes() + latency.tail * resident)
             + latency.start
-            + self.tables(block)
+            + self.tables(f64::from(threads))
     }
 
-    /// Returns the cycles that a multiprocessor takes for a box.
-    fn each(&self, threads: u32, gathering: Gathering) -> f64 {
+    /// Returns the boxes that a multiprocessor moves.
+    fn boxes(&self) -> f64 {
+        self.cut.boxes as f64 / f64::from(self.policy.multiprocessors)
+    }
+
+    /// Returns the cycles that a multiprocessor takes for a box of so many blocks.
+    fn each(&self, threads: u32, resident: f64, gathering: Gathering) -> f64 {
         let (policy, cut) = (&self.policy.latency, self.cut);
         let block = f64::from(threads);
-        let resident = self.policy.resident(self.shared as u32, threads);
-        let rounds = ((cut.rows * cut.granules) as f64 / block * self.policy.guess.rounds).ceil();
-        let edges = (2.0 * cut.lines as f64 * self.n / block).ceil() * self.edged;
-        let drain = (gathering.slices * cut.vectors as f64 / block).ceil();
+        let rounds = up((cut.rows * cut.granules) as f64 / block * self.policy.guess.rounds);
+        let edges = up(2.0 * cut.lines as f64 * self.n / block) * self.edged;
+        let drain = up(gathering.slices * cut.vectors as f64 / block);
         let latency = policy.load
             + policy.load_round * rounds
             + drain * (policy.round + policy.element * self.n + policy.line * gathering.slice)
             + policy.thread * block
             + policy.edges * edges
             + if cut.flags & ROWS_DIFFER != 0 { policy.rebuilt } else { 0.0 };
-        let busy = self.work(gathering) + latency / f64::from(resident);
+        let busy = self.work(gathering) + latency / resident;
         let fourth = |cycles: f64| (cycles * cycles) * (cycles * cycles);
         (fourth(self.memory) + fourth(busy)).sqrt().sqrt()
     }
@@ -156,17 +167,24 @@ impl<'a> Model<'a> {
         let cut = self.cut;
         let copy = 2.0 * self.policy.memory.byte * work.elements as f64 * self.width / cut.boxes as f64;
         let written = (cut.lines * cut.line) as f64 * self.width / SECTOR as f64;
-        [self.each(threads, gathering) / copy, self.memory / copy, cut.sectors[1] / written - 1.0]
+        let resident = f64::from(self.policy.resident(self.shared as u32, threads));
+        [self.each(threads, resident, gathering) / copy, self.memory / copy, cut.sectors[1] / written - 1.0]
     }
 
     /// Returns the cycles in which a block writes its tables.
     fn tables(&self, threads: f64) -> f64 {
         let (cut, [row, place, line]) = (self.cut, self.policy.latency.tables);
-        let rounds = |entries: u64| (entries as f64 / threads).ceil();
+        let rounds = |entries: u64| up(entries as f64 / threads);
         // Lines in an order are counted before they are written.
         let times = if cut.flags & ON_VECTORS != 0 { 1.0 } else { 2.0 };
         row * rounds(cut.rows) + place * rounds(cut.line + cut.heads) + line * times * rounds(cut.lines)
     }
+}
+
+/// Rounds a count up. Without SSE 4.1, `f64::ceil` is a call.
+fn up(count: f64) -> f64 {
+    let whole = count as i64 as f64;
+    if whole < count { whole + 1.0 } else { whole }
 }
 
 impl Boxes {

@@ -15,8 +15,6 @@ use crate::ops::units::wide::SECTOR;
 pub(in crate::ops::movement::permute) const KEPT: usize = 6;
 /// Most parts of an axis for which the coarse grid has room.
 const PARTS: usize = 12;
-/// Most boxes for which the search has room whose neighbours are tried.
-const SEEN: usize = 56;
 /// Steps along an axis, and all neighbours of a box.
 const STEPS: usize = 4;
 const NEIGHBOURS: usize = 3 + 2 * STEPS;
@@ -27,6 +25,8 @@ pub(super) struct Found {
     pub(super) choice: Choice,
     pub(super) threads: u32,
     pub(super) cycles: f64,
+    /// True once its neighbours are tried.
+    pub(super) is_start: bool,
 }
 
 /// The best boxes found, the best first.
@@ -35,11 +35,13 @@ struct Search<'a> {
     policy: &'a Boxes,
     found: [Option<Found>; KEPT],
     cuts: usize,
+    /// The box that is tried.
+    cut: Cut,
 }
 
 /// Returns the best boxes, the best first.
 pub(super) fn best(work: &Work, policy: &Boxes) -> [Option<Found>; KEPT] {
-    let mut search = Search { work, policy, found: [None; KEPT], cuts: 0 };
+    let mut search = Search { work, policy, found: [None; KEPT], cuts: 0, cut: Cut::default() };
     search.coarse();
     search.refine();
     search.found
@@ -62,6 +64,9 @@ impl Search<'_> {
             });
             let mut line = work.width;
             for line_axes in 0..=work.dense {
+                if self.cuts >= self.policy.search.cuts[0] {
+                    return;
+                }
                 let is_last = line_axes == work.dense;
                 let extent = if is_last { 1 } else { work.axes[line_axes].extent };
                 let lines = parts(extent, line, self.policy.search.parts[1], self.line_unit(line_axes, line));
@@ -123,17 +128,22 @@ impl Search<'_> {
 
     /// Cuts a box and keeps it if it is among the best. Returns whether the choice fits the task.
     fn attempt(&mut self, choice: Choice) -> bool {
-        let Some(cut) = Cut::new(self.work, choice, self.policy) else { return false };
+        if self.cut.fill(self.work, &choice, self.policy).is_none() {
+            return false;
+        }
         self.cuts += 1;
-        let line = cut.line * self.work.width;
-        if !self.suits(line, cut.lines) {
+        let cut = &self.cut;
+        let (line, last) = (cut.line * self.work.width, self.found[KEPT - 1].map_or(f64::INFINITY, |last| last.cycles));
+        let model = Model::new(self.policy, self.work, cut);
+        if !self.suits(line, cut.lines) || !model.fits() || model.least() >= last {
             return true;
         }
-        let model = Model::new(self.policy, self.work, &cut);
+        let conflicts = model.conflicts(self.work);
         let suited = self.policy.blocks.iter().filter(|block| block.suits(line * cut.lines));
-        let timed = suited.map(|block| (model.cycles(block.threads, None), block.threads));
+        let timed =
+            suited.map(|block| (model.cycles(block.threads, model.sliced(block.threads, conflicts)), block.threads));
         let Some((cycles, threads)) = timed.min_by(|a, b| a.0.total_cmp(&b.0)) else { return true };
-        if !model.fits() || self.found[KEPT - 1].is_some_and(|last| last.cycles <= cycles) {
+        if self.found[KEPT - 1].is_some_and(|last| last.cycles <= cycles) {
             return true;
         }
         let mut at = KEPT - 1;
@@ -141,23 +151,18 @@ impl Search<'_> {
             self.found[at] = self.found[at - 1];
             at -= 1;
         }
-        self.found[at] = Some(Found { choice, threads, cycles });
+        self.found[at] = Some(Found { choice, threads, cycles, is_start: false });
         true
     }
 
     /// Tries the neighbours of the best boxes, as long as there are better ones.
     fn refine(&mut self) {
         let BoxesSearch { starts, cuts: [_, most], .. } = self.policy.search;
-        let mut seen = [None; SEEN];
-        let mut count = 0;
-        loop {
-            let best = self.found.iter().take(starts).flatten().map(|found| found.choice);
-            let Some(choice) = best.into_iter().find(|choice| !seen[..count].contains(&Some(*choice))) else { return };
-            if count == SEEN {
-                return;
-            }
-            seen[count] = Some(choice);
-            count += 1;
+        while self.cuts < most {
+            let best = self.found.iter_mut().take(starts).flatten();
+            let Some(start) = best.into_iter().find(|found| !found.is_start) else { return };
+            start.is_start = true;
+            let choice = start.choice;
             for next in self.neighbours(choice).into_iter().flatten() {
                 let known = self.found.iter().flatten().any(|found| found.choice == next);
                 if self.cuts < most && !known {
