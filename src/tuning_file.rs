@@ -27,12 +27,15 @@
 //! plan_9e3779b97f4a7c15 = boxes 2
 //! ```
 //!
-//! The second kind of section is what [`PermutePlan::measure`] found.
+//! A section `[NVIDIA H200, estimates]` has the weights by which plans choose, which `bench --tune`
+//! fits, in lines such as `rows_4 = 1.077 3.243`. The last kind of section is what
+//! [`PermutePlan::measure`] found.
 //!
 //! [`PermutePlan::measure`]: crate::ops::PermutePlan::measure
 
 mod plans;
 mod text;
+mod weights;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -47,6 +50,9 @@ use crate::ptx;
 use crate::sync::lock;
 pub(crate) use plans::{MeasuredPlans, Plans};
 use text::{MAX_BYTES, MAX_SECTIONS, Parts, Section, contents, read};
+pub(crate) use weights::MOST_COSTS;
+#[doc(hidden)]
+pub use weights::{Estimated, TunedWeights, Weights};
 
 /// Names the file in place of the one in the configuration folder.
 const VARIABLE: &str = "WARPSTRIDE_TUNING";
@@ -140,6 +146,7 @@ impl Tuned {
 pub struct TuningFile {
     path: Option<PathBuf>,
     row: Option<Tuned>,
+    weights: Option<TunedWeights>,
     plans: Plans,
     note: Option<String>,
 }
@@ -150,6 +157,20 @@ type Refusal = (String, &'static str);
 /// A part of the file for a device.
 type Found<T> = std::result::Result<T, Refusal>;
 
+/// The parts of a file for a device.
+struct Parsed {
+    row: Found<Option<Tuned>>,
+    weights: Found<Option<Weights>>,
+    plans: Found<Plans>,
+}
+
+impl Parsed {
+    /// Makes the parts of a file that has nothing else.
+    fn new(row: Found<Option<Tuned>>) -> Self {
+        Self { row, weights: Ok(None), plans: Ok(Plans::new()) }
+    }
+}
+
 /// The lines of a section behind those of its key.
 type Lines<'a> = std::vec::IntoIter<(&'a str, &'a str)>;
 
@@ -158,20 +179,22 @@ impl TuningFile {
     #[doc(hidden)]
     pub fn of(info: &DeviceInfo) -> Self {
         let Some(path) = Self::place() else { return Self::default() };
-        let (row, plans) = match Self::text(&path, info.kind) {
+        let Parsed { row, weights, plans } = match Self::text(&path, info.kind) {
             Ok(Some(text)) => Self::found(&text, info),
-            Ok(None) => (Ok(None), Ok(Plans::new())),
-            Err(refusal) => (Err(refusal), Ok(Plans::new())),
+            Ok(None) => Parsed::new(Ok(None)),
+            Err(refusal) => Parsed::new(Err(refusal)),
         };
         let said =
             |what: &str, (why, advice): &Refusal| format!("{what}{} is not used: {why}; {advice}", path.display());
         let notes = [
             row.as_ref().err().map(|refusal| said("", refusal)),
+            weights.as_ref().err().map(|refusal| said("the section of estimates in ", refusal)),
             plans.as_ref().err().map(|refusal| said("the section of measured plans in ", refusal)),
         ];
         let notes: Vec<String> = notes.into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(". "));
-        Self { path: Some(path), row: row.unwrap_or_default(), plans: plans.unwrap_or_default(), note }
+        let weights = weights.unwrap_or_default().as_ref().map(TunedWeights::of);
+        Self { path: Some(path), row: row.unwrap_or_default(), weights, plans: plans.unwrap_or_default(), note }
     }
 
     /// Returns the text of the file at a path; `None` if none is there or needs to be.
@@ -191,26 +214,27 @@ impl TuningFile {
         }
     }
 
-    /// Returns the row and the plans that a file's text has for a device, or why each is not used.
-    fn found(text: &[u8], info: &DeviceInfo) -> (Found<Option<Tuned>>, Found<Plans>) {
+    /// Returns what a file's text has for a device, or why each part is not used.
+    fn found(text: &[u8], info: &DeviceInfo) -> Parsed {
         let file = match read(text) {
             Ok(file) => file,
             Err(why) => {
                 let advice = "move it away, or name another file by WARPSTRIDE_TUNING";
-                return (Err((why, advice)), Ok(Plans::new()));
+                return Parsed::new(Err((why, advice)));
             }
         };
         let can_tune = info.kind == DriverKind::Cuda;
         let again = |advice: &'static str| if can_tune { advice } else { "remove the section" };
+        let tuned_again = |why| (why, again("`warpstride bench --tune` writes the section anew"));
+        let has = |name: String| file.section(&name).is_some();
         let row = match Self::row_of(&file, info) {
-            // Plans were measured without tuning.
-            Err(_) if file.section(&section_name(info)).is_none() && file.section(&plans_name(info)).is_some() => {
-                Ok(None)
-            }
-            row => row.map_err(|why| (why, again("`warpstride bench --tune` writes the section anew"))),
+            // Plans were measured without tuning, or the section was removed.
+            Err(_) if !has(section_name(info)) && (has(plans_name(info)) || has(weights_name(info))) => Ok(None),
+            row => row.map_err(tuned_again),
         };
-        let plans = Self::plans_of(&file, info);
-        (row, plans.map_err(|why| (why, again("measure the plans again, or remove the section"))))
+        let (weights, plans) = (Self::weights_of(&file, info), Self::plans_of(&file, info));
+        let plans = plans.map_err(|why| (why, again("measure the plans again, or remove the section")));
+        Parsed { row, weights: weights.map_err(tuned_again), plans }
     }
 
     /// Returns the path that the user's environment names.
@@ -236,9 +260,9 @@ impl TuningFile {
         Some(configuration?.join("warpstride").join("tuning.txt"))
     }
 
-    /// Returns the file whose section of `bench --tune` is used.
+    /// Returns the file of which a section of `bench --tune` is used.
     pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref().filter(|_| self.row.is_some())
+        self.path.as_deref().filter(|_| self.row.is_some() || self.weights.is_some())
     }
 
     /// Says why the file is not used, and what to do about it.
@@ -251,11 +275,18 @@ impl TuningFile {
         &self.plans
     }
 
-    /// Returns what the section has.
+    /// Returns what the section of tiles and blocks has.
     #[doc(hidden)]
     #[inline]
     pub fn row(&self) -> Option<Tuned> {
         self.row
+    }
+
+    /// Returns what the section of estimates has.
+    #[doc(hidden)]
+    #[inline]
+    pub fn weights(&self) -> Option<TunedWeights> {
+        self.weights
     }
 
     /// Returns the section for a device in a file's text; `None` if the software GPU has none.
@@ -287,6 +318,14 @@ impl TuningFile {
         section.map_or(Ok(Plans::new()), |section| plans::read(Self::current(section, info)?))
     }
 
+    fn weights_of(file: &Parts<'_>, info: &DeviceInfo) -> std::result::Result<Option<Weights>, String> {
+        let Some(section) = file.section(&weights_name(info)) else { return Ok(None) };
+        let mut lines = Self::current(section, info)?;
+        let weights = Weights::read(&mut lines)?;
+        none_left(lines, section.name)?;
+        Ok(Some(weights))
+    }
+
     fn row_of(file: &Parts<'_>, info: &DeviceInfo) -> std::result::Result<Option<Tuned>, String> {
         let name = section_name(info);
         let Some(section) = file.section(&name) else {
@@ -303,9 +342,7 @@ impl TuningFile {
             *pair = [number(whole, &key)?, number(ragged, &key)?];
         }
         let [copy_block, fill_block] = ["copy_block", "fill_block"].map(|key| number(value(lines.next(), key)?, key));
-        if let Some((key, _)) = lines.next() {
-            return Err(format!("`{}` is one line too many in [{name}]", key.escape_debug()));
-        }
+        none_left(lines, &name)?;
         Tuned::new(across_log2, copy_block?, fill_block?).map(Some).map_err(|error| error.to_string())
     }
 
@@ -317,6 +354,27 @@ impl TuningFile {
     #[doc(hidden)]
     pub fn parse_plans(text: &[u8], info: &DeviceInfo) -> std::result::Result<usize, String> {
         Self::plans_of(&read(text)?, info).map(|plans| plans.len())
+    }
+
+    /// Returns the weights for a device in a file's text, if it has a section of them.
+    ///
+    /// # Errors
+    ///
+    /// Why none are used.
+    #[doc(hidden)]
+    pub fn parse_weights(text: &[u8], info: &DeviceInfo) -> std::result::Result<Option<Weights>, String> {
+        Self::weights_of(&read(text)?, info)
+    }
+
+    /// Returns the text of a file after `before`, with these weights for a device in place of its
+    /// own, as [`TuningFile::with_row`].
+    ///
+    /// # Errors
+    ///
+    /// Why `before` is not the text of such a file.
+    #[doc(hidden)]
+    pub fn with_weights(before: &[u8], info: &DeviceInfo, weights: &Weights) -> std::result::Result<String, String> {
+        Self::with_section(read(before)?, info, &weights_name(info), &weights.text())
     }
 
     /// Returns the text of a file after `before`, with this section for a device in place of its
@@ -488,6 +546,17 @@ fn section_name(info: &DeviceInfo) -> String {
 /// Returns the name of a device's section of measured plans.
 fn plans_name(info: &DeviceInfo) -> String {
     section_name(info) + ", measured plans"
+}
+
+/// Returns the name of a device's section of weights.
+fn weights_name(info: &DeviceInfo) -> String {
+    section_name(info) + ", estimates"
+}
+
+/// Fails if a section has more lines.
+fn none_left(mut lines: Lines<'_>, name: &str) -> std::result::Result<(), String> {
+    let too_many = |(key, _): (&str, _)| format!("`{}` is one line too many in [{name}]", key.escape_debug());
+    lines.next().map_or(Ok(()), |line| Err(too_many(line)))
 }
 
 /// Returns whether one of two bandwidths is about the other.

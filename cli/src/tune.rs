@@ -1,5 +1,8 @@
-//! `warpstride bench --tune`: finds the fastest tiles and blocks on this GPU. Devices that are
-//! opened from then on use them.
+//! `warpstride bench --tune`: finds the fastest tiles and blocks on this GPU, and the weights of
+//! the estimates by which plans choose. Devices that are opened from then on use them.
+
+mod fit;
+mod samples;
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use bytemuck::Pod;
 use serde_json::{Value, json};
-use warpstride::device::{Backend, Device, Tuned, TuningFile};
+use warpstride::device::{Backend, Device, Tuned, TuningFile, Weights};
 use warpstride::element::Element;
 use warpstride::error::counted;
 use warpstride::launch_shape::LaunchShape;
@@ -15,10 +18,11 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, FillPlan, PermutePlan, Phase, Plan, Target, TileShape};
 use warpstride::roofline::measure::{Rotation, Timing, has_times};
 
-use super::bench::measure::{ColdRuns, Launch, measure, one_to_one};
+use super::bench::measure::{ColdRuns, Launch, Outcome, measure, one_to_one};
 use super::output::{self, Output};
 use super::{by_width, destination, ensure_room, open, reference, refuse, require, terminal};
 use crate::run::table::{Table, number};
+use fit::Fit;
 
 /// The value that fills arrays.
 const VALUE: u32 = 0x0123_4567;
@@ -40,6 +44,7 @@ const GAIN: f64 = 1.01;
 const ASPECTS: [i32; 3] = [0, -6, 6];
 
 /// The speed of one kernel with every tile, or in blocks of every number of threads.
+#[derive(Clone)]
 struct Sweep {
     kernel: &'static str,
     /// Bytes of its elements.
@@ -79,6 +84,13 @@ impl Sweep {
 
 /// The sweeps of each width: of whole rows, and of ragged ones.
 type Found = (TileShape, [Sweep; 2]);
+
+/// The tiles, the blocks and the weights of estimates that were found.
+struct Tuning {
+    tiles: Vec<Found>,
+    blocks: [Sweep; 2],
+    fits: Vec<Fit>,
+}
 
 /// The row of the user's file.
 fn row(found: &[Found], blocks: &[Sweep; 2]) -> warpstride::Result<Tuned> {
@@ -122,10 +134,18 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     progress.step();
     drop(progress);
     let row = row(&found, &blocks)?;
+    // The costs of layouts depend on the tiles.
+    let target = Target::of_info(device.info(), Some(row), device.tuning_file().weights());
+    let present = Weights::of(target);
+    let fits = fit::fits(&samples::measured(&device, target, output)?, &present);
+    let weights = fit::weights(&fits, &present);
     // Another program may have added a section by now.
-    let written = TuningFile::with_row(&before(&file)?, device.info(), row).map_err(anyhow::Error::msg)?;
+    let written = TuningFile::with_row(&before(&file)?, device.info(), row)
+        .and_then(|written| TuningFile::with_weights(written.as_bytes(), device.info(), &weights))
+        .map_err(anyhow::Error::msg)?;
     destination::replace(&destination, |file| file.write_all(written.as_bytes()))?;
-    output.result(&text(&device, &found, &blocks, &file), json(&device, &found, &blocks, &file))
+    let tuning = Tuning { tiles: found, blocks, fits };
+    output.result(&text(&device, &tuning, &file), json(&device, &tuning, &file))
 }
 
 /// Returns the text that a section is added to; fails where other sections could be lost.
@@ -138,9 +158,15 @@ fn before(file: &Path) -> Result<Vec<u8>> {
 
 /// Times a launch whose first elements are the expected ones; `None` where they are not.
 fn timed<T: Element + Pod>(runs: &mut ColdRuns<T>, expected: &[T], launch: impl Launch<T>) -> Result<Option<Timing>> {
+    Ok(moved(runs, expected, launch)?.timing)
+}
+
+/// Runs a launch, compares its first elements with the expected ones, and times it where they are
+/// right and the device has times.
+fn moved<T: Element + Pod>(runs: &mut ColdRuns<T>, expected: &[T], launch: impl Launch<T>) -> Result<Outcome> {
     runs.begin(expected)?;
     let is_right = |found: &[T]| reference::are_equal(&found[..expected.len()], expected);
-    Ok(measure(&mut *one_to_one(runs, None, launch, is_right), SAMPLES, false)?.timing)
+    measure(&mut *one_to_one(runs, None, launch, is_right), SAMPLES, false)
 }
 
 /// Times copies and fills in blocks of each number of threads.
@@ -151,7 +177,7 @@ fn tuned_blocks(device: &Device, target: Target) -> Result<[Sweep; 2]> {
     let across = TileShape::of(target).map(|tile| [tile.across(), tile.ragged_across()]);
     let (mut copies, mut fills) = (Vec::new(), Vec::new());
     for block in BLOCKS {
-        let target = Target::of_info(device.info(), Some(Tuned::new(across, block, block)?));
+        let target = Target::of_info(device.info(), Some(Tuned::new(across, block, block)?), None);
         let copy = copy_plan(elements.len(), target)?;
         let timing = timed(&mut runs, &elements, |source, result, stream| copy.launch(source, result, stream))?;
         let timing = timing.with_context(|| format!("{copy} copies wrongly; please report this as a bug"))?;
@@ -221,10 +247,10 @@ fn matrix(len: usize, aspect: i32, ragged: bool) -> [usize; 2] {
     [rows_log2, log2 - rows_log2].map(|log2| (1 << log2) - usize::from(ragged))
 }
 
-fn text(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> String {
+fn text(device: &Device, Tuning { tiles, blocks, fits }: &Tuning, file: &Path) -> String {
     let mut table = Table::new(&["kernel", "micro-tiles a row", "GB/s", "now", "GB/s now", "written"]);
     let mut rows = String::new();
-    for (tile, kernels) in found {
+    for (tile, kernels) in tiles {
         for sweep in kernels {
             let name = format!("{}, {}", sweep.kernel, counted(sweep.width, "byte"));
             table.add_row(sweep.cells(name, |across| (1_u64 << across).to_string()));
@@ -236,16 +262,24 @@ fn text(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> S
     for sweep in blocks {
         of_blocks.add_row(sweep.cells(sweep.kernel.into(), |threads| threads.to_string()));
     }
+    let mut of_fits = Table::new(&["estimate", "layouts", "error now", "error fitted", "written"]);
+    for fit in fits {
+        let percent = |at: usize| number(fit.errors.map(|errors| 100.0 * errors[at]), 1, " %");
+        let name = format!("{}, {}", fit.kernel.name(), counted(fit.width(), "byte"));
+        let written = if fit.is_better() { "fitted" } else { "now" };
+        of_fits.add_row([name, fit.layouts.to_string(), percent(0), percent(1), written.into()]);
+    }
     format!(
-        "{}\n{table}\n{of_blocks}\nEvery device that is opened from now on reads the written numbers from {}; where the best \
-         gains less than {:.0} %, that is the present one.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
+        "{}\n{table}\n{of_blocks}\n{of_fits}\nEvery device that is opened from now on reads the written numbers from {}; where the best \
+         gains less than {:.0} %, that is the present one. Errors are means over the layouts that were held out; the fitted \
+         weights are written where their error is less.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
         device.info().name,
         terminal::path(file),
         100.0 * (GAIN - 1.0)
     )
 }
 
-fn json(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> Value {
+fn json(device: &Device, Tuning { tiles, blocks, fits }: &Tuning, file: &Path) -> Value {
     let kernel = |sweep: &Sweep| {
         json!({
             "kernel": sweep.kernel,
@@ -266,16 +300,30 @@ fn json(device: &Device, found: &[Found], blocks: &[Sweep; 2], file: &Path) -> V
             "gbps": sweep.gbps,
         })
     };
+    let estimate = |fit: &Fit| {
+        json!({
+            "kernel": fit.kernel.name(),
+            "width": fit.width(),
+            "layouts": fit.layouts,
+            "error_now": fit.errors.map(|errors| errors[0]),
+            "error_fitted": fit.errors.map(|errors| errors[1]),
+            "fitted_is_written": fit.is_better(),
+            "weights": fit.weights,
+        })
+    };
     json!({
         "device": output::info_json(device.info()),
-        "kernels": found.iter().flat_map(|(_, kernels)| kernels).map(kernel).collect::<Vec<_>>(),
+        "kernels": tiles.iter().flat_map(|(_, kernels)| kernels).map(kernel).collect::<Vec<_>>(),
         "blocks": blocks.iter().map(block).collect::<Vec<_>>(),
+        "estimates": fits.iter().map(estimate).collect::<Vec<_>>(),
         "file": file.display().to_string(),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use warpstride::device::Estimated;
+
     use super::*;
 
     #[test]
@@ -309,8 +357,11 @@ mod tests {
     #[test]
     fn what_is_written_is_shown_beside_the_best() {
         let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+        let fit = |errors| Fit { kernel: Estimated::Rows, width_log2: 2, layouts: 8, errors, weights: vec![1.0, 2.5] };
+        let fits = vec![fit(Some([0.045, 0.0312])), fit(Some([0.03, 0.05])), fit(None)];
         let (found, blocks, file) = (found(1.005), blocks([0.5, 1.02, 0.5, 1.0]), Path::new("tuning.txt"));
-        let document = json(&device, &found, &blocks, file);
+        let tuning = Tuning { tiles: found.to_vec(), blocks, fits };
+        let document = json(&device, &tuning, file);
         for (kernel, sweep) in
             document["kernels"].as_array().expect("a list").iter().zip(found.iter().flat_map(|(_, kernels)| kernels))
         {
@@ -320,7 +371,20 @@ mod tests {
         }
         let numbers = ["best", "now", "written"].map(|member| document["blocks"][1][member].as_u64());
         assert_eq!(numbers, [256, 1024, 256].map(Some));
-        let text = text(&device, &found, &blocks, file);
+        let fitted = json!({
+            "kernel": "rows", "width": 4, "layouts": 8, "error_now": 0.045, "error_fitted": 0.0312, "fitted_is_written": true,
+            "weights": [1.0, 2.5],
+        });
+        assert_eq!(document["estimates"][0], fitted);
+        assert_eq!(
+            (&document["estimates"][1]["fitted_is_written"], &document["estimates"][2]["error_now"]),
+            (&false.into(), &Value::Null)
+        );
+        let text = text(&device, &tuning, file);
+        for line in ["rows, 4 bytes  8  4.5 %  3.1 %  fitted", "rows, 4 bytes  8  3.0 %  5.0 %  now"] {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert!(text.lines().any(|found| words(found) == words(line)), "{line}: {text}");
+        }
         let tiles = found.iter().map(|(tile, _)| format!("    {tile:?},\n")).collect::<String>();
         assert!(text.contains(&tiles), "the present tiles are written: {text}");
         let line = text.lines().find(|line| line.contains("fill")).expect("a line of fills");

@@ -15,6 +15,10 @@ use warpstride::driver::soft::Soft;
 fuzz_target!(|text: &[u8]| {
     let soft = Soft::new();
     let _ = TuningFile::parse_plans(text, soft.info());
+    if let Ok(Some(weights)) = TuningFile::parse_weights(text, soft.info()) {
+        let again = TuningFile::with_weights(b"", soft.info(), &weights).expect("a new file");
+        assert_eq!(TuningFile::parse_weights(again.as_bytes(), soft.info()), Ok(Some(weights)));
+    }
     if let Ok(Some(row)) = TuningFile::parse(text, soft.info()) {
         assert_eq!(Tuned::new(row.across_log2(), row.copy_block(), row.fill_block()), Ok(row));
     }

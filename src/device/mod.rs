@@ -9,10 +9,11 @@ mod backend;
 mod launch;
 
 pub use crate::context::Device;
+pub(crate) use crate::tuning_file::MOST_COSTS;
 pub(crate) use crate::tuning_file::MeasuredPlans;
-#[doc(hidden)]
-pub use crate::tuning_file::Tuned;
 pub use crate::tuning_file::TuningFile;
+#[doc(hidden)]
+pub use crate::tuning_file::{Estimated, Tuned, TunedWeights, Weights};
 pub use backend::{Availability, Backend, probe};
 
 use std::sync::Arc;

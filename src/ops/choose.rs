@@ -2,6 +2,7 @@
 //! the fastest by their estimates.
 
 use super::plan::{Decline, Verdict};
+use crate::device::{Estimated, MOST_COSTS};
 
 /// The offer of a strategy that takes the work.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,6 +11,21 @@ pub(super) struct Offer {
     pub(super) reason: &'static str,
     /// The estimated time, relative to that of a copy of the same bytes.
     pub(super) time: f64,
+    /// The costs that the estimate weighs; `None` where no weights of the policy give the time.
+    pub(super) costs: Option<Costs>,
+}
+
+/// The costs of layouts for a kernel.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// The kernel.
+    pub kernel: Estimated,
+    /// The base-2 logarithm of the width of its elements.
+    pub width_log2: usize,
+    /// The costs, and 0 in place of those that the kernel does not have. Their sum, each by its
+    /// weight, is the estimated time relative to that of a copy of the same bytes.
+    pub costs: [f64; MOST_COSTS],
 }
 
 /// The answer of a strategy: an offer, or the reason to decline.
@@ -79,7 +95,7 @@ pub(super) fn verdicts<T: Choosable>(task: &T) -> Vec<Verdict> {
     all.sort_by(|(_, a), (_, b)| place(a).total_cmp(&place(b)));
     let verdict = |(name, considered): (&'static str, Considered)| {
         let said =
-            considered.map(|Offer { reason, time }| format!("about {time:.2} times as long as a copy: {reason}"));
+            considered.map(|Offer { reason, time, .. }| format!("about {time:.2} times as long as a copy: {reason}"));
         Verdict::of(name, said.as_deref().map_err(|decline| *decline))
     };
     all.into_iter().map(verdict).collect()

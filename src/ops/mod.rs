@@ -96,6 +96,8 @@ mod tuning;
 pub(crate) mod units;
 
 use arithmetic::{elementwise, fill, iterate, reduce, rowwise};
+#[doc(hidden)]
+pub use choose::Costs;
 use conversion::{affine, cast, normalize};
 use movement::{gather, in_place, permute, transpose};
 

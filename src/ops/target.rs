@@ -1,6 +1,6 @@
 //! The alignments and the GPU that a plan is made for.
 
-use crate::device::{Device, MeasuredPlans, Tuned};
+use crate::device::{Device, MeasuredPlans, Tuned, TunedWeights};
 use crate::driver::DeviceInfo;
 use crate::driver::DriverKind;
 use crate::error::{Error, Result, counted};
@@ -81,6 +81,8 @@ pub struct Target {
     /// The figures that `bench --tune` found on the GPU. They are a value, not a handle, so that a
     /// target can be copied and compared, and a plan depends on nothing that may change.
     pub(super) tuned: Option<Tuned>,
+    /// The weights of estimates that it found, by their place, which never changes.
+    pub(in crate::ops) weights: Option<TunedWeights>,
     /// The plans that were measured on the GPU, by the number of their list.
     pub(in crate::ops) measured: MeasuredPlans,
 }
@@ -95,22 +97,24 @@ impl Target {
             l2_bytes: 0,
             multiprocessors: 0,
             tuned: None,
+            weights: None,
             measured: MeasuredPlans::NONE,
         }
     }
 
-    /// Returns the target of a device: its figures, the row of the user's tuning file for it
+    /// Returns the target of a device: its figures, what the user's tuning file has for it
     /// ([`Device::tuning_file`]), and the plans that were measured on it
     /// ([`PermutePlan::measure`](crate::ops::PermutePlan::measure)).
     #[inline]
     pub fn of(device: &Device) -> Self {
-        Self { measured: device.measured(), ..Self::of_info(device.info(), device.tuning_file().row()) }
+        let file = device.tuning_file();
+        Self { measured: device.measured(), ..Self::of_info(device.info(), file.row(), file.weights()) }
     }
 
     /// Returns the target of a device that need not be open.
     #[doc(hidden)]
     #[inline]
-    pub fn of_info(info: &DeviceInfo, tuned: Option<Tuned>) -> Self {
+    pub fn of_info(info: &DeviceInfo, tuned: Option<Tuned>, weights: Option<TunedWeights>) -> Self {
         let bandwidth = info.nominal_bandwidth.unwrap_or(0);
         Self {
             compute_capability: info.compute_capability,
@@ -118,6 +122,7 @@ impl Target {
             l2_bytes: info.l2_bytes,
             multiprocessors: if info.kind == DriverKind::Soft { 0 } else { info.multiprocessors },
             tuned,
+            weights,
             measured: MeasuredPlans::NONE,
         }
     }

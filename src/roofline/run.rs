@@ -52,7 +52,7 @@ pub struct Policy {
 impl Policy {
     /// Describes the policy of a device.
     pub fn of(info: &DeviceInfo, file: &TuningFile) -> Self {
-        let policy = Target::of_info(info, file.row()).policy();
+        let policy = Target::of_info(info, file.row(), file.weights()).policy();
         let mut text = policy.to_string();
         if !file.plans().is_empty() {
             text += &format!(", with {} of the tuning file", counted(file.plans().len(), "measured plan"));

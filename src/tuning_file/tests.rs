@@ -133,8 +133,11 @@ fn with_plan(before: &str, info: &DeviceInfo, number: u64, way: &str) -> (String
 }
 
 fn found(text: &str, info: &DeviceInfo) -> (Option<Tuned>, Plans, Option<String>) {
-    let (row, plans) = TuningFile::found(text.as_bytes(), info);
-    let why = [row.as_ref().err(), plans.as_ref().err()].into_iter().flatten().map(|(why, _)| why.as_str());
+    let Parsed { row, weights, plans } = TuningFile::found(text.as_bytes(), info);
+    let why = [row.as_ref().err(), weights.as_ref().err(), plans.as_ref().err()]
+        .into_iter()
+        .flatten()
+        .map(|(why, _)| why.as_str());
     let why: Vec<&str> = why.collect();
     let why = (!why.is_empty()).then(|| why.join(". "));
     (row.unwrap_or_default(), plans.unwrap_or_default(), why)
@@ -187,6 +190,97 @@ fn the_oldest_plans_go() {
     assert_eq!((plans.len(), plans[0].0, plans[1023].0), (1024, 76, 1099));
     let more = text.clone() + "plan_00000000000000ff = rows\n";
     assert!(found(&more, &info()).2.unwrap().contains("more than 1024 plans"));
+}
+
+/// Weights of many digits, all of which differ.
+fn weights() -> Weights {
+    let mut weights = Weights::NONE;
+    let mut number = 0.0;
+    for kernel in Estimated::ALL {
+        for width_log2 in 0..WIDTHS.len() {
+            for weight in weights.of_kernel_mut(*kernel, width_log2) {
+                (*weight, number) = (number / 3.0, number + 1.0);
+            }
+        }
+    }
+    weights.boxes[4] = [0.0, Weights::LARGEST, 1.0];
+    weights
+}
+
+fn with_weights(before: &str, info: &DeviceInfo, weights: &Weights) -> String {
+    TuningFile::with_weights(before.as_bytes(), info, weights).unwrap()
+}
+
+fn found_weights(text: &str) -> Option<Weights> {
+    let found = TuningFile::found(text.as_bytes(), &info()).weights;
+    assert_eq!(TuningFile::parse_weights(text.as_bytes(), &info()), found.clone().map_err(|(why, _)| why));
+    found.unwrap_or_default()
+}
+
+#[test]
+fn weights_are_read_as_they_were_written_beside_other_sections() {
+    let (text, plans) = with_plan(&with_row("", &info(), row()), &info(), 9, "rows");
+    assert_eq!(found_weights(&text), None);
+    let mut weights = weights();
+    let text = with_weights(&text, &info(), &weights);
+    assert_eq!((found_weights(&text), found(&text, &info())), (Some(weights), (Some(row()), plans.clone(), None)));
+    assert!(
+        text.contains("[NVIDIA H200, estimates]\n") && text.contains("\nwhole_tiles_1 = 0 0.3333333333333333 "),
+        "{text}"
+    );
+    weights.rows[0][1] = 2.5;
+    let again = with_row(&with_weights(&text, &info(), &weights), &info(), row());
+    assert_eq!((found_weights(&again), found(&again, &info())), (Some(weights), (Some(row()), plans, None)));
+    // Weights need no row.
+    assert_eq!(found(&with_weights("", &info(), &weights), &info()), (None, Plans::new(), None));
+}
+
+#[test]
+fn weights_that_are_stale_or_wrong_are_not_used_and_say_why() {
+    let text = with_weights(&with_row("", &info(), row()), &info(), &weights());
+    let stale = text.replacen(ptx::PROVENANCE, "of another day", 2);
+    let (none, _, why) = found(&stale, &info());
+    assert!(none.is_none() && why.unwrap().contains("[NVIDIA H200, estimates] has ptx = of another day, and this"));
+    assert_eq!(found_weights(&stale), None);
+    let line = "boxes_16 = 0 1000 1\n";
+    for (to, says) in [
+        ("", "it lacks the line of boxes_16"),
+        ("boxes_8 = 0 1000 1\n", "it lacks the line of boxes_16"),
+        ("boxes_16 = 0 1000\n", "boxes_16 is `0 1000`, not 3 weights from 0 to 1000 in digits"),
+        ("boxes_16 = 0 1000 1 1\n", "boxes_16 is `0 1000 1 1`, not 3 weights"),
+        ("boxes_16 = 0  1000 1\n", "boxes_16 is `0  1000 1`, not 3 weights"),
+        ("boxes_16 = 0 1000.1 1\n", "boxes_16 is `0 1000.1 1`, not 3 weights"),
+        ("boxes_16 = 0 1000 -1\n", "boxes_16 is `0 1000 -1`, not 3 weights"),
+        ("boxes_16 = 0 1000 NaN\n", "boxes_16 is `0 1000 NaN`, not 3 weights"),
+        ("boxes_16 = 0 1000 inf\n", "boxes_16 is `0 1000 inf`, not 3 weights"),
+        ("boxes_16 = 0 1000 1e2\n", "boxes_16 is `0 1000 1e2`, not 3 weights"),
+        ("boxes_16 = 0 1000 .\n", "boxes_16 is `0 1000 .`, not 3 weights"),
+        ("boxes_16 = 0 1000 .5\n", "boxes_16 is `0 1000 .5`, not 3 weights"),
+        ("boxes_16 = 0 1000 \u{665}\n", "boxes_16 is `0 1000 \u{665}`, not 3 weights"),
+        (
+            &format!("boxes_16 = 0 1000 1.{}\n", "0".repeat(200)),
+            &format!("boxes_16 is `0 1000 1.{}`, not 3", "0".repeat(119)),
+        ),
+    ] {
+        assert!(text.contains(line), "{text}");
+        let changed = text.replace(line, to);
+        let (row, _, why) = found(&changed, &info());
+        assert!(row.is_some() && why.as_ref().is_some_and(|why| why.contains(says)), "{to}: {why:?}");
+        assert_eq!(found_weights(&changed), None);
+    }
+    let more = text + "elements_32 = 1\n";
+    assert!(
+        found(&more, &info()).2.unwrap().contains("`elements_32` is one line too many in [NVIDIA H200, estimates]")
+    );
+}
+
+#[test]
+fn equal_weights_have_one_place() {
+    let [mut first, second] = [weights(); 2];
+    first.rows[2][0] = 0.25;
+    let [one, other] = [&first, &second].map(TunedWeights::of);
+    assert_eq!((TunedWeights::of(&first), one == other), (one, false));
+    assert_eq!((one.weights(), other.weights()), (&first, &second));
 }
 
 #[test]
@@ -243,21 +337,26 @@ fn a_mutated_file_is_read_within_limits_or_refused() {
     let other = DeviceInfo { name: "another".into(), ..info() };
     let text = with_row(&with_row("", &other, row()), &info(), row());
     let (text, _) = with_plan(&text, &info(), 9, "boxes 1");
+    let text = with_weights(&text, &info(), &weights());
     let mut random = SplitMix64(1);
-    let (mut accepted, mut written, mut read_plans) = (0, 0, 0);
+    let (mut accepted, mut written, mut read_plans, mut read_weights) = (0, 0, 0, 0);
     for _ in 0..20_000 {
         let mut bytes = text.clone().into_bytes();
         for _ in 0..=random.below(3) {
             let place = random.below(bytes.len() as u64) as usize;
             match random.below(4) {
                 0 => bytes[place] = random.draw() as u8,
-                1 => bytes[place] = b"0123456789 =[]#\n-"[random.below(17) as usize],
+                1 => bytes[place] = b"0123456789 =[]#\n-.e"[random.below(19) as usize],
                 2 => drop(bytes.drain(place..bytes.len().min(place + random.below(40) as usize))),
                 _ => bytes.truncate(place.max(1)),
             }
             bytes.push(b'\n');
         }
         read_plans += usize::from(TuningFile::parse_plans(&bytes, &info()).is_ok_and(|plans| plans > 0));
+        if let Ok(Some(found)) = TuningFile::parse_weights(&bytes, &info()) {
+            assert_eq!(found_weights(&with_weights("", &info(), &found)), Some(found));
+            read_weights += 1;
+        }
         if let Ok(Some(row)) = TuningFile::parse(&bytes, &info()) {
             assert_eq!(Tuned::new(row.across_log2(), row.copy_block(), row.fill_block()), Ok(row));
             accepted += 1;
@@ -274,6 +373,7 @@ fn a_mutated_file_is_read_within_limits_or_refused() {
     assert!((100..15_000).contains(&accepted), "{accepted} of 20000 are accepted");
     assert!((accepted..20_000).contains(&written), "{written} of 20000 can be added to");
     assert!((100..19_000).contains(&read_plans), "{read_plans} of 20000 have plans");
+    assert!((100..19_000).contains(&read_weights), "{read_weights} of 20000 have weights");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::counted;
 
-/// Most sections of a file, two for each GPU.
+/// Most sections of a file, up to three for each GPU.
 pub(super) const MAX_SECTIONS: usize = 128;
 
 /// Most bytes of a file, far more than those of so many sections.

@@ -108,7 +108,7 @@ fn copies_and_fills_take_blocks_of_any_whole_warps(setup: &Setup) {
     for (block, len) in [32, 96, 256, 512, 1024].into_iter().flat_map(|block| [1, 15, 17, 4099].map(|len| (block, len)))
     {
         let row = Tuned::new([[0; 2]; 5], block, block).unwrap();
-        let target = Target::of_info(device.info(), Some(row));
+        let target = Target::of_info(device.info(), Some(row), None);
         let bytes: Vec<u8> = (0..len).map(|byte| (byte % 251) as u8).collect();
         let (source, mut result) = (device.upload(&bytes).unwrap(), device.zeros::<u8>(len + 3).unwrap());
         let layout = Layout::row_major(&[len]).unwrap();

@@ -26,8 +26,9 @@ pub(crate) struct Bench {
     /// List the operations and their arguments
     #[arg(long)]
     pub(crate) list: bool,
-    /// Find the best tiles and blocks for this GPU: time those that the kernels allow, and write
-    /// the best into the tuning file, which every device reads when it is opened
+    /// Find the best tiles and blocks for this GPU, and the weights of the estimates by which plans
+    /// choose: time what the kernels allow and drawn permutes, and write what is best into the
+    /// tuning file, which every device reads when it is opened
     #[arg(long, conflicts_with_all = ["list", "all"])]
     pub(crate) tune: bool,
     /// Measure a fixed list of cases in one run: streams, permutes, every transpose kernel, axes

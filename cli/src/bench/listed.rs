@@ -22,7 +22,7 @@ const MOST_CASES: usize = 1000;
 /// A permute as `cases.json` and the lists of users describe it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Listed {
+pub(crate) struct Listed {
     /// A name for readers.
     #[serde(default, rename = "name")]
     _name: Option<String>,
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Listed>> {
 
 /// The permutes of a list. Of those that are one once none has more than `most` elements, the first
 /// stands for all.
-pub(super) fn tasks(listed: &[Listed], most: usize) -> Result<Vec<Task>> {
+pub(crate) fn tasks(listed: &[Listed], most: usize) -> Result<Vec<Task>> {
     let mut tasks = listed.iter().map(|case| Task::new(case, most)).collect::<Result<Vec<_>>>()?;
     let mut names = HashSet::new();
     tasks.retain(|task| names.insert(task.name.clone()));
@@ -125,9 +125,9 @@ impl Side {
 
 /// A permute that is measured.
 #[derive(Debug, PartialEq)]
-pub(super) struct Task {
+pub(crate) struct Task {
     /// The name of its record; no other case of a list has it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The sort of its shape.
     pub(super) kind: String,
     pub(super) subject: Subject,
@@ -174,27 +174,27 @@ impl Task {
     }
 
     /// The type of the elements.
-    pub(super) fn dtype(&self) -> DType {
+    pub(crate) fn dtype(&self) -> DType {
         self.subject.dtype.unwrap_or(DType::U8)
     }
 
     /// Elements of the arrays that the views are of: the source's, and the result's.
-    pub(super) fn storage_lens(&self) -> [usize; 2] {
+    pub(crate) fn storage_lens(&self) -> [usize; 2] {
         [&self.from, &self.into].map(Side::len)
     }
 
     /// The layouts of both views, with the axes of the result.
-    pub(super) fn layouts(&self) -> Result<[Layout; 2]> {
+    pub(crate) fn layouts(&self) -> Result<[Layout; 2]> {
         Ok([self.from.layout()?.permuted_axes(&self.axes)?, self.into.layout()?])
     }
 
     /// The view that is read, of an array that comes as one axis.
-    pub(super) fn source<'a, T: Element>(&self, array: View<'a, T>) -> Result<View<'a, T>, Error> {
+    pub(crate) fn source<'a, T: Element>(&self, array: View<'a, T>) -> Result<View<'a, T>, Error> {
         cut!(&self.from, array)?.permuted_axes(&self.axes)
     }
 
     /// The view that is written, of an array that comes as one axis.
-    pub(super) fn result<'a, T: Element>(&self, array: ViewMut<'a, T>) -> Result<ViewMut<'a, T>, Error> {
+    pub(crate) fn result<'a, T: Element>(&self, array: ViewMut<'a, T>) -> Result<ViewMut<'a, T>, Error> {
         cut!(&self.into, array)
     }
 }

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use warpstride::device::{Tuned, TuningFile};
+use warpstride::device::{Estimated, Tuned, TuningFile, Weights};
 use warpstride::driver::Driver;
 use warpstride::driver::soft::Soft;
+use warpstride::ops::Target;
 
 use super::{Run, command};
 
@@ -46,6 +47,39 @@ fn a_file_changes_plans_and_is_named() {
     let policy = "tiles and blocks by bench --tune, and the rest measured on an NVIDIA H100, from ";
     run(bench).ended(0, &[&format!("\npolicy: {policy}")], &[]);
     run("--device soft devices").ended(0, &[&format!("policy of soft: {policy}{}\n", file.display())], &[]);
+}
+
+#[test]
+fn weights_of_estimates_choose_other_kernels_and_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tuning.txt");
+    let explain = ["--device", "soft", "--json", "explain", "--shape", "8192,8192", "--axes", "1,0"];
+    let explained = || Run::of(command(explain).env("WARPSTRIDE_TUNING", &file)).succeeded().json();
+    let strategy = |document: &Value| document["strategies"][0]["name"].clone();
+    fs::write(&file, own()).unwrap();
+    assert_eq!(strategy(&explained()), "tile");
+
+    let mut weights = Weights::of(Target::new((9, 0)));
+    weights.of_kernel_mut(Estimated::WholeTiles, 2)[0] = 9.0;
+    let text = TuningFile::with_weights(own().as_bytes(), Soft::new().info(), &weights).unwrap();
+    fs::write(&file, &text).unwrap();
+    let document = explained();
+    assert_eq!(strategy(&document), "boxes");
+    let policy = "tiles, blocks and estimates by bench --tune, and the rest measured on an NVIDIA H100";
+    assert_eq!(document["policy"]["text"], policy);
+
+    // Each section is used without the other.
+    fs::write(&file, TuningFile::with_weights(b"", Soft::new().info(), &weights).unwrap()).unwrap();
+    let document = explained();
+    assert_eq!(strategy(&document), "boxes");
+    assert_eq!(document["policy"]["text"], "estimates by bench --tune, and the rest measured on an NVIDIA H100");
+    assert_eq!((&document["policy"]["from"], &document["policy"]["file"]), (&"tuned".into(), &file.to_str().into()));
+    fs::write(&file, text.replace("whole_tiles_4 = 9", "whole_tiles_4 = -9")).unwrap();
+    let document = explained();
+    assert_eq!(strategy(&document), "tile");
+    let note = document["policy"]["note"].as_str().unwrap();
+    assert!(note.starts_with("the section of estimates in ") && note.ends_with("; remove the section"), "{note}");
+    assert!(document["policy"]["text"].as_str().unwrap().starts_with("tiles and blocks by bench --tune, and"));
 }
 
 #[test]

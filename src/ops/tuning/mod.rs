@@ -33,6 +33,7 @@ pub(in crate::ops) use tile_shape::RowEnds;
 use super::Target;
 use super::units::VECTOR;
 use crate::abi::{EntryId, FIELDS_THREADS, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
+use crate::device::Weights;
 use crate::launch_shape::{MAX_SHARED_BYTES, is_block};
 use measured::Measured;
 
@@ -55,6 +56,13 @@ pub(in crate::ops) struct Tuning {
     pub(in crate::ops) probe_threads: [u32; 4],
 }
 
+impl Weights {
+    /// Returns the weights by which plans for a target choose.
+    pub fn of(target: Target) -> Self {
+        *Tuning::of(target).permutes.estimates.weights
+    }
+}
+
 impl Tuning {
     /// Returns the policy of a target.
     pub(in crate::ops) fn of(target: Target) -> Self {
@@ -68,6 +76,9 @@ impl Tuning {
             }
             tuning.copy_block = tuned.copy_block();
             tuning.arithmetic.fill_block = tuned.fill_block();
+        }
+        if let Some(tuned) = target.weights {
+            tuning.permutes.estimates.weights = tuned.weights();
         }
         tuning
     }

@@ -2,6 +2,8 @@
 //!
 //! The file of each GPU has the values and the measurements they come from.
 
+use crate::device::Weights;
+
 /// Constants of permutes, by strategy.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Permutes {
@@ -120,8 +122,7 @@ pub(in crate::ops) struct Tiles {
     pub(in crate::ops) filled_part: usize,
 }
 
-/// How long each strategy takes, relative to a copy, by the base-2 logarithm of the elements'
-/// width: weights of what a layout costs, which the strategies count.
+/// How long each strategy takes, relative to a copy, and how these times choose.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Estimates {
     /// The time from which on no other strategy is asked, relative to the least that the layouts
@@ -129,24 +130,8 @@ pub(in crate::ops) struct Estimates {
     pub(in crate::ops) enough: f64,
     /// The part of the best time so far that a strategy which is asked later may take.
     pub(in crate::ops) gain: f64,
-    /// Tiles of whole vectors: a constant, empty micro-tiles, short runs of the source, rows of the
-    /// source that start between lines of the L2 cache.
-    pub(in crate::ops) whole_tiles: [[f64; 4]; 5],
-    /// Ragged tiles: a constant, empty micro-tiles, those of the halo, short rows of the
-    /// destination, short runs of the source.
-    pub(in crate::ops) ragged_tiles: [[f64; 5]; 5],
-    /// Structs: a constant, idle bytes, short fields of a block, words in place of vectors.
-    pub(in crate::ops) fields: [[f64; 4]; 5],
-    /// Tiles of several axes by vectors: a constant, split runs of the source and of the
-    /// destination, empty parts of tiles, lanes that share a bank, short runs of the source.
-    pub(in crate::ops) quads: [[f64; 6]; 5],
-    /// Boxes: all boxes by their model, their memory alone, shared sectors of the destination.
-    pub(in crate::ops) boxes: [[f64; 3]; 5],
-    /// Shifted runs: a constant, short runs.
-    pub(in crate::ops) rows: [[f64; 2]; 5],
-    /// Elements one by one: a constant, short runs, and sides whose nearest axes differ. The last
-    /// weight was fitted to arrays that the L2 cache holds.
-    pub(in crate::ops) elements: [[f64; 3]; 5],
+    /// Weights of what a layout costs, which the strategies count.
+    pub(in crate::ops) weights: &'static Weights,
 }
 
 /// Constants of transposes in place.

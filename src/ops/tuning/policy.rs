@@ -31,20 +31,29 @@ impl Policy {
     /// Returns the name in JSON: `tuned` if `bench --tune` found numbers on the GPU, `measured` if
     /// this crate has a policy that was measured on such a GPU, else `rule`.
     pub(crate) fn name(&self) -> &'static str {
-        match (self.target.tuned, self.measured) {
+        match (self.by_tuning(), self.measured) {
             (Some(_), _) => "tuned",
             (None, Some(_)) => "measured",
             (None, None) => "rule",
+        }
+    }
+
+    /// Names what `bench --tune` found on the GPU.
+    fn by_tuning(&self) -> Option<&'static str> {
+        match (self.target.tuned, self.target.weights) {
+            (Some(_), Some(_)) => Some("tiles, blocks and estimates"),
+            (Some(_), None) => Some("tiles and blocks"),
+            (None, Some(_)) => Some("estimates"),
+            (None, None) => None,
         }
     }
 }
 
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { compute_capability: (major, minor), bandwidth_per_multiprocessor, l2_bytes, tuned, .. } =
-            self.target;
-        if tuned.is_some() {
-            f.write_str("tiles and blocks by bench --tune, and the rest ")?;
+        let Target { compute_capability: (major, minor), bandwidth_per_multiprocessor, l2_bytes, .. } = self.target;
+        if let Some(tuned) = self.by_tuning() {
+            write!(f, "{tuned} by bench --tune, and the rest ")?;
         }
         match self.measured {
             Some(row) => write!(f, "measured on {}", row.gpu),

@@ -167,6 +167,11 @@ impl Way {
         Self::all().find(|way| way.name() == name && way.launch == launch)
     }
 
+    /// Returns the ways that plans of a task ask.
+    pub(super) fn asked(task: &Task<'_>) -> impl Iterator<Item = Self> {
+        asked(task).iter().map(|&strategy| Self { strategy, launch: 0 })
+    }
+
     /// Writes the launch of a task, and returns the offer; or declines it and writes nothing.
     pub(super) fn consider(self, task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
         match usize::from(self.launch).checked_sub(1) {

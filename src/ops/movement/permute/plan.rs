@@ -13,7 +13,7 @@ use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::layout::walk::{Axis, Canonical, Reach};
 use crate::memory::DeviceBuffer;
-use crate::ops::choose::choose;
+use crate::ops::choose::{Costs, Offer, choose};
 use crate::ops::operand::{
     Operand, are_apart, check_aligned, check_apart, check_pair, check_shapes, check_width, queue,
 };
@@ -122,16 +122,47 @@ impl PermutePlan {
     #[doc(hidden)]
     #[must_use]
     pub fn ways(&self) -> Vec<Self> {
-        let mut ways: Vec<Self> = Vec::new();
-        for way in Way::all().filter(|_| !self.canonical.is_empty()) {
+        let ways = Way::all().filter(|_| !self.canonical.is_empty());
+        self.offered(ways).into_iter().map(|(plan, _)| plan).collect()
+    }
+
+    /// Plans the same work in every way that plans of it ask and whose time is estimated by
+    /// weights, each with what these weigh.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn estimated(&self) -> Vec<(Self, Costs)> {
+        if self.canonical.is_empty() {
+            return Vec::new();
+        }
+        let offered = self.offered(Way::asked(&self.task()));
+        offered.into_iter().filter_map(|(plan, offer)| Some((plan, offer.costs?))).collect()
+    }
+
+    /// Plans the same work in these ways, as far as a kernel takes it, with the offer of each.
+    fn offered(&self, ways: impl Iterator<Item = Way>) -> Vec<(Self, Offer)> {
+        let mut offered: Vec<(Self, Offer)> = Vec::new();
+        for way in ways {
             let (mut plan, mut work) = (Self { choice: Choice::Way(way), ..*self }, None);
             let Ok(offer) = way.consider(&plan.task(), &mut work) else { continue };
-            if !ways.iter().any(|known| known.work == work) {
+            if !offered.iter().any(|(known, _)| known.work == work) {
                 (plan.work, plan.reason) = (work, offer.reason);
-                ways.push(plan);
+                offered.push((plan, offer));
             }
         }
-        ways
+        offered
+    }
+
+    /// Plans other layouts of elements of this width in the same way, such as those of other parts
+    /// of buffers.
+    ///
+    /// # Errors
+    ///
+    /// As [`PermutePlan::new`].
+    #[doc(hidden)]
+    pub fn like(&self, src: &Layout, dst: &Layout) -> Result<Self> {
+        let width = self.canonical.width;
+        check([src, dst], self.aligns, width)?;
+        Ok(Self::of([src, dst], width, self.aligns, self.target, self.choice))
     }
 
     /// Plans the work again with the kernels for large arrays, as if this one were large. So tests
@@ -427,10 +458,60 @@ impl fmt::Display for PermutePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::{TunedWeights, Weights};
 
     /// Threads keep plans, and callers copy them.
     #[test]
     fn a_plan_has_at_most_a_kilobyte() {
         assert!(size_of::<PermutePlan>() <= 1024, "{} bytes", size_of::<PermutePlan>());
+    }
+
+    /// The plan of a transpose of floats.
+    fn transpose(target: Target) -> PermutePlan {
+        let to = Layout::row_major(&[8192, 4095]).unwrap();
+        let from = Layout::row_major(&[4095, 8192]).unwrap().t();
+        PermutePlan::new(&from, Align::ALLOCATION, &to, Align::ALLOCATION, 4, target).unwrap()
+    }
+
+    #[test]
+    fn tuned_weights_choose() {
+        let mut target = Target::new((9, 0));
+        let (mut weights, before) = (Weights::of(target), transpose(target));
+        let chosen = |plan: &PermutePlan| plan.explain().verdicts[0].strategy;
+        assert_eq!(chosen(&before), "tile");
+        weights.ragged_tiles[2][0] += 1.0;
+        target.weights = Some(TunedWeights::of(&weights));
+        assert_eq!(chosen(&transpose(target)), "quads");
+        // The weights of another width change nothing.
+        weights.ragged_tiles[2][0] -= 1.0;
+        weights.ragged_tiles[1][0] += 1.0;
+        target.weights = Some(TunedWeights::of(&weights));
+        assert!(transpose(target).launches_as(&before));
+    }
+
+    #[test]
+    fn an_estimate_is_the_sum_of_the_costs_by_their_weights() {
+        let target = Target::new((9, 0));
+        let (plan, weights) = (transpose(target), Weights::of(target));
+        let (estimated, verdicts) = (plan.estimated(), plan.explain().verdicts);
+        let name = |way: &PermutePlan| way.way().unwrap().name();
+        let names: Vec<_> = estimated.iter().map(|(way, _)| name(way)).collect();
+        assert_eq!(names, ["tile", "quads", "boxes"]);
+        for (way, Costs { kernel, width_log2, costs }) in estimated {
+            let products = weights.of_kernel(kernel, width_log2).iter().zip(costs).map(|(weight, cost)| weight * cost);
+            let says = format!("about {:.2} times as long", products.sum::<f64>());
+            let verdict = verdicts.iter().find(|verdict| verdict.strategy == name(&way)).unwrap();
+            assert!(verdict.reason.starts_with(&says), "{says}: {verdict}");
+            // The same in parts of larger buffers, which begin on lines.
+            let [from, to] = [[4095, 8192], [8192, 4095]].map(|[rows, cols]| {
+                let part = Layout::row_major(&[64 + rows * cols]).unwrap().slice(0, 64.., 1).unwrap();
+                part.split_axis(0, &[rows, cols]).unwrap()
+            });
+            let other = way.like(&from.t(), &to).unwrap();
+            assert_eq!((other.entry(), other.shape(), other.way()), (way.entry(), way.shape(), way.way()));
+        }
+        let none = Layout::row_major(&[0, 4]).unwrap();
+        let none = PermutePlan::new(&none, Align::ALLOCATION, &none, Align::ALLOCATION, 4, target).unwrap();
+        assert!(none.estimated().is_empty() && none.ways().is_empty());
     }
 }

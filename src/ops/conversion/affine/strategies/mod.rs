@@ -21,7 +21,8 @@ pub(super) const WITH_LAUNCH: &str = "channels whose values are launch parameter
 /// Returns the offer of a strategy that takes this part of the target's estimates, relative to the
 /// least that the layouts allow.
 fn offer(task: &Task, reason: &'static str, time: impl FnOnce(&Maps) -> f64) -> Offer {
-    Offer { reason, time: task.traffic() * time(&Tuning::of(task.target).arithmetic.maps) }
+    let time = task.traffic() * time(&Tuning::of(task.target).arithmetic.maps);
+    Offer { reason, time, costs: None }
 }
 
 /// Returns the values that all launches share: the number of elements, or of images, that follow

@@ -53,7 +53,7 @@ pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Opt
     };
     let shape = LaunchShape { grid: grid(blocks), block: [threads, 1, 1], dynamic_shared: shared as u32 };
     *launch = Some(Launch::Quads(Step { entry, shape, params }));
-    let weights = &permutes.estimates.quads[from.max(to).trailing_zeros() as usize];
+    let weights = &permutes.estimates.weights.quads[from.max(to).trailing_zeros() as usize];
     let time: f64 = weights.iter().zip(costs).map(|(weight, cost)| weight * cost).sum();
     let reason = "each side has runs, which may start or end between 16-byte vectors: tiles of several axes, \
                   gathered and mapped by vectors";

@@ -7,9 +7,7 @@
 
 use std::fmt;
 
-use super::{
-    Considered, Launch, Layouts, Offer, Step, Task, Widened, axes, divisor, estimate, grid, index, launch, width_log2,
-};
+use super::{Considered, Estimated, Launch, Layouts, Step, Task, Widened, axes, divisor, grid, index, launch, weighed};
 use crate::abi::{self, ELEMENTS, ELEMENTS_BLOCK, ElementsParams, Index, MAX_AXES, elements_per_thread};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
@@ -33,8 +31,7 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let nearest = canonical.axes().first().map_or(0, |axis| axis.src.unsigned_abs());
     let is_crossed = canonical.axes().iter().any(|axis| axis.src != 0 && axis.src.unsigned_abs() < nearest);
     let costs = [1.0, part, f64::from(u8::from(is_crossed))];
-    let time = task.traffic() * estimate(&task.permutes().estimates.elements[width_log2(width)], costs);
-    Ok(Offer { reason: reason(canonical), time })
+    Ok(weighed(task, reason(canonical), (Estimated::Elements, width), task.traffic(), costs))
 }
 
 /// Axes that a plan keeps as kernels walk them, and one that stands for those beyond the rank.

@@ -11,8 +11,8 @@
 use std::fmt;
 
 use super::{
-    Considered, Decline, Launch, Layouts, Offer, Step, Task, Widened, at_least, at_most, axes, divisor, estimate,
-    found, grid, index, launch, power_of_two, width_log2,
+    Considered, Decline, Estimated, Launch, Layouts, Step, Task, Widened, at_least, at_most, axes, divisor, found,
+    grid, index, launch, power_of_two, weighed,
 };
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
@@ -143,8 +143,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let chunk = field.min(cut.run * cut.pack);
     let by_words = f64::from(u8::from(!cut.is_by_vectors));
     let costs = [1.0, cut.idle(field) as f64 / field as f64, SECTOR as f64 / chunk as f64, by_words];
-    let time = task.traffic() * estimate(&task.permutes().estimates.fields[width_log2(width)], costs);
-    Ok(Offer { reason: reason(images.is_packed_src, vectors.is_some()), time })
+    let reason = reason(images.is_packed_src, vectors.is_some());
+    Ok(weighed(task, reason, (Estimated::Fields, width), task.traffic(), costs))
 }
 
 /// Returns the axes by their role, and the largest power of two of bytes that all images and planes

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::{Considered, Launch, Layouts, Offer, Step, Task, Widened, estimate, grid, index, launch, width_log2};
+use super::{Considered, Estimated, Launch, Layouts, Step, Task, Widened, grid, index, launch, weighed};
 use crate::abi::{PACKED_QUADS, PackedQuadsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
@@ -26,14 +26,13 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let shape = LaunchShape { grid: grid(blocks), block: [threads, 1, 1], dynamic_shared: shared };
     let entry = task.kernel(PACKED_QUADS, canonical.width, *index)?;
     *launch = Some(Launch::Quads(Step { entry, shape, params: Recipe(kept) }));
-    let time = task.traffic() * estimate(&task.permutes().estimates.quads[width_log2(canonical.width)], costs);
     let reason = if is_kept {
         "a few matrices are contiguous on both sides: they go through shared memory whole, by vectors on either side"
     } else {
         "each side has runs, which may start or end between 16-byte vectors: tiles of several axes, moved by vectors \
          as they lie"
     };
-    Ok(Offer { reason, time })
+    Ok(weighed(task, reason, (Estimated::Quads, canonical.width), task.traffic(), costs))
 }
 
 /// The tile, whose parameters a launch places again.

@@ -16,8 +16,8 @@
 use std::fmt;
 
 use super::{
-    Considered, Launch, Layouts, Offer, Step, Task, at_least, at_most, axes, divisor, estimate, grid, index, launch,
-    power_of_two, width_log2,
+    Considered, Estimated, Launch, Layouts, Offer, Step, Task, at_least, at_most, axes, divisor, grid, index, launch,
+    power_of_two, weighed,
 };
 use crate::abi::{COPY, CopyParams, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
@@ -49,7 +49,7 @@ pub(in crate::ops::movement::permute) fn alike(task: &Task<'_>, launch: &mut Opt
     };
     let reason = "both sides lie alike in memory, without gaps and aligned to 16 bytes";
     *launch = Some(Launch::Copy(step));
-    Ok(Offer { reason, time: 1.0 })
+    Ok(Offer { reason, time: 1.0, costs: None })
 }
 
 /// Takes runs of unaligned bytes that are long enough on both sides.
@@ -78,8 +78,8 @@ fn shifted(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
                   where each run starts in the destination";
     let step = Step { entry: task.hinted(ROWS.get(Key::index(index(&bytes)))), shape, params: recipe };
     *launch = Some(Launch::Rows(step));
-    let time = estimate(&task.permutes().estimates.rows[width_log2(together)], [1.0, VECTOR as f64 / run as f64]);
-    Ok(Offer { reason, time: task.traffic() * time })
+    let costs = [1.0, VECTOR as f64 / run as f64];
+    Ok(weighed(task, reason, (Estimated::Rows, together), task.traffic(), costs))
 }
 
 /// How vectors are numbered; see [`RowsParams`].

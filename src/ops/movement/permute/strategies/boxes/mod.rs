@@ -18,7 +18,7 @@ use self::model::Model;
 use self::search::Found;
 use self::work::Work;
 use super::{
-    Considered, Decline, Launch, Offer, Step, Task, Widened, at_least, at_most, estimate, found, launch, width_log2,
+    Considered, Decline, Estimated, Launch, Offer, Step, Task, Widened, at_least, at_most, found, launch, weighed,
 };
 use crate::abi::{BOXES, BoxesParams, Index};
 use crate::error::counted;
@@ -129,9 +129,8 @@ fn planned(work: &Work, policy: &Boxes, found: &Found) -> Option<Planned> {
 
 impl Planned {
     fn offer(&self, task: &Task<'_>) -> Offer {
-        let weights = &task.permutes().estimates.boxes[width_log2(self.width)];
         let reason = "boxes of the source's runs go through shared memory as they lie";
-        Offer { reason, time: estimate(weights, self.costs) }
+        weighed(task, reason, (Estimated::Boxes, self.width), 1.0, self.costs)
     }
 
     fn step(&self, task: &Task<'_>) -> Result<Step<Recipe>, Decline> {

@@ -162,13 +162,13 @@ impl<'a> Model<'a> {
     }
 
     /// Returns what other kernels' estimates are compared with, relative to a copy: the time of all
-    /// boxes, that of their memory, and the part of written sectors that boxes share.
+    /// boxes, that of their memory, and the part of written sectors that boxes share, less than 0.
     pub(super) fn costs(&self, threads: u32, gathering: Gathering, work: &Work) -> [f64; 3] {
         let cut = self.cut;
         let copy = 2.0 * self.policy.memory.byte * work.elements as f64 * self.width / cut.boxes as f64;
         let written = (cut.lines * cut.line) as f64 * self.width / SECTOR as f64;
         let resident = f64::from(self.policy.resident(self.shared as u32, threads));
-        [self.each(threads, resident, gathering) / copy, self.memory / copy, cut.sectors[1] / written - 1.0]
+        [self.each(threads, resident, gathering) / copy, self.memory / copy, 1.0 - cut.sectors[1] / written]
     }
 
     /// Returns the cycles in which a block writes its tables.

@@ -12,7 +12,7 @@ use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 /// Takes arrays that one of the kernels for small arrays suits.
 pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut Option<Launch>) -> Considered {
     let reason = patch::consider(task, launch).or_else(|_| matrix::consider(task, launch))?;
-    Ok(Offer { reason, time: 1.0 })
+    Ok(Offer { reason, time: 1.0, costs: None })
 }
 
 /// Checks what both kernels require.

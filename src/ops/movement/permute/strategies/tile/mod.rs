@@ -20,8 +20,8 @@ use std::fmt;
 
 use self::matrices::{Long, Matrices, end_rows, rank};
 use super::{
-    Considered, Decline, Launch, Layouts, Offer, Step, Task, Widened, at_least, axes, divisor, estimate, found, grid,
-    index, launch, width_log2,
+    Considered, Decline, Estimated, Launch, Layouts, Offer, Step, Task, Widened, at_least, axes, divisor, found, grid,
+    index, launch, weighed,
 };
 use crate::abi::{
     Divisor, Family, Fold, Index, RAGGED_MARGIN, RAGGED_TILE, TILE_AXES, VECTOR_TILE, VECTOR_TILE_THREADS,
@@ -46,9 +46,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
                       transposed in registers";
         (VECTOR_TILE, reason)
     };
-    let time = tiling.time(task);
     *launch = Some(Launch::Tile(tiling.step(task, family)?));
-    Ok(Offer { reason, time })
+    Ok(tiling.offer(task, reason))
 }
 
 /// Rows of micro-tiles that a tile shares with the one above if rows of the destination start
@@ -83,10 +82,10 @@ impl Tiling {
         if cutter.is_whole(&plain) { cutter.whole(plain) } else { cutter.ragged(plain) }
     }
 
-    /// Estimates the time: micro-tiles that are empty or that two tiles read, short runs, and rows
-    /// of the source that start between the lines of the L2 cache.
-    fn time(&self, task: &Task<'_>) -> f64 {
-        let (width, cut, estimates) = (task.widened().canonical.width, &self.cut, &task.permutes().estimates);
+    /// Offers the tiles. They cost micro-tiles that are empty or that two tiles read, short runs,
+    /// and rows of the source that start between the lines of the L2 cache.
+    fn offer(&self, task: &Task<'_>, reason: &'static str) -> Offer {
+        let (width, cut) = (task.widened().canonical.width, &self.cut);
         let [cols, rows] = self.matrices.extents();
         let lanes = VECTOR / width;
         let filled = (rows * cols) as f64 / (lanes * lanes) as f64;
@@ -96,15 +95,14 @@ impl Tiling {
         let read = cols.min((VECTOR << cut.across_log2) as f64);
         let short = (2.0 * SECTOR as f64 / read - 1.0).max(0.0);
         let waste = tile / filled - 1.0;
-        let time = if self.is_ragged {
+        if self.is_ragged {
             let costs = [1.0, waste, halo / filled, SECTOR as f64 / rows, short];
-            estimate(&estimates.ragged_tiles[width_log2(width)], costs)
+            weighed(task, reason, (Estimated::RaggedTiles, width), task.traffic(), costs)
         } else {
             let of_lines = (LINE / width).trailing_zeros() <= self.matrices.starts()[0].trailing_zeros();
             let costs = [1.0, waste, short, f64::from(u8::from(!of_lines))];
-            estimate(&estimates.whole_tiles[width_log2(width)], costs)
-        };
-        task.traffic() * time
+            weighed(task, reason, (Estimated::WholeTiles, width), task.traffic(), costs)
+        }
     }
 
     /// Returns whether tables locate the rows and columns of a tile.
