@@ -103,6 +103,7 @@ fn asked(task: &Task<'_>) -> &'static [Strategy] {
         Class::Runs => &[Rows, Quads, Elements, Boxes],
         Class::Turned if is_vector => &[Elements],
         Class::Turned if is_narrow => &[Quads, Boxes],
+        Class::Turned if is_cached => &[Elements],
         Class::Turned => &[Elements, Quads, Boxes],
         Class::Crossed if is_cached => &[Small, Tile, Quads, Elements],
         // A box of elements of 16 bytes has no more than short runs.

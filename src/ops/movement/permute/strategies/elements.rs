@@ -26,7 +26,8 @@ pub(in crate::ops::movement::permute) fn consider(task: &Task<'_>, launch: &mut 
     let entry = task.unhinted(ELEMENTS, width, *index)?;
     let entry = if has_runs { task.hinted(entry) } else { entry };
     *launch = Some(Launch::Elements(Step { entry, shape, params: Recipe::new(canonical, *index) }));
-    let run = canonical.axes().iter().find(|axis| axis.dst == 1 && axis.src == 1).map(|axis| axis.extent * width);
+    let is_run = |axis: &&Axis| axis.dst == 1 && axis.src.unsigned_abs() == 1;
+    let run = canonical.axes().iter().find(is_run).map(|axis| axis.extent * width);
     let part = run.map_or(0.0, |run| SECTOR as f64 / run as f64);
     let nearest = canonical.axes().first().map_or(0, |axis| axis.src.unsigned_abs());
     let is_crossed = canonical.axes().iter().any(|axis| axis.src != 0 && axis.src.unsigned_abs() < nearest);
