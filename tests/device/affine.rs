@@ -22,6 +22,7 @@ cases! {
     Any random_layouts_of_every_type,
     Any tiles_end_at_every_edge,
     Any channels_may_be_any_axis_either_way,
+    Any structs_whose_fields_become_runs,
     Any few_elements_and_none,
     Any products_and_sums_are_rounded_once,
     Any an_identity_is_a_cast_that_keeps_the_sign_of_zero,
@@ -305,6 +306,20 @@ fn channels_may_be_any_axis_either_way(setup: &Setup) {
         }
     }
     of_every_pair!(run(&device(setup), &mut Random::new(92)));
+}
+
+/// Lanes of structs of 8 elements of 1 or 2 bytes gather for different runs of the destination.
+fn structs_whose_fields_become_runs(setup: &Setup) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+        for fields in [8, 4] {
+            let dst = c_order(&[2, fields, 3001]);
+            let src = c_order(&[2, 3001, fields]).permuted_axes(&[0, 2, 1]).unwrap();
+            for channels in [None, Some(1)] {
+                check::<S, D>(device, random, src, dst, channels);
+            }
+        }
+    }
+    of_every_pair!(run(&device(setup), &mut Random::new(97)));
 }
 
 fn few_elements_and_none(setup: &Setup) {

@@ -390,15 +390,15 @@ impl<'a, G: Gathered> Tile<'a, G> {
         let turn = (thread::thread_x() >> (self.params.turn as u32 & 31)) & (granules - 1);
         let (mut number, across) = (thread::thread_x(), &self.params.across);
         while number < side.vectors {
-            // SAFETY: the tables have been written, and the number is one of a vector.
-            let part = unsafe {
-                if across.value > 1 {
-                    let quad = quotient(number, across);
-                    let run = number - quad * across.value as u32;
-                    Side::part(side.run::<G::To>(self.tables, run), quad)
-                } else {
-                    side.part_of::<G::To>(self.tables, number)
-                }
+            let part = if across.value > 1 {
+                let quad = quotient(number, across);
+                let run = number - quad * across.value as u32;
+                // SAFETY: `across` divides by the runs, so the remainder is one, and the tables have
+                // been written.
+                Side::part(unsafe { side.run::<G::To>(self.tables, run) }, quad)
+            } else {
+                // SAFETY: the number is below the side's vectors, and the tables have been written.
+                unsafe { side.part_of::<G::To>(self.tables, number) }
             };
             if whole.has(part) {
                 let run = self.low.offset(part.room);

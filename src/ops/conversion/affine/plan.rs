@@ -68,8 +68,9 @@ impl AffinePlan {
     /// do. A class asks some strategies, and the one with the least estimated time gives the
     /// launch. Images of bytes become planes by a kernel of their own if their values are launch
     /// parameters. If the sides are contiguous along different axes, tiles transpose them: in
-    /// registers if every row of both sides is whole vectors of 16 bytes, else through shared
-    /// memory, from which vectors are gathered. All other work goes element by element.
+    /// registers if every row of both sides is whole vectors of 16 bytes. Else tiles of large arrays
+    /// go through shared memory, from which vectors are gathered, and small arrays go element by
+    /// element, because a launch takes most of their time. All other work goes element by element.
     ///
     /// # Errors
     ///
@@ -120,8 +121,11 @@ impl AffinePlan {
     #[doc(hidden)]
     #[must_use]
     pub fn as_if_large(self) -> Self {
-        let large = |planned: Planned| Planned::new(Task { may_be_small: false, ..planned.task });
-        Self { planned: self.planned.and_then(large), ..self }
+        let large = |planned: Planned| {
+            let task = Task { may_be_small: false, ..planned.task };
+            Planned::new(task).expect("a strategy took the task before")
+        };
+        Self { planned: self.planned.map(large), ..self }
     }
 
     /// Returns the bytes of the source's elements, and of factors and offsets in device memory. The

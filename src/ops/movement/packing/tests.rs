@@ -111,11 +111,25 @@ fn a_vector_lies_between_runs_whose_places_share_a_bank() {
     }
 }
 
+/// Structs of 8 bytes, whose fields become runs that start anywhere.
 #[test]
 fn lanes_gather_across_runs_whose_places_share_a_bank() {
-    // Structs of few bytes, whose fields become runs that start anywhere.
-    for (shape, is_across) in [([64, 237_249, 8], true), ([1, 15_413_735, 16], false), ([64, 237_249, 3], false)] {
-        let params = params(&shape, &[0, 2, 1], 1);
-        assert_eq!(params.across.value > 1, is_across, "{shape:?}");
+    for (shape, width, is_across) in [
+        ([64, 237_249, 8], 1, true),
+        ([4, 20_011, 8], 1, true),
+        ([4, 20_011, 8], 2, true),
+        ([1, 15_413_735, 16], 1, false),
+        ([64, 237_249, 3], 1, false),
+    ] {
+        let canonical = canonical(&shape, &[0, 2, 1], width);
+        let constants = Tuning::of(Target::new((9, 0))).permutes.quads;
+        let mut packing = Packing::new(&canonical, [width; 2]).ok().unwrap();
+        packing.grow_quads(&constants, ALIGNS);
+        let aligned = packing.grains(ALIGNS)[0] >= VECTOR;
+        let (tight, (_, lanes)) = (packing.room(aligned, 0), packing.spread(aligned, &constants));
+        assert_eq!(lanes.across > 1, is_across, "{shape:?} of {width} bytes");
+        assert!(!is_across || 2 * lanes.ways <= Lanes::of(&packing, &tight).ways, "{shape:?} of {width} bytes");
+        let across = params(&shape, &[0, 2, 1], width).across.value;
+        assert_eq!(across, lanes.across as u64, "{shape:?} of {width} bytes");
     }
 }

@@ -42,5 +42,10 @@ pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Opt
         };
         least.max(maps.per_element / (src_width + dst_width) as f64)
     };
-    Ok(offer(task, "element by element, in the destination's order", alone))
+    let reason = if task.is_small() {
+        "a launch takes most of the time: element by element, in the destination's order"
+    } else {
+        "element by element, in the destination's order"
+    };
+    Ok(offer(task, reason, alone))
 }
