@@ -374,7 +374,17 @@ impl TuningFile {
     /// Why `before` is not the text of such a file.
     #[doc(hidden)]
     pub fn with_weights(before: &[u8], info: &DeviceInfo, weights: &Weights) -> std::result::Result<String, String> {
-        Self::with_section(read(before)?, info, &weights_name(info), &weights.text())
+        Self::with_section(read(before)?, info, &weights_name(info), Some(&weights.text()))
+    }
+
+    /// Returns the text of a file without the weights for a device.
+    ///
+    /// # Errors
+    ///
+    /// Why `before` is not the text of such a file.
+    #[doc(hidden)]
+    pub fn without_weights(before: &[u8], info: &DeviceInfo) -> std::result::Result<String, String> {
+        Self::with_section(read(before)?, info, &weights_name(info), None)
     }
 
     /// Returns the text of a file after `before`, with this section for a device in place of its
@@ -391,7 +401,7 @@ impl TuningFile {
             lines += &format!("tiles_{width} = {whole} {ragged}\n");
         }
         lines += &format!("copy_block = {}\nfill_block = {}\n", row.copy_block, row.fill_block);
-        Self::with_section(read(before)?, info, &section_name(info), &lines)
+        Self::with_section(read(before)?, info, &section_name(info), Some(&lines))
     }
 
     /// Returns the text of a file after `before` with a measured plan of a device, and the plans
@@ -409,7 +419,7 @@ impl TuningFile {
         let is_current = file.section(&plans_name(info)).is_some_and(|section| Self::current(section, info).is_ok());
         let mut plans = if is_current { Self::plans_of(&file, info)? } else { Plans::new() };
         plans::keep(&mut plans, number, way);
-        let text = Self::with_section(file, info, &plans_name(info), &plans::text(&plans))?;
+        let text = Self::with_section(file, info, &plans_name(info), Some(&plans::text(&plans)))?;
         Ok((text, plans))
     }
 
@@ -447,16 +457,15 @@ impl TuningFile {
     }
 
     /// Returns the text of a file with a section for a device, of these lines behind its key, in
-    /// place of the one of its name.
+    /// place of the one of its name. Without lines that section goes.
     fn with_section(
         Parts { comment, sections }: Parts<'_>,
         info: &DeviceInfo,
         name: &str,
-        lines: &str,
+        lines: Option<&str>,
     ) -> std::result::Result<String, String> {
-        let mut own = format!("[{name}]\n");
-        key(info).into_iter().for_each(|(key, value)| own += &format!("{key} = {value}\n"));
-        own += lines;
+        let key = || key(info).map(|(key, value)| format!("{key} = {value}\n")).concat();
+        let own = lines.map_or_else(String::new, |lines| format!("[{name}]\n{}{lines}", key()));
         // Each part may lack the end of its last line.
         let mut room = MAX_BYTES.saturating_sub(own.len());
         let has_room = |part: &str| !part.trim().is_empty() && part.len() < room;

@@ -10,9 +10,11 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use bytemuck::Pod;
 use serde_json::{Value, json};
-use warpstride::device::{Backend, Device, Tuned, TuningFile, Weights};
+use warpstride::device::{Backend, Device, Tuned, TuningFile};
+use warpstride::driver::DeviceInfo;
 use warpstride::element::Element;
 use warpstride::error::counted;
+use warpstride::io::Destination;
 use warpstride::launch_shape::LaunchShape;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, FillPlan, PermutePlan, Phase, Plan, Target, TileShape};
@@ -22,7 +24,7 @@ use super::bench::measure::{ColdRuns, Launch, Outcome, measure, one_to_one};
 use super::output::{self, Output};
 use super::{by_width, destination, ensure_room, open, reference, refuse, require, terminal};
 use crate::run::table::{Table, number};
-use fit::Fit;
+use fit::{Fits, GAIN as FIT_GAIN};
 
 /// The value that fills arrays.
 const VALUE: u32 = 0x0123_4567;
@@ -89,7 +91,7 @@ type Found = (TileShape, [Sweep; 2]);
 struct Tuning {
     tiles: Vec<Found>,
     blocks: [Sweep; 2],
-    fits: Vec<Fit>,
+    fits: Fits,
 }
 
 /// The row of the user's file.
@@ -112,7 +114,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let tiles = TileShape::of(target);
     let file = TuningFile::place()
         .context("the system names no folder for a user's configuration; set WARPSTRIDE_TUNING to a file")?;
-    // Before minutes are spent.
+    // Before anything is timed.
     before(&file)?;
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -134,18 +136,38 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     progress.step();
     drop(progress);
     let row = row(&found, &blocks)?;
-    // The costs of layouts depend on the tiles.
-    let target = Target::of_info(device.info(), Some(row), device.tuning_file().weights());
-    let present = Weights::of(target);
-    let fits = fit::fits(&samples::measured(&device, target, output)?, &present);
-    let weights = fit::weights(&fits, &present);
-    // Another program may have added a section by now.
-    let written = TuningFile::with_row(&before(&file)?, device.info(), row)
-        .and_then(|written| TuningFile::with_weights(written.as_bytes(), device.info(), &weights))
-        .map_err(anyhow::Error::msg)?;
-    destination::replace(&destination, |file| file.write_all(written.as_bytes()))?;
+    let fits = written((&file, &destination), device.info(), row, || {
+        // The costs of layouts depend on the tiles.
+        let target = Target::of_info(device.info(), Some(row), device.tuning_file().weights());
+        Ok(Fits::new(&samples::measured(&device, target, output)?, target))
+    })?;
     let tuning = Tuning { tiles: found, blocks, fits };
     output.result(&text(&device, &tuning, &file), json(&device, &tuning, &file))
+}
+
+/// Writes the row, then fits the estimates and writes those that are better: an error of the fits
+/// does not lose the row.
+fn written(
+    (file, destination): (&Path, &Destination),
+    info: &DeviceInfo,
+    row: Tuned,
+    fit: impl FnOnce() -> Result<Fits>,
+) -> Result<Fits> {
+    let write = |text: &dyn Fn(&[u8]) -> Result<String, String>| {
+        // Another program may have added a section by now.
+        let text = text(&before(file)?).map_err(anyhow::Error::msg)?;
+        destination::replace(destination, |file| file.write_all(text.as_bytes()))
+    };
+    write(&|before| TuningFile::with_row(before, info, row))?;
+    let only = || format!("{} has the tiles and blocks, and no new estimates", file.display());
+    let fits = fit().with_context(only)?;
+    if fits.are_written() {
+        write(&|before| TuningFile::with_weights(before, info, &fits.weights())).with_context(only)?;
+    } else if TuningFile::parse_weights(&before(file)?, info).is_err() {
+        // Devices would go on saying that the section is stale.
+        write(&|before| TuningFile::without_weights(before, info)).with_context(only)?;
+    }
+    Ok(fits)
 }
 
 /// Returns the text that a section is added to; fails where other sections could be lost.
@@ -263,19 +285,30 @@ fn text(device: &Device, Tuning { tiles, blocks, fits }: &Tuning, file: &Path) -
         of_blocks.add_row(sweep.cells(sweep.kernel.into(), |threads| threads.to_string()));
     }
     let mut of_fits = Table::new(&["estimate", "layouts", "error now", "error fitted", "written"]);
-    for fit in fits {
+    for fit in &fits.of_kernels {
         let percent = |at: usize| number(fit.errors.map(|errors| 100.0 * errors[at]), 1, " %");
         let name = format!("{}, {}", fit.kernel.name(), counted(fit.width(), "byte"));
-        let written = if fit.is_better() { "fitted" } else { "now" };
+        let written = if fits.is_written(fit) { "fitted" } else { "now" };
         of_fits.add_row([name, fit.layouts.to_string(), percent(0), percent(1), written.into()]);
     }
     format!(
         "{}\n{table}\n{of_blocks}\n{of_fits}\nEvery device that is opened from now on reads the written numbers from {}; where the best \
-         gains less than {:.0} %, that is the present one. Errors are means over the layouts that were held out; the fitted \
-         weights are written where their error is less.\nFor `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
+         gains less than {:.0} %, that is the present one.\n{}For `TILE_SHAPES` of the GPU's file in src/ops/tuning:\n[\n{rows}]\n",
         device.info().name,
         terminal::path(file),
-        100.0 * (GAIN - 1.0)
+        100.0 * (GAIN - 1.0),
+        of_choice(fits)
+    )
+}
+
+/// Says what the fits change.
+fn of_choice(fits: &Fits) -> String {
+    let Some([now, fitted]) = fits.losses else { return String::new() };
+    format!(
+        "Errors are means over the layouts, each of which was left out of the fit that estimates it. Fitted weights are \
+         better where they leave at most {FIT_GAIN} of the present error, and they are written unless the choice \
+         becomes worse.\nloss of the choice: the chosen kernels take {now:.4} times as long as the fastest, and \
+         {fitted:.4} times with better weights, the geometric means\n"
     )
 }
 
@@ -300,30 +333,34 @@ fn json(device: &Device, Tuning { tiles, blocks, fits }: &Tuning, file: &Path) -
             "gbps": sweep.gbps,
         })
     };
-    let estimate = |fit: &Fit| {
+    let weights = fits.weights();
+    let estimate = |fit: &fit::Fit| {
         json!({
             "kernel": fit.kernel.name(),
             "width": fit.width(),
             "layouts": fit.layouts,
             "error_now": fit.errors.map(|errors| errors[0]),
             "error_fitted": fit.errors.map(|errors| errors[1]),
-            "fitted_is_written": fit.is_better(),
-            "weights": fit.weights,
+            "fitted_is_written": fits.is_written(fit),
+            "weights": weights.of_kernel(fit.kernel, fit.width_log2),
         })
     };
     json!({
         "device": output::info_json(device.info()),
         "kernels": tiles.iter().flat_map(|(_, kernels)| kernels).map(kernel).collect::<Vec<_>>(),
         "blocks": blocks.iter().map(block).collect::<Vec<_>>(),
-        "estimates": fits.iter().map(estimate).collect::<Vec<_>>(),
+        "estimates": fits.of_kernels.iter().map(estimate).collect::<Vec<_>>(),
+        "loss_of_choice_now": fits.losses.map(|losses| losses[0]),
+        "loss_of_choice_fitted": fits.losses.map(|losses| losses[1]),
         "file": file.display().to_string(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use warpstride::device::Estimated;
+    use warpstride::device::{Estimated, Weights};
 
+    use super::fit::Fit;
     use super::*;
 
     #[test]
@@ -354,13 +391,58 @@ mod tests {
         ["copy", "fill"].map(|kernel| Sweep { kernel, width: 4, tried: BLOCKS.into(), gbps: gbps.into(), now: 1024 })
     }
 
+    /// A fit that is better, one that is worse, and one of too few layouts.
+    fn fits(losses: [f64; 2]) -> Fits {
+        let fit = |errors| Fit {
+            kernel: Estimated::Rows,
+            width_log2: 2,
+            layouts: 8,
+            errors,
+            weights: vec![1.0, 2.5],
+            without: Default::default(),
+        };
+        let of_kernels = vec![fit(Some([0.045, 0.0312])), fit(Some([0.03, 0.05])), fit(None)];
+        Fits { of_kernels, losses: Some(losses), present: Weights::of(Target::new((9, 0))) }
+    }
+
+    #[test]
+    fn estimates_are_written_behind_the_tiles_where_they_are_better() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("tuning.txt");
+        let destination = destination::at(&file).expect("a place for a file");
+        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+        let (info, row) = (device.info(), row(&found(1.02), &blocks([0.5; 4])).expect("kernels take it"));
+        let write = |fit: &dyn Fn() -> Result<Fits>| written((&file, &destination), info, row, fit);
+        let text = || fs::read(&file).expect("the file is written");
+        let weights = || TuningFile::parse_weights(&text(), info);
+        // An error loses no tiles.
+        let failed = write(&|| bail!("a kernel was wrong")).expect_err("the fit failed");
+        let says = format!("{failed:#}");
+        assert!(says.contains("tuning.txt has the tiles and blocks") && says.contains("a kernel was wrong"), "{says}");
+        assert_eq!((TuningFile::parse(&text(), info), weights()), (Ok(Some(row)), Ok(None)));
+        // Nothing is better, or the choice is not.
+        let worse = || fits([1.01, 1.02]);
+        assert!(!write(&|| Ok(worse())).expect("it is written").are_written());
+        assert_eq!((weights(), worse().weights()), (Ok(None), worse().present));
+        let better = || fits([1.02, 1.01]);
+        assert!(write(&|| Ok(better())).expect("it is written").are_written());
+        assert_eq!(weights(), Ok(Some(better().weights())));
+        assert_eq!(better().weights().of_kernel(Estimated::Rows, 2), [1.0, 2.5]);
+        // A section that is used stays, and a stale one goes.
+        write(&|| Ok(worse())).expect("it is written");
+        assert_eq!(weights(), Ok(Some(better().weights())));
+        let stale = String::from_utf8(text()).expect("it is text").replace("rows_4 = 1 2.5", "rows_4 = 1 -2.5");
+        fs::write(&file, stale).expect("a file");
+        weights().expect_err("a weight is less than 0");
+        write(&|| Ok(worse())).expect("it is written");
+        assert_eq!((TuningFile::parse(&text(), info), weights()), (Ok(Some(row)), Ok(None)));
+    }
+
     #[test]
     fn what_is_written_is_shown_beside_the_best() {
         let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-        let fit = |errors| Fit { kernel: Estimated::Rows, width_log2: 2, layouts: 8, errors, weights: vec![1.0, 2.5] };
-        let fits = vec![fit(Some([0.045, 0.0312])), fit(Some([0.03, 0.05])), fit(None)];
         let (found, blocks, file) = (found(1.005), blocks([0.5, 1.02, 0.5, 1.0]), Path::new("tuning.txt"));
-        let tuning = Tuning { tiles: found.to_vec(), blocks, fits };
+        let tuning = Tuning { tiles: found.to_vec(), blocks, fits: fits([1.018, 1.0165]) };
         let document = json(&device, &tuning, file);
         for (kernel, sweep) in
             document["kernels"].as_array().expect("a list").iter().zip(found.iter().flat_map(|(_, kernels)| kernels))
@@ -380,7 +462,10 @@ mod tests {
             (&document["estimates"][1]["fitted_is_written"], &document["estimates"][2]["error_now"]),
             (&false.into(), &Value::Null)
         );
+        let losses = ["loss_of_choice_now", "loss_of_choice_fitted"].map(|member| document[member].as_f64());
+        assert_eq!(losses, [Some(1.018), Some(1.0165)]);
         let text = text(&device, &tuning, file);
+        assert!(text.contains("take 1.0180 times as long as the fastest, and 1.0165 times with better"), "{text}");
         for line in ["rows, 4 bytes  8  4.5 %  3.1 %  fitted", "rows, 4 bytes  8  3.0 %  5.0 %  now"] {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             assert!(text.lines().any(|found| words(found) == words(line)), "{line}: {text}");

@@ -2,7 +2,7 @@
 //! the fastest by their estimates.
 
 use super::plan::{Decline, Verdict};
-use crate::device::{Estimated, MOST_COSTS};
+use crate::device::{Estimated, MOST_COSTS, Weights};
 
 /// The offer of a strategy that takes the work.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,9 +23,41 @@ pub struct Costs {
     pub kernel: Estimated,
     /// The base-2 logarithm of the width of its elements.
     pub width_log2: usize,
-    /// The costs, and 0 in place of those that the kernel does not have. Their sum, each by its
-    /// weight, is the estimated time relative to that of a copy of the same bytes.
+    /// The costs, and 0 in place of those that the kernel does not have.
     pub costs: [f64; MOST_COSTS],
+    /// The least time that the layouts allow, relative to that of a copy of the same bytes.
+    pub least: f64,
+}
+
+impl Costs {
+    /// The least estimate, relative to a copy. Every kernel writes the destination, and that is
+    /// half of the bytes that a copy moves. A cost may be less than 0, and a user's file may give
+    /// it any weight, or all costs the weight 0.
+    const LEAST: f64 = 0.5;
+
+    /// Returns the costs of a kernel for elements of this width.
+    pub(super) fn new<const COSTS: usize>(
+        (kernel, width): (Estimated, usize),
+        least: f64,
+        costs: [f64; COSTS],
+    ) -> Self {
+        let mut all = [0.0; MOST_COSTS];
+        all[..COSTS].copy_from_slice(&costs);
+        Self { kernel, width_log2: width.trailing_zeros() as usize, costs: all, least }
+    }
+
+    /// Returns the estimated time, relative to that of a copy of the same bytes: the sum of the
+    /// costs, each by its weight.
+    pub fn time(&self, weights: &Weights) -> f64 {
+        let weights = weights.of_kernel(self.kernel, self.width_log2);
+        let sum: f64 = weights.iter().zip(self.costs).map(|(weight, cost)| weight * cost).sum();
+        sum.max(Self::LEAST)
+    }
+
+    /// Returns whether all of them have weights that `bench --tune` fits.
+    pub fn are_fitted(&self) -> bool {
+        self.costs[self.kernel.fitted()..].iter().all(|&cost| cost == 0.0)
+    }
 }
 
 /// The answer of a strategy: an offer, or the reason to decline.

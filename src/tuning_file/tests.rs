@@ -231,6 +231,13 @@ fn weights_are_read_as_they_were_written_beside_other_sections() {
     weights.rows[0][1] = 2.5;
     let again = with_row(&with_weights(&text, &info(), &weights), &info(), row());
     assert_eq!((found_weights(&again), found(&again, &info())), (Some(weights), (Some(row()), plans, None)));
+    // A section goes alone.
+    let without = TuningFile::without_weights(again.as_bytes(), &info()).unwrap();
+    assert_eq!(
+        (found_weights(&without), found(&without, &info())),
+        (None, (Some(row()), found(&again, &info()).1, None))
+    );
+    assert_eq!(TuningFile::without_weights(without.as_bytes(), &info()), Ok(without));
     // Weights need no row.
     assert_eq!(found(&with_weights("", &info(), &weights), &info()), (None, Plans::new(), None));
 }

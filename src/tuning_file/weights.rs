@@ -44,7 +44,7 @@ macro_rules! weights {
         }
 
         impl Weights {
-            /// The weights of nothing.
+            /// Weights that are all 0, to be filled in.
             pub(super) const NONE: Self = Self { $($table: [[0.0; $costs]; WIDTHS.len()],)+ };
 
             /// Returns the weights of a kernel.
@@ -91,6 +91,15 @@ weights! {
     /// Elements one by one: a constant, short runs, and sides whose nearest axes differ. The last
     /// weight is of arrays that the L2 cache holds.
     Elements elements 3
+}
+
+impl Estimated {
+    /// Returns the number of its weights that `bench --tune` fits, which are the first ones. The
+    /// last one of elements is of arrays that the L2 cache holds, and it times larger ones.
+    pub fn fitted(self) -> usize {
+        let all = Weights::NONE.of_kernel(self, 0).len();
+        if self == Self::Elements { all - 1 } else { all }
+    }
 }
 
 impl Weights {

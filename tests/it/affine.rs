@@ -1,6 +1,9 @@
 //! Plans of permutes that scale, shift and convert: which kernel, and what is refused.
 
 use warpstride::ErrorKind;
+use warpstride::device::{Estimated, TunedWeights, Weights};
+use warpstride::driver::Driver;
+use warpstride::driver::soft::Soft;
 use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::layout::Layout;
@@ -75,6 +78,27 @@ fn a_plan_lists_the_strategies_that_it_asked() {
     assert_eq!(names, [("quads", true), ("elements", true), ("tiles", false)]);
     let first = &explained.verdicts[0].reason;
     assert!(first.starts_with("about ") && first.contains(" times as long as a copy: each side"), "{first}");
+}
+
+/// `bench --tune` times permutes, and no maps.
+#[test]
+fn tuned_weights_of_permutes_change_no_map() {
+    let mut weights = Weights::of(TARGET);
+    for (kernel, width_log2) in Estimated::ALL.iter().flat_map(|&kernel| (0..5).map(move |log2| (kernel, log2))) {
+        weights.of_kernel_mut(kernel, width_log2).fill(9.0);
+    }
+    let soft = Soft::new();
+    for shape in [[6400, 481, 3], [6400, 480, 3], [6401, 480, 4]] {
+        let src = c_order(&shape).permuted_axes(&[2, 1, 0]).unwrap();
+        let [policy, tuned] = [None, Some(TunedWeights::of(&weights))].map(|weights| {
+            let (align, target) = (Align::ALLOCATION, Target::of_info(soft.info(), None, weights));
+            let (from, to) = ((&src, align, DType::U8), (&c_order(src.shape()), align, DType::F16));
+            let plan = AffinePlan::new(from, to, None, target).unwrap();
+            (plan.to_string(), plan.explain().verdicts.iter().map(ToString::to_string).collect::<Vec<_>>())
+        });
+        assert!(policy.1.iter().any(|verdict| verdict.contains("gathered and mapped by vectors")), "{policy:?}");
+        assert_eq!(policy, tuned);
+    }
 }
 
 #[test]

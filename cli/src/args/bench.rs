@@ -27,8 +27,8 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) list: bool,
     /// Find the best tiles and blocks for this GPU, and the weights of the estimates by which plans
-    /// choose: time what the kernels allow and drawn permutes, and write what is best into the
-    /// tuning file, which every device reads when it is opened
+    /// choose: time what the kernels allow and drawn permutes, and write the best of them into
+    /// the tuning file, which every device reads when it is opened
     #[arg(long, conflicts_with_all = ["list", "all"])]
     pub(crate) tune: bool,
     /// Measure a fixed list of cases in one run: streams, permutes, every transpose kernel, axes

@@ -63,7 +63,7 @@ impl Score {
     }
 }
 
-fn geometric_mean(of: impl ExactSizeIterator<Item = f64>) -> f64 {
+pub(crate) fn geometric_mean(of: impl ExactSizeIterator<Item = f64>) -> f64 {
     let len = of.len() as f64;
     (of.map(f64::ln).sum::<f64>() / len).exp()
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
-use warpstride::device::{Device, Estimated, Weights};
+use warpstride::device::Device;
 use warpstride::element::Element;
-use warpstride::error::counted;
+use warpstride::error::{Error, ErrorKind, counted};
 use warpstride::layout::Layout;
 use warpstride::ops::{Align, Costs, PermutePlan, Target};
 use warpstride::roofline::measure::Rotation;
@@ -44,20 +44,20 @@ pub(super) struct Chosen {
 /// as it needs.
 pub(super) fn chosen(target: Target, (count, sizes): (usize, Sizes), most: usize) -> Result<Vec<Chosen>> {
     let listed: Vec<Listed> = cases(SEED, count, sizes).into_iter().map(Into::into).collect();
-    let (weights, mut have) = (Weights::of(target), BTreeMap::new());
-    let mut chosen = Vec::new();
+    let (mut have, mut chosen) = (BTreeMap::new(), Vec::new());
     for task in tasks(&listed, usize::MAX)? {
         if task.storage_lens().into_iter().any(|len| len * task.dtype().width() > most) {
             continue;
         }
         let ways = ways(&task, target)?;
-        let mut groups: Vec<_> = ways.iter().map(|(_, costs)| (costs.kernel.name(), costs.width_log2)).collect();
+        let fitted = || ways.iter().map(|(_, costs)| costs).filter(|costs| costs.are_fitted());
+        let mut groups: Vec<_> = fitted().map(|costs| (costs.kernel.name(), costs.width_log2)).collect();
         groups.dedup();
-        let lacks = |(_, Costs { kernel, width_log2, .. }): &(PermutePlan, Costs)| {
-            let has = have.get(&(kernel.name(), *width_log2)).copied().unwrap_or(0);
-            has < fewest(*kernel, &weights) * MORE / 3
+        let lacks = |&Costs { kernel, width_log2, .. }: &Costs| {
+            let has = have.get(&(kernel.name(), width_log2)).copied().unwrap_or(0);
+            has < fewest(kernel) * MORE / 3
         };
-        if ways.iter().any(lacks) {
+        if fitted().any(lacks) {
             groups.into_iter().for_each(|group| *have.entry(group).or_default() += 1);
             chosen.push(Chosen { task, ways });
         }
@@ -68,10 +68,7 @@ pub(super) fn chosen(target: Target, (count, sizes): (usize, Sizes), most: usize
 /// Plans a layout in the ways that plans of it ask.
 fn ways(task: &Task, target: Target) -> Result<Vec<(PermutePlan, Costs)>> {
     let ([from, to], align) = (task.layouts()?, Align::ALLOCATION);
-    let mut ways = PermutePlan::new(&from, align, &to, align, task.dtype().width(), target)?.estimated();
-    // That weight is of arrays that the L2 cache holds.
-    ways.retain(|(_, Costs { kernel, costs, .. })| *kernel != Estimated::Elements || costs[2] == 0.0);
-    Ok(ways)
+    Ok(PermutePlan::new(&from, align, &to, align, task.dtype().width(), target)?.estimated())
 }
 
 /// Times the layouts that a target's kernels need.
@@ -136,11 +133,13 @@ fn time<T: Element + Pod>(
     let mut plans: Vec<(Layout, PermutePlan)> = Vec::new();
     for set in 0..runs.rotation.sets() {
         let (source, result) = (from(runs.sources.view(set)?)?, into(runs.results.view_mut(set)?)?);
-        plans.push((*source.layout(), way.like(source.layout(), result.layout())?));
+        let plan = way.like(source.layout(), result.layout()).context("the arrays of a rotation are aligned alike")?;
+        plans.push((*source.layout(), plan));
     }
     let run = moved(runs, expected, |source: View<'_, T>, result: ViewMut<'_, T>, stream: &Stream| {
         let source = from(source)?;
-        let plan = plans.iter().find(|(layout, _)| layout == source.layout()).map_or(way, |(_, plan)| plan);
+        let none = || Error::new(ErrorKind::Layout, format!("`{way}` was planned for other arrays"));
+        let (_, plan) = plans.iter().find(|(layout, _)| layout == source.layout()).ok_or_else(none)?;
         plan.launch(source, into(result)?, stream)
     })?;
     clock(&run).with_context(|| format!("{way} moves elements to the wrong places; please report this as a bug"))
@@ -148,7 +147,7 @@ fn time<T: Element + Pod>(
 
 #[cfg(test)]
 mod tests {
-    use warpstride::device::Backend;
+    use warpstride::device::{Backend, Estimated, Weights};
 
     use super::*;
 
@@ -156,13 +155,12 @@ mod tests {
     fn every_kernel_gets_as_many_layouts_as_its_weights_need() {
         let target = Target::new((9, 0));
         let chosen = chosen(target, (DRAWN, Sizes::TIMED), BYTES).expect("layouts");
-        assert!((150..=300).contains(&chosen.len()), "they take one or two minutes: {}", chosen.len());
+        assert!((150..=300).contains(&chosen.len()), "{} layouts", chosen.len());
         let mut have: BTreeMap<_, usize> = BTreeMap::new();
-        for (_, costs) in chosen.iter().flat_map(|chosen| &chosen.ways) {
+        for (_, costs) in chosen.iter().flat_map(|chosen| &chosen.ways).filter(|(_, costs)| costs.are_fitted()) {
             *have.entry((costs.kernel.name(), costs.width_log2)).or_default() += 1;
         }
         // Elements go one by one, and those of 16 bytes by boxes, only in layouts that are rare.
-        let weights = Weights::of(target);
         for kernel in [
             Estimated::WholeTiles,
             Estimated::RaggedTiles,
@@ -173,9 +171,24 @@ mod tests {
         ] {
             for width_log2 in 0..4 {
                 let has = have.get(&(kernel.name(), width_log2)).copied().unwrap_or(0);
-                assert!(has >= fewest(kernel, &weights), "{kernel:?} of 2^{width_log2} bytes: {have:?}");
+                assert!(has >= fewest(kernel), "{kernel:?} of 2^{width_log2} bytes: {have:?}");
             }
         }
+    }
+
+    #[test]
+    fn plans_choose_among_the_costs_as_planning_does() {
+        let (target, align) = (Target::new((9, 0)), Align::ALLOCATION);
+        let mut chose = [0; 4];
+        for Chosen { task, ways } in chosen(target, (400, Sizes::TIMED), BYTES).expect("layouts") {
+            let [from, to] = task.layouts().expect("it was planned");
+            let plan = PermutePlan::new(&from, align, &to, align, task.dtype().width(), target).expect("a plan");
+            let asked: Vec<Costs> = ways.iter().map(|(_, costs)| *costs).collect();
+            let place = Costs::chosen(&asked, &Weights::of(target), target).expect("there are ways");
+            assert_eq!(ways[place].0.to_string(), plan.to_string(), "{}", task.name);
+            chose[place] += 1;
+        }
+        assert!(chose[..3].iter().all(|&count| count > 0), "{chose:?}");
     }
 
     #[test]

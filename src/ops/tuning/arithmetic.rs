@@ -1,5 +1,7 @@
 //! The constants of arithmetic and conversions: what each one decides.
 
+use crate::device::Weights;
+
 /// Constants of arithmetic and conversions.
 ///
 /// Those of reductions, from `rows_block` to `part_bytes`, decide which elements are joined, and in
@@ -57,6 +59,9 @@ pub(in crate::ops) struct Maps {
     pub(in crate::ops) tiles: f64,
     /// Tiles of several axes by vectors, relative to those of permutes of the wider type.
     pub(in crate::ops) quads: f64,
+    /// The weights of those estimates. `bench --tune` times no maps, and their other constants are
+    /// the policy's, so it does not change these.
+    pub(in crate::ops) weights: &'static Weights,
     /// Elements one by one, at least.
     pub(in crate::ops) elements: f64,
     /// Elements one by one that lie at the same places on both sides, at least.

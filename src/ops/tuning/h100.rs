@@ -286,6 +286,7 @@ const ARITHMETIC: Arithmetic = Arithmetic {
         images: 1.06,
         tiles: 1.1,
         quads: 1.05,
+        weights: &WEIGHTS,
         elements: 1.1,
         kept: 1.02,
         per_element: 8.5,

@@ -6,8 +6,10 @@ use super::class::Class;
 use super::launch::{Launch, at_least};
 use super::strategies::{boxes, elements, fields, quads, rows, small, tile, width_log2};
 use super::task::Task;
-use crate::ops::choose::{Choosable, Considered, Offer};
-use crate::ops::tuning::Permutes;
+use crate::device::Weights;
+use crate::ops::Target;
+use crate::ops::choose::{Choosable, Considered, Costs, Offer};
+use crate::ops::tuning::{Permutes, Tuning};
 use crate::ops::units::{VECTOR, WORD};
 
 /// One way to permute: a kernel, or a few with one description.
@@ -141,6 +143,25 @@ impl Choosable for Task<'_> {
     fn is_enough(&self, strategy: Strategy, best: Option<Offer>) -> bool {
         let enough = self.permutes().estimates.enough * self.traffic();
         (strategy == Strategy::Tile && self.has_given_tiles()) || best.is_some_and(|best| best.time <= enough)
+    }
+}
+
+impl Costs {
+    /// Returns the place of the kernel that plans choose by these weights, among the costs of all
+    /// kernels that they ask, in their order.
+    pub fn chosen(asked: &[Self], weights: &Weights, target: Target) -> Option<usize> {
+        let estimates = Tuning::of(target).permutes.estimates;
+        let mut best: Option<(usize, f64)> = None;
+        for (place, costs) in asked.iter().enumerate() {
+            let time = costs.time(weights);
+            if best.is_none_or(|(_, best)| time < estimates.gain * best) {
+                best = Some((place, time));
+            }
+            if best.is_some_and(|(_, best)| best <= estimates.enough * costs.least) {
+                break;
+            }
+        }
+        best.map(|(place, _)| place)
     }
 }
 

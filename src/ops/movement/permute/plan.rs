@@ -157,12 +157,15 @@ impl PermutePlan {
     ///
     /// # Errors
     ///
-    /// As [`PermutePlan::new`].
+    /// As [`PermutePlan::new`]; `Layout` if they need another kernel.
     #[doc(hidden)]
     pub fn like(&self, src: &Layout, dst: &Layout) -> Result<Self> {
         let width = self.canonical.width;
         check([src, dst], self.aligns, width)?;
-        Ok(Self::of([src, dst], width, self.aligns, self.target, self.choice))
+        let plan = Self::of([src, dst], width, self.aligns, self.target, self.choice);
+        let is_alike = (plan.choice, plan.entry()) == (self.choice, self.entry());
+        require!(is_alike, Layout, "`{self}` does not take these layouts, which go by `{plan}`; make a plan for them");
+        Ok(plan)
     }
 
     /// Plans the work again with the kernels for large arrays, as if this one were large. So tests
@@ -458,7 +461,8 @@ impl fmt::Display for PermutePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{TunedWeights, Weights};
+    use crate::device::{Estimated, TunedWeights, TuningFile, Weights};
+    use crate::driver::{DeviceInfo, DriverKind};
 
     /// Threads keep plans, and callers copy them.
     #[test]
@@ -497,9 +501,8 @@ mod tests {
         let name = |way: &PermutePlan| way.way().unwrap().name();
         let names: Vec<_> = estimated.iter().map(|(way, _)| name(way)).collect();
         assert_eq!(names, ["tile", "quads", "boxes"]);
-        for (way, Costs { kernel, width_log2, costs }) in estimated {
-            let products = weights.of_kernel(kernel, width_log2).iter().zip(costs).map(|(weight, cost)| weight * cost);
-            let says = format!("about {:.2} times as long", products.sum::<f64>());
+        for (way, costs) in estimated {
+            let says = format!("about {:.2} times as long", costs.time(&weights));
             let verdict = verdicts.iter().find(|verdict| verdict.strategy == name(&way)).unwrap();
             assert!(verdict.reason.starts_with(&says), "{says}: {verdict}");
             // The same in parts of larger buffers, which begin on lines.
@@ -513,5 +516,50 @@ mod tests {
         let none = Layout::row_major(&[0, 4]).unwrap();
         let none = PermutePlan::new(&none, Align::ALLOCATION, &none, Align::ALLOCATION, 4, target).unwrap();
         assert!(none.estimated().is_empty() && none.ways().is_empty());
+    }
+
+    #[test]
+    fn layouts_that_need_another_kernel_are_not_planned_alike() {
+        let plan = |align| {
+            let (from, to) = (Layout::row_major(&[4096, 8192]).unwrap().t(), Layout::row_major(&[8192, 4096]).unwrap());
+            PermutePlan::new(&from, align, &to, align, 4, Target::new((9, 0))).unwrap()
+        };
+        let ways = plan(Align::ALLOCATION).estimated();
+        // From the second element on, rows start between vectors.
+        let [from, to] = [[4096, 8192], [8192, 4096]].map(|[rows, cols]| {
+            let part = Layout::row_major(&[1 + rows * cols]).unwrap().slice(0, 1.., 1).unwrap();
+            part.split_axis(0, &[rows, cols]).unwrap()
+        });
+        let says = ways[0].0.like(&from.t(), &to).unwrap_err().to_string();
+        assert!(says.contains("vector_tile") && says.contains("ragged_tile"), "{says}");
+        // A source that repeats its elements has no boxes.
+        let (boxes, _) = ways.iter().find(|(way, _)| way.way().unwrap().name() == "boxes").unwrap();
+        let repeated = Layout::row_major(&[8192]).unwrap().broadcast(&[4096, 8192]).unwrap();
+        let says = boxes.like(&repeated.t(), &Layout::row_major(&[8192, 4096]).unwrap()).unwrap_err().to_string();
+        assert!(says.contains("does not take these layouts"), "{says}");
+    }
+
+    /// Boxes have a cost that is less than 0.
+    #[test]
+    fn no_weights_of_a_file_make_a_time_of_less_than_half_a_copy() {
+        let mut target = Target::new((9, 0));
+        let before = transpose(target).estimated();
+        let (_, costs) = before.iter().find(|(_, costs)| costs.kernel == Estimated::Boxes).unwrap();
+        assert!(costs.costs[2] < 0.0, "{costs:?}");
+        for largest in [0.0, Weights::LARGEST] {
+            let mut weights = Weights::of(target);
+            for kernel in Estimated::ALL {
+                weights.of_kernel_mut(*kernel, 2).fill(0.0);
+            }
+            weights.boxes[2][2] = largest;
+            let info = DeviceInfo::of_none("NVIDIA H200", DriverKind::Cuda);
+            let text = TuningFile::with_weights(b"", &info, &weights).unwrap();
+            let read = TuningFile::parse_weights(text.as_bytes(), &info).unwrap().unwrap();
+            target.weights = Some(TunedWeights::of(&read));
+            let plan = transpose(target);
+            assert!(plan.estimated().iter().all(|(_, costs)| costs.time(&read) == 0.5), "{largest}");
+            let reason = &plan.explain().verdicts[0].reason;
+            assert!(reason.starts_with("about 0.50 times as long"), "{reason}");
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use super::{Considered, Launch, Step, Task, offer};
 use crate::abi::{AFFINE_QUADS, AFFINE_QUADS_F64, AffineQuadsParams, AffineValues, CHANNEL_SHIFT, Divisor, Index, Key};
+use crate::device::Estimated;
 use crate::element::DType;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
+use crate::ops::choose::Costs;
 use crate::ops::movement::packing::{Cut, Marked, Packing};
 use crate::ops::numbering::{grid, index};
 use crate::ops::plan::{at_most, found};
@@ -53,11 +55,10 @@ pub(in crate::ops::conversion::affine) fn consider(task: &Task, launch: &mut Opt
     };
     let shape = LaunchShape { grid: grid(blocks), block: [threads, 1, 1], dynamic_shared: shared as u32 };
     *launch = Some(Launch::Quads(Step { entry, shape, params }));
-    let weights = &permutes.estimates.weights.quads[from.max(to).trailing_zeros() as usize];
-    let time: f64 = weights.iter().zip(costs).map(|(weight, cost)| weight * cost).sum();
+    let costs = Costs::new((Estimated::Quads, from.max(to)), 1.0, costs);
     let reason = "each side has runs, which may start or end between 16-byte vectors: tiles of several axes, \
                   gathered and mapped by vectors";
-    Ok(offer(task, reason, |maps| maps.quads * time))
+    Ok(offer(task, reason, |maps| maps.quads * costs.time(maps.weights)))
 }
 
 // Addresses in shared memory lie below the marks.
