@@ -393,8 +393,8 @@ impl<'a, G: Gathered> Tile<'a, G> {
             let part = if across.value > 1 {
                 let quad = quotient(number, across);
                 let run = number - quad * across.value as u32;
-                // SAFETY: `across` divides by the runs, so the remainder is one, and the tables have
-                // been written.
+                // SAFETY: `across` divides by the runs, so the remainder is one of them. The tables
+                // have been written.
                 Side::part(unsafe { side.run::<G::To>(self.tables, run) }, quad)
             } else {
                 // SAFETY: the number is below the side's vectors, and the tables have been written.

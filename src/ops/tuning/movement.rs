@@ -75,8 +75,8 @@ pub(in crate::ops) struct Fields {
 /// When tiles of several axes move by vectors, and how they are cut.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Quads {
-    /// Fewest bytes of an array that keeps the multiprocessors busy: of a permute, and of the larger
-    /// side of an affine map.
+    /// Fewest bytes of an array that keeps the multiprocessors busy: of a permute, and of the
+    /// larger side of an affine map.
     pub(in crate::ops) smallest: usize,
     /// Most bytes of a matrix, contiguous on both sides, that a block moves whole.
     pub(in crate::ops) kept: usize,

@@ -51,8 +51,8 @@ struct Planned {
 }
 
 impl Planned {
-    /// Returns the launch of the strategy with the best estimate; `None` if all decline, as they may
-    /// where values go with a launch.
+    /// Returns the launch of the strategy with the best estimate; `None` if all decline, as they
+    /// may where values go with a launch.
     fn new(task: Task) -> Option<Self> {
         let mut launch = None;
         let reason = choose(&task, &mut launch).ok()?.reason;
@@ -68,9 +68,10 @@ impl AffinePlan {
     /// do. A class asks some strategies, and the one with the least estimated time gives the
     /// launch. Images of bytes become planes by a kernel of their own if their values are launch
     /// parameters. If the sides are contiguous along different axes, tiles transpose them: in
-    /// registers if every row of both sides is whole vectors of 16 bytes. Else tiles of large arrays
-    /// go through shared memory, from which vectors are gathered, and small arrays go element by
-    /// element, because a launch takes most of their time. All other work goes element by element.
+    /// registers if every row of both sides is whole vectors of 16 bytes. Else tiles of large
+    /// arrays go through shared memory, from which vectors are gathered, and small arrays go
+    /// element by element, because a launch takes most of their time. All other work goes element
+    /// by element.
     ///
     /// # Errors
     ///

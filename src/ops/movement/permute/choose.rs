@@ -95,6 +95,7 @@ fn asked(task: &Task<'_>) -> &'static [Strategy] {
     let is_cached = task.bytes() < task.permutes().small.cached;
     match task.class() {
         Class::Alike => &[Rows],
+        Class::Structs if is_cached && is_vector => &[Elements],
         Class::Structs if is_cached => &[Small, Fields, Tile, Quads, Elements],
         Class::Structs if is_vector => &[Small, Quads, Tile],
         Class::Structs => &[Small, Fields, Tile, Quads, Boxes],
