@@ -423,8 +423,10 @@ fn timed_footer(gapped: &[&str], counted_on: Option<DriverKind>) -> String {
 
 /// Under the software GPU's table.
 const COUNTED: &str = "\
-verified: every element against a transpose by the CPU. sectors/ideal: 32-byte sectors that loads or stores touch, for
-each that would hold the bytes they ask for; 1.00x is best. bank conflicts: passes through shared memory beyond what the
+verified: every element against a transpose by the CPU.
+sectors/ideal: 32-byte sectors that loads or stores touch, for \
+each that would hold the bytes they ask for; 1.00x is best.
+bank conflicts: passes through shared memory beyond what the \
 width needs.
 No GB/s: the software GPU counts traffic exactly but does not model time.";
 

@@ -12,5 +12,5 @@ pub(super) fn run(shell: Shell, output: &Output) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "warpstride", &mut script);
     let script = String::from_utf8_lossy(&script);
-    output.result(&script, json!({ "shell": shell.to_string(), "script": script }))
+    output.file(&script, json!({ "shell": shell.to_string(), "script": script }))
 }

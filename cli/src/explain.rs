@@ -23,7 +23,7 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     let (counted, requested) = requested(&plan);
     let (policy, of_policy) = output::policy(device.info(), device.tuning_file(), output);
     let text = format!(
-        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{counted}policy: {policy}\n"
+        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{counted}policy    {policy}\n"
     );
     let (entry, launched) = (plan.entry(), plan.shape());
     let Explanation { reason, read, written, walk, verdicts, .. } = &explanation;
@@ -73,9 +73,9 @@ fn requested(plan: &PermutePlan) -> (String, Value) {
                 format!("{} in {}", counted(sectors, "sector"), counted(requests, "request"))
             };
             let about = if exact { "" } else { "about " };
-            let text = format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store));
+            let text = format!("asks for  {about}{} to read, {about}{} to write\n", side(load), side(store));
             (text, json!({ "load": load, "store": store, "exact": exact }))
         }
-        Err(error) => (format!("asks for what was not counted: {}\n", super::typed(error)), Value::Null),
+        Err(error) => (format!("asks for  what was not counted: {}\n", super::typed(error)), Value::Null),
     }
 }

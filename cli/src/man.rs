@@ -12,7 +12,7 @@ use super::output::Output;
 
 pub(super) fn run(output: &Output) -> Result<()> {
     let page = page(Cli::command())?;
-    output.result(&page, json!({ "page": page }))
+    output.file(&page, json!({ "page": page }))
 }
 
 fn page(command: Command) -> io::Result<String> {

@@ -1,6 +1,7 @@
 //! Prints results on standard output, and notes and progress on standard error.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -78,8 +79,18 @@ impl Output {
         Ok(())
     }
 
-    /// Prints a command's result: `text`, or a JSON document with `members` behind its schema.
+    /// Prints a command's result: `text`, or a JSON document with `members` behind its schema. The
+    /// text fits the terminal.
     pub(super) fn result(&self, text: &str, members: Value) -> Result<()> {
+        self.print(text, members, terminal::print)
+    }
+
+    /// Prints a result that is a file of a program, such as a script: its lines stay as they are.
+    pub(super) fn file(&self, text: &str, members: Value) -> Result<()> {
+        self.print(text, members, terminal::print_as_it_is)
+    }
+
+    fn print(&self, text: &str, members: Value, print: fn(&str) -> io::Result<()>) -> Result<()> {
         if self.taken.get() {
             self.messages(text.trim_end());
             return Ok(());
@@ -93,7 +104,7 @@ impl Output {
             self.add_stats(&mut document);
             terminal::print_document(&document)
         } else {
-            terminal::print(text)
+            print(text)
         };
         printed.context("cannot write the result to standard output; check where it goes")
     }

@@ -17,7 +17,7 @@ use warpstride::error::counted;
 const WRITTEN_OUT: usize = 12;
 
 pub(super) fn run(args: &args::PtxForms, output: &Output) -> Result<()> {
-    let Some(file) = &args.file else { return output.result(&page(), page_json()) };
+    let Some(file) = &args.file else { return output.file(&page(), page_json()) };
     let name = file.display();
     let text = ptx_file::read(file)?;
     let surveys = coverage::survey(&text).with_context(|| format!("cannot parse {name}"))?;

@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use warpstride::io::remove_unfinished_and;
 
+use super::terminal;
+
 /// The folders of temporary files that are there now. A thread that makes or removes one holds the
 /// lock meanwhile.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -81,6 +83,7 @@ fn handle_signals() -> io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             // Dies of the signal, as a parent expects: 130 to a shell, or 143.
+            terminal::restore();
             remove_all_and(|| {
                 let _ = emulate_default_handler(signal);
             });

@@ -159,26 +159,26 @@ impl fmt::Display for Explanation {
             let elements = self.written.checked_div(walk.width as u64).unwrap_or(0);
             write!(f, "{} of {walk}", counted(elements, "element"))?;
         }
-        writeln!(f, "kernel   {}", self.entry.unwrap_or("none"))?;
-        writeln!(f, "because  {}", self.reason)?;
+        writeln!(f, "kernel    {}", self.entry.unwrap_or("none"))?;
+        writeln!(f, "because   {}", self.reason)?;
         if let Some(shape) = self.shape {
-            writeln!(f, "launch   {shape}")?;
+            writeln!(f, "launch    {shape}")?;
             if shape.grid[1] > MAX_GRID_YZ {
                 writeln!(
                     f,
-                    "refused  no GPU has more than {MAX_GRID_YZ} blocks in y; move the arrays in parts (split_at)"
+                    "refused   no GPU has more than {MAX_GRID_YZ} blocks in y; move the arrays in parts (split_at)"
                 )?;
             }
         }
         if self.launches > 1 {
-            writeln!(f, "launches {}", self.launches)?;
+            writeln!(f, "launches  {}", self.launches)?;
         }
         let sectors = |of: fn(&Walk) -> u64| self.walk.as_ref().map(of);
         for (what, bytes, sectors) in [
             ("read", self.read, sectors(|walk| walk.read_sectors)),
             ("written", self.written, sectors(|walk| walk.written_sectors)),
         ] {
-            write!(f, "{what:8} {}", counted(bytes, "byte"))?;
+            write!(f, "{what:8}  {}", counted(bytes, "byte"))?;
             match sectors {
                 Some(sectors) => writeln!(f, " in {} of {SECTOR}, each once", counted(sectors, "sector"))?,
                 None => writeln!(f)?,
@@ -192,11 +192,11 @@ impl fmt::Display for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (width, axes) = (counted(self.width, "byte"), counted(self.axes.len(), "axis"));
         writeln!(f, "{width} along {axes}, in elements (and bytes):")?;
-        writeln!(f, "{:>6} {:>12} {:>32} {:>32}", "axis", "extent", "source stride", "destination stride")?;
+        writeln!(f, "{:>6} {:>12} {:>28} {:>28}", "axis", "extent", "source stride", "destination stride")?;
         let stride = |stride: isize| format!("{stride} ({})", stride as i128 * self.width as i128);
         for (index, axis) in self.axes.iter().enumerate() {
             let (source, destination) = (stride(axis.source_stride), stride(axis.destination_stride));
-            writeln!(f, "{index:>6} {:>12} {source:>32} {destination:>32}", axis.extent)?;
+            writeln!(f, "{index:>6} {:>12} {source:>28} {destination:>28}", axis.extent)?;
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", if self.takes { "takes   " } else { "declines" }, self.strategy, self.why())
+        write!(f, "{}  {}: {}", if self.takes { "takes   " } else { "declines" }, self.strategy, self.why())
     }
 }
 

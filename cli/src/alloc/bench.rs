@@ -144,8 +144,8 @@ fn text(pairs: &[Pair], each: u32, threads: &[Threads], scaling: f64, synchroniz
     let row = |pair: &Pair| vec![pair.bytes.to_string(), ns(Some(pair.cache_ns)), ns(pair.pool_ns), ns(pair.driver_ns)];
     let table = Table {
         words: 0,
-        header: vec!["bytes", "cache, ns", "driver's pool, ns", "driver, ns"],
         rows: pairs.iter().map(row).collect(),
+        ..Table::new(&["bytes", "cache, ns", "driver's pool, ns", "driver, ns"])
     };
     let [cached, uncached] = [each, PAIRS_UNCACHED].map(|pairs| counted(pairs, "pair"));
     let mut text = format!(

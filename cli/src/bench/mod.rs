@@ -147,7 +147,7 @@ fn list(output: &Output) -> Result<()> {
     let operations = args::operations();
     let mut shown = String::new();
     for args::Listed { op, arguments, about } in &operations {
-        shown += &format!("{op:13} {arguments:62} {about}\n");
+        shown += &format!("{op:13}  {about}: {arguments}\n");
     }
     output.result(&shown, json!({ "operations": operations }))
 }

@@ -56,7 +56,7 @@ fn drawn(args::Random { seed, count }: args::Random, part: Option<args::Part>, s
 pub(super) fn print(random: args::Random, part: Option<args::Part>, output: &Output) -> Result<()> {
     let cases: Vec<Value> = drawn(random, part, Sizes::TIMED).iter().map(described).collect();
     let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
-    output.result(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
+    output.file(&format!("[\n  {}\n]\n", lines.join(",\n  ")), json!({ "cases": cases }))
 }
 
 /// Measures the permutes of a list.

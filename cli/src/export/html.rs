@@ -109,8 +109,8 @@ fn ceilings(peaks: &Peaks) -> Markup {
         h2 { "Ceilings" }
         (table(&Table {
             words: 2,
-            header: vec!["ceiling", "launched as", "GB/s", "of nominal"],
             rows: table::ceilings(peaks).into_iter().map(Vec::from).collect(),
+            ..Table::new(&["ceiling", "launched as", "GB/s", "of nominal"])
         }))
     }
 }

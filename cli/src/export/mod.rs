@@ -5,6 +5,7 @@
 
 pub(crate) mod chrome;
 pub(crate) mod csv;
+mod fit;
 pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;

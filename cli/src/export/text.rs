@@ -5,12 +5,14 @@ use std::fmt;
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
 use super::NO_TIMES;
+use super::fit::{self, Fitted};
 use crate::run::Run;
 use crate::run::columns::CASE;
 use crate::run::compare::{Change, THRESHOLD, Verdict};
 use crate::run::pipelines;
 use crate::run::table::{Table, number, percent};
 use crate::run::transfers::Transfers;
+use crate::terminal;
 use warpstride::error::{counted, printable_line};
 use warpstride::roofline::record::{Milliseconds, Record};
 
@@ -20,15 +22,26 @@ const STYLE: TableStyle = {
     TableStyle::new().top_border(line).header_separator(line).bottom_border(line)
 };
 
+/// The table as it fits the terminal.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fitted { words, header, rows, left_out, is_narrow } = fit::fitted(self, terminal::width());
         let mut table = comfy_table::Table::new();
-        table.load_style(STYLE).set_header(self.header.iter().copied());
-        for column in table.column_iter_mut().skip(self.words) {
-            column.set_cell_alignment(CellAlignment::Right);
+        table.load_style(STYLE).set_header(header);
+        table.add_rows(rows);
+        for (at, column) in table.column_iter_mut().enumerate() {
+            if at >= words {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            if is_narrow {
+                column.set_padding((0, 1));
+            }
         }
-        table.add_rows(self.rows.iter().map(|row| row.iter().map(|cell| printable_line(cell))));
-        table.fmt(f)
+        table.fmt(f)?;
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\nThe terminal has no room for these columns: {}.", left_out.join(", "))
     }
 }
 

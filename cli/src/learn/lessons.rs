@@ -135,6 +135,14 @@ impl Lesson {
     }
 }
 
+/// Says where a link or a picture of a page leads; the lesson's own files are in `folder`.
+pub(super) fn place(link: &str, folder: &Path) -> String {
+    if let Some(lesson) = link.strip_prefix("../").and_then(|path| path.strip_suffix(&format!("/{PAGE}"))) {
+        return format!("warpstride learn show {lesson}");
+    }
+    if link.contains("://") { link.to_owned() } else { terminal::path(&folder.join(link)) }
+}
+
 fn is_solution(name: &str) -> bool {
     name.starts_with("solution")
 }

@@ -10,6 +10,7 @@ mod quiz;
 mod watch;
 
 use std::fmt::Write;
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -84,18 +85,30 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
 /// Shows a lesson's page, and unpacks what it is about.
 fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
     begin(lesson, folder, progress, output)?;
-    let (path, number, page) = (folder.lesson(lesson), lesson.number, lesson.page());
-    let shown = lesson.shown(&path);
+    let (path, number, markdown) = (folder.lesson(lesson), lesson.number, lesson.page());
     let elsewhere = folder.elsewhere().map_or(String::new(), |folder| {
         format!("Type the page's commands in {}, which holds your lessons.\n", terminal::path(folder))
     });
     let text = format!(
         "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {}\n",
-        shown.trim_end(),
+        page(lesson, &path).trim_end(),
         terminal::path(&path),
         lesson.name
     );
-    output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": page }))
+    output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": markdown }))
+}
+
+/// A lesson's page for a person: as a terminal shows it, or as Markdown where no terminal does.
+fn page(lesson: &Lesson, folder: &Path) -> String {
+    if terminal::width().is_none() {
+        return lesson.shown(folder);
+    }
+    terminal::rendered(&lesson.page(), &|place| lessons::place(place, folder))
+}
+
+/// Markdown that leads nowhere, in the same way.
+fn words(markdown: &str) -> String {
+    if terminal::width().is_none() { markdown.to_owned() } else { terminal::rendered(markdown, &str::to_owned) }
 }
 
 /// Makes a lesson's folder, and the file that tells the learner's folder from others.
@@ -146,9 +159,9 @@ fn hint(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
     }
     let Some(hint) = hints.get(shown) else {
         let all: Vec<String> = (1..).zip(&hints).map(|(at, hint)| format!("{at}. {hint}\n")).collect();
-        let text = format!("Lesson {number} has no other hints than these:\n\n{}", all.join("\n"));
+        let text = format!("Lesson {number} has no other hints than these:\n\n{}", words(&all.join("\n")));
         return output.result(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown }));
     };
-    let text = format!("Hint {} of {} for lesson {number}:\n\n{hint}\n", shown + 1, hints.len());
+    let text = format!("Hint {} of {} for lesson {number}:\n\n{}\n", shown + 1, hints.len(), words(hint).trim_end());
     output.result(&text, json!({ "lesson": lesson.json(), "hints": hints[..=shown], "shown": shown + 1 }))
 }

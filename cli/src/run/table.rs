@@ -13,15 +13,15 @@ pub(crate) struct Table {
     /// The number of leading columns that hold words and are left-aligned; the others hold figures.
     pub(crate) words: usize,
     /// The headings.
-    pub(crate) header: Vec<&'static str>,
+    pub(crate) header: Vec<String>,
     /// The rows, with a cell for each heading.
     pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table without rows, whose first column holds words.
-    pub(crate) fn new(header: &[&'static str]) -> Self {
-        Self { words: 1, header: header.into(), rows: Vec::new() }
+    pub(crate) fn new(header: &[&str]) -> Self {
+        Self { words: 1, header: header.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
     /// Adds a row.
@@ -42,7 +42,7 @@ impl Table {
         // The first column, and the kernel.
         Self {
             words: 2,
-            header: columns.iter().map(|(heading, _)| *heading).collect(),
+            header: columns.iter().map(|(heading, _)| heading.to_string()).collect(),
             rows: records.iter().map(row).collect(),
         }
     }
@@ -52,7 +52,7 @@ impl Table {
         let row = |row: &R| columns.iter().map(|(_, cell)| cell(row)).collect();
         Self {
             words,
-            header: columns.iter().map(|(heading, _)| *heading).collect(),
+            header: columns.iter().map(|(heading, _)| heading.to_string()).collect(),
             rows: rows.iter().map(row).collect(),
         }
     }

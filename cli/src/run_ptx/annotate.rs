@@ -1,13 +1,16 @@
 //! The source with what each of its lines did beside it.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use textwrap::core::display_width;
+use textwrap::{Options, WordSplitter};
 use warpstride::counters::Counters;
 use warpstride::interp::{LineReport, Report};
 
-use super::super::terminal::{BAR, bar};
-use super::lines::{self, BESIDE_SOURCE, Column, heat};
+use super::super::terminal::{self, BAR, bar};
+use super::lines::{self, BESIDE_SOURCE, Column, LEFT_OUT, heat};
 use super::source;
 
 /// Most files that are read, beginning with the kernel's own. The PTX may name any number.
@@ -44,7 +47,7 @@ fn files(report: &Report, main: &str, folder: &Path) -> Vec<Annotated> {
 /// where relative names begin.
 pub(super) fn text(report: &Report, main: &str, folder: &Path) -> String {
     let files = files(report, main, folder);
-    let page = Page::of(&files, &report.counters);
+    let page = Page::of(&files, &report.counters, terminal::width());
     let mut text = String::new();
     for file in &files {
         text += &format!("\n{}\n", source::shown(&file.file));
@@ -59,8 +62,9 @@ pub(super) fn text(report: &Report, main: &str, folder: &Path) -> String {
     }
     let full = bar(1.0);
     text + &format!(
-        "\nheat: the part of the launch's sectors, or of its wavefronts, that the line takes beyond the ideal; {full} is all\n\
-         sectors, wavefronts: against those that lanes x bytes fill, or those taken if they are fewer\n"
+        "{}\nheat: the part of the launch's sectors, or of its wavefronts, that the line takes beyond the ideal; {full} is all\n\
+         sectors, wavefronts: against those that lanes x bytes fill, or those taken if they are fewer\n",
+        page.left_out()
     )
 }
 
@@ -74,24 +78,51 @@ impl Annotated {
 /// The columns that all files have.
 struct Page<'a> {
     columns: Vec<Column>,
-    /// The characters of each, and of a line's number.
+    /// The characters of each, of a line's number, and of the source; `None` where lines are as long
+    /// as they are.
     widths: Vec<usize>,
     number: usize,
+    source: Option<usize>,
+    /// The headings of columns for which the terminal has no room.
+    left_out: Vec<&'static str>,
     launch: &'a Counters,
 }
 
 impl<'a> Page<'a> {
-    fn of(files: &[Annotated], launch: &'a Counters) -> Self {
+    /// Lays out the columns for a terminal of some width: columns are left out until the longest
+    /// line has room.
+    fn of(files: &[Annotated], launch: &'a Counters, terminal: Option<usize>) -> Self {
         let lines = || files.iter().flat_map(|file| &file.lines);
-        let columns = lines::used(&BESIDE_SOURCE, lines());
+        let mut columns = lines::used(&BESIDE_SOURCE, lines());
         let width = |(heading, cell): &Column| {
             let figures = lines().filter_map(cell).map(|figure| figure.len());
             figures.max().unwrap_or(0).max(heading.len())
         };
-        let widths = columns.iter().map(width).collect();
         let length = |file: &Annotated| file.source.as_ref().map_or(0, Vec::len).max(file.last_line());
         let number = files.iter().map(length).max().unwrap_or(0).to_string().len().max("line".len());
-        Self { columns, widths, number, launch }
+        let code = files.iter().filter_map(|file| file.source.as_ref().ok()).flatten();
+        let longest = code.map(|line| display_width(line)).max().unwrap_or(0).max("source".len());
+        let room = |columns: &[Column]| {
+            let beside = BAR + columns.iter().map(|column| width(column) + 2).sum::<usize>() + number + 4;
+            terminal.map(|terminal| terminal.saturating_sub(beside))
+        };
+        let mut left_out = Vec::new();
+        for heading in LEFT_OUT {
+            if room(&columns).is_none_or(|room| longest <= room) {
+                break;
+            }
+            left_out.extend(columns.extract_if(.., |column| column.0 == heading).map(|column| column.0));
+        }
+        let (widths, source) = (columns.iter().map(width).collect(), room(&columns));
+        Self { columns, widths, number, source, left_out, launch }
+    }
+
+    /// The line that names the columns without room.
+    fn left_out(&self) -> String {
+        if self.left_out.is_empty() {
+            return String::new();
+        }
+        format!("\nThe terminal has no room for these columns: {}.\n", self.left_out.join(", "))
     }
 
     /// The lines of a file: all of them, or those with figures.
@@ -126,7 +157,20 @@ impl<'a> Page<'a> {
         let cells = cells.iter().zip(&self.widths);
         let cells: String = cells.map(|(cell, width)| format!("  {cell:>width$}")).collect();
         let number = self.number;
-        format!("{}\n", format!("{heat}{cells}  {line:>number$}  {code}").trim_end())
+        let beside = format!("{heat}{cells}  {line:>number$}  ");
+        let Some(room) = self.source.filter(|&room| room < display_width(code)) else {
+            return format!("{}\n", format!("{beside}{code}").trim_end());
+        };
+        // The rest of a line that is too long stands below it, further in.
+        let indent = code.len() - code.trim_start().len() + 4;
+        let [first, rest] = ["", &" ".repeat(indent)];
+        let options = Options::new(room).initial_indent(first).subsequent_indent(rest).break_words(false);
+        let folded = textwrap::wrap(code, options.word_splitter(WordSplitter::NoHyphenation));
+        let empty = " ".repeat(BAR + self.widths.iter().map(|width| width + 2).sum::<usize>() + number + 4);
+        let line = |(at, part): (usize, &Cow<str>)| {
+            format!("{}\n", terminal::whole(&format!("{}{part}", if at == 0 { &beside } else { &empty })))
+        };
+        folded.iter().enumerate().map(line).collect()
     }
 }
 

@@ -8,6 +8,7 @@ use warpstride::counters::{SharedCounters, over_ideal, table};
 use warpstride::interp::{InstructionReport, Report};
 
 use crate::run::table::{Table, number};
+use crate::terminal;
 use warpstride::error::counted;
 
 /// The columns' names in Nsight Compute, of loads.
@@ -81,7 +82,7 @@ pub(super) fn tables(instructions: &[&InstructionReport]) -> String {
 /// Returns the text behind the tables: the loops of atomics, the columns' names in Nsight Compute
 /// and the worst accesses.
 pub(super) fn footer(report: &Report) -> String {
-    let mut text = String::new();
+    let (mut text, columns) = (String::new(), terminal::width().unwrap_or(usize::MAX));
     let rows = |wanted: fn(&InstructionReport) -> bool| report.instructions.iter().filter(move |row| wanted(row));
     let loops = report.instructions.iter().fold(SharedCounters::default(), |sum, row| sum + row.loop_loads);
     if let SharedCounters { instructions: loads @ 1.., wavefronts, bank_conflicts } = loops {
@@ -102,7 +103,7 @@ pub(super) fn footer(report: &Report) -> String {
         ("The worst access to shared memory", worst_shared.map(|row| (row, &row.worst_shared))),
     ] {
         if let Some((row, Some(access))) = worst {
-            text += &format!("\n{title}\n{}\n{}", row.title(), access.draw());
+            text += &format!("\n{title}\n{}\n{}", row.title(), access.draw_within(columns));
         }
     }
     text

@@ -56,6 +56,10 @@ pub(super) const BESIDE_SOURCE: [Column; 8] = [
     CONFLICTS,
 ];
 
+/// The headings of the columns that make room for a long line of the source, the first ones first.
+pub(super) const LEFT_OUT: [&str; 8] =
+    ["lanes", "executions", "requests", "loads", "stores", "conflicts", "wavefronts", "sectors"];
+
 fn is_global(line: &LineReport) -> bool {
     line.counters.global().requests > 0
 }
@@ -120,7 +124,7 @@ pub(super) fn text(report: &Report, main: &str) -> String {
 fn table(lines: &[LineReport], main: &str) -> Table {
     let columns = used(&IN_TABLE, lines.iter());
     let folder = Path::new(main).parent();
-    let header: Vec<&'static str> = ["line"].into_iter().chain(columns.iter().map(|(heading, _)| *heading)).collect();
+    let header: Vec<&str> = ["line"].into_iter().chain(columns.iter().map(|(heading, _)| *heading)).collect();
     let mut table = Table::new(&header);
     for line in lines {
         let place = if line.file == main {

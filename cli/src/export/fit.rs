@@ -1,0 +1,184 @@
+//! Fits a table into the columns of a terminal. Until it fits, these happen in turn:
+//!
+//! 1. The gaps between columns shrink, and headings fold at spaces and behind slashes.
+//! 2. Cells of words fold in the same way, and behind underscores and commas.
+//! 3. Columns are left out in the order of [`LEFT_OUT`]; a line below the table names them.
+
+use textwrap::core::{Word, display_width};
+use textwrap::{Options, WordSeparator, WordSplitter};
+use warpstride::error::printable_line;
+
+use crate::run::table::Table;
+
+/// The headings of columns that a table may do without, the first ones first.
+const LEFT_OUT: [&[&str]; 11] = [
+    &["p10", "p90"],
+    &["of nominal"],
+    &["discarded"],
+    &["us/launch"],
+    &["lanes"],
+    &["executions"],
+    &["/request"],
+    &["ideal"],
+    &["kernel"],
+    &["loads", "stores"],
+    &["bank conflicts"],
+];
+/// Columns of words fold down to these widths, the second one only where a table without all of
+/// [`LEFT_OUT`] is still too wide, and then to their longest word.
+const LEAST: [usize; 3] = [24, 12, 0];
+/// The columns between two of a table that is drawn as it is, and of one that is fitted.
+const GAPS: [usize; 2] = [3, 2];
+
+/// A table as it is drawn.
+pub(super) struct Fitted {
+    pub(super) words: usize,
+    pub(super) header: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+    /// The headings of those columns that are not drawn.
+    pub(super) left_out: Vec<String>,
+    /// True if the gaps are small.
+    pub(super) is_narrow: bool,
+}
+
+/// The widths of a column.
+struct Widths {
+    /// As it is.
+    natural: usize,
+    /// With its heading folded, and its cells too if they hold words.
+    least: usize,
+    holds_words: bool,
+}
+
+/// Fits a table into `width` columns; into any number without it.
+pub(super) fn fitted(table: &Table, width: Option<usize>) -> Fitted {
+    let rows = table.rows.iter().map(|row| row.iter().map(|cell| printable_line(cell)).collect());
+    let whole = Fitted {
+        words: table.words,
+        header: table.header.clone(),
+        rows: rows.collect(),
+        left_out: Vec::new(),
+        is_narrow: false,
+    };
+    let widths: Vec<Widths> = (0..table.header.len()).map(|at| whole.widths(at)).collect();
+    let natural = widths.iter().map(|column| column.natural + GAPS[0]).sum::<usize>();
+    let Some(width) = width.filter(|&width| natural > width + 1) else { return whole };
+    let ways = LEAST.iter().flat_map(|&least| (0..=LEFT_OUT.len()).map(move |count| (least, count)));
+    let mut kept = Vec::new();
+    for (least, count) in ways {
+        let left_out = LEFT_OUT[..count].concat();
+        // The first column says what a row is.
+        let stays = |&at: &usize| at == 0 || !left_out.contains(&&*table.header[at]);
+        kept = (0..widths.len()).filter(stays).map(|at| (at, widths[at].at_least(least))).collect::<Vec<_>>();
+        let all = kept.iter().map(|(_, column)| column + GAPS[1]).sum::<usize>();
+        if all <= width + 1 {
+            grow(&mut kept, &widths, width + 1 - all);
+            break;
+        }
+    }
+    whole.folded(&kept)
+}
+
+/// Gives columns of words the room that is left, those first that lack most.
+fn grow(kept: &mut [(usize, usize)], widths: &[Widths], mut room: usize) {
+    let lacks = |&(at, width): &(usize, usize)| if widths[at].holds_words { widths[at].natural - width } else { 0 };
+    while room > 0 {
+        let Some(column) = kept.iter_mut().max_by_key(|column| lacks(column)).filter(|column| lacks(column) > 0) else {
+            return;
+        };
+        column.1 += 1;
+        room -= 1;
+    }
+}
+
+impl Widths {
+    fn at_least(&self, least: usize) -> usize {
+        if self.holds_words { self.natural.min(self.least.max(least)) } else { self.least }
+    }
+}
+
+impl Fitted {
+    fn widths(&self, at: usize) -> Widths {
+        let holds_words = at < self.words;
+        let widest = |widths: &dyn Fn(&str) -> usize| self.rows.iter().map(|row| widths(&row[at])).max().unwrap_or(0);
+        let (whole, heading) = (widest(&display_width), &self.header[at]);
+        let cells = if holds_words { widest(&longest) } else { whole };
+        Widths { natural: whole.max(display_width(heading)), least: cells.max(longest(heading)), holds_words }
+    }
+
+    /// The table of some columns by their places and widths.
+    fn folded(self, kept: &[(usize, usize)]) -> Self {
+        let line = |cells: &[String]| kept.iter().map(|&(at, width)| folded(&cells[at], width)).collect();
+        let is_kept = |at: usize| kept.iter().any(|&(kept, _)| kept == at);
+        Self {
+            words: (0..self.words).filter(|&at| is_kept(at)).count(),
+            header: line(&self.header),
+            rows: self.rows.iter().map(|row| line(row)).collect(),
+            left_out: (0..self.header.len()).filter(|&at| !is_kept(at)).map(|at| self.header[at].clone()).collect(),
+            is_narrow: true,
+        }
+    }
+}
+
+/// The parts between which a text folds. A unit such as `GB/s` stays whole.
+fn parts(text: &str) -> impl Iterator<Item = Word<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let is_end = |&(at, c): &(usize, char)| match c {
+            ' ' | '_' | ',' => true,
+            '/' => rest[at + 1..].chars().nth(1).is_some_and(|c| c != ' '),
+            _ => false,
+        };
+        let end = rest.char_indices().find(is_end).map_or(rest.len(), |(at, _)| at + 1);
+        let part;
+        (part, rest) = rest.split_at(end);
+        (!part.is_empty()).then(|| Word::from(part))
+    })
+}
+
+fn longest(text: &str) -> usize {
+    parts(text).map(|part| display_width(&part)).max().unwrap_or(0)
+}
+
+fn folded(text: &str, width: usize) -> String {
+    let options = Options::new(width)
+        .break_words(false)
+        .word_separator(WordSeparator::Custom(|line| Box::new(parts(line))))
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::fill(text, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(&["case", "kernel", "ms", "p10", "GB/s", "load sectors/ideal"]);
+        table.words = 2;
+        table.add_row(["permute u8 2x3 by 1,0", "tile_of_bytes_b8", "0.1234", "0.1", "12.5", "1.00x"]);
+        table
+    }
+
+    #[track_caller]
+    fn is_fitted(width: usize, header: &[&str], row: &[&str], left_out: &[&str]) {
+        let fitted = fitted(&table(), Some(width));
+        assert_eq!((fitted.header, fitted.left_out), (header.iter().map(ToString::to_string).collect(), left_out.iter().map(ToString::to_string).collect()));
+        assert_eq!(fitted.rows, [row]);
+    }
+
+    #[test]
+    fn a_table_folds_its_headings_and_words_and_leaves_columns_out_in_order() {
+        let whole = ["case", "kernel", "ms", "p10", "GB/s", "load sectors/ideal"];
+        let row = ["permute u8 2x3 by 1,0", "tile_of_bytes_b8", "0.1234", "0.1", "12.5", "1.00x"];
+        is_fitted(87, &whole, &row, &[]);
+        let header = ["case", "kernel", "ms", "p10", "GB/s", "load\nsectors/\nideal"];
+        is_fitted(72, &header, &row, &[]);
+        let header = ["case", "kernel", "ms", "GB/s", "load\nsectors/\nideal"];
+        is_fitted(68, &header, &["permute u8 2x3 by 1,0", row[1], row[2], row[4], row[5]], &["p10"]);
+        let header = ["case", "ms", "GB/s", "load\nsectors/\nideal"];
+        is_fitted(50, &header, &[row[0], row[2], row[4], row[5]], &["kernel", "p10"]);
+        is_fitted(39, &header, &["permute u8 2x3\nby 1,0", row[2], row[4], row[5]], &["kernel", "p10"]);
+        // It is as narrow as it can be.
+        is_fitted(10, &header, &["permute\nu8 2x3\nby 1,0", row[2], row[4], row[5]], &["kernel", "p10"]);
+    }
+}

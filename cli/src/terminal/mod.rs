@@ -1,0 +1,227 @@
+//! The one way of text to standard output and standard error. Text of others, such as names and
+//! messages, acts on no terminal: it is made visible here, and our own colours come after.
+
+mod keys;
+mod markdown;
+mod wrap;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+use warpstride::error::{is_hidden, printable, printable_line};
+use warpstride::io::write_standard_output;
+
+pub(super) use keys::{Keys, restore};
+pub(super) use markdown::rendered;
+pub(super) use wrap::width;
+
+/// Characters of a bar.
+pub(super) const BAR: usize = 8;
+// Marks of looks in text, which are characters of no script. Cells of bars become blocks in
+// colours.
+const WARM: char = '\u{fdd0}';
+const HOT: char = '\u{fdd1}';
+/// It begins words with a look, up to [`END`].
+const STRONG: char = '\u{fdd2}';
+const EMPHASIS: char = '\u{fdd3}';
+const CODE: char = '\u{fdd4}';
+/// A line of a program, or of what a program prints.
+const PROGRAM: char = '\u{fdd5}';
+const TITLE: char = '\u{fdd6}';
+const SECTION: char = '\u{fdd7}';
+const END: char = '\u{fdd8}';
+/// It begins a line that is not wrapped, such as one of a program.
+const WHOLE: char = '\u{fdd9}';
+
+/// Writes a result of any number of lines to standard output. Lines that are longer than the
+/// terminal is wide are wrapped.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    write(&shown(text, Looks::of(&io::stdout()), width()))
+}
+
+/// Writes text that programs read to standard output, with the lines that it has.
+pub(super) fn print_as_it_is(text: &str) -> io::Result<()> {
+    write(&shown(text, Looks::of(&io::stdout()), None))
+}
+
+fn write(shown: &str) -> io::Result<()> {
+    write_standard_output(|out| out.write_all(shown.as_bytes()))
+}
+
+/// Clears the terminal of standard output, if it is one that can be cleared.
+pub(super) fn clear() -> io::Result<()> {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if is_dumb || !io::stdout().is_terminal() { Ok(()) } else { write("\u{1b}[H\u{1b}[2J\u{1b}[3J") }
+}
+
+/// Returns a line that is not wrapped.
+pub(super) fn whole(line: &str) -> String {
+    format!("{WHOLE}{line}")
+}
+
+/// Writes a document to standard output. It stays the same document: what JSON does not escape
+/// becomes an escape of JSON.
+pub(super) fn print_document(document: &Value) -> io::Result<()> {
+    let text = escaped(&format!("{document:#}\n"));
+    write_standard_output(|out| out.write_all(text.as_bytes()))
+}
+
+/// Writes text to standard error, wrapped as on standard output, and with the line ends that it
+/// has.
+pub(super) fn say(text: &str) {
+    // A closed stream has no reader.
+    let _ = io::stderr().write_all(shown(text, Looks::of(&io::stderr()), wrap::width_of_errors()).as_bytes());
+}
+
+/// Returns a path as a text of several lines shows it: on its own line.
+pub(super) fn path(path: &Path) -> String {
+    printable_line(&path.display().to_string())
+}
+
+/// Returns a bar for a part of 1, as wide as [`BAR`].
+pub(super) fn bar(part: f64) -> String {
+    let cells = ((part * BAR as f64).ceil() as usize).min(BAR);
+    let cell = if 2 * cells < BAR { WARM } else { HOT };
+    String::from(cell).repeat(cells) + &" ".repeat(BAR - cells)
+}
+
+/// Looks of bars and words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    Plain,
+    Blocks,
+    Colours,
+}
+
+impl Looks {
+    /// Those that suit a stream, and the variables `NO_COLOR` and `CLICOLOR_FORCE`.
+    fn of<S: RawStream>(stream: &S) -> Self {
+        match AutoStream::choice(stream) {
+            ColorChoice::Never if stream.is_terminal() => Self::Blocks,
+            ColorChoice::Never => Self::Plain,
+            _ => Self::Colours,
+        }
+    }
+
+    fn cells(self, cell: char, count: usize) -> String {
+        let cells = if self == Self::Plain { "#" } else { "█" }.repeat(count);
+        if self != Self::Colours {
+            return cells;
+        }
+        let colour = if cell == WARM { AnsiColor::Yellow } else { AnsiColor::Red }.on_default();
+        format!("{colour}{cells}{colour:#}")
+    }
+
+    /// Begins words with a look. Without colours they have the marks of Markdown.
+    fn begun(self, mark: char) -> String {
+        let style = Style::new();
+        let (style, plain) = match mark {
+            STRONG => (style.bold(), "**"),
+            EMPHASIS => (style.italic(), "*"),
+            CODE => (AnsiColor::Cyan.on_default(), "`"),
+            PROGRAM => (AnsiColor::Cyan.on_default(), ""),
+            TITLE => (style.bold().underline(), "# "),
+            SECTION => (style.bold(), "## "),
+            _ => (style, ""),
+        };
+        if self == Self::Colours { style.to_string() } else { plain.into() }
+    }
+
+    /// Ends the last of the looks that are open; those around it go on.
+    fn ended(self, open: &mut Vec<char>) -> String {
+        let Some(ended) = open.pop() else { return String::new() };
+        if self == Self::Colours {
+            return "\u{1b}[0m".to_owned() + &open.iter().map(|&mark| self.begun(mark)).collect::<String>();
+        }
+        if matches!(ended, STRONG | EMPHASIS | CODE) { self.begun(ended) } else { String::new() }
+    }
+}
+
+/// Returns text with its looks, and with its lines wrapped where they are longer than `width`.
+fn shown(text: &str, looks: Looks, width: Option<usize>) -> String {
+    let text = printable(text);
+    let line = |line: &str| match line.strip_prefix(WHOLE) {
+        Some(line) => looked(line, looks),
+        None => wrap::wrapped(&looked(line, looks), width),
+    };
+    let lines: Vec<String> = text.split('\n').map(line).collect();
+    lines.join("\n")
+}
+
+/// Returns a line with looks in place of its marks.
+fn looked(line: &str, looks: Looks) -> String {
+    let (mut shown, mut open) = (String::with_capacity(line.len()), Vec::new());
+    let mut characters = line.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            WARM | HOT => {
+                let more = std::iter::from_fn(|| characters.next_if_eq(&c)).count();
+                shown += &looks.cells(c, 1 + more);
+            }
+            STRONG..=SECTION => {
+                open.push(c);
+                shown += &looks.begun(c);
+            }
+            END => shown += &looks.ended(&mut open),
+            WHOLE => {}
+            _ => shown.push(c),
+        }
+    }
+    while !open.is_empty() {
+        shown += &looks.ended(&mut open);
+    }
+    shown
+}
+
+/// Returns JSON with its hidden characters, which only strings hold, as escapes.
+fn escaped(document: &str) -> String {
+    let mut text = String::with_capacity(document.len());
+    for c in document.chars() {
+        if is_hidden(c) && c != '\n' {
+            text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bars_are_as_wide_as_their_column() {
+        let bar = |looks, part| shown(&bar(part), looks, None);
+        assert_eq!(bar(Looks::Plain, 0.0), "        ");
+        assert_eq!(bar(Looks::Plain, 0.001), "#       ");
+        assert_eq!(bar(Looks::Plain, 0.5), "####    ");
+        assert_eq!(bar(Looks::Blocks, 1.0), "████████");
+        assert_eq!(bar(Looks::Colours, 0.2), "\u{1b}[33m██\u{1b}[0m      ");
+        assert_eq!(bar(Looks::Colours, 0.6), "\u{1b}[31m█████\u{1b}[0m   ");
+        assert_eq!(bar(Looks::Colours, 0.0), "        ");
+    }
+
+    #[test]
+    fn words_have_looks_or_marks_and_lines_are_wrapped() {
+        let text = format!("{TITLE}A b{END}\n\n{STRONG}one {CODE}two{END} three{END} four\n{WHOLE}one two three");
+        let plain = "# A b\n\n**one\n`two`\nthree**\nfour\none two three";
+        assert_eq!(shown(&text, Looks::Plain, Some(8)), plain);
+        let colours = "\u{1b}[1m\u{1b}[4mA b\u{1b}[0m\n\n\u{1b}[1mone \u{1b}[36mtwo\u{1b}[0m\u{1b}[1m three\u{1b}[0m four";
+        assert!(shown(&text, Looks::Colours, None).starts_with(colours), "{}", shown(&text, Looks::Colours, None));
+    }
+
+    #[test]
+    fn a_document_stays_the_same_and_has_no_hidden_characters() {
+        let document = json!({ "name": "a\u{1b}\u{9b}\u{7f}\u{202e}\"\\é" });
+        let text = escaped(&format!("{document:#}"));
+        assert!(!text.contains(|c| is_hidden(c) && c != '\n'), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), document);
+    }
+}

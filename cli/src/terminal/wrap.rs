@@ -1,0 +1,90 @@
+//! Wraps lines that are longer than the terminal is wide.
+
+use std::env;
+use std::io;
+
+use terminal_size::{Width, terminal_size_of};
+use textwrap::core::display_width;
+use textwrap::{Options, WordSeparator, WordSplitter};
+
+/// Longer lines are hard to read, however wide the terminal is.
+const READABLE: usize = 100;
+
+/// The columns of standard output: the number that `COLUMNS` names, or else the width of the
+/// terminal. `None` in a file or a pipe, which have no width: there a sentence stays on one line,
+/// where `grep` finds it, and a table has all of its columns.
+pub(crate) fn width() -> Option<usize> {
+    named().or_else(|| terminal_size_of(io::stdout()).map(wide))
+}
+
+/// The columns of standard error, in the same way.
+pub(super) fn width_of_errors() -> Option<usize> {
+    named().or_else(|| terminal_size_of(io::stderr()).map(wide))
+}
+
+fn named() -> Option<usize> {
+    env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0)
+}
+
+fn wide((Width(columns), _): (Width, terminal_size::Height)) -> usize {
+    columns.into()
+}
+
+/// Wraps a line between words. A word that is longer than the line stays whole, so that a path can
+/// be copied. The line may hold escapes of colours.
+pub(super) fn wrapped(line: &str, width: Option<usize>) -> String {
+    let Some(width) = width.filter(|&width| display_width(line) > width) else { return line.to_owned() };
+    let width = width.min(READABLE);
+    let indent = indent(line, width);
+    let options = Options::new(width)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::fill(line, options)
+}
+
+/// What the further lines of a wrapped one begin with: the marks of its quotation, and as many
+/// spaces as its text is indented, stands behind the mark of a list, or behind a first column.
+fn indent(line: &str, width: usize) -> String {
+    let text = line.trim_start_matches([' ', '>']);
+    let before = &line[..line.len() - text.len()];
+    let mark = text.split_inclusive(' ').next().unwrap_or_default();
+    let number = mark.trim_end().strip_suffix('.');
+    let is_list = mark == "- " || number.is_some_and(|number| number.parse::<u32>().is_ok());
+    // Two spaces or more end a column.
+    let column = text.find("  ").map(|end| text.len() - text[end..].trim_start().len());
+    let column = column.map(|begin| display_width(&text[..begin])).filter(|column| 3 * column <= width);
+    let behind = if is_list { mark.len() } else { column.unwrap_or(0) };
+    before.to_owned() + &" ".repeat(behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_wrapped(line: &str, width: usize, expected: &[&str]) {
+        assert_eq!(wrapped(line, Some(width)).lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn lines_are_wrapped_below_their_text() {
+        is_wrapped("one two three", 13, &["one two three"]);
+        is_wrapped("one two three", 12, &["one two", "three"]);
+        is_wrapped("  one two three", 9, &["  one two", "  three"]);
+        is_wrapped("> one two", 6, &["> one", "> two"]);
+        is_wrapped("- one two", 6, &["- one", "  two"]);
+        is_wrapped("10. one two", 9, &["10. one", "    two"]);
+        is_wrapped("- [x] --one-two", 10, &["- [x]", "  --one-two"]);
+        is_wrapped("a  what a is, and more", 16, &["a  what a is,", "   and more"]);
+        is_wrapped("\u{1b}[1mone\u{1b}[0m two", 7, &["\u{1b}[1mone\u{1b}[0m two"]);
+        is_wrapped("全角 全角", 8, &["全角", "全角"]);
+    }
+
+    #[test]
+    fn a_path_stays_whole() {
+        is_wrapped("see /a/very/long-path now", 10, &["see", "/a/very/long-path", "now"]);
+        assert_eq!(wrapped("one two three", None), "one two three");
+    }
+}
