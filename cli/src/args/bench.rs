@@ -208,9 +208,11 @@ impl Operation {
 
 /// An array in C order and its axes in another, or many.
 #[derive(Args)]
-#[command(override_usage = "warpstride bench permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]\n       \
-                      warpstride bench permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]\n       \
-                      warpstride bench permute --file <FILE> [OPTIONS]")]
+#[command(
+    override_usage = "warpstride bench permute --shape <S> --axes <A> [--dtype <TYPE>]\n           [OPTIONS]\n       \
+                      warpstride bench permute --random <SEED,N> [--part <I/K>] [--cases]\n           [OPTIONS]\n       \
+                      warpstride bench permute --file <FILE> [OPTIONS]"
+)]
 #[command(after_help = "Examples:\n  \
                         warpstride bench permute --shape 64,1080,1920,3 --axes 'nhwc->nchw' --dtype u8\n  \
                         warpstride bench permute --random 1,20\n  \
@@ -362,6 +364,8 @@ pub(crate) struct Rowwise {
 
 /// An array in C order, its axes in another, and the types of both sides.
 #[derive(Args)]
+#[command(override_usage = "warpstride bench affine --shape <S> --axes <A> --from <TYPE> --to <TYPE>\n           \
+                            [--channels <AXIS>] [OPTIONS]")]
 pub(crate) struct Affine {
     /// Extents of the array, which is in C order
     #[arg(long, value_name = "S", value_parser = numbers)]

@@ -11,7 +11,7 @@ use warpstride::error::printable_line;
 use crate::run::table::Table;
 
 /// The headings of columns that a table may do without, the first ones first.
-const LEFT_OUT: [&[&str]; 11] = [
+const LEFT_OUT: [&[&str]; 13] = [
     &["p10", "p90"],
     &["of nominal"],
     &["discarded"],
@@ -23,6 +23,8 @@ const LEFT_OUT: [&[&str]; 11] = [
     &["kernel"],
     &["loads", "stores"],
     &["bank conflicts"],
+    &["load sectors/request", "store sectors/request"],
+    &["load sectors/ideal", "store sectors/ideal"],
 ];
 /// Columns of words fold down to these widths, the second one only where a table without all of
 /// [`LEFT_OUT`] is still too wide, and then to their longest word.
@@ -126,7 +128,7 @@ fn parts(text: &str) -> impl Iterator<Item = Word<'_>> {
     std::iter::from_fn(move || {
         let is_end = |&(at, c): &(usize, char)| match c {
             ' ' | '_' | ',' => true,
-            '/' => rest[at + 1..].chars().nth(1).is_some_and(|c| c != ' '),
+            '/' if at > 0 => rest[at + 1..].chars().nth(1).is_some_and(|c| c != ' '),
             _ => false,
         };
         let end = rest.char_indices().find(is_end).map_or(rest.len(), |(at, _)| at + 1);
@@ -162,7 +164,10 @@ mod tests {
     #[track_caller]
     fn is_fitted(width: usize, header: &[&str], row: &[&str], left_out: &[&str]) {
         let fitted = fitted(&table(), Some(width));
-        assert_eq!((fitted.header, fitted.left_out), (header.iter().map(ToString::to_string).collect(), left_out.iter().map(ToString::to_string).collect()));
+        assert_eq!(
+            (fitted.header, fitted.left_out),
+            (header.iter().map(ToString::to_string).collect(), left_out.iter().map(ToString::to_string).collect())
+        );
         assert_eq!(fitted.rows, [row]);
     }
 

@@ -73,6 +73,12 @@ impl Annotated {
     fn last_line(&self) -> usize {
         self.lines.last().map_or(0, |line| line.line as usize)
     }
+
+    /// The source of a line with figures, if it is at hand.
+    fn code(&self, line: &LineReport) -> Option<&str> {
+        let place = (line.line as usize).checked_sub(1)?;
+        self.source.as_ref().ok()?.get(place).map(String::as_str)
+    }
 }
 
 /// The columns that all files have.
@@ -90,7 +96,7 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// Lays out the columns for a terminal of some width: columns are left out until the longest
-    /// line has room.
+    /// line with figures has room.
     fn of(files: &[Annotated], launch: &'a Counters, terminal: Option<usize>) -> Self {
         let lines = || files.iter().flat_map(|file| &file.lines);
         let mut columns = lines::used(&BESIDE_SOURCE, lines());
@@ -100,8 +106,8 @@ impl<'a> Page<'a> {
         };
         let length = |file: &Annotated| file.source.as_ref().map_or(0, Vec::len).max(file.last_line());
         let number = files.iter().map(length).max().unwrap_or(0).to_string().len().max("line".len());
-        let code = files.iter().filter_map(|file| file.source.as_ref().ok()).flatten();
-        let longest = code.map(|line| display_width(line)).max().unwrap_or(0).max("source".len());
+        let code = files.iter().flat_map(|file| file.lines.iter().filter_map(|line| file.code(line)));
+        let longest = code.map(display_width).max().unwrap_or(0).max("source".len());
         let room = |columns: &[Column]| {
             let beside = BAR + columns.iter().map(|column| width(column) + 2).sum::<usize>() + number + 4;
             terminal.map(|terminal| terminal.saturating_sub(beside))

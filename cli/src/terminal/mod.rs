@@ -213,7 +213,8 @@ mod tests {
         let text = format!("{TITLE}A b{END}\n\n{STRONG}one {CODE}two{END} three{END} four\n{WHOLE}one two three");
         let plain = "# A b\n\n**one\n`two`\nthree**\nfour\none two three";
         assert_eq!(shown(&text, Looks::Plain, Some(8)), plain);
-        let colours = "\u{1b}[1m\u{1b}[4mA b\u{1b}[0m\n\n\u{1b}[1mone \u{1b}[36mtwo\u{1b}[0m\u{1b}[1m three\u{1b}[0m four";
+        let colours =
+            "\u{1b}[1m\u{1b}[4mA b\u{1b}[0m\n\n\u{1b}[1mone \u{1b}[36mtwo\u{1b}[0m\u{1b}[1m three\u{1b}[0m four";
         assert!(shown(&text, Looks::Colours, None).starts_with(colours), "{}", shown(&text, Looks::Colours, None));
     }
 

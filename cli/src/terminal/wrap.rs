@@ -35,13 +35,18 @@ fn wide((Width(columns), _): (Width, terminal_size::Height)) -> usize {
 pub(super) fn wrapped(line: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|&width| display_width(line) > width) else { return line.to_owned() };
     let width = width.min(READABLE);
-    let indent = indent(line, width);
-    let options = Options::new(width)
-        .subsequent_indent(&indent)
-        .break_words(false)
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(line, options)
+    let filled = |indent: &str| {
+        let options = Options::new(width)
+            .subsequent_indent(indent)
+            .break_words(false)
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation);
+        textwrap::fill(line, options)
+    };
+    let fits = |lines: &String| lines.lines().all(|line| display_width(line) <= width);
+    let below = filled(&indent(line, width));
+    // A long word may have room further to the left.
+    if fits(&below) { below } else { Some(filled("    ")).filter(fits).unwrap_or(below) }
 }
 
 /// What the further lines of a wrapped one begin with: the marks of its quotation, and as many
@@ -84,6 +89,7 @@ mod tests {
 
     #[test]
     fn a_path_stays_whole() {
+        is_wrapped("a name  a-long-word", 16, &["a name", "    a-long-word"]);
         is_wrapped("see /a/very/long-path now", 10, &["see", "/a/very/long-path", "now"]);
         assert_eq!(wrapped("one two three", None), "one two three");
     }

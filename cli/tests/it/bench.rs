@@ -139,8 +139,8 @@ fn the_operations_are_listed() {
     }
     let help = warpstride(["bench", "permute", "--help"]).succeeded().stdout;
     for usage in [
-        "permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]",
-        "permute --random <SEED,N> [--part <I/K>] [--cases] [OPTIONS]",
+        "permute --shape <S> --axes <A> [--dtype <TYPE>]\n           [OPTIONS]",
+        "permute --random <SEED,N> [--part <I/K>] [--cases]\n           [OPTIONS]",
         "permute --file <FILE> [OPTIONS]",
     ] {
         assert!(help.contains(usage), "{help}");

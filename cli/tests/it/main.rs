@@ -43,6 +43,7 @@ mod transpose;
 mod tuning_file;
 mod usage;
 mod variables;
+mod width;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -51,10 +51,33 @@ fn accessed(report: &Report) -> (&InstructionReport, &WarpAccess) {
 fn is_drawn_as(name: &str, instruction: &str, offset: fn(u32) -> u32) {
     let report = access(instruction, std::array::from_fn(|lane| offset(lane as u32)));
     let drawing = accessed(&report).1.draw();
+    is_drawn_narrow(&accessed(&report).1.draw_within(80), &drawing);
+    is_golden(name, &drawing);
+}
+
+/// Asserts that a drawing fits 80 columns, but for the line that explains it, and that its cells
+/// hold what those of the wide one do.
+#[track_caller]
+fn is_drawn_narrow(narrow: &str, wide: &str) {
+    let cells = |drawing: &str| {
+        let rows =
+            drawing.lines().filter(|line| line.contains('│') && !line.contains("sector") && !line.contains("bank"));
+        let cells = rows.flat_map(|row| row.split_once('│').expect("a label").1.chars());
+        let mut cells: Vec<char> = cells.filter(|c| ![' ', '│'].contains(c)).collect();
+        cells.sort_unstable();
+        cells
+    };
+    assert_eq!(cells(narrow), cells(wide), "{narrow}");
+    let count = narrow.lines().count();
+    assert!(narrow.lines().take(count - 1).all(|line| line.chars().count() <= 80), "{narrow}");
+}
+
+#[track_caller]
+fn is_golden(name: &str, drawing: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/drawings").join(name).with_extension("txt");
     if std::env::var_os("WARPSTRIDE_BLESS").is_some() {
         fs::create_dir_all(path.parent().expect("a folder")).expect("the folder");
-        fs::write(&path, &drawing).expect("writing the drawing");
+        fs::write(&path, drawing).expect("writing the drawing");
     }
     let golden = fs::read_to_string(&path).expect("a drawing; WARPSTRIDE_BLESS=1 makes it");
     assert_eq!(drawing, golden, "{name}: not as drawn before; now it is\n{drawing}");
@@ -72,6 +95,17 @@ fn accesses_to_global_memory_are_drawn_as_sectors() {
     is_drawn_as("global-16-bytes", "st.global.v4.f32 [A], {%f1, %f2, %f3, %f4}", |lane| 16 * lane);
     is_drawn_as("global-5-lanes", "ld.global.f64 %d1, [A]", |lane| if lane % 7 == 3 { 24 * lane } else { OFF });
     is_drawn_as("global-1-lane", "ld.global.u8 %h1, [A]", |lane| if lane == 31 { 1000 } else { OFF });
+}
+
+#[test]
+fn a_narrow_drawing_has_half_of_each_row_and_no_empty_rows() {
+    let narrow = |name, instruction, offset: fn(u32) -> u32| {
+        let report = access(instruction, std::array::from_fn(|lane| offset(lane as u32)));
+        is_golden(name, &accessed(&report).1.draw_within(80));
+    };
+    narrow("narrow-global-misaligned", "ld.global.f32 %f1, [A]", |lane| 4 * lane + 20);
+    narrow("narrow-shared-2-way", "ld.shared.f32 %f1, [A]", |lane| 8 * lane);
+    narrow("narrow-shared-column", "ld.shared.f32 %f1, [A]", |lane| 128 * lane);
 }
 
 #[test]

@@ -1,0 +1,325 @@
+//! Text fits the terminal: no line of help, of a page or of a report is longer than it is wide. And
+//! on a terminal, pages have emphasis, and `learn watch` has a screen of its own.
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+use textwrap::core::display_width;
+
+use super::cuda_cpp::compilers;
+use super::{Run, command, repository};
+use crate::lessons;
+
+const WIDTHS: [usize; 3] = [80, 100, 120];
+
+/// Returns whether a line may be longer than the terminal is wide: one path or address alone, which
+/// cannot be copied from two lines.
+fn is_unbreakable(line: &str) -> bool {
+    let line = line.trim();
+    !line.contains(char::is_whitespace) && line.contains('/')
+}
+
+#[track_caller]
+fn assert_fits(what: &str, text: &str, width: usize) {
+    for line in text.lines().filter(|line| !is_unbreakable(line)) {
+        let columns = display_width(line);
+        assert!(columns <= width, "{what}: {columns} columns of {width}: {line:?}");
+    }
+}
+
+/// Runs a command with its output in a pipe, for a terminal of some width.
+fn at(width: usize, folder: &Path, words: &[&str]) -> Run {
+    let mut command = command(words);
+    command.current_dir(folder).env("COLUMNS", width.to_string());
+    with_a_compiler(&mut command);
+    Run::of(&mut command)
+}
+
+fn with_a_compiler(command: &mut Command) {
+    if let Some(nvrtc) = compilers().into_iter().find_map(|compiler| compiler.nvrtc) {
+        command.env("WARPSTRIDE_NVRTC", nvrtc);
+    }
+}
+
+/// Asserts that what a command prints and says fits every width.
+#[track_caller]
+fn assert_all_fit(folder: &Path, line: &str) {
+    for width in WIDTHS {
+        let run = at(width, folder, &line.split(' ').collect::<Vec<_>>());
+        assert!(!run.stdout.is_empty() || !run.stderr.is_empty(), "{line} prints nothing");
+        assert_fits(line, &run.stdout, width);
+        assert_fits(line, &run.stderr, width);
+    }
+}
+
+/// Asserts that the help of a command fits, and that of the commands below it.
+fn assert_help_fits(path: &[&str]) {
+    let words: Vec<&str> = path.iter().copied().chain(["--help"]).collect();
+    let text = |width| at(width, Path::new("."), &words).succeeded().stdout;
+    WIDTHS.iter().for_each(|&width| assert_fits(&words.join(" "), &text(width), width));
+    let text = text(100);
+    let commands = text.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(""));
+    let names = commands.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    for name in names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help") {
+        assert_help_fits(&[path, &[name]].concat());
+    }
+}
+
+#[test]
+fn the_help_of_every_command_fits() {
+    assert_help_fits(&[]);
+}
+
+#[test]
+fn every_page_and_hint_of_a_lesson_fits() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in lessons::names() {
+        assert_all_fit(folder.path(), &format!("--quiet learn show {name}"));
+        // A hint more each time, and then all of them.
+        (0..2).for_each(|_| assert_all_fit(folder.path(), &format!("learn hint {name}")));
+    }
+    assert_all_fit(folder.path(), "learn list");
+}
+
+#[test]
+fn reports_fit() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for line in [
+        "--device soft compare",
+        "--device soft --stats compare --shape 33,65 --dtype f64 --model h100",
+        "--device soft explain --shape 64,1080,1920,3 --axes 0,3,1,2 --dtype u8",
+        "--device soft explain --shape 40,30,20,10,5 --axes 4,2,0,3,1",
+        "--device soft bench --all",
+        "--device soft bench --list",
+        "--device soft bench permute --shape 64,64,3 --axes 2,0,1 --dtype u8",
+        "--device soft bench permute --random 1,40",
+        "--device soft bench triad --elements 4096",
+        "--device soft transfers",
+        "--device soft pipeline --frames 4",
+        "--device soft peaks",
+        "--device soft alloc bench",
+        "--device soft alloc replay --seed 1",
+        "devices",
+        "compare --variants none",
+        "transpose missing.npy out.npy",
+    ] {
+        assert_all_fit(folder.path(), line);
+    }
+}
+
+/// Reports of GPUs have more columns than those of the software GPU.
+#[test]
+fn reports_of_recorded_runs_fit() {
+    let record = repository().join("benches/record/2026-11-21-h100");
+    if !record.is_dir() {
+        // The published package has no records.
+        return;
+    }
+    for name in ["operations", "compare-f32-4096", "compare-f32-16384"] {
+        assert_all_fit(&record, &format!("report {name}.json"));
+    }
+    assert_all_fit(&record, "report compare-f32-4096.json --compare compare-f32-16384.json");
+}
+
+#[test]
+fn reports_of_kernels_fit() {
+    let folder = learner();
+    if compilers().is_empty() {
+        return;
+    }
+    let run = "--device soft run-cu warpstride-lessons";
+    for line in [
+        &format!(
+            "{run}/sectors/task.cu --grid 4 --block 256 --arg f32[1024]=zeros --arg f32[1024]=iota --arg i32:1024"
+        ),
+        &format!("{run}/banks/task.cu --grid 1 --block 32,32 --arg f32[32]=uninit --arg i32:4"),
+        &format!(
+            "{run}/tile/task.cu --grid 3,2 --block 32,32 --arg f32[6144]=uninit --arg f32[6144]=iota --arg i32:96 --arg \
+             i32:64 --check all"
+        ),
+    ] {
+        for report in ["--report --annotate", "--report --by instruction"] {
+            assert_all_fit(folder.path(), &format!("{line} {report}"));
+        }
+    }
+    for name in lessons::names() {
+        // Lessons in Rust compile the crate.
+        if !lessons::files(&name).iter().any(|(file, _)| file == "task.rs") {
+            assert_all_fit(folder.path(), &format!("learn check {name}"));
+        }
+    }
+}
+
+/// A folder with every lesson.
+fn learner() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in lessons::names() {
+        at(80, folder.path(), &["learn", "show", &name]).succeeded();
+    }
+    folder
+}
+
+#[test]
+fn files_of_programs_keep_their_lines() {
+    for words in [&["completions", "bash"][..], &["man"], &["ptx-forms"], &["--json", "bench", "--list"]] {
+        let narrow = at(20, Path::new("."), words).succeeded().stdout;
+        assert_eq!(narrow, Run::of(command(words).env_remove("COLUMNS")).succeeded().stdout, "{words:?}");
+    }
+}
+
+#[test]
+fn a_pipe_has_no_width() {
+    let text = Run::of(command(["--device", "soft", "compare"]).env_remove("COLUMNS")).succeeded().stdout;
+    assert!(text.contains("load sectors/ideal   store sectors/ideal   bank conflicts"), "{text}");
+    let narrow = at(80, Path::new("."), &["--device", "soft", "compare", "--model", "h100"]).succeeded().stdout;
+    assert!(narrow.contains("The terminal has no room for these columns: kernel."), "{narrow}");
+}
+
+#[cfg(unix)]
+mod terminal {
+    use std::fs::{self, File, OpenOptions};
+    use std::io::{Read, Write};
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Child;
+    use std::sync::mpsc::{self, Receiver};
+    use std::thread;
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+    use super::*;
+    use crate::long::PATIENCE;
+
+    /// A program on a terminal of 80 columns.
+    struct Session {
+        child: Child,
+        keys: File,
+        /// The program's side, whose modes it changes.
+        side: File,
+        printed: Receiver<String>,
+        /// What was printed and not looked at.
+        text: String,
+    }
+
+    impl Session {
+        fn of(mut command: Command) -> Self {
+            let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+            grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("its other side");
+            let name = ptsname(&terminal, Vec::new()).expect("a name");
+            let name = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
+            // A test that has a terminal of its own keeps it.
+            let side = OpenOptions::new().read(true).write(true).open(name).expect("the other side");
+            let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+            tcsetwinsize(&side, size).expect("its size");
+            let [stdin, stdout, stderr] = [(); 3].map(|()| side.try_clone().expect("a copy"));
+            command.env_remove("COLUMNS").stdin(stdin).stdout(stdout).stderr(stderr);
+            let child = command.spawn().expect("it starts");
+            let mut read = File::from(terminal);
+            let keys = read.try_clone().expect("a copy");
+            let (print, printed) = mpsc::channel();
+            thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = read.read(&mut bytes) {
+                    if print.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
+                        return;
+                    }
+                }
+            });
+            Self { child, keys, side, printed, text: String::new() }
+        }
+
+        /// Waits until something is printed, and returns what was printed up to there.
+        #[track_caller]
+        fn until(&mut self, part: &str) -> String {
+            while !self.text.contains(part) {
+                let more = self.printed.recv_timeout(PATIENCE);
+                self.text += &more.unwrap_or_else(|error| panic!("no {part:?}: {error}: {}", self.text));
+            }
+            let (before, after) = self.text.split_once(part).expect("it was printed");
+            let (before, after) = (before.to_owned() + part, after.to_owned());
+            self.text = after;
+            before
+        }
+
+        fn press(&mut self, key: &str) {
+            self.keys.write_all(key.as_bytes()).expect("a key");
+        }
+
+        fn shows_keys(&self) -> bool {
+            tcgetattr(&self.side).expect("its modes").local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+        }
+    }
+
+    /// The beginning of a page on a terminal.
+    fn page(folder: &Path, variable: (&str, &str)) -> String {
+        let mut command = command(["--quiet", "learn", "show", "sectors"]);
+        command.current_dir(folder).env_remove("NO_COLOR").env("TERM", "xterm").env(variable.0, variable.1);
+        let mut session = Session::of(command);
+        let text = session.until("Predict first");
+        session.child.wait().expect("its end");
+        text
+    }
+
+    #[test]
+    fn a_page_has_emphasis_unless_colours_are_unwanted() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let emphasised = page(folder.path(), ("TERM", "xterm"));
+        assert!(emphasised.starts_with("\u{1b}[1m\u{1b}[4mSectors\u{1b}[0m\r\n"), "{emphasised:?}");
+        assert_fits("the page", &emphasised, 80);
+        for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+            let plain = page(folder.path(), variable);
+            assert!(plain.starts_with("# Sectors\r\n") && !plain.contains('\u{1b}'), "{plain:?}");
+            assert!(plain.contains("`copy_body`") && plain.contains("\n> **Predict first"), "{plain:?}");
+            assert_fits("the page", &plain, 80);
+        }
+    }
+
+    #[test]
+    fn watching_has_a_screen_and_keys() {
+        if compilers().is_empty() {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = command(["--device", "soft", "learn", "watch"]);
+        command.current_dir(folder.path()).env("TERM", "xterm").env_remove("NO_COLOR");
+        with_a_compiler(&mut command);
+        let mut session = Session::of(command);
+        let count = lessons::names().len();
+        let screen = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
+        assert_eq!(session.until("Lesson 0, "), format!("{screen}0 of {count} lessons are solved. Lesson 0, "));
+        let text = session.until("keys: h shows a hint");
+        assert!(text.contains("Predict first") && text.contains("FELL SHORT"), "{text}");
+        session.press("h");
+        session.until("Hint 1 of 3");
+        session.until("keys: h shows a hint");
+        session.press("p");
+        let text = session.until("keys: h shows a hint");
+        assert!(text.contains(screen) && text.contains("Predict first"), "{text}");
+        let task = folder.path().join("warpstride-lessons/index/task.cu");
+        fs::write(task, lessons::text("index", "solution.cu")).expect("the solution");
+        let text = session.until("keys: n shows the next lesson");
+        assert!(text.contains(screen) && text.contains("Lesson 0 is solved") && !text.contains("Predict"), "{text}");
+        session.press("n");
+        session.until(&format!("{screen}1 of {count} lessons are solved. Lesson 1, "));
+        session.until("keys: h shows a hint");
+        assert!(!session.shows_keys(), "keys are not shown while it waits for them");
+        session.press("q");
+        assert!(session.child.wait().expect("its end").success());
+        assert!(session.shows_keys(), "the terminal is as it was");
+    }
+
+    #[test]
+    fn a_signal_gives_the_terminal_back() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = command(["--device", "soft", "learn", "watch"]);
+        command.current_dir(folder.path());
+        with_a_compiler(&mut command);
+        let mut session = Session::of(command);
+        session.until("keys: h shows a hint");
+        assert!(!session.shows_keys());
+        crate::send("TERM", &session.child);
+        session.child.wait().expect("its end");
+        assert!(session.shows_keys());
+    }
+}
