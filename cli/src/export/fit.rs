@@ -182,8 +182,10 @@ mod tests {
         is_fitted(68, &header, &["permute u8 2x3 by 1,0", row[1], row[2], row[4], row[5]], &["p10"]);
         let header = ["case", "ms", "GB/s", "load\nsectors/\nideal"];
         is_fitted(50, &header, &[row[0], row[2], row[4], row[5]], &["kernel", "p10"]);
-        is_fitted(39, &header, &["permute u8 2x3\nby 1,0", row[2], row[4], row[5]], &["kernel", "p10"]);
+        let header = ["case", "ms", "GB/s"];
+        let left_out = ["kernel", "p10", "load sectors/ideal"];
+        is_fitted(39, &header, &[row[0], row[2], row[4]], &left_out);
         // It is as narrow as it can be.
-        is_fitted(10, &header, &["permute\nu8 2x3\nby 1,0", row[2], row[4], row[5]], &["kernel", "p10"]);
+        is_fitted(10, &header, &["permute\nu8 2x3\nby 1,0", row[2], row[4]], &left_out);
     }
 }

@@ -19,7 +19,7 @@ impl Keys {
         unbuffered::begin();
         let (press, pressed) = mpsc::channel();
         let read = move || {
-            for key in io::stdin().bytes().map_while(Result::ok) {
+            for key in io::stdin().lock().bytes().map_while(Result::ok) {
                 if press.send(key).is_err() {
                     return;
                 }

@@ -5,6 +5,7 @@ mod keys;
 mod markdown;
 mod wrap;
 
+use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -12,12 +13,12 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
+use terminal_size::{Width, terminal_size_of};
 use warpstride::error::{is_hidden, printable, printable_line};
 use warpstride::io::write_standard_output;
 
 pub(super) use keys::{Keys, restore};
 pub(super) use markdown::rendered;
-pub(super) use wrap::width;
 
 /// Characters of a bar.
 pub(super) const BAR: usize = 8;
@@ -54,8 +55,24 @@ fn write(shown: &str) -> io::Result<()> {
 
 /// Clears the terminal of standard output, if it is one that can be cleared.
 pub(super) fn clear() -> io::Result<()> {
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     if is_dumb || !io::stdout().is_terminal() { Ok(()) } else { write("\u{1b}[H\u{1b}[2J\u{1b}[3J") }
+}
+
+/// The columns of standard output: the number that `COLUMNS` names, or else the width of the
+/// terminal. `None` in a file or a pipe, which have no width: there a sentence stays on one line,
+/// where `grep` finds it, and a table has all of its columns.
+pub(super) fn width() -> Option<usize> {
+    named_width().or_else(|| terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns.into()))
+}
+
+/// The columns of standard error, in the same way.
+fn width_of_errors() -> Option<usize> {
+    named_width().or_else(|| terminal_size_of(io::stderr()).map(|(Width(columns), _)| columns.into()))
+}
+
+fn named_width() -> Option<usize> {
+    env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0)
 }
 
 /// Returns a line that is not wrapped.
@@ -74,7 +91,7 @@ pub(super) fn print_document(document: &Value) -> io::Result<()> {
 /// has.
 pub(super) fn say(text: &str) {
     // A closed stream has no reader.
-    let _ = io::stderr().write_all(shown(text, Looks::of(&io::stderr()), wrap::width_of_errors()).as_bytes());
+    let _ = io::stderr().write_all(shown(text, Looks::of(&io::stderr()), width_of_errors()).as_bytes());
 }
 
 /// Returns a path as a text of several lines shows it: on its own line.

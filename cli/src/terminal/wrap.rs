@@ -1,34 +1,10 @@
 //! Wraps lines that are longer than the terminal is wide.
 
-use std::env;
-use std::io;
-
-use terminal_size::{Width, terminal_size_of};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// Longer lines are hard to read, however wide the terminal is.
 const READABLE: usize = 100;
-
-/// The columns of standard output: the number that `COLUMNS` names, or else the width of the
-/// terminal. `None` in a file or a pipe, which have no width: there a sentence stays on one line,
-/// where `grep` finds it, and a table has all of its columns.
-pub(crate) fn width() -> Option<usize> {
-    named().or_else(|| terminal_size_of(io::stdout()).map(wide))
-}
-
-/// The columns of standard error, in the same way.
-pub(super) fn width_of_errors() -> Option<usize> {
-    named().or_else(|| terminal_size_of(io::stderr()).map(wide))
-}
-
-fn named() -> Option<usize> {
-    env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0)
-}
-
-fn wide((Width(columns), _): (Width, terminal_size::Height)) -> usize {
-    columns.into()
-}
 
 /// Wraps a line between words. A word that is longer than the line stays whole, so that a path can
 /// be copied. The line may hold escapes of colours.
@@ -89,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_path_stays_whole() {
-        is_wrapped("a name  a-long-word", 16, &["a name", "    a-long-word"]);
+        is_wrapped("a name  a-very-long-word-x", 24, &["a name", "    a-very-long-word-x"]);
         is_wrapped("see /a/very/long-path now", 10, &["see", "/a/very/long-path", "now"]);
         assert_eq!(wrapped("one two three", None), "one two three");
     }

@@ -411,9 +411,9 @@ fn watching_checks_at_each_change_and_ends_by_a_signal() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let (printed, said) = (lines(child.stdout.take()), lines(child.stderr.take()));
     until(&printed, "Lesson 0, ");
-    until(&printed, "FELL SHORT");
+    until(&printed, "expectations fell short");
     learner.write("index/task.cu", lessons::text("index", "task.cu") + "// once more\n");
-    until(&printed, "FELL SHORT");
+    until(&printed, "expectations fell short");
     learner.solve("index");
     until(&printed, "Lesson 0 is solved");
     until(&printed, "Lesson 1, ");
