@@ -18,13 +18,13 @@ use super::progress::Progress;
 
 /// The time between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(500);
-/// What Ctrl-D types.
+/// The byte that Ctrl-D types.
 const END_OF_INPUT: u8 = 4;
 /// The keys while a lesson is not solved, and behind a solved one.
 const KEYS: &str = "keys: h shows a hint, p the page again, q ends; a saved file is checked at once";
 const SOLVED_KEYS: &str = "keys: n shows the next lesson, q ends";
 
-/// What ends a pause.
+/// An event that ends a pause.
 enum Event {
     /// A file of the lesson has changed.
     Changed,
@@ -36,7 +36,7 @@ struct Watched<'a> {
     lesson: &'static Lesson,
     folder: &'a Folder,
     from: &'a Source<'a>,
-    /// `None` where nobody presses keys: then the next lesson follows a solved one at once.
+    /// `None` without a keyboard: then the next lesson follows a solved one at once.
     keys: Option<&'a Keys>,
 }
 

@@ -84,8 +84,8 @@ impl Annotated {
 /// The columns that all files have.
 struct Page<'a> {
     columns: Vec<Column>,
-    /// The characters of each, of a line's number, and of the source; `None` where lines are as long
-    /// as they are.
+    /// The characters of each, of a line's number, and of the source; `None` where its lines stay
+    /// whole.
     widths: Vec<usize>,
     number: usize,
     source: Option<usize>,

@@ -96,8 +96,11 @@ pub(super) fn footer(report: &Report) -> String {
     }
     text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red if their result is unused):\n";
     metrics().iter().for_each(|(column, metric)| text += &format!("  {column:16}  {metric}\n"));
-    let worst_global = rows(is_global).min_by_key(|row| Reverse(row.global.sectors.saturating_sub(row.ideal_sectors)));
-    let worst_shared = rows(is_shared).min_by_key(|row| Reverse(row.shared.bank_conflicts));
+    // An access that wastes nothing is not drawn.
+    let wasted = |row: &&InstructionReport| row.global.sectors.saturating_sub(row.ideal_sectors);
+    let worst_global = rows(is_global).filter(|row| wasted(row) > 0).min_by_key(|row| Reverse(wasted(row)));
+    let conflicts = |row: &&InstructionReport| row.shared.bank_conflicts;
+    let worst_shared = rows(is_shared).filter(|row| conflicts(row) > 0).min_by_key(|row| Reverse(conflicts(row)));
     for (title, worst) in [
         ("The worst access to global memory", worst_global.map(|row| (row, &row.worst_global))),
         ("The worst access to shared memory", worst_shared.map(|row| (row, &row.worst_shared))),

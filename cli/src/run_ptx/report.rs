@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use warpstride::counters::{self, over_ideal};
 use warpstride::device::Device;
 use warpstride::error::counted;
-use warpstride::interp::{Finding, Kernel, Report, Stop};
+use warpstride::interp::{Finding, InstructionReport, Kernel, Report, Stop};
+use warpstride::ops::SECTOR;
 
 use super::super::args::By;
 use super::super::{args, kernel_names, output};
@@ -124,9 +125,10 @@ impl Shown<'_> {
         let threads = counted(report.thread_instructions, "thread instruction");
         let found = findings_text(&report.findings, report.more_findings);
         format!(
-            "{title}\n{}\n{threads} in {seconds:.3} s of this host, not of a GPU\n\
+            "{title}\n{}\n{}{threads} in {seconds:.3} s of this host, not of a GPU\n\
              {}{found}",
             totals(report),
+            used(report),
             self.details(report)
         )
     }
@@ -153,6 +155,24 @@ pub(crate) fn findings_text(findings: &[Finding], more: u64) -> String {
     let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
     let told = kernel_names::readable(&told);
     if more > 0 { format!("{told}and {more} more\n") } else { told }
+}
+
+/// Says how many of the bytes that global memory moved the lanes asked for. Sectors over their
+/// ideal do not show lanes that are off.
+fn used(report: &Report) -> String {
+    let moved = |row: &InstructionReport| SECTOR as u64 * row.global.sectors;
+    let asked = |row: &InstructionReport| {
+        let bytes = row.worst_global.as_ref().map_or(0, |access| u64::from(access.bytes));
+        // Lanes may ask for the same bytes.
+        (bytes * row.thread_executions).min(moved(row))
+    };
+    let rows = || report.instructions.iter().filter(|row| row.worst_global.is_some());
+    let (asked, moved) = (rows().map(asked).sum::<u64>(), rows().map(moved).sum::<u64>());
+    if moved == 0 {
+        return String::new();
+    }
+    let part = 100.0 * asked as f64 / moved as f64;
+    format!("global memory: lanes ask for {} of {} moved, {part:.1} %\n", asked, counted(moved, "byte"))
 }
 
 /// The launch's counters: those of loads and stores, and of other accesses where there are any.

@@ -31,7 +31,7 @@ struct Page<'a> {
     text: String,
     /// The line that is being written.
     line: String,
-    /// What all lines begin with.
+    /// The marks that all lines begin with.
     before: Vec<&'static str>,
     /// The mark of a list's item, before its first line.
     mark: Option<String>,
@@ -169,7 +169,8 @@ impl<'a> Page<'a> {
         self.gap = true;
     }
 
-    /// Writes lines of a program. What programs print is wrapped, as it is where they print it.
+    /// Writes the lines of a program. The output of programs is wrapped, as it is where they print
+    /// it.
     fn add_program(&mut self, lines: &str) {
         let is_whole = self.program.as_deref() != Some("text");
         lines.lines().for_each(|line| self.write(&format!("  {PROGRAM}{line}{END}"), is_whole));

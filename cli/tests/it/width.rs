@@ -198,7 +198,7 @@ mod terminal {
         /// The program's side, whose modes it changes.
         side: File,
         printed: Receiver<String>,
-        /// What was printed and not looked at.
+        /// The printed text that no test has looked at yet.
         text: String,
     }
 

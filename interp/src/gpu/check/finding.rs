@@ -1,5 +1,6 @@
 //! The findings of the checkers, as data; `Display` renders them.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::mem::{Discriminant, discriminant};
 
@@ -51,7 +52,8 @@ pub enum Problem {
         space: Space,
         /// The first address that both access; in spaces other than global, the offset.
         address: u64,
-        /// How far apart the two threads are.
+        /// How far apart the threads are that race at these two lines: the widest of all those
+        /// races. The lines are those of the PTX where it names no source.
         within: Within,
         /// The access of the finding's own thread. It came later in this run; on a GPU it may come
         /// first.
@@ -102,7 +104,7 @@ pub enum Strength {
 }
 
 /// The smallest part of a launch that contains two threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Within {
     /// One warp.
     Warp,
@@ -160,6 +162,40 @@ impl What {
     }
 }
 
+impl What {
+    /// Takes the wider of two races of the same instructions.
+    pub(super) fn widen(&mut self, other: &What) {
+        if let (What::Race { within, .. }, What::Race { within: other, .. }) = (self, other) {
+            *within = (*within).max(*other);
+        }
+    }
+}
+
+/// Gives the races of each pair of lines the widest extent of them, so that their advice ends all
+/// of them.
+pub(crate) fn widen(findings: &mut [Finding]) {
+    let line = |place: &Place| place.source.clone().unwrap_or_else(|| place.line.to_string());
+    let lines = |finding: &Finding, earlier_place: &Place| {
+        let mut lines = [line(&finding.place), line(earlier_place)];
+        lines.sort();
+        lines
+    };
+    let mut widest = HashMap::new();
+    for finding in &*findings {
+        if let Problem::Race { within, earlier_place, .. } = &finding.problem {
+            let known = widest.entry(lines(finding, earlier_place)).or_insert(*within);
+            *known = (*known).max(*within);
+        }
+    }
+    for finding in findings {
+        let Problem::Race { earlier_place, .. } = &finding.problem else { continue };
+        let found = widest.get(&lines(finding, earlier_place)).copied();
+        if let (Problem::Race { within, .. }, Some(found)) = (&mut finding.problem, found) {
+            *within = found;
+        }
+    }
+}
+
 impl Found {
     /// Turns the numbers into names; `place` gives the place of a thread.
     pub(crate) fn told(self, kernel: &str, place: impl Fn(Who) -> Place) -> Finding {
@@ -186,27 +222,83 @@ impl fmt::Display for Party {
     }
 }
 
+/// The language of the reader: that of the source which the PTX names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Ptx,
+    Cuda,
+}
+
+impl Language {
+    fn of(place: &Place) -> Self {
+        let file = place.source.as_deref().and_then(|source| source.rsplit_once(':')).map_or("", |(file, _)| file);
+        if file.ends_with(".cu") || file.ends_with(".cuh") { Self::Cuda } else { Self::Ptx }
+    }
+
+    fn space(self, space: Space) -> String {
+        if self == Self::Cuda && space == Space::Shared { "`__shared__`".into() } else { space.to_string() }
+    }
+
+    /// The barrier at which only a part of a warp arrives, by its instruction if it is known.
+    fn barrier(self, instruction: Option<&str>) -> String {
+        let Some(instruction) = instruction else { return "an aligned instruction".into() };
+        let is_sync = ["bar.sync", "barrier.sync"].iter().any(|name| instruction.contains(name));
+        if self == Self::Cuda && is_sync { "`__syncthreads()`".into() } else { format!("`{instruction}`") }
+    }
+}
+
+/// Says which lanes a mask has: `lanes 0 to 15`.
+fn lanes(mask: u32) -> String {
+    let (mut ranges, mut rest) = (Vec::new(), u64::from(mask));
+    while rest != 0 {
+        let first = rest.trailing_zeros();
+        let count = (rest >> first).trailing_ones();
+        rest &= !(((1_u64 << count) - 1) << first);
+        ranges.push(if count == 1 { first.to_string() } else { format!("{first} to {}", first + count - 1) });
+    }
+    match &*ranges {
+        [] => "no lane".into(),
+        [lane] if mask.is_power_of_two() => format!("lane {lane}"),
+        // Many ranges are hard to read.
+        _ if ranges.len() > 4 => format!("lanes {mask:#010x}"),
+        _ => format!("lanes {}", ranges.join(", ")),
+    }
+}
+
 /// The advice that ends a race.
-fn remedy(within: Within, parties: [&Party; 2]) -> &'static str {
+fn remedy(within: Within, parties: [&Party; 2], language: Language) -> &'static str {
     let strong = parties.iter().all(|party| party.strength != Strength::Plain);
     let narrow = parties.iter().any(|party| matches!(party.strength, Strength::Atomic { block: true }));
     match within {
         Within::Grid if strong && narrow => "between blocks an atomic access needs .gpu scope; give it to both",
         _ if strong => "atomic accesses may coincide only if they have the same width; give both the same",
+        Within::Warp if language == Language::Cuda => "put `__syncwarp()` between them, or make both atomic",
         Within::Warp => "put a bar.warp.sync between them, or make both atomic",
-        Within::Block => "put a barrier between them, or make both atomic",
+        Within::Block if language == Language::Cuda => "put `__syncthreads()` between them, or make both atomic",
+        Within::Block => "put a bar.sync between them, or make both atomic",
+        Within::Grid if language == Language::Cuda => {
+            "order them by `__threadfence()` and a flag that both blocks access atomically, or make both atomic"
+        }
         Within::Grid => {
             "publish the earlier one by a release in .gpu scope and acquire it before the later one, or make both atomic"
         }
     }
 }
 
+/// In the words of PTX.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f, Language::Ptx, None)
+    }
+}
+
+impl Problem {
+    fn tell(&self, f: &mut fmt::Formatter<'_>, language: Language, instruction: Option<&str>) -> fmt::Result {
         match self {
-            Problem::Fault(reason) => reason.fmt(f),
+            Problem::Fault(reason) => fmt::Display::fmt(reason, f),
             Problem::Uninitialised { space, address, bytes, allocation } => {
-                write!(f, "reads {bytes} at {address:#x} of {space} memory", bytes = counted(bytes, "byte"))?;
+                let (bytes, space) = (counted(bytes, "byte"), language.space(*space));
+                write!(f, "reads {bytes} at {address:#x} of {space} memory")?;
                 if let Some(Nearest { base, bytes, .. }) = allocation {
                     write!(
                         f,
@@ -219,14 +311,17 @@ impl fmt::Display for Problem {
             }
             Problem::Race { space, address, within, later, earlier, earlier_place } => write!(
                 f,
-                "races with another thread for {space} memory at {address:#x}: its {later} and an\n  earlier {earlier} by \
+                "races with another thread for {} memory at {address:#x}: its {later} and an\n  earlier {earlier} by \
                  {earlier_place}\n  are not ordered; {}",
-                remedy(*within, [later, earlier])
+                language.space(*space),
+                remedy(*within, [later, earlier], language)
             ),
             Problem::Unaligned { arrived, absent } => write!(
                 f,
-                "is at an aligned instruction with lanes {arrived:#010x} of its warp and without lanes {absent:#010x}; move \
-                 it out of the condition"
+                "comes to {} with {} of its warp and without {}; move it out of the condition",
+                language.barrier(instruction),
+                lanes(*arrived),
+                lanes(*absent)
             ),
             Problem::NoMember { members } => {
                 write!(
@@ -241,7 +336,8 @@ impl fmt::Display for Problem {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { check, kernel, place, problem, times } = self;
-        write!(f, "{check}: kernel {kernel:?} at {place}\n  {problem}")?;
+        write!(f, "{check}: kernel {kernel:?} at {place}\n  ")?;
+        problem.tell(f, Language::of(place), Some(&place.instruction))?;
         match times {
             1 => Ok(()),
             2 => f.write_str("\n  and once more"),
@@ -267,5 +363,71 @@ impl serde::Serialize for Finding {
         fields.serialize_field("times", &self.times)?;
         fields.serialize_field("text", &self.to_string())?;
         fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(line: u32, source: Option<&str>) -> Place {
+        let instruction = "bar.sync 0".into();
+        Place { line, instruction, source: source.map(str::to_owned), block: [0; 3], thread: [0; 3] }
+    }
+
+    fn race(within: Within, later: Place, earlier_place: Place) -> Finding {
+        let party = |access| Party { access, strength: Strength::Plain, bytes: 4 };
+        let [later_party, earlier] = [AccessKind::Load, AccessKind::Store].map(party);
+        let problem =
+            Problem::Race { space: Space::Shared, address: 0, within, later: later_party, earlier, earlier_place };
+        Finding { check: Check::Racecheck, kernel: "k".into(), place: later, problem, times: 1 }
+    }
+
+    #[test]
+    fn a_pair_of_lines_has_the_advice_of_its_widest_race() {
+        let of = |line, source| place(line, Some(source));
+        let mut findings = [
+            race(Within::Warp, of(1, "k.cu:7"), of(2, "k.cu:9")),
+            // The unrolled other way round.
+            race(Within::Block, of(4, "k.cu:9"), of(3, "k.cu:7")),
+            race(Within::Warp, of(1, "k.cu:7"), of(5, "k.cu:10")),
+            race(Within::Warp, place(7, None), place(9, None)),
+        ];
+        widen(&mut findings);
+        let texts = findings.map(|finding| finding.to_string());
+        for text in &texts[..2] {
+            assert!(
+                text.ends_with("are not ordered; put `__syncthreads()` between them, or make both atomic"),
+                "{text}"
+            );
+            assert!(text.contains("for `__shared__` memory at 0x0"), "{text}");
+        }
+        assert!(texts[2].contains("put `__syncwarp()` between"), "{}", texts[2]);
+        assert!(
+            texts[3].contains("put a bar.warp.sync between") && texts[3].contains("for shared memory"),
+            "{}",
+            texts[3]
+        );
+    }
+
+    #[test]
+    fn a_barrier_in_a_condition_is_named_in_the_language_of_the_source() {
+        let text = |source| {
+            let problem = Problem::Unaligned { arrived: 0xffff_0000, absent: 0xffff };
+            let (check, kernel) = (Check::Synccheck, "k".into());
+            Finding { check, kernel, place: place(3, source), problem, times: 1 }.to_string()
+        };
+        let end = "with lanes 16 to 31 of its warp and without lanes 0 to 15; move it out of the condition";
+        assert!(text(Some("a/k.cu:7")).ends_with(&format!("comes to `__syncthreads()` {end}")));
+        for source in [None, Some("k.rs:7")] {
+            assert!(text(source).ends_with(&format!("comes to `bar.sync 0` {end}")), "{}", text(source));
+        }
+    }
+
+    #[test]
+    fn a_mask_is_told_by_its_lanes() {
+        let masks = [0, 1, 1 << 31, 0b1011, u32::MAX, 0x5555_5555];
+        let texts = ["no lane", "lane 0", "lane 31", "lanes 0 to 1, 3", "lanes 0 to 31", "lanes 0x55555555"];
+        assert_eq!(masks.map(lanes), texts);
     }
 }

@@ -57,7 +57,7 @@ use std::ops::BitOr;
 use std::str::FromStr;
 
 pub use finding::{Finding, Party, Problem, Strength, Within};
-pub(crate) use finding::{Found, What, Who};
+pub(crate) use finding::{Found, What, Who, widen};
 pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
 
 use super::code::{self, Code};
@@ -235,6 +235,7 @@ impl Log {
         let (next, key) = (self.found.len(), what.key(who.pc));
         if let Some(&known) = self.known.get(&key) {
             self.found[known].times += 1;
+            self.found[known].what.widen(&what);
         } else if next < MAX_FINDINGS {
             self.known.insert(key, next);
             self.found.push(Found { who, what, times: 1 });

@@ -12,7 +12,7 @@ use super::registers::Registers;
 use super::tally::Totals;
 use super::warp::Warp;
 use super::{Context, Fault, copies, observe};
-use crate::gpu::check::{Checker, Checks, Found, OfBlock, Who};
+use crate::gpu::check::{Checker, Checks, Found, OfBlock, Who, widen};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::mem::cells::Scratch;
 use crate::gpu::mem::{POISON, Snapshot, Touched};
@@ -106,6 +106,7 @@ impl<'a> Worker<'a> {
         let (found, more) = checker.map_or_else(Default::default, |checker| checker.into_found());
         let told = |found: Found| found.told(&launch.kernel.name, |who| launch.place(who));
         (totals.findings, totals.more_findings) = (found.into_iter().map(told).collect(), more);
+        widen(&mut totals.findings);
         totals
     }
 

@@ -13,8 +13,8 @@ const GLOBAL_UPDATE_KEY: &str =
     "a cell is a word of 4 bytes: the lane that updates it (+ and others in turn), or · where it comes along unused";
 const SHARED_KEY: &str = "a cell is a word of 4 bytes: the lane that touches it (+ and others)";
 
-/// The columns of a drawing in its wide form, which has 128 bytes in a row. A narrow one has 64, and
-/// at most 80 columns.
+/// The columns of a drawing in its wide form, which has 128 bytes in a row. A narrow one has 64,
+/// and at most 80 columns.
 const WIDE: usize = 120;
 
 impl WarpAccess {
