@@ -25,8 +25,8 @@ pub(super) fn wrapped(line: &str, width: Option<usize>) -> String {
     if fits(&below) { below } else { Some(filled("    ")).filter(fits).unwrap_or(below) }
 }
 
-/// Returns the beginning of the further lines of a wrapped one: the marks of its quotation, and as many
-/// spaces as its text is indented, stands behind the mark of a list, or behind a first column.
+/// Returns the beginning of the further lines of a wrapped one: the marks of its quotation, and as
+/// many spaces as its text is indented, or stands behind the mark of a list or a first column.
 fn indent(line: &str, width: usize) -> String {
     let text = line.trim_start_matches([' ', '>']);
     let before = &line[..line.len() - text.len()];
