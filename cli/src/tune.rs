@@ -278,7 +278,8 @@ fn text(device: &Device, Tuning { tiles, blocks, fits }: &Tuning, file: &Path) -
             table.add_row(sweep.cells(name, |across| (1_u64 << across).to_string()));
         }
         let [whole, ragged] = kernels.each_ref().map(Sweep::chosen);
-        rows += &format!("    {:?},\n", tile.with_across(whole, ragged));
+        // A row that somebody copies stays one line.
+        rows += &(terminal::whole(&format!("    {:?},", tile.with_across(whole, ragged))) + "\n");
     }
     let mut of_blocks = Table::new(&["kernel", "threads a block", "GB/s", "now", "GB/s now", "written"]);
     for sweep in blocks {
@@ -470,7 +471,8 @@ mod tests {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             assert!(text.lines().any(|found| words(found) == words(line)), "{line}: {text}");
         }
-        let tiles = found.iter().map(|(tile, _)| format!("    {tile:?},\n")).collect::<String>();
+        let row = |(tile, _): &Found| terminal::whole(&format!("    {tile:?},")) + "\n";
+        let tiles = found.iter().map(row).collect::<String>();
         assert!(text.contains(&tiles), "the present tiles are written: {text}");
         let line = text.lines().find(|line| line.contains("fill")).expect("a line of fills");
         assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["fill", "256", "1.0", "1024", "1.0", "256"]);
