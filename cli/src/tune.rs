@@ -278,7 +278,7 @@ fn text(device: &Device, Tuning { tiles, blocks, fits }: &Tuning, file: &Path) -
             table.add_row(sweep.cells(name, |across| (1_u64 << across).to_string()));
         }
         let [whole, ragged] = kernels.each_ref().map(Sweep::chosen);
-        // A row that somebody copies stays one line.
+        // A row that is copied into the sources stays one line.
         rows += &(terminal::whole(&format!("    {:?},", tile.with_across(whole, ragged))) + "\n");
     }
     let mut of_blocks = Table::new(&["kernel", "threads a block", "GB/s", "now", "GB/s now", "written"]);

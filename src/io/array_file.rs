@@ -70,6 +70,6 @@ pub trait ArrayFile: fmt::Debug + Send + Sync {
 /// # Errors
 ///
 /// As [`npy::Reader::open`].
-pub fn open_array(path: &Path) -> Result<Box<dyn ArrayFile>> {
+pub fn open_array(path: impl AsRef<Path>) -> Result<Box<dyn ArrayFile>> {
     Ok(Box::new(npy::Reader::open(path)?))
 }

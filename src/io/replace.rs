@@ -109,7 +109,8 @@ impl Destination {
     /// (`/dev/fd/3`) and would be replaced under its writers; `Io` if it is a link that leads
     /// nowhere, or cannot be looked at, if the file or its folder may not be written, or if the
     /// folder lets only owners replace a file.
-    pub fn new(path: &Path) -> Result<Self> {
+    pub fn new(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         let failed = |advice| move |error| io_error(format_args!("cannot write {}: {advice}", path.display()), error);
         let refused = |kind, why| Err(Error::new(kind, format!("cannot write {}: {why}", path.display())));
         let is_folder = path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| is_separator(byte.into()));
@@ -311,7 +312,8 @@ fn failed(error: io::Error, what: impl Display, otherwise: &str) -> Error {
 
 /// Returns whether two paths lead to one regular file. No pipe is opened: that would wait for its
 /// other end.
-pub fn is_same_file(one: &Path, other: &Path) -> bool {
+pub fn is_same_file(one: impl AsRef<Path>, other: impl AsRef<Path>) -> bool {
+    let (one, other) = (one.as_ref(), other.as_ref());
     let is_file = |path: &Path| fs::metadata(path).is_ok_and(|there| there.is_file());
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
 }
@@ -410,7 +412,7 @@ mod tests {
     #[test]
     fn a_writer_that_panics_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        let destination = Destination::new(&folder.path().join("result")).unwrap();
+        let destination = Destination::new(folder.path().join("result")).unwrap();
         let (mut temporary, mut was_listed) = (PathBuf::new(), false);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             destination.replace(|_| {
@@ -437,9 +439,9 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::write(at("precious"), b"precious").unwrap();
         fs::set_permissions(at("precious"), fs::Permissions::from_mode(0o777)).unwrap();
-        let file = Destination::new(&at("file")).unwrap();
+        let file = Destination::new(at("file")).unwrap();
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
-        let pipe = Destination::new(&at("pipe")).unwrap();
+        let pipe = Destination::new(at("pipe")).unwrap();
         assert_eq!(pipe.kind(), DestinationKind::Stream);
         fs::remove_file(at("pipe")).unwrap();
         for name in ["file", "pipe"] {

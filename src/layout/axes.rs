@@ -12,14 +12,17 @@ const USAGE: &str =
 
 /// An order of axes: axis `i` of the result is axis `order[i]` of the source.
 ///
-/// As text it is numbers, of which negative ones count from the end, or names on both sides of an
-/// arrow as in einops (Rogozhnikov 2022): letters, or words with spaces between them.
+/// As numbers it is an array, a vector or a slice of them. As text it is numbers, of which negative
+/// ones count from the end, or names on both sides of an arrow as in einops (Rogozhnikov 2022):
+/// letters, or words with spaces between them.
 ///
 /// ```
 /// use warpstride::layout::Axes;
 ///
 /// let order = [0, 3, 1, 2];
-/// assert_eq!(Axes::from(&order).of(&[8, 64, 64, 3])?, order);
+/// for axes in [Axes::from(order), Axes::from(&order), Axes::from(vec![0, 3, 1, 2])] {
+///     assert_eq!(axes.of(&[8, 64, 64, 3])?, order);
+/// }
 /// for text in ["0,3,1,2", "0,-1,1,2", "nhwc->nchw", "n h w c -> n c h w"] {
 ///     assert_eq!(text.parse::<Axes>()?.of(&[8, 64, 64, 3])?, order);
 /// }
@@ -219,9 +222,23 @@ impl<const N: usize> From<&[usize; N]> for Axes {
     }
 }
 
+impl<const N: usize> From<[usize; N]> for Axes {
+    #[inline]
+    fn from(order: [usize; N]) -> Self {
+        Self::from(&order[..])
+    }
+}
+
 impl From<&Vec<usize>> for Axes {
     #[inline]
     fn from(order: &Vec<usize>) -> Self {
+        Self::from(&order[..])
+    }
+}
+
+impl From<Vec<usize>> for Axes {
+    #[inline]
+    fn from(order: Vec<usize>) -> Self {
         Self::from(&order[..])
     }
 }

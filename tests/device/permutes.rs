@@ -200,13 +200,13 @@ fn permuted_and_contiguous_buffers_are_in_c_order(setup: &Setup) {
     let elements: Vec<u16> = (0..24).collect();
     let source = device.upload(&elements).unwrap();
     let view = source.view(&[2, 3, 4]).unwrap();
-    let permuted = ops::permute(view, &[2, 0, 1]).unwrap().to_vec().unwrap();
+    let permuted = ops::permute(view, [2, 0, 1]).unwrap().to_vec().unwrap();
     let expected: Vec<u16> = (0..24).map(|at| at % 6 / 3 * 12 + at % 3 * 4 + at / 6).collect();
     assert_eq!(permuted, expected);
     let column = view.index_axis(2, 3).unwrap().index_axis(0, 1).unwrap();
     assert_eq!(ops::contiguous(column).unwrap().to_vec().unwrap(), [15, 19, 23]);
     assert_eq!(ops::contiguous(column.broadcast(&[2, 3]).unwrap()).unwrap().len(), 6);
-    refusal(ops::permute(view, &[0, 0, 1])).of(ErrorKind::InvalidArgument);
+    refusal(ops::permute(view, [0, 0, 1])).of(ErrorKind::InvalidArgument);
 }
 
 fn raw_addresses_that_overlap_or_are_misaligned_are_refused(setup: &Setup) {

@@ -54,7 +54,7 @@ pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, Work<'_>
     let bytes = device.array(&[2, 6, 8, 3], &[7_u8; 288]).unwrap();
     let normalization = Normalization::new(1.0 / 255.0, &[0.5; 3], &[0.5; 3]).unwrap();
     let works: [(&str, Work<'_>); 18] = [
-        ("permute", &|| ops::permute(&a, &[0, 3, 1, 2]).map(made)),
+        ("permute", &|| ops::permute(&a, [0, 3, 1, 2]).map(made)),
         ("contiguous", &|| ops::contiguous(a.slice(2, .., 2)?).map(made)),
         ("transpose", &|| ops::transpose(&matrix).map(made)),
         ("mul", &|| ops::mul(2.0, &flat).map(made)),
@@ -137,11 +137,11 @@ fn a_loop_of_permutes_of_a_mebibyte_can_not_wait(setup: &Setup) {
     let source = device.array(&[64, 64, 64], &vec![1.0_f32; 1 << 18]).unwrap();
     let turns = if setup.is_soft() { 3 } else { 1000 };
     for _ in 0..WARM {
-        ops::permute(&source, &[2, 0, 1]).unwrap();
+        ops::permute(&source, [2, 0, 1]).unwrap();
     }
     let before = device.stats();
     for _ in 0..turns {
-        ops::permute(&source, &[2, 0, 1]).unwrap();
+        ops::permute(&source, [2, 0, 1]).unwrap();
     }
     let calls = device.stats().since(&before);
     assert_eq!(calls.can_synchronize, 0, "{calls:?}");

@@ -58,7 +58,8 @@ impl Reader {
     /// `Io` if the file cannot be read, is truncated, is not a regular file or not a `.npy` file,
     /// or holds elements that are not numbers of 1 to 8 bytes, complex numbers, or as many bytes
     /// without a type; `Layout` if its array has more bytes than an address can count.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         let unreadable =
             |error| io_error(format_args!("cannot read {}: check the path and its permissions", path.display()), error);
         // Before opening: opening a pipe would wait for its writer.

@@ -71,7 +71,8 @@ impl Images {
     /// assert_eq!(frame[..6], [9, 8, 7, 9, 8, 7]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn open(folder: &Path, size: Option<[usize; 2]>) -> Result<Self> {
+    pub fn open(folder: impl AsRef<Path>, size: Option<[usize; 2]>) -> Result<Self> {
+        let folder = folder.as_ref();
         if let Some([height, width]) = size {
             check_size(height, width).map_err(Error::argument)?;
         }

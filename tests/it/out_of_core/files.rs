@@ -188,7 +188,7 @@ fn the_input_is_none_of_the_pair() {
     for name in [DATA, JOURNAL] {
         fs::copy(files.path("in.npy"), files.path(name)).expect("a copy");
         for is_resumed in [false, true] {
-            let input = npy::Reader::open(&files.path(name)).expect("an array");
+            let input = npy::Reader::open(files.path(name)).expect("an array");
             let outcome = transpose(&input, &files.path("out.npy"), &device, is_resumed);
             failed(outcome, &["is the input", "name another output"]);
             assert!(read(&files.path(name)) == read(&files.path("in.npy")));
@@ -200,7 +200,7 @@ fn the_input_is_none_of_the_pair() {
 #[test]
 fn a_name_that_would_be_too_long_is_refused() {
     let (device, files) = (device(), files());
-    let input = npy::Reader::open(&files.path("in.npy")).expect("an array");
+    let input = npy::Reader::open(files.path("in.npy")).expect("an array");
     let outcome = transpose(&input, &files.path(&"x".repeat(250)), &device, false);
     failed(outcome, &["name a shorter output"]);
     assert!(files.names().is_empty());
@@ -330,7 +330,7 @@ fn a_run_that_ended_while_its_result_went_to_the_disk_goes_on() {
 fn a_journal_is_of_one_file() {
     let (device, files) = interrupted();
     // Until it is complete, nothing takes it for an array.
-    let error = npy::Reader::open(&files.path(DATA)).expect_err("a part").to_string();
+    let error = npy::Reader::open(files.path(DATA)).expect_err("a part").to_string();
     assert!(error.contains("is not a .npy file"), "{error}");
     let journal = fs::read(files.path(JOURNAL)).expect("the journal");
     for name in files.names() {
@@ -380,13 +380,13 @@ fn an_input_that_has_its_old_time_again_is_another_one() {
 #[test]
 fn an_input_that_changes_behind_its_header_is_an_error() {
     let (device, files) = (device(), files());
-    let input = npy::Reader::open(&files.path("in.npy")).expect("an array");
+    let input = npy::Reader::open(files.path("in.npy")).expect("an array");
     opened(&files, "in.npy").set_modified(SystemTime::now() + Duration::from_secs(9)).expect("another time");
     let outcome = transpose(&input, &files.path("out.npy"), &device, false);
     failed(outcome, &["in.npy was changed while it was read"]);
     assert!(files.names().is_empty());
     // A program that reads it as a whole gets the same error.
-    let mut input = npy::Reader::open(&files.path("in.npy")).expect("an array");
+    let mut input = npy::Reader::open(files.path("in.npy")).expect("an array");
     opened(&files, "in.npy").set_modified(SystemTime::now()).expect("another time");
     let error = input.read_into(&mut [0; 4]).expect_err("a mixture").to_string();
     assert!(error.contains("in.npy was changed while it was read"), "{error}");

@@ -78,8 +78,8 @@ impl Files {
     }
 
     fn permute(&self, device: &Device, axes: &[usize], options: Options<'_>) -> Result<Summary> {
-        let input = npy::Reader::open(&self.path("in.npy"))?;
-        let destination = Destination::new(&self.path("out.npy"))?;
+        let input = npy::Reader::open(self.path("in.npy"))?;
+        let destination = Destination::new(self.path("out.npy"))?;
         out_of_core::permute_file(device, &input, axes, &destination, options)
     }
 

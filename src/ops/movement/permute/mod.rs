@@ -159,7 +159,7 @@ pub unsafe fn copy_into_raw(
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let pixels = device.upload(b"rgbRGB")?;
-/// let planes = warpstride::ops::permute(pixels.view(&[2, 3])?, &[1, 0])?;
+/// let planes = warpstride::ops::permute(pixels.view(&[2, 3])?, [1, 0])?;
 /// assert_eq!(planes.to_vec()?, b"rRgGbB");
 /// # }
 /// # Ok::<(), warpstride::Error>(())
