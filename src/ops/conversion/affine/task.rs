@@ -74,7 +74,7 @@ impl Task {
         self.axes.walk.axes().iter().all(|axis| axis.src == axis.dst)
     }
 
-    /// Returns true if a launch takes much of the task's time.
+    /// Returns true if a launch takes most of the task's time.
     pub(super) fn is_small(&self) -> bool {
         let [from, to] = self.widths();
         let smallest = Tuning::of(self.target).permutes.quads.smallest;
