@@ -82,6 +82,10 @@ fn soft(line: &str) -> Run {
 fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpstride"));
     command.args(args).stdin(Stdio::null());
+    // They decide about colours and widths. A test sets what it is about.
+    for variable in ["CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NO_COLOR"] {
+        command.env_remove(variable);
+    }
     command
 }
 

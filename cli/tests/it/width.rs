@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use textwrap::core::display_width;
 
 use super::cuda_cpp::compilers;
-use super::{Run, command, repository};
+use super::{Run, command, repository, soft, warpstride};
 use crate::lessons;
 
 const WIDTHS: [usize; 3] = [80, 100, 120];
@@ -160,13 +160,13 @@ fn learner() -> TempDir {
 fn files_of_programs_keep_their_lines() {
     for words in [&["completions", "bash"][..], &["man"], &["ptx-forms"], &["--json", "bench", "--list"]] {
         let narrow = at(20, Path::new("."), words).succeeded().stdout;
-        assert_eq!(narrow, Run::of(command(words).env_remove("COLUMNS")).succeeded().stdout, "{words:?}");
+        assert_eq!(narrow, warpstride(words).succeeded().stdout, "{words:?}");
     }
 }
 
 #[test]
 fn a_pipe_has_no_width() {
-    let text = Run::of(command(["--device", "soft", "compare"]).env_remove("COLUMNS")).succeeded().stdout;
+    let text = soft("compare").succeeded().stdout;
     assert!(text.contains("load sectors/ideal   store sectors/ideal   bank conflicts"), "{text}");
     let narrow = at(80, Path::new("."), &["--device", "soft", "compare", "--model", "h100"]).succeeded().stdout;
     assert!(narrow.contains("The terminal has no room for these columns: kernel."), "{narrow}");
@@ -209,7 +209,7 @@ mod terminal {
             let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
             tcsetwinsize(&side, size).expect("its size");
             let [stdin, stdout, stderr] = [(); 3].map(|()| side.try_clone().expect("a copy"));
-            command.env_remove("COLUMNS").stdin(stdin).stdout(stdout).stderr(stderr);
+            command.stdin(stdin).stdout(stdout).stderr(stderr);
             let child = command.spawn().expect("it starts");
             let mut read = File::from(terminal);
             let keys = read.try_clone().expect("a copy");
@@ -250,7 +250,7 @@ mod terminal {
     /// The beginning of a page on a terminal.
     fn page(folder: &Path, variable: (&str, &str)) -> String {
         let mut command = command(["--quiet", "learn", "show", "sectors"]);
-        command.current_dir(folder).env_remove("NO_COLOR").env("TERM", "xterm").env(variable.0, variable.1);
+        command.current_dir(folder).env("TERM", "xterm").env(variable.0, variable.1);
         let mut session = Session::of(command);
         let text = session.until("Predict first");
         session.child.wait().expect("its end");
@@ -278,7 +278,7 @@ mod terminal {
         }
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = command(["--device", "soft", "learn", "watch"]);
-        command.current_dir(folder.path()).env("TERM", "xterm").env_remove("NO_COLOR");
+        command.current_dir(folder.path()).env("TERM", "xterm");
         with_a_compiler(&mut command);
         let mut session = Session::of(command);
         let count = lessons::names().len();
