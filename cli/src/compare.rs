@@ -1,6 +1,7 @@
 //! `warpstride compare`: every transpose kernel on the same matrix, verified, timed and counted.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::export::json;
 use crate::run::Run;
@@ -12,13 +13,14 @@ use serde_json::json;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
+use warpstride::driver::soft::Soft;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
 use warpstride::io::ArrayFile;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TransposePlan, Variant};
 use warpstride::roofline::measure::{Rotation, has_times};
-use warpstride::roofline::model::DeviceModel;
+use warpstride::roofline::model::{self, DeviceModel};
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Group, Record, Subject};
 use warpstride::stream::{Graph, Stream};
@@ -41,6 +43,9 @@ const MAX_NODES: usize = 1 << 18;
 /// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of
 /// two cores.
 const MAX_COUNTED: usize = 1 << 25;
+
+/// Most blocks of a launch that are counted for the model.
+const MODELLED_BLOCKS: u64 = 256;
 
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
@@ -139,7 +144,7 @@ impl<T: Element + Pod> Matrix<T> {
 
 /// The work of one row of the table.
 #[derive(Clone, Copy, PartialEq)]
-enum Kernel {
+pub(super) enum Kernel {
     /// Moves as many bytes and nothing else; a transpose is measured against it.
     Copy,
     Transpose(Variant),
@@ -155,6 +160,11 @@ impl Kernel {
             [Self::Transpose(variant)].into_iter().chain(graph)
         });
         [Self::Copy].into_iter().chain(rows).collect()
+    }
+
+    /// The kernel of this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::all(&Variant::ALL).into_iter().find(|kernel| kernel.name() == name)
     }
 
     fn name(self) -> String {
@@ -174,16 +184,48 @@ impl Kernel {
         }
     }
 
-    /// Its entry, and how often that is launched for the whole matrix.
-    fn plan<T>(self, matrix: &Matrix<T>, target: Target) -> Result<(Option<&'static str>, u64)> {
+    /// Its entry.
+    fn entry<T>(self, matrix: &Matrix<T>, target: Target) -> Result<Option<&'static str>> {
         let (rows, cols, width) = (matrix.rows, matrix.cols, size_of::<T>());
         let (source, result) = (Layout::row_major(&[rows, cols])?, Layout::row_major(&[cols, rows])?);
         let Some(variant) = self.variant() else {
             let plan = PermutePlan::new(&source, Align::ALLOCATION, &source, Align::ALLOCATION, width, target)?;
-            return Ok((plan.entry(), plan.launches()));
+            return Ok(plan.entry());
         };
         let plan = TransposePlan::new(&source, &result, width, variant)?;
-        Ok((plan.entry(), plan.launches()))
+        Ok(plan.entry())
+    }
+
+    /// Counts the work of a launch, and the launches; `None` in a graph, whose nodes no model
+    /// knows, and where there are no elements.
+    pub(super) fn work(self, subject: &Subject) -> Result<Option<(model::Work, u64)>> {
+        let (&[rows, cols], Some(dtype)) = (&*subject.shape, subject.dtype) else { return Ok(None) };
+        let soft = Arc::new(Soft::counting(MODELLED_BLOCKS));
+        let device = Device::with_driver(soft.clone())?;
+        // The launches of all columns are alike.
+        let launches = if self == Self::Transpose(Variant::ColumnLoop) { cols } else { 1 };
+        by_width!(dtype, T => self.launch::<T>(&device, [rows, cols], launches))?;
+        let bytes = [subject.read, subject.written].map(|bytes| bytes / launches.max(1) as u64);
+        let launched = soft.take_launches();
+        let work = launched.first().map(|first| model::Work::of_launched(first, MODELLED_BLOCKS, bytes));
+        Ok(work.transpose()?.map(|work| (work, launches as u64)))
+    }
+
+    /// Launches it once on arrays of a device that only counts.
+    fn launch<T: Element>(self, device: &Device, [rows, cols]: [usize; 2], launches: usize) -> Result<()> {
+        let source = device.alloc_array::<T>(&[rows, cols])?;
+        let mut result = device.alloc_array::<T>(&if self == Self::Copy { [rows, cols] } else { [cols, rows] })?;
+        let stream = device.default_stream();
+        match self {
+            Self::ColumnLoopGraph => {}
+            Self::Copy => ops::copy_into(source.view(), result.view_mut(), stream)?,
+            Self::Transpose(variant) => {
+                let cols = cols / launches.max(1);
+                let (source, result) = (source.view().slice(1, ..cols, 1)?, result.view_mut().slice(0, ..cols, 1)?);
+                ops::transpose_into(source, result, Some(variant), stream)?;
+            }
+        }
+        Ok(stream.synchronize()?)
     }
 
     /// How often it is timed, and the columns of the parts that it is timed in, at least one.
@@ -201,17 +243,15 @@ impl Kernel {
 pub(super) struct Row {
     /// The record, without a prediction.
     pub(super) record: Record,
-    /// Launches of the kernel; `None` in a graph, whose nodes no model knows.
-    launches: Option<u64>,
+    kernel: Kernel,
 }
 
 impl Row {
     /// The record with the time that `model` predicts.
     pub(super) fn predicted(self, model: Option<DeviceModel>) -> Record {
-        let Self { record, launches } = self;
-        let Subject { read, written, .. } = record.subject;
-        let counted = model.zip(record.counters).zip(launches);
-        let predicted = counted.map(|((model, counters), launches)| model.predict(&counters, read, written, launches));
+        let Self { record, kernel } = self;
+        let work = model.and_then(|model| Some((model, kernel.work(&record.subject).ok()??)));
+        let predicted = work.and_then(|(model, (work, launches))| model.predict(&work, launches).ok());
         Record { predicted, ..record }
     }
 }
@@ -278,7 +318,6 @@ fn ladder<T: Element + Pod>(
         let (samples, _) = kernel.samples(matrix.cols);
         let mut rung = Rung::new(kernel, matrix, &transposed, &mut runs)?;
         let mut outcome = measure(&mut rung, samples, false)?;
-        let launches = (kernel != Kernel::ColumnLoopGraph).then_some(rung.launches);
         if let Some(runs) = &mut counted {
             let counters = Rung::new(kernel, matrix, &transposed, runs).and_then(|mut rung| rung.count());
             outcome.counters = counters.unwrap_or_else(|error| {
@@ -291,7 +330,7 @@ fn ladder<T: Element + Pod>(
         let subject = Subject { variant: Some(kernel.name()), ..subject };
         let own = outcome.timing.as_ref().map(|timing| timing.gbps(2 * bytes));
         let copy = rows.first().map_or(own, |copy| copy.record.gbps);
-        rows.push(Row { record: outcome.record(subject, samples, copy, peaks), launches });
+        rows.push(Row { record: outcome.record(subject, samples, copy, peaks), kernel });
         progress.step();
     }
     // A device that does not count leaves every row without.
@@ -309,8 +348,6 @@ struct Rung<'a, T: Element> {
     /// The columns of each part.
     parts: Vec<Range<usize>>,
     entry: Option<&'static str>,
-    /// The launches of all parts together.
-    launches: u64,
     /// A graph for each set; for the first alone where they would be too many.
     graphs: Vec<Graph>,
     /// Tells if the graphs have few enough nodes to be timed.
@@ -323,9 +360,8 @@ impl<'a, T: Element + Pod> Rung<'a, T> {
         let expected = if kernel == Kernel::Copy { &matrix.elements } else { transposed };
         runs.begin(expected)?;
         let (_, parts) = kernel.samples(matrix.cols);
-        let (entry, launches) = kernel.plan(matrix, Target::of(runs.rotation.device()))?;
-        let mut rung =
-            Self { kernel, matrix, expected, runs, parts, entry, launches, graphs: Vec::new(), is_timed: true };
+        let entry = kernel.entry(matrix, Target::of(runs.rotation.device()))?;
+        let mut rung = Self { kernel, matrix, expected, runs, parts, entry, graphs: Vec::new(), is_timed: true };
         if kernel == Kernel::ColumnLoopGraph {
             let sets = rung.runs.rotation.sets();
             rung.is_timed = sets <= MAX_NODES / matrix.cols.max(1);

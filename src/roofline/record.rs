@@ -7,7 +7,7 @@
 use super::measure::{Clocks, Timing};
 use super::model::Prediction;
 use super::peak::Peaks;
-use crate::counters::{Counters, SECTOR_BYTES, over_ideal};
+use crate::counters::{Counters, over_ideal};
 use crate::element::DType;
 use crate::names::named;
 
@@ -273,94 +273,5 @@ impl Record {
     pub fn store_sectors_over_ideal(&self) -> Option<f64> {
         let counters = self.counters?;
         over_ideal(counters.global_store.sectors, counters.ideal.global_store)
-    }
-
-    /// Why the operation is as fast as it is, by its counters, in a sentence or two; `None` where
-    /// nothing was counted.
-    pub fn why(&self) -> Option<String> {
-        let counters = self.counters.as_ref()?;
-        let mut reasons = Vec::new();
-        let sides = [
-            ("load", counters.global_load, self.subject.read, "read"),
-            ("store", counters.global_store, self.subject.written, "written"),
-        ];
-        for (name, global, bytes, done) in sides {
-            // The sectors that the bytes need, spread over the requests there are.
-            let (Some(sectors), enough) =
-                (global.sectors_per_request(), bytes as f64 / SECTOR_BYTES as f64 / global.requests.max(1) as f64)
-            else {
-                continue;
-            };
-            if sectors > 1.05 * enough.max(1.0) {
-                reasons.push(format!(
-                    "each {name} of a warp touches {sectors:.1} sectors where {enough:.1} would hold the bytes {done}, so {:.1} \
-                     times the bytes go through the L2 cache",
-                    sectors / enough
-                ));
-            }
-        }
-        let shared = [counters.shared_load, counters.shared_store];
-        let instructions: u64 = shared.iter().map(|shared| shared.instructions).sum();
-        if counters.bank_conflicts() > 0 && instructions > 0 {
-            let (conflicts, wavefronts) =
-                (counters.bank_conflicts(), shared.iter().map(|shared| shared.wavefronts).sum::<u64>());
-            reasons.push(format!(
-                "{conflicts} of {wavefronts} passes through shared memory are bank conflicts, {:.1} for each access",
-                conflicts as f64 / instructions as f64
-            ));
-        }
-        reasons.extend(match self.subject.variant.as_deref() {
-            Some("column_loop") => {
-                Some("every column is a launch of its own, which costs more than the bytes that it moves".into())
-            }
-            Some("column_loop_graph") => {
-                Some("every column is a node of the graph, and a node starts once the one before has ended".into())
-            }
-            _ => None,
-        });
-        // A kernel may do more than access memory, so its accesses alone do not explain its time.
-        if reasons.is_empty() && self.subject.group == Group::Kernel {
-            return None;
-        }
-        if reasons.is_empty() {
-            return Some("No sector is wasted and no bank is fought over: the memory's speed is the bound.".into());
-        }
-        let mut text = reasons.join("; ");
-        if let Some(first) = text.get(..1).map(str::to_uppercase) {
-            text.replace_range(..1, &first);
-        }
-        Some(text + ".")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::counters::{GlobalCounters, SharedCounters};
-
-    fn transpose(variant: &str, store_sectors: u64, conflicts: u64) -> Record {
-        let global = |sectors| GlobalCounters { instructions: 32, requests: 32, sectors };
-        let wavefronts = 32 + conflicts;
-        let counters = Counters {
-            global_load: global(128),
-            global_store: global(store_sectors),
-            shared_load: SharedCounters { instructions: 32, wavefronts, bank_conflicts: conflicts },
-            ..Counters::default()
-        };
-        let variant = Some(variant.into());
-        let subject =
-            Subject { variant, ..Subject::new(Group::Transpose, "transpose", DType::F32, &[32, 32], [4096; 2]) };
-        Record { counters: Some(counters), ..Record::new(subject, None, true) }
-    }
-
-    #[test]
-    fn counters_are_put_into_a_sentence() {
-        let naive = transpose("naive", 1024, 0).why().unwrap();
-        assert!(naive.starts_with("Each store of a warp touches 32.0 sectors where 4.0"), "{naive}");
-        assert!(naive.contains("8.0 times the bytes"), "{naive}");
-        let tiled = transpose("tiled", 128, 32 * 31).why().unwrap();
-        assert!(tiled.starts_with("992 of 1024 passes") && tiled.contains("31.0 for each access"), "{tiled}");
-        assert!(transpose("padded", 128, 0).why().unwrap().starts_with("No sector is wasted"));
-        assert_eq!(Record { counters: None, ..transpose("padded", 128, 0) }.why(), None);
     }
 }

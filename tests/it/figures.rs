@@ -87,18 +87,21 @@ fn pages_have_limits_and_speeds_as_they_are_typed() {
     }
     says("book/src/introduction.md", "Clang # or later", clang);
     let model = DeviceModel::H100;
-    let (memory, page) = (model.memory, "book/src/model.md");
+    let (memory, page) = (model.memory, "docs/model.md");
     says(page, "bytes / # where they are copied", memory.copy);
     says(page, "/ # where they are only read", memory.read);
     says(page, "/ # where they are only written", memory.write);
-    let l2 = format!(
-        "{} + wasted load sectors / {} + wasted store sectors / {}",
-        model.l2_gbps, model.scattered_loads, model.scattered_stores
-    );
-    says(page, "bytes / # |", l2);
+    says(page, "32 x sectors / #, or", model.l2_gbps);
+    says(page, "or stored lines / #,", model.stored_lines);
     says(page, "passes through shared memory) / (#)", format!("{} x {}", model.multiprocessors, model.sm_ghz));
-    says(page, "longest of the first three, and # us to start", model.ramp_us);
+    says(page, "and # us to start", model.ramp_us);
     says(page, "| # for each, where there are several |", 1000.0 * model.launch_us);
+    let constants = "src/roofline/model/mod.rs";
+    says(page, "| # x bytes /", constant(constants, "MEMORY"));
+    says(page, "| # x instructions / (4 x", constant(constants, "SLOTS"));
+    says(page, "rounds x #", constant(constants, "LATENCY_NS"));
+    says(page, "(# x warps", constant(constants, "WARP_CLOCKS"));
+    says(page, "+ # x lines and passes)", constant(constants, "PASS_CLOCKS"));
 }
 
 #[test]
@@ -122,9 +125,13 @@ fn pages_count_examples_and_lessons() {
     let order = read("cli/lessons/order.txt");
     let is_program =
         |lesson: &&str| Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/lessons").join(lesson).join("task.rs").exists();
-    let of_rust = order.lines().rev().take_while(is_program).count();
-    assert_eq!(of_rust, order.lines().filter(is_program).count(), "lessons in Rust are the last");
-    says("README.md", "The last # are programs in Rust", ["three", "four", "five", "six"][of_rust - 3]);
+    let of_rust: Vec<usize> =
+        order.lines().enumerate().filter(|(_, lesson)| is_program(lesson)).map(|(number, _)| number).collect();
+    let (first, last) = (of_rust[0], of_rust[of_rust.len() - 1]);
+    assert_eq!(of_rust, (first..=last).collect::<Vec<_>>(), "lessons in Rust stand together");
+    for page in ["README.md", "docs/command-line.md", "docs/teachers.md"] {
+        says(page, "Lessons # in Rust", format!("{first} to {last} are programs"));
+    }
 }
 
 /// The families that ADR 9 counts: those of its table.

@@ -30,8 +30,6 @@ mod kept_plans;
 mod layout;
 #[path = "../long.rs"]
 mod long;
-#[cfg(feature = "serde")]
-mod model;
 #[cfg(all(feature = "interp", feature = "pipeline"))]
 mod out_of_core;
 #[cfg(feature = "interp")]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use warpstride::element::{DType, Element};
 use warpstride::error::{Error, counted};
 use warpstride::layout::Layout;
-use warpstride::roofline::record::{Group, Subject};
+use warpstride::roofline::record::{Group, Record, Subject};
 use warpstride::view::{View, ViewMut};
 
 use super::{drawn, shrink};
@@ -171,6 +171,23 @@ impl Task {
         let subject = Subject { axes: Some(axes.clone()), steps: steps.clone(), ..subject };
         let name = subject.name() + &around(*start, [&from, &into], [&before, &behind]);
         Ok(Self { name, kind: kind.clone(), subject, axes: axes.clone(), from, into })
+    }
+
+    /// Makes the permute that was measured, if a record tells all of it.
+    pub(crate) fn of_record(record: &Record) -> Option<Self> {
+        let Subject { op, dtype, shape, axes, steps, .. } = &record.subject;
+        let listed = Listed {
+            _name: None,
+            kind: String::new(),
+            dtype: (*dtype).filter(|_| op == "permute")?,
+            shape: shape.clone(),
+            axes: axes.clone()?,
+            steps: steps.clone(),
+            within: None,
+            into: None,
+            start: 0,
+        };
+        Self::new(&listed, usize::MAX).ok().filter(|task| task.name == record.name)
     }
 
     /// The type of the elements.

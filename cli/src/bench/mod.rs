@@ -1,6 +1,7 @@
 //! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and
 //! compared with the ceilings of the device.
 
+pub(crate) mod again;
 mod arithmetic;
 mod axis;
 mod case;
@@ -23,7 +24,7 @@ use warpstride::layout::Layout;
 use warpstride::ops::{Align, Elementwise, PermutePlan, Reduction, Target};
 
 use super::output::Output;
-use super::{args, number, peaks, tune};
+use super::{args, number, peaks, runs, tune};
 use arithmetic::Arithmetic;
 use axis::Along;
 use case::{Case, Op};
@@ -38,6 +39,7 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         return match args {
             args::Bench { all: true, .. } => suite::run(args, backend, output),
             args::Bench { tune: true, .. } => tune::run(backend, output),
+            args::Bench { list_saved: true, .. } => runs::list(output),
             _ => list(output),
         };
     };

@@ -27,7 +27,7 @@ const COUNTED: usize = 64 << 10;
 /// The matrices that every kernel transposes, on a GPU and elsewhere.
 const MATRICES: [&[usize]; 2] = [&[4096, 16384], &[256]];
 
-const ARITHMETIC: [Arithmetic; 10] = [
+pub(super) const ARITHMETIC: [Arithmetic; 10] = [
     Arithmetic::Fill,
     Arithmetic::Elementwise(Elementwise::Mul),
     Arithmetic::Elementwise(Elementwise::Add),

@@ -10,12 +10,13 @@ use anyhow::Result;
 use serde::de::{Deserialize, Deserializer, Error};
 use toml::Spanned;
 use warpstride::error::{ErrorKind, printable_line};
-use warpstride::interp::expect::Expectation;
 use warpstride::interp::{Checks, DEFAULT_WORK};
+use warpstride::roofline::model::DeviceModel;
 
-use super::super::args::{Architecture, Argument, Launched, Set, architecture, three};
+use super::super::args::{Architecture, Argument, Launched, Modelled, Set, architecture, model, three};
 use super::super::cuda_cpp::NotCompiled;
 use super::super::{Refusal, error_kind, input, message, refuse, require};
+use super::modelled::Expect;
 use super::oracle::Oracle;
 
 /// Most bytes of a file.
@@ -30,7 +31,9 @@ pub(super) struct Check {
     /// The launch, as `run-ptx` takes it.
     pub(super) launch: Launched,
     pub(super) result: Option<Wanted>,
-    pub(super) expect: Vec<Expectation>,
+    pub(super) expect: Vec<Expect>,
+    /// The lines of these expectations.
+    pub(super) expect_lines: Vec<usize>,
     pub(super) source: Source,
     /// The places of the kernel, of its entry and of the result in the file.
     kernel_at: Range<usize>,
@@ -91,6 +94,10 @@ struct Table {
     checks: Option<Checks>,
     #[serde(default, deserialize_with = "limit")]
     limit: Option<u64>,
+    #[serde(default, deserialize_with = "of_model")]
+    model: Option<DeviceModel>,
+    #[serde(default, deserialize_with = "registers")]
+    registers: Option<u32>,
     #[serde(default)]
     expect: Vec<Spanned<String>>,
 }
@@ -125,6 +132,19 @@ fn extents<'de, D: Deserializer<'de>>(from: D) -> Result<[u32; 3], D::Error> {
 
 fn arch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Architecture>, D::Error> {
     made(from, |text: String| architecture(&text).map(Some))
+}
+
+/// The GPU whose time is predicted.
+fn of_model<'de, D: Deserializer<'de>>(from: D) -> Result<Option<DeviceModel>, D::Error> {
+    made(from, |text: String| model(&text).map(Some))
+}
+
+/// The registers of a thread.
+fn registers<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    made(from, |count: i64| {
+        let registers = u32::try_from(count).ok().filter(|count| (1..=255).contains(count));
+        registers.map(Some).ok_or("give a whole number from 1 to 255")
+    })
 }
 
 /// The work after which a launch stops.
@@ -164,6 +184,20 @@ impl Check {
         });
         let sets = sets.collect::<Result<_>>()?;
         let expect = source.each("expect", &table.expect)?;
+        let of_a_model = |(expected, text): (&Expect, &Spanned<String>)| {
+            (matches!(expected, Expect::Modelled(_)) && table.model.is_none()).then(|| text.span())
+        };
+        if let Some(span) = expect.iter().zip(&table.expect).find_map(of_a_model) {
+            let why = "no GPU is named whose time is predicted; add one, such as model = \"h100\"";
+            return Err(source.wrong_in(anyhow::Error::msg(why), &span, "expect"));
+        }
+        require!(
+            table.registers.is_none() || table.model.is_some(),
+            InvalidArgument,
+            "{} has registers and no model; add one, such as model = \"h100\"",
+            path.display()
+        );
+        let expect_lines = table.expect.iter().map(|text| source.line(&text.span())).collect();
         require!(
             result.is_some() || table.checks.is_some() || !expect.is_empty(),
             InvalidArgument,
@@ -181,9 +215,26 @@ impl Check {
             arguments: arguments.into_iter().map(|argument| argument.beside(folder)).collect(),
             checks: table.checks,
             limit: table.limit,
+            modelled: Modelled { model: table.model, registers: table.registers },
             ..Launched::default()
         };
-        Ok(Self { kernel, launch, result, expect, source, kernel_at, entry_at, result_at })
+        Ok(Self { kernel, launch, result, expect, expect_lines, source, kernel_at, entry_at, result_at })
+    }
+
+    /// The files that are read for it.
+    pub(super) fn inputs(&self) -> Vec<&Path> {
+        let Launched { arguments, sets, .. } = &self.launch;
+        let wanted = self.result.as_ref().and_then(|wanted| match &wanted.elements {
+            Elements::Read(argument) => argument.file(),
+            Elements::Computed(_) => None,
+        });
+        let values = arguments.iter().chain(sets.iter().map(|set| &set.value));
+        values.filter_map(Argument::file).chain(wanted).chain([&*self.kernel]).collect()
+    }
+
+    /// The line of the result that the file wants.
+    pub(super) fn result_line(&self) -> usize {
+        self.source.line(&self.result_at)
     }
 
     /// An error of the kernel, which has its place in the file in front.

@@ -2,27 +2,35 @@
 //! software GPU, as files say.
 
 mod arithmetic;
+mod ci;
 mod expected;
 mod file;
+mod modelled;
 mod oracle;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::slice;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::error::{Error, counted};
-use warpstride::interp::Module;
 use warpstride::interp::expect::{Verdict, Verdicts};
+use warpstride::interp::{Finding, Module, Report};
+use warpstride::io::Destination;
 
 use super::args::Architecture;
 use super::output::Output;
 use super::run_ptx::buffer::Buffer;
+use super::run_ptx::model::Predicted;
 use super::run_ptx::report::{self, Outcome, Shown};
 use super::run_ptx::{self, Launch, Program, arguments, variables};
-use super::{args, cuda_cpp, ensure_room, failure, input, kernel_names, message, open, ptx_file, require, terminal};
+use super::{
+    args, cuda_cpp, destination, ensure_room, failure, input, kernel_names, message, open, ptx_file, require, terminal,
+};
 use expected::Expected;
 use file::Check;
+use modelled::Expect;
 
 /// Copies on the host of what the device holds: as it is before the launch, as it should be after
 /// it, and as it is then.
@@ -34,7 +42,11 @@ pub(super) struct Checked {
     heading: String,
     /// The expected and the found figures.
     pub(super) verdicts: Verdicts,
-    /// The findings of the checkers, or the reason why nothing was checked.
+    /// The line of the file that asks for each of these expectations, where one does.
+    lines: Vec<Option<usize>>,
+    /// The findings of the checkers.
+    found: Vec<Finding>,
+    /// The same as text, or the reason why nothing was checked.
     findings: String,
     pub(super) document: Value,
     /// The first fault; `None` if nothing fell short.
@@ -50,24 +62,35 @@ impl Checked {
 }
 
 pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Result<()> {
+    let junit = args.junit.as_deref().map(|path| report_to(path, &args.files, output)).transpose()?;
     let device = device(backend, output)?;
     let progress = output.progress(args.files.len());
-    let mut checked = Vec::with_capacity(args.files.len());
+    let (mut checked, mut is_run) = (Vec::with_capacity(args.files.len()), true);
     for path in &args.files {
         progress.doing(path.display().to_string());
         match check(path, &device, output) {
             Ok(outcome) => checked.push(outcome),
-            // One sentence is all there is to say.
-            Err(error) if args.files.len() == 1 => return Err(error),
-            Err(error) => checked.push(not_run(path, error)),
+            Err(error) => {
+                checked.push(not_run(path, error));
+                is_run = false;
+            }
         }
         progress.step();
     }
     drop(progress);
+    if args.github {
+        terminal::say(&ci::annotations(&args.files, &checked));
+    }
     let texts: Vec<String> = checked.iter().map(Checked::text).collect();
     let held = checked.iter().all(|checked| checked.wrong.is_none());
     let files: Vec<&Value> = checked.iter().map(|checked| &checked.document).collect();
-    output.result(&texts.join("\n"), json!({ "held": held, "files": files }))?;
+    // The error is all there is to say about one file that cannot be checked.
+    if is_run || args.files.len() > 1 {
+        output.result(&texts.join("\n"), json!({ "held": held, "files": files }))?;
+    }
+    if let Some(junit) = junit {
+        destination::replace(&junit, |file| file.write_all(ci::junit(&args.files, &checked).as_bytes()))?;
+    }
     if let [_] = *checked {
         return checked.pop().and_then(|checked| checked.wrong).map_or(Ok(()), Err);
     }
@@ -82,6 +105,17 @@ pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Resu
         names.join(", ")
     );
     Ok(())
+}
+
+/// The destination of a report, which is none of the files, and none that they read.
+fn report_to(path: &Path, files: &[PathBuf], output: &Output) -> Result<Destination> {
+    let sources: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let destination = destination::checked(path, &sources, output)?;
+    // A file that cannot be read names no others.
+    for check in files.iter().filter_map(|file| Check::read(file).ok()) {
+        destination::spared(path, &check.inputs())?;
+    }
+    Ok(destination)
 }
 
 /// The software GPU, which is the device that counts.
@@ -100,6 +134,8 @@ fn not_run(path: &Path, error: anyhow::Error) -> Checked {
     Checked {
         heading: format!("{}: not checked", terminal::path(path)),
         verdicts: Verdicts::default(),
+        lines: Vec::new(),
+        found: Vec::new(),
         findings: format!("error: {}\n", message(&error)),
         document,
         wrong: Some(error),
@@ -124,7 +160,8 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let buffers = buffers.map_err(|error| check.wrong(error))?;
     buffers.iter().flatten().for_each(|buffer| buffer.note(output));
     let dumps = check.result.iter().map(|wanted| wanted.argument).collect();
-    let prepared = Launch { dumps, variables, ..Launch::new(&program.ptx, kernel, launch) };
+    let footprint = launch.modelled.model.is_some();
+    let prepared = Launch { dumps, variables, footprint, ..Launch::new(&program.ptx, kernel, launch) };
     let shared = run_ptx::shared_note(kernel, &prepared.shape());
     notes.iter().chain(&shared).for_each(|note| output.note(format!("{}: {note}", path.display())));
     ensure_room(prepared.bytes(&buffers), HOST_COPIES, &[(device, 1)]).map_err(|error| check.wrong(error))?;
@@ -133,7 +170,8 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     let expected = expected.map_err(|error| check.wrong_result(error))?;
     let outcome = prepared.on_soft(buffers, device.info().memory_bytes).map_err(|error| check.wrong(error))?;
     let shown = Shown { program: &program, args: launch, kernel, device };
-    judge(&check, &shown, outcome, expected.as_ref())
+    let predicted = shown.predicted(&outcome, &prepared).map_err(|error| check.wrong(error))?;
+    judge(&check, &shown, outcome, expected.as_ref(), predicted.as_ref())
 }
 
 /// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
@@ -147,10 +185,17 @@ fn program<'p>(path: &'p Path, arch: Option<Architecture>, device: &Device) -> R
 }
 
 /// Holds a launch to what its file expects.
-fn judge(check: &Check, shown: &Shown, mut outcome: Outcome, expected: Option<&Expected>) -> Result<Checked> {
+fn judge(
+    check: &Check,
+    shown: &Shown,
+    mut outcome: Outcome,
+    expected: Option<&Expected>,
+    predicted: Option<&Predicted>,
+) -> Result<Checked> {
     if let Some(stop) = outcome.stopped.take() {
         let mut document = shown.stopped_json(&stop);
         let found = report::findings_text(&stop.findings, stop.more_findings);
+        let stop_findings = stop.findings.clone();
         let error = check.wrong(Error::from(stop).into());
         if found.is_empty() {
             return Err(error);
@@ -160,26 +205,37 @@ fn judge(check: &Check, shown: &Shown, mut outcome: Outcome, expected: Option<&E
         return Ok(Checked {
             heading: format!("{}: stopped", title(check, shown)),
             verdicts: Verdicts::default(),
+            lines: Vec::new(),
+            found: stop_findings,
             findings: found,
             document,
             wrong: Some(error),
         });
     }
     let mut document = shown.json(&outcome);
-    let mut rows = Vec::new();
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
     if let (Some(expected), Some(bytes)) = (expected, outcome.dumped.first()) {
         let (verdict, result) = expected.judge(bytes);
         rows.push(verdict);
+        lines.push(Some(check.result_line()));
         document["result"] = result;
     }
-    let mut found = String::new();
-    if let Some(report) = &outcome.report {
+    let (mut findings, mut found) = (String::new(), Vec::new());
+    if let Some(mut report) = outcome.report {
         if check.launch.checks.is_some() {
-            rows.push(clean(report.findings.len() as u64 + report.more_findings));
-            found = report::findings_text(&report.findings, report.more_findings);
+            rows.push(clean(report::faults(&report.findings, report.more_findings)));
+            lines.push(None);
+            findings = report::findings_text(&report.findings, report.more_findings);
+            found = std::mem::take(&mut report.findings);
         }
-        let verdicts = Verdicts::of(report, &check.expect).map_err(|error| check.wrong(error.into()))?;
-        rows.extend(verdicts.rows);
+        for (expected, line) in check.expect.iter().zip(&check.expect_lines) {
+            let verdict = verdict(expected, &report, predicted).map_err(|error| check.wrong(error))?;
+            rows.extend(verdict);
+            lines.push(Some(*line));
+        }
+    }
+    if let Some(predicted) = predicted {
+        document["model"] = predicted.json();
     }
     let verdicts = Verdicts { rows };
     let short = verdicts.rows.iter().filter(|verdict| !verdict.held).count();
@@ -192,7 +248,15 @@ fn judge(check: &Check, shown: &Shown, mut outcome: Outcome, expected: Option<&E
         let sentence = format!("{short} of {count} fell short; the table says which");
         check.wrong(super::Refusal { kind: warpstride::ErrorKind::KernelFault, sentence }.into())
     });
-    Ok(Checked { heading, verdicts, findings: found, document, wrong })
+    Ok(Checked { heading, verdicts, lines, found, findings, document, wrong })
+}
+
+/// Holds a launch to one expectation; `None` without the prediction that it is of.
+fn verdict(expected: &Expect, report: &Report, predicted: Option<&Predicted>) -> Result<Option<Verdict>> {
+    match expected {
+        Expect::Counted(expected) => Ok(Verdicts::of(report, slice::from_ref(expected))?.rows.pop()),
+        Expect::Modelled(expected) => Ok(predicted.map(|predicted| expected.judge(predicted))),
+    }
 }
 
 fn describe(check: &Check, document: &mut Value, held: bool) {
@@ -206,13 +270,13 @@ fn title(check: &Check, shown: &Shown) -> String {
     format!("{path}: {kernel}, {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads")
 }
 
-/// Returns the findings of the checkers, as an expectation that they find nothing.
-fn clean(findings: u64) -> Verdict {
+/// Returns the faults that the checkers found, as an expectation that they find none.
+fn clean(faults: u64) -> Verdict {
     Verdict {
         expectation: "checkers find nothing".into(),
-        found: counted(findings, "finding").to_string(),
-        wanted: "0 findings".into(),
+        found: counted(faults, "fault").to_string(),
+        wanted: "0 faults".into(),
         of_ideal: None,
-        held: findings == 0,
+        held: faults == 0,
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn libraries() -> impl Iterator<Item = Vec<PathBuf>> {
 }
 
 /// The folders of packages of the Python environments at hand.
-fn environments() -> Vec<PathBuf> {
+pub(super) fn environments() -> Vec<PathBuf> {
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(env::var_os).map(PathBuf::from);
     // A program that is installed as a Python package lies in the environment's `bin`.
     let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.parent()?.to_owned()));

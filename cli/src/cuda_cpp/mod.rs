@@ -5,6 +5,7 @@ mod clang;
 mod headers;
 mod locate;
 mod nvrtc;
+mod ptxas;
 
 use std::env;
 use std::fmt;
@@ -27,6 +28,7 @@ use super::signals::Folder;
 use super::{input, refuse, require, terminal};
 
 pub(super) use child::compiled;
+pub(super) use ptxas::registers;
 
 /// The time after which a compilation counts as one that never ends. It takes a second, or a minute
 /// where the machine is busy.

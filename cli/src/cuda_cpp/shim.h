@@ -159,8 +159,10 @@ SHIM_ATOMIC(float, atomicAdd, __nvvm_atom_add_gen_f)
 SHIM_ATOMIC(double, atomicAdd, __nvvm_atom_add_gen_d)
 SHIM_ATOMIC(unsigned int, atomicInc, __nvvm_atom_inc_gen_ui)
 SHIM_ATOMIC(unsigned int, atomicDec, __nvvm_atom_dec_gen_ui)
+// The address alone says the type: CUDA's overloads convert the numbers.
+template <typename T> struct ShimSame { using Type = T; };
 template <typename T>
-SHIM T atomicCAS(T *at, T expected, T value) {
+SHIM T atomicCAS(T *at, typename ShimSame<T>::Type expected, typename ShimSame<T>::Type value) {
     __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return expected;
 }

@@ -203,6 +203,8 @@ mod tests {
             instruction: "ld.global.u32 %r1, [%rd1]".into(),
             source: Some(format!("folder{at}/same.cu:1")),
             kind: warpstride::interp::stop::AccessKind::Load,
+            round: None,
+            cache_lines: 0,
             executions: 1,
             thread_executions: 32,
             counted: Default::default(),

@@ -107,6 +107,11 @@ fn write(fill: Fill, dtype: DType, bytes: &mut [u8]) {
             let elements = bytes.chunks_exact_mut(dtype.width()).zip(0..);
             elements.for_each(|(element, i)| put(&mut element[..width], i, i as f64));
         }
+        Fill::Number(number) => {
+            bytes
+                .chunks_exact_mut(dtype.width())
+                .for_each(|element| element[..width].copy_from_slice(&number[..width]));
+        }
         Fill::Random(seed) => {
             // The digits of a float.
             let digits = match part {

@@ -57,8 +57,8 @@ const SHARED: [Column; 4] = [
 ];
 
 /// The tables and the drawings.
-pub(super) fn text(report: &Report) -> String {
-    tables(&report.instructions.iter().collect::<Vec<_>>()) + &footer(report)
+pub(super) fn text(report: &Report, nsight: bool) -> String {
+    tables(&report.instructions.iter().collect::<Vec<_>>()) + &footer(report, nsight)
 }
 
 /// A table for each memory that these instructions access.
@@ -80,8 +80,8 @@ pub(super) fn tables(instructions: &[&InstructionReport]) -> String {
 }
 
 /// Returns the text behind the tables: the loops of atomics, the columns' names in Nsight Compute
-/// and the worst accesses.
-pub(super) fn footer(report: &Report) -> String {
+/// if they are wanted, and the worst accesses.
+pub(super) fn footer(report: &Report, nsight: bool) -> String {
     let (mut text, columns) = (String::new(), terminal::width().unwrap_or(usize::MAX));
     let rows = |wanted: fn(&InstructionReport) -> bool| report.instructions.iter().filter(move |row| wanted(row));
     let loops = report.instructions.iter().fold(SharedCounters::default(), |sum, row| sum + row.loop_loads);
@@ -94,8 +94,10 @@ pub(super) fn footer(report: &Report) -> String {
             bank_conflicts = counted(bank_conflicts, "conflict")
         );
     }
-    text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red if their result is unused):\n";
-    metrics().iter().for_each(|(column, metric)| text += &format!("  {column:16}  {metric}\n"));
+    if nsight {
+        text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red if their result is unused):\n";
+        metrics().iter().for_each(|(column, metric)| text += &format!("  {column:16}  {metric}\n"));
+    }
     // An access that wastes nothing is not drawn.
     let wasted = |row: &&InstructionReport| row.global.sectors.saturating_sub(row.ideal_sectors);
     let worst_global = rows(is_global).filter(|row| wasted(row) > 0).min_by_key(|row| Reverse(wasted(row)));

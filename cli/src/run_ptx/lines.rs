@@ -107,7 +107,7 @@ pub(super) fn sorted(report: &Report, main: Option<&str>) -> Vec<LineReport> {
 }
 
 /// The table, and what a report has besides; `main` is the kernel's own file.
-pub(super) fn text(report: &Report, main: &str) -> String {
+pub(super) fn text(report: &Report, main: &str, nsight: bool) -> String {
     let lines = sorted(report, Some(main));
     let rest: Vec<_> = report.instructions.iter().filter(|instruction| instruction.source_line().is_none()).collect();
     let mut text = String::new();
@@ -118,7 +118,7 @@ pub(super) fn text(report: &Report, main: &str) -> String {
     if !rest.is_empty() && !lines.is_empty() {
         text += "\nInstructions without a line\n";
     }
-    text + &instructions::tables(&rest) + &instructions::footer(report)
+    text + &instructions::tables(&rest) + &instructions::footer(report, nsight)
 }
 
 fn table(lines: &[LineReport], main: &str) -> Table {

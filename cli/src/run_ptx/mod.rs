@@ -7,6 +7,7 @@ pub(super) mod buffer;
 mod gpu;
 mod instructions;
 mod lines;
+pub(super) mod model;
 pub(super) mod report;
 mod soft;
 mod source;
@@ -125,7 +126,7 @@ pub(super) fn launch(
     let variables = variables::found(&module, &args.sets, &file, output)?;
     report::note(args, kernel).iter().for_each(|note| output.note(note));
     let time = Time::asked(program, args, kernel)?;
-    let footprint = args.timed.time && args.timed.bytes.is_none();
+    let footprint = args.timed.time && args.timed.bytes.is_none() || args.modelled.model.is_some();
     let launch = Launch { footprint, variables, ..Launch::new(&program.ptx, kernel, args) };
     shared_note(kernel, &launch.shape()).iter().for_each(|note| output.note(note));
     let buffers = launch.buffers()?;
@@ -141,7 +142,7 @@ pub(super) fn launch(
     let progress = output.progress(1);
     progress.doing(&*name);
     // A GPU counts none of the bytes.
-    let counts = time.as_ref().filter(|_| footprint && device.info().kind == DriverKind::Cuda);
+    let counts = time.as_ref().filter(|_| args.timed.bytes.is_none() && device.info().kind == DriverKind::Cuda);
     let counted = counts.map(|time| time.counted(&launch)).transpose()?;
     let mut outcome = match device.info().kind {
         DriverKind::Soft => launch.on_soft(buffers, device.info().memory_bytes)?,
@@ -155,7 +156,11 @@ pub(super) fn launch(
     let measured = time.as_ref().map(|time| time.measure(&launch, counted, &device)).transpose()?;
     targets.write(&outcome)?;
     drop(progress);
-    let (text, document) = (shown.text(&outcome), shown.json(&outcome));
+    let (mut text, mut document) = (shown.text(&outcome), shown.json(&outcome));
+    if let Some(predicted) = shown.predicted(&outcome, &launch)? {
+        text += &predicted.text();
+        document["model"] = predicted.json();
+    }
     if let (Some(time), Some(measured)) = (time, measured) {
         return time.finish(measured, [&shown.title(), &text], document, &device, output);
     }
@@ -178,12 +183,12 @@ fn stopped(shown: &Shown, stop: Stop, output: &Output) -> Result<()> {
 /// Fails where the checkers found something.
 fn ensure_nothing_found(name: &str, outcome: &Outcome) -> Result<()> {
     let report = outcome.report.as_ref();
-    let findings = report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
+    let faults = report.map_or(0, |report| report::faults(&report.findings, report.more_findings));
     require!(
-        findings == 0,
+        faults == 0,
         KernelFault,
         "the checkers have found {} in `{name}`; what is printed above says where",
-        counted(findings, "fault")
+        counted(faults, "fault")
     );
     Ok(())
 }
@@ -236,8 +241,10 @@ fn ensure_soft_options(args: &args::Launched, device: &DeviceInfo) -> Result<()>
         ("--report", args.report),
         ("--report-json", args.report_json),
         ("--by", args.by.is_some()),
+        ("--nsight", args.nsight),
         ("--annotate", args.annotate),
         ("--draw", args.draw.is_some()),
+        ("--model", args.modelled.model.is_some()),
     ];
     if let Some((option, _)) = options.into_iter().find(|(_, asked)| *asked) {
         let name = &device.name;

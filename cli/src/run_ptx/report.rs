@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::run::table::{Table, times};
+use anyhow::Result;
 use serde_json::{Value, json};
 use warpstride::counters::{self, over_ideal};
 use warpstride::device::Device;
@@ -12,7 +13,8 @@ use warpstride::ops::SECTOR;
 
 use super::super::args::By;
 use super::super::{args, kernel_names, output};
-use super::{Program, annotate, instructions, lines};
+use super::model::Predicted;
+use super::{Launch, Program, annotate, instructions, lines};
 
 /// The results of a launch.
 pub(crate) struct Outcome {
@@ -28,7 +30,7 @@ pub(crate) struct Outcome {
 
 /// Returns whether more is asked for than the launch's counters.
 fn is_detailed(args: &args::Launched) -> bool {
-    args.report || args.report_json || args.by.is_some()
+    args.report || args.report_json || args.by.is_some() || args.nsight
 }
 
 /// Returns the note for a report by line of PTX that has no lines.
@@ -77,6 +79,12 @@ impl Shown<'_> {
         document
     }
 
+    /// Predicts the time of a launch on the software GPU, if that is asked for.
+    pub(crate) fn predicted(&self, outcome: &Outcome, launch: &Launch) -> Result<Option<Predicted>> {
+        let Some(report) = &outcome.report else { return Ok(None) };
+        Predicted::of(&self.program.ptx, self.kernel, self.args, &launch.shape(), report)
+    }
+
     /// Describes a launch that stopped, with its findings up to there.
     pub(crate) fn stopped_json(&self, stop: &Stop) -> Value {
         let mut document = self.launch_json();
@@ -99,6 +107,7 @@ impl Shown<'_> {
         document["grid"] = json!(self.args.grid);
         document["block"] = json!(self.args.block);
         document["shared_bytes"] = json!(self.args.shared);
+        document["static_shared_bytes"] = json!(self.kernel.shared_bytes());
         document
     }
 
@@ -138,8 +147,8 @@ impl Shown<'_> {
         let (args, main) = (self.args, self.kernel.source_file());
         let details = match main.filter(|_| args.by != Some(By::Instruction)) {
             _ if !is_detailed(args) => String::new(),
-            Some(main) => lines::text(report, main),
-            None => instructions::text(report),
+            Some(main) => lines::text(report, main, args.nsight),
+            None => instructions::text(report, args.nsight),
         };
         let source = match main {
             _ if !args.annotate => String::new(),
@@ -148,6 +157,12 @@ impl Shown<'_> {
         };
         details + &source
     }
+}
+
+/// The number of findings that are faults; others are notes. Those that are only counted may be
+/// faults.
+pub(crate) fn faults(findings: &[Finding], more: u64) -> u64 {
+    findings.iter().filter(|finding| !finding.note).count() as u64 + more
 }
 
 /// A paragraph each, and how many there are besides.

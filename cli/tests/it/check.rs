@@ -280,6 +280,48 @@ fn findings_are_shown_as_run_ptx_shows_them() {
 }
 
 #[test]
+fn ci_systems_get_annotations_and_a_report() {
+    let folder = Folder::with("k.ptx", PTX);
+    let head = "kernel = \"k.ptx\"\nentry = \"apart\"\ngrid = [1]\nblock = [32]\nargs = [\"u32[64]=iota\"]\n";
+    folder.write(
+        "wrong.toml",
+        format!("{head}checks = \"racecheck\"\nexpect = [\n\"load.requests == 1\",\n\"load.requests == 2\"]"),
+    );
+    folder.write("right.toml", format!("{head}expect = [\"load.requests == 1\"]"));
+    let run = folder.run("check wrong.toml right.toml none.toml --github --junit out.xml");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let annotations: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("::")).collect();
+    let [race, short, none] = annotations[..] else { panic!("{annotations:#?}") };
+    assert!(
+        race.starts_with("::error file=wrong.toml::racecheck: kernel ") && race.contains("%0A  races with"),
+        "{race}"
+    );
+    assert_eq!(short, "::error file=wrong.toml,line=9::load.requests == 2: found 1, wanted == 2");
+    assert!(none.starts_with("::error file=none.toml::cannot read none.toml"), "{none}");
+
+    let report = fs::read_to_string(folder.path("out.xml")).expect("the report");
+    let report = roxmltree::Document::parse(&report).expect("XML");
+    let suites: Vec<[&str; 4]> = report
+        .descendants()
+        .filter(|node| node.has_tag_name("testsuite"))
+        .map(|suite| ["name", "tests", "failures", "errors"].map(|name| suite.attribute(name).expect(name)))
+        .collect();
+    assert_eq!(suites, [["wrong.toml", "3", "2", "0"], ["right.toml", "1", "0", "0"], ["none.toml", "1", "0", "1"]]);
+    let failures: Vec<_> = report.descendants().filter(|node| node.has_tag_name("failure")).collect();
+    assert!(failures[0].text().is_some_and(|text| text.starts_with("racecheck: ")), "{:?}", failures[0].text());
+    assert_eq!(failures[1].attribute("message"), Some("load.requests == 2: found 1, wanted == 2"));
+
+    let over = folder.run("check right.toml --junit right.toml");
+    over.failed(&["input and output are the same file"]);
+    folder.write("read.toml", head.replace("u32[64]=iota", "npy:in.npy") + "[result]\narg = 0\nfile = \"wanted.npy\"");
+    for read in ["k.ptx", "in.npy", "wanted.npy"] {
+        folder.write(read, fs::read(folder.path(read)).unwrap_or_default());
+        folder.run(&format!("check read.toml --junit {read}")).failed(&["input and output are the same file"]);
+    }
+    folder.run("check right.toml --junit none/out.xml").failed(&["cannot write none/out.xml"]);
+}
+
+#[test]
 fn what_is_wrong_in_a_file_is_named_with_its_line_and_key() {
     let folder = Folder::with("k.ptx", PTX);
     let refused = |lines: &str, parts: &[&str]| folder.check("iota", lines).failed(parts);

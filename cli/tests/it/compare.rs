@@ -126,7 +126,7 @@ fn the_table_speaks_of_no_speed() {
 
 #[test]
 fn times_are_predicted_where_a_model_is_named_and_labelled_as_such() {
-    let document = compare("--shape 256,256 --model h100");
+    let document = compare("--shape 1024,1024 --model h100");
     assert_eq!(document["model"], "h100");
     for (variant, bound) in [("column_loop", "launches"), ("tiled", "shared"), ("naive", "l2")] {
         let row = row(&document, variant);

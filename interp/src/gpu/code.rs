@@ -1,7 +1,7 @@
 //! The code of a kernel: flat, over numbered registers, with the data that launches and messages
 //! also need.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::isa::Op;
@@ -163,6 +163,8 @@ pub(crate) struct Site {
     pub(crate) kind: AccessKind,
     /// For an atomic, the way in which shared memory performs it.
     pub(crate) update: Update,
+    /// The round of loads that it is part of, if a warp waits for its result.
+    pub(crate) round: Option<u32>,
     /// Its pc.
     pub(crate) pc: u32,
 }
@@ -296,6 +298,9 @@ pub(crate) struct Code {
     pub(crate) calls: Vec<Call>,
     /// The targets of its indexed branches. Several branches may share a table.
     pub(crate) tables: Vec<Vec<u32>>,
+    /// Pairs of pcs, in both orders: a load of a guess, and the compare-and-swap that refuses it
+    /// where it is wrong.
+    pub(crate) guesses: HashSet<[u32; 2]>,
 }
 
 impl Code {

@@ -218,6 +218,12 @@ impl Kernel {
         self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
     }
 
+    /// The architecture on which it runs: `80` is `sm_80`.
+    #[doc(hidden)]
+    pub fn architecture(&self) -> u32 {
+        self.architecture
+    }
+
     /// Returns the same kernel on a GPU of another architecture than that of its `.target`; `80` is
     /// `sm_80`. The architecture determines how much shared memory a block may have.
     #[must_use]

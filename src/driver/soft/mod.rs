@@ -69,6 +69,18 @@ impl Default for Config {
     }
 }
 
+/// A launch that a device counted.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Launched {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Its grid and block.
+    pub shape: LaunchShape,
+    /// The counts of the blocks that ran.
+    pub report: interp::Report,
+}
+
 /// An open software GPU.
 ///
 /// ```
@@ -93,6 +105,8 @@ pub struct Soft {
     interp: interp::Config,
     /// The checkers' findings, launch by launch, and the number of further ones.
     findings: Mutex<(Vec<Finding>, u64)>,
+    /// The launches that have run, where they are kept.
+    launches: Option<Mutex<Vec<Launched>>>,
     // Locked while work runs; `pool::install` says why that is safe.
     state: Mutex<State>,
 }
@@ -119,16 +133,24 @@ impl Soft {
             memory: Memory::new(memory_bytes),
             interp,
             findings: Mutex::default(),
+            launches: None,
             state: Mutex::new(state),
         }
     }
 
     /// Opens one that counts and gives no results: it runs at most `most_blocks` blocks of a
-    /// launch, and memory keeps no data.
-    pub(crate) fn counting(most_blocks: u64) -> Self {
+    /// launch, memory keeps no data, and [`Soft::take_launches`] has the launches.
+    #[doc(hidden)]
+    pub fn counting(most_blocks: u64) -> Self {
         let interp = interp::Config { most_blocks, ..interp::Config::default() };
         let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
-        Self { memory: Memory::hollow(), ..Self::with_config(config) }
+        Self { memory: Memory::hollow(), launches: Some(Mutex::default()), ..Self::with_config(config) }
+    }
+
+    /// Takes the launches that have run since the last time, of a device that counts only.
+    #[doc(hidden)]
+    pub fn take_launches(&self) -> Vec<Launched> {
+        self.launches.as_ref().map(|launches| std::mem::take(&mut *lock(launches))).unwrap_or_default()
     }
 
     /// Returns the findings of the checkers of `Config::interp.checks` in all launches that have
@@ -191,6 +213,9 @@ impl Soft {
     }
 
     fn run(&self, work: &Queued) -> Result<Counters> {
+        if self.launches.is_some() && !matches!(&*work.action, Action::Launch { .. } | Action::PoolFree { .. }) {
+            return Ok(Counters::default());
+        }
         match &*work.action {
             // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written,
             // until this has run.
@@ -269,7 +294,12 @@ impl Soft {
         // There is no other output for it, and standard output belongs to the program. A closed
         // stream has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
-        report.map(|report| report.counters).map_err(|stop| Error::from(*stop))
+        let report = report.map_err(|stop| Error::from(*stop))?;
+        let counters = report.counters;
+        if let Some(launches) = &self.launches {
+            lock(launches).push(Launched { kernel: entry.kernel.name().to_owned(), shape: *shape, report });
+        }
+        Ok(counters)
     }
 }
 

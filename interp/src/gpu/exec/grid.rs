@@ -63,8 +63,9 @@ pub(crate) fn run(
     // Checkers see one block at a time, in order; see `check`.
     let threads = if config.checks.is_empty() { config.threads } else { 1 };
     let report = run_blocks(&launch, Part { blocks, taken: blocks.min(config.most_blocks) }, threads)?;
+    let touched_sectors = touched.as_ref().map(|touched| touched.sectors());
     let footprint = touched.map(|touched| touched.counts()).map(|[read, written]| Footprint { read, written });
-    Ok(Report { footprint, ..report })
+    Ok(Report { footprint, touched_sectors, ..report })
 }
 
 fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {

@@ -12,7 +12,7 @@ use crate::gpu::isa::Op;
 use crate::gpu::mem::{Allocation, Touched};
 use crate::gpu::model::atomics::{self, Cost, Update};
 use crate::gpu::model::banks::Wavefronts;
-use crate::gpu::model::coalesce::{ideal_sectors, sectors};
+use crate::gpu::model::coalesce::{LINE_BYTES, distinct, ideal_sectors};
 use crate::gpu::vocabulary::{AccessKind, FULL, LANES, each, lanes_of};
 
 /// The work of marking bytes that lie side by side as touched; lanes elsewhere take a quarter each.
@@ -39,8 +39,9 @@ pub(super) fn global(cx: &mut Context, warp: &Warp, issue: Issue, addresses: &Ad
     let bytes = ins.access.bytes();
     let touched = match cx.code.sites[ins.site as usize].kind {
         AccessKind::Atomic | AccessKind::Reduction => atomics::sectors(addresses, mask),
-        AccessKind::Load | AccessKind::Store => distinct_sectors(addresses, bytes),
+        AccessKind::Load | AccessKind::Store => touched_units::<SECTOR_BYTES>(addresses, bytes),
     };
+    cx.tallies[ins.site as usize].cache_lines += u64::from(touched_units::<LINE_BYTES>(addresses, bytes));
     request(cx, warp, issue, addresses, [touched, ideal_sectors(touched, mask.count_ones(), bytes)]);
 }
 
@@ -49,7 +50,8 @@ pub(super) fn global(cx: &mut Context, warp: &Warp, issue: Issue, addresses: &Ad
 pub(super) fn global_parts(cx: &mut Context, warp: &Warp, issue: Issue, addresses: &Addresses, sizes: &[u32; LANES]) {
     let Issue { ins, mask } = issue;
     let of_lanes = || lanes_of(mask).map(|lane| sizes[lane]);
-    let touched = distinct_sectors(addresses, 1);
+    let touched = touched_units::<SECTOR_BYTES>(addresses, 1);
+    cx.tallies[ins.site as usize].cache_lines += u64::from(touched_units::<LINE_BYTES>(addresses, 1));
     let ideal = ideal_sectors(touched, 1, of_lanes().sum());
     // The drawing of the access has one size for all lanes.
     let count = of_lanes().max().unwrap_or_default() as u8;
@@ -215,14 +217,14 @@ fn access<'a>(code: &Code, index: u32, warp: &Warp, issue: Issue, offsets: &'a A
 }
 
 #[inline(always)]
-fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
+fn touched_units<const UNIT: u64>(addresses: &Addresses, bytes: u32) -> u32 {
     let each_bytes = u64::from(bytes);
     let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
         side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
     });
     if side_by_side {
         let end = addresses[LANES - 1] + each_bytes - 1;
-        return (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
+        return (end / UNIT - addresses[0] / UNIT) as u32 + 1;
     }
-    sectors(addresses, FULL, bytes)
+    distinct::<UNIT>(addresses, FULL, bytes)
 }

@@ -65,6 +65,8 @@ pub(crate) struct Tally {
     pub(crate) lanes: u64,
     /// Its counters.
     pub(crate) counted: InstructionCounters,
+    /// The lines of the L1 cache that its requests looked up.
+    pub(super) cache_lines: u64,
     pub(super) worst_global: Worst,
     pub(super) worst_shared: Worst,
 }
@@ -146,6 +148,7 @@ impl Totals {
             tally.executions += other.executions;
             tally.lanes += other.lanes;
             tally.counted += other.counted;
+            tally.cache_lines += other.cache_lines;
             tally.worst_global.merge(other.worst_global);
             tally.worst_shared.merge(other.worst_shared);
         }
@@ -168,6 +171,7 @@ impl Totals {
             warp_instructions: self.warp_instructions,
             thread_instructions: self.thread_instructions,
             shared_bytes: launch.shared_bytes(),
+            has_local_memory: launch.code.most_local() > 0,
             printed: in_order(self.printed),
             instructions,
             findings: self.findings,
@@ -202,9 +206,11 @@ fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport 
         instruction: listing.line(origin.span),
         source: origin.source.and_then(|source| listing.source(source)),
         kind: site.kind,
+        round: site.round,
         executions: tally.executions,
         thread_executions: tally.lanes,
         counted: tally.counted,
+        cache_lines: tally.cache_lines,
         worst_global: access(tally.worst_global, Space::Global),
         worst_shared: access(tally.worst_shared, Space::Shared),
     }

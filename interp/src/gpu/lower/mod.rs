@@ -10,9 +10,11 @@ mod desugar;
 mod expand;
 mod features;
 mod functions;
+mod guesses;
 mod names;
 mod operands;
 mod recursion;
+mod rounds;
 mod special;
 mod together;
 mod variables;
@@ -79,7 +81,13 @@ pub(crate) fn lower<'t>(
 ) -> Lowered {
     let entry = &module.entries[number];
     let mut lowering = Lowering::new(module, symbols, params);
-    let code = lowering.entry(entry);
+    let mut code = lowering.entry(entry);
+    if let Ok(code) = &mut code {
+        let spans: Vec<ast::Span> = code.origins.iter().map(|origin| origin.span).collect();
+        // Nothing stores where these load from.
+        rounds::number(code, &lowering.touched, |pc| listing.line(spans[pc]).contains(".nc"));
+        code.guesses = guesses::find(code, &lowering.touched);
+    }
     let (refusals, called) = (lowering.refusals, lowering.called);
     let code = code.map_err(|Refused { span, source, why }| {
         let (line, what) = (span.line, listing.line(span));
@@ -449,7 +457,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let site = self.code.sites.len() as u32;
         if let Some(kind) = accesses(op) {
             let pc = self.code.instructions.len() as u32;
-            self.code.sites.push(Site { kind, update: Update::default(), pc });
+            self.code.sites.push(Site { kind, update: Update::default(), round: None, pc });
         }
         let work = isa::FORMS[op as usize].work(access);
         self.code.instructions.push(Ins { op, guard, d, s, access, imm, site, work, first: false });

@@ -33,11 +33,20 @@ impl Touched {
 
     /// The number of bytes that were loaded, and of those that were stored.
     pub(crate) fn counts(&self) -> [u64; 2] {
-        let count = |side: usize| {
+        self.sums(u64::count_ones)
+    }
+
+    /// The number of sectors that were loaded, and of those that were stored, whole or in part.
+    pub(crate) fn sectors(&self) -> [u64; 2] {
+        // An allocation begins with a sector, whose bytes have 32 bits side by side.
+        self.sums(|word| u32::from(word as u32 != 0) + u32::from(word >> 32 != 0))
+    }
+
+    fn sums(&self, of_word: impl Fn(u64) -> u32) -> [u64; 2] {
+        [0, 1].map(|side| {
             let words = self.allocations.iter().flat_map(|sides| &sides[side]);
-            words.map(|word| u64::from(word.load(Relaxed).count_ones())).sum()
-        };
-        [count(0), count(1)]
+            words.map(|word| u64::from(of_word(word.load(Relaxed)))).sum()
+        })
     }
 }
 

@@ -1,15 +1,19 @@
-//! Coalescing: the 32-byte sectors that one request to global memory touches.
+//! Coalescing: the 32-byte sectors and the 128-byte lines that one request to global memory
+//! touches.
 
 use crate::counters::SECTOR_BYTES;
 use crate::gpu::vocabulary::{each, lanes_of};
 
-/// The number of distinct sectors touched by the lanes of `mask`, each of which accesses `bytes`
-/// bytes (at most 32) at its address.
+/// Bytes of a line of the L1 cache, which looks lines up one after the other.
+pub(crate) const LINE_BYTES: u64 = 128;
+
+/// The number of distinct units of `UNIT` bytes, such as sectors, that the lanes of `mask` touch,
+/// each of which accesses `bytes` bytes (at most 32) at its address.
 #[inline]
-pub(crate) fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
-    let first = each(|lane| addresses[lane] / SECTOR_BYTES);
-    let last = each(|lane| (addresses[lane] + u64::from(bytes) - 1) / SECTOR_BYTES);
-    // Addresses are usually sorted. A sector is then new if it differs from the previous lane's.
+pub(crate) fn distinct<const UNIT: u64>(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
+    let first = each(|lane| addresses[lane] / UNIT);
+    let last = each(|lane| (addresses[lane] + u64::from(bytes) - 1) / UNIT);
+    // Addresses are usually sorted. A unit is then new if it differs from the previous lane's.
     // This form has no branch, so it vectorises.
     let ascending = mask == u32::MAX
         && first == last
@@ -31,9 +35,9 @@ pub(crate) fn ideal_sectors(sectors: u32, lanes: u32, bytes: u32) -> u32 {
 fn scattered(first: &[u64; 32], last: &[u64; 32], mask: u32) -> u32 {
     let mut seen = [0; 64];
     let mut count = 0;
-    let mut note = |sector: u64| {
-        if !seen[..count].contains(&sector) {
-            seen[count] = sector;
+    let mut note = |unit: u64| {
+        if !seen[..count].contains(&unit) {
+            seen[count] = unit;
             count += 1;
         }
     };
@@ -52,11 +56,11 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the sectors of all bytes.
-    fn naive(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
+    /// The definition: the units of all bytes.
+    fn naive(addresses: &[u64; 32], mask: u32, bytes: u32, unit: u64) -> u32 {
         let lanes = lanes_of(mask);
         let bytes = lanes.flat_map(|lane| (0..u64::from(bytes)).map(move |byte| addresses[lane] + byte));
-        bytes.map(|byte| byte / SECTOR_BYTES).collect::<BTreeSet<_>>().len() as u32
+        bytes.map(|byte| byte / unit).collect::<BTreeSet<_>>().len() as u32
     }
 
     proptest! {
@@ -71,7 +75,14 @@ mod tests {
                 addresses.sort_unstable();
             }
             let mask = if full { u32::MAX } else { mask };
-            prop_assert_eq!(sectors(&addresses, mask, bytes), naive(&addresses, mask, bytes));
+            prop_assert_eq!(
+                distinct::<SECTOR_BYTES>(&addresses, mask, bytes),
+                naive(&addresses, mask, bytes, SECTOR_BYTES)
+            );
+            prop_assert_eq!(
+                distinct::<LINE_BYTES>(&addresses, mask, bytes),
+                naive(&addresses, mask, bytes, LINE_BYTES)
+            );
         }
     }
 }

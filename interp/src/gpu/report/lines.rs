@@ -92,6 +92,8 @@ mod tests {
             instruction: "ld.global.f32 %f1, [%rd1]".into(),
             source: source.map(Into::into),
             kind: AccessKind::Load,
+            round: None,
+            cache_lines: 0,
             executions: 0,
             thread_executions: 0,
             counted: InstructionCounters::default(),

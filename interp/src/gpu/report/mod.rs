@@ -6,6 +6,7 @@ mod lines;
 mod rows;
 mod svg;
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 pub use lines::LineReport;
@@ -37,6 +38,14 @@ pub struct Report {
     /// The bytes of global memory that the launch touched; `None` unless
     /// [`Config::footprint`](super::Config) asks for them.
     pub footprint: Option<Footprint>,
+    /// The sectors that hold the footprint: loaded, and stored, each whole or in part.
+    #[doc(hidden)]
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub touched_sectors: Option<[u64; 2]>,
+    /// True if threads have local memory.
+    #[doc(hidden)]
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub has_local_memory: bool,
     /// The findings of the checkers, block by block, at most the first
     /// [`MAX_FINDINGS`](super::check::MAX_FINDINGS); see [`Config::checks`](super::Config).
     pub findings: Vec<Finding>,
@@ -70,6 +79,11 @@ pub struct InstructionReport {
     pub source: Option<String>,
     /// Its effect on memory.
     pub kind: AccessKind,
+    /// The round that it is part of, if a warp waits for its result. Loads of one round are in
+    /// flight together.
+    #[doc(hidden)]
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub round: Option<u32>,
     /// The number of times that a warp executed it with at least one active lane.
     pub executions: u64,
     /// Active lanes, summed over the executions.
@@ -77,6 +91,10 @@ pub struct InstructionReport {
     /// Its counters, to which it dereferences: `instruction.global.sectors`.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub counted: InstructionCounters,
+    /// Lines of 128 bytes in global memory that it touched, summed over its requests.
+    #[doc(hidden)]
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub cache_lines: u64,
     /// The access to global memory that exceeds its ideal sectors by most; among equals, the first.
     pub worst_global: Option<WarpAccess>,
     /// The access to shared memory with the most bank conflicts; among equals, the first.
@@ -110,6 +128,32 @@ pub struct WarpAccess {
 }
 
 impl Report {
+    /// Returns how often warps waited for loads from global memory, summed over the warps. They
+    /// wait once for loads that are in flight together.
+    #[doc(hidden)]
+    pub fn rounds(&self) -> u64 {
+        let mut rounds = BTreeMap::new();
+        for instruction in &self.instructions {
+            if let Some(round) = instruction.round {
+                // A generic load may lead to shared memory, for which nothing waits long.
+                let most = rounds.entry(round).or_insert(0);
+                *most = instruction.counted.global.requests.max(*most);
+            }
+        }
+        rounds.values().sum()
+    }
+
+    /// Returns the lines of 128 bytes in global memory that requests touched, summed over the
+    /// requests: those of loads, and of all others.
+    #[doc(hidden)]
+    pub fn cache_lines(&self) -> [u64; 2] {
+        let sum = |is_load: bool| {
+            let of = self.instructions.iter().filter(|row| (row.kind == AccessKind::Load) == is_load);
+            of.map(|row| row.cache_lines).sum()
+        };
+        [sum(true), sum(false)]
+    }
+
     /// Finds the first instruction, in the order of the PTX, whose text contains `text`: an opcode
     /// such as `ld.shared`, or a longer part of the line.
     pub fn instruction(&self, text: &str) -> Option<&InstructionReport> {
