@@ -1,36 +1,32 @@
-//! A run as one HTML page, which needs no other file, no network and no script: its style and
+//! A run as one HTML page, which needs no other file and no network: its style, its script and its
 //! charts are inside.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::svg::{self, Chart};
 use crate::run::Run;
+use crate::run::answer::Answer;
 use crate::run::columns::CASE;
+use crate::run::compare::Compared;
 use crate::run::pipelines::WORDS;
-use crate::run::table::{self, Table};
-use warpstride::error::{Result, printable};
+use crate::run::reasons::{self, Reason};
+use crate::run::table::{self, Table, ceilings_line, percent};
+use warpstride::error::{Result, counted, printable};
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;
-use warpstride::roofline::record::Group;
+use warpstride::roofline::record::{Group, Record};
 
-const STYLE: &str = "\
-body{font:15px/1.5 system-ui,sans-serif;color:#1f2733;background:#fff;max-width:72rem;margin:2rem auto;padding:0 1rem}\
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem}.note{color:#5b6573}\
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}\
-th,td{padding:.25rem .7rem;border-bottom:1px solid #dfe4ec;text-align:right;white-space:nowrap}\
-th:first-child,td:first-child,th:nth-child(2),td:nth-child(2){text-align:left}\
-.wrong{color:#b42318;font-weight:bold}figure{margin:1rem 0}figure svg{max-width:100%;height:auto}\
-dt{font-weight:bold}dd{margin:0 0 .6rem}";
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
-/// Draws the page of a run.
+/// Draws the page of a run, and of what changed since another.
 ///
 /// # Errors
 ///
 /// As [`svg::charts`].
-pub(crate) fn page(run: &Run) -> Result<String> {
-    let charts = svg::charts(run)?;
-    let title = format!("warpstride on {}", run.device.name);
-    let wrong = run.wrong();
+pub(crate) fn page(run: &Run, compared: Option<&Compared>) -> Result<String> {
+    let charts = svg::charts(run, compared.map(|compared| &compared.before))?;
+    let of = |part: &str| charts.iter().filter(|chart| chart.name.starts_with(part)).collect::<Vec<_>>();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -39,64 +35,134 @@ pub(crate) fn page(run: &Run) -> Result<String> {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 // Browsers ask the server for an icon unless they are given one.
                 link rel="icon" href="data:,";
-                title { (title) }
+                title { (run.title()) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                h1 { (title) }
-                p.note { (run.heading()) @if let Some(ptx) = &run.ptx { br; "kernels: " (ptx) } }
-                @if let Some(clocks) = run.clocks {
-                    p.note {
-                        "Clocks at the end: multiprocessors " (clocks.sm_mhz) " of " (clocks.sm_max_mhz) " MHz, memory "
-                        (clocks.memory_mhz) " MHz" @if clocks.are_throttled() { ", throttled" } "."
+                main {
+                    (heading(run))
+                    @if let Some(compared) = compared { (changes(compared, run)) }
+                    @if let Some(found) = Answer::of(run) { (answer(run, &found)) }
+                    @if !run.has_times() { p { (super::NO_TIMES) } }
+                    (figures(&of("roofline")))
+                    @for group in run.groups() { (cases(run, group)) }
+                    @if let Some(transfers) = &run.transfers {
+                        h2 { "Transfers" }
+                        p.note { (transfers.link_line()) }
+                        (table("Transfers", &transfers.table()))
+                        (figures(&of("transfers")))
+                        (table("Page-locking", &transfers.pinning_table()))
+                        (table("Frames", &transfers.frames_table()))
                     }
+                    @if let Some(all) = &run.pipeline {
+                        h2 { "Pipeline" }
+                        p.note { (all.heading()) }
+                        (table("Pipeline", &all.table()))
+                        p.note { (WORDS) }
+                        (figures(&of("pipeline")))
+                    }
+                    @if let Some(peaks) = &run.peaks { (ceilings(peaks, &of("sizes"))) }
+                    @if !run.cases.is_empty() || run.transfers.is_some() { (words(run)) }
                 }
-                @if !wrong.is_empty() { p.wrong { "Wrong results: " (wrong.join(", ")) } }
-                @if let Some(peaks) = &run.peaks { (ceilings(peaks)) }
-                @if !run.has_times() { p { (super::NO_TIMES) } }
-                @for chart in charts.iter().filter(|chart| ["roofline", "sizes"].contains(&&*chart.name)) {
-                    (figure(chart))
-                }
-                @for group in run.groups() {
-                    h2 { (group.title()) }
-                    (table(&Table::of(CASE, run.group(group))))
-                    @for chart in charts.iter().filter(|chart| chart.name.starts_with(&group.title().to_lowercase())) { (figure(chart)) }
-                    (reasons(run, group))
-                }
-                @if let Some(transfers) = &run.transfers {
-                    h2 { "Transfers" }
-                    p.note { (transfers.link_line()) }
-                    (table(&transfers.table()))
-                    @for chart in charts.iter().filter(|chart| chart.name == "transfers") { (figure(chart)) }
-                    (table(&transfers.pinning_table()))
-                    (table(&transfers.frames_table()))
-                }
-                @if let Some(all) = &run.pipeline {
-                    h2 { "Pipeline" }
-                    p.note { (all.heading()) }
-                    (table(&all.table()))
-                    @if run.has_times() { p.note { (WORDS) } }
-                    @for chart in charts.iter().filter(|chart| chart.name.starts_with("pipeline")) { (figure(chart)) }
-                }
-                (words(run))
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     Ok(printable(&page.into_string()))
 }
 
-fn figure(chart: &Chart) -> Markup {
-    html! { figure { figcaption { (chart.title) } (PreEscaped(&chart.svg)) } }
+/// The device, its ceilings, and what is wrong.
+fn heading(run: &Run) -> Markup {
+    let wrong = run.wrong();
+    html! {
+        h1 { (run.title()) }
+        p.note { (run.heading()) @if let Some(ptx) = &run.ptx { br; "kernels: " (ptx) } }
+        @if let Some(clocks) = run.clocks {
+            p.note {
+                "Clocks at the end: multiprocessors " (clocks.sm_mhz) " of " (clocks.sm_max_mhz) " MHz, memory "
+                (clocks.memory_mhz) " MHz" @if clocks.are_throttled() { ", throttled" } "."
+            }
+        }
+        @if let Some(peaks) = &run.peaks { p { (ceilings_line(peaks)) } }
+        @if !wrong.is_empty() { p.wrong { "Wrong results: " (wrong.join(", ")) } }
+    }
 }
 
-fn table(table: &Table) -> Markup {
+/// The cases furthest from their ceilings, and why.
+fn answer(run: &Run, answer: &Answer<'_>) -> Markup {
     html! {
-        div.scroll {
-            table {
-                thead { tr { @for heading in &table.header { th { (heading) } } } }
-                tbody {
-                    @for row in &table.rows {
-                        tr { @for cell in row { td.wrong[cell == "NO"] { (cell) } } }
+        h2 { (answer.title()) }
+        p.note { (answer.intro()) }
+        ol.answer {
+            @for finding in &answer.findings {
+                li {
+                    a href={ "#" (id(run, finding.record)) } { (finding.record.name) } br; (finding.line())
+                    dl { @for (label, row) in finding.rows() { dt { (label) } dd { (row) } } }
+                }
+            }
+        }
+        p { (answer.summary()) }
+    }
+}
+
+/// Shows both runs side by side, and the changes since the earlier one.
+fn changes(compared: &Compared, run: &Run) -> Markup {
+    let (all, words) = table::changes(&compared.changes);
+    // A table of permutes beside copies has news alone.
+    let has_all = all.rows.len() == compared.changes.len();
+    let (changed, same): (Vec<_>, Vec<_>) =
+        all.rows.iter().cloned().zip(&compared.changes).partition(|(_, change)| change.is_news() || !has_all);
+    let [changed, same] =
+        [changed, same].map(|rows| Table { rows: rows.into_iter().map(|(row, _)| row).collect(), ..all.clone() });
+    html! {
+        h2 { "What changed" }
+        dl.runs {
+            @for (label, run) in [("before", &compared.before), ("now", run)] {
+                dt { (label) }
+                dd { (run.heading()) @if let Some(peaks) = &run.peaks { br; (ceilings_line(peaks)) } }
+            }
+        }
+        @if !changed.rows.is_empty() { (table("What changed", &changed)) }
+        p.note { (words) }
+        @if !same.rows.is_empty() {
+            details {
+                summary { (counted(same.rows.len(), "case")) " did as before" }
+                (table("Cases that did as before", &same))
+            }
+        }
+    }
+}
+
+/// A group of cases, which opens: its table, and why some are slow.
+fn cases(run: &Run, group: Group) -> Markup {
+    let cases: Vec<&Record> = run.group(group).collect();
+    // Cases with one reason share it.
+    let mut slow: Vec<(Vec<&str>, Reason)> = Vec::new();
+    for case in cases.iter().filter(|case| reasons::is_slow(case)) {
+        let reason = reasons::of(run, case);
+        match slow.iter_mut().find(|(_, other)| (&other.why, &other.attempt) == (&reason.why, &reason.attempt)) {
+            Some((names, _)) => names.push(&case.name),
+            None => slow.push((vec![&case.name], reason)),
+        }
+    }
+    let parts = || cases.iter().filter_map(|case| case.fraction_of_ceiling);
+    let (least, most) = (parts().fold(f64::MAX, f64::min), parts().fold(0.0, f64::max));
+    let rows = cases.iter().map(|case| id(run, case)).collect::<Vec<_>>();
+    html! {
+        details {
+            summary {
+                h2 { (group.title()) } " "
+                span {
+                    (counted(cases.len(), "case"))
+                    @if most > 0.0 { ", " (percent(Some(least))) " to " (percent(Some(most))) " of the ceiling" }
+                }
+            }
+            (sorted_table(group.title(), &Table::of(CASE, cases.iter().copied()), &rows))
+            @if !slow.is_empty() {
+                dl {
+                    @for (names, reason) in slow {
+                        dt { (names.join("; ")) }
+                        dd { (reason.cause) ". " (reason.why) " " (reason.attempt) }
                     }
                 }
             }
@@ -104,32 +170,42 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-fn ceilings(peaks: &Peaks) -> Markup {
+/// The name of a case's row in the page.
+fn id(run: &Run, record: &Record) -> String {
+    let at = run.cases.iter().position(|case| std::ptr::eq(case, record));
+    at.map_or(String::new(), |at| format!("case-{at}"))
+}
+
+fn figures(charts: &[&Chart]) -> Markup {
     html! {
-        h2 { "Ceilings" }
-        (table(&Table {
-            words: 2,
-            rows: table::ceilings(peaks).into_iter().map(Vec::from).collect(),
-            ..Table::new(&["ceiling", "launched as", "GB/s", "of nominal"])
-        }))
+        div.charts {
+            @for chart in charts {
+                figure {
+                    figcaption { (chart.title) }
+                    div.scroll tabindex="0" role="region" aria-label={ "Chart: " (chart.title) } { (PreEscaped(&chart.svg)) }
+                }
+            }
+        }
     }
 }
 
-/// Why each case of a group is as fast as it is, by its counters.
-fn reasons(run: &Run, group: Group) -> Markup {
-    // A stream wastes nothing.
-    if group == Group::Stream {
-        return html! {};
-    }
+fn table(name: &str, table: &Table) -> Markup {
+    sorted_table(name, table, &[])
+}
+
+/// A table with its rows' names in the page, where they have any. Its first cells are headings.
+fn sorted_table(name: &str, Table { words, header, rows }: &Table, ids: &[String]) -> Markup {
     html! {
-        dl {
-            @for case in run.group(group) {
-                @if let Some(why) = case.why() {
-                    dt { (case.name) }
-                    dd {
-                        (why)
-                        @if let Some(shape) = &case.counted_shape {
-                            " Counted at " (format!("{shape:?}")) ", whose accesses are of the same kinds, and multiplied."
+        div.scroll tabindex="0" role="region" aria-label={ "Table: " (name) } {
+            table {
+                thead { tr { @for (at, heading) in header.iter().enumerate() { th.words[at < *words] scope="col" { (heading) } } } }
+                tbody {
+                    @for (at, row) in rows.iter().enumerate() {
+                        tr id=[ids.get(at)] {
+                            @for (at, cell) in row.iter().enumerate() {
+                                @if at == 0 { th.words scope="row" { (cell) } }
+                                @else { td.words[at < *words].wrong[cell == "NO"] { (cell) } }
+                            }
                         }
                     }
                 }
@@ -138,12 +214,25 @@ fn reasons(run: &Run, group: Group) -> Markup {
     }
 }
 
+fn ceilings(peaks: &Peaks, charts: &[&Chart]) -> Markup {
+    let rows = table::ceilings(peaks).into_iter().map(Vec::from).collect();
+    let all = Table { words: 2, rows, ..Table::new(&["ceiling", "launched as", "GB/s", "of nominal"]) };
+    html! {
+        details {
+            summary { h2 { "Ceilings" } " " span { "how they were measured, and the L2 cache" } }
+            (table("Ceilings", &all))
+            (figures(charts))
+        }
+    }
+}
+
 /// The meaning of the tables' words.
 fn words(run: &Run) -> Markup {
+    let is_timed = run.cases.iter().any(|case| case.ms.is_some());
     html! {
         h2 { "Words" }
         dl {
-            @if run.has_times() {
+            @if is_timed {
                 dt { "ms, p10, p90" }
                 dd { "The median of the samples, and the times that a tenth and nine tenths of them took at most; each with a cold L2 \
                       cache, by the device's own events." }
@@ -181,17 +270,25 @@ fn words(run: &Run) -> Markup {
                 dt { "copies until it pays" }
                 dd { "The copies to the device after which the time to page-lock is won back against ordinary memory." }
             }
-            dt { "sectors/ideal" }
-            dd {
-                "Pieces of 32 bytes that loads or stores touch, for each one that would hold the bytes that their lanes ask for; \
-                 1.00x is best."
-            }
+            @if run.cases.iter().any(|case| case.counters.is_some()) { (counters_words()) }
             @if run.cases.iter().any(|case| case.counters.is_some_and(|counters| counters.ideal.sectors() == 0)) {
                 dt { "sectors/request" }
                 dd { "Such pieces that a load or store of a warp touches; the best value is the number that its bytes fill." }
             }
-            dt { "bank conflicts" }
-            dd { "Passes through shared memory beyond those that the width of the accesses needs." }
         }
+    }
+}
+
+fn counters_words() -> Markup {
+    html! {
+        dt { "sectors/ideal" }
+        dd {
+            "Memory moves sectors of 32 bytes. The figure is the number of sectors that loads or stores touch, for each one that \
+             would hold the bytes that their lanes ask for; 1.00x is best. Loads and stores have a figure each."
+        }
+        dt { "bank conflicts" }
+        dd { "Passes through shared memory beyond those that the width of the accesses needs." }
+        dt { "warp, lane, request" }
+        dd { "32 threads execute together as a warp, each as a lane of it. An access of a warp to memory is a request." }
     }
 }

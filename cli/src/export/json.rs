@@ -4,11 +4,14 @@ use serde_json::{Map, Value};
 
 use super::older::upgraded;
 use crate::run::Run;
+use warpstride::counters::table;
 use warpstride::error::{Error, ErrorKind, Result};
-use warpstride::roofline::record::SCHEMA;
+use warpstride::roofline::record::{Record, SCHEMA};
 
 /// The oldest schema that is read.
 const OLDEST: u64 = 1;
+/// The greatest counter that is read: JSON's numbers are exact up to it.
+const COUNTED: u64 = 1 << 53;
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("this run has no JSON: {error}"))
@@ -74,5 +77,18 @@ pub(crate) fn read(text: &[u8]) -> Result<Run> {
                    a document of `warpstride --json bench`";
         return Err(refused(why.into()));
     }
-    serde_json::from_value(upgraded(document)).map_err(is_none)
+    let run: Run = serde_json::from_value(upgraded(document)).map_err(is_none)?;
+    match run.cases.iter().find_map(uncountable) {
+        None => Ok(run),
+        Some(figure) => Err(refused(format!("has a counter that no launch reaches: {figure}; is the file whole?"))),
+    }
+}
+
+/// A counter, or the least that it could be, that no launch reaches: sums of those overflow.
+fn uncountable(record: &Record) -> Option<String> {
+    let counters = record.counters?;
+    table::counters().find_map(|counter| {
+        let most = counter.of(&counters).max(counter.least(&counters).unwrap_or_default());
+        (most > COUNTED).then(|| format!("{} {most} of `{}`", counter.name(), record.name))
+    })
 }

@@ -11,6 +11,7 @@ pub(crate) mod json;
 pub(crate) mod markdown;
 mod older;
 mod pipelines;
+mod roofline;
 pub(crate) mod svg;
 pub(crate) mod text;
 

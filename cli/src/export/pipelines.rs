@@ -3,7 +3,9 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::svg::{COPY, Chart, GREY, LABELS, OCHRE, PURPLE, READ, WRITE, chart, check, failed, image, line, write};
+use super::svg::{
+    COPY, Chart, GREY, LABELS, OCHRE, PURPLE, READ, WRITE, chart, check, escaped, failed, image, line, write,
+};
 use crate::run::pipelines::{PipelineRun, Pipelines, Stage, lanes};
 use warpstride::error::{Result, counted};
 
@@ -117,8 +119,7 @@ fn timeline(run: &PipelineRun, stages: &[Stage]) -> Result<String> {
         Ok(())
     })?;
     // With a text alternative.
-    let words = words(run, stages).replace('&', "&amp;").replace('<', "&lt;");
-    Ok(svg.replacen('>', &format!(" role=\"img\"><desc>{words}</desc>"), 1))
+    Ok(svg.replacen('>', &format!("><desc>{}</desc>", escaped(&words(run, stages))), 1))
 }
 
 /// The timeline in words, for readers who do not see it.

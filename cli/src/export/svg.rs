@@ -7,21 +7,14 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::pipelines;
+use super::{pipelines, roofline};
 use crate::run::Run;
 use crate::run::transfers::{Direction, HostSide, Transfer, Transfers};
-use warpstride::error::{Error, ErrorKind, Result, counted, printable};
-use warpstride::ops::SECTOR;
+use warpstride::error::{Error, ErrorKind, Result, printable};
 use warpstride::roofline::peak::{Peaks, Warm};
-use warpstride::roofline::record::{Group, Record};
 
 /// Pixels of a chart.
 pub(crate) const SIZE: (u32, u32) = (920, 460);
-/// Pixels of a bar with the space below it, and of the frame around all bars.
-const BAR: u32 = 24;
-const FRAME: u32 = 90;
-/// Most bars of a chart.
-const MOST_BARS: usize = 500;
 const MIB: f64 = (1_u64 << 20) as f64;
 
 pub(crate) const READ: RGBColor = RGBColor(31, 119, 180);
@@ -47,34 +40,34 @@ pub(crate) struct Chart {
 /// # Errors
 ///
 /// `InvalidArgument` where a number of the run cannot be drawn.
-pub(crate) fn charts(run: &Run) -> Result<Vec<Chart>> {
-    drawn(run).map_err(|why| failed(format!("a chart of this run cannot be drawn: {why}; is the file whole?")))
+pub(crate) fn charts(run: &Run, before: Option<&Run>) -> Result<Vec<Chart>> {
+    drawn(run, before).map_err(|why| failed(format!("a chart of this run cannot be drawn: {why}; is the file whole?")))
 }
 
-fn drawn(run: &Run) -> Result<Vec<Chart>> {
+fn drawn(run: &Run, before: Option<&Run>) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
     let mut add = |name: &str, title: &str, svg| charts.push(Chart { name: name.into(), title: title.into(), svg });
     if let Some(peaks) = run.peaks.as_ref().filter(|_| run.has_times()) {
-        add("roofline", "Speed by the part of the bytes that is written", roofline(run, peaks)?);
+        for (name, title, svg) in roofline::charts(run, before, peaks)? {
+            add(name, title, svg);
+        }
         add("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?);
-    }
-    for group in Group::ALL {
-        let name = group.title().to_lowercase();
-        let speeds: Vec<Bar> = run.group(group).filter_map(speed).collect();
-        if !speeds.is_empty() {
-            add(&name, &format!("{}, % of the ceiling of their bytes", group.title()), bars(&speeds, "% of ceiling")?);
-        }
-        let counted: Vec<Bar> = run.group(group).filter_map(sectors).collect();
-        if !counted.is_empty() {
-            let title = format!("{}, sectors moved for each that the bytes fill", group.title());
-            add(&format!("{name}-sectors"), &title, bars(&counted, "sectors moved for each needed")?);
-        }
     }
     if let Some(transfers) = run.transfers.as_ref().filter(|all| all.copies.iter().any(|copy| copy.gbps.is_some())) {
         add("transfers", "Speed of copies between host and device by their bytes", self::transfers(transfers)?);
     }
     charts.extend(run.pipeline.iter().map(pipelines::charts).collect::<Result<Vec<_>>>()?.into_iter().flatten());
+    // With a name for readers who do not see it. Points that are links are not parts of an image.
+    for Chart { title, svg, .. } in &mut charts {
+        let role = if svg.contains("href=") { "group" } else { "img" };
+        *svg = svg.replacen("<svg ", &format!("<svg role=\"{role}\" aria-label=\"{}\" ", escaped(title)), 1);
+    }
     Ok(charts)
+}
+
+/// Returns text as XML holds it.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
 /// Says why a chart cannot be drawn.
@@ -88,7 +81,7 @@ pub(super) fn check(values: impl IntoIterator<Item = f64>, most: f64, what: &str
     wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is not {what}"))))
 }
 
-fn check_speeds(values: impl IntoIterator<Item = f64>) -> Result<()> {
+pub(super) fn check_speeds(values: impl IntoIterator<Item = f64>) -> Result<()> {
     check(values, 1e12, "a bandwidth in GB/s")
 }
 
@@ -174,40 +167,6 @@ pub(crate) fn line<X: Ranged<ValueType = f64>>(
     Ok(())
 }
 
-/// The ceiling over the part of the bytes that is written, from reading alone to writing alone, and
-/// where the operations are.
-fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
-    let ceilings = peaks.ceilings();
-    let timed = run.cases.iter().filter_map(|case| Some((&case.subject, case.gbps?)));
-    let points: Vec<(f64, f64, Group)> =
-        timed.map(|(subject, gbps)| (subject.written as f64 / subject.bytes as f64, gbps, subject.group)).collect();
-    check_speeds([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
-    check_speeds(points.iter().flat_map(|&(part, gbps, _)| [part, gbps]))?;
-    let most = points.iter().map(|point| point.1).chain(peaks.nominal).fold(ceilings.write, f64::max);
-    let mode = |part: &f64| match (part * 100.0).round() as i64 {
-        0 => "read only".into(),
-        50 => "copy".into(),
-        100 => "write only".into(),
-        percent => format!("{percent} %"),
-    };
-    let x = (-0.04..1.04, "part of the bytes that is written", 12);
-    chart(x, &mode, (1.1 * most, "GB/s", 64), SeriesLabelPosition::LowerLeft, |chart| {
-        // Bytes in parts of 1000, which the ceiling of a mix is counted in.
-        let roof = (0..=100).map(|percent| (percent as f64 / 100.0, ceilings.of(1000 - 10 * percent, 10 * percent)));
-        line(chart, roof, COPY.stroke_width(2), 0, "ceiling of the mix, measured")?;
-        if let Some(nominal) = peaks.nominal {
-            line(chart, [(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1), 0, "nominal")?;
-        }
-        for (group, colour) in Group::ALL.into_iter().zip([READ, WRITE, GREY, PURPLE, OCHRE, BLACK]) {
-            let of_group = points.iter().filter(|point| point.2 == group);
-            let dot = colour.mix(0.6).filled();
-            let series = chart.draw_series(of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, dot)));
-            series.map_err(failed)?.label(group.title()).legend(move |(x, y)| Circle::new((x + 9, y), 4, dot));
-        }
-        Ok(())
-    })
-}
-
 /// The speed of arrays moved over and over, by their size, with the L2 cache's own.
 fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
     let sizes = &peaks.sizes;
@@ -261,45 +220,6 @@ fn transfers(transfers: &Transfers) -> Result<String> {
         }
         if let Some(link) = transfers.link {
             line(chart, [(first, link.gbps), (last, link.gbps)], GREY.stroke_width(1), 0, "link, one direction")?;
-        }
-        Ok(())
-    })
-}
-
-/// A bar of a chart: its name and its value.
-type Bar = (String, f64);
-
-/// The part of the ceiling that a case reaches, in percent.
-fn speed(case: &Record) -> Option<Bar> {
-    Some((case.name.clone(), 100.0 * case.fraction_of_ceiling?))
-}
-
-/// The sectors that a case moves, for each that its bytes fill.
-fn sectors(case: &Record) -> Option<Bar> {
-    let counters = case.counters.as_ref().filter(|_| case.subject.bytes > 0)?;
-    let sectors = (counters.global_load.sectors + counters.global_store.sectors) as f64;
-    Some((case.name.clone(), sectors / (case.subject.bytes as f64 / SECTOR as f64)))
-}
-
-/// Bars from left to right, one below the other, each with its name before it and its value behind
-/// it.
-fn bars(bars: &[Bar], unit: &str) -> Result<String> {
-    check_speeds(bars.iter().map(|bar| bar.1))?;
-    if bars.len() > MOST_BARS {
-        return Err(failed(format!("it has {}, and {MOST_BARS} bars are the most", counted(bars.len(), "case"))));
-    }
-    let most = bars.iter().map(|bar| bar.1).fold(1e-9, f64::max);
-    let height = bars.len() as u32 * BAR + FRAME;
-    image(height, [330, 60, 0], 0.0..most, bars.len() as f64, |area, chart| {
-        chart.configure_mesh().disable_y_mesh().x_desc(unit).light_line_style(WHITE).draw().map_err(failed)?;
-        for ((name, value), top) in bars.iter().zip((1..=bars.len()).rev()) {
-            let top = top as f64;
-            let rectangle = Rectangle::new([(0.0, top - 0.15), (*value, top - 0.85)], READ.mix(0.75).filled());
-            chart.draw_series([rectangle]).map_err(failed)?;
-            let (x, y) = chart.backend_coord(&(*value, top - 0.5));
-            let left = chart.backend_coord(&(0.0, top - 0.5)).0;
-            write(area, name, (left - 8, y), HPos::Right)?;
-            write(area, &format!("{value:.1}"), (x + 6, y), HPos::Left)?;
         }
         Ok(())
     })

@@ -7,10 +7,11 @@ use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use super::NO_TIMES;
 use super::fit::{self, Fitted};
 use crate::run::Run;
+use crate::run::answer::Answer;
 use crate::run::columns::CASE;
-use crate::run::compare::{Change, THRESHOLD, Verdict};
+use crate::run::compare::Change;
 use crate::run::pipelines;
-use crate::run::table::{Table, number, percent};
+use crate::run::table::{self, Table, ceilings_line, number, percent};
 use crate::run::transfers::Transfers;
 use crate::terminal;
 use warpstride::error::{counted, printable_line};
@@ -45,9 +46,10 @@ impl fmt::Display for Table {
     }
 }
 
-/// The heading of the run, and a table for each group.
+/// The heading of the run, the cases furthest from their ceilings, and a table for each group.
 pub(crate) fn run(run: &Run) -> String {
-    let mut text = format!("{}\n", printable_line(&run.heading()));
+    let mut text = heading(run);
+    text += &Answer::of(run).map_or(String::new(), |found| answer(&found));
     for group in run.groups() {
         text += &format!("\n{}\n{}\n", group.title(), Table::of(CASE, run.group(group)));
     }
@@ -56,12 +58,27 @@ pub(crate) fn run(run: &Run) -> String {
     }
     if let Some(all) = &run.pipeline {
         text += &format!("\nPipeline\n{}\n{}\n", all.heading(), all.table());
-        text += &if run.has_times() { format!("{}\n", pipelines::WORDS) } else { String::new() };
+        text += &format!("{}\n", pipelines::WORDS);
     }
     if !run.has_times() {
         text += &format!("{NO_TIMES}\n");
     }
     text
+}
+
+/// The device and its ceilings.
+pub(crate) fn heading(run: &Run) -> String {
+    let ceilings = run.peaks.as_ref().map_or(String::new(), |peaks| ceilings_line(peaks) + "\n");
+    format!("{}\n{ceilings}", printable_line(&run.heading()))
+}
+
+fn answer(answer: &Answer<'_>) -> String {
+    let mut text = format!("\n{}\n{}\n", answer.title(), answer.intro());
+    for (number, finding) in (1..).zip(&answer.findings) {
+        text += &format!("{number}. {}: {}\n", printable_line(&finding.record.name), finding.line());
+        text.extend(finding.rows().iter().map(|(label, row)| format!("   {label:<8}  {}\n", printable_line(row))));
+    }
+    text + &answer.summary() + "\n"
 }
 
 /// The tables of the copies between host and device.
@@ -85,7 +102,8 @@ pub(crate) fn record(run: &Run, record: &Record) -> String {
     let (op, shape, device) = (&subject.op, &subject.shape, &run.device.name);
     let kernel = record.kernel.as_deref().unwrap_or("nothing to launch");
     let verified = if record.verified == Some(false) { "WRONG" } else { "verified" };
-    let policy = run.policy.as_ref().map_or(String::new(), |policy| format!("policy: {policy}\n"));
+    let policy =
+        run.policy.as_ref().map_or(String::new(), |policy| format!("plans choose kernels by thresholds: {policy}\n"));
     let text = format!("{op} {shape:?} {from}{dtype}{axes} on {device}\n{kernel}, {verified}\n{policy}");
     text + &figures(run, record)
 }
@@ -144,55 +162,6 @@ fn times(run: &Run, record: &Record, Milliseconds { median, p10, p90, .. }: Mill
 
 /// The differences between two runs, as a table and the meaning of its words.
 pub(crate) fn changes(changes: &[Change]) -> String {
-    if changes.iter().any(|change| change.now_of_copy.is_some()) {
-        return beside_copies(changes);
-    }
-    let is_timed = changes.iter().any(|change| change.before_ms.or(change.now_ms).is_some());
-    let mut table = Table::new(if is_timed {
-        &["case", "before ms", "now ms", "change", "verdict"]
-    } else {
-        &["case", "verdict", "counters"]
-    });
-    for Change { name, before_ms, now_ms, verdict, doubt, difference, .. } in changes {
-        let verdict = doubt.map_or(verdict.name(), |doubt| format!("{} ({doubt})", verdict.name()));
-        if !is_timed {
-            table.add_row([name, &verdict, difference.as_deref().unwrap_or("-")]);
-            continue;
-        }
-        let change = before_ms.zip(*now_ms).map(|(before, now)| 100.0 * (now / before - 1.0));
-        let change = change.map_or("-".into(), |percent| format!("{percent:+.1} %"));
-        table.add_row([name, &number(*before_ms, 4, ""), &number(*now_ms, 4, ""), &change, &verdict]);
-    }
-    if !is_timed {
-        let is_equal = changes.iter().all(|change| change.verdict == Verdict::Same);
-        let found = if is_equal { "All counters are equal." } else { "same: every counter is equal." };
-        return format!("{table}\n{found}\n");
-    }
-    format!(
-        "{table}\nfaster, slower: the middle halves of the samples do not overlap, and the medians differ by more than {:.0} %. \
-         throttled, gaps: times of either run that decide nothing.\n",
-        100.0 * THRESHOLD
-    )
-}
-
-/// The differences between two runs of many permutes: those that have any, and the number of the
-/// others.
-fn beside_copies(changes: &[Change]) -> String {
-    let mut table = Table::new(&["case", "before of copy", "now of copy", "change", "verdict", "strategy and kernel"]);
-    for change in changes.iter().filter(|change| change.is_news()) {
-        let Change { name, before_of_copy, now_of_copy, verdict, doubt, choice, .. } = change;
-        let verdict = doubt.map_or(verdict.name(), |doubt| format!("{} ({doubt})", verdict.name()));
-        let speed = before_of_copy.zip(*now_of_copy).map(|(before, now)| 100.0 * (now / before - 1.0));
-        let speed = speed.map_or("-".into(), |percent| format!("{percent:+.1} %"));
-        let choice = choice.as_deref().unwrap_or("-");
-        table.add_row([name, &percent(*before_of_copy), &percent(*now_of_copy), &speed, &verdict, choice]);
-    }
-    let news = table.rows.len();
-    let others =
-        format!("{} of {} did as before, by the same kernel.", changes.len() - news, counted(changes.len(), "case"));
-    format!(
-        "{table}\n{others}\nfaster, slower: the middle halves of the samples do not overlap beside the copies, and the medians \
-         differ by more than {:.0} %. throttled, gaps: times of either run that decide nothing.\n",
-        100.0 * THRESHOLD
-    )
+    let (table, words) = table::changes(changes);
+    format!("{table}\n{words}\n")
 }

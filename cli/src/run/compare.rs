@@ -21,25 +21,25 @@ use warpstride::roofline::run::Machine;
 /// agreed within it in every case above 64 MiB without gaps of the host, most within 0.8 %.
 pub(crate) const THRESHOLD: f64 = 0.02;
 
-/// How a case of the second run did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+/// How a case of the second run did; what changed stands first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
-    /// It takes less time than it did.
-    Faster,
-    /// It takes more.
-    Slower,
-    /// Its times do not differ, or its counters are equal.
-    Same,
-    /// It has no times, and its counters differ.
-    Different,
     /// Its result is wrong in the second run.
     Wrong,
     /// The second run lacks it.
     Gone,
+    /// It takes more time than it did.
+    Slower,
+    /// It has no times, and its counters differ.
+    Different,
+    /// It takes less.
+    Faster,
     /// It cannot be compared: it is new, a run has neither times nor counters of it, there is a
     /// [doubt](Record::doubt) about the times, or the clocks were set low in one run alone.
     Undecided,
+    /// Its times do not differ, or its counters are equal.
+    Same,
 }
 
 impl Verdict {
@@ -186,13 +186,31 @@ pub(crate) fn check_devices(before: &Machine, now: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// Compares two runs: the cases of `now` in their order, then those that only `before` has.
+/// A run that another is compared with, and the differences.
+pub(crate) struct Compared {
+    /// The earlier run.
+    pub(crate) before: Run,
+    /// The differences, those that changed first.
+    pub(crate) changes: Vec<Change>,
+}
+
+impl Compared {
+    /// Compares a run with an earlier one.
+    pub(crate) fn of(before: Run, now: &Run) -> Result<Self> {
+        Ok(Self { changes: changes(&before, now)?, before })
+    }
+}
+
+/// Compares two runs: by their verdicts, the cases of `now` in their order, then those that only
+/// `before` has.
 pub(crate) fn changes(before: &Run, now: &Run) -> Result<Vec<Change>> {
     check_devices(&before.device, &now.device)?;
     let of = |run: &'_ Run, name: &str| run.cases.iter().position(|case| case.name == name);
     let both = now.cases.iter().map(|case| (of(before, &case.name).map(|at| &before.cases[at]), Some(case)));
     let gone = before.cases.iter().filter(|case| of(now, &case.name).is_none()).map(|case| (Some(case), None));
-    Ok(both.chain(gone).filter_map(|(before, now)| Change::of(before, now)).collect())
+    let mut changes: Vec<Change> = both.chain(gone).filter_map(|(before, now)| Change::of(before, now)).collect();
+    changes.sort_by_key(|change| change.verdict);
+    Ok(changes)
 }
 
 #[cfg(test)]

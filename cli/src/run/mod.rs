@@ -1,8 +1,11 @@
 //! Runs, as the command line measures, compares and shows them.
 
+pub(crate) mod answer;
 pub(crate) mod columns;
 pub(crate) mod compare;
+mod counting;
 pub(crate) mod pipelines;
+pub(crate) mod reasons;
 pub(crate) mod table;
 pub(crate) mod transfers;
 
@@ -80,6 +83,11 @@ impl Run {
     /// Makes a run of records alone, as [`run::Run::new`] does.
     pub(crate) fn new(device: &Device, date: String, ceilings: Option<(Peaks, String)>, cases: Vec<Record>) -> Self {
         Self { records: run::Run::new(device, date, ceilings, cases), transfers: None, pipeline: None, score: None }
+    }
+
+    /// The title of its reports.
+    pub(crate) fn title(&self) -> String {
+        format!("warpstride on {}", self.device.name)
     }
 
     /// Returns whether anything was timed.

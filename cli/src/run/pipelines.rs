@@ -210,7 +210,7 @@ impl PipelineRun {
 /// The meaning of the table's words.
 pub(crate) const WORDS: &str = "frames/s, link, compute, source, sink: frames a second of the run, of the copies alone in both directions at \
 once, of the work alone, and of the host's ends while they are at work. The bound is the slower of link and compute. waits/batch: \
-calls that can make the host wait.";
+calls that can make the host wait. host MiB: page-locked memory of the host while the run goes on.";
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! Tables: rows of text for whichever format shows them.
 
 use super::columns::{self, Headed, Value};
+use super::compare::{Change, THRESHOLD, Verdict};
+use warpstride::error::counted;
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::Record;
 
@@ -76,6 +78,13 @@ pub(crate) fn ceilings(peaks: &Peaks) -> Vec<[String; 4]> {
     rows
 }
 
+/// The ceilings in a line.
+pub(crate) fn ceilings_line(peaks: &Peaks) -> String {
+    let rows = ceilings(peaks);
+    let figures: Vec<String> = rows.iter().map(|[name, _, gbps, _]| format!("{name} {gbps}")).collect();
+    format!("Ceilings in GB/s: {}.", figures.join(", "))
+}
+
 /// Says for a table whether a result is right.
 pub(crate) fn verified(is_right: bool) -> String {
     if is_right { "yes" } else { "NO" }.into()
@@ -94,4 +103,69 @@ pub(crate) fn times(value: f64) -> String {
 /// Formats a number for a table; a missing one is `-`.
 pub(crate) fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
+}
+
+/// The differences between two runs, those that changed first, and the meaning of the table's
+/// words.
+pub(crate) fn changes(changes: &[Change]) -> (Table, String) {
+    if changes.iter().any(|change| change.now_of_copy.is_some()) {
+        return beside_copies(changes);
+    }
+    let is_timed = changes.iter().any(|change| change.before_ms.or(change.now_ms).is_some());
+    let mut table = Table::new(if is_timed {
+        &["case", "before ms", "now ms", "change", "verdict"]
+    } else {
+        &["case", "verdict", "counters"]
+    });
+    for change in changes {
+        let Change { name, before_ms, now_ms, difference, .. } = change;
+        if !is_timed {
+            table.add_row([name, &verdict(change), difference.as_deref().unwrap_or("-")]);
+            continue;
+        }
+        let slower = before_ms.zip(*now_ms).map(|(before, now)| now / before);
+        table.add_row([name, &number(*before_ms, 4, ""), &number(*now_ms, 4, ""), &by(slower), &verdict(change)]);
+    }
+    if !is_timed {
+        let is_equal = changes.iter().all(|change| change.verdict == Verdict::Same);
+        let found = if is_equal { "All counters are equal." } else { "same: every counter is equal." };
+        return (table, found.into());
+    }
+    let words = format!(
+        "faster, slower: the middle halves of the samples do not overlap, and the medians differ by more than {:.0} %. \
+         throttled, gaps: times of either run that decide nothing.",
+        100.0 * THRESHOLD
+    );
+    (table, words)
+}
+
+/// The differences between two runs of many permutes: those that have any, and the number of the
+/// others.
+fn beside_copies(changes: &[Change]) -> (Table, String) {
+    let mut table = Table::new(&["case", "strategy and kernel", "before of copy", "now of copy", "change", "verdict"]);
+    table.words = 2;
+    for change in changes.iter().filter(|change| change.is_news()) {
+        let Change { name, before_of_copy, now_of_copy, choice, .. } = change;
+        let faster = before_of_copy.zip(*now_of_copy).map(|(before, now)| now / before);
+        let choice = choice.as_deref().unwrap_or("-");
+        table.add_row([name, choice, &percent(*before_of_copy), &percent(*now_of_copy), &by(faster), &verdict(change)]);
+    }
+    let news = table.rows.len();
+    let others =
+        format!("{} of {} did as before, by the same kernel.", changes.len() - news, counted(changes.len(), "case"));
+    let words = format!(
+        "{others}\nfaster, slower: the middle halves of the samples do not overlap beside the copies, and the medians \
+         differ by more than {:.0} %. throttled, gaps: times of either run that decide nothing.",
+        100.0 * THRESHOLD
+    );
+    (table, words)
+}
+
+fn verdict(Change { verdict, doubt, .. }: &Change) -> String {
+    doubt.map_or(verdict.name(), |doubt| format!("{} ({doubt})", verdict.name()))
+}
+
+/// A ratio as a change in percent.
+fn by(ratio: Option<f64>) -> String {
+    ratio.map_or("-".into(), |ratio| format!("{:+.1} %", 100.0 * (ratio - 1.0)))
 }

@@ -3,10 +3,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::LazyLock;
 
-use roxmltree::{Document, ParsingOptions};
+use roxmltree::Document;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -16,12 +16,12 @@ use super::{Run, command, repository, soft, warpstride};
 const CASES: usize = 89;
 
 /// One run for all tests, kept as `before`, in a folder for caches of its own.
-struct Measured {
+pub(super) struct Measured {
     cache: TempDir,
-    run: Value,
+    pub(super) run: Value,
 }
 
-static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
+pub(super) static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
     let cache = tempfile::tempdir().expect("a temporary folder");
     let run = suite(cache.path(), "--json bench --all --save before").succeeded().json();
     Measured { cache, run }
@@ -30,12 +30,12 @@ static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
 /// Runs the command line on the software GPU with a folder for caches.
 fn suite(cache: &Path, line: &str) -> Run {
     let mut command = command(["--device", "soft"].into_iter().chain(line.split(' ')));
-    Run::of(command.env("XDG_CACHE_HOME", cache).env("HOME", cache))
+    Run::of(command.env("XDG_CACHE_HOME", cache).env("XDG_DATA_HOME", cache).env("HOME", cache))
 }
 
 /// The same run as a GPU would have it: every case takes 1 ms, over and over, but for what `median`
 /// says.
-fn timed(median: &dyn Fn(&str) -> f64) -> Value {
+pub(super) fn timed(median: &dyn Fn(&str) -> f64) -> Value {
     let mut run = MEASURED.run.clone();
     let shape = json!({ "steps": 1, "threads": 256 });
     let best = |gbps: f64| json!({ "gbps": gbps, "shape": shape });
@@ -183,7 +183,9 @@ fn a_run_is_kept_where_its_output_is_not_read_and_printed_where_it_cannot_be_kep
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [cache, file] = ["cache", "file"].map(|name| folder.path().join(name));
     let words = ["--device", "soft", "--json", "bench", "--all", "--save", "x"];
-    let mut child = command(words).stdout(Stdio::piped()).stderr(Stdio::null()).env("XDG_CACHE_HOME", &cache).spawn();
+    let mut child = command(words);
+    child.stdout(Stdio::piped()).stderr(Stdio::null()).env("XDG_CACHE_HOME", &cache).env("XDG_DATA_HOME", &cache);
+    let mut child = child.spawn();
     let child = child.as_mut().expect("a child");
     drop(child.stdout.take());
     fs::write(&file, "no folder").expect("writing");
@@ -341,54 +343,30 @@ fn charts_are_well_formed_and_name_their_cases() {
     let reports = Reports::of(&timed(&|_| 1.0));
     let folder = reports.path("charts");
     reports.report("--svg charts").succeeded();
-    for name in
-        ["roofline", "sizes", "streams", "permutes", "transposes", "transposes-sectors", "axes", "conversions-sectors"]
-    {
+    for name in ["roofline", "roofline-flops", "sizes"] {
         let svg = fs::read_to_string(folder.join(name).with_extension("svg")).expect(name);
         let document = Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
         let text: String = document.descendants().filter_map(|node| node.text()).collect();
         let part = match name {
             "roofline" => "nominal",
-            "sizes" => "L2 cache",
-            "streams" => "triad f64",
-            "permutes" => "permute u8 ",
-            "axes" => "softmax f16",
-            "conversions-sectors" => "cast f32 to f16",
-            _ => "staggered f32",
+            "roofline-flops" => "triad f64",
+            _ => "L2 cache",
         };
         assert!(text.contains(part), "{part:?} is not in {name}: {text}");
     }
-}
-
-#[test]
-fn a_page_stands_alone_and_escapes_what_it_shows() {
-    for (run, speed) in [(timed(&|_| 1.0), true), (MEASURED.run.clone(), false)] {
-        let mut run = run;
-        run["cases"][0]["name"] = "<script>alert(1)</script>&\"'".into();
-        let html = Reports::of(&run).form("--html");
-        assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("@import"), "{html}");
-        for address in html.split("http").skip(1) {
-            assert!(address.starts_with("://www.w3.org/2000/svg"), "http{}", &address[..40.min(address.len())]);
-        }
-        assert!(html.contains("&lt;script&gt;alert(1)"), "{html}");
-        assert_eq!(html.contains("10⁹ bytes a second"), speed);
-        assert_eq!(html.contains("No GB/s: the software GPU"), !speed);
-        // Why the transposes differ, by their counters.
-        for why in ["Each store of a warp touches 32.0 sectors where 4.0", "are bank conflicts", "a launch of its own"]
-        {
-            assert!(html.contains(why), "{why:?} is not in {html}");
-        }
-        // The charts are XML; the page around them is HTML.
-        for svg in html.split("<svg").skip(1) {
-            let svg = format!("<svg{}</svg>", svg.split("</svg>").next().expect("a chart"));
-            Document::parse_with_options(&svg, ParsingOptions::default())
-                .unwrap_or_else(|error| panic!("{error}: {svg}"));
-        }
-    }
+    // Each case is a point, by its name.
+    let points = ["roofline", "roofline-flops"].map(|name| fs::read_to_string(folder.join(name).with_extension("svg")));
+    let points: usize =
+        points.map(|svg| svg.expect("a chart").matches("class=\"point\" href=\"#case-").count()).iter().sum();
+    assert_eq!(points, CASES);
+    Reports::of(&MEASURED.run).report("--svg charts").failed(&["no times", "leave --svg out"]);
+    let mut bare = timed(&|_| 1.0);
+    bare["peaks"] = Value::Null;
+    Reports::of(&bare).report("--svg charts").failed(&["no ceilings", "bench --all"]);
 }
 
 /// Returns the JSON files in a folder and the folders in it.
-fn records(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn records(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let in_it = |path: PathBuf| if path.is_dir() { records(&path) } else { vec![path] };
     entries.flat_map(in_it).filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
@@ -451,67 +429,6 @@ fn what_is_no_run_is_refused() {
     let wrong = Reports::of(&wrong);
     wrong.report("--html out.html").failed(&["cannot be drawn"]);
     assert!(!wrong.path("out.html").exists());
-}
-
-/// The browser, if there is one.
-fn chromium() -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name))).find(|path| path.is_file())
-}
-
-#[test]
-fn a_browser_renders_the_page_without_an_error_or_a_request() {
-    let Some(chromium) = chromium() else {
-        crate::long::missing("a browser (chromium, chromium-browser or google-chrome)");
-        return;
-    };
-    for run in [timed(&|_| 1.0), MEASURED.run.clone()] {
-        let reports = Reports::of(&run);
-        reports.form("--html");
-        let page = reports.path("page.html");
-        fs::rename(reports.path("out"), &page).expect("a name that is HTML");
-        let (errors, requests) = browse(&chromium, &page);
-        assert_eq!((errors.as_str(), requests), ("", vec![]));
-    }
-    // The check sees an error and a request if they are there.
-    let reports = Reports::of(&json!({}));
-    let page = reports.path("page.html");
-    fs::write(&page, "<p>x<script>console.error('wrong')</script><img src='http://127.0.0.1:9/x.png'>")
-        .expect("a page");
-    let (errors, requests) = browse(&chromium, &page);
-    assert!(errors.contains("wrong") && requests == ["http://127.0.0.1:9/x.png"], "{errors} {requests:?}");
-}
-
-/// Returns the console's text on a page, and the addresses that it asked for beyond its own.
-fn browse(chromium: &Path, page: &Path) -> (String, Vec<String>) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let log = folder.path().join("net.json");
-    let output = Command::new(chromium)
-        .args("--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr --v=0".split(' '))
-        .args(["--disable-background-networking", "--disable-component-update", "--no-first-run", "--dump-dom"])
-        // The browser asks its maker for news all the same, but finds no host.
-        .arg("--host-resolver-rules=MAP * ~NOTFOUND")
-        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-        .arg(format!("--log-net-log={}", log.display()))
-        .arg(format!("file://{}", page.display()))
-        .output()
-        .expect("the browser starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("<p"), "the page was not rendered");
-    let said = String::from_utf8_lossy(&output.stderr);
-    let errors: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
-    let log = fs::read_to_string(&log).expect("what was fetched");
-    // An event a line; what the browser asks for itself was initiated by no origin.
-    let mut requests: Vec<String> = log
-        .lines()
-        .filter(|event| event.contains("\"initiator\":") && !event.contains("\"initiator\":\"not an origin\""))
-        .filter_map(|event| event.split_once("\"url\":\"")?.1.split('"').next())
-        .map(str::to_owned)
-        .collect();
-    requests.sort();
-    requests.dedup();
-    (errors.join("\n"), requests)
 }
 
 #[test]

@@ -1,0 +1,45 @@
+// The page is whole without this: it adds buttons that sort, and opens the group of a case that a link or a point leads to.
+const figure = (cell) => Number.parseFloat(cell.textContent);
+const compare = (a, b) =>
+  Number.isNaN(figure(a)) || Number.isNaN(figure(b))
+    ? a.textContent.localeCompare(b.textContent, "en", { numeric: true })
+    : figure(a) - figure(b);
+
+for (const table of document.querySelectorAll("table")) {
+  const headings = [...table.tHead.rows[0].cells];
+  const body = table.tBodies[0];
+  headings.forEach((heading, at) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => {
+      const direction = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+      headings.forEach((other) => other.removeAttribute("aria-sort"));
+      heading.setAttribute("aria-sort", direction === 1 ? "ascending" : "descending");
+      const known = (row) => (row.cells[at].textContent === "-" ? 1 : 0);
+      const rows = [...body.rows];
+      rows.sort((a, b) => known(a) - known(b) || direction * compare(a.cells[at], b.cells[at]));
+      body.append(...rows);
+    });
+  });
+}
+
+const reveal = (hash) => {
+  const row = document.getElementById(hash.slice(1));
+  row?.closest("details")?.setAttribute("open", "");
+  row?.scrollIntoView();
+};
+addEventListener("hashchange", () => reveal(location.hash));
+reveal(location.hash);
+// A second click on a link changes no address, and the group may be closed again.
+document.addEventListener("click", ({ target }) => {
+  const link = target.closest("a[href^='#']");
+  if (link) reveal(link.getAttribute("href"));
+});
+
+// A chart that is wider than the page begins at its points.
+for (const box of document.querySelectorAll(".charts .scroll")) {
+  const lefts = [...box.querySelectorAll(".point")].map((point) => point.getBoundingClientRect().left);
+  if (lefts.length) box.scrollLeft = Math.min(...lefts) - box.getBoundingClientRect().left - 8;
+}
