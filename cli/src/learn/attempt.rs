@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
+use jiff::civil::Date;
 use serde_json::{Value, json};
 use warpstride::device::Backend;
 use warpstride::error::ErrorKind;
 
 use super::super::output::Output;
 use super::super::{Refusal, check, error_kind, failure, message, refuse, require};
+use super::badge::{self, Score};
 use super::folder::{self, Folder};
 use super::lessons::{Lesson, QUIZ};
 use super::predictions::{self, Predictions, TRIES};
@@ -30,6 +32,12 @@ pub(super) struct Attempt {
     pub(super) wrong: Option<anyhow::Error>,
     /// The predictions or answers that were wrong.
     pub(super) tried: Vec<String>,
+    /// The sectors of the launches.
+    pub(super) score: Score,
+    /// The kernel of a lesson that has a score.
+    pub(super) kernel: Option<String>,
+    /// The score that its badge shows.
+    pub(super) badge: Option<u64>,
 }
 
 impl Attempt {
@@ -38,7 +46,7 @@ impl Attempt {
         folder.unpack(lesson, from.output)?;
         let path = folder.lesson(lesson);
         if lesson.has(QUIZ) {
-            return quiz::check(lesson, &path, |wrong| state.tries_with(wrong) >= TRIES);
+            return quiz::check(lesson, &path, |wrong| from.tells(state, wrong));
         }
         if lesson.has("task.rs") {
             return program::run(&path, from.output);
@@ -49,12 +57,13 @@ impl Attempt {
     fn of_kernel(lesson: &Lesson, path: &Path, state: &State, from: &Source) -> Result<Self> {
         let device = check::device(from.backend, from.output)?;
         ensure_predicted(lesson, path)?;
+        let kernel = badge::kernel(lesson, path)?;
         let (mut attempt, mut all) = (Self::default(), Vec::new());
         for name in lesson.checks() {
             let path = path.join(name);
             match check::check(&path, &device, from.output) {
                 Ok(checked) => {
-                    let predictions = Predictions::of(lesson.text(name));
+                    let predictions = Predictions::of(&lesson.text(name));
                     attempt.tried.extend(predictions.wrong(&checked.verdicts));
                     all.push((path, checked, predictions));
                 }
@@ -65,15 +74,23 @@ impl Attempt {
                 }
             }
         }
-        let tells = state.tries_with(&attempt.tried) >= TRIES;
+        let tells = from.tells(state, &attempt.tried);
         let stopped = attempt.wrong.take();
         for (path, mut checked, predictions) in all {
             if !tells {
-                predictions.hide(&mut checked.verdicts);
+                predictions.hide(&mut checked.verdicts, from.withheld);
             }
             attempt.add(&path, checked);
         }
         attempt.wrong = stopped.or(attempt.wrong);
+        // Each check compiles the file anew.
+        require!(
+            badge::kernel(lesson, path)? == kernel,
+            Io,
+            "the kernel in {} changed during the check; check again",
+            path.display()
+        );
+        attempt.kernel = kernel;
         Ok(attempt)
     }
 
@@ -87,32 +104,48 @@ impl Attempt {
         document["expectations"] = json!(checked.verdicts);
         document["findings"] = checked.document["findings"].take();
         document["error"] = json!(checked.wrong.as_ref().map(failure));
+        self.score.add(&checked.document);
         self.documents.push(document);
         // The first that fell short is what the sentence names.
         self.wrong = self.wrong.take().or(checked.wrong);
     }
 
     /// Notes in the progress what came of it, and returns the progress. It is read again, because
-    /// another process may have changed it during the check.
-    pub(super) fn note(&self, lesson: &Lesson, folder: &Folder) -> Result<Progress> {
-        let progress = Progress::change(folder.progress(), |progress| {
-            progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
-        })?;
+    /// another process may have changed it during the check. A lesson counts as solved once the
+    /// files of a solved one lie there.
+    pub(super) fn note(&mut self, lesson: &Lesson, folder: &Folder, from: &Source) -> Result<Progress> {
         if self.wrong.is_none() {
-            folder.write(lesson, lesson.solution())?;
+            if let Some(kernel) = &self.kernel {
+                self.badge = Some(self.score.award(lesson, folder, kernel)?);
+            }
+            if from.withheld.is_none() {
+                folder.write(lesson, lesson.solution())?;
+            }
         }
-        Ok(progress)
+        Progress::change(folder.progress(), |progress| {
+            progress.of_mut(lesson).note(&self.tried, self.wrong.is_none());
+        })
     }
 
     /// The sentence at its end: `Err` where the lesson is not solved.
-    pub(super) fn sentence(self, lesson: &Lesson, progress: &Progress) -> Result<String> {
+    pub(super) fn sentence(self, lesson: &Lesson, progress: &Progress, from: &Source) -> Result<String> {
         let number = lesson.number;
         let Some(error) = self.wrong else {
             let solutions: Vec<&str> = lesson.solution().map(|(name, _)| name).collect();
             let beside = match solutions.len() {
                 0 => String::new(),
+                _ if from.withheld.is_some() => from.answers_come(),
                 1 => format!(" {} is beside your files now.", solutions[0]),
                 _ => format!(" {} are beside your files now.", solutions.join(", ")),
+            };
+            let beside = match (self.score.of(lesson), self.badge) {
+                (Some(score), Some(best)) if best > score => {
+                    format!("{beside}\nThe score is {score} of 100. The badge keeps the better one, {best}.")
+                }
+                (Some(score), _) => {
+                    format!("{beside}\nThe score is {score} of 100, as badge.svg and badge.json show.")
+                }
+                (None, _) => beside,
             };
             return Ok(match progress.next() {
                 Some(next) => {
@@ -124,8 +157,8 @@ impl Attempt {
         };
         let tries = TRIES.saturating_sub(progress.of(lesson).tries);
         let shown = match tries {
+            _ if self.tried.is_empty() || from.withheld.is_some() => "",
             0 => "",
-            _ if self.tried.is_empty() => "",
             1 => "; the next wrong try shows what is right",
             _ => "; the third wrong try shows what is right",
         };
@@ -147,6 +180,7 @@ impl Attempt {
         json!({
             "lesson": lesson.json(),
             "solved": self.wrong.is_none(),
+            "score": self.score.of(lesson).filter(|_| self.wrong.is_none()),
             "files": self.documents,
             "next": next,
             "error": error,
@@ -161,11 +195,11 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
     for name in lesson.checks() {
         let path = path.join(name);
         let text = folder::read(&path, MAX_CHECK_BYTES, "a check's file")?;
-        if let Some(word) = predictions::word(lesson.text(name), &text) {
+        if let Some(word) = predictions::word(&lesson.text(name), &text) {
             let path = path.display();
             refuse!(InvalidArgument, "`{word}` in {path} is not a number; type a number in place of each `?`");
         }
-        if let Some(key) = predictions::other_key(lesson.text(name), &text) {
+        if let Some(key) = predictions::other_key(&lesson.text(name), &text) {
             let (path, number, name) = (path.display(), lesson.number, lesson.name);
             refuse!(
                 InvalidArgument,
@@ -184,8 +218,22 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The device on which kernels run, and the output for their notes.
+/// The device on which kernels run, the output for their notes, and the rule of a class.
 pub(super) struct Source<'a> {
     pub(super) backend: Backend,
     pub(super) output: &'a Output,
+    /// The day from which on the answers are shown, if it has not come.
+    pub(super) withheld: Option<Date>,
+}
+
+impl Source<'_> {
+    /// Returns whether the right numbers are shown beside wrong ones.
+    fn tells(&self, state: &State, wrong: &[String]) -> bool {
+        self.withheld.is_none() && state.tries_with(wrong) >= TRIES
+    }
+
+    /// The sentence that says when a solution comes; empty if it comes at once.
+    fn answers_come(&self) -> String {
+        self.withheld.map_or(String::new(), |day| format!(" A check from {day} on brings the solution."))
+    }
 }

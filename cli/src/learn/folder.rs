@@ -60,6 +60,32 @@ impl Folder {
         }
     }
 
+    /// Makes the folder unless it is there.
+    pub(super) fn make(&self) -> Result<()> {
+        ensure_folder(self.own(), true)
+    }
+
+    /// Makes sure that a path leads through no link where it lies in the folder, so that what a
+    /// teacher's commands write stays there.
+    pub(super) fn ensure_no_link(&self, path: &Path) -> Result<()> {
+        let (path, full) = (std::path::absolute(path)?, self.full());
+        let bases = [std::path::absolute(self.own())?, full];
+        for part in path.ancestors().filter(|part| bases.iter().any(|base| part.starts_with(base) && part != base)) {
+            ensure_no_link(part)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a learner has begun there.
+    pub(super) fn ensure_begun(&self) -> Result<()> {
+        require!(
+            self.is_begun()?,
+            InvalidArgument,
+            "there are no lessons in {self}; `warpstride learn next` begins, or name your folder by --folder"
+        );
+        Ok(())
+    }
+
     /// Returns whether a learner has begun there.
     pub(super) fn is_begun(&self) -> Result<bool> {
         Ok(self.is_there()? && is_learners(self.own()))
@@ -70,7 +96,7 @@ impl Folder {
     }
 
     /// Writes the files of a lesson that are not there, and says which a learner misses. A file
-    /// that is there stays as it is.
+    /// that is there stays as it is, unless it is a manifest of an earlier version.
     pub(super) fn unpack(&self, lesson: &Lesson, output: &Output) -> Result<()> {
         let written = self.write(lesson, lesson.given())?;
         let folder = self.lesson(lesson);
@@ -88,13 +114,16 @@ impl Folder {
         lesson: &Lesson,
         files: impl Iterator<Item = (&'static str, Cow<'static, str>)>,
     ) -> Result<Vec<&'static str>> {
-        ensure_folder(self.own(), true)?;
+        self.make()?;
         let folder = self.lesson(lesson);
         ensure_folder(&folder, false)?;
         let mut written = Vec::new();
         for (name, text) in files {
             let path = folder.join(name);
             let failed = || format!("cannot write {}: check the folder, and what may be written there", path.display());
+            if lesson.is_old_manifest(&path) {
+                fs::remove_file(&path).with_context(failed)?;
+            }
             // Whatever has the name, also a link that leads nowhere, stays.
             let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => file,
@@ -126,13 +155,24 @@ fn is_learners(path: &Path) -> bool {
     has(PROGRESS) || lessons::all().iter().any(is_lesson)
 }
 
+/// Makes sure that a path is not a link.
+pub(super) fn ensure_no_link(path: &Path) -> Result<()> {
+    require!(
+        !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()),
+        Io,
+        "{} is a link, and a lesson's files stay in your folder; remove it or rename it",
+        path.display()
+    );
+    Ok(())
+}
+
 /// Makes a folder unless there is one.
 fn ensure_folder(path: &Path, may_be_link: bool) -> Result<()> {
     let shown = path.display();
+    if !may_be_link {
+        ensure_no_link(path)?;
+    }
     match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() && !may_be_link => {
-            require!(false, Io, "{shown} is a link, and a lesson's files stay in your folder; remove it or rename it");
-        }
         Ok(_) => {
             let metadata = fs::metadata(path).with_context(|| format!("cannot use {shown}: check where it leads"))?;
             require!(metadata.is_dir(), Io, "{shown} is not a folder; move it away, or name another --folder");

@@ -1,20 +1,24 @@
 //! The lessons, which lie in `lessons/` and are a part of the program.
 
 use std::borrow::Cow;
+use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::super::{refuse, terminal};
+use super::seeds::{self, SEEDS};
 
 /// A lesson. The files of its folder are texts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Lesson {
     /// Its place among the lessons, from 0.
     pub(super) number: usize,
     /// The folder's name, such as `sectors`.
     pub(super) name: &'static str,
+    /// The name that draws its numbers and shapes; `None` for those of the book.
+    pub(super) seed: Option<String>,
     /// The files by their names, in order.
     files: &'static [(&'static str, &'static str)],
 }
@@ -31,8 +35,19 @@ pub(super) const ANSWERS: &str = "answers.toml";
 /// The file of the hints, which come one by one.
 pub(super) const HINTS: &str = "hints.md";
 
+/// The manifest of a lesson that is a program. One text serves all of them, with a name in it that
+/// [`Lesson::text`] makes the lesson's own: cargo takes packages of one name for the same.
+const MANIFEST: &str = "Cargo.toml";
+
 /// The file of a lesson's page.
 const PAGE: &str = "README.md";
+
+/// The sentence that says which numbers count, where the text beside it has those without a seed.
+const DIFFERS: &str =
+    "\nYour folder has a seed: where this text and your files have different numbers, the files count.\n";
+
+/// The beginning of a part that a reader unfolds: an answer stands behind the predictions.
+const FOLD: &str = "<details>\n<summary>";
 
 pub(super) fn all() -> &'static [Lesson] {
     LESSONS
@@ -55,20 +70,46 @@ impl Lesson {
         self.files.iter().any(|(file, _)| *file == name)
     }
 
+    /// The lesson with the numbers and shapes of a seed.
+    pub(super) fn seeded(&self, seed: Option<&str>) -> Self {
+        Self { seed: seed.map(str::to_owned), ..self.clone() }
+    }
+
     /// The text of a file, as it is in the lesson's folder; empty where there is no such file.
-    pub(super) fn text(&self, name: &str) -> &'static str {
+    fn own(&self, name: &str) -> &'static str {
         self.files.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
+    }
+
+    /// The same with what the seed changes, checks and quizzes, and with the lesson's name in its
+    /// manifest.
+    pub(super) fn text(&self, name: &str) -> Cow<'static, str> {
+        match &self.seed {
+            _ if name == MANIFEST => {
+                self.own(name).replace("name = \"lesson\"", &format!("name = \"lesson-{}\"", self.name)).into()
+            }
+            Some(seed) if self.has(SEEDS) && name.ends_with(".toml") => {
+                seeds::seeded(self.own(name), self.own(SEEDS), self.name, seed).into()
+            }
+            _ => self.own(name).into(),
+        }
     }
 
     /// The files that a learner begins with; the page is without its comments.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> {
-        let given = self.files.iter().filter(|(name, _)| !is_solution(name) && ![HINTS, ANSWERS].contains(name));
-        given.map(|&(name, text)| (name, if name == PAGE { self.page().into() } else { text.into() }))
+        let kept = [HINTS, ANSWERS, SEEDS];
+        let given = self.files.iter().filter(move |(name, _)| !is_solution(name) && !kept.contains(name));
+        given.map(|&(name, _)| (name, if name == PAGE { self.page().into() } else { self.text(name) }))
+    }
+
+    /// Returns whether a file is the manifest as earlier versions gave it, without the lesson's name.
+    pub(super) fn is_old_manifest(&self, path: &Path) -> bool {
+        let is_file = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+        path.ends_with(MANIFEST) && is_file() && fs::read(path).is_ok_and(|text| text == self.own(MANIFEST).as_bytes())
     }
 
     /// The files of a solution.
     pub(super) fn solution(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> {
-        self.files.iter().filter(|(name, _)| is_solution(name)).map(|&(name, text)| (name, text.into()))
+        self.files.iter().filter(|(name, _)| is_solution(name)).map(|&(name, _)| (name, self.text(name)))
     }
 
     /// The names of the files of `warpstride check`, in the order in which they run.
@@ -82,25 +123,42 @@ impl Lesson {
 
     /// The title of the page.
     pub(super) fn title(&self) -> &'static str {
-        self.text(PAGE).lines().next().unwrap_or_default().trim_start_matches("# ")
+        self.own(PAGE).lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
+    /// The sentence for pages and hints whose numbers a seed does not change; empty without such.
+    pub(super) fn differs(&self) -> &'static str {
+        if self.seed.is_some() && self.has(SEEDS) { DIFFERS } else { "" }
     }
 
     /// The page without its comments.
     pub(super) fn page(&self) -> String {
-        let (mut page, mut rest) = (String::new(), self.text(PAGE));
+        let (mut page, mut rest) = (String::new(), self.own(PAGE));
         while let Some((before, comment)) = rest.split_once("<!--") {
             page += before;
             let after = comment.split_once("-->").map_or("", |(_, after)| after);
             // A line of its own goes as a whole.
             rest = if page.ends_with('\n') { after.trim_start_matches('\n') } else { after };
         }
-        page + rest
+        page + rest + self.differs()
     }
 
-    /// The page for a terminal: a picture is the path of its file in the lesson's folder, and what
-    /// the picture shows.
-    pub(super) fn shown(&self, folder: &Path) -> String {
+    /// The page for a terminal, where nothing unfolds: a line stands for each fold.
+    pub(super) fn unfolded(&self, folder: &Path) -> String {
         let (mut shown, page) = (String::new(), self.page());
+        let (mut rest, file) = (&*page, terminal::path(&folder.join(PAGE)));
+        while let Some((before, fold)) = rest.split_once(FOLD) {
+            let (summary, folded) = fold.split_once("</summary>").unwrap_or((fold, ""));
+            shown += &format!("{before}(folded in {file}: {summary})");
+            rest = folded.split_once("</details>").map_or("", |(_, behind)| behind);
+        }
+        shown + rest
+    }
+
+    /// The same without a terminal: a picture is the path of its file in the lesson's folder, and
+    /// what the picture shows.
+    pub(super) fn shown(&self, folder: &Path) -> String {
+        let (mut shown, page) = (String::new(), self.unfolded(folder));
         let mut rest = &*page;
         while let Some((before, picture)) = rest.split_once("![") {
             let Some((text, (file, behind))) =
@@ -117,7 +175,7 @@ impl Lesson {
     /// The hints in order, without their numbers.
     pub(super) fn hints(&self) -> Vec<String> {
         let mut hints: Vec<String> = Vec::new();
-        for line in self.text(HINTS).lines() {
+        for line in self.own(HINTS).lines() {
             if let Some(hint) = line.strip_prefix(&format!("{}. ", hints.len() + 1)) {
                 hints.push(format!("{hint}\n"));
             } else if let Some(hint) = hints.last_mut() {

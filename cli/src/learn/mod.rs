@@ -1,12 +1,16 @@
 //! `warpstride learn`: lessons that check themselves, in a folder of the learner's.
 
 mod attempt;
+mod badge;
+mod class;
 mod folder;
 mod lessons;
 mod predictions;
 mod program;
 mod progress;
 mod quiz;
+mod results;
+mod seeds;
 mod watch;
 
 use std::fmt::Write;
@@ -18,7 +22,7 @@ use warpstride::device::Backend;
 
 use super::args::{self, LearnCommand};
 use super::output::Output;
-use super::{require, terminal};
+use super::terminal;
 use attempt::{Attempt, Source};
 use folder::Folder;
 use lessons::Lesson;
@@ -26,28 +30,36 @@ use progress::Progress;
 
 pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Result<()> {
     let folder = Folder::at(args.folder.as_deref());
-    let from = Source { backend, output };
     let command = args.command.as_ref().unwrap_or(&LearnCommand::List);
     let named = match command {
         LearnCommand::List => return list(&folder, output),
-        LearnCommand::Watch => return watch::run(&folder, &from),
-        LearnCommand::Next => None,
-        LearnCommand::Show { lesson } | LearnCommand::Check { lesson } | LearnCommand::Hint { lesson } => {
+        LearnCommand::Next | LearnCommand::Watch => None,
+        LearnCommand::Show { lesson } | LearnCommand::Check { lesson, .. } | LearnCommand::Hint { lesson } => {
             lesson.as_deref()
         }
     };
+    let named = named.map(lessons::find).transpose()?;
+    let from = Source { backend, output, withheld: class::withheld(&folder)? };
+    match (&args.seed, command) {
+        (Some(seed), LearnCommand::Check { .. }) => Progress::ensure_seed(&folder, seed)?,
+        (Some(seed), _) => Progress::begin(&folder, seed)?,
+        // In a wrong folder, the first lesson would come anew, and look like the learner's own.
+        (None, LearnCommand::Next | LearnCommand::Watch) => (),
+        (None, _) if named.is_none() => folder.ensure_begun()?,
+        (None, _) => (),
+    }
+    match command {
+        LearnCommand::Check { all: true, junit, .. } => return results::run(&folder, junit.as_deref(), &from),
+        LearnCommand::Watch => return watch::run(&folder, &from),
+        _ => (),
+    }
     let progress = Progress::read(folder.progress())?;
-    // In a wrong folder, the first lesson would come anew, and look like the learner's own.
-    require!(
-        named.is_some() || *command == LearnCommand::Next || folder.is_begun()?,
-        InvalidArgument,
-        "there are no lessons in {folder}; `warpstride learn next` begins, or name your folder by --folder"
-    );
     let lesson = match (named, progress.next()) {
-        (Some(named), _) => lessons::find(named)?,
+        (Some(named), _) => named,
         (None, Some(lesson)) => lesson,
         (None, None) => return output.result("All lessons are solved.\n", json!({ "lesson": Value::Null })),
     };
+    let lesson = &lesson.seeded(progress.seed());
     // The page says which lesson it is.
     if named.is_none() && matches!(command, LearnCommand::Check { .. } | LearnCommand::Hint { .. }) {
         output.note(format!("lesson {}, {}, is the first that is not solved", lesson.number, lesson.title()));
@@ -79,7 +91,8 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
         let _ = write!(text, "\nNext: lesson {}, {}: warpstride learn next\n", next.number, next.title());
     }
     let next = progress.next().map(Lesson::json);
-    output.result(&text, json!({ "folder": folder.to_string(), "lessons": rows, "next": next }))
+    output
+        .result(&text, json!({ "folder": folder.to_string(), "seed": progress.seed(), "lessons": rows, "next": next }))
 }
 
 /// Shows a lesson's page, and unpacks what it is about.
@@ -95,20 +108,20 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
         terminal::path(&path),
         lesson.name
     );
-    output.result(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": markdown }))
+    output.page(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": markdown }))
 }
 
 /// A lesson's page for a person: as a terminal shows it, or as Markdown where no terminal does.
 fn page(lesson: &Lesson, folder: &Path) -> String {
-    if terminal::width().is_none() {
+    if terminal::page_width().is_none() {
         return lesson.shown(folder);
     }
-    terminal::rendered(&lesson.page(), &|place| lessons::place(place, folder))
+    terminal::rendered(&lesson.unfolded(folder), &|place| lessons::place(place, folder))
 }
 
 /// Markdown that leads nowhere, in the same way.
 fn words(markdown: &str) -> String {
-    if terminal::width().is_none() { markdown.to_owned() } else { terminal::rendered(markdown, &str::to_owned) }
+    if terminal::page_width().is_none() { markdown.to_owned() } else { terminal::rendered(markdown, &str::to_owned) }
 }
 
 /// Makes a lesson's folder, and the file that tells the learner's folder from others.
@@ -122,11 +135,11 @@ fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output)
 
 /// Checks a lesson, and prints what came of it: `Ok(Err(_))` where the learner's files are wrong.
 fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -> Result<Result<()>> {
-    let attempt = match Attempt::of(lesson, folder, &progress.of(lesson), from) {
+    let mut attempt = match Attempt::of(lesson, folder, &progress.of(lesson), from) {
         Ok(attempt) => attempt,
         Err(error) => return Ok(Err(error)),
     };
-    let progress = match attempt.note(lesson, folder) {
+    let progress = match attempt.note(lesson, folder, from) {
         Ok(progress) => progress,
         // The findings are shown even if they cannot be noted.
         Err(error) => {
@@ -135,7 +148,7 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
         }
     };
     let (mut text, document) = (attempt.text.clone(), attempt.json(lesson, &progress));
-    let sentence = attempt.sentence(lesson, &progress);
+    let sentence = attempt.sentence(lesson, &progress, from);
     if let Ok(sentence) = &sentence {
         text = format!("{text}\n{sentence}");
     }
@@ -157,11 +170,15 @@ fn hint(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
             progress.of_mut(lesson).hints += u64::from(shown < hints.len());
         })?;
     }
+    let differs = lesson.differs();
+    let note = (!differs.is_empty()).then_some(differs);
     let Some(hint) = hints.get(shown) else {
         let all: Vec<String> = (1..).zip(&hints).map(|(at, hint)| format!("{at}. {hint}\n")).collect();
-        let text = format!("Lesson {number} has no other hints than these:\n\n{}", words(&all.join("\n")));
-        return output.result(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown }));
+        let text = format!("Lesson {number} has no other hints than these:\n\n{}{differs}", words(&all.join("\n")));
+        return output.page(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown, "note": note }));
     };
-    let text = format!("Hint {} of {} for lesson {number}:\n\n{}\n", shown + 1, hints.len(), words(hint).trim_end());
-    output.result(&text, json!({ "lesson": lesson.json(), "hints": hints[..=shown], "shown": shown + 1 }))
+    let text =
+        format!("Hint {} of {} for lesson {number}:\n\n{}\n", shown + 1, hints.len(), words(hint).trim_end()) + differs;
+    let hints = &hints[..=shown];
+    output.page(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown + 1, "note": note }))
 }

@@ -1,11 +1,10 @@
 //! Predictions: the numbers that a learner types over a `?` of an expectation.
 
+use jiff::civil::Date;
 use warpstride::interp::expect::{Verdict, Verdicts};
 
 /// The wrong tries after which the number that was found is shown.
 pub(super) const TRIES: u64 = 3;
-/// The text in place of that number until then.
-const HIDDEN: &str = "another number; the third try shows it";
 
 /// The first key of a check's file whose value is another one than in the lesson's, but for numbers
 /// in place of `?`; `None` if the files ask the same, or if `typed` cannot be read.
@@ -81,10 +80,12 @@ impl Predictions {
         verdicts.rows.iter().filter(|verdict| self.are_wrong(verdict)).map(|verdict| verdict.expectation.clone())
     }
 
-    /// Takes the numbers that were found out of the wrong ones.
-    pub(super) fn hide(&self, verdicts: &mut Verdicts) {
+    /// Takes the numbers that were found out of the wrong ones, and says when they are shown.
+    pub(super) fn hide(&self, verdicts: &mut Verdicts, withheld: Option<Date>) {
+        let hidden =
+            withheld.map_or("another number; the third try shows it".to_owned(), |day| format!("hidden until {day}"));
         for verdict in verdicts.rows.iter_mut().filter(|verdict| self.are_wrong(verdict)) {
-            verdict.found = HIDDEN.into();
+            verdict.found.clone_from(&hidden);
             verdict.of_ideal = None;
         }
     }

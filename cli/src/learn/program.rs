@@ -36,13 +36,17 @@ pub(super) fn run(folder: &Path, output: &Output) -> Result<Attempt> {
     let error = wrong.as_ref().map(failure);
     let file = folder.join("task.rs").display().to_string();
     let document = json!({ "file": file, "held": wrong.is_none(), "printed": text, "error": error });
-    Ok(Attempt { text, documents: vec![document], wrong, tried: Vec::new() })
+    Ok(Attempt { text, documents: vec![document], wrong, ..Attempt::default() })
 }
 
 /// The program that cargo makes, or what the compiler says.
 fn compile(folder: &Path, output: &Output) -> Result<Result<PathBuf, (String, anyhow::Error)>> {
     let mut command = process::command("cargo");
     command.args(["build", "--quiet", "--bin", "task", "--message-format", "json-render-diagnostics"]);
+    if env::var_os("CARGO_TARGET_DIR").is_none() {
+        // Each lesson would compile the crate anew into a folder of its own.
+        command.args(["--target-dir", "../target"]);
+    }
     command.current_dir(folder);
     if let Some(local) = env::var_os(CRATE).filter(|local| !local.is_empty()) {
         let local = fs::canonicalize(&local)

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::super::{destination, refuse};
-use super::folder;
+use super::super::{destination, refuse, require};
+use super::folder::{self, Folder};
 use super::lessons::{self, Lesson};
 
 /// In schema 1, the names of lessons began with their numbers.
@@ -31,6 +31,9 @@ pub(super) struct Progress {
 #[serde(deny_unknown_fields, expecting = "an object with a schema and lessons")]
 struct Record {
     schema: u64,
+    /// The name that draws the numbers and shapes of the lessons; not there for those of the book.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<String>,
     lessons: BTreeMap<String, State>,
 }
 
@@ -73,8 +76,35 @@ impl Progress {
     pub(super) fn read(path: PathBuf) -> Result<Self> {
         let none = fs::symlink_metadata(&path)
             .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
-        let record = if none { Record { schema: SCHEMA, lessons: BTreeMap::new() } } else { record(&path)? };
+        let record =
+            if none { Record { schema: SCHEMA, seed: None, lessons: BTreeMap::new() } } else { record(&path)? };
         Ok(Self { path, record })
+    }
+
+    pub(super) fn seed(&self) -> Option<&str> {
+        self.record.seed.as_deref()
+    }
+
+    /// Begins the lessons of a folder with a seed, which they keep.
+    pub(super) fn begin(folder: &Folder, seed: &str) -> Result<()> {
+        if folder.is_begun()? {
+            return Self::ensure_seed(folder, seed);
+        }
+        folder.make()?;
+        Self::change(folder.progress(), |progress| progress.record.seed = Some(seed.to_owned())).map(|_| ())
+    }
+
+    /// Makes sure that the lessons of a folder have a seed.
+    pub(super) fn ensure_seed(folder: &Folder, seed: &str) -> Result<()> {
+        folder.ensure_begun()?;
+        let progress = Self::read(folder.progress())?;
+        let own = progress.seed().map_or("no seed".into(), |own| format!("the seed {own:?}"));
+        require!(
+            progress.seed() == Some(seed),
+            InvalidArgument,
+            "the lessons in {folder} have {own}, and keep it; leave --seed out, or name another --folder"
+        );
+        Ok(())
     }
 
     pub(super) fn of(&self, lesson: &Lesson) -> State {
@@ -111,6 +141,7 @@ impl Progress {
 
     /// Writes the file, whole or not at all.
     fn save(&self) -> Result<()> {
+        folder::ensure_no_link(&self.path)?;
         let text = serde_json::to_string_pretty(&self.record).context("cannot write the progress")? + "\n";
         destination::replace(&destination::at(&self.path)?, |file| file.write_all(text.as_bytes()))
     }

@@ -60,8 +60,8 @@ struct Answer {
 pub(super) fn check(lesson: &Lesson, folder: &Path, tells: impl Fn(&[String]) -> bool) -> Result<Attempt> {
     let path = folder.join(QUIZ);
     let shown = path.display();
-    let own: Quiz = toml::from_str(lesson.text(QUIZ)).context("cannot read the lesson's own quiz")?;
-    let Answers { answers } = toml::from_str(lesson.text(ANSWERS)).context("cannot read the lesson's answers")?;
+    let own: Quiz = toml::from_str(&lesson.text(QUIZ)).context("cannot read the lesson's own quiz")?;
+    let Answers { answers } = toml::from_str(&lesson.text(ANSWERS)).context("cannot read the lesson's answers")?;
     let text = folder::read(&path, MAX_BYTES, "a quiz")?;
     let typed: Quiz = match toml::from_str(&text) {
         Ok(typed) => typed,
@@ -106,7 +106,7 @@ pub(super) fn check(lesson: &Lesson, folder: &Path, tells: impl Fn(&[String]) ->
         Refusal { kind: ErrorKind::KernelFault, sentence }.into()
     });
     let document = json!({ "file": shown.to_string(), "held": wrong.is_none(), "questions": rows });
-    Ok(Attempt { text, documents: vec![document], wrong, tried })
+    Ok(Attempt { text, documents: vec![document], wrong, tried, ..Attempt::default() })
 }
 
 impl Answer {

@@ -1,6 +1,7 @@
 //! `warpstride learn watch`: a check at each change of the current lesson's files, on a screen of
 //! its own, with keys for hints, the page and the next lesson.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::super::terminal::Keys;
+use super::super::terminal::{END_OF_INPUT, Keys};
 use super::super::{message, signals, terminal};
 use super::attempt::Source;
 use super::folder::Folder;
@@ -18,11 +19,9 @@ use super::progress::Progress;
 
 /// The time between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The byte that Ctrl-D types.
-const END_OF_INPUT: u8 = 4;
 /// The keys while a lesson is not solved, and behind a solved one.
 const KEYS: &str = "keys: h shows a hint, p the page again, q ends; a saved file is checked at once";
-const SOLVED_KEYS: &str = "keys: n shows the next lesson, q ends";
+const SOLVED_KEYS: &str = "keys: n shows the next lesson, s a solution, q ends";
 
 /// An event that ends a pause.
 enum Event {
@@ -33,7 +32,7 @@ enum Event {
 
 /// A lesson that is watched.
 struct Watched<'a> {
-    lesson: &'static Lesson,
+    lesson: &'a Lesson,
     folder: &'a Folder,
     from: &'a Source<'a>,
     /// `None` without a keyboard: then the next lesson follows a solved one at once.
@@ -45,7 +44,10 @@ struct Watched<'a> {
 pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
     signals::watch().context("cannot handle signals; try again")?;
     let keys = Keys::of_terminal();
-    while let Some(lesson) = Progress::read(folder.progress())?.next() {
+    loop {
+        let progress = Progress::read(folder.progress())?;
+        let Some(lesson) = progress.next() else { break };
+        let lesson = &lesson.seeded(progress.seed());
         let watched = Watched { lesson, folder, from, keys: keys.as_ref() };
         if !watched.until_solved()? {
             return Ok(());
@@ -66,7 +68,7 @@ impl Watched<'_> {
             // A change during the check is one, too.
             let before = seen(self.lesson, &path);
             match super::check(self.lesson, self.folder, &Progress::read(self.folder.progress())?, self.from)? {
-                Ok(()) => return Ok(self.is_next_wanted()),
+                Ok(()) => return self.is_next_wanted(),
                 Err(error) => terminal::say(&format!("\nerror: {}\n", message(&error))),
             }
             if !self.until_changed(&path, &before)? {
@@ -82,7 +84,7 @@ impl Watched<'_> {
         let (number, title) = (self.lesson.number, self.lesson.title());
         let file = terminal::path(&self.folder.lesson(self.lesson).join("README.md"));
         terminal::clear().context("cannot clear the terminal; check where standard output goes")?;
-        self.from.output.result(
+        self.from.output.page(
             &format!("{solved} of {all} lessons are solved. Lesson {number}, {title}: {file}\n\n{page}"),
             Value::Null,
         )
@@ -111,17 +113,31 @@ impl Watched<'_> {
         }
     }
 
-    /// Waits for the key that shows the next lesson, or the one that ends it.
-    fn is_next_wanted(&self) -> bool {
-        let Some(keys) = self.keys else { return true };
+    /// Shows the solution where it is wanted. Returns whether the next lesson is; otherwise the
+    /// learner ends it.
+    fn is_next_wanted(&self) -> Result<bool> {
+        let Some(keys) = self.keys else { return Ok(true) };
         self.note(SOLVED_KEYS);
         loop {
             match keys.within(PAUSE) {
-                Some(b'n') => return true,
-                Some(b'q' | END_OF_INPUT) => return false,
-                _ => {}
+                Some(b'n') => return Ok(true),
+                Some(b's') => self.from.output.result(&self.solution(), Value::Null)?,
+                Some(b'q' | END_OF_INPUT) => return Ok(false),
+                _ => continue,
             }
+            self.note(SOLVED_KEYS);
         }
+    }
+
+    /// The files of the lesson's solution, which lie beside the learner's.
+    fn solution(&self) -> String {
+        let folder = self.folder.lesson(self.lesson);
+        let file = |(name, text): (&str, Cow<str>)| {
+            let lines: String = text.lines().map(|line| terminal::whole(line) + "\n").collect();
+            format!("\n{}:\n\n{lines}", terminal::path(&folder.join(name)))
+        };
+        let files: String = self.lesson.solution().map(file).collect();
+        if files.is_empty() { "\nThe answers that you gave are the solution.\n".into() } else { files }
     }
 
     /// Names the keys, where there are any.

@@ -17,34 +17,34 @@ use crate::lessons;
 use crate::long::PATIENCE;
 
 /// A folder with room for a learner's.
-struct Learner {
-    folder: TempDir,
+pub(super) struct Learner {
+    pub(super) folder: TempDir,
 }
 
 impl Learner {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
     /// Makes a learner if a compiler is installed.
-    fn with_a_compiler() -> Option<Self> {
+    pub(super) fn with_a_compiler() -> Option<Self> {
         (!compilers().is_empty()).then(Self::new)
     }
 
     /// The learner's folder, and what is in it.
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("warpstride-lessons").join(name)
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         fs::write(self.path(name), text).expect("writing a file");
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(super) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("readable")
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = command(words);
         command.current_dir(self.folder.path());
         // Any compiler, of those that the tests know.
@@ -54,7 +54,7 @@ impl Learner {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Run {
+    pub(super) fn run(&self, words: &[&str]) -> Run {
         Run::of(&mut self.command(words))
     }
 
@@ -70,7 +70,7 @@ impl Learner {
     }
 
     /// Puts the solution of a lesson in place of the task.
-    fn solve(&self, name: &str) {
+    pub(super) fn solve(&self, name: &str) {
         for (file, text) in lessons::files(name) {
             if let Some(place) = lessons::place_of_solution(&file) {
                 self.write(&format!("{name}/{place}"), lessons::in_its_place(&text));
@@ -133,6 +133,8 @@ fn the_next_page_comes_with_its_files() {
     let page = &lessons::text("index", "README.md");
     assert!(run.stdout.starts_with(page.lines().next().expect("a title")), "{}", run.stdout);
     assert!(run.stdout.contains("(picture: warpstride-lessons/index/picture.svg)\n") && !run.stdout.contains("!["));
+    let folded = "(folded in warpstride-lessons/index/README.md: The answer)\n";
+    assert!(run.stdout.contains(folded) && !run.stdout.contains("256 equal") && !run.stdout.contains("<details>"));
     assert!(learner.path("index/picture.svg").exists() && !learner.read("index/README.md").contains("<!--"));
     assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check index"));
     let from =
@@ -540,53 +542,4 @@ fn pipes_and_links_harm_nothing() {
     symlink(&elsewhere, &link).expect("a link");
     learner.run(&["learn", "next", "--folder", link.to_str().expect("text")]).succeeded();
     assert!(elsewhere.join("index/task.cu").exists() && elsewhere.join("progress.json").exists());
-}
-
-/// A `cargo` that says that it has made the program `task`.
-#[cfg(unix)]
-fn fake_cargo(learner: &Learner, task: &str) -> PathBuf {
-    let folder = learner.folder.path().join("bin");
-    fs::create_dir_all(&folder).expect("a folder");
-    let program = folder.join("task");
-    let line = json!({ "target": { "name": "task" }, "executable": program }).to_string();
-    let cargo = format!("#!/bin/sh\necho \"$@\" > {}/words\ncat << 'END'\n{line}\nEND\n", folder.display());
-    for (name, text) in [("cargo", cargo), ("task", format!("#!/bin/sh\n{task}\n"))] {
-        crate::executable::script(&folder.join(name), &text);
-    }
-    folder
-}
-
-#[cfg(unix)]
-#[test]
-fn programs_are_compiled_and_run() {
-    let learner = Learner::new();
-    let check = |task: &str| {
-        let path = format!("{}:/usr/bin:/bin", fake_cargo(&learner, task).display());
-        let mut command = learner.command(&["learn", "check", "15"]);
-        Run::of(command.env("PATH", path).env("WARPSTRIDE_CRATE", "."))
-    };
-    let run = check("echo 300 calls; exit 1");
-    assert_eq!((run.code, &*run.stdout), (Some(1), "300 calls\n"));
-    assert!(run.stderr.contains("pinned/task.rs says what is left to do; `warpstride learn hint pinned` helps"));
-    let words = fs::read_to_string(learner.folder.path().join("bin/words")).expect("readable");
-    assert!(
-        words.starts_with("build --quiet --bin task ")
-            && words.contains("--config patch.crates-io.warpstride.path=\"/")
-    );
-    assert!(learner.read("pinned/Cargo.toml").contains("[workspace]"));
-    assert!(check("kill -SEGV $$").stderr.contains("ended with signal"));
-    // More than a pipe holds.
-    assert!(check("head -c 3000000 /dev/zero | tr '\\0' x; exit 1").stdout.len() == 1 << 20);
-    let run = check("echo solved").succeeded();
-    let end = "solved\n\nLesson 15 is solved. solution.rs is beside your files now.\n";
-    assert!(run.stdout.starts_with(end), "{}", run.stdout);
-    let cargo = "#!/bin/sh\necho 'error: no matching package named `warpstride` found' >&2\nexit 101\n";
-    crate::executable::script(&learner.folder.path().join("bin/cargo"), cargo);
-    let path = format!("{}:/usr/bin:/bin", learner.folder.path().join("bin").display());
-    for (path, said) in [
-        (&*path, &["set WARPSTRIDE_CRATE to the clone's folder"][..]),
-        ("/nowhere", &["no cargo was found", "rustup.rs"]),
-    ] {
-        Run::of(learner.command(&["learn", "check", "15"]).env("PATH", path)).ended(1, &[], said);
-    }
 }

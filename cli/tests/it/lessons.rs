@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons")
 }
 
@@ -74,7 +74,8 @@ fn every_lesson_has_its_files() {
             let numbered = |stem: &str| file.starts_with(stem) && file.ends_with(".toml") && has(name, "task.cu");
             // A quiz has no task, and its picture may need a kernel.
             let shows = has(name, "quiz.toml") && page.contains(&format!("run-cu {file} "));
-            let is_known = known.contains(&&**file) || numbered("check-") || numbered("solution") || shows;
+            let is_known =
+                known.contains(&&**file) || file == "seeds.toml" || numbered("check-") || numbered("solution") || shows;
             assert!(is_known, "{name}/{file} is not a lesson's file");
             assert!(text.ends_with('\n') && !text.contains('\r') && !text.contains('\t'), "{name}/{file}");
             if let Some(place) = place_of_solution(file) {
@@ -84,7 +85,7 @@ fn every_lesson_has_its_files() {
     }
 }
 
-/// The words of a page, outside of code, tables and comments.
+/// The words of a page, outside of code, tables, comments and the frames of folds.
 fn words(page: &str) -> usize {
     let (mut words, mut in_code, mut in_comment) = (0, false, false);
     for line in page.lines() {
@@ -93,7 +94,7 @@ fn words(page: &str) -> usize {
             continue;
         }
         in_comment |= line.starts_with("<!--");
-        if !in_code && !in_comment && !line.starts_with('|') {
+        if !in_code && !in_comment && !line.starts_with(['|', '<']) {
             words += line.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
         }
         in_comment &= !line.contains("-->");
@@ -136,6 +137,26 @@ fn pages_have_their_parts_in_order() {
             let file = rest.split(')').next().unwrap_or_default();
             assert!(has(name, file), "{name} lacks {file}");
         }
+    }
+}
+
+#[test]
+fn predictions_stand_above_a_fold() {
+    for name in &names() {
+        let page = text(name, "README.md");
+        let (_, behind) = page.split_once("> **Predict first.**").expect("a prediction");
+        // A page does not have the numbers for which its check asks.
+        let asks = files(name).iter().any(|(_, text)| text.contains("== ?\"") || text.contains("= \"?\""));
+        assert!(behind.contains("\n<details>\n") || asks, "{name} has no fold");
+        let mut open = false;
+        for line in page.lines() {
+            let is_fence = line.starts_with("<details>") || line.starts_with("</details>");
+            assert!(!is_fence || open == line.starts_with("</"), "{name}: folds stand one behind the other");
+            open ^= is_fence;
+        }
+        assert!(!open, "{name}: a fold ends");
+        let (opened, summaries) = (page.matches("<details>\n").count(), page.matches("<details>\n<summary>").count());
+        assert_eq!(opened, summaries, "{name}: each fold says what it has");
     }
 }
 
