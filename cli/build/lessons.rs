@@ -14,7 +14,7 @@ pub(crate) fn list(root: &Path) -> Result<String, String> {
     let mut list = String::from("&[\n");
     for (number, name) in order.lines().enumerate() {
         let folder = root.join(name);
-        let _ = writeln!(list, "Lesson {{ number: {number}, name: {name:?}, files: &[");
+        let _ = writeln!(list, "Lesson {{ number: {number}, name: {name:?}, seed: None, files: &[");
         let is_program = folder.join("task.rs").is_file();
         let manifest = is_program.then(|| ("Cargo.toml".to_owned(), root.join("Cargo.toml.in")));
         let own = names(&folder)?.into_iter().map(|file| (file.clone(), folder.join(file)));

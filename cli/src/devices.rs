@@ -25,7 +25,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         devices.push(match info {
             Ok(info) => {
                 let (policy, of_policy) = output::policy(info, &TuningFile::of(info), output);
-                tuned += &format!("policy of {backend}: {policy}\n");
+                tuned += &format!("{backend} chooses its kernels by thresholds: {policy}\n");
                 let (major, minor) = info.compute_capability;
                 let gigabytes = format!("{:.1} GB", info.memory_bytes as f64 / 1e9);
                 let compute = format!("{major}.{minor}");

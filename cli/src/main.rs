@@ -29,6 +29,7 @@ mod learn;
 #[path = "../../tests/long.rs"]
 mod long;
 mod man;
+mod model;
 mod number;
 mod nvml;
 mod output;
@@ -230,6 +231,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Transpose(args) => transpose::run(args, backend, output),
         Command::Permute(args) => permute::run(args, backend, output),
         Command::Compare(args) => compare::run(args, backend, output),
+        Command::Model(args) => model::run(args, output),
         Command::Explain(args) => explain::run(args, backend, output),
         Command::Bench(args) => bench::run(args, backend, output),
         Command::Report(args) => report::run(args, output),

@@ -84,15 +84,29 @@ pub(crate) fn text(dtype: DType, bytes: &[u8]) -> String {
             let (real, imaginary) = bytes.split_at(bytes.len() / 2);
             format!("{} + {}i", text(part(dtype), real), text(part(dtype), imaginary))
         }
-        DType::F32 => (float(dtype, bytes) as f32).to_string(),
-        dtype if is_float(dtype) => float(dtype, bytes).to_string(),
+        DType::F32 => without_fraction(format!("{:?}", float(dtype, bytes) as f32)),
+        dtype if is_float(dtype) => without_fraction(format!("{:?}", float(dtype, bytes))),
         dtype => integer(dtype, bytes).to_string(),
     }
+}
+
+/// Takes the fraction from a whole number as `Debug` writes it. Tiny and huge numbers have an
+/// exponent there.
+fn without_fraction(text: String) -> String {
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_short_for_the_reader() {
+        let of = |value: f32| text(DType::F32, &value.to_le_bytes());
+        let numbers = [-2.873_518_2e-16, 0.591_189_7, 993.0, -0.0, f32::MAX, f32::NAN].map(of);
+        assert_eq!(numbers, ["-2.8735182e-16", "0.5911897", "993", "-0", "3.4028235e38", "NaN"]);
+        assert_eq!(text(DType::C128, &[0; 16]), "0 + 0i");
+    }
 
     #[test]
     fn halves_are_rounded_once() {

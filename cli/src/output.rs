@@ -85,6 +85,11 @@ impl Output {
         self.print(text, members, terminal::print)
     }
 
+    /// Prints a page, which fits the terminal also where a pager shows it.
+    pub(super) fn page(&self, text: &str, members: Value) -> Result<()> {
+        self.print(text, members, terminal::print_page)
+    }
+
     /// Prints a result that is a file of a program, such as a script: its lines stay as they are.
     pub(super) fn file(&self, text: &str, members: Value) -> Result<()> {
         self.print(text, members, terminal::print_as_it_is)

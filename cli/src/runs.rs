@@ -1,7 +1,8 @@
 //! Runs as files: read, written, kept by name, and compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf, is_separator};
 
 use crate::export::{json, text};
@@ -15,7 +16,7 @@ use warpstride::error::counted;
 use warpstride::roofline::run::Machine;
 
 use super::output::Output;
-use super::{Refusal, destination, failure, input, require};
+use super::{Refusal, args, destination, failure, input, refuse, require, terminal};
 
 /// Bytes of a run's document, far more than the some hundred thousand of `bench --all`.
 const MAX_RUN_BYTES: usize = 16 << 20;
@@ -41,24 +42,58 @@ fn write(file: &Path, text: &str) -> Result<()> {
     destination::replace(&destination::at(file)?, |file| file.write_all(text.as_bytes()))
 }
 
-/// The file of the run that is kept under a name, beside the ceilings, or that a path names.
-fn file(name: &str) -> Result<PathBuf> {
+/// The folders of kept runs. A run goes into the first. Versions up to 0.3 kept theirs in the
+/// second, a cache, which systems may empty.
+fn folders() -> Result<Vec<PathBuf>> {
+    let data = dirs::data_dir().context("the system names no folder for data, where runs are kept")?;
+    Ok([data].into_iter().chain(dirs::cache_dir()).map(|folder| folder.join("warpstride")).collect())
+}
+
+/// The files that may hold the run of this name, or the one that a path names. A run is written to
+/// the first.
+fn files(name: &str) -> Result<Vec<PathBuf>> {
     if name.contains(is_separator) {
-        return Ok(name.into());
+        return Ok(vec![name.into()]);
     }
-    let folder = dirs::cache_dir().context("the system names no folder for caches, where runs are kept")?;
-    Ok(folder.join("warpstride").join(format!("run-{name}.json")))
+    Ok(folders()?.iter().map(|folder| folder.join(format!("run-{name}.json"))).collect())
 }
 
 /// The run that is kept under a name.
 pub(super) fn kept(name: &str) -> Result<Run> {
-    let file = file(name)?;
-    require!(
-        file.exists(),
-        InvalidArgument,
-        "no run is kept as {name}; measure one with this command and `--save {name}`"
-    );
-    read(&file)
+    match files(name)?.iter().find(|file| file.exists()) {
+        Some(file) => read(file),
+        None => refuse!(
+            InvalidArgument,
+            "no run is kept as {name}; measure one with this command and `--save {name}`, or take one of `bench \
+             --list-saved`"
+        ),
+    }
+}
+
+/// Prints the names of the kept runs, and their files.
+pub(super) fn list(output: &Output) -> Result<()> {
+    let mut saved = BTreeMap::new();
+    for folder in folders()? {
+        let failed = || format!("cannot list the kept runs in {}: check the folder", folder.display());
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries.with_context(failed)?,
+        };
+        for entry in entries {
+            let file = entry.with_context(failed)?.path();
+            let name = file.file_name().and_then(|name| name.to_str()?.strip_prefix("run-")?.strip_suffix(".json"));
+            // Names that `--compare` takes.
+            if let Some(name) = name.and_then(|name| args::run_name(name).ok()) {
+                saved.entry(name).or_insert(file);
+            }
+        }
+    }
+    let widest = saved.keys().map(String::len).max().unwrap_or(0);
+    let line = |(name, file): (&String, &PathBuf)| format!("{name:widest$}  {}\n", terminal::path(file));
+    let lines: String = saved.iter().map(line).collect();
+    let text = if lines.is_empty() { "No runs are kept; `bench OP --save NAME` keeps one.\n" } else { &lines };
+    let json = saved.iter().map(|(name, file)| json!({ "name": name, "file": file.display().to_string() }));
+    output.result(text, json!({ "saved": json.collect::<Vec<_>>() }))
 }
 
 /// How a run that was just measured is kept, and the run that it is compared with.
@@ -126,8 +161,9 @@ impl<'a> Kept<'a> {
         let wrong = run.wrong();
         let saved = match self.save.filter(|_| wrong.is_empty()) {
             // In place of the run that was kept under it before.
-            Some(name) => file(name).and_then(|file| {
-                write(&file, &json::lines(run)?)?;
+            Some(name) => files(name).and_then(|files| {
+                let file = &files[0];
+                write(file, &json::lines(run)?)?;
                 output.note(format!("kept as {name}: {}", file.display()));
                 Ok(())
             }),

@@ -71,25 +71,54 @@ fn handle_signals() -> io::Result<()> {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
     if !is_ignored(SIGXFSZ) {
         signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     }
-    let mut signals =
-        Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)))?;
+    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT];
+    let mut signals = Signals::new(signals.into_iter().filter(|&signal| !is_ignored(signal)))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            // Dies of the signal, as a parent expects: 130 to a shell, or 143.
-            terminal::restore();
-            remove_all_and(|| {
-                let _ = emulate_default_handler(signal);
-            });
+            match signal {
+                SIGTSTP => stop(),
+                SIGCONT => terminal::resume(),
+                // Dies of the signal, as a parent expects: 130 to a shell, or 143.
+                _ => {
+                    terminal::restore();
+                    remove_all_and(|| {
+                        let _ = emulate_default_handler(signal);
+                    });
+                }
+            }
         }
     })?;
     Ok(())
+}
+
+/// Stops the program, as Ctrl-Z does, with the terminal as it was. The system does not stop a
+/// program that no shell could continue, so SIGSTOP would not do.
+#[cfg(unix)]
+fn stop() {
+    use std::mem::MaybeUninit;
+    use std::ptr;
+
+    terminal::restore();
+    let (mut usual, mut ours) = (MaybeUninit::<libc::sigaction>::zeroed(), MaybeUninit::<libc::sigaction>::zeroed());
+    // SAFETY: zeros are a value of this struct of numbers and sets of bits, and mean the default
+    // action without flags.
+    let usual = unsafe { usual.assume_init_mut() };
+    usual.sa_sigaction = libc::SIG_DFL;
+    // SAFETY: both pointers are to places of their type.
+    if unsafe { libc::sigaction(libc::SIGTSTP, usual, ours.as_mut_ptr()) } == 0 {
+        // SAFETY: the default action runs no code of this program. It continues here.
+        unsafe { libc::raise(libc::SIGTSTP) };
+        // SAFETY: the first call wrote the action that it replaced.
+        unsafe { libc::sigaction(libc::SIGTSTP, ours.as_ptr(), ptr::null_mut()) };
+    }
+    terminal::resume();
 }
 
 /// Returns whether the program was started with a signal ignored.

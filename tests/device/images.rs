@@ -153,7 +153,8 @@ fn what_is_no_image_is_refused(setup: &Setup) {
     }
     let (source, mut result) = (device.zeros::<u8>(24).unwrap(), device.zeros::<f32>(24).unwrap());
     for (from, to, channels, wrong) in [
-        (&[1, 4, 2, 3][..], &[1, 4, 2, 3][..], 3, "[n, h, w, c]"),
+        (&[1, 4, 2, 3][..], &[1, 4, 2, 3][..], 3, "give planes of shape [1, 3, 4, 2]"),
+        (&[4, 2, 3], &[1, 3, 4, 2], 3, "insert an axis for n"),
         (&[8, 3], &[3, 8], 3, "[n, h, w, c]"),
         (&[1, 4, 2, 3], &[1, 3, 4, 2], 4, "3 channels"),
     ] {

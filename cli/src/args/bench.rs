@@ -11,12 +11,12 @@ use warpstride::error::counted;
 
 use super::Axes;
 use super::values::{
-    Part, Random, castable, images, mappable, number, numbers, one_of, part, random, reducible, run_name, shape,
+    Part, Random, castable, images, mappable, number, numbers, one_of, part, random, reducible, run_name, shape, whole,
 };
 
 /// Why a `bench` without an operation is wrong usage.
 pub(crate) const NO_OPERATION: &str =
-    "an operation is missing; name one, which `bench --list` lists, or --list, --all or --tune";
+    "an operation is missing; name one, which `bench --list` lists, or --list, --list-saved, --all or --tune";
 
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
@@ -36,6 +36,9 @@ pub(crate) struct Bench {
     /// run
     #[arg(long, conflicts_with = "list")]
     pub(crate) all: bool,
+    /// List the runs that --save has kept under names
+    #[arg(long, conflicts_with_all = ["list", "all", "tune"])]
+    pub(crate) list_saved: bool,
     /// Keep the run under a name, or in a file: a path such as ./run.json
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(crate) save: Option<String>,
@@ -49,16 +52,19 @@ pub(crate) struct Bench {
 impl Bench {
     /// Returns an error unless the options name exactly one thing to do.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
-        let Self { operation, list, tune, all, save, compare } = self;
+        let Self { operation, list, tune, all, list_saved, save, compare } = self;
         let conflict = |option: &str, other: &str| {
             let conflict = format!("the argument '{option}' cannot be used with {other}; leave out one of them");
             Err((ErrorKind::ArgumentConflict, conflict))
         };
-        let given = [("--list", *list), ("--tune", *tune), ("--all", *all)].into_iter().find(|(_, given)| *given);
+        let given = [("--list", *list), ("--tune", *tune), ("--all", *all), ("--list-saved", *list_saved)];
+        let given = given.into_iter().find(|(_, given)| *given);
         let kept = if save.is_some() { Some("--save") } else { compare.as_ref().map(|_| "--compare") };
         match (operation, given, kept) {
             (Some(_), Some((option, _)), _) => conflict(option, "an operation"),
-            (_, Some((option @ ("--list" | "--tune"), _)), Some(kept)) => conflict(kept, &format!("'{option}'")),
+            (_, Some((option @ ("--list" | "--tune" | "--list-saved"), _)), Some(kept)) => {
+                conflict(kept, &format!("'{option}'"))
+            }
             (None, None, _) => Err((ErrorKind::MissingSubcommand, NO_OPERATION.into())),
             (Some(Operation::Permute(Permutes { cases: true, .. })), _, Some(kept)) => conflict(kept, "'--cases'"),
             (Some(Operation::Permute(Permutes { cases: true, measure: true, .. })), ..) => {
@@ -255,7 +261,7 @@ pub(crate) struct Permutes {
 #[derive(Args)]
 pub(crate) struct Elements {
     /// Number of elements
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0..=u64::MAX))]
     pub(crate) elements: usize,
     /// Element type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
@@ -270,7 +276,7 @@ pub(crate) struct Strided {
     #[command(flatten)]
     pub(crate) elements: Elements,
     /// Elements from one copied element to the next
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = whole::<NonZeroUsize>(1..=u64::MAX))]
     pub(crate) step: NonZeroUsize,
 }
 
@@ -278,7 +284,7 @@ pub(crate) struct Strided {
 #[derive(Args)]
 pub(crate) struct Arithmetic {
     /// Number of elements
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0..=u64::MAX))]
     pub(crate) elements: usize,
     /// Element type: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
@@ -306,12 +312,14 @@ pub(crate) struct Images {
 pub(crate) struct Reduced {
     /// Number of elements, which are reduced to one
     #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
+    #[arg(value_parser = whole::<usize>(0..=u64::MAX))]
     pub(crate) elements: Option<usize>,
     /// Extents of the array, which is in C order
     #[arg(long, value_name = "S", value_parser = numbers, requires = "axis")]
     pub(crate) shape: Option<Box<[usize]>>,
     /// The axis to reduce, counted from 0
     #[arg(long, value_name = "K", requires = "shape", conflicts_with = "elements")]
+    #[arg(value_parser = whole::<usize>(0..=u64::MAX))]
     pub(crate) axis: Option<usize>,
     /// Element type, which is not complex
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = reducible)]
@@ -324,7 +332,7 @@ pub(crate) struct Reduced {
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Cast {
     /// Number of elements
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0..=u64::MAX))]
     pub(crate) elements: usize,
     /// Type of the elements before: u8, i32, f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", value_parser = castable)]
@@ -380,7 +388,7 @@ pub(crate) struct Affine {
     #[arg(long, value_name = "TYPE", value_parser = number)]
     pub(crate) to: DType,
     /// The axis of the result, counted from 0, whose indices have factors and offsets of their own
-    #[arg(long, value_name = "AXIS")]
+    #[arg(long, value_name = "AXIS", value_parser = whole::<usize>(0..=u64::MAX))]
     pub(crate) channels: Option<usize>,
     #[command(flatten)]
     pub(crate) samples: Samples,
@@ -409,6 +417,6 @@ impl Affine {
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Samples {
     /// Timed runs on a GPU, whose median is reported
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u16>(1..=10_000))]
     pub(crate) samples: u16,
 }

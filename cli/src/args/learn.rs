@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, Subcommand};
 
@@ -11,6 +12,10 @@ pub(crate) struct Learn {
     /// warpstride-lessons
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+    /// With next, show or watch: begin the folder with shapes and numbers that this name draws,
+    /// which it keeps. With check: refuse a folder that was begun with another name
+    #[arg(long, global = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) seed: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Option<LearnCommand>,
 }
@@ -31,6 +36,12 @@ pub(crate) enum LearnCommand {
     Check {
         /// The lesson by its name or number, instead of the first that is not solved
         lesson: Option<String>,
+        /// Check all lessons that have been begun; the exit status is 0 if every lesson is solved
+        #[arg(long, conflicts_with = "lesson")]
+        all: bool,
+        /// Write the results as JUnit, too, with a case for each lesson
+        #[arg(long, value_name = "FILE", requires = "all", conflicts_with = "lesson")]
+        junit: Option<PathBuf>,
     },
     /// Show a lesson's next hint, of three
     Hint {
@@ -42,11 +53,23 @@ pub(crate) enum LearnCommand {
     Watch,
 }
 
+impl LearnCommand {
+    /// Returns whether the command begins a folder where there is none.
+    fn may_begin(&self) -> bool {
+        matches!(self, Self::Next | Self::Show { .. } | Self::Watch)
+    }
+}
+
 impl Learn {
     /// Checks the options against each other.
     pub(super) fn check(&self, json: bool) -> Result<(), (ErrorKind, String)> {
         if json && self.command == Some(LearnCommand::Watch) {
             let wrong = "--json prints one document, and watch prints at each change; use learn check --json";
+            return Err((ErrorKind::ArgumentConflict, wrong.into()));
+        }
+        let takes_seed = |command: &LearnCommand| command.may_begin() || matches!(command, LearnCommand::Check { .. });
+        if self.seed.is_some() && !self.command.as_ref().is_some_and(takes_seed) {
+            let wrong = "--seed is for next, show and watch, which begin a folder, and for check, which compares it";
             return Err((ErrorKind::ArgumentConflict, wrong.into()));
         }
         Ok(())

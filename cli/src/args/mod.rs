@@ -30,7 +30,8 @@ pub(super) use pipeline::Pipeline;
 pub(super) use run_ptx::{Architecture, Argument, By, Dump, Fill, Set, Timed, Value, architecture, three};
 use run_ptx::{dump, extents};
 pub(super) use values::{Part, Random};
-use values::{bytes, model, numbers, shape};
+use values::{bytes, numbers, shape, whole};
+pub(super) use values::{model, run_name};
 pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
@@ -102,21 +103,24 @@ pub(super) fn ask_for_json(words: impl Iterator<Item = OsString>) -> bool {
         .any(|word| matches!(option(&word).as_deref(), Some("--json" | "--report-json")))
 }
 
+/// The heading of their group in the help.
+const OF_ALL: &str = "Options of every command";
+
 /// The options that every command takes.
 #[derive(Args)]
 pub(super) struct Global {
     /// The device to run on: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
-    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
+    #[arg(long, global = true, help_heading = OF_ALL, value_name = "DEVICE", default_value = "auto")]
     pub(super) device: Backend,
     /// Print one JSON document instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = OF_ALL)]
     pub(super) json: bool,
     /// Print results and errors only, no notes and no progress
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = OF_ALL)]
     pub(super) quiet: bool,
     /// Print the calls to each device's driver by kind, those that can make the host wait, and the
     /// memory: after the command on standard error, with --json in the document
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = OF_ALL)]
     pub(super) stats: bool,
 }
 
@@ -130,6 +134,8 @@ pub(super) enum Command {
     Permute(Permute),
     /// Run every transpose kernel on the same matrix, verify it, and show its memory accesses
     Compare(Compare),
+    /// Predict the times of a run that a GPU measured, and show how far off the model is
+    Model(Model),
     /// Print how a permute would be done, and why
     Explain(Permuted),
     /// Verify an operation on random numbers, and measure it on a GPU
@@ -239,8 +245,19 @@ pub(super) struct Compare {
     /// staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) variants: Vec<Variant>,
-    /// Predict times from the counters, by the model of a device: h100
+    /// Predict times from what the software GPU counts, by the model of a GPU: h100, h200, a100,
+    /// l4, t4 or rtx4090
     #[arg(long, value_name = "DEVICE", value_parser = model)]
+    pub(super) model: Option<DeviceModel>,
+}
+
+#[derive(Args)]
+pub(super) struct Model {
+    /// The document of `warpstride --json bench` or `compare`, or a run that was saved
+    #[arg(value_name = "RUN.json")]
+    pub(super) run: PathBuf,
+    /// The model, instead of that of the GPU of the run: h100, h200, a100, l4, t4 or rtx4090
+    #[arg(long, value_name = "GPU", value_parser = model)]
     pub(super) model: Option<DeviceModel>,
 }
 
@@ -260,7 +277,7 @@ pub(super) struct AllocReplay {
     pub(super) log: Option<PathBuf>,
     /// Make a log instead, which is the same for the same seed: a million allocations and frees of
     /// 512 B to 2 GiB on four streams, up to 20 GiB in use
-    #[arg(long, value_name = "SEED", conflicts_with = "log")]
+    #[arg(long, value_name = "SEED", conflicts_with = "log", value_parser = whole::<u64>(0..=u64::MAX))]
     pub(super) seed: Option<u64>,
     /// Draw the bytes in use and the bytes reserved over the log
     #[arg(long, value_name = "OUT.svg")]
@@ -282,10 +299,11 @@ pub(super) struct Report {
     /// The document of `warpstride --json bench`, `compare`, `transfers` or `pipeline`
     #[arg(value_name = "RUN.json")]
     pub(super) run: PathBuf,
-    /// Write a page with everything, which needs no other file and no network
+    /// Write a page with everything, which needs no other file and no network. With --compare it
+    /// begins with what changed
     #[arg(long, value_name = "OUT.html")]
     pub(super) html: Option<PathBuf>,
-    /// Write the tables as Markdown
+    /// Write the slowest cases, their reasons and the tables as Markdown
     #[arg(long, value_name = "OUT.md")]
     pub(super) markdown: Option<PathBuf>,
     /// Write the cases as comma-separated values
@@ -319,6 +337,12 @@ pub(super) struct Check {
     /// The kernels to run and the results expected of them; paths in it are relative to it
     #[arg(value_name = "FILE.toml", required = true)]
     pub(super) files: Vec<PathBuf>,
+    /// Print what falls short as annotations of GitHub's pull requests, too, on standard error
+    #[arg(long)]
+    pub(super) github: bool,
+    /// Write the expectations as a report in JUnit's format, which CI systems show
+    #[arg(long, value_name = "OUT.xml")]
+    pub(super) junit: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -367,15 +391,15 @@ pub(super) struct Launched {
     pub(super) block: [u32; 3],
     /// Dynamic shared memory of a block: with the kernel's own, 48 KiB, or up to the limit of the
     /// architecture, which a program on a GPU has to ask for
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(super) shared: u32,
     /// The architecture, such as sm_90, that run-cu compiles for and whose limits the software GPU
     /// has; that of the PTX where it is left out, which run-cu compiles for sm_80
     #[arg(long, value_name = "SM", value_parser = architecture)]
     pub(super) arch: Option<Architecture>,
     /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer
-    /// (f32[1024]=zeros, =iota, =random:SEED or =uninit) or the elements of a file (npy:FILE); a
-    /// struct is passed member by member
+    /// (f32[1024]=zeros, =iota, =1.5, =random:SEED or =uninit) or the elements of a file
+    /// (npy:FILE); a struct is passed member by member
     #[arg(long = "arg", value_name = "A")]
     pub(super) arguments: Vec<Argument>,
     /// Fill a `__constant__` or `__device__` variable before the launch with a value as of --arg,
@@ -388,7 +412,7 @@ pub(super) struct Launched {
     pub(super) checks: Option<Checks>,
     /// The work after which the software GPU stops the launch, in simple instructions of a warp,
     /// some 10 ns each; 1073741824 by default
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     pub(super) limit: Option<u64>,
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given
     /// several times
@@ -401,6 +425,9 @@ pub(super) struct Launched {
     /// Short for --report --json
     #[arg(long)]
     pub(super) report_json: bool,
+    /// Add the names that Nsight Compute has for the report's columns; asks for the report
+    #[arg(long)]
+    pub(super) nsight: bool,
     /// The meaning of a row of the report: a line of the source, the default where the PTX has
     /// lines (nvcc -lineinfo), or an instruction; asks for the report
     #[arg(long, value_name = "WHAT")]
@@ -413,7 +440,21 @@ pub(super) struct Launched {
     #[arg(long, value_name = "FILE.svg")]
     pub(super) draw: Option<PathBuf>,
     #[command(flatten)]
+    pub(super) modelled: Modelled,
+    #[command(flatten)]
     pub(super) timed: Timed,
+}
+
+/// The prediction of a launch.
+#[derive(Args, Default)]
+pub(super) struct Modelled {
+    /// Predict the time on a GPU from what the software GPU counts, with what bounds it: h100,
+    /// h200, a100, l4, t4 or rtx4090. docs/model.md says how far to trust it
+    #[arg(long, value_name = "GPU", value_parser = model)]
+    pub(super) model: Option<DeviceModel>,
+    /// Registers of a thread for the model, instead of those that ptxas gives where it is installed
+    #[arg(long, value_name = "N", requires = "model", value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub(super) registers: Option<u32>,
 }
 
 #[derive(Args)]

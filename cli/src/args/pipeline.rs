@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::values::{extents, one_of};
+use super::values::{extents, one_of, whole};
 use crate::pipeline;
 use clap::Args;
 use clap::error::ErrorKind;
@@ -15,7 +15,7 @@ const STEPS: u32 = 40;
 #[derive(Args)]
 pub(crate) struct Pipeline {
     /// The number of random frames; 8192 on a GPU, and 100 on the software GPU
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=1 << 40))]
     pub(crate) frames: Option<u64>,
     /// A folder of images instead: .png, .jpg, .jpeg, and .npy of u8 elements with shape H,W,3 or
     /// N,H,W,3
@@ -27,7 +27,7 @@ pub(crate) struct Pipeline {
     pub(crate) output: Option<PathBuf>,
     /// Frames of a batch; several sizes are a sweep. 1,8,64 on a GPU and 1,8,32 on the software
     /// GPU; with --output the last of these
-    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = |text: &str| whole(text, 1 << 24, "frames"))]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = whole::<usize>(1..=1 << 24))]
     pub(crate) batch: Vec<usize>,
     /// How batches share the device: blocking, async, streams, graph, or all, which is a sweep; all
     /// by default, with --output streams
@@ -52,7 +52,7 @@ pub(crate) struct Pipeline {
     #[arg(long, value_name = "H,W", requires = "input", value_parser = super::shape)]
     pub(crate) size: Option<[usize; 2]>,
     /// Batches that are on their way at most
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = |text: &str| whole(text, 256, "slots"))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<usize>(1..=256))]
     pub(crate) slots: usize,
     /// Send the frames that verify a case again and again, so that the host makes no others: for
     /// measuring the link
@@ -90,11 +90,6 @@ fn modes(text: &str) -> Result<Box<[Mode]>, String> {
     };
     let given = text.split(',').map(mode).collect::<Result<Vec<_>, _>>()?;
     Ok(Mode::ALL.into_iter().filter(|mode| given.contains(mode)).collect())
-}
-
-fn whole(text: &str, most: usize, what: &str) -> Result<usize, String> {
-    let number = text.trim().parse().ok().filter(|number| (1..=most).contains(number));
-    number.ok_or_else(|| format!("give a whole number of {what} from 1 to {most}"))
 }
 
 /// The steps of a model of an intensity.

@@ -8,7 +8,8 @@ use clap::Args;
 use half::{bf16, f16};
 use warpstride::element::DType;
 
-use super::values::{bytes, run_name};
+use super::super::number::part;
+use super::values::{bytes, run_name, whole};
 
 /// One `--arg`: an argument of a kernel.
 #[derive(Debug, Clone)]
@@ -63,6 +64,16 @@ pub(crate) enum Fill {
     Random(u64),
     /// Nothing: the bytes that the device happens to have.
     Uninit,
+    /// A number by its bytes in memory, the first ones; complex numbers are real.
+    Number([u8; 8]),
+}
+
+impl Fill {
+    fn number(bytes: Vec<u8>) -> Self {
+        let mut first = [0; 8];
+        first[..bytes.len()].copy_from_slice(&bytes);
+        Self::Number(first)
+    }
 }
 
 /// One `--dump`: an argument, counted from 0, and the file that its elements go to.
@@ -85,7 +96,7 @@ pub(crate) struct Timed {
     #[arg(long, value_name = "N", requires = "time", value_parser = bytes)]
     pub(crate) bytes: Option<usize>,
     /// Timed launches, whose median is reported; 20 by default
-    #[arg(long, value_name = "N", requires = "time", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "time", value_parser = whole::<u16>(1..=10_000))]
     pub(crate) samples: Option<u16>,
     /// Keep the run under a name, or in a file: a path such as ./run.json
     #[arg(long, requires = "time", value_name = "NAME", value_parser = run_name)]
@@ -222,18 +233,20 @@ fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
     if len.checked_mul(dtype.width()).is_none_or(|bytes| bytes > isize::MAX as usize) {
         return Err(format!("an array of {len} {dtype} has more bytes than an address can count; use a smaller one"));
     }
-    let seed = fill.strip_prefix("random:").and_then(|seed| seed.parse().ok());
-    let fill = match (fill, seed) {
-        ("zeros", _) => Fill::Zeros,
-        ("iota", _) => Fill::Iota,
-        ("uninit", _) => Fill::Uninit,
-        (_, Some(seed)) => Fill::Random(seed),
-        _ => {
-            return Err(format!(
-                "`{fill}` does not say what a buffer holds; use zeros, iota, uninit or random:SEED with a whole number"
-            ));
-        }
-    };
+    let seed = || fill.strip_prefix("random:").and_then(|seed| seed.parse().ok());
+    let fill = match fill {
+        "zeros" => Some(Fill::Zeros),
+        "iota" => Some(Fill::Iota),
+        "uninit" => Some(Fill::Uninit),
+        _ => seed().map(Fill::Random).or_else(|| scalar(part(dtype), fill).ok().map(Fill::number)),
+    }
+    .ok_or_else(|| {
+        format!(
+            "`{fill}` does not say what a buffer of {dtype} holds; use zeros, iota, uninit, random:SEED with a whole \
+             number, or a number that {} has",
+            part(dtype)
+        )
+    })?;
     Ok(Value::Buffer { dtype, len, fill })
 }
 

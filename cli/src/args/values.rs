@@ -1,9 +1,21 @@
 //! Values of options.
 
+use std::ops::RangeInclusive;
 use std::path::is_separator;
+use std::str::FromStr;
 
 use warpstride::element::DType;
 use warpstride::roofline::model::DeviceModel;
+
+/// Returns a parser of whole numbers.
+pub(super) fn whole<T: FromStr>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let text = text.trim();
+        let is_in_range = text.parse().is_ok_and(|number| range.contains(&number));
+        let number = text.parse().ok().filter(|_| is_in_range);
+        number.ok_or_else(|| format!("give a whole number from {} to {}, in digits alone", range.start(), range.end()))
+    }
+}
 
 /// Whole numbers and commas; of no axes, nothing.
 pub(super) fn numbers(text: &str) -> Result<Box<[usize]>, String> {
@@ -69,7 +81,7 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
 }
 
 /// A name that a file can have anywhere, or the path of a file.
-pub(super) fn run_name(text: &str) -> Result<String, String> {
+pub(crate) fn run_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_name = !text.is_empty() && text.len() <= 100 && text.chars().all(plain);
     let is_path = text.contains(is_separator) && text.ends_with(".json");
@@ -80,7 +92,7 @@ pub(super) fn run_name(text: &str) -> Result<String, String> {
         .into())
 }
 
-pub(super) fn model(text: &str) -> Result<DeviceModel, String> {
+pub(crate) fn model(text: &str) -> Result<DeviceModel, String> {
     DeviceModel::ALL.into_iter().find(|model| model.name == text).ok_or_else(|| {
         let names = DeviceModel::ALL.map(|model| model.name).join(", ");
         format!("the models are {names}")

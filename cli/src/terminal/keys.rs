@@ -5,6 +5,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+/// The byte that Ctrl-D types.
+pub(crate) const END_OF_INPUT: u8 = 4;
+
 /// The keys of standard input, each as it is pressed; on Windows, once Enter follows it.
 pub(crate) struct Keys {
     pressed: Receiver<u8>,
@@ -25,60 +28,85 @@ impl Keys {
                 }
             }
         };
+        let keys = Self { pressed };
         // Without a thread there are no keys, and the command works without them.
-        let _ = thread::Builder::new().name("keys".into()).spawn(read);
-        Some(Self { pressed })
+        thread::Builder::new().name("keys".into()).spawn(read).ok().map(|_| keys)
     }
 
-    /// The next key, if one is pressed within a time.
+    /// The next key, if one is pressed within a time; [`END_OF_INPUT`] where the terminal is gone.
     pub(crate) fn within(&self, time: Duration) -> Option<u8> {
         match self.pressed.recv_timeout(time) {
             Ok(key) => Some(key),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
-                thread::sleep(time);
-                None
-            }
+            Err(RecvTimeoutError::Disconnected) => Some(END_OF_INPUT),
         }
     }
 }
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        restore();
+        unbuffered::end();
     }
 }
 
-/// Gives the terminal back as it was. A signal that ends the program calls it, too.
+/// Gives the terminal back as it was. A signal that ends or stops the program calls it, too.
 pub(crate) fn restore() {
-    unbuffered::end();
+    unbuffered::pause();
+}
+
+/// Takes the keys one by one again, where the program did before a signal stopped it.
+#[cfg(unix)]
+pub(crate) fn resume() {
+    unbuffered::resume();
 }
 
 #[cfg(unix)]
 mod unbuffered {
     use std::io;
-    use std::sync::{Mutex, PoisonError};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+    use rustix::process::getpgrp;
+    use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-    /// The modes of the terminal before.
+    /// The modes of the terminal before, while keys are read.
     static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-    /// Has the terminal give each key at once, and not show it. Ctrl-C stays a signal.
+    fn before() -> MutexGuard<'static, Option<Termios>> {
+        BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets modes in the foreground. In the background the shell has the terminal, and the system
+    /// would stop this program: `kill %1` could not end it after Ctrl-Z.
+    fn set(modes: &Termios) {
+        if tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == getpgrp()) {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, modes);
+        }
+    }
+
     pub(super) fn begin() {
-        let Ok(before) = tcgetattr(io::stdin()) else { return };
-        let mut modes = before.clone();
-        modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-        if tcsetattr(io::stdin(), OptionalActions::Now, &modes).is_ok() {
-            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        *before() = tcgetattr(io::stdin()).ok();
+        resume();
+    }
+
+    /// Has the terminal give each key at once, and not show it. Ctrl-C stays a signal.
+    pub(super) fn resume() {
+        if let Some(mut modes) = before().clone() {
+            modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+            // Else keys come with Enter.
+            set(&modes);
+        }
+    }
+
+    pub(super) fn pause() {
+        if let Some(before) = &*before() {
+            // A terminal that is gone needs no modes.
+            set(before);
         }
     }
 
     pub(super) fn end() {
-        if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A terminal that is gone needs no modes.
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
-        }
+        pause();
+        *before() = None;
     }
 }
 
@@ -86,6 +114,8 @@ mod unbuffered {
 #[cfg(not(unix))]
 mod unbuffered {
     pub(super) fn begin() {}
+
+    pub(super) fn pause() {}
 
     pub(super) fn end() {}
 }

@@ -15,7 +15,6 @@ pub(crate) fn rendered(markdown: &str, place: &dyn Fn(&str) -> String) -> String
             Event::End(tag) => page.end(tag),
             Event::Text(text) if page.program.is_some() => page.add_program(&text),
             Event::Text(text) => page.line += &text,
-            // A cell is as wide as its characters.
             Event::Code(text) if page.table.is_some() => page.line += &text,
             Event::Code(text) => page.line.extend([CODE].into_iter().chain(text.chars()).chain([END])),
             Event::SoftBreak => page.line.push(' '),
@@ -86,6 +85,8 @@ impl<'a> Page<'a> {
                 let words = alignments.iter().take_while(|alignment| **alignment != Alignment::Right).count();
                 self.table = Some(Table { words, ..Table::new(&[]) });
             }
+            // A cell is as wide as its characters.
+            Tag::Strong | Tag::Emphasis if self.table.is_some() => {}
             Tag::Strong => self.line.push(STRONG),
             Tag::Emphasis => self.line.push(EMPHASIS),
             Tag::Link { dest_url, .. } => self.links.push((self.place)(&dest_url)),
@@ -103,7 +104,11 @@ impl<'a> Page<'a> {
             TagEnd::BlockQuote(_) => {
                 self.before.pop();
             }
-            TagEnd::Item => self.flush(),
+            TagEnd::Item => {
+                self.flush();
+                // An empty item has no line for it.
+                self.mark = None;
+            }
             TagEnd::List(_) => {
                 self.numbers.pop();
                 self.gap = true;
@@ -115,7 +120,7 @@ impl<'a> Page<'a> {
             TagEnd::TableCell => self.cells.push(std::mem::take(&mut self.line)),
             TagEnd::TableHead | TagEnd::TableRow => self.end_row(tag == TagEnd::TableHead),
             TagEnd::Table => self.end_table(),
-            TagEnd::Strong | TagEnd::Emphasis => self.line.push(END),
+            TagEnd::Strong | TagEnd::Emphasis if self.table.is_none() => self.line.push(END),
             TagEnd::Link => {
                 let place = self.links.pop().unwrap_or_default();
                 if !self.line.ends_with(&place) {
@@ -228,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_table_is_drawn() {
-        let text = rendered("| a | b |\n|---|--:|\n| `x_y` | 1 |\n", &str::to_owned);
+        let text = rendered("| a | b |\n|---|--:|\n| `x_y` | **1** |\n", &str::to_owned);
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         assert_eq!((lines[1], lines[3]), ("a     b", "x_y   1"), "{text}");
     }

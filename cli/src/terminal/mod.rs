@@ -6,6 +6,8 @@ mod markdown;
 mod wrap;
 
 use std::env;
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -17,7 +19,9 @@ use terminal_size::{Width, terminal_size_of};
 use warpstride::error::{is_hidden, printable, printable_line};
 use warpstride::io::write_standard_output;
 
-pub(super) use keys::{Keys, restore};
+#[cfg(unix)]
+pub(super) use keys::resume;
+pub(super) use keys::{END_OF_INPUT, Keys, restore};
 pub(super) use markdown::rendered;
 
 /// Characters of a bar.
@@ -44,6 +48,11 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     write(&shown(text, Looks::of(&io::stdout()), width()))
 }
 
+/// Writes a page to standard output, as [`print`] does, and for a pager, too.
+pub(super) fn print_page(text: &str) -> io::Result<()> {
+    write(&shown(text, Looks::of(&io::stdout()), page_width()))
+}
+
 /// Writes text that programs read to standard output, with the lines that it has.
 pub(super) fn print_as_it_is(text: &str) -> io::Result<()> {
     write(&shown(text, Looks::of(&io::stdout()), None))
@@ -53,10 +62,11 @@ fn write(shown: &str) -> io::Result<()> {
     write_standard_output(|out| out.write_all(shown.as_bytes()))
 }
 
-/// Clears the terminal of standard output, if it is one that can be cleared.
+/// Clears the terminal of standard output, if it is one that can be cleared. The lines that have
+/// scrolled away stay.
 pub(super) fn clear() -> io::Result<()> {
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if is_dumb || !io::stdout().is_terminal() { Ok(()) } else { write("\u{1b}[H\u{1b}[2J\u{1b}[3J") }
+    if is_dumb || !io::stdout().is_terminal() { Ok(()) } else { write("\u{1b}[H\u{1b}[2J") }
 }
 
 /// The columns of standard output: the number that `COLUMNS` names, or else the width of the
@@ -64,6 +74,26 @@ pub(super) fn clear() -> io::Result<()> {
 /// where `grep` finds it, and a table has all of its columns.
 pub(super) fn width() -> Option<usize> {
     named_width().or_else(|| terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns.into()))
+}
+
+/// The columns of a page: in a pipe, where a pager may read it, those of the terminal on which
+/// standard error is.
+pub(super) fn page_width() -> Option<usize> {
+    width().or_else(|| width_of_errors().filter(|_| is_pipe()))
+}
+
+#[cfg(unix)]
+fn is_pipe() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+
+    let copy = io::stdout().as_fd().try_clone_to_owned();
+    copy.and_then(|copy| File::from(copy).metadata()).is_ok_and(|metadata| metadata.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe() -> bool {
+    false
 }
 
 /// The columns of standard error, in the same way.

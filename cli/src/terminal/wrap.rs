@@ -1,15 +1,23 @@
 //! Wraps lines that are longer than the terminal is wide.
 
+use std::borrow::Cow;
+
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// Longer lines are hard to read, however wide the terminal is.
 const READABLE: usize = 100;
+/// Columns from one stop of tabs to the next.
+const TAB: usize = 8;
 
 /// Wraps a line between words. A word that is longer than the line stays whole, so that a path can
 /// be copied. The line may hold escapes of colours.
 pub(super) fn wrapped(line: &str, width: Option<usize>) -> String {
-    let Some(width) = width.filter(|&width| display_width(line) > width) else { return line.to_owned() };
+    let Some(width) = width else { return line.to_owned() };
+    let line = &*expanded(line);
+    if display_width(line) <= width {
+        return line.to_owned();
+    }
     let width = width.min(READABLE);
     let filled = |indent: &str| {
         let options = Options::new(width)
@@ -23,6 +31,22 @@ pub(super) fn wrapped(line: &str, width: Option<usize>) -> String {
     let below = filled(&indent(line, width));
     // A long word may have room further to the left.
     if fits(&below) { below } else { Some(filled("    ")).filter(fits).unwrap_or(below) }
+}
+
+/// Returns a line with spaces in place of its tabs, as a terminal shows it: a tab has no width of
+/// its own.
+fn expanded(line: &str) -> Cow<'_, str> {
+    if !line.contains('\t') {
+        return line.into();
+    }
+    let mut text = String::with_capacity(line.len() + TAB);
+    for part in line.split_inclusive('\t') {
+        text += part.trim_end_matches('\t');
+        if part.ends_with('\t') {
+            text += &" ".repeat(TAB - display_width(&text) % TAB);
+        }
+    }
+    text.into()
 }
 
 /// Returns the beginning of the further lines of a wrapped one: the marks of its quotation, and as
@@ -61,6 +85,8 @@ mod tests {
         is_wrapped("a  what a is, and more", 16, &["a  what a is,", "   and more"]);
         is_wrapped("\u{1b}[1mone\u{1b}[0m two", 7, &["\u{1b}[1mone\u{1b}[0m two"]);
         is_wrapped("全角 全角", 8, &["全角", "全角"]);
+        is_wrapped("a\tb\t\tc", 25, &["a       b               c"]);
+        is_wrapped("全角\tone two", 14, &["全角    one", "two"]);
     }
 
     #[test]

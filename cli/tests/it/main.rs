@@ -4,6 +4,7 @@ mod alloc;
 mod bad_input;
 mod bench;
 mod check;
+mod class;
 mod compare;
 mod cuda_cpp;
 #[cfg(unix)]
@@ -17,9 +18,12 @@ mod hostile;
 #[cfg(unix)]
 mod hostile_names;
 mod learn;
+#[cfg(unix)]
+mod learn_programs;
 mod lessons;
 #[path = "../../../tests/long.rs"]
 mod long;
+mod model;
 mod npy_headers;
 #[cfg(target_os = "linux")]
 mod nvtx;
@@ -37,6 +41,7 @@ mod run_ptx;
 mod run_ptx_lines;
 mod run_ptx_time;
 mod report;
+mod report_page;
 mod streamed;
 mod transfers;
 mod transpose;

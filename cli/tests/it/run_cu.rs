@@ -48,6 +48,27 @@ impl Folder {
     }
 }
 
+/// `atomicAdd` of doubles, as CUDA's guide writes it for older GPUs.
+const GUIDE: &str = "__global__ void sum(double* total) {
+    unsigned long long* address = (unsigned long long*)total;
+    unsigned long long old = *address, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(address, assumed, __double_as_longlong(1.0 + __longlong_as_double(assumed)));
+    } while (assumed != old);
+}
+";
+
+#[test]
+fn the_first_load_of_a_loop_around_a_compare_and_swap_is_a_note() {
+    for compiler in compilers() {
+        let folder = Folder::with_source(GUIDE);
+        let run = folder.run_by(&compiler, &["--arg", "f64[1]=zeros", "--check", "all"]).succeeded();
+        assert!(run.stdout.contains("racecheck, a note: kernel \"sum\" at "), "{compiler:?}: {}", run.stdout);
+        assert!(!run.stdout.contains("racecheck: "), "{compiler:?}: {}", run.stdout);
+    }
+}
+
 /// Without the variables that lead to compilers, and with this `PATH`.
 fn without_compilers(file: &Path, path: &Path) -> Command {
     let mut command = command(["--device", "soft", "run-cu", "--grid", "1", "--block", "32", "--arg", "i32[32]=zeros"]);

@@ -157,6 +157,13 @@ fn buffers_of_every_type_are_filled() {
         let random = filled(dtype, "random:7", descr);
         assert_eq!(random, filled(dtype, "random:7", descr), "{dtype}: a seed is a buffer");
         assert_ne!(random, filled(dtype, "random:8", descr), "{dtype}: another seed is another");
+        // The element that `iota` gives where it counts to 1, of a buffer of ones.
+        let (ones, iota) = (filled(dtype, "1", descr), filled(dtype, "iota", descr));
+        assert!(ones.chunks(width).all(|one| *one == iota[width..2 * width]), "{dtype}");
+    }
+    assert!(filled("f32", "-1.5", "<f4").chunks(4).all(|float| float == (-1.5_f32).to_le_bytes()));
+    for (buffer, said) in [("u8[3]=256", "a number that u8 has"), ("i32[3]=1.5", "a number that i32 has")] {
+        folder.launch("twice", "1", &[buffer], &[]).ended(2, &[], &["does not say what a buffer of ", said]);
     }
     let floats = filled("f32", "random:1", "<f4");
     let floats: Vec<f32> = floats.chunks(4).map(|word| f32::from_le_bytes(word.try_into().expect("a word"))).collect();
@@ -186,8 +193,14 @@ fn the_document_holds_the_launch() {
     let run =
         folder.launch("twice", "2,1", &["f32[128]=zeros", "f32[128]=iota", "u32:128"], &["--json", "--shared", "16"]);
     let document = run.succeeded().json();
-    let shape = json!({ "grid": [2, 1, 1], "block": [64, 1, 1], "shared_bytes": 16 });
+    let shape = json!({ "grid": [2, 1, 1], "block": [64, 1, 1], "shared_bytes": 16, "static_shared_bytes": 0 });
     has_members(&document, &shape);
+    folder.write(
+        "held.ptx",
+        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry held() {\n.shared .b8 tile[64];\nret;\n}\n",
+    );
+    let held = folder.run("--json run-ptx held.ptx --entry held --grid 1 --block 32 --shared 16").succeeded().json();
+    has_members(&held, &json!({ "shared_bytes": 16, "static_shared_bytes": 64 }));
     has_members(&document, &json!({ "schema": 3, "kernel": "twice", "device": { "kind": "soft" } }));
     let counters = &document["counters"];
     assert_eq!(counters["global_load"], json!({ "instructions": 4, "requests": 4, "sectors": 16 }));
@@ -302,12 +315,7 @@ const RAGGED: [&str; 3] = ["f32[100]=zeros", "f32[100]=iota", "u32:100"];
 #[test]
 fn a_report_tells_instructions_apart_and_draws_no_access_that_wastes_nothing() {
     let folder = Folder::with_ptx();
-    let parts = [
-        "global load ",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-        "memory_l2_theoretical_sectors_global_ideal",
-        "\nglobal memory: lanes ask for 800 of 832 bytes moved, 96.2 %\n",
-    ];
+    let parts = ["global load ", "\nglobal memory: lanes ask for 800 of 832 bytes moved, 96.2 %\n"];
     let run = folder.launch("twice", "2", &RAGGED, &["--report"]).ended(0, &parts, &[]);
     let row = |instruction: &str| {
         let row = run.stdout.lines().find(|line| line.contains(instruction)).expect("a row");
@@ -317,8 +325,12 @@ fn a_report_tells_instructions_apart_and_draws_no_access_that_wastes_nothing() {
     let figures = ["4", "25.00", "4", "13", "13", "3.25", "1.00x"];
     assert_eq!(row("ld.global.f32 %f1, [%rd3]")[4..], figures, "{}", run.stdout);
     assert_eq!(row("st.global.f32 [%rd4], %f2")[4..], figures, "{}", run.stdout);
-    assert!(!run.stdout.contains("Shared memory") && !run.stdout.contains("The worst"), "{}", run.stdout);
+    for unwanted in ["Shared memory", "The worst", "In Nsight Compute"] {
+        assert!(!run.stdout.contains(unwanted), "{}", run.stdout);
+    }
     assert!(run.stdout.lines().all(|line| line.chars().count() <= 120), "{}", run.stdout);
+    let names = ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "memory_l2_theoretical_sectors_global_ideal"];
+    folder.launch("twice", "2", &RAGGED, &["--nsight"]).ended(0, &[&parts[..], &names].concat(), &[]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! test asserts a time.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -45,11 +46,15 @@ impl Folder {
         if !more.contains(&"--device") {
             run.args(["--device", "soft"]);
         }
-        // Runs are kept in the cache, wherever the system has it.
-        for variable in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
-            run.env(variable, self.folder.path());
+        self.at_home(run)
+    }
+
+    /// Runs a command that keeps runs in this folder, wherever the system has its data.
+    fn at_home(&self, mut command: Command) -> Run {
+        for variable in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "APPDATA"] {
+            command.env(variable, self.folder.path());
         }
-        Run::of(&mut run)
+        Run::of(command.env("XDG_DATA_HOME", self.path("data")))
     }
 
     fn timed(&self, entry: &str, block: &str, more: &[&str]) -> Run {
@@ -100,6 +105,25 @@ fn a_run_is_drawn_kept_and_compared_by_its_counters() {
     folder.timed("near", "64", &["--compare", "nothing"]).failed(&["no run is kept as nothing", "--save nothing"]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn kept_runs_are_listed_and_those_in_the_cache_of_earlier_versions_too() {
+    let folder = with_ptx();
+    let listed = || folder.at_home(command(["bench", "--list-saved"])).succeeded().stdout;
+    assert_eq!(listed(), "No runs are kept; `bench OP --save NAME` keeps one.\n");
+    folder.timed("near", "64", &["--save", "old"]).ended(0, &[], &["kept as old: ", "data/warpstride/run-old.json"]);
+    let [kept, cache] = ["data/warpstride", "warpstride"].map(|name| folder.path(name));
+    fs::create_dir_all(&cache).expect("a cache");
+    fs::rename(kept.join("run-old.json"), cache.join("run-old.json")).expect("it moves");
+    folder.timed("near", "64", &["--compare", "old", "--save", "later"]).succeeded();
+    let [old, later] = [cache.join("run-old.json"), kept.join("run-later.json")].map(|file| file.display().to_string());
+    // No run has such a name.
+    fs::write(kept.join("run-a name\u{1b}.json"), "").expect("writing");
+    assert_eq!(listed(), format!("later  {later}\nold    {old}\n"));
+    let document = folder.at_home(command(["--json", "bench", "--list-saved"])).succeeded().json();
+    assert_eq!(document["saved"][1], json!({ "name": "old", "file": old }));
+}
+
 #[test]
 fn a_run_with_times_is_drawn_beside_the_ceilings() {
     let folder = with_ptx();
@@ -109,10 +133,13 @@ fn a_run_with_times_is_drawn_beside_the_ceilings() {
         "fraction_of_copy": 0.875, "fraction_of_ceiling": 0.75, "fraction_of_nominal": 0.7, "gapless": true, "discarded": 0,
     });
     document["cases"][0].as_object_mut().expect("a record").extend(times.as_object().expect("members").clone());
+    let record = fs::read(super::repository().join("benches/record/2026-11-25-h100/all.json")).expect("a record");
+    let record: serde_json::Value = serde_json::from_slice(&record).expect("a document");
+    document["peaks"] = record["peaks"].clone();
     let reports = Reports::of(&document);
     reports.report("").ended(0, &["1.0000", "700.0", "87.5 %", "75.0 %"], &[]);
     reports.report("--svg charts").succeeded();
-    let chart = fs::read_to_string(reports.path("charts/kernels.svg")).expect("a chart");
+    let chart = fs::read_to_string(reports.path("charts/roofline.svg")).expect("a chart");
     assert!(chart.contains("near u32[1024]=iota") && chart.contains("75.0"), "{chart}");
 }
 

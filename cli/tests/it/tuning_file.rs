@@ -45,8 +45,12 @@ fn a_file_changes_plans_and_is_named() {
     let document = run(&format!("--json {bench}")).succeeded().json();
     assert_eq!((&document["policy"]["from"], &document["policy"]["file"]), (&"tuned".into(), &file.to_str().into()));
     let policy = "tiles and blocks by bench --tune, and the rest measured on an NVIDIA H100, from ";
-    run(bench).ended(0, &[&format!("\npolicy: {policy}")], &[]);
-    run("--device soft devices").ended(0, &[&format!("policy of soft: {policy}{}\n", file.display())], &[]);
+    run(bench).ended(0, &[&format!("\nplans choose kernels by thresholds: {policy}")], &[]);
+    run("--device soft devices").ended(
+        0,
+        &[&format!("soft chooses its kernels by thresholds: {policy}{}\n", file.display())],
+        &[],
+    );
 }
 
 #[test]

@@ -50,6 +50,12 @@ fn wrong_usage_is_exit_2() {
     misused(affine, "the result has no axis 2 for --channels; it has 2 axes");
     misused("bench --all --save a*b", "each a letter, a digit");
     misused("explain --axes 1,0 --dtype u8", "--shape");
+    for number in ["1e6", "NaN", "-1", "99999999999999999999"] {
+        let line = format!("bench copy --elements={number}");
+        misused(&line, "give a whole number from 0 to 18446744073709551615, in digits alone");
+    }
+    misused("bench copy --elements 4 --samples 10001", "give a whole number from 1 to 10000, in digits alone");
+    misused("bench strided-copy --elements 4 --step 0", "give a whole number from 1 to ");
     misused("--device vulkan devices", "vulkan");
     misused("--device cuda:x devices", "cuda:x");
 }
@@ -62,11 +68,18 @@ fn help_is_no_error() {
     let version = concat!("warpstride ", env!("CARGO_PKG_VERSION"));
     assert_eq!(warpstride(["--version"]).succeeded().stdout.trim_end(), version);
     warpstride(["man"]).ended(0, &[version], &[]);
+    // The options of every command come last.
+    let help = warpstride(["compare", "--help"]).succeeded().stdout;
+    let (own, of_all) = help.split_once("\nOptions of every command:\n").expect("a group of their own");
+    for option in ["--device <DEVICE>", "--json", "--quiet", "--stats"] {
+        assert!(of_all.contains(option) && !own.contains(option), "{option}: {help}");
+    }
+    assert!(own.contains("--variants <A,B>") && !of_all.contains("--variants"), "{help}");
 }
 
 #[test]
 fn devices_are_listed_with_the_kernels_origin() {
-    warpstride(["devices"]).ended(0, &["soft", "PTX"], &[]);
+    warpstride(["devices"]).ended(0, &["soft", "soft chooses its kernels by thresholds: ", "PTX"], &[]);
     let document = warpstride(["devices", "--json"]).succeeded().json();
     assert_eq!(document["schema"], 3);
     assert!(document["ptx"].as_str().is_some_and(|origin| !origin.is_empty()));

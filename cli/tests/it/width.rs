@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use textwrap::core::display_width;
 
 use super::cuda_cpp::compilers;
+use super::report::records;
 use super::{Run, command, repository, soft, warpstride};
 use crate::lessons;
 
@@ -110,12 +111,19 @@ fn reports_fit() {
 
 /// Reports of GPUs have more columns than those of the software GPU.
 #[test]
-fn reports_of_recorded_runs_fit() {
-    let record = repository().join("benches/record/2026-11-21-h100");
-    for name in ["operations", "compare-f32-4096", "compare-f32-16384"] {
-        assert_all_fit(&record, &format!("report {name}.json"));
+fn reports_of_every_recorded_run_fit() {
+    let folder = repository().join("benches/record");
+    for path in records(&folder) {
+        let path = path.strip_prefix(&folder).expect("a record").to_str().expect("a name");
+        assert_all_fit(&folder, &format!("report {path}"));
     }
-    assert_all_fit(&record, "report compare-f32-4096.json --compare compare-f32-16384.json");
+    for [now, before] in [
+        ["2026-11-21-h100/compare-f32-4096.json", "2026-11-21-h100/compare-f32-16384.json"],
+        ["2026-11-25-h100/all.json", "2026-11-21-h100/operations.json"],
+        ["2026-11-27-h100/guard.json", "2026-11-27-h100/guard-choice.json"],
+    ] {
+        assert_all_fit(&folder, &format!("report {now} --compare {before}"));
+    }
 }
 
 #[test]
@@ -175,17 +183,19 @@ fn a_pipe_has_no_width() {
 #[cfg(unix)]
 mod terminal {
     use std::fs::{self, File, OpenOptions};
-    use std::io::{Read, Write};
+    use std::io::{PipeWriter, Read, Write};
     use std::os::unix::ffi::OsStrExt;
-    use std::process::Child;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Stdio};
     use std::sync::mpsc::{self, Receiver};
     use std::thread;
 
+    use rustix::io::{FdFlags, fcntl_setfd};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
     use super::*;
-    use crate::long::PATIENCE;
+    use crate::long::{PATIENCE, wait_until};
 
     /// A program on a terminal of 80 columns.
     struct Session {
@@ -199,8 +209,15 @@ mod terminal {
     }
 
     impl Session {
-        fn of(mut command: Command) -> Self {
+        fn of(command: Command) -> Self {
+            Self::to(command, None)
+        }
+
+        /// The same with its output in a pipe, if there is one.
+        fn to(mut command: Command, pipe: Option<PipeWriter>) -> Self {
             let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+            // The program has its own side alone.
+            fcntl_setfd(&terminal, FdFlags::CLOEXEC).expect("its flag");
             grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("its other side");
             let name = ptsname(&terminal, Vec::new()).expect("a name");
             let name = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
@@ -209,7 +226,7 @@ mod terminal {
             let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
             tcsetwinsize(&side, size).expect("its size");
             let [stdin, stdout, stderr] = [(); 3].map(|()| side.try_clone().expect("a copy"));
-            command.stdin(stdin).stdout(stdout).stderr(stderr);
+            command.stdin(stdin).stdout(pipe.map_or(stdout.into(), Stdio::from)).stderr(stderr);
             let child = command.spawn().expect("it starts");
             let mut read = File::from(terminal);
             let keys = read.try_clone().expect("a copy");
@@ -282,7 +299,7 @@ mod terminal {
         with_a_compiler(&mut command);
         let mut session = Session::of(command);
         let count = lessons::names().len();
-        let screen = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
+        let screen = "\u{1b}[H\u{1b}[2J";
         assert_eq!(session.until("Lesson 0, "), format!("{screen}0 of {count} lessons are solved. Lesson 0, "));
         let text = session.until("keys: h shows a hint");
         assert!(text.contains("Predict first") && text.contains("FELL SHORT"), "{text}");
@@ -296,6 +313,10 @@ mod terminal {
         fs::write(task, lessons::text("index", "solution.cu")).expect("the solution");
         let text = session.until("keys: n shows the next lesson");
         assert!(text.contains(screen) && text.contains("Lesson 0 is solved") && !text.contains("Predict"), "{text}");
+        session.press("s");
+        let text = session.until("keys: n shows the next lesson");
+        let solution = lessons::text("index", "solution.cu").replace('\n', "\r\n");
+        assert!(text.contains("warpstride-lessons/index/solution.cu:") && text.contains(&solution), "{text}");
         session.press("n");
         session.until(&format!("{screen}1 of {count} lessons are solved. Lesson 1, "));
         session.until("keys: h shows a hint");
@@ -305,17 +326,70 @@ mod terminal {
         assert!(session.shows_keys(), "the terminal is as it was");
     }
 
-    #[test]
-    fn a_signal_gives_the_terminal_back() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+    /// A session that waits for keys, in a group of processes of its own, as a shell makes it.
+    fn watching(folder: &Path) -> Session {
         let mut command = command(["--device", "soft", "learn", "watch"]);
-        command.current_dir(folder.path());
+        command.current_dir(folder).process_group(0);
         with_a_compiler(&mut command);
         let mut session = Session::of(command);
         session.until("keys: h shows a hint");
         assert!(!session.shows_keys());
+        session
+    }
+
+    #[test]
+    fn a_signal_gives_the_terminal_back() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut session = watching(folder.path());
         crate::send("TERM", &session.child);
         session.child.wait().expect("its end");
         assert!(session.shows_keys());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_stopped_program_gives_the_terminal_back_until_it_continues() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut session = watching(folder.path());
+        let status = format!("/proc/{}/stat", session.child.id());
+        // The state follows the name in parentheses.
+        let is_stopped = || fs::read_to_string(&status).expect("its state").contains(") T ");
+        for _ in 0..2 {
+            crate::send("TSTP", &session.child);
+            wait_until("it is stopped", is_stopped);
+            assert!(session.shows_keys(), "while it is stopped");
+            crate::send("CONT", &session.child);
+            wait_until("it takes keys again", || !session.shows_keys());
+        }
+        session.press("q");
+        assert!(session.child.wait().expect("its end").success());
+        assert!(session.shows_keys());
+    }
+
+    #[test]
+    fn a_terminal_that_vanishes_ends_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut session = watching(folder.path());
+        // The next text ends the thread that holds the terminal open.
+        let (_, nothing) = mpsc::channel();
+        drop(std::mem::replace(&mut session.printed, nothing));
+        session.press("p");
+        let Session { mut child, keys, side, .. } = session;
+        drop((keys, side));
+        child.wait().expect("its end");
+    }
+
+    #[test]
+    fn a_pager_gets_a_page_that_fits_the_terminal() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = command(["--quiet", "learn", "show", "sectors"]);
+        command.current_dir(folder.path());
+        let (mut read, pipe) = std::io::pipe().expect("a pipe");
+        let mut session = Session::to(command, Some(pipe));
+        let mut page = String::new();
+        read.read_to_string(&mut page).expect("the page");
+        session.child.wait().expect("its end");
+        assert!(page.starts_with("# Sectors\n") && !page.contains('\u{1b}'), "{page}");
+        assert_fits("the page", &page, 80);
     }
 }

@@ -21,6 +21,30 @@ pub struct Place {
     pub thread: [u32; 3],
 }
 
+impl Place {
+    /// The language of the reader: that of the source which the PTX names.
+    pub(crate) fn language(&self) -> Language {
+        let file = self.source.as_deref().and_then(|source| source.rsplit_once(':')).map_or("", |(file, _)| file);
+        if file.ends_with(".cu") || file.ends_with(".cuh") { Language::Cuda } else { Language::Ptx }
+    }
+}
+
+/// The language in which a sentence about a kernel names things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// PTX, which every kernel has.
+    Ptx,
+    /// CUDA C++.
+    Cuda,
+}
+
+impl Language {
+    /// The name of a memory.
+    pub(crate) fn space(self, space: Space) -> String {
+        if self == Self::Cuda && space == Space::Shared { "`__shared__`".into() } else { space.to_string() }
+    }
+}
+
 /// Why a launch stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -164,13 +188,12 @@ impl BadAccess {
         }
         self.address.checked_sub(end).map(|distance| i64::try_from(distance).unwrap_or(i64::MAX))
     }
-}
 
-impl fmt::Display for BadAccess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn tell(&self, f: &mut fmt::Formatter<'_>, language: Language) -> fmt::Result {
         write!(f, "{}s {} at {:#x}", self.access.verb(), counted(self.bytes, "byte"), self.address)?;
         if self.space != Space::Global {
-            return write!(f, " of {} memory, which has {}", self.space, counted(self.space_bytes, "byte"));
+            let (space, bytes) = (language.space(self.space), counted(self.space_bytes, "byte"));
+            return write!(f, " of {space} memory, which has {bytes}");
         }
         if let Some(other) = space::named(self.address) {
             return write!(f, ", which is an address of {other} memory, not of global memory");
@@ -187,18 +210,33 @@ impl fmt::Display for BadAccess {
     }
 }
 
-impl fmt::Display for Reason {
-    #[expect(clippy::too_many_lines, reason = "a table: a sentence for each reason")]
+/// In the words of PTX.
+impl fmt::Display for BadAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f, Language::Ptx)
+    }
+}
+
+/// In the words of PTX.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f, Language::Ptx)
+    }
+}
+
+impl Reason {
+    #[expect(clippy::too_many_lines, reason = "a table: a sentence for each reason")]
+    pub(crate) fn tell(&self, f: &mut fmt::Formatter<'_>, language: Language) -> fmt::Result {
+        if let Reason::OutOfBounds(access) | Reason::Misaligned(access) | Reason::ReadOnly(access) = self {
+            access.tell(f, language)?;
+        }
         match self {
-            Reason::OutOfBounds(access) => {
-                write!(f, "{access}: out of bounds; check the extents and strides that were passed")
-            }
+            Reason::OutOfBounds(_) => f.write_str(": out of bounds; check the extents and strides that were passed"),
             Reason::Misaligned(access) => {
-                write!(f, "{access}: misaligned, it must be a multiple of {}; check the offset", access.bytes)
+                write!(f, ": misaligned, it must be a multiple of {}; check the offset", access.bytes)
             }
-            Reason::ReadOnly(access) => {
-                write!(f, "{access}: constant memory, which kernels only read; use a `.global` variable to write to")
+            Reason::ReadOnly(_) => {
+                f.write_str(": constant memory, which kernels only read; use a `.global` variable to write to")
             }
             Reason::DivergentBarrier { arrived, elsewhere } => write!(
                 f,
@@ -277,18 +315,22 @@ impl fmt::Display for Reason {
                  keeps; wait for earlier ones first"
             ),
             Reason::Launch(context) => f.write_str(context),
-            Reason::Unsupported(error) => error.fmt(f),
+            Reason::Unsupported(error) => fmt::Display::fmt(error, f),
         }
     }
 }
 
+/// In CUDA C++ the line of the source stands first.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` (PTX line {}", self.instruction, self.line)?;
-        if let Some(source) = &self.source {
-            write!(f, ", {source}")?;
+        let Self { line, instruction, source, block: [bx, by, bz], thread: [tx, ty, tz] } = self;
+        match source {
+            Some(source) if self.language() == Language::Cuda => {
+                write!(f, "{source} (PTX line {line}, `{instruction}`)")?;
+            }
+            Some(source) => write!(f, "`{instruction}` (PTX line {line}, {source})")?,
+            None => write!(f, "`{instruction}` (PTX line {line})")?,
         }
-        let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
-        write!(f, "): thread ({tx}, {ty}, {tz}) of block ({bx}, {by}, {bz})")
+        write!(f, ": thread ({tx}, {ty}, {tz}) of block ({bx}, {by}, {bz})")
     }
 }

@@ -60,7 +60,10 @@ impl fmt::Display for Stop {
         match (&self.place, &self.reason) {
             // The error already names the kernel.
             (_, Reason::Unsupported(error)) => error.fmt(f),
-            (Some(place), reason) => write!(f, "kernel {:?} stopped at {place} {reason}", self.kernel),
+            (Some(place), reason) => {
+                write!(f, "kernel {:?} stopped at {place} ", self.kernel)?;
+                reason.tell(f, place.language())
+            }
             (None, reason @ Reason::LaunchLimit { .. }) => write!(f, "kernel {:?} was stopped: {reason}", self.kernel),
             (None, reason) => write!(f, "kernel {:?} cannot be launched: {reason}", self.kernel),
         }

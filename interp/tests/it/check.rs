@@ -84,6 +84,15 @@ fn wrong_programs_get_their_messages() {
 }
 
 #[test]
+fn only_a_harmless_guess_of_a_compare_and_swap_is_a_note() {
+    for program in programs("fail") {
+        let is_guess = program.ends_with("race_first_guess.ptx");
+        let (findings, _) = check(&program, Checks::ALL, 1);
+        assert!(findings.iter().all(|finding| finding.note == is_guess), "{}", program.display());
+    }
+}
+
+#[test]
 fn right_programs_are_silent() {
     for program in programs("pass") {
         let (findings, stopped) = check(&program, Checks::ALL, 1);

@@ -6,7 +6,7 @@
 
 use crate::array::DeviceArray;
 use crate::element::Float;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use crate::ops::affine::{Affine, Normalization, affine_into};
 use crate::ops::operand::in_new_array;
 use crate::stream::Stream;
@@ -21,7 +21,7 @@ use crate::view::{View, ViewMut};
 #[track_caller]
 pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
     let src = src.into();
-    let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), &[])) };
+    let [n, h, w, c] = extents(&src)?;
     in_new_array(src.device(), &[n, c, h, w], |dst, stream| normalize_into(src, normalization, dst, stream))
 }
 
@@ -41,16 +41,35 @@ pub fn normalize_into<'a, T: Float>(
     stream: &Stream,
 ) -> Result<()> {
     let (src, dst) = (src.into(), dst.into());
-    let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), dst.shape())) };
-    if dst.shape() != [n, c, h, w] {
-        return Err(shapes(src.shape(), dst.shape()));
-    }
+    let [n, h, w, c] = extents(&src)?;
+    require!(
+        dst.shape() == [n, c, h, w],
+        Layout,
+        "images of shape {:?} do not become planes of shape {:?}; give planes of shape {:?}",
+        src.shape(),
+        dst.shape(),
+        [n, c, h, w]
+    );
+    require!(
+        src.layout().is_standard_layout(),
+        Layout,
+        "images of shape {:?} and strides {:?} do not lie in C order without gaps; copy them first \
+         (contiguous, copy_into)",
+        src.shape(),
+        src.layout().strides()
+    );
     let affine = Affine::Normalized { axis: 1, by: *normalization };
     affine_into(src.permuted_axes(&[0, 3, 1, 2])?, affine, dst, stream)
 }
 
-fn shapes(from: &[usize], to: &[usize]) -> Error {
-    Error::layout(format!(
-        "images of shape {from:?} do not become planes of shape {to:?}; give [n, h, w, c] and [n, c, h, w]"
-    ))
+/// Images, rows, columns and channels.
+fn extents(src: &View<'_, u8>) -> Result<[usize; 4]> {
+    let shape = src.shape();
+    shape.try_into().map_err(|_| {
+        let advice =
+            if shape.len() == 3 { "insert an axis for n, by `insert_axis(0)`" } else { "give an array of four axes" };
+        Error::layout(format!(
+            "images have the axes [n, h, w, c], and an array of shape {shape:?} has others; {advice}"
+        ))
+    })
 }

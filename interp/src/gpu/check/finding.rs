@@ -7,7 +7,7 @@ use std::mem::{Discriminant, discriminant};
 use super::Check;
 use crate::error::counted;
 use crate::gpu::mem::Nearest;
-use crate::gpu::reason::{Place, Reason};
+use crate::gpu::reason::{Language, Place, Reason};
 use crate::gpu::vocabulary::{AccessKind, LANES, Space};
 
 /// An error in a kernel, or in the way it was launched.
@@ -26,6 +26,10 @@ pub struct Finding {
     pub problem: Problem,
     /// The number of threads for which it was found, one after the other: at least 1.
     pub times: u64,
+    /// True for a note, which tells of something that does no harm: the plain first load of a loop
+    /// around a compare-and-swap, as CUDA's guide writes it.
+    #[doc(hidden)]
+    pub note: bool,
 }
 
 /// The kind of error.
@@ -136,6 +140,7 @@ pub(crate) struct Found {
     pub(crate) who: Who,
     pub(crate) what: What,
     pub(crate) times: u64,
+    pub(crate) note: bool,
 }
 
 /// A problem, with places as numbers.
@@ -206,7 +211,14 @@ impl Found {
                 (Check::Racecheck, Problem::Race { space, address, within, later, earlier, earlier_place })
             }
         };
-        Finding { check, kernel: kernel.to_owned(), place: place(self.who), problem, times: self.times }
+        Finding {
+            check,
+            kernel: kernel.to_owned(),
+            place: place(self.who),
+            problem,
+            times: self.times,
+            note: self.note,
+        }
     }
 }
 
@@ -222,29 +234,11 @@ impl fmt::Display for Party {
     }
 }
 
-/// The language of the reader: that of the source which the PTX names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Language {
-    Ptx,
-    Cuda,
-}
-
-impl Language {
-    fn of(place: &Place) -> Self {
-        let file = place.source.as_deref().and_then(|source| source.rsplit_once(':')).map_or("", |(file, _)| file);
-        if file.ends_with(".cu") || file.ends_with(".cuh") { Self::Cuda } else { Self::Ptx }
-    }
-
-    fn space(self, space: Space) -> String {
-        if self == Self::Cuda && space == Space::Shared { "`__shared__`".into() } else { space.to_string() }
-    }
-
-    /// The barrier at which only a part of a warp arrives, by its instruction if it is known.
-    fn barrier(self, instruction: Option<&str>) -> String {
-        let Some(instruction) = instruction else { return "an aligned instruction".into() };
-        let is_sync = ["bar.sync", "barrier.sync"].iter().any(|name| instruction.contains(name));
-        if self == Self::Cuda && is_sync { "`__syncthreads()`".into() } else { format!("`{instruction}`") }
-    }
+/// The barrier at which only a part of a warp arrives, by its instruction if it is known.
+fn barrier(language: Language, instruction: Option<&str>) -> String {
+    let Some(instruction) = instruction else { return "an aligned instruction".into() };
+    let is_sync = ["bar.sync", "barrier.sync"].iter().any(|name| instruction.contains(name));
+    if language == Language::Cuda && is_sync { "`__syncthreads()`".into() } else { format!("`{instruction}`") }
 }
 
 /// Says which lanes a mask has: `lanes 0 to 15`.
@@ -264,6 +258,10 @@ fn lanes(mask: u32) -> String {
         _ => format!("lanes {}", ranges.join(", ")),
     }
 }
+
+/// Why the first load of a loop around a compare-and-swap does no harm.
+const HARMLESS: &str = "the compare-and-swap refuses a value that is not the latest, and the loop tries again; make the load volatile or \
+     atomic to leave no doubt";
 
 /// The advice that ends a race.
 fn remedy(within: Within, parties: [&Party; 2], language: Language) -> &'static str {
@@ -288,14 +286,20 @@ fn remedy(within: Within, parties: [&Party; 2], language: Language) -> &'static 
 /// In the words of PTX.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.tell(f, Language::Ptx, None)
+        self.tell(f, Language::Ptx, None, false)
     }
 }
 
 impl Problem {
-    fn tell(&self, f: &mut fmt::Formatter<'_>, language: Language, instruction: Option<&str>) -> fmt::Result {
+    fn tell(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        language: Language,
+        instruction: Option<&str>,
+        note: bool,
+    ) -> fmt::Result {
         match self {
-            Problem::Fault(reason) => fmt::Display::fmt(reason, f),
+            Problem::Fault(reason) => reason.tell(f, language),
             Problem::Uninitialised { space, address, bytes, allocation } => {
                 let (bytes, space) = (counted(bytes, "byte"), language.space(*space));
                 write!(f, "reads {bytes} at {address:#x} of {space} memory")?;
@@ -311,15 +315,15 @@ impl Problem {
             }
             Problem::Race { space, address, within, later, earlier, earlier_place } => write!(
                 f,
-                "races with another thread for {} memory at {address:#x}: its {later} and an\n  earlier {earlier} by \
+                "races with another thread for {} memory at {address:#x}: its {later} and an\n  earlier {earlier} at \
                  {earlier_place}\n  are not ordered; {}",
                 language.space(*space),
-                remedy(*within, [later, earlier], language)
+                if note { HARMLESS } else { remedy(*within, [later, earlier], language) }
             ),
             Problem::Unaligned { arrived, absent } => write!(
                 f,
                 "comes to {} with {} of its warp and without {}; move it out of the condition",
-                language.barrier(instruction),
+                barrier(language, instruction),
                 lanes(*arrived),
                 lanes(*absent)
             ),
@@ -335,9 +339,10 @@ impl Problem {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { check, kernel, place, problem, times } = self;
-        write!(f, "{check}: kernel {kernel:?} at {place}\n  ")?;
-        problem.tell(f, Language::of(place), Some(&place.instruction))?;
+        let Self { check, kernel, place, problem, times, note } = self;
+        let note = if *note { ", a note" } else { "" };
+        write!(f, "{check}{note}: kernel {kernel:?} at {place}\n  ")?;
+        problem.tell(f, place.language(), Some(&place.instruction), self.note)?;
         match times {
             1 => Ok(()),
             2 => f.write_str("\n  and once more"),
@@ -352,7 +357,7 @@ impl serde::Serialize for Finding {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         let Place { line, instruction, source, block, thread } = &self.place;
-        let mut fields = serializer.serialize_struct("Finding", 9)?;
+        let mut fields = serializer.serialize_struct("Finding", 10)?;
         fields.serialize_field("check", self.check.name())?;
         fields.serialize_field("kernel", &self.kernel)?;
         fields.serialize_field("line", line)?;
@@ -361,6 +366,7 @@ impl serde::Serialize for Finding {
         fields.serialize_field("block", block)?;
         fields.serialize_field("thread", thread)?;
         fields.serialize_field("times", &self.times)?;
+        fields.serialize_field("note", &self.note)?;
         fields.serialize_field("text", &self.to_string())?;
         fields.end()
     }
@@ -380,7 +386,7 @@ mod tests {
         let [later_party, earlier] = [AccessKind::Load, AccessKind::Store].map(party);
         let problem =
             Problem::Race { space: Space::Shared, address: 0, within, later: later_party, earlier, earlier_place };
-        Finding { check: Check::Racecheck, kernel: "k".into(), place: later, problem, times: 1 }
+        Finding { check: Check::Racecheck, kernel: "k".into(), place: later, problem, times: 1, note: false }
     }
 
     #[test]
@@ -415,7 +421,7 @@ mod tests {
         let text = |source| {
             let problem = Problem::Unaligned { arrived: 0xffff_0000, absent: 0xffff };
             let (check, kernel) = (Check::Synccheck, "k".into());
-            Finding { check, kernel, place: place(3, source), problem, times: 1 }.to_string()
+            Finding { check, kernel, place: place(3, source), problem, times: 1, note: false }.to_string()
         };
         let end = "with lanes 16 to 31 of its warp and without lanes 0 to 15; move it out of the condition";
         assert!(text(Some("a/k.cu:7")).ends_with(&format!("comes to `__syncthreads()` {end}")));

@@ -221,9 +221,13 @@ pub(crate) struct OfBlock {
 #[derive(Debug, Default)]
 struct Log {
     found: Vec<Found>,
-    /// The index of each finding, by the key that merges equal findings.
+    /// Those that are notes.
+    notes: Vec<Found>,
+    /// The pairs of pcs whose races are notes.
+    guesses: HashSet<[u32; 2]>,
+    /// The index of each finding or note, by the key that merges equal ones.
     known: HashMap<finding::Key, usize>,
-    /// The keys of the findings beyond the limit, as 8-byte hashes, because there may be millions.
+    /// The keys of the faults beyond the limit, as 8-byte hashes, because there may be millions.
     more: HashSet<u64>,
     /// The work of recording findings since the last call of `take_work`.
     work: u64,
@@ -232,14 +236,16 @@ struct Log {
 impl Log {
     fn add(&mut self, who: Who, what: What) {
         self.work += FINDING_WORK;
-        let (next, key) = (self.found.len(), what.key(who.pc));
+        let key = what.key(who.pc);
+        let note = matches!(&what, What::Race { other, .. } if self.guesses.contains(&[who.pc, other.pc]));
+        let found = if note { &mut self.notes } else { &mut self.found };
         if let Some(&known) = self.known.get(&key) {
-            self.found[known].times += 1;
-            self.found[known].what.widen(&what);
-        } else if next < MAX_FINDINGS {
-            self.known.insert(key, next);
-            self.found.push(Found { who, what, times: 1 });
-        } else if self.more.len() < MAX_COUNTED {
+            found[known].times += 1;
+            found[known].what.widen(&what);
+        } else if found.len() < MAX_FINDINGS {
+            self.known.insert(key, found.len());
+            found.push(Found { who, what, times: 1, note });
+        } else if !note && self.more.len() < MAX_COUNTED {
             self.more.insert(BuildHasherDefault::<DefaultHasher>::new().hash_one(key));
         }
     }
@@ -254,12 +260,22 @@ impl Checker {
             false => None,
         };
         let racecheck = checks.contains(Check::Racecheck).then(|| Racecheck::new(code, warps, shared_bytes));
-        Some(Self { checks, block: 0, initcheck, racecheck, log: Log::default() })
+        Some(Self {
+            checks,
+            block: 0,
+            initcheck,
+            racecheck,
+            log: Log { guesses: code.guesses.clone(), ..Log::default() },
+        })
     }
 
-    /// Returns the findings in order, and the number of further ones.
+    /// Returns the findings in order, faults before the notes for which there is room, and the
+    /// number of further faults.
     pub(crate) fn into_found(self) -> (Vec<Found>, u64) {
-        (self.log.found, self.log.more.len() as u64)
+        let Log { mut found, notes, more, .. } = self.log;
+        found.extend(notes);
+        found.truncate(MAX_FINDINGS);
+        (found, more.len() as u64)
     }
 
     /// Returns the work of recording findings since the last call.

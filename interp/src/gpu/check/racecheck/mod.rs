@@ -48,6 +48,11 @@
 //! - A plain store of the value that is already there does not race: many threads may set the same
 //!   flag.
 //!
+//! # Notes
+//!
+//! A plain load that is the first guess of a loop around a compare-and-swap races with the swaps
+//! of other threads, and does no harm. Such a race is a note.
+//!
 //! # State
 //!
 //! Each thread has a vector clock, as in FastTrack (Flanagan and Freund 2009) and Miri: for each

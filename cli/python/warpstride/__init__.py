@@ -1,0 +1,1 @@
+"""The command line `warpstride`, which `python -m warpstride` runs too."""
