@@ -107,7 +107,7 @@ pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Resu
     Ok(())
 }
 
-/// The destination of a report, which is none of the files, and none that they read.
+/// The destination of a report, which differs from the files and from what they read.
 fn report_to(path: &Path, files: &[PathBuf], output: &Output) -> Result<Destination> {
     let sources: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let destination = destination::checked(path, &sources, output)?;

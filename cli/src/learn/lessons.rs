@@ -101,7 +101,8 @@ impl Lesson {
         given.map(|&(name, _)| (name, if name == PAGE { self.page().into() } else { self.text(name) }))
     }
 
-    /// Returns whether a file is the manifest as earlier versions gave it, without the lesson's name.
+    /// Returns whether a file is the manifest as earlier versions gave it, without the lesson's
+    /// name.
     pub(super) fn is_old_manifest(&self, path: &Path) -> bool {
         let is_file = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
         path.ends_with(MANIFEST) && is_file() && fs::read(path).is_ok_and(|text| text == self.own(MANIFEST).as_bytes())

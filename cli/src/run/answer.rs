@@ -119,9 +119,9 @@ impl<'r> Answer<'r> {
         let [count, near] = self.cases;
         let (cases, least) = (counted(count, "case"), 100.0 * NEAR);
         match self.measure {
-            Measure::Ceiling => format!("Of {cases}, {near} reached {least:.0} % of the ceiling."),
-            Measure::Copy => format!("Of {cases}, {near} reached {least:.0} % of a copy's speed."),
-            Measure::Accesses => format!("Of {cases}, {near} needed {least:.0} % of the accesses."),
+            Measure::Ceiling => format!("Among {cases}, {near} reached {least:.0} % of the ceiling."),
+            Measure::Copy => format!("Among {cases}, {near} reached {least:.0} % of a copy's speed."),
+            Measure::Accesses => format!("Among {cases}, {near} needed {least:.0} % of the accesses."),
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn of(run: &Run, record: &Record) -> Reason {
     let has_part = |cause: &Reason| cause.explains >= LEAST || record.ms.is_none();
     let (main, aside) =
         most.map_or((None, None), |cause| if has_part(&cause) { (Some(cause), None) } else { (None, Some(cause)) });
-    // Where a part of the accesses is waste, small requests are no better an answer.
+    // Small requests do not answer better where a part of the accesses is waste.
     let known = main
         .or_else(|| another_kernel(run, record))
         .or_else(|| small_requests(run, record).filter(|_| aside.is_none()));
@@ -177,7 +177,7 @@ fn gaps(record: &Record) -> Option<Reason> {
     (moved > 1).then(|| Reason {
         cause: "bytes beyond the ideal",
         why: format!(
-            "Memory moves whole sectors of {SECTOR_BYTES} bytes, and this case uses one of {step} elements that it reads: {} the \
+            "Memory moves whole sectors of {SECTOR_BYTES} bytes, and this case uses one element in {step}: {} the \
              bytes of the operation move{}.",
             times(times_bytes),
             record.gbps.map_or(String::new(), |gbps| format!(", at {:.0} GB/s", gbps * times_bytes))
