@@ -12,8 +12,8 @@
 //!
 //! PTX calls the two accesses a race, because the load is weak. It does no harm where the loop
 //! tries again until a guess was right, and the guess has no use but the comparison and the new
-//! value. The search looks at all uses of a register, wherever they are. It does not take a register with
-//! another use for a guess.
+//! value. The search looks at all uses of a register, wherever they are. It does not take a
+//! register with another use for a guess.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
