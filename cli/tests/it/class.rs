@@ -11,6 +11,7 @@ use sha2::Digest;
 use super::learn::Learner;
 use super::repository;
 use crate::lessons;
+use crate::long::is_long;
 
 /// The numbers of a text, in order.
 fn numbers(text: &str) -> Vec<u64> {
@@ -147,11 +148,12 @@ fn solutions_hold_with_every_row_of_every_seed() {
                 assert_eq!(score.is_some(), lesson == "capstone", "{document}");
                 assert!(score.is_none_or(|score| (70..=90).contains(&score)), "{document}");
             }
-            if left.is_empty() {
+            // The short form takes the first seed.
+            if left.is_empty() || !is_long() {
                 break;
             }
         }
-        assert!(left.is_empty(), "{lesson}: no seed draws {left:?}");
+        assert!(!is_long() || left.is_empty(), "{lesson}: no seed draws {left:?}");
     }
 }
 
