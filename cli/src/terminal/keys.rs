@@ -75,12 +75,14 @@ mod unbuffered {
         BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets modes in the foreground. In the background the shell has the terminal, and the system
-    /// would stop this program: `kill %1` could not end it after Ctrl-Z.
+    /// Sets modes, but not in the background. There the shell has the terminal, and the system
+    /// would stop this program, so that `kill %1` could not end it after Ctrl-Z. A terminal that
+    /// does not control the program has no foreground.
     fn set(modes: &Termios) {
-        if tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == getpgrp()) {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, modes);
+        if tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground != getpgrp()) {
+            return;
         }
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, modes);
     }
 
     pub(super) fn begin() {
