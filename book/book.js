@@ -11,7 +11,8 @@
     hide();
   }
 
-  // A box that scrolls takes the focus, so that the arrow keys scroll it; other boxes would be stops for nothing.
+  // A box that scrolls takes the focus, so that the arrow keys scroll it. Other boxes need no stop
+  // of the Tab key.
   const letScrollersFocus = () => {
     for (const box of document.querySelectorAll("main pre, main pre code, main .table-wrapper")) {
       if (box.scrollWidth > box.clientWidth) {

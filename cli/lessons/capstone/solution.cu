@@ -4,8 +4,8 @@ __global__ void transpose(float *out, const float *in, int width, int height) {
     // A row of 33 words lets both rows and columns go through all banks.
     __shared__ float tile[32][33];
     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32;
-    // A thread has four rows, each 8 below the one before. The compiler would write the loop out four
-    // times, and the report would have four rows for each line. On a GPU, leave the pragma out.
+    // A thread has four rows, each 8 below the one before. The compiler would write the loop out
+    // four times, and the report would have four rows for each line. On a GPU, leave the pragma out.
 #pragma unroll 1
     for (int row = threadIdx.y; row < 32; row += 8) {
         if (x < width && y + row < height) {

@@ -54,7 +54,7 @@ pub(crate) enum LearnCommand {
 }
 
 impl LearnCommand {
-    /// Returns whether the command begins a folder where there is none.
+    /// Returns whether the command makes the folder of lessons if it is missing.
     fn may_begin(&self) -> bool {
         matches!(self, Self::Next | Self::Show { .. } | Self::Watch)
     }

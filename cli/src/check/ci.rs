@@ -28,7 +28,8 @@ pub(super) fn annotations(files: &[PathBuf], checked: &[Checked]) -> String {
             add(level, file, line, &kernel_names::readable(&finding.to_string()));
         }
         for (verdict, line) in checked.verdicts.rows.iter().zip(&checked.lines) {
-            // Findings have said more than the expectation that there are none, which has no line.
+            // The expectation of no findings stands on no line of the file. The findings themselves have
+            // annotations.
             if let (false, Some(line)) = (verdict.held, line) {
                 add("error", &path, Some(&line.to_string()), &sentence(verdict));
             }

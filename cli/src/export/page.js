@@ -1,4 +1,5 @@
-// The page is whole without this: it adds buttons that sort, and opens the group of a case that a link or a point leads to.
+// The page is whole without this. It adds buttons that sort, and opens the group of a case that a
+// link or a point leads to.
 const figure = (cell) => Number.parseFloat(cell.textContent);
 const compare = (a, b) =>
   Number.isNaN(figure(a)) || Number.isNaN(figure(b))

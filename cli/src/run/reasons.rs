@@ -38,7 +38,7 @@ pub(crate) struct Reason {
 }
 
 /// Returns the part of its ceiling that a case reaches, or of a copy where the run has no ceilings.
-/// Where nothing was timed, it is the part of the accesses that an ideal kernel would need.
+/// In a run without times, it is the part of the accesses that an ideal kernel would need.
 pub(crate) fn part(record: &Record) -> Option<f64> {
     reached(record).map(|(part, _)| part).or_else(|| useful(record))
 }
@@ -58,7 +58,7 @@ pub(crate) fn is_slow(record: &Record) -> bool {
     part(record).is_some_and(|part| part < NEAR)
 }
 
-/// Returns the reason that explains most of a case's time, or says that there is none.
+/// Returns the reason that explains most of a case's time, or says that it is not known.
 pub(crate) fn of(run: &Run, record: &Record) -> Reason {
     if let Some(doubt) = doubtful(record) {
         return doubt;

@@ -165,8 +165,10 @@ impl DeviceModel {
     ///     ".version 7.0 .target sm_80 .address_size 64
     ///     .visible .entry fill(.param .u64 out) {
     ///         .reg .b32 %r<5>; .reg .b64 %rd<3>;
-    ///         ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
-    ///         mad.lo.u32 %r4, %r1, %r2, %r3; mad.wide.u32 %rd2, %r4, 4, %rd1; st.global.u32 [%rd2], %r4; ret;
+    ///         ld.param.u64 %rd1, [out];
+    ///         mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    ///         mad.lo.u32 %r4, %r1, %r2, %r3; mad.wide.u32 %rd2, %r4, 4, %rd1;
+    ///         st.global.u32 [%rd2], %r4; ret;
     ///     }",
     /// )?;
     /// let kernel = module.kernel("fill").expect("it is there");
