@@ -96,7 +96,7 @@ fn pages_have_limits_and_speeds_as_they_are_typed() {
     says(page, "passes through shared memory) / (#)", format!("{} x {}", model.multiprocessors, model.sm_ghz));
     says(page, "and # us to start", model.ramp_us);
     says(page, "| # for each, where there are several |", 1000.0 * model.launch_us);
-    let constants = "src/roofline/model/mod.rs";
+    let constants = "src/roofline/model/estimate.rs";
     says(page, "| # x bytes /", constant(constants, "MEMORY"));
     says(page, "| # x instructions / (4 x", constant(constants, "SLOTS"));
     says(page, "rounds x #", constant(constants, "LATENCY_NS"));

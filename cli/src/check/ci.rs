@@ -28,8 +28,7 @@ pub(super) fn annotations(files: &[PathBuf], checked: &[Checked]) -> String {
             add(level, file, line, &kernel_names::readable(&finding.to_string()));
         }
         for (verdict, line) in checked.verdicts.rows.iter().zip(&checked.lines) {
-            // The expectation of no findings stands on no line of the file. The findings themselves have
-            // annotations.
+            // The verdict on the checkers has no line: each finding has an annotation already.
             if let (false, Some(line)) = (verdict.held, line) {
                 add("error", &path, Some(&line.to_string()), &sentence(verdict));
             }

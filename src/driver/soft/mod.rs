@@ -213,10 +213,23 @@ impl Soft {
     }
 
     fn run(&self, work: &Queued) -> Result<Counters> {
-        if self.launches.is_some() && !matches!(&*work.action, Action::Launch { .. } | Action::PoolFree { .. }) {
-            return Ok(Counters::default());
-        }
         match &*work.action {
+            // Memory without data gives zeros: the host may read what it asked for.
+            &Action::Download { dst: HostPointer(dst), bytes, .. } if self.is_hollow() => {
+                // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes of
+                // so many bytes, and that no other code uses it, until this has run.
+                unsafe { dst.write_bytes(0, bytes) };
+            }
+            Action::CopyBox(HostBox(copy)) if self.is_hollow() => {
+                for row in copy.rows() {
+                    if let [Place::Host(dst), _] = row {
+                        // SAFETY: the caller of `copy_3d` promised that each row of the target is
+                        // valid for writes, and that no other code uses it, until this has run.
+                        unsafe { dst.write_bytes(0, copy.width) };
+                    }
+                }
+            }
+            Action::Upload { .. } | Action::Copy { .. } | Action::Fill { .. } if self.is_hollow() => {}
             // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written,
             // until this has run.
             &Action::Upload { dst, src: HostPointer(src), bytes } => unsafe { self.upload(dst, src, bytes) }?,
@@ -230,6 +243,11 @@ impl Soft {
             Action::Launch { entry, shape, params } => return self.run_kernel(entry, shape, params),
         }
         Ok(Counters::default())
+    }
+
+    /// Returns whether memory keeps no data.
+    fn is_hollow(&self) -> bool {
+        self.launches.is_some()
     }
 
     fn copy_box(&self, copy: &Copy3d) -> Result<()> {
