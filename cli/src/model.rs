@@ -87,10 +87,13 @@ fn prediction(record: &Record, device: &DeviceModel) -> Option<Prediction> {
         return device.predict(&work, launches).ok();
     }
     let works = again::work(record).ok()??.ok()?;
-    let all: Vec<Prediction> = works.iter().map(|work| device.predict(work, 1)).collect::<Result<_, _>>().ok()?;
-    // The ramps of later launches are hidden behind the launch before.
-    let later = all.iter().skip(1).map(|later| later.ms - device.ramp_us / 1e3).sum::<f64>();
-    all.first().map(|first| Prediction { ms: first.ms + later, ..*first })
+    let (first, later) = works.split_first()?;
+    let first = device.predict(first, 1).ok()?;
+    // The ramp of a later launch is hidden behind the launch before. One that the model refuses is
+    // as small as the time between two launches.
+    let later_ms =
+        |work| device.predict(work, 1).map_or(device.launch_us, |later| 1e3 * later.ms - device.ramp_us) / 1e3;
+    Some(Prediction { ms: first.ms + later.iter().map(later_ms).sum::<f64>(), ..first })
 }
 
 /// The median of the errors, and the part of the cases within 25 %.

@@ -6,9 +6,8 @@ use anyhow::Result;
 use warpstride::counters::Counters;
 use warpstride::device::Device;
 use warpstride::driver::soft::Soft;
-use warpstride::element::Element;
 use warpstride::error::Error;
-use warpstride::ops::{self, Reduction, SECTOR};
+use warpstride::ops::{Align, PermutePlan, Reduction, SECTOR, Target};
 use warpstride::roofline::model::Work;
 use warpstride::roofline::record::{Drawn, Group, Record, Subject};
 
@@ -17,7 +16,6 @@ use super::case::{Case, Op};
 use super::listed::Task;
 use super::measure::count;
 use super::suite::ARITHMETIC;
-use crate::by_width;
 
 /// Most blocks of a launch that run.
 const BLOCKS: u64 = 128;
@@ -31,15 +29,15 @@ const MOST_BYTES: usize = 128 << 20;
 pub(crate) fn work(record: &Record) -> Result<Option<Result<Vec<Work>, Error>>> {
     let soft = Arc::new(Soft::counting(BLOCKS));
     let device = Device::with_driver(soft.clone())?;
-    let (part, written) = (permuted(record, &device)?, record.subject.written);
-    let part = match part {
-        Some(()) => 1.0,
-        None => match operated(record, &device, &soft)? {
-            Some(part) => part,
-            None => return Ok(None),
-        },
+    let (launches, part) = if let Some(task) = Task::of_record(record) {
+        let ([from, to], width) = (task.layouts()?, task.dtype().width());
+        let (align, target) = (Align::ALLOCATION, Target::of(&device));
+        (PermutePlan::new(&from, align, &to, align, width, target)?.counted(BLOCKS)?, 1.0)
+    } else {
+        let Some(part) = operated(record, &device, &soft)? else { return Ok(None) };
+        (soft.take_launches(), part)
     };
-    let launches = soft.take_launches();
+    let written = record.subject.written;
     if launches.first().map(|launch| &launch.kernel) != record.kernel.as_ref() {
         return Ok(None);
     }
@@ -61,20 +59,6 @@ pub(crate) fn work(record: &Record) -> Result<Option<Result<Vec<Work>, Error>>> 
 fn with_gaps(subject: &Subject) -> u64 {
     let most = subject.dtype.map_or(1, |dtype| SECTOR / dtype.width()).max(1);
     subject.read.saturating_mul(subject.step.map_or(1, |step| step.min(most)) as u64)
-}
-
-/// Launches a permute; `None` if the record is not of one.
-fn permuted(record: &Record, device: &Device) -> Result<Option<()>> {
-    let Some(task) = Task::of_record(record) else { return Ok(None) };
-    by_width!(task.dtype(), T => launch::<T>(&task, device)).map(Some)
-}
-
-fn launch<T: Element>(task: &Task, device: &Device) -> Result<()> {
-    let [from, to] = task.storage_lens();
-    let (source, mut result) = (device.alloc_array::<T>(&[from])?, device.alloc_array::<T>(&[to])?);
-    let stream = device.default_stream();
-    ops::copy_into(task.source(source.view())?, task.result(result.view_mut())?, stream)?;
-    Ok(stream.synchronize()?)
 }
 
 /// Runs another operation on a part of its elements, and returns the part; `None` if the record

@@ -52,9 +52,11 @@ fn permutes_are_predicted_as_the_page_says() {
         let path = folder.path().join(file);
         fs::write(&path, run.to_string()).expect("a run");
         let document = predicted(path.to_str().expect("text"));
-        assert!(document["cases"].as_array().expect("cases").len() > 10, "{document}");
+        let cases = document["cases"].as_array().expect("cases");
+        assert!(cases.len() > 10, "{document}");
+        let off = cases.iter().filter(|case| (number(case, "ratio") - 1.0).abs() > 0.25).count();
+        assert!(20 * off <= cases.len().max(20), "{file}: {document}");
         assert!(number(&document, "median_error") < 0.1, "{file}: {document}");
-        assert!(number(&document, "within_a_quarter") >= 0.9, "{file}: {document}");
         assert!(number(&document, "bound_right") >= 0.9, "{file}: {document}");
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::PermutePlan;
 #[cfg(feature = "interp")]
-use crate::counters::GlobalCounters;
+use crate::counters::{Counters, GlobalCounters};
 #[cfg(feature = "interp")]
 use crate::device::Device;
 #[cfg(feature = "interp")]
-use crate::driver::soft::Soft;
+use crate::driver::soft::{Launched, Soft};
 #[cfg(feature = "interp")]
 use crate::error::Result;
 use crate::layout::walk::Axis;
@@ -79,7 +79,32 @@ impl PermutePlan {
             let none = GlobalCounters::default();
             return Ok(Requested { load: none, store: none, exact: true });
         };
-        let device = Device::with_driver(Arc::new(Soft::counting(MOST_BLOCKS)))?;
+        let counted = self
+            .counted(MOST_BLOCKS)?
+            .into_iter()
+            .fold(Counters::default(), |sum, launched| sum + launched.report.counters);
+        let blocks: u64 = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+        let all = |counted: GlobalCounters| {
+            let part =
+                |count: u64| (u128::from(count) * u128::from(blocks) / u128::from(blocks.min(MOST_BLOCKS))) as u64;
+            let GlobalCounters { instructions, requests, sectors } = counted;
+            GlobalCounters { instructions: part(instructions), requests: part(requests), sectors: part(sectors) }
+        };
+        let (load, store) = (all(counted.global_load), all(counted.global_store));
+        Ok(Requested { load, store, exact: blocks <= MOST_BLOCKS })
+    }
+
+    /// Returns the launches of the plan, of which at most `most_blocks` blocks each were counted,
+    /// without the arrays. Each block takes its own share of the work: no counter in memory hands
+    /// out more.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`PermutePlan::requested`].
+    #[doc(hidden)]
+    pub fn counted(&self, most_blocks: u64) -> Result<Vec<Launched>> {
+        let soft = Arc::new(Soft::counting(most_blocks));
+        let device = Device::with_driver(soft.clone())?;
         let storage = |bytes: usize, align: Align| -> Result<(DeviceBuffer<u8>, u64)> {
             let storage = device.alloc(bytes.saturating_add(align.lead()))?;
             let address = storage.address() + align.lead() as u64;
@@ -95,16 +120,7 @@ impl PermutePlan {
         // and are aligned as planned; nothing else uses them.
         unsafe { self.launch_raw(&device, src, dst, stream.handle()) }?;
         stream.synchronize()?;
-        let counted = device.counters()?.unwrap_or_default();
-        let blocks: u64 = shape.grid.iter().map(|&extent| u64::from(extent)).product();
-        let all = |counted: GlobalCounters| {
-            let part =
-                |count: u64| (u128::from(count) * u128::from(blocks) / u128::from(blocks.min(MOST_BLOCKS))) as u64;
-            let GlobalCounters { instructions, requests, sectors } = counted;
-            GlobalCounters { instructions: part(instructions), requests: part(requests), sectors: part(sectors) }
-        };
-        let (load, store) = (all(counted.global_load), all(counted.global_store));
-        Ok(Requested { load, store, exact: blocks <= MOST_BLOCKS })
+        Ok(soft.take_launches())
     }
 }
 
