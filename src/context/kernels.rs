@@ -3,11 +3,16 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Context;
-use crate::abi::{ENTRIES, EntryId, OLDEST};
+use crate::abi::{BOXES, ENTRIES, EntryId, OLDEST};
 use crate::driver::{FunctionHandle, ModuleHandle};
 use crate::error::{Result, require};
+use crate::launch_shape::MAX_SHARED_BYTES;
 use crate::ptx;
 use crate::sync::lock;
+
+/// Most bytes of shared memory of a block of `boxes`: more than a kernel gets unasked, and what
+/// every GPU from compute capability 7.5 on has.
+pub(crate) const BOXES_SHARED: u32 = 64 << 10;
 
 /// The crate's kernels on one device, by their positions in [`ENTRIES`].
 pub(crate) struct Kernels {
@@ -46,6 +51,11 @@ impl Kernels {
         let module = self.module(entry)?;
         // SAFETY: the module is live until `self` is dropped.
         let function = unsafe { self.context.driver().function(module, entry.name()) }?;
+        let shared = most_shared(entry);
+        if shared > MAX_SHARED_BYTES {
+            // SAFETY: as above.
+            unsafe { self.context.driver().allow_dynamic_shared(function, shared) }?;
+        }
         // Another thread that came first found the same function.
         Ok(*self.kernels[entry.place()].function.get_or_init(|| function))
     }
@@ -74,6 +84,11 @@ impl Kernels {
         let loaded = self.context.driver().module_load(&ptx::module(entry))?;
         Ok(*module.get_or_init(|| loaded))
     }
+}
+
+/// Returns the most bytes of shared memory that a block of the entry may have.
+pub(crate) const fn most_shared(entry: EntryId) -> u32 {
+    if BOXES.has(entry) { BOXES_SHARED } else { MAX_SHARED_BYTES }
 }
 
 impl Drop for Kernels {

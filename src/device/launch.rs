@@ -2,6 +2,7 @@
 
 use super::Device;
 use crate::abi::{EntryId, Params};
+use crate::context::most_shared;
 use crate::driver::{DeviceInfo, StreamHandle};
 use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
@@ -53,7 +54,7 @@ fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result
         "a larger grid than it allows"
     } else if is_outside(threads, info.max_block_threads) {
         "more threads in a block than it allows"
-    } else if shape.dynamic_shared > info.shared_bytes_per_block {
+    } else if shape.dynamic_shared > info.shared_bytes_per_block && shape.dynamic_shared > most_shared(entry) {
         "more shared memory in a block than it allows"
     } else {
         return Ok(());
@@ -73,14 +74,14 @@ fn refusal(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape, refused: &str
         shape.block,
         counted(info.max_block_threads, "thread"),
         counted(shape.dynamic_shared, "byte"),
-        info.shared_bytes_per_block
+        info.shared_bytes_per_block.max(most_shared(entry))
     ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::{COPY, Key};
+    use crate::abi::{BOXES, COPY, Index, Key};
     use crate::driver::DriverKind;
     use crate::error::ErrorKind;
 
@@ -101,5 +102,9 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(error.to_string().contains(expected), "{error}");
         }
+        let boxes = BOXES.entry(1, Index::Narrow).expect("an entry");
+        let with = |dynamic_shared| check_shape(&info, boxes, &LaunchShape { dynamic_shared, ..fits });
+        assert_eq!(with(64 << 10), Ok(()), "boxes ask for more");
+        assert!(with((64 << 10) + 1).unwrap_err().to_string().contains("of at most 65536"));
     }
 }

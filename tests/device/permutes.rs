@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use warpstride::device::Device;
 use warpstride::driver::trace::{Call, Trace};
+use warpstride::launch_shape::MAX_SHARED_BYTES;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape};
 use warpstride::{ErrorKind, abi};
@@ -18,6 +19,7 @@ cases! {
     Any random_layouts_at_every_width,
     Any permuted_and_contiguous_buffers_are_in_c_order,
     Any every_launch_by_boxes_leaves_its_streams_counter_at_zero,
+    Any boxes_have_more_shared_memory_than_a_kernel_gets_unasked,
     Any boxes_leave_a_destination_between_the_elements_of_the_source_alone,
     SoftwareGpu("on a GPU it would write the user's file") plans_are_measured_by_times_alone,
     Any raw_addresses_that_overlap_or_are_misaligned_are_refused,
@@ -49,6 +51,28 @@ fn every_launch_by_boxes_leaves_its_streams_counter_at_zero(setup: &Setup) {
             let mut result = device.zeros::<u16>(src.len()).unwrap();
             let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
             plan.launch(from, to, stream).unwrap();
+            assert!(result.download().unwrap() == expected, "{plan}");
+        }
+    }
+}
+
+/// A GPU refuses such a launch, unless its program asked for the memory before.
+fn boxes_have_more_shared_memory_than_a_kernel_gets_unasked(setup: &Setup) {
+    let device = device(setup);
+    for (shape, axes) in [([29, 198, 1643], [1, 0, 2]), ([370, 1395, 26], [2, 1, 0])] {
+        let src = Layout::row_major(&shape).unwrap().permuted_axes(&axes).unwrap();
+        let (dst, align) = (Layout::row_major(src.shape()).unwrap(), Align::ALLOCATION);
+        let plan = PermutePlan::new(&src, align, &dst, align, 1, Target::new((9, 0))).unwrap();
+        let mut plans: Vec<PermutePlan> = by_boxes(plan).collect();
+        plans.retain(|plan| plan.shape().unwrap().dynamic_shared > MAX_SHARED_BYTES);
+        assert!(!plans.is_empty(), "no box of {shape:?} needs more");
+        let numbers: Vec<u8> = (0..src.len()).map(|number| (number % 251) as u8).collect();
+        let (source, mut expected) = (device.upload(&numbers).unwrap(), vec![0; src.len()]);
+        naive::copy(&numbers, &src, &mut expected, &dst);
+        for plan in &plans {
+            let mut result = device.zeros::<u8>(src.len()).unwrap();
+            let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
+            plan.launch(from, to, device.default_stream()).unwrap();
             assert!(result.download().unwrap() == expected, "{plan}");
         }
     }

@@ -91,7 +91,9 @@ impl Limits {
         let shared = self.fixed[name] + dynamic_shared;
         // Each block reserves 1 KiB more, from 8.0 on.
         let reserved = if gpu.target.compute_capability < (8, 0) { 0 } else { 1 << 10 };
-        assert!(shared <= MAX_SHARED_BYTES && shared + reserved <= gpu.shared_kib << 10, "{case}");
+        // Boxes ask for more than a kernel gets unasked.
+        let most = if name.starts_with("boxes") { 64 << 10 } else { MAX_SHARED_BYTES };
+        assert!(shared <= most && shared + reserved <= gpu.shared_kib << 10, "{case}");
         let capability = ENTRIES.iter().find(|entry| entry.name == name).expect("an entry").capability;
         assert!(capability <= gpu.target.compute_capability, "{case} needs {capability:?}");
         if gpu.target.compute_capability < (8, 0) {

@@ -174,6 +174,8 @@ pub(in crate::ops) struct Boxes {
     pub(in crate::ops) registers: [u32; 2],
     /// Bytes of shared memory of a multiprocessor, and those that each block reserves.
     pub(in crate::ops) room: [u32; 2],
+    /// How many times the estimate of a box counts for which a kernel asks for shared memory.
+    pub(in crate::ops) larger: f64,
 }
 
 /// How many boxes are tried, and which.

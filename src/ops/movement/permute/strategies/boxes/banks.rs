@@ -9,6 +9,7 @@ use super::work::Work;
 use crate::abi::{
     BOX_AXES, BOXES_STATE, BoxAxis, BoxesParams, NUMBERS_LINES, NUMBERS_ROWS, ON_VECTORS, ROWS_DIFFER, WITHIN_BOTH,
 };
+use crate::context::BOXES_SHARED;
 use crate::launch_shape::MAX_SHARED_BYTES;
 use crate::ops::tuning::BoxesLayout;
 use crate::ops::units::WARP;
@@ -297,13 +298,15 @@ pub(super) fn lay_out(
     let mut sampled = Sampled::new(params, &lines, width);
     let (natural, mut best) = (params.pitch, (f64::INFINITY, 0, 0, 0));
     let bytes = place(params, elements);
+    // Gaps do not make a box a larger one.
+    let most = if bytes > MAX_SHARED_BYTES { BOXES_SHARED } else { MAX_SHARED_BYTES };
     let gaps = policy.gaps.into_iter().take(if cut.rows == 1 { 1 } else { policy.gaps.len() });
     let turns = 1..if width <= 4 { 4 } else { 1 };
     for (turn, at) in gaps.map(|gap| (0, Some(gap))).chain(turns.map(|turn| (turn, None))) {
         let [pad, gap] = at.unwrap_or([best.1, best.2]);
         let extra = f64::from(turn.min(1)) * policy.turned + f64::from(pad + gap) * policy.gap;
         let added = granule * (params.rows * pad + params.rows / elements * gap);
-        if 1.0 + extra >= best.0 || bytes + added > MAX_SHARED_BYTES {
+        if 1.0 + extra >= best.0 || bytes + added > most {
             continue;
         }
         let cost = sampled.conflicts([natural + pad * granule, gap * granule], turn, best.0 - extra) + extra;

@@ -21,8 +21,9 @@ use super::{
     Considered, Decline, Estimated, Launch, Offer, Step, Task, Widened, at_least, at_most, found, launch, weighed,
 };
 use crate::abi::{BOXES, BoxesParams, Index};
+use crate::context::BOXES_SHARED;
 use crate::error::counted;
-use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
+use crate::launch_shape::LaunchShape;
 use crate::ops::tuning::Boxes;
 
 pub(in crate::ops::movement::permute) use self::search::KEPT;
@@ -116,7 +117,7 @@ fn planned(work: &Work, policy: &Boxes, found: &Found) -> Option<Planned> {
     cut.fill(work, choice, policy)?;
     let mut params = params::of(work, &cut, *threads);
     let (gathering, shared) = banks::lay_out(&mut params, &cut, &policy.layout, work.width as u32, *threads);
-    if shared > MAX_SHARED_BYTES {
+    if shared > BOXES_SHARED {
         return None;
     }
     let model = Model::new(policy, work, &cut);

@@ -7,6 +7,7 @@ use super::banks::{Gathering, guess, shared};
 use super::cut::Cut;
 use super::work::Work;
 use crate::abi::{HAS_EDGES, ON_VECTORS, ROWS_DIFFER, TAKES_HEADS};
+use crate::context::BOXES_SHARED;
 use crate::launch_shape::{MAX_SHARED_BYTES, WARP};
 use crate::ops::tuning::{Boxes, BoxesBlock};
 use crate::ops::units::wide::{SECTOR, VECTOR};
@@ -106,7 +107,7 @@ impl<'a> Model<'a> {
     /// Returns whether a block may have the shared memory.
     pub(super) fn fits(&self) -> bool {
         // Gaps and alignment take some more.
-        self.shared <= u64::from(MAX_SHARED_BYTES - (1 << 10))
+        self.shared <= u64::from(BOXES_SHARED - (1 << 10))
     }
 
     /// Guesses the wavefronts of a gathering before the box is laid out.
@@ -133,9 +134,10 @@ impl<'a> Model<'a> {
             return f64::INFINITY;
         }
         let (latency, resident) = (&self.policy.latency, f64::from(resident));
-        self.each(threads, resident, gathering) * (self.boxes() + latency.tail * resident)
+        let cycles = self.each(threads, resident, gathering) * (self.boxes() + latency.tail * resident)
             + latency.start
-            + self.tables(f64::from(threads))
+            + self.tables(f64::from(threads));
+        if self.shared > u64::from(MAX_SHARED_BYTES) { self.policy.larger * cycles } else { cycles }
     }
 
     /// Returns the boxes that a multiprocessor moves.
