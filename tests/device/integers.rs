@@ -3,9 +3,11 @@
 
 use std::fmt;
 
+use warpstride::abi::Divisor;
 use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::ErrorKind;
+use warpstride::launch_shape::LaunchShape;
 use warpstride::ops::{self, Phase, Plan, Reduction, ReductionPlan, Target};
 
 use crate::axes::{EXTENTS, by_column, first_greatest};
@@ -13,6 +15,7 @@ use crate::backend::{Setup, cases};
 use crate::failures::refusal;
 use crate::matrices::Random;
 use crate::permutes::device;
+use crate::program::{Module, Program};
 
 cases! {
     Any integers_are_reduced_along_an_axis_as_on_the_host,
@@ -20,6 +23,7 @@ cases! {
     Any sums_of_integers_wrap_around,
     Any the_least_integer_everywhere_has_the_first_place,
     Any one_integer_among_others_is_found_wherever_it_is,
+    Any bytes_are_found_after_more_loads_than_a_thread_numbers,
     Any integers_are_refused_where_floats_are,
     Any sums_of_signed_integers_share_the_entry_of_unsigned_ones,
 }
@@ -223,6 +227,47 @@ fn one_integer_among_others_is_found_wherever_it_is(setup: &Setup) {
     }
     let device = device(setup);
     of_every_integer!(check(&device));
+}
+
+/// A thread numbers 256 loads, and then it begins again. No plan for an array of a test's size has
+/// a thread load so often, so this test launches the kernels itself: 128 threads along a row, and
+/// 128 down 16 columns.
+fn bytes_are_found_after_more_loads_than_a_thread_numbers(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let rows = program.module(include_str!("../../src/ptx/argmax_rows.ptx")).unwrap();
+    let columns = program.module(include_str!("../../src/ptx/argmax_columns.ptx")).unwrap();
+    let stream = program.stream().unwrap();
+    let (n, inner, mut random) = (128 * 300 + 17, 16, Random::new(93));
+    let len = n * inner;
+    let shape = LaunchShape { grid: [1; 3], block: [128, 1, 1], dynamic_shared: 0 };
+    for (name, sign) in [("u8", 0), ("i8", 0x80)] {
+        let mut late = vec![sign; len];
+        // The greatest of the row, and of the first column, come in a thread's 270th load.
+        late[128 * 270 * inner..128 * 280 * inner].fill(sign ^ 0xff);
+        let drawn = (0..len).map(|_| random.below(256) as u8).collect();
+        for elements in [vec![sign; len], vec![sign ^ 0x80; len], late, drawn] {
+            let (from, to) = (program.upload(&elements).unwrap(), program.upload(&vec![0; 8 * inner]).unwrap());
+            let values: Vec<u8> = elements.iter().map(|&byte| byte ^ sign).collect();
+            let launch = |module: &Module<'_>, entry: &str, params: &[u64]| {
+                let function = module.function(&format!("{entry}_{name}")).unwrap();
+                // SAFETY: the parameters are the entry's, the array has the elements, and there is
+                // room for 16 results.
+                unsafe { stream.launch(function, &shape, &bytes_of64(params)) }.unwrap();
+                program.download(&to, &stream).unwrap()
+            };
+            let (a, result, of_row, of_column) = (from.address, to.address, len as u64, n as u64);
+            let found = launch(&rows, "argmax_rows", &[a, result, 0, 1, of_row, of_row, 128]);
+            assert_eq!(found[..8], bytes_of64(&by_column(&values, [1, len, 1], first_greatest)), "{name} along a row");
+            let [lanes, across] = [Divisor::wide(1), Divisor::narrow(1)].map(|by| [by.value, by.multiplier, by.shift]);
+            let [first, last] = [&[a, 0, result, 0, 1][..], &[of_column, of_column]];
+            let found = launch(&columns, "argmax_columns", &[first, &lanes, last, &across, &[1]].concat());
+            assert_eq!(found, bytes_of64(&by_column(&values, [1, n, inner], first_greatest)), "{name} down columns");
+        }
+    }
+}
+
+fn bytes_of64(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 fn integers_are_refused_where_floats_are(setup: &Setup) {

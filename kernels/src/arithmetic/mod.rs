@@ -1,6 +1,7 @@
 //! Kernels that compute with the elements they load.
 
 mod elementwise;
+mod greatest_bytes;
 mod reduce;
 mod reduce_axis;
 mod rowwise;

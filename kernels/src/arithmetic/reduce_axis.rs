@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use super::greatest_bytes::GreatestBytes;
 use super::reduce::{Max, Min, Reduction, Sum};
 use crate::abi::{REDUCE_STEPS, ReduceColumnsParams, ReduceRowsParams, reduce_columns_block};
 use crate::block::group::{Group, Pass, Placed, WarpValues};
@@ -14,9 +15,11 @@ use crate::thread::{self, B64, Footprint, Global, Quad, Shared, Word};
 const ALONG: usize = REDUCE_STEPS as usize;
 /// Loads of elements outside of vectors that it has in flight.
 const ASIDE: usize = 4;
-/// Loads of vectors that a thread has in flight down columns, and of elements.
-const DOWN: usize = 4;
-const DOWN_ELEMENTS: usize = 8;
+/// Loads that it has in flight down a column; of vectors fewer, where their sums are rounded.
+const DOWN: usize = 8;
+const DOWN_ROUNDED: usize = 4;
+/// Vectors of bytes that it has in flight along a row, if it looks for the greatest.
+const ALONG_BYTES: usize = 8;
 
 /// A reduction of the elements along an axis to one.
 pub trait Along<T: Number> {
@@ -171,6 +174,11 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
     let whole = at.offset(first * u64::from(width));
     // SAFETY: a whole vector of the row.
     let load = |quad: u64| unsafe { thread::load_quad(whole.offset(16 * quad)) };
+    let (mut state, mut quad) = (R::START, lane);
+    if finds_bytes::<T, R>() {
+        state = along_bytes::<T, R>(load, [lane, size, quads], start + first);
+        quad = quads;
+    }
     // A state for each lane of a vector, so that they do not wait for each other.
     let mut states = [R::START; 16];
     let mut take = |quad: Quad, number: u64| {
@@ -185,7 +193,6 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
             }
         });
     };
-    let mut quad = lane;
     while quad + (ALONG as u64 - 1) * size < quads {
         let mut held = [[0; 4]; ALONG];
         for step in 0..ALONG {
@@ -200,7 +207,6 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
         take(load(quad), quad);
         quad += size;
     }
-    let mut state = R::START;
     crate::unrolled!(lane < 16 => {
         if lane < T::Word::COUNT {
             state = R::join(state, states[lane]);
@@ -225,6 +231,46 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
         single += ASIDE as u64 * size;
     }
     state
+}
+
+/// Finds the greatest byte of every `size`th vector from the `lane`th on. The first byte of the
+/// vectors has this place.
+#[inline(always)]
+fn along_bytes<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
+    load: impl Fn(u64) -> Quad,
+    [lane, size, quads]: [u64; 3],
+    place: u64,
+) -> R::State {
+    let (mut state, mut quad) = (R::START, lane);
+    while quad < quads {
+        let (from, mut greatest, mut number) = (quad, GreatestBytes::NONE, 0);
+        while number <= GreatestBytes::LOADS - ALONG_BYTES as u32 && quad + (ALONG_BYTES as u64 - 1) * size < quads {
+            let mut held = [[0; 4]; ALONG_BYTES];
+            for step in 0..ALONG_BYTES {
+                held[step] = load(quad + step as u64 * size);
+            }
+            for step in 0..ALONG_BYTES {
+                greatest.take::<T>(held[step], number + step as u32);
+            }
+            quad += ALONG_BYTES as u64 * size;
+            number += ALONG_BYTES as u32;
+        }
+        while number < GreatestBytes::LOADS && quad < quads {
+            greatest.take::<T>(load(quad), number);
+            quad += size;
+            number += 1;
+        }
+        let (value, number, lane) = greatest.first::<T>();
+        let place = place + (from + u64::from(number) * size) * 16 + u64::from(lane);
+        state = R::join(state, R::take(R::START, value, place));
+    }
+    state
+}
+
+/// Returns whether a reduction finds the place of a byte, for which [`GreatestBytes`] is there.
+#[inline(always)]
+const fn finds_bytes<T: Number, R: Along<T>>() -> bool {
+    R::PLACES && T::Word::BYTES == 1
 }
 
 /// Returns the place of an element outside of the vectors, which lie behind the first elements:
@@ -286,14 +332,14 @@ unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: b
     // The states of a lane lie side by side, so that neighbouring threads access different banks.
     let at = |lane: u32, y: u32, x: u32| shared.offset((lane * threads + y * across + x) * R::State::BYTES);
     if y < down && column < params.columns {
-        // SAFETY: a column of the array.
-        let states = unsafe { down_column::<T, R, QUADS, LANES>(params, column, y, down) };
-        crate::unrolled!(lane < 16 => {
-            if lane < count as usize {
-                // SAFETY: this thread's memory.
-                unsafe { states[lane].store(at(lane as u32, y, x)) };
-            }
-        });
+        let (part, to) = (Column::new::<T, QUADS>(params, column, [y, down]), |lane: u32| at(lane, y, x));
+        if QUADS && finds_bytes::<T, R>() {
+            // SAFETY: a column of the array, and this thread's memory.
+            unsafe { down_bytes::<T, R>(part, to) };
+        } else {
+            // SAFETY: as above.
+            unsafe { down_column::<T, R, QUADS, LANES>(params, part, to) };
+        }
     }
     // SAFETY: every thread of the block gets here.
     unsafe { thread::barrier() };
@@ -318,46 +364,96 @@ unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: b
     }
 }
 
-/// Loads a vector, or an element as the first of a vector.
-///
-/// # Safety
-///
-/// It is allocated and aligned, and nothing writes it.
-#[inline(always)]
-unsafe fn load_columns<T: Number, const QUADS: bool>(at: Global) -> Quad {
-    if QUADS {
-        // SAFETY: as the caller promises.
-        unsafe { thread::load_quad(at) }
-    } else {
-        // SAFETY: as the caller promises.
-        unsafe { T::Word::load_global(at) }.put([0; 4], 0)
+/// The rows of the block's part that a thread takes in a column.
+#[derive(Clone, Copy)]
+struct Column {
+    /// The column's number in its outer index, and that outer index.
+    lane: u64,
+    outer: u64,
+    /// The next row, the rows to the one after it, and the end of the part.
+    place: u64,
+    step: u64,
+    end: u64,
+    /// The address of the next row, and the bytes to the one after it: an address that advances
+    /// instead of one from each index takes fewer registers, so more threads run.
+    at: Global,
+    pitch: u64,
+}
+
+impl Column {
+    /// Returns every `down`th row, from the `y`th on.
+    #[inline(always)]
+    fn new<T: Number, const QUADS: bool>(params: &ReduceColumnsParams, column: u64, [y, down]: [u32; 2]) -> Self {
+        let bytes = u64::from(T::Word::BYTES) * if QUADS { T::Word::COUNT as u64 } else { 1 };
+        let outer = Wide::truncate(column).divide(&params.lanes).0;
+        let start = u64::from(thread::block_y()) * params.part;
+        let left = params.n - start;
+        let (place, step) = (start + u64::from(y), u64::from(down));
+        let mut this = Column {
+            lane: column - outer * params.lanes.value,
+            outer,
+            place,
+            step,
+            end: start + if left < params.part { left } else { params.part },
+            at: Global::new(params.a),
+            pitch: step * params.lanes.value * bytes,
+        };
+        this.at = this.at.offset(this.number(params, place) * bytes);
+        this
+    }
+
+    /// Returns the number of a row's element among all columns' elements.
+    #[inline(always)]
+    fn number(&self, params: &ReduceColumnsParams, place: u64) -> u64 {
+        (self.outer * params.n + place) * params.lanes.value + self.lane
+    }
+
+    /// Returns whether there are so many more rows.
+    #[inline(always)]
+    fn has(&self, rows: u64) -> bool {
+        self.place + (rows - 1) * self.step < self.end
+    }
+
+    /// Loads the next row.
+    ///
+    /// # Safety
+    ///
+    /// There is one, it is allocated and aligned, and nothing writes it.
+    #[inline(always)]
+    unsafe fn load<T: Number, const QUADS: bool>(&mut self) -> Quad {
+        let at = self.at;
+        self.at = at.offset(self.pitch);
+        self.place += self.step;
+        if QUADS {
+            // SAFETY: as the caller promises.
+            unsafe { thread::load_quad(at) }
+        } else {
+            // SAFETY: as the caller promises.
+            unsafe { T::Word::load_global(at) }.put([0; 4], 0)
+        }
     }
 }
 
-/// Reduces every `down`th row of the block's part, from the `y`th on, in a column.
+/// Reduces the rows of a column, and stores the state of each lane at `to`.
 ///
 /// # Safety
 ///
-/// As for [`reduce_columns`]; the column is one of the array.
+/// As for [`reduce_columns`]; the column is one of the array, and no other thread accesses the
+/// shared memory before a barrier.
 #[inline(always)]
 unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: bool, const LANES: usize>(
     params: &ReduceColumnsParams,
-    column: u64,
-    y: u32,
-    down: u32,
-) -> [R::State; LANES] {
+    column: Column,
+    to: impl Fn(u32) -> Shared,
+) {
+    let (whole, mut column) = (column, column);
     let count = if QUADS { T::Word::COUNT } else { 1 };
-    let bytes = u64::from(T::Word::BYTES) * count as u64;
-    let outer = Wide::truncate(column).divide(&params.lanes).0;
-    let lane = column - outer * params.lanes.value;
-    let number = |place: u64| (outer * params.n + place) * params.lanes.value + lane;
-    // SAFETY: a vector or an element of the array.
-    let load = |at: Global| unsafe { load_columns::<T, QUADS>(at) };
     let mut states = [R::START; LANES];
     let take = |states: &mut [R::State; LANES], quad: Quad, place: u64| {
         let named = if R::PLACES && params.places != 0 {
+            let at = Global::new(params.places).offset(8 * whole.number(params, place));
             // SAFETY: an index for every element, if there are indices.
-            unsafe { B64::load_global(Global::new(params.places).offset(8 * number(place))) }.low()
+            unsafe { B64::load_global(at) }.low()
         } else {
             place
         };
@@ -367,20 +463,12 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
             }
         });
     };
-    let start = u64::from(thread::block_y()) * params.part;
-    let left = params.n - start;
-    let end = start + if left < params.part { left } else { params.part };
-    let loads = if QUADS { DOWN } else { DOWN_ELEMENTS };
-    let mut place = start + u64::from(y);
-    // An address that advances instead of one from each index takes fewer registers, so more
-    // threads run.
-    let mut at = Global::new(params.a).offset(number(place) * bytes);
-    let (step, pitch) = (u64::from(down), u64::from(down) * params.lanes.value * bytes);
-    while place + (loads as u64 - 1) * step < end {
-        let mut held = [[0; 4]; DOWN_ELEMENTS];
+    let loads = if QUADS && R::ADDS && !T::ADDS_IN_VALUES { DOWN_ROUNDED } else { DOWN };
+    while column.has(loads as u64) {
+        let (mut held, first) = ([[0; 4]; DOWN], column.place);
         for number in 0..loads {
-            held[number] = load(at);
-            at = at.offset(pitch);
+            // SAFETY: a row of the column.
+            held[number] = unsafe { column.load::<T, QUADS>() };
         }
         if R::ADDS && T::ADDS_IN_VALUES {
             // One 64-bit addition a column, instead of one for each load.
@@ -390,22 +478,67 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
                     for number in 0..loads {
                         sum = sum.plus(T::value(T::Word::get(held[number], lane)));
                     }
-                    states[lane] = R::take(states[lane], sum, place);
+                    states[lane] = R::take(states[lane], sum, first);
                 }
             });
         } else {
-            crate::unrolled!(number < DOWN_ELEMENTS => {
-                if number < loads {
-                    take(&mut states, held[number], place + number as u64 * step);
-                }
-            });
+            for number in 0..loads {
+                take(&mut states, held[number], first + number as u64 * column.step);
+            }
         }
-        place += loads as u64 * step;
     }
-    while place < end {
-        take(&mut states, load(at), place);
-        at = at.offset(pitch);
-        place += step;
+    while column.has(1) {
+        let place = column.place;
+        // SAFETY: as above.
+        let quad = unsafe { column.load::<T, QUADS>() };
+        take(&mut states, quad, place);
     }
-    states
+    crate::unrolled!(lane < 16 => {
+        if lane < count {
+            // SAFETY: as the caller promises.
+            unsafe { states[lane].store(to(lane as u32)) };
+        }
+    });
+}
+
+/// Finds the greatest bytes of a column of vectors, and stores the state of each lane at `to`.
+///
+/// # Safety
+///
+/// As for [`down_column`].
+#[inline(always)]
+unsafe fn down_bytes<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(column: Column, to: impl Fn(u32) -> Shared) {
+    let (mut column, start) = (column, column.place);
+    loop {
+        let (first, mut greatest, mut number) = (column.place, GreatestBytes::NONE, 0);
+        while number <= GreatestBytes::LOADS - DOWN as u32 && column.has(DOWN as u64) {
+            let mut held = [[0; 4]; DOWN];
+            for step in 0..DOWN {
+                // SAFETY: a row of the column.
+                held[step] = unsafe { column.load::<T, true>() };
+            }
+            for step in 0..DOWN {
+                greatest.take::<T>(held[step], number + step as u32);
+            }
+            number += DOWN as u32;
+        }
+        while number < GreatestBytes::LOADS && column.has(1) {
+            // SAFETY: as above.
+            greatest.take::<T>(unsafe { column.load::<T, true>() }, number);
+            number += 1;
+        }
+        crate::unrolled!(lane < 16 => {
+            let (value, number) = greatest.get::<T>(lane);
+            let mut state = R::take(R::START, value, first + u64::from(number) * column.step);
+            if first != start {
+                // SAFETY: this thread stored it.
+                state = R::join(unsafe { R::State::load(to(lane as u32)) }, state);
+            }
+            // SAFETY: as the caller promises.
+            unsafe { state.store(to(lane as u32)) };
+        });
+        if !column.has(1) {
+            return;
+        }
+    }
 }

@@ -18,6 +18,9 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) rows_block: u64,
     /// Fewest vectors that a thread takes of a row before the row gets more threads.
     pub(in crate::ops) row_steps: u64,
+    /// The same of a search for the greatest byte, whose lanes are joined at the end, and fewest
+    /// threads of its rows.
+    pub(in crate::ops) rows_of_bytes: [u64; 2],
     /// Fewest rows that a thread takes down columns before several threads share a column: the
     /// number that it loads at once.
     pub(in crate::ops) column_steps: u64,
@@ -26,10 +29,12 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) column_vectors: u64,
     /// The same in bytes, for columns of single elements.
     pub(in crate::ops) column_bytes: u64,
-    /// Blocks that an axis is split for where columns are vectors. Two blocks a multiprocessor keep
-    /// an H100's memory busy, and a second launch that joins parts takes longer than more blocks
-    /// gain: benches/record/experiments.md.
-    pub(in crate::ops) vector_blocks: u64,
+    /// Threads that an axis is split for where columns are vectors, of elements of up to two bytes
+    /// and of wider ones. Two blocks of 256 a multiprocessor keep an H100's memory busy, and a
+    /// second launch that joins parts takes longer than more blocks gain:
+    /// benches/record/experiments.md. Narrow elements take more instructions a byte, so they need
+    /// more threads.
+    pub(in crate::ops) vector_threads: [u64; 2],
     /// Blocks that run at once there. A few more would leave the last ones alone, so from this
     /// number on an axis is split as any other.
     pub(in crate::ops) vector_blocks_at_once: u64,

@@ -273,10 +273,12 @@ const ARITHMETIC: Arithmetic = Arithmetic {
     fill_block: 1024,
     rows_block: 256,
     row_steps: 4,
+    rows_of_bytes: [16, 8],
     column_steps: 4,
     column_vectors: 16,
     column_bytes: 512,
-    vector_blocks: 256,
+    // 6 blocks of 128 threads on each of 128 multiprocessors, or 3 of 256, and 2 of 256.
+    vector_threads: [98_304, 65_536],
     vector_blocks_at_once: 768,
     longest_column: 1024,
     part_bytes: 64 << 10,

@@ -61,7 +61,9 @@ impl Cut {
             )));
         }
         let [outer, n, inner] = extents;
-        let threads = if inner == 1 { rows(n * width, tuning) } else { columns(extents, width, start, tuning) };
+        let finds_bytes = reduction == Reduction::ArgMax && width == 1;
+        let row = if finds_bytes { tuning.rows_of_bytes } else { [tuning.row_steps, 1] };
+        let threads = if inner == 1 { rows(n * width, row, tuning) } else { columns(extents, width, start, tuning) };
         // Whole vectors of the axis or of columns, so that parts start aligned as their array does.
         let grain = if matches!(threads, Threads::Rows { .. }) { VECTOR / width } else { 1 };
         let blocks = threads.blocks(extents, width).max(1);
@@ -158,16 +160,19 @@ impl Threads {
     fn wanted(self, blocks: u64, [_, n, _]: [u64; 3], width: u64, tuning: &Arithmetic) -> u64 {
         let Self::Columns { across, vectors } = self else { return BLOCKS / blocks };
         let few = vectors && blocks <= tuning.vector_blocks_at_once;
-        let enough = if few { tuning.vector_blocks.div_ceil(blocks) } else { BLOCKS / blocks };
+        let [narrow, wide] = tuning.vector_threads;
+        let threads = if width <= 2 { narrow } else { wide };
+        let enough = if few { (threads / columns_block(width)).div_ceil(blocks) } else { BLOCKS / blocks };
         let down = columns_block(width) / across;
         enough.max(n.div_ceil(tuning.longest_column * down.max(1)).min(BLOCKS))
     }
 }
 
-/// Returns the threads for a row of this number of bytes: a power of two.
-fn rows(bytes: u64, tuning: &Arithmetic) -> Threads {
+/// Returns the threads for a row of this number of bytes, a power of two: each takes at least
+/// `steps` vectors, and the row has at least `least` threads.
+fn rows(bytes: u64, [steps, least]: [u64; 2], tuning: &Arithmetic) -> Threads {
     let block = tuning.rows_block;
-    Threads::Rows { group: (bytes / VECTOR / tuning.row_steps).max(1).next_power_of_two().min(block), block }
+    Threads::Rows { group: (bytes / VECTOR / steps).max(least).next_power_of_two().min(block), block }
 }
 
 /// Returns the threads of a block for columns of elements of `width` bytes.
