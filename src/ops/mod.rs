@@ -8,7 +8,8 @@
 //! | transpose by a kernel that I choose, to compare | [`transpose_into`] with a [`Variant`] |
 //! | transpose in the same memory | [`transpose_in_place`] |
 //! | take or put rows by their indices | [`gather_rows`], [`scatter_rows`] |
-//! | add, scale, combine floats | [`add`], [`mul`], [`triad`], [`nstream_into`], [`axpy_into`] |
+//! | add, subtract, multiply, divide floats: arrays, views, numbers | [`add`], [`sub`], [`mul`], [`div`] |
+//! | scale and combine contiguous floats | [`scale`], [`triad`], [`nstream_into`], [`axpy_into`] |
 //! | fill | [`fill_into`] |
 //! | compute with a chosen number of operations a byte | [`iterate_into`] |
 //! | reduce floats or integers along one axis or all | [`sum`], [`min`], [`max`], [`argmax`] |
@@ -29,11 +30,11 @@
 //! # Plans
 //!
 //! Each operation has a plan: [`PermutePlan`], [`TransposePlan`], [`InPlacePlan`], [`IndexedPlan`],
-//! [`ElementwisePlan`], [`IteratePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`],
-//! [`SoftmaxPlan`], [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is pure: layouts,
-//! element types, alignments and the architecture decide it, without a device. A program can
-//! compare, print and keep it, and launch it as often as it likes: safely over views, or over
-//! addresses by `launch_raw`.
+//! [`BinaryPlan`], [`ElementwisePlan`], [`IteratePlan`], [`FillPlan`], [`ReductionPlan`],
+//! [`DotPlan`], [`SoftmaxPlan`], [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is
+//! pure: layouts, element types, alignments and the architecture decide it, without a device. A
+//! program can compare, print and keep it, and launch it as often as it likes: safely over views,
+//! or over addresses by `launch_raw`.
 //!
 //! ```
 //! use warpstride::ops::{Align, PermutePlan, Target};
@@ -95,17 +96,16 @@ mod target;
 mod tuning;
 pub(crate) mod units;
 
-use arithmetic::{elementwise, fill, iterate, reduce, rowwise};
+use arithmetic::{binary, elementwise, fill, iterate, reduce, rowwise};
 #[doc(hidden)]
 pub use choose::Costs;
 use conversion::{affine, cast, normalize};
 use movement::{gather, in_place, permute, transpose};
 
 pub use affine::{Affine, AffinePlan, Channels, Normalization, affine, affine_into, affine_into_raw};
+pub use binary::{Binary, BinaryPlan, Term, add, add_into, div, div_into, mul, mul_into, sub, sub_into};
 pub use cast::{CastPlan, cast, cast_into};
-pub use elementwise::{
-    Elementwise, ElementwisePlan, add, add_into, axpy_into, mul, mul_into, nstream_into, triad, triad_into,
-};
+pub use elementwise::{Elementwise, ElementwisePlan, axpy_into, nstream_into, scale, scale_into, triad, triad_into};
 pub use fill::{FillPlan, fill_into};
 pub use gather::{Indexed, IndexedPlan, gather_rows, scatter_rows};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};

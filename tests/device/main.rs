@@ -22,6 +22,7 @@ mod architectures;
 mod arithmetic;
 mod attacks;
 mod axes;
+mod binary;
 mod captures;
 mod casts;
 mod copies;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "pipeline")]
         pipelines::cases(),
         arithmetic::cases(),
+        binary::cases(),
         axes::cases(),
         integers::cases(),
         images::cases(),

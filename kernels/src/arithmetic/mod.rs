@@ -1,11 +1,13 @@
 //! Kernels that compute with the elements they load.
 
+mod binary;
 mod elementwise;
 mod reduce;
 mod reduce_axis;
 mod rowwise;
 
-pub use elementwise::{Add, Axpy, Mul, NStream, Triad, elementwise, fill, iterate};
+pub use binary::binary;
+pub use elementwise::{Axpy, Mul, NStream, Triad, elementwise, fill, iterate};
 pub use reduce::{Dot, Max, Min, Sum, reduce};
 pub use reduce_axis::{ArgMax, column_lanes, reduce_columns, reduce_rows};
 pub use rowwise::{mean_variance, softmax};

@@ -50,6 +50,7 @@ pub enum Reduction {
 
 impl Reduction {
     /// Every reduction.
+    #[doc(hidden)]
     pub const ALL: [Self; 4] = [Self::Sum, Self::Min, Self::Max, Self::ArgMax];
 
     /// Returns the name, and the kernels over all elements, along the last axis, and along another
@@ -64,6 +65,7 @@ impl Reduction {
     }
 
     /// Returns the name on the command line and in reports.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         self.row().0
     }
