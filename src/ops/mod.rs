@@ -12,7 +12,7 @@
 //! | scale and combine contiguous floats | [`scale`], [`triad`], [`nstream_into`], [`axpy_into`] |
 //! | fill | [`fill_into`] |
 //! | compute with a chosen number of operations a byte | [`iterate_into`] |
-//! | reduce floats or integers along one axis or all | [`sum`], [`min`], [`max`], [`argmax`] |
+//! | reduce floats or integers along axes or all | [`sum`], [`min`], [`max`], [`argmax`]; floats: [`mean`] |
 //! | multiply and sum floats | [`dot`] |
 //! | normalise rows of floats | [`softmax`], [`mean_variance`] |
 //! | change the element type | [`cast()`] |
@@ -30,11 +30,11 @@
 //! # Plans
 //!
 //! Each operation has a plan: [`PermutePlan`], [`TransposePlan`], [`InPlacePlan`], [`IndexedPlan`],
-//! [`BinaryPlan`], [`ElementwisePlan`], [`IteratePlan`], [`FillPlan`], [`ReductionPlan`],
-//! [`DotPlan`], [`SoftmaxPlan`], [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is
-//! pure: layouts, element types, alignments and the architecture decide it, without a device. A
-//! program can compare, print and keep it, and launch it as often as it likes: safely over views,
-//! or over addresses by `launch_raw`.
+//! [`BinaryPlan`], [`ElementwisePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`],
+//! [`SoftmaxPlan`], [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is pure: layouts,
+//! element types, alignments and the architecture decide it, without a device. A program can
+//! compare, print and keep it, and launch it as often as it likes: safely over views, or over
+//! addresses by `launch_raw`.
 //!
 //! ```
 //! use warpstride::ops::{Align, PermutePlan, Target};
@@ -109,7 +109,9 @@ pub use elementwise::{Elementwise, ElementwisePlan, axpy_into, nstream_into, sca
 pub use fill::{FillPlan, fill_into};
 pub use gather::{Indexed, IndexedPlan, gather_rows, scatter_rows};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
-pub use iterate::{IteratePlan, iterate_into};
+#[doc(hidden)]
+pub use iterate::IteratePlan;
+pub use iterate::iterate_into;
 pub use normalize::{normalize, normalize_into};
 #[cfg(feature = "interp")]
 pub use permute::Requested;
@@ -118,8 +120,8 @@ pub use permute::copy_into_tuned;
 pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
 pub use plan::{Explanation, Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
 pub use reduce::{
-    DotPlan, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, min, min_into, sum,
-    sum_into,
+    Along, DotPlan, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, mean,
+    mean_into, min, min_into, sum, sum_into,
 };
 pub use rowwise::{MeanVariancePlan, SoftmaxPlan, mean_variance, mean_variance_into, softmax, softmax_into};
 pub use span::Phase;

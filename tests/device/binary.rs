@@ -71,7 +71,7 @@ fn computed<K: Kind>(operation: Binary, a: f64, b: f64) -> K::Bits {
 }
 
 /// Returns all indices of a shape in C order.
-fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+pub(crate) fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     let len: usize = shape.iter().product();
     (0..len).map(move |mut number| {
         let mut index: Vec<usize> = shape
@@ -89,7 +89,7 @@ fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 }
 
 /// Draws a layout of a shape: axes in any order, with steps, backwards, and an offset.
-fn drawn_layout(random: &mut Random, shape: &[usize]) -> Layout {
+pub(crate) fn drawn_layout(random: &mut Random, shape: &[usize]) -> Layout {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     if random.below(3) == 0 {
         for at in (1..order.len()).rev() {
@@ -112,7 +112,7 @@ fn drawn_layout(random: &mut Random, shape: &[usize]) -> Layout {
 }
 
 /// Draws a shape of up to five axes.
-fn drawn_shape(random: &mut Random) -> Vec<usize> {
+pub(crate) fn drawn_shape(random: &mut Random) -> Vec<usize> {
     const EXTENTS: [usize; 10] = [1, 1, 2, 3, 4, 5, 7, 8, 16, 33];
     loop {
         let rank = random.below(6);

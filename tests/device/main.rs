@@ -48,6 +48,7 @@ mod movers;
 mod permutes;
 #[cfg(feature = "pipeline")]
 mod pipelines;
+mod reductions;
 mod reuse;
 #[cfg(feature = "interp")]
 mod random;
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         pipelines::cases(),
         arithmetic::cases(),
         binary::cases(),
+        reductions::cases(),
         axes::cases(),
         integers::cases(),
         images::cases(),

@@ -207,8 +207,8 @@ where
             let negated = ops::scale(T::of(page::bits(T::DTYPE, "-1.0")), a)?;
             one(ops::argmax(&negated, None)?.item()?)
         }
-        "mean" => downloaded(&ops::mean_variance(a)?.0),
-        "variance" => downloaded(&ops::mean_variance(a)?.1),
+        "mean" => downloaded(&ops::mean_variance(a, shape.len() - 1)?.0),
+        "variance" => downloaded(&ops::mean_variance(a, shape.len() - 1)?.1),
         "softmax" => downloaded(&ops::softmax(a)?),
         other => panic!("no function of docs/semantics.md is {other}"),
     })

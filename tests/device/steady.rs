@@ -68,7 +68,7 @@ pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, Work<'_>
         ("argmax", &|| ops::argmax(&flat, None).map(made)),
         ("dot", &|| ops::dot(&flat, &flat).map(made)),
         ("softmax", &|| ops::softmax(&matrix).map(made)),
-        ("mean_variance", &|| ops::mean_variance(&matrix).map(made)),
+        ("mean_variance", &|| ops::mean_variance(&matrix, 1).map(made)),
         ("cast", &|| ops::cast::<f64, f32>(&flat).map(made)),
         ("normalize", &|| ops::normalize::<f32>(&bytes, &normalization).map(made)),
         ("affine", &|| ops::affine::<f32, u8>(&bytes, Affine::scale(2.0)).map(made)),

@@ -169,6 +169,16 @@ impl BinaryPlan {
         }
     }
 
+    /// Queues the operation of a destination and a number, in place.
+    pub(in crate::ops::arithmetic) fn in_place(&self, dst: Operand<'_>, number: f64, stream: &Stream) -> Result<()> {
+        debug_assert_eq!(self.in_memory, [true, false], "the plan is for the destination and a number");
+        queue([dst], stream, &|device, [dst], stream| {
+            // SAFETY: the destination is the first operand, element by element, and borrowed
+            // exclusively; it has the planned layout, and `queue` orders other work.
+            unsafe { self.place(device, [dst, dst, 0], [0.0, number], stream) }
+        })
+    }
+
     /// Queues the operation on storages at the addresses of the operands and of the destination. A
     /// number stands where one was planned: its address is ignored, as the number of an operand in
     /// memory is.
