@@ -26,8 +26,12 @@ impl Walk {
     /// Returns the walk of layouts of one shape, of which the destination, the first, reaches each
     /// of its elements once. A side without a layout has no memory, and so no strides.
     pub(super) fn new(layouts: [Option<&Layout>; SIDES]) -> Self {
-        let starts = layouts.map(|layout| layout.map_or(0, Layout::offset));
-        let mut walk = Self { starts, rank: 0, axes: [Axis::default(); MAX_RANK] };
+        let mut walk = Self { starts: [0; SIDES], rank: 1, axes: [Axis::default(); MAX_RANK] };
+        if layouts[0].is_some_and(Layout::is_empty) {
+            // One axis has extent 0, so there are no elements.
+            return walk;
+        }
+        (walk.starts, walk.rank) = (layouts.map(|layout| layout.map_or(0, Layout::offset)), 0);
         let shape = layouts[0].map_or(&[][..], Layout::shape);
         for (at, &extent) in shape.iter().enumerate().rev().filter(|&(_, &extent)| extent != 1) {
             walk.insert(Axis {
@@ -41,7 +45,7 @@ impl Walk {
 
     /// Inserts an axis in order, so that it runs forwards in the destination.
     fn insert(&mut self, mut axis: Axis) {
-        if axis.strides[0] < 0 && axis.extent > 1 {
+        if axis.strides[0] < 0 {
             let last = (axis.extent - 1) as isize;
             for (start, stride) in self.starts.iter_mut().zip(&mut axis.strides) {
                 // The layouts' invariants keep both ends in their storages.
@@ -127,6 +131,7 @@ mod tests {
     fn no_element_is_no_work() {
         let none = Layout::row_major(&[3, 0]).unwrap();
         assert_eq!(walk([&none; SIDES]).len(), 0);
+        assert_eq!(walk([&none; SIDES]), walk([&Layout::row_major(&[0]).unwrap(); SIDES]));
         assert_eq!(Walk::new([Some(&Layout::row_major(&[]).unwrap()), None, None]).len(), 1);
     }
 }
