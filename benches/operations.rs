@@ -68,7 +68,6 @@ impl Operation {
     fn of_ones(self, len: usize) -> f64 {
         match self {
             Self::Elementwise(Elementwise::Mul) => 0.5,
-            Self::Elementwise(Elementwise::Add) => 2.0,
             Self::Elementwise(Elementwise::Triad | Elementwise::Axpy) => 1.5,
             Self::Elementwise(Elementwise::NStream) => 2.5,
             Self::Reduction(Reduction::Sum) | Self::Dot => len as f64,

@@ -120,7 +120,7 @@ impl<M: Measurement> Bench<'_, M> {
         let (mut means, mut variances) = (device.zeros::<f32>(rows)?, device.zeros::<f32>(rows)?);
         let mut moments = || {
             let results = (means.view_mut(&[rows])?, variances.view_mut(&[rows])?);
-            ops::mean_variance_into(ones.view(&shape)?, results.0, results.1, device.default_stream())
+            ops::mean_variance_into(ones.view(&shape)?, 1, results.0, results.1, device.default_stream())
         };
         moments()?;
         let subject = self.subject(Group::Axis, "mean-variance", DType::F32, [4 * self.len(), 8 * rows]);

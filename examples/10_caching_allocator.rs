@@ -35,12 +35,12 @@ fn main() -> Result<()> {
 fn the_same_memory_comes_back() -> Result<()> {
     let device = Device::open(Backend::Auto)?;
     let a = device.array(&[LEN], &[1.5_f32; LEN])?;
-    ops::mul(2.0, &a)?; // the first launch loads the kernel
+    ops::scale(2.0, &a)?; // the first launch loads the kernel
     device.synchronize()?;
     let before = device.stats();
     let mut addresses = HashSet::new();
     for _ in 0..TURNS {
-        let doubled = ops::mul(2.0, &a)?;
+        let doubled = ops::scale(2.0, &a)?;
         addresses.insert(doubled.buffer().address());
     }
     let waits = device.stats().can_synchronize - before.can_synchronize;
@@ -54,7 +54,7 @@ fn a_list_ends_out_of_memory() -> Result<()> {
     let a = device.array(&[LEN], &[1.5_f32; LEN])?;
     let mut kept = Vec::new();
     let error = loop {
-        match ops::mul(2.0, &a) {
+        match ops::scale(2.0, &a) {
             Ok(doubled) => kept.push(doubled),
             Err(error) => break error,
         }

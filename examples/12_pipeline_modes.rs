@@ -52,7 +52,7 @@ fn main() -> Result<()> {
         } else {
             format!("{:>10}{:>10}{:>10}", "-", "-", "-")
         };
-        println!("{:<10}{:>8}{waits:>14}{figures}  {is_right}", mode.name(), pipeline.slots());
+        println!("{mode:<10}{:>8}{waits:>14}{figures}  {is_right}", pipeline.slots());
         if mode == Mode::Streams {
             let works = timeline.spans.iter().filter(|span| span.track == Track::Work);
             println!("{:<10}the timeline has {} spans of work", "", works.count());

@@ -19,6 +19,7 @@ pub mod params {
     mod affine;
     mod affine_quads;
     mod affine_tile;
+    mod binary;
     mod boxes;
     mod cast;
     mod column_loop;
@@ -45,6 +46,7 @@ pub mod params {
     pub use self::affine::*;
     pub use self::affine_quads::*;
     pub use self::affine_tile::*;
+    pub use self::binary::*;
     pub use self::boxes::*;
     pub use self::cast::*;
     pub use self::column_loop::*;
@@ -166,9 +168,6 @@ macro_rules! families {
             /// A scaled array.
             MUL mul(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
                 = elementwise::<T, Mul, C>;
-            /// The sum of two arrays.
-            ADD add(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
-                = elementwise::<T, Add, C>;
             /// The sum of an array and a scaled one.
             TRIAD triad(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
                 = elementwise::<T, Triad, C>;
@@ -180,6 +179,9 @@ macro_rules! families {
             AXPY axpy(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
                 except C in [Hinted] because "hints to its loads alone gain, which no entry has"
                 = elementwise::<T, Axpy, Unhinted>;
+            /// Operations of two operands of any layouts. 64-bit arithmetic throughout.
+            BINARY binary(BinaryParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
+                = binary::<T, C>;
             /// Singles after a number of fused products and sums: arithmetic of any intensity.
             ITERATE iterate(IterateParams)
                 = iterate;

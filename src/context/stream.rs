@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 /// let a = device.array(&[3], &[1.0_f32, 2.0, 3.0])?;
 /// let (mut b, mut c) = (device.alloc_array(&[3])?, device.alloc_array(&[3])?);
 /// ops::copy_into(&a, &mut b, &first)?;
-/// ops::mul_into(2.0, &b, &mut c, &second)?; // `b` makes `second` wait for `first`
+/// ops::scale_into(2.0, &b, &mut c, &second)?; // `b` makes `second` wait for `first`
 /// assert_eq!(c.to_vec()?, [2.0, 4.0, 6.0]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())

@@ -228,7 +228,7 @@ impl Device {
     /// let stream = unsafe { device.stream_from_raw(handle) }?;
     /// let a = device.array(&[3], &[1.0_f32, 2.0, 3.0])?;
     /// let mut b = device.alloc_array(&[3])?;
-    /// ops::mul_into(2.0, &a, &mut b, &stream)?;
+    /// ops::scale_into(2.0, &a, &mut b, &stream)?;
     /// assert_eq!(b.to_vec()?, [2.0, 4.0, 6.0]);
     /// // The stream was the last one to use `a` and `b`.
     /// drop((a, b, stream));

@@ -8,10 +8,11 @@
 //! | transpose by a kernel that I choose, to compare | [`transpose_into`] with a [`Variant`] |
 //! | transpose in the same memory | [`transpose_in_place`] |
 //! | take or put rows by their indices | [`gather_rows`], [`scatter_rows`] |
-//! | add, scale, combine floats | [`add`], [`mul`], [`triad`], [`nstream_into`], [`axpy_into`] |
+//! | add, subtract, multiply, divide floats: arrays, views, numbers | [`add`], [`sub`], [`mul`], [`div`] |
+//! | scale and combine contiguous floats | [`scale`], [`triad`], [`nstream_into`], [`axpy_into`] |
 //! | fill | [`fill_into`] |
 //! | compute with a chosen number of operations a byte | [`iterate_into`] |
-//! | reduce floats or integers along one axis or all | [`sum`], [`min`], [`max`], [`argmax`] |
+//! | reduce floats or integers along axes or all | [`sum`], [`min`], [`max`], [`argmax`]; floats: [`mean`] |
 //! | multiply and sum floats | [`dot`] |
 //! | normalise rows of floats | [`softmax`], [`mean_variance`] |
 //! | change the element type | [`cast()`] |
@@ -29,7 +30,7 @@
 //! # Plans
 //!
 //! Each operation has a plan: [`PermutePlan`], [`TransposePlan`], [`InPlacePlan`], [`IndexedPlan`],
-//! [`ElementwisePlan`], [`IteratePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`],
+//! [`BinaryPlan`], [`ElementwisePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`],
 //! [`SoftmaxPlan`], [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is pure: layouts,
 //! element types, alignments and the architecture decide it, without a device. A program can
 //! compare, print and keep it, and launch it as often as it likes: safely over views, or over
@@ -95,21 +96,22 @@ mod target;
 mod tuning;
 pub(crate) mod units;
 
-use arithmetic::{elementwise, fill, iterate, reduce, rowwise};
+use arithmetic::{binary, elementwise, fill, iterate, reduce, rowwise};
 #[doc(hidden)]
 pub use choose::Costs;
 use conversion::{affine, cast, normalize};
 use movement::{gather, in_place, permute, transpose};
 
 pub use affine::{Affine, AffinePlan, Channels, Normalization, affine, affine_into, affine_into_raw};
+pub use binary::{Binary, BinaryPlan, Term, add, add_into, div, div_into, mul, mul_into, sub, sub_into};
 pub use cast::{CastPlan, cast, cast_into};
-pub use elementwise::{
-    Elementwise, ElementwisePlan, add, add_into, axpy_into, mul, mul_into, nstream_into, triad, triad_into,
-};
+pub use elementwise::{Elementwise, ElementwisePlan, axpy_into, nstream_into, scale, scale_into, triad, triad_into};
 pub use fill::{FillPlan, fill_into};
 pub use gather::{Indexed, IndexedPlan, gather_rows, scatter_rows};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
-pub use iterate::{IteratePlan, iterate_into};
+#[doc(hidden)]
+pub use iterate::IteratePlan;
+pub use iterate::iterate_into;
 pub use normalize::{normalize, normalize_into};
 #[cfg(feature = "interp")]
 pub use permute::Requested;
@@ -118,8 +120,8 @@ pub use permute::copy_into_tuned;
 pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
 pub use plan::{Explanation, Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
 pub use reduce::{
-    DotPlan, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, min, min_into, sum,
-    sum_into,
+    Along, DotPlan, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, max, max_into, mean,
+    mean_into, min, min_into, sum, sum_into,
 };
 pub use rowwise::{MeanVariancePlan, SoftmaxPlan, mean_variance, mean_variance_into, softmax, softmax_into};
 pub use span::Phase;

@@ -43,6 +43,14 @@ impl<'a> Operand<'a> {
         Self { name, dtype: T::DTYPE, layout, memory: buffer.memory() }
     }
 
+    /// Returns the same memory with elements of a type under a layout.
+    pub(super) fn with<'b>(self, dtype: DType, layout: &'b Layout) -> Operand<'b>
+    where
+        'a: 'b,
+    {
+        Operand { name: self.name, dtype, layout, memory: self.memory }
+    }
+
     /// The device of the elements.
     #[inline]
     pub(super) fn device(&self) -> &'a Device {

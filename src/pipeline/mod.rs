@@ -82,7 +82,7 @@ impl Default for Options {
 ///     },
 ///     |work| {
 ///         let (input, stream) = (work.input.view(&[2, 3])?, work.stream().clone());
-///         ops::mul_into(2.0, input, work.output.view_mut().split_axis(0, &[2, 3])?, &stream)
+///         ops::scale_into(2.0, input, work.output.view_mut().split_axis(0, &[2, 3])?, &stream)
 ///     },
 ///     |_, results| {
 ///         sums.push(results.iter().sum::<f32>());

@@ -4,6 +4,7 @@ use crate::names::{named, written_by_name};
 
 named! {
     /// Returns its name in lower case.
+    #[doc(hidden)]
     name;
 
     /// How the stages of a pipeline share the device.

@@ -23,7 +23,7 @@ use crate::sync::lock;
 /// let (a, mut b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[0.0; 3])?);
 /// let mut graph = device.default_stream().capture(|s| {
 ///     let mut doubled = device.alloc_array(&[3])?; // the graph keeps its memory
-///     ops::mul_into(2.0, &a, &mut doubled, s)?;
+///     ops::scale_into(2.0, &a, &mut doubled, s)?;
 ///     ops::add_into(&a, &doubled, &mut b, s)
 /// })?;
 /// assert_eq!((graph.nodes(), b.to_vec()?), (2, vec![0.0; 3])); // nothing has run
@@ -33,7 +33,7 @@ use crate::sync::lock;
 /// let c = device.array(&[3], &[7.0_f32; 3])?;
 /// let in_place = graph.update(|s| {
 ///     let mut doubled = device.alloc_array(&[3])?;
-///     ops::mul_into(2.0, &c, &mut doubled, s)?;
+///     ops::scale_into(2.0, &c, &mut doubled, s)?;
 ///     ops::add_into(&c, &doubled, &mut b, s)
 /// })?;
 /// graph.launch(device.default_stream())?;

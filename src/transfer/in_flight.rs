@@ -86,7 +86,7 @@ impl<H> Drop for Kept<H> {
 /// for _ in 0..3 {
 ///     let upload = stream.upload(host, &mut frames)?;
 ///     // The program goes on while the copy runs.
-///     let doubled = ops::mul(2.0, &frames)?;
+///     let doubled = ops::scale(2.0, &frames)?;
 ///     host = stream.download(&doubled, upload.wait()?)?.wait()?;
 /// }
 /// assert_eq!(host[..], [8.0, 16.0, 24.0, 32.0, 40.0, 48.0]);

@@ -62,7 +62,6 @@ macro_rules! bits {
                 let (scalar, [old, a, b]) = (scalar as $in, [old, a, b].map(Self::widen));
                 Self::narrow(match operation {
                     Elementwise::Mul => scalar * a,
-                    Elementwise::Add => a + b,
                     Elementwise::Triad => a + scalar * b,
                     Elementwise::NStream => old + (a + scalar * b),
                     Elementwise::Axpy => old + scalar * a,
@@ -412,8 +411,8 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     let a = device.upload(&[1.0_f32; 12]).unwrap();
     let mut c = device.zeros::<f32>(12).unwrap();
     let error = ops::add_into(a.view(&[3, 4]).unwrap(), a.view(&[4, 3]).unwrap(), c.view_mut(&[3, 4]).unwrap(), stream);
-    refusal(error).says("[4, 3] and [3, 4]");
-    refusal(ops::mul_into(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream))
+    refusal(error).says("[4, 3] cannot be broadcast to [3, 4]");
+    refusal(ops::scale_into(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream))
         .of(ErrorKind::Layout)
         .says("contiguous");
     let none = a.view(&[12]).unwrap().slice(0, ..0, 1).unwrap();
@@ -429,7 +428,7 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     for (operands, wrong) in [([from + 2, from, to], "multiple of 4"), ([from, to + 4, to], "overlaps the destination")]
     {
         // SAFETY: refused before any work is queued.
-        let error = unsafe { elementwise_at(&device, Elementwise::Add, DType::F32, 0.0, 6, operands) };
+        let error = unsafe { elementwise_at(&device, Elementwise::Triad, DType::F32, 0.0, 6, operands) };
         refusal(error).says(wrong);
     }
     let room = device.alloc::<u8>(2 * Scratch::BYTES).unwrap();

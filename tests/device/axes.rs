@@ -423,7 +423,7 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
             noise,
         ] {
             let source = device.upload(&numbers).unwrap();
-            let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap()).unwrap();
+            let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap(), 1).unwrap();
             let (mean, variance) = (mean.to_vec().unwrap()[0], variance.to_vec().unwrap()[0]);
             let expected = numbers.iter().copied().map(f64::from).sum::<f64>() / n as f64;
             let squares: f64 = numbers.iter().map(|&number| (f64::from(number) - expected).powi(2)).sum();
@@ -436,7 +436,7 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
         let rows = of_one.map(|(place, one)| (with(&threes, place, one), one));
         for (numbers, expected) in rows.chain([(vec![f32::MAX; n], f32::INFINITY)]) {
             let source = device.upload(&numbers).unwrap();
-            let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap()).unwrap();
+            let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap(), 1).unwrap();
             let (mean, variance) = (mean.to_vec().unwrap()[0], variance.to_vec().unwrap()[0]);
             let is_right = mean.to_bits() == expected.to_bits() || mean.is_nan() && expected.is_nan();
             assert!(is_right, "{mean} where it is {expected}");
@@ -515,13 +515,13 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
     refusal(ops::max(view.slice(1, ..0, 1).unwrap(), 1)).says("no max of no elements");
     assert_eq!(ops::sum(view.slice(0, ..0, 1).unwrap(), 0).unwrap().to_vec().unwrap(), [0.0; 4]);
     assert!(ops::argmax(view.slice(0, ..0, 1).unwrap(), 1).unwrap().is_empty());
-    refusal(ops::sum(view.t(), 0)).says("contiguous");
+    refusal(ops::softmax(view.t())).says("contiguous");
     let mut wrong = device.zeros::<f32>(4).unwrap();
     let mut scratch = Scratch::new(&device).unwrap();
     let stream = device.default_stream();
     refusal(ops::min_into(view, 1, &mut scratch, wrong.view_mut(&[4]).unwrap(), stream)).says("shape [3]");
     refusal(ops::softmax_into(view, wrong.view_mut(&[4]).unwrap(), stream)).says("[3, 4] and [4]");
-    refusal(ops::mean_variance(view.slice(1, ..0, 1).unwrap())).says("rows without elements have no mean");
+    refusal(ops::mean_variance(view.slice(1, ..0, 1).unwrap(), 1)).says("rows without elements have no mean");
     let from = buffer.address();
     // SAFETY: refused before any work is queued.
     refusal(unsafe { softmax_at(&device, F32::DTYPE, [3, 4], from, from + 16) }).says("overlap");

@@ -34,7 +34,7 @@ cases! {
 fn step(device: &Device, values: &mut DeviceArray<f32>, on: &Stream) -> Result<()> {
     let mut tripled = device.alloc_array(values.shape())?;
     let one = device.array(values.shape(), &vec![1.0_f32; values.len()])?;
-    ops::mul_into(3.0, &*values, &mut tripled, on)?;
+    ops::scale_into(3.0, &*values, &mut tripled, on)?;
     ops::add_into(&tripled, &one, values, on)
 }
 
@@ -114,7 +114,7 @@ fn threads_capture_at_once(setup: &Setup) {
             let mut result = device.alloc_array(&[30]).unwrap();
             let graph = device.default_stream().capture(|s| {
                 both.wait();
-                ops::mul_into(factor, &shared, &mut result, s)?;
+                ops::scale_into(factor, &shared, &mut result, s)?;
                 both.wait();
                 Ok(())
             });

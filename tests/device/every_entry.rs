@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use warpstride::abi::{
-    ADD, Divisor, ENTRIES, EntryId, Index, Key, LINES_BLOCK, MUL, PERMUTE_LINES, SPILL_LINES, TRIAD,
-};
+use warpstride::abi::{Divisor, ENTRIES, EntryId, Index, Key, LINES_BLOCK, MUL, PERMUTE_LINES, SPILL_LINES, TRIAD};
 use warpstride::device::Device;
 use warpstride::driver::Driver;
 use warpstride::driver::trace::{Call, Trace};
@@ -24,7 +22,7 @@ use crate::long::{is_long, short_or_long};
 use crate::matrices::{Random, Sample, at_every_width, c_order};
 use crate::movers::{self, By};
 use crate::program::{Program, assert_same};
-use crate::{arithmetic, axes, casts, debug_build, images, in_place, integers, naive, transposes};
+use crate::{arithmetic, axes, binary, casts, debug_build, images, in_place, integers, naive, transposes};
 
 cases! {
     SoftwareGpu("it has memory wherever 64-bit arithmetic reaches") every_entry_is_launched_and_right,
@@ -57,6 +55,7 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     let device = exact(&(Arc::clone(&trace) as Arc<dyn Driver>));
     at_every_width!(run(&device, &mut Random::new(60)));
     arithmetic::launch_all(&device, &mut Random::new(61));
+    binary::launch_all(&device, &mut Random::new(69));
     hinted_elementwise(device.driver(), &mut Random::new(66));
     images::launch_all(&device, &mut Random::new(62));
     casts::launch_all(&device, &mut Random::new(63));
@@ -269,7 +268,7 @@ fn hinted_elementwise(driver: &Arc<dyn Driver>, random: &mut Random) {
     const QUADS: usize = 70;
     let program = Program::new(driver);
     let numbers = [DType::F16, DType::Bf16, DType::F32, DType::F64];
-    for (family, number) in [MUL, ADD, TRIAD].iter().flat_map(|family| numbers.map(|number| (family, number))) {
+    for (family, number) in [MUL, TRIAD].iter().flat_map(|family| numbers.map(|number| (family, number))) {
         let (plain, width) = (family.get(Key::dtype(number)), number.width());
         let lanes = 16 / width;
         let len = lanes - 1 + QUADS * lanes + 1;

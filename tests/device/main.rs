@@ -22,6 +22,7 @@ mod architectures;
 mod arithmetic;
 mod attacks;
 mod axes;
+mod binary;
 mod captures;
 mod casts;
 mod copies;
@@ -47,6 +48,7 @@ mod movers;
 mod permutes;
 #[cfg(feature = "pipeline")]
 mod pipelines;
+mod reductions;
 mod reuse;
 #[cfg(feature = "interp")]
 mod random;
@@ -87,6 +89,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "pipeline")]
         pipelines::cases(),
         arithmetic::cases(),
+        binary::cases(),
+        reductions::cases(),
         axes::cases(),
         integers::cases(),
         images::cases(),

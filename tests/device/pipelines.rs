@@ -68,7 +68,7 @@ fn transpose_and_double(work: &mut Work<'_, f32, f32>, between: &mut [warpstride
     work.range("transpose", |work| {
         ops::copy_into(work.input.view(&[ROWS, COLS])?.t(), between.view_mut(&[COLS, ROWS])?, &stream)
     })?;
-    work.range("double", |work| ops::mul_into(2.0, between.view(&[LEN])?, work.output.view_mut(), &stream))
+    work.range("double", |work| ops::scale_into(2.0, between.view(&[LEN])?, work.output.view_mut(), &stream))
 }
 
 #[track_caller]
@@ -443,7 +443,7 @@ fn is_right(driver: &Arc<dyn Driver>, forgets: impl Fn(usize) -> bool + Send + S
             source(6),
             |work| {
                 let stream = work.stream().clone();
-                ops::mul_into(2.0, work.input.view(&[LEN])?, work.output.view_mut(), &stream)
+                ops::scale_into(2.0, work.input.view(&[LEN])?, work.output.view_mut(), &stream)
             },
             |batch, results| {
                 right &= (0..LEN).all(|at| results[at] == 2.0 * input(batch, at));

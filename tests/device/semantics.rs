@@ -159,7 +159,7 @@ fn elementwise<T: Sample + Float>(device: &Device, expression: &Expression<'_>) 
     let mut result = device.zeros::<T>(shape.iter().product())?;
     let (from, to) = (a.view(shape)?, result.view_mut(shape)?);
     match expression.function {
-        "mul" => ops::mul_into(scalar(expression, 0), from, to, stream)?,
+        "mul" => ops::mul_into(scalar::<T>(expression, 0).to_f64(), from, to, stream)?,
         "axpy" => {
             let (mut sum, shape) = upload::<T>(device, expression, 2);
             ops::axpy_into(scalar(expression, 0), from, sum.view_mut(shape)?, stream)?;
@@ -204,11 +204,11 @@ where
             one(ops::dot(a, b.view(other)?)?.item()?)
         }
         "argmin" => {
-            let negated = ops::mul(T::of(page::bits(T::DTYPE, "-1.0")), a)?;
+            let negated = ops::scale(T::of(page::bits(T::DTYPE, "-1.0")), a)?;
             one(ops::argmax(&negated, None)?.item()?)
         }
-        "mean" => downloaded(&ops::mean_variance(a)?.0),
-        "variance" => downloaded(&ops::mean_variance(a)?.1),
+        "mean" => downloaded(&ops::mean_variance(a, shape.len() - 1)?.0),
+        "variance" => downloaded(&ops::mean_variance(a, shape.len() - 1)?.1),
         "softmax" => downloaded(&ops::softmax(a)?),
         other => panic!("no function of docs/semantics.md is {other}"),
     })

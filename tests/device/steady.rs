@@ -53,12 +53,13 @@ pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, Work<'_>
     let matrix = device.array(&[96, 3], &[1.5_f32; 288]).unwrap();
     let bytes = device.array(&[2, 6, 8, 3], &[7_u8; 288]).unwrap();
     let normalization = Normalization::new(1.0 / 255.0, &[0.5; 3], &[0.5; 3]).unwrap();
-    let works: [(&str, Work<'_>); 18] = [
+    let works: [(&str, Work<'_>); 19] = [
         ("permute", &|| ops::permute(&a, [0, 3, 1, 2]).map(made)),
         ("contiguous", &|| ops::contiguous(a.slice(2, .., 2)?).map(made)),
         ("transpose", &|| ops::transpose(&matrix).map(made)),
-        ("mul", &|| ops::mul(2.0, &flat).map(made)),
+        ("scale", &|| ops::scale(2.0, &flat).map(made)),
         ("add", &|| ops::add(&flat, &flat).map(made)),
+        ("mul", &|| ops::mul(&flat, 2.0).map(made)),
         ("triad", &|| ops::triad(&flat, 2.0, &flat).map(made)),
         ("sum", &|| ops::sum(&flat, None).map(made)),
         ("sum along an axis", &|| ops::sum(&matrix, 0).map(made)),
@@ -67,7 +68,7 @@ pub(crate) fn operations(device: &Device, mut pass_on: impl FnMut(&str, Work<'_>
         ("argmax", &|| ops::argmax(&flat, None).map(made)),
         ("dot", &|| ops::dot(&flat, &flat).map(made)),
         ("softmax", &|| ops::softmax(&matrix).map(made)),
-        ("mean_variance", &|| ops::mean_variance(&matrix).map(made)),
+        ("mean_variance", &|| ops::mean_variance(&matrix, 1).map(made)),
         ("cast", &|| ops::cast::<f64, f32>(&flat).map(made)),
         ("normalize", &|| ops::normalize::<f32>(&bytes, &normalization).map(made)),
         ("affine", &|| ops::affine::<f32, u8>(&bytes, Affine::scale(2.0)).map(made)),
@@ -100,7 +101,7 @@ fn no_operation_into_existing_memory_can_wait(setup: &Setup) {
     check(&device, "transpose_into", || ops::transpose_into(&a, &mut turned, None, &stream));
     check(&device, "transpose_in_place", || ops::transpose_in_place(&mut matrix, &stream).map(drop));
     check(&device, "fill_into", || ops::fill_into(1.0, &mut b, &stream));
-    check(&device, "mul_into", || ops::mul_into(2.0, &flat, &mut b, &stream));
+    check(&device, "scale_into", || ops::scale_into(2.0, &flat, &mut b, &stream));
     check(&device, "nstream_into", || ops::nstream_into(&flat, 2.0, &flat, &mut b, &stream));
     check(&device, "axpy_into", || ops::axpy_into(2.0, &flat, &mut b, &stream));
     check(&device, "iterate_into", || ops::iterate_into(0.5, 1.0, 3, &flat, &mut b, &stream));
@@ -111,7 +112,7 @@ fn no_operation_into_existing_memory_can_wait(setup: &Setup) {
     check(&device, "gather_rows", || ops::gather_rows(&a, &rows, &mut four, &stream));
     check(&device, "scatter_rows", || ops::scatter_rows(&four, &rows, &mut matrix, &stream));
     check(&device, "a copy by the copy engine", || stream.copy(&flat, &mut b));
-    let graph = stream.capture(|s| ops::mul_into(2.0, &flat, &mut b, s)).unwrap();
+    let graph = stream.capture(|s| ops::scale_into(2.0, &flat, &mut b, s)).unwrap();
     check(&device, "a graph", || graph.launch(&other));
 }
 

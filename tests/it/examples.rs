@@ -167,3 +167,11 @@ fn example_15_loads_a_file_and_saves_the_result() {
     let printed = example("15_numpy_file");
     assert!(printed.contains("[2, 3] f32 became [3, 2]: [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]"), "{printed}");
 }
+
+#[test]
+#[cfg(feature = "pipeline")]
+fn example_16_adds_a_row_and_subtracts_the_means() {
+    let printed = example("16_numpy_arithmetic");
+    assert!(printed.contains("the means of [2, 3]: [13.0, 24.0, 35.0]"), "{printed}");
+    assert!(printed.contains("without them: [-2.0, -2.0, -2.0, 2.0, 2.0, 2.0]"), "{printed}");
+}

@@ -47,8 +47,8 @@ fn plans_of_arithmetic_launch_on_arrays() {
     let [mut a, b] = [[1.0_f32, 2.0, 3.0, 4.0], [4.0; 4]].map(|numbers| device.array(&[2, 2], &numbers).unwrap());
     let mut result = device.alloc_array::<f32>(&[2, 2]).unwrap();
     let mut scratch = Scratch::new(&device).unwrap();
-    let plan = ElementwisePlan::new(Elementwise::Add, DType::F32, 4, [START; 2], START, target).unwrap();
-    plan.launch(0.0, &[&a, &b], &mut result, stream).unwrap();
+    let plan = ElementwisePlan::new(Elementwise::Triad, DType::F32, 4, [START; 2], START, target).unwrap();
+    plan.launch(1.0, &[&a, &b], &mut result, stream).unwrap();
     assert_eq!(result.to_vec().unwrap(), [5.0, 6.0, 7.0, 8.0]);
     FillPlan::new(DType::F32, 4, START, target).unwrap().launch(1.0_f32, &mut a, stream).unwrap();
     SoftmaxPlan::new(DType::F32, [2, 2], [START; 2], target).unwrap().launch(&a, &mut result, stream).unwrap();

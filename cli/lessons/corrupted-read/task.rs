@@ -7,7 +7,7 @@ fn doubled(device: &Device, numbers: &[f32]) -> Result<Vec<f32>> {
     let [work, copies] = [device.stream()?, device.stream()?];
     let source = device.array(&[numbers.len()], numbers)?;
     let mut doubled = device.alloc_array(&[numbers.len()])?;
-    ops::mul_into(2.0, &source, &mut doubled, &work)?;
+    ops::scale_into(2.0, &source, &mut doubled, &work)?;
 
     // The copies have a stream of their own, which waits for the work.
     let is_doubled = device.event()?;

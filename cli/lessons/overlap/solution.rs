@@ -17,7 +17,7 @@ fn run(device: &Device, batches: &[PinnedBuffer<f32>], results: &mut [PinnedBuff
         downloads.scope(|down| {
             for (batch, result) in batches.iter().zip(results) {
                 up.upload(batch, &mut this.input)?;
-                ops::mul_into(2.0, &this.input, &mut this.output, &work)?;
+                ops::scale_into(2.0, &this.input, &mut this.output, &work)?;
                 down.download(&this.output, result)?;
                 std::mem::swap(&mut this, &mut next);
             }

@@ -16,7 +16,7 @@ fn run(device: &Device, batches: &[PinnedBuffer<f32>], results: &mut [PinnedBuff
     for (batch, result) in batches.iter().zip(results) {
         // CHANGE: each scope waits for its end, so the device waits for the host.
         stream.scope(|s| s.upload(batch, &mut this.input))?;
-        ops::mul_into(2.0, &this.input, &mut this.output, &stream)?;
+        ops::scale_into(2.0, &this.input, &mut this.output, &stream)?;
         stream.scope(|s| s.download(&this.output, result))?;
         std::mem::swap(&mut this, &mut next);
     }

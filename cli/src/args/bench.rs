@@ -147,6 +147,19 @@ pub(crate) enum Operation {
     Mul(Arithmetic),
     /// Add: c = a + b
     Add(Arithmetic),
+    /// Subtract: c = a - b
+    Sub(Arithmetic),
+    /// Multiply: c = a * b
+    Multiply(Arithmetic),
+    /// Divide: c = a / b
+    Div(Arithmetic),
+    /// Add a row to each row of a matrix. A row has the greatest power of two that divides the
+    /// elements, and 4096 at most
+    #[command(name = "add_row")]
+    AddRow(Arithmetic),
+    /// Add a column to each column of a matrix, which is that of add_row
+    #[command(name = "add_column")]
+    AddColumn(Arithmetic),
     /// c = a + s * b
     Triad(Arithmetic),
     /// c += a + s * b

@@ -7,9 +7,11 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::device::Device;
 use warpstride::element::{Float, Number};
+use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{
-    DotPlan, Elementwise, ElementwisePlan, FillPlan, Phase, Plan, Reduction, ReductionPlan, Scratch, Target,
+    Align, Binary, BinaryPlan, DotPlan, Elementwise, ElementwisePlan, FillPlan, Phase, Plan, Reduction, ReductionPlan,
+    Scratch, Target,
 };
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 
@@ -24,8 +26,29 @@ const SCALAR: f64 = 0.3;
 pub(super) enum Arithmetic {
     Fill,
     Elementwise(Elementwise),
+    /// An operation of two arrays.
+    Binary(Binary),
+    /// The sum of a matrix and a row, or a column of another.
+    Added(Repeated),
     Reduction(Reduction),
     Dot,
+}
+
+/// The part of a matrix that is added to each of another's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Repeated {
+    Row,
+    Column,
+}
+
+impl Repeated {
+    /// Returns the shapes of the matrix and of the part: a row has the greatest power of two that
+    /// divides the elements, and 4096 at most.
+    fn shapes(self, len: usize) -> [[usize; 2]; 2] {
+        let columns = 1 << len.trailing_zeros().min(12);
+        let rows = len / columns;
+        [[rows, columns], if self == Self::Row { [1, columns] } else { [rows, 1] }]
+    }
 }
 
 /// A number that the host reads.
@@ -68,6 +91,8 @@ pub(super) trait Computed: HostNumber + Float {
     fn nearest(value: f64) -> Self;
     /// Returns what an operation makes of elements.
     fn compute(operation: Elementwise, old: Self, a: Self, b: Self) -> Self;
+    /// Returns what an operation makes of two elements.
+    fn of_two(operation: Binary, a: Self, b: Self) -> Self;
     /// Returns what an affine map makes of a byte's number.
     fn mapped(byte: u8, factor: f32, offset: f32) -> Self;
 }
@@ -86,10 +111,20 @@ macro_rules! computed {
                 let [old, a, b] = [old, a, b].map(|number| number.value() as $in);
                 let $value = match operation {
                     Elementwise::Mul => scalar * a,
-                    Elementwise::Add => a + b,
                     Elementwise::Triad => a + scalar * b,
                     Elementwise::NStream => old + (a + scalar * b),
                     Elementwise::Axpy => old + scalar * a,
+                };
+                $nearest
+            }
+
+            fn of_two(operation: Binary, a: Self, b: Self) -> Self {
+                let [a, b] = [a, b].map(|number| number.value() as $in);
+                let $value = match operation {
+                    Binary::Add => a + b,
+                    Binary::Sub => a - b,
+                    Binary::Mul => a * b,
+                    Binary::Div => a / b,
                 };
                 $nearest
             }
@@ -114,16 +149,22 @@ impl Arithmetic {
         match self {
             Self::Fill => "fill",
             Self::Elementwise(operation) => operation.name(),
+            Self::Binary(operation) => operation.name(),
+            Self::Added(Repeated::Row) => "add_row",
+            Self::Added(Repeated::Column) => "add_column",
             Self::Reduction(reduction) => reduction.name(),
             Self::Dot => "dot",
         }
     }
 
-    /// Counts the arrays that it reads and those that it writes, as BabelStream does.
+    /// Counts the arrays that it reads and those that it writes, as BabelStream does. Rows
+    /// and columns do not count.
     pub(super) fn arrays(self) -> [u64; 2] {
         match self {
             Self::Fill => [0, 1],
             Self::Elementwise(operation) => [operation.reads(), 1],
+            Self::Binary(_) => [2, 1],
+            Self::Added(_) => [1, 1],
             Self::Reduction(_) => [1, 0],
             Self::Dot => [2, 0],
         }
@@ -236,6 +277,8 @@ pub(super) fn planned<'w, T: Computed>(
                 on.are(&|at| T::compute(operation, old[at], a[at], b[at]))
             })
         }
+        Arithmetic::Binary(operation) => binary(operands, operation, [[1, len]; 2])?,
+        Arithmetic::Added(repeated) => binary(operands, Binary::Add, repeated.shapes(len))?,
         Arithmetic::Reduction(reduction) => {
             let plan = ReductionPlan::new(reduction, T::DTYPE, &[len], None, start, target)?;
             let launch = move |on: &mut Operands<T>, set| {
@@ -266,4 +309,26 @@ pub(super) fn planned<'w, T: Computed>(
             })
         }
     })
+}
+
+/// Plans an operation on a matrix, or a whole array as one row, and the first elements of the other
+/// operand as a matrix that is broadcast to it.
+fn binary<'w, T: Computed>(
+    operands: impl DerefMut<Target = Operands<T>> + 'w,
+    operation: Binary,
+    [shape, other]: [[usize; 2]; 2],
+) -> Result<Box<dyn Work + 'w>> {
+    let target = Target::of(operands.rotation.device());
+    let ([matrix, part], align) = ([Layout::row_major(&shape)?, Layout::row_major(&other)?], Align::ALLOCATION);
+    let plan = BinaryPlan::new(operation, T::DTYPE, [Some(&matrix), Some(&part)], (&matrix, align), target)?;
+    let launch = move |on: &mut Operands<T>, set| {
+        let (a, b) = (on.a.view(set)?.split_axis(0, &shape)?, on.b.view(set)?);
+        let b = b.slice(0, ..other[0] * other[1], 1)?.split_axis(0, &other)?;
+        plan.launch(a, b, on.results.view_mut(set)?.split_axis(0, &shape)?, on.rotation.device().default_stream())
+    };
+    Ok(on_arrays(operands, plan.entry(), launch, move |on| {
+        let [_, a, b] = &on.host;
+        let second = |at: usize| (at / shape[1] % other[0]) * other[1] + at % shape[1] % other[1];
+        on.are(&|at| T::of_two(operation, a[at], b[second(at)]))
+    }))
 }

@@ -21,11 +21,11 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
 use warpstride::layout::Layout;
-use warpstride::ops::{Align, Elementwise, PermutePlan, Reduction, Target};
+use warpstride::ops::{Align, Binary, Elementwise, PermutePlan, Reduction, Target};
 
 use super::output::Output;
 use super::{args, number, peaks, runs, tune};
-use arithmetic::Arithmetic;
+use arithmetic::{Arithmetic, Repeated};
 use axis::Along;
 use case::{Case, Op};
 use measure::Bench;
@@ -107,7 +107,12 @@ fn case_of<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Case<'a>, 
         Operation::Scatter(indexed) => rows(true, indexed),
         Operation::Fill(numbers) => arithmetic(Arithmetic::Fill, numbers),
         Operation::Mul(numbers) => elementwise(Elementwise::Mul, numbers),
-        Operation::Add(numbers) => elementwise(Elementwise::Add, numbers),
+        Operation::Add(numbers) => arithmetic(Arithmetic::Binary(Binary::Add), numbers),
+        Operation::Sub(numbers) => arithmetic(Arithmetic::Binary(Binary::Sub), numbers),
+        Operation::Multiply(numbers) => arithmetic(Arithmetic::Binary(Binary::Mul), numbers),
+        Operation::Div(numbers) => arithmetic(Arithmetic::Binary(Binary::Div), numbers),
+        Operation::AddRow(numbers) => arithmetic(Arithmetic::Added(Repeated::Row), numbers),
+        Operation::AddColumn(numbers) => arithmetic(Arithmetic::Added(Repeated::Column), numbers),
         Operation::Triad(numbers) => elementwise(Elementwise::Triad, numbers),
         Operation::Nstream(numbers) => elementwise(Elementwise::NStream, numbers),
         Operation::Axpy(numbers) => elementwise(Elementwise::Axpy, numbers),

@@ -6,12 +6,12 @@ use half::{bf16, f16};
 use warpstride::counters::Counters;
 use warpstride::device::Backend;
 use warpstride::element::DType;
-use warpstride::ops::{Elementwise, Reduction};
+use warpstride::ops::{Binary, Elementwise, Reduction};
 use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::record::Record;
 
-use super::arithmetic::{self, Arithmetic, Computed, Operands};
+use super::arithmetic::{self, Arithmetic, Computed, Operands, Repeated};
 use super::axis::Along;
 use super::case::{Case, Op};
 use super::listed::Listed;
@@ -27,10 +27,15 @@ const COUNTED: usize = 64 << 10;
 /// The matrices that every kernel transposes, on a GPU and elsewhere.
 const MATRICES: [&[usize]; 2] = [&[4096, 16384], &[256]];
 
-pub(super) const ARITHMETIC: [Arithmetic; 10] = [
+pub(super) const ARITHMETIC: [Arithmetic; 15] = [
     Arithmetic::Fill,
     Arithmetic::Elementwise(Elementwise::Mul),
-    Arithmetic::Elementwise(Elementwise::Add),
+    Arithmetic::Binary(Binary::Add),
+    Arithmetic::Binary(Binary::Sub),
+    Arithmetic::Binary(Binary::Mul),
+    Arithmetic::Binary(Binary::Div),
+    Arithmetic::Added(Repeated::Row),
+    Arithmetic::Added(Repeated::Column),
     Arithmetic::Elementwise(Elementwise::Triad),
     Arithmetic::Elementwise(Elementwise::NStream),
     Arithmetic::Elementwise(Elementwise::Axpy),

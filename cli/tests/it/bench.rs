@@ -252,15 +252,18 @@ fn what_the_software_gpu_or_no_memory_can_do_is_refused() {
 #[test]
 fn arithmetic_is_verified_on_every_number_type() {
     for (dtype, width) in [("f16", 2), ("bf16", 2), ("f32", 4), ("f64", 8)] {
-        for (op, arrays) in [("fill", 1), ("mul", 2), ("add", 3), ("triad", 3), ("nstream", 4), ("axpy", 3), ("dot", 2)]
-        {
+        let streams = [("fill", 1), ("mul", 2), ("triad", 3), ("nstream", 4), ("axpy", 3), ("dot", 2)];
+        // A row and a column do not count.
+        let of_two = [("add", 3), ("sub", 3), ("multiply", 3), ("div", 3), ("add_row", 2), ("add_column", 2)];
+        for (op, arrays) in streams.into_iter().chain(of_two) {
             let document = document(&format!("bench {op} --elements 5001 --dtype {dtype}"));
             let counters = json!({ "shared_load": { "bank_conflicts": 0 } });
             has_members(&document, &json!({ "op": op, "verified": true, "counters": counters }));
             has_members(&document, &json!({ "gbps": null, "ms": null, "fraction_of_ceiling": null }));
             assert_eq!(document["bytes"], arrays * width * 5001, "{op} of {dtype}");
             let kernel = document["kernel"].as_str().unwrap();
-            assert!(kernel == "fill_b128" || kernel == format!("{op}_{dtype}"), "{kernel}");
+            let family = if of_two.contains(&(op, arrays)) { "binary" } else { op };
+            assert!(kernel == "fill_b128" || kernel == format!("{family}_{dtype}"), "{kernel}");
         }
         for shape in ["30,100", "3,7,33", "2,20000"] {
             for op in ["softmax", "mean-variance"] {

@@ -192,7 +192,11 @@ fn bash_takes_its_completions() {
     let script = warpstride(["completions", "bash"]).succeeded().stdout;
     let asked = "\nCOMP_WORDS=(warpstride expl); COMP_CWORD=1; _warpstride warpstride expl warpstride; echo \"${COMPREPLY[@]}\"";
     // The gate is written in bash, so it is there.
-    let shell = super::Run::of(std::process::Command::new("bash").args(["-c", &(script + asked)]));
+    // The script is longer than an argument may be.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("completions.bash");
+    std::fs::write(&file, script + asked).unwrap();
+    let shell = super::Run::of(std::process::Command::new("bash").arg(file));
     assert_eq!(shell.stdout.trim(), "explain", "{}", shell.stderr);
 }
 

@@ -38,8 +38,6 @@ macro_rules! formulas {
 formulas! {
     /// A scaled array.
     Mul: |_old, a, _b, scalar| scalar * a;
-    /// The sum of two arrays.
-    Add {SECOND}: |_old, a, b, _scalar| a + b;
     /// The sum of an array and a scaled one.
     Triad {SECOND}: |_old, a, b, scalar| a + scalar * b;
     /// The sum of the destination, an array and a scaled one.

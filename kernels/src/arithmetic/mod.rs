@@ -1,12 +1,14 @@
 //! Kernels that compute with the elements they load.
 
+mod binary;
 mod elementwise;
 mod greatest_bytes;
 mod reduce;
 mod reduce_axis;
 mod rowwise;
 
-pub use elementwise::{Add, Axpy, Mul, NStream, Triad, elementwise, fill, iterate};
+pub use binary::binary;
+pub use elementwise::{Axpy, Mul, NStream, Triad, elementwise, fill, iterate};
 pub use reduce::{Dot, Max, Min, Sum, reduce};
 pub use reduce_axis::{ArgMax, column_lanes, reduce_columns, reduce_rows};
 pub use rowwise::{mean_variance, softmax};

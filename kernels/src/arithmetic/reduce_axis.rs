@@ -15,11 +15,12 @@ use crate::thread::{self, B64, Footprint, Global, Quad, Shared, Word};
 const ALONG: usize = REDUCE_STEPS as usize;
 /// Loads of elements outside of vectors that it has in flight.
 const ASIDE: usize = 4;
-/// Loads that it has in flight down a column; of vectors fewer, where their sums are rounded.
+/// Loads that it has in flight down a column. Of vectors whose elements are joined one by one there
+/// are fewer, because more gained little and make more PTX.
 const DOWN: usize = 8;
-const DOWN_ROUNDED: usize = 4;
+const FEWER_DOWN: usize = 4;
 /// Vectors of bytes that it has in flight along a row, if it looks for the greatest.
-const ALONG_BYTES: usize = 8;
+const ALONG_BYTES: usize = 2;
 
 /// A reduction of the elements along an axis to one.
 pub trait Along<T: Number> {
@@ -249,9 +250,9 @@ fn along_bytes<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
             for step in 0..ALONG_BYTES {
                 held[step] = load(quad + step as u64 * size);
             }
-            for step in 0..ALONG_BYTES {
+            crate::unrolled!(step < ALONG_BYTES <= 4 => {
                 greatest.take::<T>(held[step], number + step as u32);
-            }
+            });
             quad += ALONG_BYTES as u64 * size;
             number += ALONG_BYTES as u32;
         }
@@ -450,7 +451,7 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
     let count = if QUADS { T::Word::COUNT } else { 1 };
     let mut states = [R::START; LANES];
     let take = |states: &mut [R::State; LANES], quad: Quad, place: u64| {
-        let named = if R::PLACES && params.places != 0 {
+        let named = if R::PLACES && !QUADS && params.places != 0 {
             let at = Global::new(params.places).offset(8 * whole.number(params, place));
             // SAFETY: an index for every element, if there are indices.
             unsafe { B64::load_global(at) }.low()
@@ -463,7 +464,8 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
             }
         });
     };
-    let loads = if QUADS && R::ADDS && !T::ADDS_IN_VALUES { DOWN_ROUNDED } else { DOWN };
+    let one_by_one = if R::ADDS { !T::ADDS_IN_VALUES } else { T::Word::COUNT >= 8 };
+    let loads = if QUADS && one_by_one { FEWER_DOWN } else { DOWN };
     while column.has(loads as u64) {
         let (mut held, first) = ([[0; 4]; DOWN], column.place);
         for number in 0..loads {
@@ -482,9 +484,11 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
                 }
             });
         } else {
-            for number in 0..loads {
-                take(&mut states, held[number], first + number as u64 * column.step);
-            }
+            crate::unrolled!(number < DOWN => {
+                if number < loads {
+                    take(&mut states, held[number], first + number as u64 * column.step);
+                }
+            });
         }
     }
     while column.has(1) {
@@ -517,9 +521,9 @@ unsafe fn down_bytes<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(column: Col
                 // SAFETY: a row of the column.
                 held[step] = unsafe { column.load::<T, true>() };
             }
-            for step in 0..DOWN {
+            crate::unrolled!(step < DOWN => {
                 greatest.take::<T>(held[step], number + step as u32);
-            }
+            });
             number += DOWN as u32;
         }
         while number < GreatestBytes::LOADS && column.has(1) {

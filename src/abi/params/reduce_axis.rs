@@ -41,7 +41,8 @@ params! {
     pub struct ReduceColumnsParams {
         /// Device address of the first element.
         pub a: u64,
-        /// For argmax: device address of an index for each element, instead of its own; 0 for none.
+        /// For argmax: device address of an index for each element, instead of its own; 0 for
+        /// none, and unread where columns are vectors.
         pub places: u64,
         /// Device address of the first result.
         pub result: u64,

@@ -9,7 +9,7 @@ mod plan;
 pub use plan::ElementwisePlan;
 pub(in crate::ops::arithmetic) use plan::shape;
 
-use crate::abi::{ADD, AXPY, Family, MUL, NSTREAM, TRIAD};
+use crate::abi::{AXPY, Family, MUL, NSTREAM, TRIAD};
 use crate::array::DeviceArray;
 use crate::element::Float;
 use crate::error::Result;
@@ -23,10 +23,8 @@ use crate::view::{View, ViewMut};
 /// An operation on one or two arrays, element by element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Elementwise {
-    /// `dst = scalar * a`
+    /// `dst = scalar * a`: BabelStream's name of [`scale`].
     Mul,
-    /// `dst = a + b`
-    Add,
     /// `dst = a + scalar * b`
     Triad,
     /// `dst = dst + (a + scalar * b)`
@@ -37,13 +35,13 @@ pub enum Elementwise {
 
 impl Elementwise {
     /// Every operation.
-    pub const ALL: [Self; 5] = [Self::Mul, Self::Add, Self::Triad, Self::NStream, Self::Axpy];
+    #[doc(hidden)]
+    pub const ALL: [Self; 4] = [Self::Mul, Self::Triad, Self::NStream, Self::Axpy];
 
     /// Returns the name, the number of arrays that it reads, that of sources, and the kernels.
     const fn row(self) -> (&'static str, u64, usize, Family) {
         match self {
             Self::Mul => ("mul", 1, 1, MUL),
-            Self::Add => ("add", 2, 2, ADD),
             Self::Triad => ("triad", 2, 2, TRIAD),
             Self::NStream => ("nstream", 3, 2, NSTREAM),
             Self::Axpy => ("axpy", 2, 1, AXPY),
@@ -51,16 +49,19 @@ impl Elementwise {
     }
 
     /// Returns the name on the command line and in reports.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         self.row().0
     }
 
     /// Returns the number of arrays that it reads; it writes one.
+    #[doc(hidden)]
     pub fn reads(self) -> u64 {
         self.row().1
     }
 
     /// Returns the number of sources besides the destination.
+    #[doc(hidden)]
     pub fn sources(self) -> usize {
         self.row().2
     }
@@ -72,44 +73,23 @@ impl Elementwise {
 
 written_by_name!(Elementwise);
 
-/// Computes `scalar * a` into a new buffer, on the default stream.
+/// Computes `scalar * a` into a new buffer, on the default stream. [`mul`](crate::ops::mul())
+/// takes two arrays too, and any layouts.
 ///
 /// # Errors
 ///
-/// As [`mul_into`]; `OutOfMemory` if the result does not fit.
+/// As [`scale_into`]; `OutOfMemory` if the result does not fit.
 #[track_caller]
-pub fn mul<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+pub fn scale<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
-    in_new_array(a.device(), a.shape(), |dst, stream| mul_into(scalar, a, dst, stream))
-}
-
-/// Computes `a + b` into a new buffer, on the default stream.
-///
-/// # Errors
-///
-/// As [`mul`].
-///
-/// ```
-/// # #[cfg(feature = "interp")] {
-/// use warpstride::device::{Backend, Device};
-///
-/// let device = Device::open(Backend::Soft)?;
-/// let (a, b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[0.5; 3])?);
-/// assert_eq!(warpstride::ops::add(&a, &b)?.to_vec()?, [1.5, 2.5, 3.5]);
-/// # }
-/// # Ok::<(), warpstride::Error>(())
-/// ```
-#[track_caller]
-pub fn add<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
-    let (a, b) = (a.into(), b.into());
-    in_new_array(a.device(), a.shape(), |dst, stream| add_into(a, b, dst, stream))
+    in_new_array(a.device(), a.shape(), |dst, stream| scale_into(scalar, a, dst, stream))
 }
 
 /// Computes `a + scalar * b` into a new buffer, on the default stream.
 ///
 /// # Errors
 ///
-/// As [`mul`].
+/// As [`scale`].
 #[track_caller]
 pub fn triad<'a, T: Float>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let (a, b) = (a.into(), b.into());
@@ -122,7 +102,7 @@ pub fn triad<'a, T: Float>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<Vi
 ///
 /// `Layout` if the shapes differ or an operand does not lie in C order without gaps;
 /// `InvalidArgument` if the operands and the stream are not on one device; else the driver's error.
-pub fn mul_into<'a, T: Float>(
+pub fn scale_into<'a, T: Float>(
     scalar: T,
     a: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
@@ -131,25 +111,11 @@ pub fn mul_into<'a, T: Float>(
     queue(Elementwise::Mul, scalar.to_f64(), &[a.into()], dst.into(), stream)
 }
 
-/// Queues `dst = a + b` on `stream`. Moves `3 n` elements.
-///
-/// # Errors
-///
-/// As [`mul_into`].
-pub fn add_into<'a, T: Float>(
-    a: impl Into<View<'a, T>>,
-    b: impl Into<View<'a, T>>,
-    dst: impl Into<ViewMut<'a, T>>,
-    stream: &Stream,
-) -> Result<()> {
-    queue(Elementwise::Add, 0.0, &[a.into(), b.into()], dst.into(), stream)
-}
-
 /// Queues `dst = a + scalar * b` on `stream`. Moves `3 n` elements.
 ///
 /// # Errors
 ///
-/// As [`mul_into`].
+/// As [`scale_into`].
 pub fn triad_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     scalar: T,
@@ -164,7 +130,7 @@ pub fn triad_into<'a, T: Float>(
 ///
 /// # Errors
 ///
-/// As [`mul_into`].
+/// As [`scale_into`].
 pub fn nstream_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     scalar: T,
@@ -179,7 +145,7 @@ pub fn nstream_into<'a, T: Float>(
 ///
 /// # Errors
 ///
-/// As [`mul_into`].
+/// As [`scale_into`].
 pub fn axpy_into<'a, T: Float>(
     scalar: T,
     a: impl Into<View<'a, T>>,

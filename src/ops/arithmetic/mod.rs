@@ -1,5 +1,6 @@
 //! Arithmetic at memory speed: element by element, and along one axis or all.
 
+pub(super) mod binary;
 pub(super) mod elementwise;
 pub(super) mod fill;
 pub(super) mod iterate;

@@ -1,20 +1,31 @@
-//! Reduces contiguous arrays along one axis or over all elements: sums, least and greatest
-//! elements, and indices of the greatest.
+//! Reduces arrays along axes or over all elements: sums, means, least and greatest elements, and
+//! indices of the greatest.
 //!
-//! `axis` is `None` for all elements, as in NumPy and PyTorch, or the number of an axis: `sum(a,
-//! 1)`, `sum(a, None)`. The bare verbs return their result in a new buffer, `_into` writes into a
-//! destination.
+//! Axes are `None` for all elements, as in NumPy and PyTorch, the number of an axis, or several
+//! numbers: `sum(a, None)`, `sum(a, 1)`, `sum(a, [0, 2])`. The bare verbs return their result in a
+//! new buffer, `_into` writes into a destination.
+//!
+//! An array in C order is read as it lies, and so is one whose axes have another order in memory,
+//! such as `view.t()`, if its results have the order of memory. A view with steps, gaps or reversed
+//! axes takes an extra pass and memory for its elements: they are copied into C order first. Axes
+//! that are not neighbours in memory are reduced one after the other, the last first, with memory
+//! for the results between.
 //!
 //! Every result is the same on every run and every device: the number of elements, and their start
 //! modulo 16 bytes, decide which elements are joined, and in which order.
 
+mod along;
 mod along_axis;
 mod dot;
+mod mean;
 mod over_all;
 mod pass;
 mod plan;
 
+pub use along::Along;
+pub(super) use along::{Groups, kept};
 pub use dot::{DotPlan, dot, dot_into};
+pub use mean::{mean, mean_into};
 pub use plan::ReductionPlan;
 
 use crate::abi::{
@@ -25,10 +36,12 @@ use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::element::{DType, Element, Number};
 use crate::error::{Error, Result};
+use crate::layout::{Layout, MAX_RANK};
 use crate::memory::DeviceBuffer;
 use crate::names::written_by_name;
 use crate::ops::Target;
 use crate::ops::arithmetic::{entry, sum_type};
+use crate::ops::movement::permute::copy_into;
 use crate::ops::operand::Operand;
 use crate::ops::span::phase;
 use crate::stream::Stream;
@@ -50,6 +63,7 @@ pub enum Reduction {
 
 impl Reduction {
     /// Every reduction.
+    #[doc(hidden)]
     pub const ALL: [Self; 4] = [Self::Sum, Self::Min, Self::Max, Self::ArgMax];
 
     /// Returns the name, and the kernels over all elements, along the last axis, and along another
@@ -64,6 +78,7 @@ impl Reduction {
     }
 
     /// Returns the name on the command line and in reports.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         self.row().0
     }
@@ -146,18 +161,24 @@ impl Scratch {
     }
 }
 
-/// Sums the elements along an axis, or all, into a new buffer, on the default stream. Halves are
+/// Sums the elements along axes, or all, into a new buffer, on the default stream. Halves are
 /// summed in `f32`; the sum of no elements is 0.
 ///
 /// Integers are summed in `u64`, or `i64` if they have a sign. A larger sum wraps around (modulo
 /// 2^64), as NumPy's does.
 ///
-/// The result has the shape of `a` without the axis, in C order; over all elements it is one value.
+/// The result has the shape of `a` without these axes, in C order; over all elements it is one
+/// value.
+///
+/// An array in C order is read once, and so is a view of one with its axes in another order, such
+/// as `view.t()`, if the axes that stay have the order of memory. Other views are copied first: an
+/// extra pass over the elements. Several axes that are not neighbours in memory take a reduction
+/// each, the later ones of what is left.
 ///
 /// # Errors
 ///
-/// `Layout` if there is no such axis, or the elements do not lie in C order without gaps;
-/// `OutOfMemory` if the result does not fit; else the driver's error.
+/// `Layout` if there is no such axis, or one is named twice; `OutOfMemory` if the result or a copy
+/// does not fit; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -169,6 +190,7 @@ impl Scratch {
 /// let matrix = buffer.view(&[2, 3])?;
 /// assert_eq!(ops::sum(matrix, None)?.to_vec()?, [21.0]);
 /// assert_eq!(ops::sum(matrix, 1)?.to_vec()?, [8.0, 13.0]);
+/// assert_eq!(ops::sum(matrix.t(), 1)?.to_vec()?, [5.0, 5.0, 11.0]);
 /// assert_eq!(ops::max(matrix, 0)?.to_vec()?, [4.0, 5.0, 9.0]);
 /// assert_eq!(ops::argmax(matrix, 1)?.to_vec()?, [1, 2]);
 /// let bytes = device.array(&[3], &[200_u8; 3])?;
@@ -177,29 +199,29 @@ impl Scratch {
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 #[track_caller]
-pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T::Sum>> {
-    result(Reduction::Sum, a.into(), axis.into())
+pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axes: impl Into<Along>) -> Result<DeviceArray<T::Sum>> {
+    result(Reduction::Sum, a.into(), axes.into())
 }
 
-/// Finds the least elements along an axis, or of all; NaN if there is one. As [`sum`].
+/// Finds the least elements along axes, or of all; NaN if there is one. As [`sum`].
 ///
 /// # Errors
 ///
 /// As [`sum`]; `InvalidArgument` if there are no elements to reduce, also where there are no
 /// results either, as in NumPy.
 #[track_caller]
-pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
-    result(Reduction::Min, a.into(), axis.into())
+pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axes: impl Into<Along>) -> Result<DeviceArray<T>> {
+    result(Reduction::Min, a.into(), axes.into())
 }
 
-/// Finds the greatest elements along an axis, or of all; NaN if there is one. As [`sum`].
+/// Finds the greatest elements along axes, or of all; NaN if there is one. As [`sum`].
 ///
 /// # Errors
 ///
 /// As [`min`].
 #[track_caller]
-pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
-    result(Reduction::Max, a.into(), axis.into())
+pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axes: impl Into<Along>) -> Result<DeviceArray<T>> {
+    result(Reduction::Max, a.into(), axes.into())
 }
 
 /// Finds the indices of the greatest elements along an axis, or the index in C order of the
@@ -210,17 +232,17 @@ pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 /// As [`min`].
 #[track_caller]
 pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<u64>> {
-    result(Reduction::ArgMax, a.into(), axis.into())
+    result(Reduction::ArgMax, a.into(), axis.into().into())
 }
 
 /// Reduces into a new buffer, with new scratch memory.
 #[track_caller]
-fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axis: Option<usize>) -> Result<DeviceArray<R>> {
+fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axes: Along) -> Result<DeviceArray<R>> {
     let device = a.device();
-    let shape = axis.map_or(Ok(Vec::new()), |axis| without(a.shape(), axis))?;
+    let shape: Vec<usize> = kept(a.shape(), &axes.reduced(a.shape())?).collect();
     let mut result = device.alloc_array::<R>(&shape)?;
     let (mut scratch, stream) = (Scratch::new(device)?, device.default_stream());
-    queue(reduction, a, axis, &mut scratch, result.view_mut(), stream)?;
+    queue(reduction, a, axes, &mut scratch, result.view_mut(), stream)?;
     Ok(result)
 }
 
@@ -242,10 +264,10 @@ fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
     Err(Error::layout(format!("shape {shape:?} has no axis {axis}; {instead}")))
 }
 
-/// Queues the sums of `a` along an axis, or of all elements, on `stream`. Allocates nothing and
-/// waits for nothing.
+/// Queues the sums of `a` along axes, or of all elements, on `stream`. Waits for nothing, and
+/// allocates nothing where [`sum`] reads the array once.
 ///
-/// `dst` has the shape of `a` without the axis; over all elements it has one element.
+/// `dst` has the shape of `a` without the axes; over all elements it has one element.
 ///
 /// # Errors
 ///
@@ -253,42 +275,42 @@ fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
 /// and the stream are not on one device.
 pub fn sum_into<'a, T: Number>(
     a: impl Into<View<'a, T>>,
-    axis: impl Into<Option<usize>>,
+    axes: impl Into<Along>,
     scratch: &mut Scratch,
     dst: impl Into<ViewMut<'a, T::Sum>>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Reduction::Sum, a.into(), axis.into(), scratch, dst.into(), stream)
+    queue(Reduction::Sum, a.into(), axes.into(), scratch, dst.into(), stream)
 }
 
-/// Queues the least elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
+/// Queues the least elements of `a` along axes, or of all, on `stream`: see [`sum_into`].
 ///
 /// # Errors
 ///
 /// As [`sum_into`] and [`min`].
 pub fn min_into<'a, T: Number>(
     a: impl Into<View<'a, T>>,
-    axis: impl Into<Option<usize>>,
+    axes: impl Into<Along>,
     scratch: &mut Scratch,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Reduction::Min, a.into(), axis.into(), scratch, dst.into(), stream)
+    queue(Reduction::Min, a.into(), axes.into(), scratch, dst.into(), stream)
 }
 
-/// Queues the greatest elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
+/// Queues the greatest elements of `a` along axes, or of all, on `stream`: see [`sum_into`].
 ///
 /// # Errors
 ///
 /// As [`sum_into`] and [`min`].
 pub fn max_into<'a, T: Number>(
     a: impl Into<View<'a, T>>,
-    axis: impl Into<Option<usize>>,
+    axes: impl Into<Along>,
     scratch: &mut Scratch,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Reduction::Max, a.into(), axis.into(), scratch, dst.into(), stream)
+    queue(Reduction::Max, a.into(), axes.into(), scratch, dst.into(), stream)
 }
 
 /// Queues the indices of the greatest elements of `a` along an axis, or of all, on `stream`: see
@@ -304,19 +326,85 @@ pub fn argmax_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, u64>>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Reduction::ArgMax, a.into(), axis.into(), scratch, dst.into(), stream)
+    queue(Reduction::ArgMax, a.into(), axis.into().into(), scratch, dst.into(), stream)
 }
 
 /// Plans and launches.
 fn queue<T: Number, R: Element>(
     reduction: Reduction,
     a: View<'_, T>,
-    axis: Option<usize>,
+    axes: Along,
     scratch: &mut Scratch,
     dst: ViewMut<'_, R>,
     stream: &Stream,
 ) -> Result<()> {
-    let start = phase(&Operand::read("array", &a))?;
-    ReductionPlan::new(reduction, T::DTYPE, a.shape(), axis, start, Target::of(a.device()))?
-        .launch(a, scratch, dst, stream)
+    if let Some(axis) = axes.simple().filter(|_| a.layout().is_standard_layout()) {
+        let start = phase(&Operand::read("array", &a))?;
+        let plan = ReductionPlan::new(reduction, T::DTYPE, a.shape(), axis, start, Target::of(a.device()))?;
+        return plan.launch(a, scratch, dst, stream);
+    }
+    let reduced = axes.reduced(a.shape())?;
+    let is_one = axes.is_all() && dst.len() == 1;
+    if !is_one && !kept(a.shape(), &reduced).eq(dst.shape().iter().copied()) {
+        let shape: Vec<usize> = kept(a.shape(), &reduced).collect();
+        return Err(Error::layout(format!(
+            "the {reduction} has shape {shape:?}, and its view {:?}; give a view of {shape:?}",
+            dst.shape()
+        )));
+    }
+    let room = scratch.view_mut()?;
+    let sides = [Operand::written("scratch", &room), Operand::written("destination", &dst)];
+    let groups = Groups::new(a.layout(), &reduced, reduction == Reduction::ArgMax);
+    with_groups(a, &reduced, groups, stream, |from, groups| {
+        in_groups(reduction, from, groups, axes.is_all(), sides, stream)
+    })
+}
+
+/// Calls a function with the elements of a view as they lie in memory, if they have these groups,
+/// or with a copy in which the axes that are reduced come last.
+pub(super) fn with_groups<T: Element>(
+    a: View<'_, T>,
+    reduced: &[bool; MAX_RANK],
+    groups: Option<Groups>,
+    stream: &Stream,
+    then: impl FnOnce(Operand<'_>, Groups) -> Result<()>,
+) -> Result<()> {
+    if let Some(groups) = groups {
+        return then(Operand::read("array", &a), groups);
+    }
+    let moved = a.permuted_axes(&Groups::order_of_copy(a.shape().len(), reduced))?;
+    let mut copy = a.device().alloc_on::<T>(a.len(), stream)?;
+    copy_into(moved, copy.view_mut(moved.shape())?, stream)?;
+    then(Operand::read("array", &copy.view(moved.shape())?), Groups::of_copy(a.shape(), reduced))
+}
+
+/// Reduces groups of axes, one after the other, the last first.
+fn in_groups(
+    reduction: Reduction,
+    from: Operand<'_>,
+    groups: Groups,
+    is_all: bool,
+    [room, to]: [Operand<'_>; 2],
+    stream: &Stream,
+) -> Result<()> {
+    let extents = groups.extents();
+    let (shape, axis) = if is_all { (&extents[1..2], None) } else { (&extents[..], Some(1)) };
+    let layout = flat(from.layout, shape)?;
+    let from = from.with(from.dtype, &layout);
+    let plan = ReductionPlan::new(reduction, from.dtype, shape, axis, phase(&from)?, Target::of(from.device()))?;
+    if groups.has_one() {
+        return plan.run([from, room, to], stream);
+    }
+    let (len, dtype) = (extents[0] * extents[2], reduction.result(from.dtype));
+    let between = from.device().alloc_on::<u8>(len * dtype.width(), stream)?;
+    let line = Layout::row_major(&[len])?;
+    let result = Operand::made("result", &between, &line).with(dtype, &line);
+    plan.run([from, room, result], stream)?;
+    in_groups(reduction, result, groups.without_last(), false, [room, to], stream)
+}
+
+/// Returns the layout in C order of elements that lie side by side from where a layout starts.
+pub(super) fn flat(layout: &Layout, shape: &[usize]) -> Result<Layout> {
+    let order = Layout::row_major(shape)?;
+    Layout::new(shape, order.strides(), layout.offset(), layout.storage_len())
 }

@@ -1,4 +1,4 @@
-//! Operations that need a whole row of the last axis first: softmax, mean and variance.
+//! Operations that need a whole row first: softmax along the last axis, mean and variance.
 //!
 //! A row is read once if the threads of a block can hold it: up to 64 KiB, and 32 KiB of halves.
 //! Longer rows are read twice, the second time from the L2 cache if it still has them; for that,

@@ -11,6 +11,8 @@ use crate::device::Weights;
 pub(in crate::ops) struct Arithmetic {
     /// Threads in a block of element-wise arithmetic.
     pub(in crate::ops) elementwise_block: u32,
+    /// Threads in a block of operations on two operands, whose threads have more registers.
+    pub(in crate::ops) binary_block: u32,
     /// Threads in a block of a fill.
     pub(in crate::ops) fill_block: u32,
     /// Threads in a block along rows: one long row, or several short ones, share them. The best of

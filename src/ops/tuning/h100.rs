@@ -270,6 +270,7 @@ const IN_PLACE: InPlace = InPlace {
 
 const ARITHMETIC: Arithmetic = Arithmetic {
     elementwise_block: 1024,
+    binary_block: 256,
     fill_block: 1024,
     rows_block: 256,
     row_steps: 4,

@@ -12,6 +12,7 @@ use crate::names::named;
 
 named! {
     /// Returns its name in lower case.
+    #[doc(hidden)]
     name;
 
     /// The part of the machine on which a span ran.
@@ -33,6 +34,7 @@ named! {
 
 impl Track {
     /// All tracks, in the order in which a batch passes them.
+    #[doc(hidden)]
     pub const ALL: [Self; 5] = [Self::Source, Self::Upload, Self::Work, Self::Download, Self::Sink];
 
     /// Returns whether it is on the device.

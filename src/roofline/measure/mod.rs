@@ -119,7 +119,7 @@ impl Timing {
 /// let stream = device.default_stream();
 /// let a = device.array(&[1 << 26], &vec![1.0_f32; 1 << 26])?; // 256 MiB: a few times the L2
 /// let mut b = device.alloc_array(&[1 << 26])?;
-/// let timing = measure::time(&device, stream, 20, || ops::mul_into(2.0, &a, &mut b, stream))?;
+/// let timing = measure::time(&device, stream, 20, || ops::scale_into(2.0, &a, &mut b, stream))?;
 /// let gbps = timing.gbps(2 * 4 << 26); // read and written
 /// let ceiling = Peaks::measure(&device, |_| ())?.ceilings().of(4 << 26, 4 << 26);
 /// println!("{gbps:.0} GB/s, {:.1} % of what a copy reaches", 100.0 * gbps / ceiling);

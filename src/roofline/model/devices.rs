@@ -89,6 +89,7 @@ impl DeviceModel {
     /// SXM, A100 80GB SXM, L4, T4) and the Ada architecture's white paper (RTX 4090), and what a
     /// multiprocessor holds comes from the CUDA C++ Programming Guide, "Technical Specifications
     /// per Compute Capability".
+    #[doc(hidden)]
     pub const ALL: [Self; 6] = [
         Self::H100,
         sheet("h200", 90, 4800.0, [132, 64, 32, 228, 50], 1.98),

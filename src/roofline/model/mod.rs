@@ -47,6 +47,7 @@ impl Ceilings {
 
 named! {
     /// Returns the name in tables.
+    #[doc(hidden)]
     name;
 
     /// The limit of a kernel's speed.

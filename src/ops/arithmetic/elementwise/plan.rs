@@ -94,7 +94,7 @@ impl ElementwisePlan {
     ///
     /// # Errors
     ///
-    /// As [`mul_into`](super::mul_into); `Layout` also if an operand does not match the plan;
+    /// As [`scale_into`](super::scale_into); `Layout` also if an operand does not match the plan;
     /// `InvalidArgument` also if the number of sources is wrong.
     pub fn launch<'a, T: Float>(
         &self,

@@ -93,14 +93,20 @@ impl ReductionPlan {
         let (a, dst, room) = (a.into(), dst.into(), scratch.view_mut()?);
         let [from, room, to] =
             [Operand::read("array", &a), Operand::written("scratch", &room), Operand::written("destination", &dst)];
-        let starts = [self.a.in_view(&from)?, first_byte(&to)?];
         self.check_results(a.shape(), &to)?;
+        self.run([from, room, to], stream)
+    }
+
+    /// Queues the reduction of an array, with a scratch, into a destination, which is known to have
+    /// an element of the results' type for each index of the other axes.
+    pub(super) fn run(&self, [from, room, to]: [Operand<'_>; 3], stream: &Stream) -> Result<()> {
+        let starts = [self.a.in_view(&from)?, first_byte(&to)?];
         queue([from, room, to], stream, &|device, [a, scratch, result], stream| {
             let a = a + starts[0];
             // SAFETY: `in_view` has found the planned type, number and start of the array's
-            // elements, `first_byte` that results have no gaps, and `check_results` that there is
+            // elements, and `first_byte` that results have no gaps; the caller knows that there is
             // one for each index of the other axes. The scratch is an allocation of
-            // `Scratch::BYTES`. The views borrow their buffers, written ones exclusively, and
+            // `Scratch::BYTES`. The operands borrow their buffers, written ones exclusively, and
             // `queue` orders other work.
             unsafe { self.passes.launch(device, [a, a, result + starts[1], scratch], stream) }
         })

@@ -1,6 +1,6 @@
-//! Computes mean and variance along the last axis.
+//! Computes mean and variance along axes.
 
-use super::{Sides, check_rows, counted_rows, elements, reason, rows_of, step};
+use super::{Sides, check_rows, counted_rows, elements, reason, step};
 use crate::abi::{MEAN_VARIANCE, RowwiseParams};
 use crate::array::DeviceArray;
 use crate::device::Device;
@@ -8,6 +8,7 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
 use crate::error::{Error, Result};
 use crate::ops::Target;
+use crate::ops::arithmetic::reduce::{Along, Groups, flat, kept, with_groups};
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{AtMostOne, plan_of};
@@ -18,8 +19,8 @@ use crate::view::{View, ViewMut};
 /// Results of the type of the sums.
 type Sums<T> = DeviceArray<<T as Number>::Sum>;
 
-/// Computes mean and variance along the last axis into new buffers, on the default stream. See
-/// [`mean_variance_into`].
+/// Computes mean and variance along axes, or of all elements (`None`), into new arrays, on the
+/// default stream. See [`mean_variance_into`].
 ///
 /// # Errors
 ///
@@ -28,33 +29,35 @@ type Sums<T> = DeviceArray<<T as Number>::Sum>;
 /// ```
 /// # #[cfg(feature = "interp")] {
 /// use warpstride::device::{Backend, Device};
+/// use warpstride::ops;
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// let buffer = device.upload(&[1.0_f32, 3.0, 5.0, 5.0])?;
-/// let (mean, variance) = warpstride::ops::mean_variance(buffer.view(&[2, 2])?)?;
+/// let matrix = device.array(&[2, 2], &[1.0_f32, 3.0, 5.0, 5.0])?;
+/// let (mean, variance) = ops::mean_variance(&matrix, 1)?;
 /// assert_eq!((mean.to_vec()?, variance.to_vec()?), (vec![2.0, 5.0], vec![1.0, 0.0]));
+/// assert_eq!(ops::mean_variance(&matrix, 0)?.1.to_vec()?, [4.0, 1.0]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 #[track_caller]
-pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<(Sums<T>, Sums<T>)> {
-    let a = a.into();
-    let shape = without_last(a.shape());
+pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>, axes: impl Into<Along>) -> Result<(Sums<T>, Sums<T>)> {
+    let (a, axes) = (a.into(), axes.into());
+    let shape: Vec<usize> = kept(a.shape(), &axes.reduced(a.shape())?).collect();
     let device = a.device();
-    let (mut mean, mut variance) = (device.alloc_array(shape)?, device.alloc_array(shape)?);
-    mean_variance_into(a, &mut mean, &mut variance, device.default_stream())?;
+    let (mut mean, mut variance) = (device.alloc_array(&shape)?, device.alloc_array(&shape)?);
+    mean_variance_into(a, axes, &mut mean, &mut variance, device.default_stream())?;
     Ok((mean, variance))
 }
 
-fn without_last(shape: &[usize]) -> &[usize] {
-    &shape[..shape.len().saturating_sub(1)]
-}
-
-/// Queues mean and variance of `a` along the last axis on `stream`. The variance is the sum of the
-/// squared differences from the mean, divided by the length, as in NumPy. Allocates nothing and
-/// waits for nothing.
+/// Queues mean and variance of `a` along axes, or of all elements (`None`), on `stream`. The
+/// variance is the sum of the squared differences from the mean, divided by the number of elements,
+/// as in NumPy.
 ///
-/// Both results have the shape of `a` without the last axis; those of halves are `f32`.
+/// Both results have the shape of `a` without these axes; those of halves are `f32`.
+///
+/// Where the axes are the last ones in memory, without gaps, this allocates nothing and waits for
+/// nothing. Else it takes an extra pass and memory for the elements, which are first copied into
+/// such an order.
 ///
 /// A first pass computes the mean, and a second the differences from it, so nothing cancels,
 /// however large the mean. The sum of the differences gives the rounding error of the mean (Chan,
@@ -64,19 +67,44 @@ fn without_last(shape: &[usize]) -> &[usize] {
 ///
 /// # Errors
 ///
-/// `Layout` if a result has another shape, or elements do not lie in C order without gaps;
-/// `InvalidArgument` if there are rows and they have no elements, or the operands and the stream
-/// are not on one device; else the driver's error.
+/// `Layout` if there is no such axis, a result has another shape, or its elements do not lie in C
+/// order without gaps; `InvalidArgument` if there are results and no elements along the axes, or
+/// the operands and the stream are not on one device; `OutOfMemory` if a copy does not fit; else
+/// the driver's error.
 pub fn mean_variance_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
+    axes: impl Into<Along>,
     mean: impl Into<ViewMut<'a, T::Sum>>,
     variance: impl Into<ViewMut<'a, T::Sum>>,
     stream: &Stream,
 ) -> Result<()> {
     let (a, mean, variance) = (a.into(), mean.into(), variance.into());
-    let start = phase(&Operand::read("source", &a))?;
-    let plan = MeanVariancePlan::new(T::DTYPE, rows_of(a.shape()), start, Target::of(a.device()))?;
-    plan.launch(a, mean, variance, stream)
+    let reduced = axes.into().reduced(a.shape())?;
+    let results = [Operand::written("mean", &mean), Operand::written("variance", &variance)];
+    check_results(&results, || kept(a.shape(), &reduced))?;
+    let groups = Groups::new(a.layout(), &reduced, false).filter(Groups::are_rows);
+    with_groups(a, &reduced, groups, stream, |from, groups| {
+        let [rows, n, _] = groups.extents();
+        let layout = flat(from.layout, &[rows, n])?;
+        let (from, target) = (from.with(T::DTYPE, &layout), Target::of(from.device()));
+        MeanVariancePlan::new(T::DTYPE, [rows, n].map(|of| of as u64), phase(&from)?, target)?
+            .run(from, results, stream)
+    })
+}
+
+/// Checks that means and variances have the shape of the axes that stay.
+fn check_results<I: Iterator<Item = usize>>(results: &[Operand<'_>], kept: impl Fn() -> I) -> Result<()> {
+    for result in results {
+        if !kept().eq(result.layout.shape().iter().copied()) {
+            let shape: Vec<usize> = kept().collect();
+            return Err(Error::layout(format!(
+                "means and variances have shape {shape:?}, and the view of the {} {:?}; give {shape:?}",
+                result.name,
+                result.layout.shape()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A plan of mean and variance. The rows, the type and the start decide it.
@@ -119,25 +147,22 @@ impl MeanVariancePlan {
         stream: &Stream,
     ) -> Result<()> {
         let (a, mean, variance) = (a.into(), mean.into(), variance.into());
-        let shape = without_last(a.shape());
-        let [from, means, variances] =
-            [Operand::read("source", &a), Operand::written("mean", &mean), Operand::written("variance", &variance)];
-        for result in [&means, &variances] {
-            if result.layout.shape() != shape {
-                return Err(Error::layout(format!(
-                    "means and variances have shape {shape:?}, and the view of the {} {:?}; give {shape:?}",
-                    result.name,
-                    result.layout.shape()
-                )));
-            }
-        }
-        let starts = [self.src.in_view(&from)?, first_byte(&means)?, first_byte(&variances)?];
+        let results = [Operand::written("mean", &mean), Operand::written("variance", &variance)];
+        let (_, outer) = a.shape().split_last().unwrap_or((&1, &[]));
+        check_results(&results, || outer.iter().copied())?;
         check_rows(self.rows, a.shape())?;
+        self.run(Operand::read("source", &a), results, stream)
+    }
+
+    /// Queues mean and variance of the planned rows, with results that are known to have one of
+    /// each a row.
+    fn run(&self, from: Operand<'_>, [means, variances]: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
+        let starts = [self.src.in_view(&from)?, first_byte(&means)?, first_byte(&variances)?];
         queue([from, means, variances], stream, &|device, [src, mean, variance], stream| {
             let sides = Sides { src: src + starts[0], dst: mean + starts[1], variances: variance + starts[2] };
-            // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The views
-            // have the planned number of contiguous elements and two results a row, within live
-            // buffers; written memory is borrowed exclusively; `queue` orders other work.
+            // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The
+            // operands have the planned number of contiguous elements and two results a row, within
+            // live buffers; written memory is borrowed exclusively; `queue` orders other work.
             unsafe { self.step.launch(device, sides, stream) }
         })
     }

@@ -123,6 +123,7 @@ impl<A> Affine<A> {
     }
 
     /// Returns the place of the factors and offsets.
+    #[doc(hidden)]
     pub fn channels(&self) -> Channels {
         match self {
             Self::Uniform { .. } => Channels::Uniform,

@@ -7,6 +7,7 @@ use crate::names::{named, written_by_name};
 
 named! {
     /// Returns the name on the command line and in reports.
+    #[doc(hidden)]
     name;
 
     /// A way to transpose, from the worst to the best.
@@ -30,6 +31,7 @@ named! {
 
 impl Variant {
     /// Every variant, the worst first.
+    #[doc(hidden)]
     pub const ALL: [Self; 5] = [Self::ColumnLoop, Self::Naive, Self::Tiled, Self::Padded, Self::Staggered];
 }
 

@@ -1,0 +1,236 @@
+//! The axes of a reduction, and the form of an array in which kernels reduce them.
+
+use crate::error::{Error, Result};
+use crate::layout::{Layout, MAX_RANK};
+
+/// The axes that a reduction takes: one number, several (`[0, 2]`), or `None` for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Along(Axes);
+
+/// One number more than there are axes is enough to see a mistake.
+const MOST: usize = MAX_RANK + 1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Axes {
+    All,
+    Few { numbers: [usize; MOST], count: usize },
+}
+
+impl From<&[usize]> for Along {
+    fn from(axes: &[usize]) -> Self {
+        let count = axes.len().min(MOST);
+        let mut numbers = [0; MOST];
+        numbers[..count].copy_from_slice(&axes[..count]);
+        Self(Axes::Few { numbers, count })
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Along {
+    fn from(axes: [usize; N]) -> Self {
+        Self::from(&axes[..])
+    }
+}
+
+impl From<usize> for Along {
+    fn from(axis: usize) -> Self {
+        Self::from([axis])
+    }
+}
+
+impl From<Option<usize>> for Along {
+    fn from(axis: Option<usize>) -> Self {
+        axis.map_or(Self(Axes::All), Self::from)
+    }
+}
+
+impl Along {
+    /// Returns true for each axis of a shape that is reduced.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` if the shape has no such axis, or one is named twice.
+    pub(in crate::ops::arithmetic) fn reduced(&self, shape: &[usize]) -> Result<[bool; MAX_RANK]> {
+        let mut reduced = [false; MAX_RANK];
+        let Axes::Few { numbers, count } = &self.0 else {
+            reduced[..shape.len()].fill(true);
+            return Ok(reduced);
+        };
+        for &axis in &numbers[..*count] {
+            super::check_axis(shape, axis)?;
+            if std::mem::replace(&mut reduced[axis], true) {
+                return Err(Error::layout(format!("axis {axis} of shape {shape:?} is named twice; name it once")));
+            }
+        }
+        Ok(reduced)
+    }
+
+    /// Returns whether this means all axes, of any array.
+    pub(super) fn is_all(&self) -> bool {
+        self.0 == Axes::All
+    }
+
+    /// Returns the only axis, or `None` for all axes, if this is one of both.
+    pub(super) fn simple(&self) -> Option<Option<usize>> {
+        match self.0 {
+            Axes::All => Some(None),
+            Axes::Few { numbers, count: 1 } => Some(Some(numbers[0])),
+            Axes::Few { .. } => None,
+        }
+    }
+}
+
+/// Returns the extents of the axes that stay.
+pub(in crate::ops::arithmetic) fn kept<'a>(
+    shape: &'a [usize],
+    reduced: &'a [bool; MAX_RANK],
+) -> impl Iterator<Item = usize> + 'a {
+    shape.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(&extent, _)| extent)
+}
+
+/// Neighbouring axes in memory that are all reduced, or all stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::arithmetic) struct Group {
+    pub(super) extent: usize,
+    pub(super) reduced: bool,
+}
+
+/// An array without gaps, as groups of axes in the order of memory. Its results lie in C order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::arithmetic) struct Groups {
+    count: usize,
+    groups: [Group; MOST],
+}
+
+impl Groups {
+    /// Returns the groups of an array without gaps, whose axes may have another order in memory;
+    /// `None` if it has gaps, or if results would come in another order. With `ordered`, the
+    /// reduced axes have their order, too.
+    pub(in crate::ops::arithmetic) fn new(layout: &Layout, reduced: &[bool; MAX_RANK], ordered: bool) -> Option<Self> {
+        let (shape, strides) = (layout.shape(), layout.strides());
+        let mut order = [0; MAX_RANK];
+        let mut rank = 0;
+        for axis in (0..shape.len()).filter(|&axis| shape[axis] != 1 || layout.is_empty()) {
+            order[rank] = axis;
+            rank += 1;
+        }
+        if !layout.is_empty() {
+            order[..rank].sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
+            let mut step = 1;
+            for &axis in order[..rank].iter().rev() {
+                if strides[axis] != step {
+                    return None;
+                }
+                step *= shape[axis] as isize;
+            }
+        }
+        let is_in_order = |which: bool| {
+            let mut of_kind = order[..rank].iter().filter(|&&axis| reduced[axis] == which);
+            let mut last = None;
+            of_kind.all(|&axis| last.replace(axis).is_none_or(|before| before < axis))
+        };
+        (is_in_order(false) && (!ordered || is_in_order(true)))
+            .then(|| Self::of(order[..rank].iter().map(|&axis| (shape[axis], reduced[axis]))))
+    }
+
+    /// Returns the groups of a copy whose reduced axes come last.
+    pub(in crate::ops::arithmetic) fn of_copy(shape: &[usize], reduced: &[bool; MAX_RANK]) -> Self {
+        let axes = |which: bool| {
+            shape
+                .iter()
+                .zip(reduced)
+                .filter(move |(_, reduced)| **reduced == which)
+                .map(move |(&extent, _)| (extent, which))
+        };
+        Self::of(axes(false).chain(axes(true)))
+    }
+
+    /// Returns the order of axes for that copy.
+    pub(in crate::ops::arithmetic) fn order_of_copy(rank: usize, reduced: &[bool; MAX_RANK]) -> Vec<usize> {
+        let axes = |which: bool| (0..rank).filter(move |&axis| reduced[axis] == which);
+        axes(false).chain(axes(true)).collect()
+    }
+
+    fn of(axes: impl Iterator<Item = (usize, bool)>) -> Self {
+        let mut groups = Self { count: 0, groups: [Group { extent: 1, reduced: false }; MOST] };
+        for (extent, reduced) in axes {
+            match groups.groups[..groups.count].last_mut() {
+                Some(last) if last.reduced == reduced => last.extent *= extent,
+                _ => groups.push(Group { extent, reduced }),
+            }
+        }
+        // An axis of one index is reduced too.
+        if groups.last_reduced().is_none() {
+            groups.push(Group { extent: 1, reduced: true });
+        }
+        groups
+    }
+
+    fn push(&mut self, group: Group) {
+        self.groups[self.count] = group;
+        self.count += 1;
+    }
+
+    /// Returns the place of the last group that is reduced.
+    fn last_reduced(&self) -> Option<usize> {
+        self.as_slice().iter().rposition(|group| group.reduced)
+    }
+
+    /// Returns the elements before the last group that is reduced, its own, and those after it.
+    pub(in crate::ops::arithmetic) fn extents(&self) -> [usize; 3] {
+        let place = self.last_reduced().unwrap_or(0);
+        let product = |groups: &[Group]| groups.iter().map(|group| group.extent).product();
+        let groups = self.as_slice();
+        [product(&groups[..place]), groups[place].extent, product(&groups[place + 1..])]
+    }
+
+    /// Returns the groups without the last that is reduced, with its neighbours joined.
+    pub(super) fn without_last(&self) -> Self {
+        let (groups, place) = (self.as_slice(), self.last_reduced().unwrap_or(0));
+        let others = groups[..place].iter().chain(&groups[place + 1..]);
+        Self::of(others.map(|group| (group.extent, group.reduced)))
+    }
+
+    /// Returns whether one group is reduced.
+    pub(super) fn has_one(&self) -> bool {
+        self.as_slice().iter().filter(|group| group.reduced).count() == 1
+    }
+
+    fn as_slice(&self) -> &[Group] {
+        &self.groups[..self.count]
+    }
+
+    /// Returns whether the axes that are reduced come last in memory.
+    pub(in crate::ops::arithmetic) fn are_rows(&self) -> bool {
+        self.has_one() && self.last_reduced() == Some(self.count - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(layout: &Layout, axes: &[usize]) -> Option<Vec<(usize, bool)>> {
+        let reduced = Along::from(axes).reduced(layout.shape()).unwrap();
+        let groups = Groups::new(layout, &reduced, false)?;
+        Some(groups.as_slice().iter().map(|group| (group.extent, group.reduced)).collect())
+    }
+
+    #[test]
+    fn neighbours_in_memory_are_one_group() {
+        let cube = Layout::row_major(&[2, 3, 1, 4]).unwrap();
+        assert_eq!(groups(&cube, &[1, 3]), Some(vec![(2, false), (12, true)]));
+        assert_eq!(groups(&cube, &[0, 3]), Some(vec![(2, true), (3, false), (4, true)]));
+        assert_eq!(groups(&cube, &[2]), Some(vec![(24, false), (1, true)]));
+        assert_eq!(groups(&cube.t(), &[0]), None, "the others would come in another order");
+        assert_eq!(groups(&Layout::row_major(&[3, 5]).unwrap().t(), &[0]), Some(vec![(3, false), (5, true)]));
+        assert_eq!(groups(&cube.slice(3, ..2, 1).unwrap(), &[3]), None);
+        assert_eq!(groups(&cube.reverse(0).unwrap(), &[0]), None);
+    }
+
+    #[test]
+    fn axes_that_a_shape_lacks_or_that_come_twice_are_refused() {
+        let says = |axes: &[usize]| Along::from(axes).reduced(&[2, 3]).unwrap_err().to_string();
+        assert!(says(&[2]).contains("no axis 2") && says(&[1, 1]).contains("named twice"));
+        assert!(says(&[0; 40]).contains("named twice"));
+    }
+}
