@@ -32,7 +32,7 @@ pub(super) struct Attempt {
     pub(super) wrong: Option<anyhow::Error>,
     /// The predictions or answers that were wrong.
     pub(super) tried: Vec<String>,
-    /// The sectors of the launches.
+    /// The sectors and predicted times of the launches.
     pub(super) score: Score,
     /// The kernel of a lesson that has a score.
     pub(super) kernel: Option<String>,

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use warpstride::roofline::model::DeviceModel;
 
 use super::super::{destination, require};
 use super::folder::{self, Folder};
@@ -21,24 +22,45 @@ const MAX_BYTES: usize = 1 << 20;
 const SECTOR: u64 = 32;
 const ELEMENT: u64 = 4;
 
-/// Sectors that the kernels of some launches needed and touched.
+/// The work and the times of the kernels of some launches, beside those that are needed.
 #[derive(Default)]
 pub(super) struct Score {
+    /// Sectors of the launches whose time is not predicted.
     needed: u64,
     touched: u64,
+    /// The predicted milliseconds of the others, and those of copies of the same bytes.
+    copied_ms: f64,
+    predicted_ms: f64,
 }
 
 impl Score {
     /// Adds a launch by its document. A kernel must read and write each element of the result once.
     pub(super) fn add(&mut self, launch: &Value) {
         let number = |pointer: &str| launch.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-        self.needed += 2 * (ELEMENT * number("/result/elements")).div_ceil(SECTOR);
+        let bytes = ELEMENT * number("/result/elements");
+        let device = DeviceModel::ALL.iter().find(|device| launch["model"]["device"] == device.name);
+        if let (Some(device), Some(ms)) = (device, launch["model"]["ms"].as_f64()) {
+            self.copied_ms += device.ramp_us / 1e3 + 2.0 * bytes as f64 / device.memory.copy / 1e6;
+            self.predicted_ms += ms;
+            return;
+        }
+        self.needed += 2 * bytes.div_ceil(SECTOR);
         self.touched += number("/counters/global_load/sectors") + number("/counters/global_store/sectors");
     }
 
     /// The share of the touched sectors that were needed, in whole per cent.
-    fn per_cent(&self) -> u64 {
+    fn sectors(&self) -> u64 {
         100 * self.needed / self.touched.max(1)
+    }
+
+    /// The speed of the launches whose time is predicted over that of copies, in whole per cent.
+    fn speed(&self) -> u64 {
+        if self.predicted_ms > 0.0 { (100.0 * self.copied_ms / self.predicted_ms).min(100.0) as u64 } else { 0 }
+    }
+
+    /// The mean of both.
+    fn per_cent(&self) -> u64 {
+        u64::midpoint(self.sectors(), self.speed())
     }
 
     /// The score of a lesson that has one.
@@ -60,7 +82,8 @@ impl Score {
         let kernel: String = Sha256::digest(kernel).iter().map(|byte| format!("{byte:02x}")).collect();
         let date = Timestamp::now().to_zoned(TimeZone::UTC).date();
         let text = json!({
-            "schema": 1, "lesson": lesson.name, "score": score, "date": date.to_string(),
+            "schema": 1, "lesson": lesson.name, "score": score, "sectors": self.sectors(), "speed": self.speed(),
+            "date": date.to_string(),
             "version": env!("CARGO_PKG_VERSION"), "seed": lesson.seed, "kernel_sha256": kernel,
         });
         for (path, text) in [(picture, drawn(score)), (document, format!("{text:#}\n"))] {

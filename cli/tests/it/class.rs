@@ -187,6 +187,39 @@ fn kernels_that_do_nothing_solve_no_bug_hunt() {
 }
 
 #[test]
+fn few_bytes_in_flight_solve_no_lesson_about_them() {
+    let Some(learner) = Learner::with_a_compiler() else { return };
+    learner.run(&["learn", "show", "in-flight"]).succeeded();
+    let (task, solution) = (lessons::text("in-flight", "task.cu"), lessons::text("in-flight", "solution.cu"));
+    let begin = solution.find("// Transposes").expect("the second kernel");
+    let given = task.find("// Transposes").expect("the second kernel");
+    let of_twice = |body: &str| {
+        let head = "__global__ void twice(float *out, const float *in, int n) {\n\
+                    int threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;\n\
+                    #pragma unroll 1\n";
+        format!("{head}{body}\n}}\n{}", &solution[begin..])
+    };
+    let pairs = "for (int i = thread; i < n / 2; i += threads) { float2 two = ((const float2 *)in)[i];
+                 ((float2 *)out)[i] = make_float2(2 * two.x, 2 * two.y); }";
+    let neighbours = "for (int i = 4 * thread; i < n; i += 4 * threads) {
+                      float a = in[i], b = in[i + 1], c = in[i + 2], d = in[i + 3];
+                      out[i] = 2 * a; out[i + 1] = 2 * b; out[i + 2] = 2 * c; out[i + 3] = 2 * d; }";
+    let misaligned =
+        "for (int i = thread; i < n / 4 - 1; i += threads) { float4 four = *(const float4 *)(in + 4 * i + 1);
+                      *(float4 *)(out + 4 * i + 1) = four; }";
+    let latency = "FELL SHORT  model.bound == \"memory\"";
+    for (text, said) in [
+        (of_twice(pairs), latency),
+        (of_twice(neighbours), "FELL SHORT  load.sectors <= 1.0 * ideal"),
+        (of_twice(misaligned), "misaligned, it must be a multiple of 16"),
+        (format!("{}{}", &solution[..begin], &task[given..]), latency),
+    ] {
+        learner.write("in-flight/task.cu", text);
+        learner.run(&["learn", "check", "in-flight"]).ended(1, &[said], &["is not solved"]);
+    }
+}
+
+#[test]
 fn the_capstone_has_a_badge_of_one_file() {
     let Some(learner) = Learner::with_a_compiler() else { return };
     learner.run(&["learn", "show", "capstone"]).succeeded();
@@ -202,20 +235,21 @@ fn the_capstone_has_a_badge_of_one_file() {
     let listed = learner.run(&["--json", "learn"]).json();
     assert_eq!(listed["lessons"].as_array().expect("rows").last().expect("a lesson")["solved"], json!(false));
     fs::remove_dir(learner.path("capstone/badge.svg")).expect("removing");
-    let says = "The score is 80 of 100, as badge.svg";
+    let says = "The score is 85 of 100, as badge.svg";
     learner.run(&["learn", "check", "capstone"]).ended(0, &["is solved", says], &[]);
     let badge: Value = serde_json::from_str(&learner.read("capstone/badge.json")).expect("JSON");
     let digest: String = sha2::Sha256::digest(&solution).iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!((&badge["kernel_sha256"], &badge["score"]), (&json!(digest), &json!(80)));
+    assert_eq!((&badge["kernel_sha256"], &badge["score"]), (&json!(digest), &json!(85)));
+    assert_eq!((&badge["sectors"], &badge["speed"]), (&json!(80), &json!(90)));
     assert_eq!((&badge["seed"], &badge["lesson"]), (&Value::Null, &json!("capstone")));
     let picture = learner.read("capstone/badge.svg");
-    assert!(picture.contains("80 of 100") && roxmltree::Document::parse(&picture).is_ok());
+    assert!(picture.contains("85 of 100") && roxmltree::Document::parse(&picture).is_ok());
     learner.write("capstone/badge.json", "{\"score\": 99}");
     learner.run(&["learn", "check", "capstone"]).ended(0, &["keeps the better one, 99"], &[]);
     assert_eq!(learner.read("capstone/badge.json"), "{\"score\": 99}");
     let document = learner.run(&["--json", "learn", "check", "--all"]).json();
     let row = document["lessons"].as_array().expect("rows").last().expect("a lesson").clone();
-    assert_eq!((&row["score"], &row["solved"]), (&json!(80), &json!(true)));
+    assert_eq!((&row["score"], &row["solved"]), (&json!(85), &json!(true)));
 }
 
 #[cfg(unix)]

@@ -161,6 +161,12 @@ fn checks_hold_the_model_to_figures() {
         "[\"model.ms <= 0.01\", \"model.bound != shared\", \"occupancy > 0.9\", \"instructions_per_byte < 3\"]";
     check(&format!("model = \"h100\"\nexpect = {figures}")).ended(0, &["4 expectations held"], &[]);
     check("model = \"h100\"\nexpect = [\"model.ms > 1\"]").ended(1, &["FELL SHORT  model.ms > 1"], &[]);
+    // A refusal of the model stands beside what falls short, and alone where nothing does.
+    let (count, refused) = ("model = \"h100\"\nexpect = [\"model.ms > 0\"", "how long atomics wait for each other");
+    fs::write(folder.path().join("k.ptx"), FILL.replace("fill", "filled").replace("count", "fill")).expect("PTX");
+    check(&format!("{count}]")).failed(&[refused]);
+    check(&format!("{count}, \"load.requests == 7\"]")).ended(1, &["FELL SHORT  load.requests == 7", refused], &[]);
+    fs::write(folder.path().join("k.ptx"), FILL).expect("PTX");
     check("expect = [\"model.ms > 1\"]").failed(&["line 6, `expect`: no GPU is named whose time is predicted"]);
     check("model = \"b200\"\nexpect = [\"model.ms > 1\"]").failed(&["line 6", "the models are h100"]);
     check("model = \"h100\"\nregisters = 0\nexpect = [\"model.ms > 1\"]").failed(&["whole number from 1 to 255"]);
