@@ -24,7 +24,7 @@ impl GreatestBytes {
     /// No byte: the least ones of load 0.
     pub const NONE: Self = GreatestBytes { most: [0; 4], loads: [0; 4] };
 
-    /// Takes a vector of numbers of a byte. Of equal numbers the first stays.
+    /// Takes a vector of numbers of a byte. The first of equal numbers stays.
     #[inline(always)]
     pub fn take<T: Number>(&mut self, quad: Quad, load: u32) {
         let load = load * 0x0101_0101;
