@@ -166,8 +166,8 @@ fn elementwise<T: Sample + Float>(device: &Device, expression: &Expression<'_>) 
             return Ok(download(&sum));
         }
         "add" => {
-            let (b, other) = upload(device, expression, 1);
-            ops::add_into(from, b.view(other)?, to, stream)?;
+            let (b, other) = upload::<T>(device, expression, 1);
+            return Ok(downloaded(&ops::add(from, b.view(other)?)?));
         }
         _ => {
             let (b, other) = upload(device, expression, 2);

@@ -204,6 +204,7 @@ impl BinaryPlan {
         }
         let width = self.dtype.width() as u64;
         check_aligned(&[(NAMES[0], dst, self.align.bytes())])?;
+        check_address(NAMES[0], dst)?;
         let mut starts = [dst, a.0, b.0];
         for side in 1..SIDES {
             if !self.in_memory[side - 1] {
@@ -212,9 +213,7 @@ impl BinaryPlan {
             }
             let (which, address) = (NAMES[side], starts[side]);
             check_aligned(&[(which, address, width)])?;
-            if address == 0 {
-                return Err(Error::argument(format!("the {which} has the address 0; pass that of its memory")));
-            }
+            check_address(which, address)?;
             if !self.is_destination(side, [dst, address]) {
                 check_named_apart([which, NAMES[0]], self.reach(side, address), self.reach(0, dst))?;
             }
@@ -227,8 +226,8 @@ impl BinaryPlan {
 
     /// Tells if each element of an operand lies where the result is written.
     fn is_destination(&self, side: usize, [dst, address]: [u64; 2]) -> bool {
-        dst + self.first_byte(0) == address + self.first_byte(side)
-            && self.walk.axes().iter().all(|axis| axis.strides[side] == axis.strides[0])
+        let at = |address: u64, side: usize| u128::from(address) + u128::from(self.first_byte(side));
+        at(dst, 0) == at(address, side) && self.walk.axes().iter().all(|axis| axis.strides[side] == axis.strides[0])
     }
 
     /// Returns the bytes from the start of a side's storage to the walk's first element.
@@ -298,6 +297,14 @@ impl BinaryPlan {
             _ => "element by element, because the destination's elements lie apart or its rows are short".into(),
         })
     }
+}
+
+/// Checks that an operand in memory has an address.
+fn check_address(which: &str, address: u64) -> Result<()> {
+    if address != 0 {
+        return Ok(());
+    }
+    Err(Error::argument(format!("the {which} has the address 0; pass that of its memory")))
 }
 
 /// Returns the walk of operands that are broadcast to a destination.

@@ -107,21 +107,23 @@ impl Groups {
     /// reduced axes have their order, too.
     pub(in crate::ops::arithmetic) fn new(layout: &Layout, reduced: &[bool; MAX_RANK], ordered: bool) -> Option<Self> {
         let (shape, strides) = (layout.shape(), layout.strides());
+        if layout.is_empty() {
+            // One group of each kind takes one launch, whatever the extents beside the empty one.
+            return Some(Self::of_copy(shape, reduced));
+        }
         let mut order = [0; MAX_RANK];
         let mut rank = 0;
-        for axis in (0..shape.len()).filter(|&axis| shape[axis] != 1 || layout.is_empty()) {
+        for axis in (0..shape.len()).filter(|&axis| shape[axis] != 1) {
             order[rank] = axis;
             rank += 1;
         }
-        if !layout.is_empty() {
-            order[..rank].sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
-            let mut step = 1;
-            for &axis in order[..rank].iter().rev() {
-                if strides[axis] != step {
-                    return None;
-                }
-                step *= shape[axis] as isize;
+        order[..rank].sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
+        let mut step = 1;
+        for &axis in order[..rank].iter().rev() {
+            if strides[axis] != step {
+                return None;
             }
+            step *= shape[axis] as isize;
         }
         let is_in_order = |which: bool| {
             let mut of_kind = order[..rank].iter().filter(|&&axis| reduced[axis] == which);
