@@ -358,6 +358,9 @@ fn operands_that_do_not_fit_are_refused(setup: &Setup) {
         // SAFETY: refused before any work is queued.
         refusal(unsafe { plan.launch_raw(&device, sides, to, handle(&device)) }).says(wrong);
     }
+    // SAFETY: as above.
+    let nowhere = unsafe { plan.launch_raw(&device, [(from, 0.0); 2], 0, handle(&device)) };
+    refusal(nowhere).says("the destination has the address 0");
     let mut result = device.alloc_array::<f32>(&[12]).unwrap();
     refusal(plan.launch(&a, &a, &mut result, device.default_stream())).of(ErrorKind::Layout);
     let integers = BinaryPlan::new(Binary::Add, DType::I32, sources, (&layout, Align::ALLOCATION), target);

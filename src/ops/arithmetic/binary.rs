@@ -94,8 +94,9 @@ operations! {
     /// repeat too. A row of a matrix is added to each of its rows, and a column, a view of shape
     /// `[rows, 1]`, to each of its columns.
     ///
-    /// Where the result's neighbours are neighbours in an operand, or repeat one element of it, it
-    /// takes the time of a copy of the same bytes. These forms are slower:
+    /// Whole arrays take the time of a copy of the same bytes. On an H100 rows and columns of `f32`
+    /// do so too, and those of `f64` and halves take up to 8 % longer
+    /// (`benches/record/2026-11-28-h100/arithmetic.md`). These forms are slower:
     ///
     /// - an operand in another order, such as `view.t()`, or with steps: each of its elements is
     ///   loaded alone. [`contiguous`](crate::ops::contiguous) first puts it in order, which pays

@@ -11,8 +11,8 @@
 //! that are not neighbours in memory are reduced one after the other, the last first, with memory
 //! for the results between.
 //!
-//! Every result is the same on every run and every device: the number of elements, and their start
-//! modulo 16 bytes, decide which elements are joined, and in which order.
+//! Every result is the same on every run and every device: the shape, the axes, the order in memory
+//! and the start modulo 16 bytes decide which elements are joined, and in which order.
 
 mod along;
 mod along_axis;
