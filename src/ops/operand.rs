@@ -25,22 +25,23 @@ pub(super) struct Operand<'a> {
     /// The layout of its elements in the storage.
     pub(super) layout: &'a Layout,
     memory: &'a Shared<Allocation>,
+    is_written: bool,
 }
 
 impl<'a> Operand<'a> {
     /// Makes an operand that is read.
     pub(super) fn read<T: Element>(name: &'static str, view: &'a View<'_, T>) -> Self {
-        Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
+        Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory(), is_written: false }
     }
 
     /// Makes an operand that is written.
     pub(super) fn written<T: Element>(name: &'static str, view: &'a ViewMut<'_, T>) -> Self {
-        Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
+        Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory(), is_written: true }
     }
 
     /// Makes an operand that is written first, in a new buffer.
     pub(super) fn made<T: Element>(name: &'static str, buffer: &'a DeviceBuffer<T>, layout: &'a Layout) -> Self {
-        Self { name, dtype: T::DTYPE, layout, memory: buffer.memory() }
+        Self { name, dtype: T::DTYPE, layout, memory: buffer.memory(), is_written: true }
     }
 
     /// Returns the same memory with elements of a type under a layout.
@@ -48,13 +49,36 @@ impl<'a> Operand<'a> {
     where
         'a: 'b,
     {
-        Operand { name: self.name, dtype, layout, memory: self.memory }
+        Operand { dtype, layout, ..self }
     }
 
     /// The device of the elements.
     #[inline]
     pub(super) fn device(&self) -> &'a Device {
         self.memory.device()
+    }
+
+    /// Returns the bytes from the start of the storage to the first element.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` if the elements do not lie in C order without gaps.
+    pub(super) fn first_byte(&self) -> Result<u64> {
+        let Self { name, dtype, layout, is_written, .. } = *self;
+        if layout.is_standard_layout() {
+            return Ok((layout.offset() * dtype.width()) as u64);
+        }
+        let (does, instead) = if is_written {
+            ("writes", "write to a new array (alloc_array), and copy that to this view (copy_into)")
+        } else {
+            ("takes", "copy it first (contiguous, copy_into)")
+        };
+        Err(Error::layout(format!(
+            "the elements of the {name} of shape {:?} have strides {:?}, and this operation {does} them in C order without gaps; \
+             {instead}",
+            layout.shape(),
+            layout.strides()
+        )))
     }
 
     /// Checks that it has the planned layout and elements of this width.
@@ -98,6 +122,12 @@ pub(super) fn queue<const N: usize>(operands: [Operand<'_>; N], stream: &Stream,
     let memories = operands.map(|operand| operand.memory);
     let Some(device) = shared_device(&memories, stream)? else { return Ok(()) };
     queue_in_order(stream, memories, || launch(device, memories.map(|memory| memory.address()), stream.handle()))
+}
+
+/// Checks that operands and stream are on one device. Every launch does; an operation of several
+/// launches calls this before the first.
+pub(super) fn check_device<const N: usize>(operands: [Operand<'_>; N], stream: &Stream) -> Result<()> {
+    shared_device(&operands.map(|operand| operand.memory), stream).map(|_| ())
 }
 
 /// Returns the device of memories and stream, which must be one; `None` without memories.
@@ -267,19 +297,5 @@ pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
         "the operands have shapes {:?} and {:?}; give views of one shape (split_axis, broadcast and contiguous help)",
         one.shape(),
         other.shape()
-    )))
-}
-
-/// Returns the bytes from the start of a storage to its first element, if the elements lie in C
-/// order without gaps.
-pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
-    if layout.is_standard_layout() {
-        return Ok((layout.offset() * size_of::<T>()) as u64);
-    }
-    Err(Error::layout(format!(
-        "an operand of shape {:?} has strides {:?}; arithmetic takes elements in C order without gaps: copy it first \
-             (contiguous, copy_into)",
-        layout.shape(),
-        layout.strides()
     )))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Target;
 use super::numbering::grid;
-use super::operand::{Operand, queue, start};
+use super::operand::{Operand, queue};
 use super::tuning::Tuning;
 use super::units::wide::VECTOR;
 use crate::abi::{Family, Key, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
@@ -119,12 +119,12 @@ pub fn probe(
             block = counted(block, "byte")
         )));
     };
-    let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
+    let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
+    let starts = [operands[0].first_byte()?, operands[1].first_byte()?];
     if starts.iter().any(|start| !start.is_multiple_of(VECTOR)) {
         return Err(Error::argument("a probe must start on a multiple of 16 bytes; slice there"));
     }
     let launch = LaunchShape { grid: grid(bytes / block), block: [shape.threads, 1, 1], dynamic_shared: 0 };
-    let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
     queue(operands, stream, &|device, [src, dst], stream| {
         // Arrays that were never written may hold any data. If it gives this value, one vector of
         // `dst` changes.
@@ -152,8 +152,8 @@ pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Resul
             dst.len()
         )));
     }
-    let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
     let (operands, bytes) = ([Operand::read("source", &src), Operand::written("destination", &dst)], src.len() as u64);
+    let starts = [operands[0].first_byte()?, operands[1].first_byte()?];
     queue(operands, stream, &|device, [from, to], stream| {
         // SAFETY: both are live buffers with this number of bytes, and one is borrowed exclusively,
         // so they do not overlap. `queue` orders other work and requires one device.

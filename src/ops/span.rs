@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::abi::Span;
 use crate::element::DType;
 use crate::error::{Error, Result, counted};
-use crate::ops::operand::{Operand, bytes_from, check_aligned, start};
+use crate::ops::operand::{Operand, bytes_from, check_aligned};
 use crate::ops::units::VECTOR;
 
 /// The start of contiguous elements: the remainder of their address modulo 256 bytes.
@@ -94,7 +94,7 @@ impl Contiguous {
     ///
     /// `Layout` if the view has gaps, or its type, length or start is not the planned one.
     pub(super) fn in_view(&self, operand: &Operand<'_>) -> Result<u64> {
-        let start = first_byte(operand)?;
+        let start = operand.first_byte()?;
         let (len, phase) = (operand.layout.len() as u64, Phase::of(start).modulo(self.modulo));
         if operand.dtype == self.dtype && len == self.len && (phase == self.start || len == 0) {
             return Ok(start);
@@ -134,15 +134,9 @@ impl Contiguous {
     }
 }
 
-/// Returns the bytes from the start of a view's storage to its first element, if the elements have
-/// no gaps.
-pub(super) fn first_byte(operand: &Operand<'_>) -> Result<u64> {
-    Ok(start::<u8>(operand.layout)? * operand.dtype.width() as u64)
-}
-
 /// Returns the start of a view's elements.
 pub(super) fn phase(operand: &Operand<'_>) -> Result<Phase> {
-    first_byte(operand).map(Phase::of)
+    operand.first_byte().map(Phase::of)
 }
 
 /// Returns the vectors of `len` elements of `width` bytes with these starts.

@@ -20,6 +20,7 @@ cases! {
     Any means_and_variances_take_any_axes,
     Any a_transposed_matrix_is_read_where_it_lies,
     Any axes_that_do_not_fit_are_refused,
+    Any results_that_do_not_fit_are_refused_before_anything_is_queued,
 }
 
 /// Small whole numbers, whose sums every type holds.
@@ -155,4 +156,38 @@ fn axes_that_do_not_fit_are_refused(setup: &Setup) {
     assert_eq!(ops::sum(&cube, [0, 2]).unwrap().to_vec().unwrap(), [8.0; 3]);
     let same = ops::sum(&cube, &[][..]).unwrap();
     assert_eq!((same.shape(), same.to_vec().unwrap()), (&[2, 3, 4][..], vec![1.0; 24]));
+}
+
+fn results_that_do_not_fit_are_refused_before_anything_is_queued(setup: &Setup) {
+    let (trace, device) = setup.traced(&setup.driver);
+    let elsewhere = self::device(setup);
+    let stream = device.default_stream();
+    let cube = device.array(&[2, 3, 4], &[1.0_f32; 24]).unwrap();
+    // The operations copy the elements of this view first.
+    let gaps = cube.view().slice(2, .., 2).unwrap();
+    let (mut wide, mut result) = (device.zeros::<f32>(6).unwrap(), device.alloc_array::<f32>(&[3]).unwrap());
+    let mut foreign = elsewhere.alloc_array::<f32>(&[3]).unwrap();
+    let mut scratch = Scratch::new(&device).unwrap();
+    let before = trace.calls().len();
+    let mut apart = wide.view_mut(&[3, 2]).unwrap().index_axis(1, 0).unwrap();
+    let refused = [
+        ops::sum_into(gaps, [0, 2], &mut scratch, apart.view_mut(), stream),
+        ops::sum_into(&cube, [0, 2], &mut scratch, apart.view_mut(), stream),
+        ops::mean_into(gaps, [0, 2], &mut scratch, apart.view_mut(), stream),
+        ops::mean_variance_into(gaps, [0, 2], apart.view_mut(), &mut result, stream),
+        ops::mean_variance_into(gaps, [0, 2], &mut result, apart.view_mut(), stream),
+    ];
+    for (refused, name) in refused.into_iter().zip(["destination", "destination", "destination", "mean", "variance"]) {
+        refusal(refused)
+            .of(ErrorKind::Layout)
+            .says(&format!("the elements of the {name} of shape [3] have strides [2]"))
+            .says("write to a new array (alloc_array), and copy that to this view (copy_into)");
+    }
+    for refused in [
+        ops::sum_into(gaps, [0, 2], &mut scratch, &mut foreign, stream),
+        ops::mean_variance_into(gaps, [0, 2], &mut result, &mut foreign, stream),
+    ] {
+        refusal(refused).of(ErrorKind::InvalidArgument);
+    }
+    assert_eq!(trace.calls().len(), before, "{:?}", &trace.calls()[before..]);
 }

@@ -42,7 +42,7 @@ use crate::names::written_by_name;
 use crate::ops::Target;
 use crate::ops::arithmetic::{entry, sum_type};
 use crate::ops::movement::permute::copy_into;
-use crate::ops::operand::Operand;
+use crate::ops::operand::{Operand, check_device};
 use crate::ops::span::phase;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -354,10 +354,18 @@ fn queue<T: Number, R: Element>(
     }
     let room = scratch.view_mut()?;
     let sides = [Operand::written("scratch", &room), Operand::written("destination", &dst)];
+    check_results(&a, sides, stream)?;
     let groups = Groups::new(a.layout(), &reduced, reduction == Reduction::ArgMax);
     with_groups(a, &reduced, groups, stream, |from, groups| {
         in_groups(reduction, from, groups, axes.is_all(), sides, stream)
     })
+}
+
+/// Checks, before a copy or a first launch is queued, that results lie in C order without gaps, and
+/// that all is on one device.
+pub(super) fn check_results<T: Element>(a: &View<'_, T>, sides: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
+    sides.iter().try_for_each(|side| side.first_byte().map(|_| ()))?;
+    check_device([Operand::read("array", a), sides[0], sides[1]], stream)
 }
 
 /// Calls a function with the elements of a view as they lie in memory, if they have these groups,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::numbering::grid;
-use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue, start};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{AtMostOne, Step, placed, plan_of};
 use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
@@ -103,7 +103,7 @@ fn queue_rows<T: Element, I: Element>(
         return Err(unlike(shapes));
     };
     let row_bytes = bytes_of_row::<T>(row);
-    let starts = [start::<T>(src.layout())?, start::<T>(dst.layout())?];
+    let starts = [Operand::read("source", &src).first_byte()?, Operand::written("destination", &dst).first_byte()?];
     let align = starts.map(Align::of).into_iter().fold(align, Align::min);
     IndexedPlan::new(way, *rows as u64, count as u64, row_bytes, I::DTYPE, align)?.launch(src, indices, dst, stream)
 }
@@ -199,7 +199,9 @@ impl IndexedPlan {
         if src_row != dst_row || !is_planned || bytes_of_row::<T>(src_row) != self.row_bytes {
             return Err(unlike(shapes));
         }
-        let starts = [start::<T>(src.layout())?, start::<I>(indices.layout())?, start::<T>(dst.layout())?];
+        let operands =
+            [Operand::read("source", &src), Operand::read("indices", &indices), Operand::written("destination", &dst)];
+        let starts = [operands[0].first_byte()?, operands[1].first_byte()?, operands[2].first_byte()?];
         if I::DTYPE != self.index {
             return Err(Error::argument(format!(
                 "the plan is for indices of {}, and these are {}; make a plan for them",
@@ -209,8 +211,6 @@ impl IndexedPlan {
         }
         let align = self.align.bytes();
         check_aligned(&[("source", starts[0], align), ("destination", starts[2], align)])?;
-        let operands =
-            [Operand::read("source", &src), Operand::read("indices", &indices), Operand::written("destination", &dst)];
         queue(operands, stream, &|device, [src, indices, dst], stream| {
             // SAFETY: the checks above found the planned numbers of rows, of bytes a row and of
             // indices in the views, all without gaps, and rows with the planned alignment. A view

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, counted};
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_shapes, check_written_apart, queue};
 use crate::ops::plan::plan_of;
-use crate::ops::span::{Contiguous, Phase, first_byte, phase};
+use crate::ops::span::{Contiguous, Phase, phase};
 use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -103,7 +103,7 @@ impl DotPlan {
             Operand::written("scratch", &room),
             Operand::written("destination", &dst),
         ];
-        let starts = [self.operands[0].in_view(&a)?, self.operands[1].in_view(&b)?, first_byte(&to)?];
+        let starts = [self.operands[0].in_view(&a)?, self.operands[1].in_view(&b)?, to.first_byte()?];
         queue([a, b, room, to], stream, &|device, [a, b, scratch, result], stream| {
             let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
             // SAFETY: `in_view` saw that both views have the planned elements without gaps, and

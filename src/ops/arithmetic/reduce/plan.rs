@@ -11,7 +11,7 @@ use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{Plan, plan_of};
-use crate::ops::span::{Contiguous, Phase, first_byte};
+use crate::ops::span::{Contiguous, Phase};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
@@ -100,7 +100,7 @@ impl ReductionPlan {
     /// Queues the reduction of an array, with a scratch, into a destination, which is known to have
     /// an element of the results' type for each index of the other axes.
     pub(super) fn run(&self, [from, room, to]: [Operand<'_>; 3], stream: &Stream) -> Result<()> {
-        let starts = [self.a.in_view(&from)?, first_byte(&to)?];
+        let starts = [self.a.in_view(&from)?, to.first_byte()?];
         queue([from, room, to], stream, &|device, [a, scratch, result], stream| {
             let a = a + starts[0];
             // SAFETY: `in_view` has found the planned type, number and start of the array's

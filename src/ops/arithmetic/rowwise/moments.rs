@@ -8,11 +8,11 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
 use crate::error::{Error, Result};
 use crate::ops::Target;
-use crate::ops::arithmetic::reduce::{Along, Groups, flat, kept, with_groups};
+use crate::ops::arithmetic::reduce::{self, Along, Groups, flat, kept, with_groups};
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{AtMostOne, plan_of};
-use crate::ops::span::{Contiguous, Phase, first_byte, phase};
+use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -82,6 +82,7 @@ pub fn mean_variance_into<'a, T: Float>(
     let reduced = axes.into().reduced(a.shape())?;
     let results = [Operand::written("mean", &mean), Operand::written("variance", &variance)];
     check_results(&results, || kept(a.shape(), &reduced))?;
+    reduce::check_results(&a, results, stream)?;
     let groups = Groups::new(a.layout(), &reduced, false).filter(Groups::are_rows);
     with_groups(a, &reduced, groups, stream, |from, groups| {
         let [rows, n, _] = groups.extents();
@@ -157,7 +158,7 @@ impl MeanVariancePlan {
     /// Queues mean and variance of the planned rows, with results that are known to have one of
     /// each a row.
     fn run(&self, from: Operand<'_>, [means, variances]: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
-        let starts = [self.src.in_view(&from)?, first_byte(&means)?, first_byte(&variances)?];
+        let starts = [self.src.in_view(&from)?, means.first_byte()?, variances.first_byte()?];
         queue([from, means, variances], stream, &|device, [src, mean, variance], stream| {
             let sides = Sides { src: src + starts[0], dst: mean + starts[1], variances: variance + starts[2] };
             // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The

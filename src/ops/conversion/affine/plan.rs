@@ -16,7 +16,6 @@ use crate::layout::Layout;
 use crate::ops::choose::{choose, verdicts};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_pair, check_written_apart, queue};
 use crate::ops::plan::{Explanation, Plan};
-use crate::ops::span::first_byte;
 use crate::ops::{Align, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -324,7 +323,7 @@ fn channel_values(values: &Operand<'_>, channels: usize) -> Result<u64> {
             values.layout.shape()
         )));
     }
-    first_byte(values)
+    values.first_byte()
 }
 
 impl Plan for AffinePlan {

@@ -16,7 +16,7 @@ use crate::layout::Layout;
 use crate::ops::Plan;
 use crate::ops::numbering::{checked_grid, divisor, index_of};
 use crate::ops::operand::{
-    Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
+    Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue,
 };
 use crate::ops::plan::{AnyStep, Explanation, Step, placed};
 use crate::ops::tuning::{InPlace, Tuning};
@@ -160,7 +160,7 @@ impl InPlacePlan {
         let (matrix, scratch) = (matrix.into(), scratch.into());
         let operands = [Operand::written("matrix", &matrix), Operand::written("scratch", &scratch)];
         operands[0].check(&self.layout, self.width)?;
-        let start = start::<u8>(scratch.layout())?;
+        let start = operands[1].first_byte()?;
         if scratch.len() < self.scratch_bytes() || !start.is_multiple_of(self.width as u64) {
             return Err(Error::argument(format!(
                 "the scratch has {} from byte {start}; give {} from a multiple of {}",
