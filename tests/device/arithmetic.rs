@@ -411,7 +411,12 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     let a = device.upload(&[1.0_f32; 12]).unwrap();
     let mut c = device.zeros::<f32>(12).unwrap();
     let error = ops::add_into(a.view(&[3, 4]).unwrap(), a.view(&[4, 3]).unwrap(), c.view_mut(&[3, 4]).unwrap(), stream);
-    refusal(error).says("[4, 3] cannot be broadcast to [3, 4]");
+    refusal(error)
+        .of(ErrorKind::Layout)
+        .says("the second operand of add has shape [4, 3], which cannot be broadcast to the destination's shape [3, 4]")
+        .says("insert an axis (insert_axis)");
+    let error = ops::mul_into(a.view(&[12]).unwrap(), 2.0, c.view_mut(&[3, 4]).unwrap(), stream);
+    refusal(error).of(ErrorKind::Layout).says("the first operand of multiply has shape [12]").says("[3, 4]");
     refusal(ops::scale_into(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream))
         .of(ErrorKind::Layout)
         .says("contiguous");

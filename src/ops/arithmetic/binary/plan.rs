@@ -312,9 +312,25 @@ fn walk(operation: Binary, sources: [Option<&Layout>; 2], dst: &Layout) -> Resul
     if sources == [None, None] {
         return Err(numbers(operation));
     }
-    let broadcast = |source: Option<&Layout>| source.map(|layout| layout.broadcast(dst.shape())).transpose();
-    let [a, b] = [broadcast(sources[0])?, broadcast(sources[1])?];
+    let broadcast = |side: usize| {
+        let wide = |layout: &Layout| {
+            layout
+                .broadcast(dst.shape())
+                .map_err(|_| not_broadcast(operation, NAMES[side], layout.shape(), dst.shape()))
+        };
+        sources[side - 1].map(wide).transpose()
+    };
+    let [a, b] = [broadcast(1)?, broadcast(2)?];
     Ok(Walk::new([Some(dst), a.as_ref(), b.as_ref()]))
+}
+
+#[cold]
+fn not_broadcast(operation: Binary, which: &str, shape: &[usize], dst: &[usize]) -> Error {
+    Error::layout(format!(
+        "the {which} of {operation} has shape {shape:?}, which cannot be broadcast to the destination's shape {dst:?}: \
+         matched from the last axis, extents must be equal or 1; insert an axis (insert_axis), take a part (slice), or \
+         give a destination of another shape"
+    ))
 }
 
 /// Returns the parameters of the first launch; there are elements.
