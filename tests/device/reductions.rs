@@ -147,7 +147,16 @@ fn axes_that_do_not_fit_are_refused(setup: &Setup) {
     let cube = device.array(&[2, 3, 4], &[1.0_f32; 24]).unwrap();
     refusal(ops::sum(&cube, [0, 3])).of(ErrorKind::Layout).says("no axis 3");
     refusal(ops::mean(&cube, [1, 1])).of(ErrorKind::Layout).says("axis 1").says("twice");
-    refusal(ops::max(cube.view().slice(1, ..0, 1).unwrap(), [0, 1])).says("no max of no elements");
+    refusal(ops::max(cube.view().slice(1, ..0, 1).unwrap(), [0, 1]))
+        .of(ErrorKind::InvalidArgument)
+        .says("no max of no elements: shape [2, 0, 4] has none along axes [0, 1]");
+    let none = cube.view().slice(1, ..0, 1).unwrap();
+    refusal(ops::min(none.t(), [0, 1])).says("shape [4, 0, 2] has none along axes [0, 1]");
+    refusal(ops::argmax(none, 1)).says("no argmax of no elements: shape [2, 0, 4] has none along axis 1");
+    refusal(ops::argmax(none, None)).says("shape [2, 0, 4] has none along axes [0, 1, 2]");
+    refusal(ops::mean_variance(none, [1, 2]))
+        .of(ErrorKind::InvalidArgument)
+        .says("no mean and variance of no elements: shape [2, 0, 4] has none along axes [1, 2]");
     refusal(ops::mean_variance(&cube, 5)).of(ErrorKind::Layout).says("no axis 5");
     let (mut wrong, mut scratch) = (device.alloc_array::<f32>(&[2]).unwrap(), Scratch::new(&device).unwrap());
     let stream = device.default_stream();

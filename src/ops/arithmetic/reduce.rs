@@ -23,7 +23,7 @@ mod pass;
 mod plan;
 
 pub use along::Along;
-pub(super) use along::{Groups, kept};
+pub(super) use along::{Groups, count_along, kept, no_elements, numbers};
 pub use dot::{DotPlan, dot, dot_into};
 pub use mean::{mean, mean_into};
 pub use plan::ReductionPlan;
@@ -344,6 +344,9 @@ fn queue<T: Number, R: Element>(
         return plan.launch(a, scratch, dst, stream);
     }
     let reduced = axes.reduced(a.shape())?;
+    if reduction != Reduction::Sum && count_along(a.shape(), &reduced) == 0 {
+        return Err(no_elements(reduction, a.shape(), &numbers(a.shape().len(), &reduced)));
+    }
     let is_one = axes.is_all() && dst.len() == 1;
     if !is_one && !kept(a.shape(), &reduced).eq(dst.shape().iter().copied()) {
         let shape: Vec<usize> = kept(a.shape(), &reduced).collect();

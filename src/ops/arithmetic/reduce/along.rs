@@ -1,5 +1,7 @@
 //! The axes of a reduction, and the form of an array in which kernels reduce them.
 
+use std::fmt;
+
 use crate::error::{Error, Result};
 use crate::layout::{Layout, MAX_RANK};
 
@@ -85,6 +87,29 @@ pub(in crate::ops::arithmetic) fn kept<'a>(
     reduced: &'a [bool; MAX_RANK],
 ) -> impl Iterator<Item = usize> + 'a {
     shape.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(&extent, _)| extent)
+}
+
+/// Returns the number of elements along the axes that are reduced, at most `usize::MAX`.
+pub(in crate::ops::arithmetic) fn count_along(shape: &[usize], reduced: &[bool; MAX_RANK]) -> usize {
+    let along = shape.iter().zip(reduced).filter(|(_, reduced)| **reduced);
+    along.fold(1, |count: usize, (&extent, _)| count.saturating_mul(extent))
+}
+
+/// Returns the error of an operation that needs an element along these axes of a shape.
+pub(in crate::ops::arithmetic) fn no_elements(what: impl fmt::Display, shape: &[usize], axes: &[usize]) -> Error {
+    let along = match axes {
+        [axis] => format!("axis {axis}"),
+        axes => format!("axes {axes:?}"),
+    };
+    Error::argument(format!(
+        "there is no {what} of no elements: shape {shape:?} has none along {along}; give an array with elements there, or \
+         reduce other axes"
+    ))
+}
+
+/// Returns the numbers of the axes that are reduced.
+pub(in crate::ops::arithmetic) fn numbers(rank: usize, reduced: &[bool; MAX_RANK]) -> Vec<usize> {
+    (0..rank).filter(|&axis| reduced[axis]).collect()
 }
 
 /// Neighbouring axes in memory that are all reduced, or all stay.

@@ -1,6 +1,6 @@
 //! Means along axes: sums, and a division in place.
 
-use super::{Along, Reduction, Scratch, kept, queue};
+use super::{Along, Reduction, Scratch, count_along, kept, queue};
 use crate::array::DeviceArray;
 use crate::element::{Element, Float};
 use crate::error::Result;
@@ -59,8 +59,7 @@ pub fn mean_into<'a, T: Float>(
 ) -> Result<()> {
     let (a, axes, mut dst) = (a.into(), axes.into(), dst.into());
     let reduced = axes.reduced(a.shape())?;
-    let count: usize =
-        a.shape().iter().zip(reduced).filter(|(_, reduced)| *reduced).map(|(extent, _)| extent).product();
+    let count = count_along(a.shape(), &reduced);
     queue(Reduction::Sum, a, axes, scratch, dst.view_mut(), stream)?;
     let (layout, target) = (dst.layout(), Target::of(dst.device()));
     let (dtype, to) = (<T::Sum as Element>::DTYPE, (layout, Align::ALLOCATION));

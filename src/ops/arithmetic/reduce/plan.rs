@@ -1,5 +1,6 @@
 //! Plans one launch or two from a shape and an axis.
 
+use super::along::no_elements;
 use super::along_axis::Cut;
 use super::pass::Passes;
 use super::{Reduction, Scratch, check_axis, over_all, without};
@@ -60,9 +61,11 @@ impl ReductionPlan {
         let results = outer * inner;
         // Also where there are no results, as in NumPy.
         if n == 0 && reduction != Reduction::Sum {
-            return Err(Error::argument(format!(
-                "there is no {reduction} of no elements, in shape {shape:?}; give at least one"
-            )));
+            return Err(no_elements(
+                reduction,
+                shape,
+                &axis.map_or_else(|| (0..shape.len()).collect(), |axis| vec![axis]),
+            ));
         }
         let (passes, cut) = match (axis, reduction.over_all(dtype)) {
             (None, Some(family)) => {

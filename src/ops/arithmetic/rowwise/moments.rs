@@ -8,7 +8,7 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
 use crate::error::{Error, Result};
 use crate::ops::Target;
-use crate::ops::arithmetic::reduce::{self, Along, Groups, flat, kept, with_groups};
+use crate::ops::arithmetic::reduce::{self, Along, Groups, count_along, flat, kept, no_elements, numbers, with_groups};
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{AtMostOne, plan_of};
@@ -83,6 +83,9 @@ pub fn mean_variance_into<'a, T: Float>(
     let results = [Operand::written("mean", &mean), Operand::written("variance", &variance)];
     check_results(&results, || kept(a.shape(), &reduced))?;
     reduce::check_results(&a, results, stream)?;
+    if !mean.is_empty() && count_along(a.shape(), &reduced) == 0 {
+        return Err(no_elements("mean and variance", a.shape(), &numbers(a.shape().len(), &reduced)));
+    }
     let groups = Groups::new(a.layout(), &reduced, false).filter(Groups::are_rows);
     with_groups(a, &reduced, groups, stream, |from, groups| {
         let [rows, n, _] = groups.extents();
