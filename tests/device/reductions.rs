@@ -19,6 +19,7 @@ cases! {
     Any views_are_reduced_along_drawn_axes,
     Any means_and_variances_take_any_axes,
     Any a_transposed_matrix_is_read_where_it_lies,
+    Any one_result_may_have_any_shape_of_one_element,
     Any axes_that_do_not_fit_are_refused,
     Any results_that_do_not_fit_are_refused_before_anything_is_queued,
 }
@@ -142,6 +143,23 @@ fn a_transposed_matrix_is_read_where_it_lies(setup: &Setup) {
     assert_eq!(after - between, between - before);
 }
 
+fn one_result_may_have_any_shape_of_one_element(setup: &Setup) {
+    let device = device(setup);
+    let stream = device.default_stream();
+    let matrix = device.array(&[2, 2], &[1.0_f32, 2.0, 3.0, 6.0]).unwrap();
+    let mut scratch = Scratch::new(&device).unwrap();
+    for shape in [&[][..], &[1], &[1, 1]] {
+        let [mut mean, mut variance, mut sum] = [(); 3].map(|()| device.alloc_array::<f32>(shape).unwrap());
+        for view in [matrix.view(), matrix.view().t(), matrix.view().reverse(0).unwrap()] {
+            ops::mean_variance_into(view, None, &mut mean, &mut variance, stream).unwrap();
+            assert_eq!((mean.item().unwrap(), variance.item().unwrap()), (3.0, 3.5), "{shape:?}");
+            ops::mean_into(view, None, &mut scratch, &mut mean, stream).unwrap();
+            ops::sum_into(view, None, &mut scratch, &mut sum, stream).unwrap();
+            assert_eq!((mean.item().unwrap(), sum.item().unwrap()), (3.0, 12.0), "{shape:?}");
+        }
+    }
+}
+
 fn axes_that_do_not_fit_are_refused(setup: &Setup) {
     let device = device(setup);
     let cube = device.array(&[2, 3, 4], &[1.0_f32; 24]).unwrap();
@@ -162,6 +180,13 @@ fn axes_that_do_not_fit_are_refused(setup: &Setup) {
     let stream = device.default_stream();
     refusal(ops::sum_into(&cube, [0, 2], &mut scratch, &mut wrong, stream)).of(ErrorKind::Layout).says("[3]");
     refusal(ops::mean_into(&cube, 1, &mut scratch, &mut wrong, stream)).of(ErrorKind::Layout).says("[2, 4]");
+    let mut same = device.alloc_array::<f32>(&[2]).unwrap();
+    refusal(ops::mean_variance_into(&cube, [0, 1], &mut wrong, &mut same, stream)).says("the mean has shape [4]");
+    refusal(ops::mean_variance_into(&cube, None, &mut wrong, &mut same, stream))
+        .of(ErrorKind::Layout)
+        .says("the mean of all elements is one value, and its view has shape [2]; give one element");
+    refusal(ops::sum_into(cube.view().t(), None, &mut scratch, &mut wrong, stream))
+        .says("the sum of all elements is one value");
     assert_eq!(ops::sum(&cube, [0, 2]).unwrap().to_vec().unwrap(), [8.0; 3]);
     let same = ops::sum(&cube, &[][..]).unwrap();
     assert_eq!((same.shape(), same.to_vec().unwrap()), (&[2, 3, 4][..], vec![1.0; 24]));

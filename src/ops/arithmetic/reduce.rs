@@ -23,7 +23,7 @@ mod pass;
 mod plan;
 
 pub use along::Along;
-pub(super) use along::{Groups, count_along, kept, no_elements, numbers};
+pub(super) use along::{Groups, check_shape, count_along, kept, no_elements, numbers};
 pub use dot::{DotPlan, dot, dot_into};
 pub use mean::{mean, mean_into};
 pub use plan::ReductionPlan;
@@ -246,12 +246,6 @@ fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axes: Alo
     Ok(result)
 }
 
-/// Returns a shape without one of its axes.
-fn without(shape: &[usize], axis: usize) -> Result<Vec<usize>> {
-    check_axis(shape, axis)?;
-    Ok([&shape[..axis], &shape[axis + 1..]].concat())
-}
-
 /// Checks that a shape has an axis.
 fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
     if axis < shape.len() {
@@ -347,14 +341,7 @@ fn queue<T: Number, R: Element>(
     if reduction != Reduction::Sum && count_along(a.shape(), &reduced) == 0 {
         return Err(no_elements(reduction, a.shape(), &numbers(a.shape().len(), &reduced)));
     }
-    let is_one = axes.is_all() && dst.len() == 1;
-    if !is_one && !kept(a.shape(), &reduced).eq(dst.shape().iter().copied()) {
-        let shape: Vec<usize> = kept(a.shape(), &reduced).collect();
-        return Err(Error::layout(format!(
-            "the {reduction} has shape {shape:?}, and its view {:?}; give a view of {shape:?}",
-            dst.shape()
-        )));
-    }
+    check_shape(reduction, kept(a.shape(), &reduced), axes.is_all(), dst.layout())?;
     let room = scratch.view_mut()?;
     let sides = [Operand::written("scratch", &room), Operand::written("destination", &dst)];
     check_results(&a, sides, stream)?;

@@ -67,7 +67,7 @@ impl Along {
     }
 
     /// Returns whether this means all axes, of any array.
-    pub(super) fn is_all(&self) -> bool {
+    pub(in crate::ops::arithmetic) fn is_all(&self) -> bool {
         self.0 == Axes::All
     }
 
@@ -85,8 +85,28 @@ impl Along {
 pub(in crate::ops::arithmetic) fn kept<'a>(
     shape: &'a [usize],
     reduced: &'a [bool; MAX_RANK],
-) -> impl Iterator<Item = usize> + 'a {
+) -> impl Iterator<Item = usize> + Clone + 'a {
     shape.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(&extent, _)| extent)
+}
+
+/// Checks that a result has the shape of the axes that stay; where all are reduced, that it has one
+/// element.
+pub(in crate::ops::arithmetic) fn check_shape(
+    what: impl fmt::Display,
+    kept: impl Iterator<Item = usize> + Clone,
+    is_all: bool,
+    result: &Layout,
+) -> Result<()> {
+    let found = result.shape();
+    if if is_all { result.len() == 1 } else { kept.clone().eq(found.iter().copied()) } {
+        return Ok(());
+    }
+    Err(Error::layout(if is_all {
+        format!("the {what} of all elements is one value, and its view has shape {found:?}; give one element")
+    } else {
+        let shape: Vec<usize> = kept.collect();
+        format!("the {what} has shape {shape:?}, and its view {found:?}; give a view of {shape:?}")
+    }))
 }
 
 /// Returns the number of elements along the axes that are reduced, at most `usize::MAX`.

@@ -1,9 +1,9 @@
 //! Plans one launch or two from a shape and an axis.
 
-use super::along::no_elements;
+use super::along::{check_shape, no_elements};
 use super::along_axis::Cut;
 use super::pass::Passes;
-use super::{Reduction, Scratch, check_axis, over_all, without};
+use super::{Reduction, Scratch, check_axis, over_all};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element, Number};
@@ -118,21 +118,14 @@ impl ReductionPlan {
     /// Checks that the array has the planned extents, and the results their type and shape.
     fn check_results(&self, shape: &[usize], to: &Operand<'_>) -> Result<()> {
         let Self { reduction, axis, a, .. } = self;
-        let (wanted, found) = (reduction.result(a.dtype), to.layout.shape());
+        let wanted = reduction.result(a.dtype);
         if to.dtype != wanted {
             return Err(Error::argument(format!(
                 "the {reduction} of {} is of {wanted}, and the destination of {}; give one",
                 a.dtype, to.dtype
             )));
         }
-        let Some(axis) = *axis else {
-            if to.layout.len() == 1 {
-                return Ok(());
-            }
-            return Err(Error::layout(format!(
-                "the {reduction} of all elements is one value, and its view has shape {found:?}; give one element"
-            )));
-        };
+        let Some(axis) = *axis else { return check_shape(reduction, std::iter::empty(), true, to.layout) };
         check_axis(shape, axis)?;
         if extents(shape, Some(axis)) != self.extents {
             return Err(Error::layout(format!(
@@ -141,13 +134,7 @@ impl ReductionPlan {
                 self.extents
             )));
         }
-        if found.len() + 1 == shape.len() && found[..axis] == shape[..axis] && found[axis..] == shape[axis + 1..] {
-            return Ok(());
-        }
-        let shape = without(shape, axis)?;
-        Err(Error::layout(format!(
-            "the {reduction} has shape {shape:?}, and its view {found:?}; give a view of {shape:?}"
-        )))
+        check_shape(reduction, shape[..axis].iter().chain(&shape[axis + 1..]).copied(), false, to.layout)
     }
 
     /// Queues the reduction of the elements at the address `a` into `result`.

@@ -8,7 +8,9 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
 use crate::error::{Error, Result};
 use crate::ops::Target;
-use crate::ops::arithmetic::reduce::{self, Along, Groups, count_along, flat, kept, no_elements, numbers, with_groups};
+use crate::ops::arithmetic::reduce::{
+    self, Along, Groups, check_shape, count_along, flat, kept, no_elements, numbers, with_groups,
+};
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{AtMostOne, plan_of};
@@ -53,7 +55,8 @@ pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>, axes: impl Into<Al
 /// variance is the sum of the squared differences from the mean, divided by the number of elements,
 /// as in NumPy.
 ///
-/// Both results have the shape of `a` without these axes; those of halves are `f32`.
+/// Both results have the shape of `a` without these axes; over all elements each has one element.
+/// Those of halves are `f32`.
 ///
 /// Where the axes are the last ones in memory, without gaps, this allocates nothing and waits for
 /// nothing. Else it takes an extra pass and memory for the elements, which are first copied into
@@ -79,9 +82,12 @@ pub fn mean_variance_into<'a, T: Float>(
     stream: &Stream,
 ) -> Result<()> {
     let (a, mean, variance) = (a.into(), mean.into(), variance.into());
-    let reduced = axes.into().reduced(a.shape())?;
+    let axes = axes.into();
+    let reduced = axes.reduced(a.shape())?;
     let results = [Operand::written("mean", &mean), Operand::written("variance", &variance)];
-    check_results(&results, || kept(a.shape(), &reduced))?;
+    for result in &results {
+        check_shape(result.name, kept(a.shape(), &reduced), axes.is_all(), result.layout)?;
+    }
     reduce::check_results(&a, results, stream)?;
     if !mean.is_empty() && count_along(a.shape(), &reduced) == 0 {
         return Err(no_elements("mean and variance", a.shape(), &numbers(a.shape().len(), &reduced)));
@@ -94,21 +100,6 @@ pub fn mean_variance_into<'a, T: Float>(
         MeanVariancePlan::new(T::DTYPE, [rows, n].map(|of| of as u64), phase(&from)?, target)?
             .run(from, results, stream)
     })
-}
-
-/// Checks that means and variances have the shape of the axes that stay.
-fn check_results<I: Iterator<Item = usize>>(results: &[Operand<'_>], kept: impl Fn() -> I) -> Result<()> {
-    for result in results {
-        if !kept().eq(result.layout.shape().iter().copied()) {
-            let shape: Vec<usize> = kept().collect();
-            return Err(Error::layout(format!(
-                "means and variances have shape {shape:?}, and the view of the {} {:?}; give {shape:?}",
-                result.name,
-                result.layout.shape()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// A plan of mean and variance. The rows, the type and the start decide it.
@@ -153,7 +144,9 @@ impl MeanVariancePlan {
         let (a, mean, variance) = (a.into(), mean.into(), variance.into());
         let results = [Operand::written("mean", &mean), Operand::written("variance", &variance)];
         let (_, outer) = a.shape().split_last().unwrap_or((&1, &[]));
-        check_results(&results, || outer.iter().copied())?;
+        for result in &results {
+            check_shape(result.name, outer.iter().copied(), false, result.layout)?;
+        }
         check_rows(self.rows, a.shape())?;
         self.run(Operand::read("source", &a), results, stream)
     }
