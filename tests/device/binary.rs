@@ -248,6 +248,19 @@ fn more_axes_than_the_kernel_walks_take_several_launches(setup: &Setup) {
     let sources = [Some(&turned), Some(&layout)];
     let plan = BinaryPlan::new(Binary::Sub, DType::F32, sources, (&layout, Align::ALLOCATION), Target::of(&device));
     assert_eq!(plan.unwrap().launches(), 6);
+    // By vectors, the explanation counts the rows of all launches.
+    let shape = [2, 3, 2, 2, 3, 2, 4];
+    let (layout, turned) = (c_order(&shape), c_order(&shape.map(|extent| extent + 1)));
+    let gaps = (0..7).fold(turned, |of, axis| of.slice(axis, ..shape[axis], 1).unwrap());
+    let sources = [Some(&gaps), Some(&layout)];
+    let plan = BinaryPlan::new(Binary::Sub, DType::F32, sources, (&layout, Align::ALLOCATION), Target::of(&device));
+    let plan = plan.unwrap();
+    let reason = plan.explain().reason;
+    assert!(
+        plan.launches() > 1 && reason.contains("in 144 rows of 4 elements"),
+        "{} launches: {reason}",
+        plan.launches()
+    );
 }
 
 fn zeros_infinities_and_nan_are_those_of_ieee_754(setup: &Setup) {

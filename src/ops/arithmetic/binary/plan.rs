@@ -291,7 +291,7 @@ impl BinaryPlan {
         self.step.reason(|params| match params.vectors {
             1 => format!(
                 "by vectors of {VECTOR} bytes of the destination, in {} of {}",
-                counted(params.lanes / params.slots.value, "row"),
+                counted(self.launches() * (params.lanes / params.slots.value), "row"),
                 counted(params.len, "element")
             ),
             _ => "element by element, because the destination's elements lie apart or its rows are short".into(),
