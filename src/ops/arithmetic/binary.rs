@@ -96,15 +96,25 @@ operations! {
     ///
     /// Whole arrays take the time of a copy of the same bytes. On an H100 rows and columns of `f32`
     /// do so too, and those of `f64` and halves take up to 8 % longer
-    /// (`benches/record/2026-11-28-h100/arithmetic.md`). These forms are slower:
+    /// (`benches/record/2026-11-28-h100/arithmetic.md`). A thread computes 16 bytes of the result,
+    /// from which each operand takes one load where its elements lie side by side from a multiple
+    /// of 16 bytes on, or are one element that repeats. A row is the axis along which the result's
+    /// elements lie side by side, joined with the axes in which all sides go on without a gap.
+    /// These forms are slower:
     ///
-    /// - an operand in another order, such as `view.t()`, or with steps: each of its elements is
-    ///   loaded alone. [`contiguous`](crate::ops::contiguous) first puts it in order, which pays
-    ///   off where it is used again;
-    /// - an operand whose rows start between multiples of 16 bytes where the result's do not, for
-    ///   the same reason;
-    /// - rows of less than 16 bytes, or of less than 64 if they start between multiples of 16: each
-    ///   element is computed alone.
+    /// - an operand whose elements along a row lie apart or run backwards, such as `view.t()` or a
+    ///   view with steps: a thread loads each of its elements alone.
+    ///   [`contiguous`](crate::ops::contiguous) first puts it in order, which pays off where it is
+    ///   used again;
+    /// - an operand whose row starts at another offset from a multiple of 16 bytes than the
+    ///   result's, such as `view.slice(1, 1.., 1)`: its elements lie side by side, but those of one
+    ///   thread cross a multiple of 16, so each is loaded alone too;
+    /// - rows of less than 16 bytes, or of less than 64 where the result's rows start at different
+    ///   offsets from a multiple of 16: a thread computes one element, because few threads would
+    ///   have 16 bytes. A matrix of three columns of `f32` and a row that is added to it are such a
+    ///   form, and two such matrices are not: they are one row each;
+    /// - in [`add_into`], a destination whose elements lie apart along every axis, such as a view
+    ///   with steps: a thread computes one element there, too.
     ///
     /// # Errors
     ///
