@@ -5,7 +5,7 @@ __global__ void transpose(float *out, const float *in, int width, int height) {
     __shared__ float tile[32][33];
     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32;
     // A thread has four rows, each 8 below the one before. The compiler would write the loop out
-    // four times, and the report would have four rows for each line. On a GPU, leave the pragma out.
+    // four times, and the report would have four rows a line. On a GPU, leave the pragma out.
 #pragma unroll 1
     for (int row = threadIdx.y; row < 32; row += 8) {
         if (x < width && y + row < height) {
