@@ -27,7 +27,7 @@ use crate::ops::units::wide::VECTOR;
 pub(in crate::ops) struct Sides {
     src: u64,
     dst: u64,
-    /// For mean and variance.
+    /// The variances; 0 for softmax.
     variances: u64,
 }
 
@@ -86,8 +86,8 @@ fn step(entry: EntryId, dtype: DType, [rows, n]: [u64; 2], aligned: bool, target
 fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
     let (lanes, held) = (VECTOR / width, u64::from(held_quads(width as u32)));
     let vectors = n / lanes;
-    // The fewest threads that hold it. No thread takes more than one of the elements outside of
-    // vectors; there may be all but one of a vector on both sides.
+    // These are the fewest threads that hold a row. No thread takes more than one of the elements
+    // outside of vectors; there may be all but one of a vector on both sides.
     let group = vectors.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(ROWWISE_THREADS));
     (group, aligned && vectors <= group * held)
 }

@@ -64,7 +64,8 @@ impl Cut {
         let finds_bytes = reduction == Reduction::ArgMax && width == 1;
         let row = if finds_bytes { tuning.rows_of_bytes } else { [tuning.row_steps, 1] };
         let threads = if inner == 1 { rows(n * width, row, tuning) } else { columns(extents, width, start, tuning) };
-        // Whole vectors of the axis or of columns, so that parts start aligned as their array does.
+        // Parts are whole vectors of the axis or of columns, so they start aligned as their array
+        // does.
         let grain = if matches!(threads, Threads::Rows { .. }) { VECTOR / width } else { 1 };
         let blocks = threads.blocks(extents, width).max(1);
         let results = outer * inner;
@@ -85,7 +86,8 @@ impl Cut {
         }
         let (results, partial) = (outer * inner, reduction.partial_type(dtype));
         let (extents, width) = ([1, self.parts, results], partial.width() as u64);
-        // Single elements, because the parts of several results need not be whole vectors.
+        // Threads read single elements, because the parts of several results need not be whole
+        // vectors.
         let threads = columns(extents, width, Phase::of(1), tuning);
         let last = Self { extents, width, part: self.parts, parts: 1, threads };
         let indices = if reduction == Reduction::ArgMax { 8 * self.parts * results } else { 0 };
@@ -233,7 +235,7 @@ mod tests {
         for extents in many.into_iter().chain([[1, 8192, 16384], [1, 8192, 49152], [3, 1 << 14, 8192]]) {
             assert_eq!(cut(Reduction::Sum, extents).parts, 1, "{extents:?}");
         }
-        // Many results of long columns, whose sums would lose too much precision.
+        // These have many results, but columns so long that their sums would lose precision.
         for extents in [[1, 1 << 16, 16384], [1, 1 << 18, 16384], [3, 1 << 16, 8192]] {
             assert!(cut(Reduction::Sum, extents).part <= 16 * tuning().longest_column, "{extents:?}");
         }

@@ -59,7 +59,7 @@ impl ReductionPlan {
         let cut = Cut::new(reduction, dtype, extents, start, &tuning)?;
         let a = Contiguous::new("array", dtype, outer * n * inner, start)?;
         let results = outer * inner;
-        // Also where there are no results, as in NumPy.
+        // NumPy refuses this too, also where there are no results.
         if n == 0 && reduction != Reduction::Sum {
             return Err(no_elements(
                 reduction,
