@@ -81,6 +81,9 @@ pub trait Number: Element {
 
 /// A number that kernels compute with. They compute halves in single precision and other types in
 /// their own, and round each result once.
+#[diagnostic::on_unimplemented(
+    note = "arithmetic and means take floats; cast other numbers first: `ops::mean(&ops::cast::<f64, _>(&a)?, None)`"
+)]
 pub trait Float: Number {
     /// Returns the exact value.
     fn to_f64(self) -> f64;

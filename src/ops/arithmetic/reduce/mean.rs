@@ -12,8 +12,8 @@ use crate::view::{View, ViewMut};
 
 /// Computes the means of the elements along axes, or of all, into a new array, on the default
 /// stream. As [`sum`](super::sum): the sum, rounded as that one is, divided by the number of
-/// elements. Means of halves are `f32`. For integers, [`cast`](crate::ops::cast()) them to `f64`
-/// first, whose means NumPy computes too.
+/// elements. Means of halves are `f32`. Integers do not compile: [`cast`](crate::ops::cast()) them
+/// to `f64` first, as the example does. NumPy does that by itself.
 ///
 /// The mean of no elements is NaN, as in NumPy.
 ///
@@ -31,6 +31,8 @@ use crate::view::{View, ViewMut};
 /// assert_eq!(ops::mean(&images, None)?.item()?, 4.5);
 /// assert_eq!(ops::mean(&images, [0, 2])?.to_vec()?, [3.5, 5.5]);
 /// assert_eq!(ops::mean(images.view().t(), 0)?.shape(), [2, 2]);
+/// let bytes = device.array(&[3], &[1_u8, 2, 6])?;
+/// assert_eq!(ops::mean(&ops::cast::<f64, _>(&bytes)?, None)?.item()?, 3.0);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```

@@ -22,7 +22,8 @@ use crate::view::{View, ViewMut};
 type Sums<T> = DeviceArray<<T as Number>::Sum>;
 
 /// Computes mean and variance along axes, or of all elements (`None`), into new arrays, on the
-/// default stream. See [`mean_variance_into`].
+/// default stream. See [`mean_variance_into`]. Integers do not compile: cast them first
+/// (`ops::mean_variance(&ops::cast::<f64, _>(&bytes)?, 1)`).
 ///
 /// # Errors
 ///
