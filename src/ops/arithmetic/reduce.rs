@@ -238,11 +238,21 @@ pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<u
 /// Reduces into a new buffer, with new scratch memory.
 #[track_caller]
 fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axes: Along) -> Result<DeviceArray<R>> {
+    in_new_result(&a, &axes, |scratch, dst, stream| queue(reduction, a, axes, scratch, dst, stream))
+}
+
+/// Returns a new array of the shape of the axes that stay, which `compute` fills on the default
+/// stream, with new scratch memory.
+#[track_caller]
+fn in_new_result<T: Number, R: Element>(
+    a: &View<'_, T>,
+    axes: &Along,
+    compute: impl FnOnce(&mut Scratch, ViewMut<'_, R>, &Stream) -> Result<()>,
+) -> Result<DeviceArray<R>> {
     let device = a.device();
     let shape: Vec<usize> = kept(a.shape(), &axes.reduced(a.shape())?).collect();
-    let mut result = device.alloc_array::<R>(&shape)?;
-    let (mut scratch, stream) = (Scratch::new(device)?, device.default_stream());
-    queue(reduction, a, axes, &mut scratch, result.view_mut(), stream)?;
+    let mut result = device.alloc_array(&shape)?;
+    compute(&mut Scratch::new(device)?, result.view_mut(), device.default_stream())?;
     Ok(result)
 }
 

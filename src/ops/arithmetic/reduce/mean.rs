@@ -1,6 +1,6 @@
 //! Means along axes: sums, and a division in place.
 
-use super::{Along, Reduction, Scratch, count_along, kept, queue};
+use super::{Along, Reduction, Scratch, count_along, in_new_result, queue};
 use crate::array::DeviceArray;
 use crate::element::{Element, Float};
 use crate::error::Result;
@@ -39,11 +39,7 @@ use crate::view::{View, ViewMut};
 #[track_caller]
 pub fn mean<'a, T: Float>(a: impl Into<View<'a, T>>, axes: impl Into<Along>) -> Result<DeviceArray<T::Sum>> {
     let (a, axes) = (a.into(), axes.into());
-    let device = a.device();
-    let shape: Vec<usize> = kept(a.shape(), &axes.reduced(a.shape())?).collect();
-    let mut result = device.alloc_array(&shape)?;
-    mean_into(a, axes, &mut Scratch::new(device)?, &mut result, device.default_stream())?;
-    Ok(result)
+    in_new_result(&a, &axes, |scratch, dst, stream| mean_into(a, axes, scratch, dst, stream))
 }
 
 /// Queues the means of `a` along axes, or of all elements, on `stream`: see [`mean`] and
