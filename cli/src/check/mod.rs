@@ -21,12 +21,14 @@ use warpstride::io::Destination;
 
 use super::args::Architecture;
 use super::output::Output;
+use super::run::table::Table;
 use super::run_ptx::buffer::Buffer;
 use super::run_ptx::model::Predicted;
 use super::run_ptx::report::{self, Outcome, Shown};
 use super::run_ptx::{self, Launch, Program, arguments, variables};
 use super::{
-    args, cuda_cpp, destination, ensure_room, failure, input, kernel_names, message, open, ptx_file, require, terminal,
+    args, cuda_cpp, destination, ensure_room, export, failure, input, kernel_names, message, open, ptx_file, require,
+    terminal,
 };
 use expected::Expected;
 use file::Check;
@@ -56,7 +58,9 @@ pub(super) struct Checked {
 impl Checked {
     pub(super) fn text(&self) -> String {
         let Self { heading, verdicts, findings, .. } = self;
-        let table = if verdicts.rows.is_empty() { String::new() } else { verdicts.to_string() };
+        let mut cells = verdicts.cells();
+        let table = Table { words: cells[0].len(), header: cells.remove(0), rows: cells };
+        let table = if verdicts.rows.is_empty() { String::new() } else { export::plain(&table) };
         format!("{heading}\n{table}{findings}")
     }
 }

@@ -1,7 +1,7 @@
 //! Fits a table into the columns of a terminal. Until it fits, these happen in turn:
 //!
 //! 1. The gaps between columns shrink, and headings fold at spaces and behind slashes.
-//! 2. Cells of words fold in the same way, and behind underscores and commas.
+//! 2. Cells of words fold in the same way, and behind underscores and commas ([`Fold`]).
 //! 3. Columns are left out in the order of [`LEFT_OUT`]; a line below the table names them.
 
 use textwrap::core::{Word, display_width};
@@ -32,6 +32,15 @@ const LEAST: [usize; 3] = [24, 12, 0];
 /// The columns between two of a table that is drawn as it is, and of one that is fitted.
 const GAPS: [usize; 2] = [3, 2];
 
+/// Where cells of words fold.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fold {
+    /// Between words alone, so that a name can be copied.
+    Words,
+    /// In long names, too: behind underscores, commas and slashes.
+    Names,
+}
+
 /// A table as it is drawn.
 pub(super) struct Fitted {
     pub(super) words: usize,
@@ -52,8 +61,9 @@ struct Widths {
     holds_words: bool,
 }
 
-/// Fits a table into `width` columns; into any number without it.
-pub(super) fn fitted(table: &Table, width: Option<usize>) -> Fitted {
+/// Fits a table into `width` columns; into any number without it. Of the folds, the first one
+/// counts by which the table fits.
+pub(super) fn fitted(table: &Table, width: Option<usize>, folds: &[Fold]) -> Fitted {
     let rows = table.rows.iter().map(|row| row.iter().map(|cell| printable_line(cell)).collect());
     let whole = Fitted {
         words: table.words,
@@ -62,9 +72,24 @@ pub(super) fn fitted(table: &Table, width: Option<usize>) -> Fitted {
         left_out: Vec::new(),
         is_narrow: false,
     };
-    let widths: Vec<Widths> = (0..table.header.len()).map(|at| whole.widths(at)).collect();
+    let widths_by = |fold| (0..table.header.len()).map(|at| whole.widths(at, fold)).collect::<Vec<_>>();
+    let widths = widths_by(Fold::Names);
     let natural = widths.iter().map(|column| column.natural + GAPS[0]).sum::<usize>();
     let Some(width) = width.filter(|&width| natural > width + 1) else { return whole };
+    let (mut kept, mut by) = (Vec::new(), Fold::Names);
+    for &fold in folds {
+        let widths = widths_by(fold);
+        let (fits, columns) = narrowed(table, &widths, width);
+        (kept, by) = (columns, fold);
+        if fits {
+            break;
+        }
+    }
+    whole.folded(&kept, by)
+}
+
+/// The places and widths of the columns that are drawn in `width` columns, and whether they fit.
+fn narrowed(table: &Table, widths: &[Widths], width: usize) -> (bool, Vec<(usize, usize)>) {
     let ways = LEAST.iter().flat_map(|&least| (0..=LEFT_OUT.len()).map(move |count| (least, count)));
     let mut kept = Vec::new();
     for (least, count) in ways {
@@ -74,11 +99,11 @@ pub(super) fn fitted(table: &Table, width: Option<usize>) -> Fitted {
         kept = (0..widths.len()).filter(stays).map(|at| (at, widths[at].at_least(least))).collect::<Vec<_>>();
         let all = kept.iter().map(|(_, column)| column + GAPS[1]).sum::<usize>();
         if all <= width + 1 {
-            grow(&mut kept, &widths, width + 1 - all);
-            break;
+            grow(&mut kept, widths, width + 1 - all);
+            return (true, kept);
         }
     }
-    whole.folded(&kept)
+    (false, kept)
 }
 
 /// Gives columns of words the room that is left, those first that lack most.
@@ -100,22 +125,26 @@ impl Widths {
 }
 
 impl Fitted {
-    fn widths(&self, at: usize) -> Widths {
+    fn widths(&self, at: usize, fold: Fold) -> Widths {
         let holds_words = at < self.words;
         let widest = |widths: &dyn Fn(&str) -> usize| self.rows.iter().map(|row| widths(&row[at])).max().unwrap_or(0);
         let (whole, heading) = (widest(&display_width), &self.header[at]);
-        let cells = if holds_words { widest(&longest) } else { whole };
-        Widths { natural: whole.max(display_width(heading)), least: cells.max(longest(heading)), holds_words }
+        let cells = if holds_words { widest(&|cell| longest(cell, fold)) } else { whole };
+        Widths {
+            natural: whole.max(display_width(heading)),
+            least: cells.max(longest(heading, Fold::Names)),
+            holds_words,
+        }
     }
 
     /// The table of some columns by their places and widths.
-    fn folded(self, kept: &[(usize, usize)]) -> Self {
-        let line = |cells: &[String]| kept.iter().map(|&(at, width)| folded(&cells[at], width)).collect();
+    fn folded(self, kept: &[(usize, usize)], fold: Fold) -> Self {
+        let line = |cells: &[String], fold| kept.iter().map(|&(at, width)| folded(&cells[at], width, fold)).collect();
         let is_kept = |at: usize| kept.iter().any(|&(kept, _)| kept == at);
         Self {
             words: (0..self.words).filter(|&at| is_kept(at)).count(),
-            header: line(&self.header),
-            rows: self.rows.iter().map(|row| line(row)).collect(),
+            header: line(&self.header, Fold::Names),
+            rows: self.rows.iter().map(|row| line(row, fold)).collect(),
             left_out: (0..self.header.len()).filter(|&at| !is_kept(at)).map(|at| self.header[at].clone()).collect(),
             is_narrow: true,
         }
@@ -123,11 +152,13 @@ impl Fitted {
 }
 
 /// The parts between which a text folds. A unit such as `GB/s` stays whole.
-fn parts(text: &str) -> impl Iterator<Item = Word<'_>> {
+fn parts(text: &str, fold: Fold) -> impl Iterator<Item = Word<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let is_end = |&(at, c): &(usize, char)| match c {
-            ' ' | '_' | ',' => true,
+            ' ' => true,
+            _ if matches!(fold, Fold::Words) => false,
+            '_' | ',' => true,
             '/' if at > 0 => rest[at + 1..].chars().nth(1).is_some_and(|c| c != ' '),
             _ => false,
         };
@@ -138,14 +169,17 @@ fn parts(text: &str) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-fn longest(text: &str) -> usize {
-    parts(text).map(|part| display_width(&part)).max().unwrap_or(0)
+fn longest(text: &str, fold: Fold) -> usize {
+    parts(text, fold).map(|part| display_width(&part)).max().unwrap_or(0)
 }
 
-fn folded(text: &str, width: usize) -> String {
+fn folded(text: &str, width: usize, fold: Fold) -> String {
     let options = Options::new(width)
         .break_words(false)
-        .word_separator(WordSeparator::Custom(|line| Box::new(parts(line))))
+        .word_separator(WordSeparator::Custom(match fold {
+            Fold::Words => |line| Box::new(parts(line, Fold::Words)),
+            Fold::Names => |line| Box::new(parts(line, Fold::Names)),
+        }))
         .word_splitter(WordSplitter::NoHyphenation);
     textwrap::fill(text, options)
 }
@@ -153,6 +187,14 @@ fn folded(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_stays_whole_where_words_fold() {
+        let folds = [Fold::Words, Fold::Names];
+        let fitted = |width| fitted(&table(), Some(width), &folds).rows.remove(0);
+        assert_eq!(fitted(39)[..2], ["permute\nu8 2x3\nby 1,0", "0.1234"]);
+        assert_eq!(fitted(60)[1], "tile_of_bytes_b8");
+    }
 
     fn table() -> Table {
         let mut table = Table::new(&["case", "kernel", "ms", "p10", "GB/s", "load sectors/ideal"]);
@@ -163,7 +205,7 @@ mod tests {
 
     #[track_caller]
     fn is_fitted(width: usize, header: &[&str], row: &[&str], left_out: &[&str]) {
-        let fitted = fitted(&table(), Some(width));
+        let fitted = fitted(&table(), Some(width), &[Fold::Names]);
         assert_eq!(
             (fitted.header, fitted.left_out),
             (header.iter().map(ToString::to_string).collect(), left_out.iter().map(ToString::to_string).collect())

@@ -11,9 +11,12 @@ pub(crate) mod json;
 pub(crate) mod markdown;
 mod older;
 mod pipelines;
+mod plain;
 mod roofline;
 pub(crate) mod svg;
 pub(crate) mod text;
+
+pub(crate) use plain::plain;
 
 /// Shown instead of times.
 pub(crate) const NO_TIMES: &str = "No GB/s: the software GPU counts traffic exactly but does not model time.";

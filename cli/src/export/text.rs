@@ -5,7 +5,7 @@ use std::fmt;
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
 use super::NO_TIMES;
-use super::fit::{self, Fitted};
+use super::fit::{self, Fitted, Fold};
 use crate::run::Run;
 use crate::run::answer::Answer;
 use crate::run::columns::CASE;
@@ -26,7 +26,7 @@ const STYLE: TableStyle = {
 /// The table as it fits the terminal.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fitted { words, header, rows, left_out, is_narrow } = fit::fitted(self, terminal::width());
+        let Fitted { words, header, rows, left_out, is_narrow } = fit::fitted(self, terminal::width(), &[Fold::Names]);
         let mut table = comfy_table::Table::new();
         table.load_style(STYLE).set_header(header);
         table.add_rows(rows);

@@ -77,10 +77,9 @@ impl Attempt {
         let tells = from.tells(state, &attempt.tried);
         let stopped = attempt.wrong.take();
         for (path, mut checked, predictions) in all {
-            if !tells {
-                predictions.hide(&mut checked.verdicts, from.withheld);
-            }
+            let hidden = if tells { None } else { predictions.hide(&mut checked.verdicts, from.withheld) };
             attempt.add(&path, checked);
+            attempt.text.extend(hidden);
         }
         attempt.wrong = stopped.or(attempt.wrong);
         // Each check compiles the file anew.

@@ -5,6 +5,8 @@ use warpstride::interp::expect::{Verdict, Verdicts};
 
 /// The wrong tries after which the number that was found is shown.
 pub(super) const TRIES: u64 = 3;
+/// It stands in a table in place of a number that was found.
+const HIDDEN: &str = "another";
 
 /// The first key of a check's file whose value is another one than in the lesson's, but for numbers
 /// in place of `?`; `None` if the files ask the same, or if `typed` cannot be read.
@@ -80,13 +82,17 @@ impl Predictions {
         verdicts.rows.iter().filter(|verdict| self.are_wrong(verdict)).map(|verdict| verdict.expectation.clone())
     }
 
-    /// Takes the numbers that were found out of the wrong ones, and says when they are shown.
-    pub(super) fn hide(&self, verdicts: &mut Verdicts, withheld: Option<Date>) {
-        let hidden =
-            withheld.map_or("another number; the third try shows it".to_owned(), |day| format!("hidden until {day}"));
+    /// Takes the numbers that were found out of the wrong ones. Returns the sentence that says when
+    /// they are shown, if there are any.
+    pub(super) fn hide(&self, verdicts: &mut Verdicts, withheld: Option<Date>) -> Option<String> {
+        let mut hides = false;
         for verdict in verdicts.rows.iter_mut().filter(|verdict| self.are_wrong(verdict)) {
-            verdict.found.clone_from(&hidden);
+            HIDDEN.clone_into(&mut verdict.found);
             verdict.of_ideal = None;
+            hides = true;
         }
+        let shown =
+            withheld.map_or("the third wrong try shows it".to_owned(), |day| format!("it is shown from {day} on"));
+        hides.then(|| format!("{HIDDEN}: a number that you did not predict; {shown}\n"))
     }
 }

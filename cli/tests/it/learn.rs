@@ -255,7 +255,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
         }
         let run = learner.run(&["--quiet", "learn", "check", "1"]);
         run.fell_short(&[&format!("FELL SHORT  load.requests == {new}")]);
-        assert_eq!(run.stdout.contains("another number"), hidden, "{}", run.stdout);
+        assert_eq!(run.stdout.contains("another: a number that you did not predict"), hidden, "{}", run.stdout);
         assert_eq!(run.stdout.contains("  32  "), !hidden, "{}", run.stdout);
         assert!(run.stderr.contains(ending), "{}", run.stderr);
     }
@@ -270,7 +270,15 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
         |file: &Value| file["expectations"].as_array().expect("rows").iter().any(|row| row["found"] == "32");
     assert!(!document["files"].as_array().expect("files").iter().any(has_found), "{document:#}");
     let found = &document["files"][0]["expectations"][1]["found"];
-    assert_eq!(found, &json!("another number; the third try shows it"));
+    assert_eq!(found, &json!("another"));
+    // At the width of a terminal, no cell leaves its column.
+    learner.write("requests/check.toml", learner.read("requests/check.toml").replace("== 8", "== 30"));
+    let run = Run::of(learner.command(&["--quiet", "learn", "check", "1"]).env("COLUMNS", "80"));
+    let table = "            expectation            found     wanted\n\
+                 held        checkers find nothing  0 faults  0 faults\n\
+                 FELL SHORT  load.requests == 30    another   == 30\n\
+                 another: a number that you did not predict; the third wrong try shows it\n";
+    run.fell_short(&[table]);
     learner.solve("requests");
     let parts = ["Lesson 1 is solved. solution-2.toml, ", "\nNext: lesson 0, "];
     learner.run(&["learn", "check", "1"]).ended(0, &parts, &[]);

@@ -32,6 +32,17 @@ impl Verdict {
     fn is_of_nothing(&self) -> bool {
         self.of_ideal.is_none() && self.found == "0" && self.expectation.contains("ideal")
     }
+
+    fn cells(&self) -> [String; 5] {
+        let Self { expectation, found, wanted, of_ideal, held } = self;
+        let held = if *held { "held" } else { "FELL SHORT" };
+        let of_ideal = match of_ideal {
+            Some(ratio) => format!("{ratio:.2}x"),
+            None if self.is_of_nothing() => "nothing was counted".into(),
+            None => "-".into(),
+        };
+        [held.into(), expectation.clone(), found.clone(), wanted.clone(), of_ideal]
+    }
 }
 
 impl Verdicts {
@@ -39,29 +50,25 @@ impl Verdicts {
     pub fn all_held(&self) -> bool {
         self.rows.iter().all(|verdict| verdict.held)
     }
+
+    /// Returns the cells of the table that `Display` makes, for those who fit it into a width: a
+    /// row of headings, and then a row for each expectation.
+    pub fn cells(&self) -> Vec<Vec<String>> {
+        let has_ideals = |verdict: &Verdict| verdict.of_ideal.is_some() || verdict.is_of_nothing();
+        let columns = if self.rows.iter().any(has_ideals) { 5 } else { 4 };
+        let header = ["", "expectation", "found", "wanted", "of ideal"].map(str::to_owned);
+        let rows = std::iter::once(header).chain(self.rows.iter().map(Verdict::cells));
+        rows.map(|cells| cells.into_iter().take(columns).collect()).collect()
+    }
 }
 
 impl fmt::Display for Verdicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = ["", "expectation", "found", "wanted", "of ideal"].map(str::to_owned);
-        let cells = |verdict: &Verdict| {
-            let Verdict { expectation, found, wanted, of_ideal, held } = verdict;
-            let held = if *held { "held" } else { "FELL SHORT" };
-            let of_ideal = match of_ideal {
-                Some(ratio) => format!("{ratio:.2}x"),
-                None if verdict.is_of_nothing() => "nothing was counted".into(),
-                None => "-".into(),
-            };
-            [held.into(), expectation.clone(), found.clone(), wanted.clone(), of_ideal]
-        };
-        let rows: Vec<_> = std::iter::once(header).chain(self.rows.iter().map(cells)).collect();
-        let has_ideals = |verdict: &Verdict| verdict.of_ideal.is_some() || verdict.is_of_nothing();
-        let columns = if self.rows.iter().any(has_ideals) { 5 } else { 4 };
+        let rows = self.cells();
         let width = |column: usize| rows.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
-        let widths = [0, 1, 2, 3, 4].map(width);
+        let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
         for cells in &rows {
-            let line: Vec<String> =
-                cells.iter().zip(widths).take(columns).map(|(cell, width)| format!("{cell:width$}")).collect();
+            let line: Vec<String> = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
             writeln!(f, "{}", line.join("  ").trim_end())?;
         }
         Ok(())
