@@ -9,7 +9,7 @@ use warpstride::device::Backend;
 use warpstride::error::ErrorKind;
 
 use super::super::output::Output;
-use super::super::{Refusal, check, error_kind, failure, message, refuse, require};
+use super::super::{Refusal, check, error_kind, failure, message, refuse, require, terminal};
 use super::badge::{self, Score};
 use super::folder::{self, Folder};
 use super::lessons::{Lesson, QUIZ};
@@ -75,11 +75,18 @@ impl Attempt {
             }
         }
         let tells = from.tells(state, &attempt.tried);
-        let stopped = attempt.wrong.take();
+        let (stopped, mut short) = (attempt.wrong.take(), Vec::new());
         for (path, mut checked, predictions) in all {
             let hidden = if tells { None } else { predictions.hide(&mut checked.verdicts, from.withheld) };
+            short.extend(checked.wrong.is_some().then_some(path.clone()));
             attempt.add(&path, checked);
             attempt.text.extend(hidden);
+        }
+        if let (None, [first, _, ..]) = (&stopped, &*short) {
+            let (count, files, first) = (short.len(), lesson.checks().count(), terminal::path(first));
+            let sentence =
+                format!("{count} of {files} files fell short, the first of them {first}; the tables say why");
+            attempt.wrong = Some(Refusal { kind: ErrorKind::KernelFault, sentence }.into());
         }
         attempt.wrong = stopped.or(attempt.wrong);
         // Each check compiles the file anew.

@@ -245,7 +245,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
         ('?', '6', true, "the third wrong try"),
         ('6', '7', true, "the next wrong try"),
         ('7', '7', true, "the next wrong try"),
-        ('7', '8', false, "says which"),
+        ('7', '8', false, "the tables say why"),
     ];
     for (old, new, hidden, ending) in tries {
         for check in ["check", "check-2", "check-3"] {
