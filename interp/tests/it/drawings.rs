@@ -98,7 +98,7 @@ fn accesses_to_global_memory_are_drawn_as_sectors() {
 }
 
 #[test]
-fn a_narrow_drawing_has_half_of_each_row_and_no_empty_rows() {
+fn a_narrow_drawing_has_half_of_each_row_in_order_and_no_empty_rows() {
     let narrow = |name, instruction, offset: fn(u32) -> u32| {
         let report = access(instruction, std::array::from_fn(|lane| offset(lane as u32)));
         is_golden(name, &accessed(&report).1.draw_within(80));

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::ops::Range;
 
 use super::WarpAccess;
-use super::rows::{Group, Row, SECTOR_WORDS, WORDS};
+use super::rows::{Group, ROW_BYTES, Row, SECTOR_WORDS, WORDS};
 use crate::gpu::vocabulary::{Space, lanes_of};
 
 const GLOBAL_KEY: &str =
@@ -42,33 +42,37 @@ impl WarpAccess {
         text
     }
 
-    /// Draws each line of 128 bytes in `parts` rows.
+    /// Draws each line of 128 bytes in `parts` rows, in the order of the addresses.
     fn draw_sectors(&self, text: &mut String, parts: usize) -> fmt::Result {
+        let (sectors, bytes) = (WORDS / SECTOR_WORDS / parts, ROW_BYTES / parts as u64);
+        let is_touched = |words: &[u32]| words.iter().any(|&lanes| lanes != 0);
         let rows = self.rows(u32::MAX);
-        let labels = labels(&rows);
+        let part = |row: &Row, at: usize| {
+            let words = &row.words[at * sectors * SECTOR_WORDS..][..sectors * SECTOR_WORDS];
+            is_touched(words).then(|| (row.start + at as u64 * bytes, words.to_vec()))
+        };
+        let parts: Vec<_> = rows.iter().flat_map(|row| (0..parts).filter_map(move |at| part(row, at))).collect();
+        let labels = labels(parts.iter().map(|part| part.0));
         let width = labels.iter().map(|label| label.len()).max().unwrap_or(0);
-        writeln!(text, "{}\n{}", self.heading(), self.cost())?;
-        for part in 0..parts {
-            let sectors = part * WORDS / SECTOR_WORDS / parts..(part + 1) * WORDS / SECTOR_WORDS / parts;
-            let is_touched = |row: &Row| sectors.clone().any(|sector| row.touches(sector));
-            if !rows.iter().any(is_touched) {
-                continue;
-            }
-            write!(text, "{:width$} ", "")?;
-            for sector in sectors.clone() {
-                write!(text, "│{:^24}", format!("sector {sector}"))?;
+        write!(text, "{}\n{}\n{:width$} ", self.heading(), self.cost(), "")?;
+        for sector in 0..sectors {
+            // A row of less than a line holds other sectors of it than the next one.
+            let heading = if sectors < WORDS / SECTOR_WORDS {
+                format!("sector at +{}", sector * SECTOR_WORDS * 4)
+            } else {
+                format!("sector {sector}")
+            };
+            write!(text, "│{heading:^24}")?;
+        }
+        writeln!(text, "│")?;
+        for ((_, words), label) in parts.iter().zip(&labels) {
+            write!(text, "{label:>width$} ")?;
+            for sector in words.chunks(SECTOR_WORDS) {
+                let untouched = if is_touched(sector) { " · " } else { "   " };
+                let cells: String = sector.iter().map(|&lanes| cell(lanes, untouched)).collect();
+                write!(text, "│{cells}")?;
             }
             writeln!(text, "│")?;
-            // In the wide form a row without a touched sector would be no row.
-            for (row, label) in rows.iter().zip(&labels).filter(|(row, _)| is_touched(row)) {
-                write!(text, "{label:>width$} ")?;
-                for word in sectors.start * SECTOR_WORDS..sectors.end * SECTOR_WORDS {
-                    let border = if word % SECTOR_WORDS == 0 { "│" } else { "" };
-                    let untouched = if row.touches(word / SECTOR_WORDS) { " · " } else { "   " };
-                    write!(text, "{border}{}", cell(row.words[word], untouched))?;
-                }
-                writeln!(text, "│")?;
-            }
         }
         writeln!(text, "{}", if self.kind.is_update() { GLOBAL_UPDATE_KEY } else { GLOBAL_KEY })
     }
@@ -76,7 +80,7 @@ impl WarpAccess {
     /// Draws the banks in `parts`, one below the other.
     fn draw_banks(&self, text: &mut String, parts: usize) -> fmt::Result {
         let groups = self.groups();
-        let width = groups.iter().flat_map(|group| labels(&group.rows)).map(|label| label.len()).max().unwrap_or(0);
+        let width = groups.iter().flat_map(|group| group.labels()).map(|label| label.len()).max().unwrap_or(0);
         let width = width.max("words".len());
         writeln!(text, "{}\n{}", self.heading(), self.cost())?;
         for group in &groups {
@@ -87,10 +91,12 @@ impl WarpAccess {
                 let banks = part * WORDS / parts..(part + 1) * WORDS / parts;
                 if banks.clone().any(|bank| group.in_bank[bank] > 0) {
                     draw_group(text, group, width, banks)?;
+                } else {
+                    writeln!(text, "no lane touches banks {} to {}", banks.start, banks.end - 1)?;
                 }
             }
         }
-        writeln!(text, "{SHARED_KEY}; {}", shared_turns(&groups))
+        writeln!(text, "{SHARED_KEY}; `{}` counts those of a bank, which take turns", counted_in(&groups))
     }
 }
 
@@ -99,7 +105,7 @@ fn draw_group(text: &mut String, group: &Group, width: usize, banks: Range<usize
     write!(text, "{:>width$} │", "bank")?;
     banks.clone().try_for_each(|bank| write!(text, "{bank:>2} "))?;
     writeln!(text, "│")?;
-    for (row, label) in group.rows.iter().zip(labels(&group.rows)) {
+    for (row, label) in group.rows.iter().zip(group.labels()) {
         let words = &row.words[banks.clone()];
         if words.iter().all(|&lanes| lanes == 0) {
             continue;
@@ -126,16 +132,26 @@ fn cell(lanes: u32, untouched: &str) -> String {
 
 /// The sentence that says what takes turns in shared memory.
 pub(super) fn shared_turns(groups: &[Group]) -> String {
-    format!("{} in one bank take turns", groups.first().map_or("words", Group::counted))
+    format!("{} in one bank take turns", counted_in(groups))
 }
 
-/// The label of each row: the address of the first, and the distance in bytes of the others from
-/// it.
-pub(super) fn labels(rows: &[Row]) -> Vec<String> {
-    let first = rows.first().map_or(0, |row| row.start);
-    let label = |(index, row): (usize, &Row)| match index {
+fn counted_in(groups: &[Group]) -> &'static str {
+    groups.first().map_or("words", Group::counted)
+}
+
+/// The label of each row by the addresses where they start: the first address, and the distance in
+/// bytes of the others from it.
+pub(super) fn labels(starts: impl Iterator<Item = u64> + Clone) -> Vec<String> {
+    let first = starts.clone().next().unwrap_or(0);
+    let label = |(index, start): (usize, u64)| match index {
         0 => format!("{first:#x}"),
-        _ => format!("+{}", row.start - first),
+        _ => format!("+{}", start - first),
     };
-    rows.iter().enumerate().map(label).collect()
+    starts.enumerate().map(label).collect()
+}
+
+impl Group {
+    pub(super) fn labels(&self) -> Vec<String> {
+        labels(self.rows.iter().map(|row| row.start))
+    }
 }

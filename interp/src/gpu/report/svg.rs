@@ -119,7 +119,7 @@ impl Canvas {
             let middle = sector_x(sector) + 16.0 * BYTE;
             self.label("mid faint", middle, &format!("sector {sector}"))?;
         }
-        for (row, label) in rows.iter().zip(labels(&rows)) {
+        for (row, label) in rows.iter().zip(labels(rows.iter().map(|row| row.start))) {
             self.y += ROW;
             self.label("end faint", MARGIN + LABELS - 10.0, &label)?;
             for sector in 0..WORDS / SECTOR_WORDS {
@@ -159,7 +159,7 @@ impl Canvas {
             let class = if count > 1 { "mid bad" } else { "mid faint" };
             self.label(class, bank_x(bank) + 2.0 * BYTE, &bank.to_string())?;
         }
-        for (row, label) in group.rows.iter().zip(labels(&group.rows)) {
+        for (row, label) in group.rows.iter().zip(group.labels()) {
             self.y += ROW;
             self.label("end faint", MARGIN + LABELS - 10.0, &label)?;
             self.rect("row", bank_x(0), ROW_BYTES as f64 * BYTE)?;
