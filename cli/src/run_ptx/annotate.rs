@@ -15,6 +15,8 @@ use super::source;
 
 /// Most files that are read, beginning with the kernel's own. The PTX may name any number.
 const MAX_FILES: usize = 16;
+/// The columns between figures beside the source, and below it.
+const GAPS: [usize; 2] = [2, 1];
 
 /// A file with the lines that have figures.
 struct Annotated {
@@ -63,8 +65,9 @@ pub(super) fn text(report: &Report, main: &str, folder: &Path) -> String {
     let full = bar(1.0);
     text + &format!(
         "{}\nheat: the part of the launch's sectors, or of its wavefronts, that the line takes beyond the ideal; {full} is all\n\
-         sectors, wavefronts: against those that lanes x bytes fill, or those taken if they are fewer\n",
-        page.left_out()
+         /ideal: against the sectors or wavefronts that lanes x bytes fill, or those taken if they are fewer\n{}",
+        page.left_out(),
+        if page.below.is_some() { "The figures of a line stand below it.\n" } else { "" }
     )
 }
 
@@ -84,19 +87,20 @@ impl Annotated {
 /// The columns that all files have.
 struct Page<'a> {
     columns: Vec<Column>,
-    /// The characters of each, of a line's number, and of the source; `None` where its lines stay
-    /// whole.
+    /// The characters of each, and of a line's number.
     widths: Vec<usize>,
     number: usize,
-    source: Option<usize>,
+    /// The columns of the terminal, where figures stand below their line: it has no room for them
+    /// beside the source.
+    below: Option<usize>,
     /// The headings of columns for which the terminal has no room.
     left_out: Vec<&'static str>,
     launch: &'a Counters,
 }
 
 impl<'a> Page<'a> {
-    /// Lays out the columns for a terminal of some width: columns are left out until the longest
-    /// line with figures has room.
+    /// Lays out the columns for a terminal of some width. Where the longest line has no room beside
+    /// them, figures stand below their lines, and columns are left out until the figures fit.
     fn of(files: &[Annotated], launch: &'a Counters, terminal: Option<usize>) -> Self {
         let lines = || files.iter().flat_map(|file| &file.lines);
         let mut columns = lines::used(&BESIDE_SOURCE, lines());
@@ -106,21 +110,20 @@ impl<'a> Page<'a> {
         };
         let length = |file: &Annotated| file.source.as_ref().map_or(0, Vec::len).max(file.last_line());
         let number = files.iter().map(length).max().unwrap_or(0).to_string().len().max("line".len());
+        let whole = files.first().and_then(|file| file.source.as_ref().ok()).into_iter().flatten();
         let code = files.iter().flat_map(|file| file.lines.iter().filter_map(|line| file.code(line)));
-        let longest = code.map(display_width).max().unwrap_or(0).max("source".len());
-        let room = |columns: &[Column]| {
-            let beside = BAR + columns.iter().map(|column| width(column) + 2).sum::<usize>() + number + 4;
-            terminal.map(|terminal| terminal.saturating_sub(beside))
-        };
+        let longest = code.chain(whole.map(String::as_str)).map(display_width).max().unwrap_or(0).max("source".len());
+        let figures = |columns: &[Column], gap| BAR + columns.iter().map(|column| width(column) + gap).sum::<usize>();
+        let below = terminal.filter(|&terminal| figures(&columns, GAPS[0]) + number + 4 + longest > terminal);
         let mut left_out = Vec::new();
         for heading in LEFT_OUT {
-            if room(&columns).is_none_or(|room| longest <= room) {
+            if below.is_none_or(|terminal| figures(&columns, GAPS[1]) <= terminal) {
                 break;
             }
             left_out.extend(columns.extract_if(.., |column| column.0 == heading).map(|column| column.0));
         }
-        let (widths, source) = (columns.iter().map(width).collect(), room(&columns));
-        Self { columns, widths, number, source, left_out, launch }
+        let widths = columns.iter().map(width).collect();
+        Self { columns, widths, number, below, left_out, launch }
     }
 
     /// The line that names the columns without room.
@@ -134,8 +137,7 @@ impl<'a> Page<'a> {
     /// The lines of a file: all of them, or those with figures.
     fn listing(&self, file: &Annotated, is_whole: bool) -> String {
         let source = file.source.as_deref().unwrap_or_default();
-        let headings: Vec<&str> = self.columns.iter().map(|(heading, _)| *heading).collect();
-        let mut text = self.row(&format!("{:BAR$}", "heat"), &headings, "line", "source");
+        let mut text = self.headings();
         let mut counted = file.lines.iter().peekable();
         for (line, code) in (1..).zip(source) {
             let report = counted.next_if(|report| report.line == line);
@@ -150,29 +152,49 @@ impl<'a> Page<'a> {
         text
     }
 
+    fn headings(&self) -> String {
+        let cells: Vec<&str> = self.columns.iter().map(|(heading, _)| *heading).collect();
+        self.row(&self.figures(&format!("{:BAR$}", "heat"), &cells), &self.source("line", "source"))
+    }
+
     fn line(&self, line: u32, report: Option<&LineReport>, code: &str) -> String {
+        let source = self.source(&line.to_string(), code);
         let Some(report) = report else {
-            return self.row(&" ".repeat(BAR), &vec![""; self.columns.len()], &line.to_string(), code);
+            return self.row(&self.figures(&" ".repeat(BAR), &vec![""; self.columns.len()]), &source);
         };
         let cells: Vec<String> = self.columns.iter().map(|(_, cell)| cell(report).unwrap_or("-".into())).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
-        self.row(&bar(heat(report, self.launch)), &cells, &line.to_string(), code)
+        self.row(&self.figures(&bar(heat(report, self.launch)), &cells), &source)
     }
 
-    fn row(&self, heat: &str, cells: &[&str], line: &str, code: &str) -> String {
-        let cells = cells.iter().zip(&self.widths);
-        let cells: String = cells.map(|(cell, width)| format!("  {cell:>width$}")).collect();
-        let number = self.number;
-        let beside = format!("{heat}{cells}  {line:>number$}  ");
-        let Some(room) = self.source.filter(|&room| room < display_width(code)) else {
+    /// Figures beside the source, or below it.
+    fn row(&self, figures: &str, source: &str) -> String {
+        match (self.below, figures.trim_end()) {
+            (None, _) => format!("{figures}  {source}"),
+            (Some(_), "") => source.into(),
+            (Some(_), figures) => format!("{source}{figures}\n"),
+        }
+    }
+
+    fn figures(&self, heat: &str, cells: &[&str]) -> String {
+        let gap = " ".repeat(if self.below.is_some() { GAPS[1] } else { GAPS[0] });
+        let cells = cells.iter().zip(&self.widths).map(|(cell, width)| format!("{gap}{cell:>width$}"));
+        heat.to_owned() + &cells.collect::<String>()
+    }
+
+    /// A line of the source behind its number. The rest of a line that is too long stands below it,
+    /// further in.
+    fn source(&self, line: &str, code: &str) -> String {
+        let beside = format!("{line:>number$}  ", number = self.number);
+        let room = self.below.map(|terminal| terminal.saturating_sub(beside.len()));
+        let Some(room) = room.filter(|&room| room < display_width(code)) else {
             return format!("{}\n", format!("{beside}{code}").trim_end());
         };
-        // The rest of a line that is too long stands below it, further in.
         let indent = code.len() - code.trim_start().len() + 4;
         let [first, rest] = ["", &" ".repeat(indent)];
         let options = Options::new(room).initial_indent(first).subsequent_indent(rest).break_words(false);
         let folded = textwrap::wrap(code, options.word_splitter(WordSplitter::NoHyphenation));
-        let empty = " ".repeat(BAR + self.widths.iter().map(|width| width + 2).sum::<usize>() + number + 4);
+        let empty = " ".repeat(beside.len());
         let line = |(at, part): (usize, &Cow<str>)| {
             format!("{}\n", terminal::whole(&format!("{}{part}", if at == 0 { &beside } else { &empty })))
         };

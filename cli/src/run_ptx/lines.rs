@@ -49,16 +49,15 @@ pub(super) const BESIDE_SOURCE: [Column; 8] = [
     EXECUTIONS,
     LANES,
     REQUESTS,
-    ("sectors", |line| sectors_over_ideal(line).map(times)),
+    ("sectors/ideal", |line| sectors_over_ideal(line).map(times)),
     LOADS,
     STORES,
-    ("wavefronts", |line| wavefronts_over_ideal(line).map(times)),
+    ("wavefronts/ideal", |line| wavefronts_over_ideal(line).map(times)),
     CONFLICTS,
 ];
 
-/// The headings of the columns that make room for a long line of the source, the first ones first.
-pub(super) const LEFT_OUT: [&str; 8] =
-    ["lanes", "executions", "requests", "loads", "stores", "conflicts", "wavefronts", "sectors"];
+/// The headings of the columns that a narrow terminal has no room for, the first ones first.
+pub(super) const LEFT_OUT: [&str; 6] = ["lanes", "executions", "requests", "loads", "stores", "conflicts"];
 
 fn is_global(line: &LineReport) -> bool {
     line.counters.global().requests > 0

@@ -138,8 +138,8 @@ fn the_whole_source_stands_beside_its_figures() {
         assert_eq!(shown[number][heading..], *text.trim_end(), "{}", run.stdout);
     }
     for (line, figures) in [
-        (17, "512  32.00         -        -       1.00x          0    17 "),
-        (23, "########        1024  32.00       512    1.00x      32.00x      15872    23 "),
+        (17, "512  32.00         -              -             1.00x          0    17 "),
+        (23, "########        1024  32.00       512          1.00x            32.00x      15872    23 "),
     ] {
         assert!(shown[line].trim_start().starts_with(figures), "{}", shown[line]);
     }

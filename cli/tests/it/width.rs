@@ -147,6 +147,13 @@ fn reports_of_kernels_fit() {
             assert_all_fit(folder.path(), &format!("{line} {report}"));
         }
     }
+    // No figure of the source is left out, and a drawing has its rows in the order of addresses.
+    let tiled = "--device soft run-cu warpstride-lessons/pad/task.cu --grid 3,2 --block 32,32 --arg f32[6144]=uninit \
+                 --arg f32[6144]=iota --arg i32:96 --arg i32:64 --annotate";
+    let text = at(80, folder.path(), &tiled.split(' ').collect::<Vec<_>>()).succeeded().stdout;
+    let figures = "heat     executions lanes requests sectors/ideal wavefronts/ideal conflicts\n";
+    assert!(text.contains(&format!("line  source\n{figures}")) && !text.contains("no room"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("########") && line.ends_with("32.00x      5952")), "{text}");
     for name in lessons::names() {
         // Lessons in Rust compile the crate.
         if !lessons::files(&name).iter().any(|(file, _)| file == "task.rs") {
