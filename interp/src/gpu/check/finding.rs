@@ -315,8 +315,8 @@ impl Problem {
             }
             Problem::Race { space, address, within, later, earlier, earlier_place } => write!(
                 f,
-                "races with another thread for {} memory at {address:#x}: its {later} and an\n  earlier {earlier} at \
-                 {earlier_place}\n  are not ordered; {}",
+                "races with another thread for {} memory at {address:#x}: its {later} and an earlier {earlier} at \
+                 {earlier_place} are not ordered; {}",
                 language.space(*space),
                 if note { HARMLESS } else { remedy(*within, [later, earlier], language) }
             ),
