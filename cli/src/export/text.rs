@@ -23,10 +23,12 @@ const STYLE: TableStyle = {
     TableStyle::new().top_border(line).header_separator(line).bottom_border(line)
 };
 
-/// The table as it fits the terminal.
+/// The table as it fits the terminal. In the alternate form, names stay whole where that is
+/// possible.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fitted { words, header, rows, left_out, is_narrow } = fit::fitted(self, terminal::width(), &[Fold::Names]);
+        let folds: &[Fold] = if f.alternate() { &[Fold::Words, Fold::Names] } else { &[Fold::Names] };
+        let Fitted { words, header, rows, left_out, is_narrow } = fit::fitted(self, terminal::width(), folds);
         let mut table = comfy_table::Table::new();
         table.load_style(STYLE).set_header(header);
         table.add_rows(rows);

@@ -194,7 +194,7 @@ impl<'a> Page<'a> {
 
     fn end_table(&mut self) {
         if let Some(table) = self.table.take() {
-            table.to_string().lines().for_each(|line| self.write(line, false));
+            format!("{table:#}").lines().for_each(|line| self.write(line, false));
         }
         self.gap = true;
     }
