@@ -219,7 +219,8 @@ fn judge(
             verdicts: Verdicts::default(),
             lines: Vec::new(),
             found: stop_findings,
-            findings: found,
+            // Why it stopped stands above what was found before.
+            findings: format!("{}\n{found}", message(&error)),
             document,
             wrong: Some(error),
         });

@@ -104,7 +104,7 @@ impl Attempt {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.text += &checked.text();
+        self.text += &without_limit(&checked.text());
         // The counters would give predictions away.
         let mut document = json!({ "file": path.display().to_string(), "held": checked.wrong.is_none() });
         document["expectations"] = json!(checked.verdicts);
@@ -174,8 +174,8 @@ impl Attempt {
             return Err(error);
         }
         let is = if progress.of(lesson).solved { "does not pass now; it was solved before" } else { "is not solved" };
-        let sentence =
-            format!("lesson {number} {is}: {}{shown}; `warpstride learn hint {}` helps", message(&error), lesson.name);
+        let error = without_limit(&message(&error));
+        let sentence = format!("lesson {number} {is}: {error}{shown}; `warpstride learn hint {}` helps", lesson.name);
         Err(Refusal { kind: ErrorKind::KernelFault, sentence }.into())
     }
 
@@ -192,6 +192,12 @@ impl Attempt {
             "error": error,
         })
     }
+}
+
+/// Text without the advice that a check gives about its limit of work, which a lesson's check
+/// keeps.
+fn without_limit(text: &str) -> String {
+    text.replace(", or raise `limit`", "")
 }
 
 /// Makes sure that the learner's checks ask what the lesson asks, and that a number stands in place

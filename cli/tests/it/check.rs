@@ -275,6 +275,9 @@ fn findings_are_shown_as_run_ptx_shows_them() {
     let stopped =
         folder.check("far", "args = [\"u32[4]=uninit\"]\nchecks = \"initcheck\"\nexpect = [\"load.requests == 1\"]");
     stopped.ended(1, &[": stopped\n", "initcheck"], &["past the end of an allocation"]);
+    // Why it stopped comes before what the checkers found until then.
+    let [cause, finding] = ["past the end of an allocation", "initcheck"].map(|part| stopped.stdout.find(part));
+    assert!(cause.is_some() && cause < finding, "{}", stopped.stdout);
     let plain = folder.check("far", "args = [\"u32[4]=zeros\"]\nexpect = [\"load.requests == 1\"]");
     plain.failed(&["c.toml: kernel \"far\" stopped at", "past the end of an allocation"]);
 }
