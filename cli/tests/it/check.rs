@@ -274,7 +274,7 @@ fn findings_are_shown_as_run_ptx_shows_them() {
     // A launch that stops, with what was found before.
     let stopped =
         folder.check("far", "args = [\"u32[4]=uninit\"]\nchecks = \"initcheck\"\nexpect = [\"load.requests == 1\"]");
-    stopped.ended(1, &[": stopped\n", "initcheck"], &["past the end of an allocation"]);
+    let stopped = stopped.ended(1, &[": stopped\n", "initcheck"], &["past the end of an allocation"]);
     // Why it stopped comes before what the checkers found until then.
     let [cause, finding] = ["past the end of an allocation", "initcheck"].map(|part| stopped.stdout.find(part));
     assert!(cause.is_some() && cause < finding, "{}", stopped.stdout);
