@@ -29,12 +29,12 @@ pub(crate) enum LearnCommand {
     Next,
     /// Show a lesson's page
     Show {
-        /// The lesson by its name or number, instead of the first that is not solved
+        /// The lesson by its name, title or number, instead of the first that is not solved
         lesson: Option<String>,
     },
     /// Check a lesson's files; the exit status is 0 if it is solved
     Check {
-        /// The lesson by its name or number, instead of the first that is not solved
+        /// The lesson by its name, title or number, instead of the first that is not solved
         lesson: Option<String>,
         /// Check all lessons that have been begun; the exit status is 0 if every lesson is solved
         #[arg(long, conflicts_with = "lesson")]
@@ -45,7 +45,7 @@ pub(crate) enum LearnCommand {
     },
     /// Show a lesson's next hint, of three
     Hint {
-        /// The lesson by its name or number, instead of the first that is not solved
+        /// The lesson by its name, title or number, instead of the first that is not solved
         lesson: Option<String>,
     },
     /// Check the first lesson that is not solved each time that one of its files changes, and then

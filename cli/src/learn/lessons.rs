@@ -55,14 +55,45 @@ pub(super) fn all() -> &'static [Lesson] {
 
 /// Returns the lesson of a name, or of a number.
 pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
-    match all().iter().find(|lesson| lesson.name == typed || typed.parse() == Ok(lesson.number)) {
-        Some(lesson) => Ok(lesson),
-        None => refuse!(
-            InvalidArgument,
-            "there is no lesson {}; `warpstride learn list` shows the number and the name of each",
-            typed.escape_debug()
-        ),
+    let is_it = |lesson: &&Lesson| {
+        let names = [lesson.name, lesson.title()];
+        names.iter().any(|name| name.eq_ignore_ascii_case(typed)) || typed.parse() == Ok(lesson.number)
+    };
+    if let Some(lesson) = all().iter().find(is_it) {
+        return Ok(lesson);
     }
+    let nearest = nearest(typed).map_or(String::new(), |name| format!("; the nearest name is {name}"));
+    refuse!(
+        InvalidArgument,
+        "there is no lesson {}{nearest}; `warpstride learn list` shows the number and the name of each",
+        typed.escape_debug()
+    )
+}
+
+/// The name of the lesson to which a typed one is most like, if a few letters make it that name.
+fn nearest(typed: &str) -> Option<&'static str> {
+    // Longer words are no slips of a name.
+    if typed.chars().count() > 32 {
+        return None;
+    }
+    let typed = typed.to_ascii_lowercase();
+    let letters = |lesson: &&Lesson| changes(&typed, lesson.name);
+    all().iter().min_by_key(letters).filter(|lesson| letters(lesson) <= 2).map(|lesson| lesson.name)
+}
+
+/// The letters to insert, to leave out or to replace that make one word of another.
+fn changes(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, letter) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (column, &other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
 }
 
 impl Lesson {
