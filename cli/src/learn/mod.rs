@@ -46,6 +46,12 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
         // In a wrong folder, the first lesson would come anew, and look like the learner's own.
         (None, LearnCommand::Next | LearnCommand::Watch) => (),
         (None, _) if named.is_none() => folder.ensure_begun()?,
+        // A lesson that was solved elsewhere would fall short. A folder that was named is meant.
+        (None, LearnCommand::Check { .. } | LearnCommand::Hint { .. })
+            if args.folder.is_none() && !folder.is_there()? =>
+        {
+            folder.ensure_begun()?;
+        }
         (None, _) => (),
     }
     match command {
@@ -95,10 +101,14 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
         .result(&text, json!({ "folder": folder.to_string(), "seed": progress.seed(), "lessons": rows, "next": next }))
 }
 
-/// Shows a lesson's page, and unpacks what it is about.
-fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
+/// Shows a lesson's page, with its answers if they are asked for, and unpacks what it is about.
+fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, answers: bool, output: &Output) -> Result<()> {
+    let is_new = !folder.is_there()?;
     begin(lesson, folder, progress, output)?;
     let (path, number, markdown) = (folder.lesson(lesson), lesson.number, lesson.page());
+    if is_new {
+        output.note(format!("a new folder of lessons begins in {folder}"));
+    }
     let elsewhere = folder.elsewhere().map_or(String::new(), |folder| {
         format!("Type the page's commands in {}, which holds your lessons.\n", terminal::path(folder))
     });
