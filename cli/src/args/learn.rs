@@ -31,6 +31,9 @@ pub(crate) enum LearnCommand {
     Show {
         /// The lesson by its name, title or number, instead of the first that is not solved
         lesson: Option<String>,
+        /// Unfold the answers of the page, too
+        #[arg(long)]
+        answer: bool,
     },
     /// Check a lesson's files; the exit status is 0 if it is solved
     Check {

@@ -53,7 +53,7 @@ pub(super) fn all() -> &'static [Lesson] {
     LESSONS
 }
 
-/// Returns the lesson of a name, or of a number.
+/// Returns the lesson of a name, a title or a number.
 pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
     let is_it = |lesson: &&Lesson| {
         let names = [lesson.name, lesson.title()];
@@ -175,22 +175,29 @@ impl Lesson {
         page + rest + self.differs()
     }
 
-    /// The page for a terminal, where nothing unfolds: a line stands for each fold.
-    pub(super) fn unfolded(&self, folder: &Path) -> String {
+    /// The page for a terminal, where nothing unfolds: with its answers, or with a line for each
+    /// fold.
+    pub(super) fn without_folds(&self, answers: bool) -> String {
         let (mut shown, page) = (String::new(), self.page());
-        let (mut rest, file) = (&*page, terminal::path(&folder.join(PAGE)));
+        let mut rest = &*page;
         while let Some((before, fold)) = rest.split_once(FOLD) {
             let (summary, folded) = fold.split_once("</summary>").unwrap_or((fold, ""));
-            shown += &format!("{before}(folded in {file}: {summary})");
-            rest = folded.split_once("</details>").map_or("", |(_, behind)| behind);
+            let (answer, behind) = folded.split_once("</details>").unwrap_or((folded, ""));
+            shown += before;
+            shown += &if answers {
+                format!("{summary}:\n\n{}", answer.trim())
+            } else {
+                format!("({summary}: warpstride learn show {} --answer)", self.name)
+            };
+            rest = behind;
         }
         shown + rest
     }
 
     /// The same without a terminal: a picture is the path of its file in the lesson's folder, and
     /// what the picture shows.
-    pub(super) fn shown(&self, folder: &Path) -> String {
-        let (mut shown, page) = (String::new(), self.unfolded(folder));
+    pub(super) fn shown(&self, folder: &Path, answers: bool) -> String {
+        let (mut shown, page) = (String::new(), self.without_folds(answers));
         let mut rest = &*page;
         while let Some((before, picture)) = rest.split_once("![") {
             let Some((text, (file, behind))) =

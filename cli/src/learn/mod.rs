@@ -34,7 +34,7 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
     let named = match command {
         LearnCommand::List => return list(&folder, output),
         LearnCommand::Next | LearnCommand::Watch => None,
-        LearnCommand::Show { lesson } | LearnCommand::Check { lesson, .. } | LearnCommand::Hint { lesson } => {
+        LearnCommand::Show { lesson, .. } | LearnCommand::Check { lesson, .. } | LearnCommand::Hint { lesson } => {
             lesson.as_deref()
         }
     };
@@ -73,7 +73,8 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
     match command {
         LearnCommand::Check { .. } => check(lesson, &folder, &progress, &from)?,
         LearnCommand::Hint { .. } => hint(lesson, &folder, &progress, output),
-        _ => show(lesson, &folder, &progress, output),
+        LearnCommand::Show { answer: true, .. } => show(lesson, &folder, &progress, true, output),
+        _ => show(lesson, &folder, &progress, false, output),
     }
 }
 
@@ -105,16 +106,16 @@ fn list(folder: &Folder, output: &Output) -> Result<()> {
 fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, answers: bool, output: &Output) -> Result<()> {
     let is_new = !folder.is_there()?;
     begin(lesson, folder, progress, output)?;
-    let (path, number, markdown) = (folder.lesson(lesson), lesson.number, lesson.page());
     if is_new {
         output.note(format!("a new folder of lessons begins in {folder}"));
     }
+    let (path, number, markdown) = (folder.lesson(lesson), lesson.number, lesson.page());
     let elsewhere = folder.elsewhere().map_or(String::new(), |folder| {
         format!("Type the page's commands in {}, which holds your lessons.\n", terminal::path(folder))
     });
     let text = format!(
         "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {}\n",
-        page(lesson, &path).trim_end(),
+        page(lesson, &path, answers).trim_end(),
         terminal::path(&path),
         lesson.name
     );
@@ -122,11 +123,11 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, answers: bool, ou
 }
 
 /// A lesson's page for a person: as a terminal shows it, or as Markdown where no terminal does.
-fn page(lesson: &Lesson, folder: &Path) -> String {
+fn page(lesson: &Lesson, folder: &Path, answers: bool) -> String {
     if terminal::page_width().is_none() {
-        return lesson.shown(folder);
+        return lesson.shown(folder, answers);
     }
-    terminal::rendered(&lesson.unfolded(folder), &|place| lessons::place(place, folder))
+    terminal::rendered(&lesson.without_folds(answers), &|place| lessons::place(place, folder))
 }
 
 /// Markdown that leads nowhere, in the same way.

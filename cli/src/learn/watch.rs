@@ -91,7 +91,7 @@ impl Watched<'_> {
     }
 
     fn page(&self) -> String {
-        super::page(self.lesson, &self.folder.lesson(self.lesson)) + "\n"
+        super::page(self.lesson, &self.folder.lesson(self.lesson), false) + "\n"
     }
 
     /// Does what keys ask for until a file changes. Returns whether one has; otherwise the learner

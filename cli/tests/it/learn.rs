@@ -133,7 +133,7 @@ fn the_next_page_comes_with_its_files() {
     let page = &lessons::text("index", "README.md");
     assert!(run.stdout.starts_with(page.lines().next().expect("a title")), "{}", run.stdout);
     assert!(run.stdout.contains("(picture: warpstride-lessons/index/picture.svg)\n") && !run.stdout.contains("!["));
-    let folded = "(folded in warpstride-lessons/index/README.md: The answer)\n";
+    let folded = "(The answer: warpstride learn show index --answer)\n";
     assert!(run.stdout.contains(folded) && !run.stdout.contains("256 equal") && !run.stdout.contains("<details>"));
     assert!(learner.path("index/picture.svg").exists() && !learner.read("index/README.md").contains("<!--"));
     assert!(!run.stdout.contains("<!--") && run.stdout.trim_end().ends_with("warpstride learn check index"));
@@ -167,6 +167,7 @@ fn an_edited_file_stays_and_a_missing_one_comes_back() {
 #[test]
 fn a_lesson_is_solved_by_its_solution() {
     let Some(learner) = Learner::with_a_compiler() else { return };
+    learner.run(&["learn", "next"]).succeeded();
     let run = learner.run(&["--quiet", "learn", "check", "0"]);
     run.fell_short(&[
         "warpstride-lessons/index/check.toml: number, 4 x 1 x 1 blocks",
@@ -237,6 +238,7 @@ fn a_check_that_asks_less_than_the_lesson_is_refused() {
 #[test]
 fn wrong_predictions_show_the_number_at_the_third_try() {
     let Some(learner) = Learner::with_a_compiler() else { return };
+    learner.run(&["learn", "next"]).succeeded();
     let run = learner.run(&["--quiet", "learn", "check", "1"]);
     let all = "`load.requests == ?` in warpstride-lessons/requests/check.toml, `load.requests == ?` in \
                warpstride-lessons/requests/check-2.toml, `load";
@@ -304,6 +306,7 @@ fn several_checks_of_a_process_take_one_compiler() {
 #[test]
 fn hints_come_one_by_one() {
     let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
     for number in 1..=3 {
         let run = learner.run(&["learn", "hint", "2"]).succeeded();
         assert!(run.stdout.starts_with(&format!("Hint {number} of 3 for lesson 2:\n\n")), "{}", run.stdout);
@@ -319,6 +322,40 @@ fn hints_come_one_by_one() {
     for none in ["99", "02-sectors", "sector"] {
         learner.run(&["learn", "hint", none]).failed(&[&format!("there is no lesson {none};"), "learn list"]);
     }
+    for (typed, name) in [("strydes", "strides"), ("capston", "capstone"), ("Sektors", "sectors")] {
+        learner.run(&["learn", "show", typed]).failed(&[&format!("{typed}; the nearest name is {name};")]);
+    }
+    for title in ["Sectors", "how far is it?", "BYTES in flight"] {
+        learner.run(&["learn", "show", title]).succeeded();
+    }
+}
+
+#[test]
+fn a_page_is_shown_with_its_answers() {
+    let learner = Learner::new();
+    let page = learner.run(&["learn", "show", "sectors", "--answer"]).succeeded().stdout;
+    assert!(page.contains("The answer:\n\nAs given, the values are right"), "{page}");
+    assert!(!page.contains("<details>") && !page.contains("--answer)"), "{page}");
+    let page = learner.run(&["learn", "show", "sectors"]).succeeded().stdout;
+    assert!(
+        page.contains("\n(The answer: warpstride learn show sectors --answer)\n")
+            && !page.contains("As given, the values")
+    );
+}
+
+#[test]
+fn checks_and_hints_begin_no_folder() {
+    let learner = Learner::new();
+    for command in ["check", "hint"] {
+        learner
+            .run(&["learn", command, "pad"])
+            .failed(&["there are no lessons in /", "`warpstride learn next` begins"]);
+        assert!(!learner.path("").exists());
+    }
+    let run = learner.run(&["learn", "next"]).succeeded();
+    assert!(run.stderr.contains("a new folder of lessons begins in /"), "{}", run.stderr);
+    let again = learner.run(&["learn", "next"]).succeeded();
+    assert!(!again.stderr.contains("a new folder"), "{}", again.stderr);
 }
 
 #[test]
@@ -361,6 +398,7 @@ fn commands_without_a_number_begin_nothing_in_a_wrong_folder() {
 #[test]
 fn a_quiz_tells_the_truth_at_the_third_try() {
     let learner = Learner::new();
+    learner.run(&["learn", "next"]).succeeded();
     learner.run(&["learn", "check", "5"]).ended(1, &["missing  1. "], &["0 of 6 answers are right"]);
     assert_eq!(learner.progress()["lessons"]["views"]["tries"], json!(0), "nothing was wrong");
     let quiz = learner.read("views/quiz.toml");
