@@ -4,7 +4,7 @@ use warpstride::element::DType;
 use warpstride::interp::{Kernel, Param};
 
 use super::super::args::{Argument, Value};
-use super::super::number;
+use super::super::{kernel_names, number};
 
 /// The type of a number if that is a float; compilers declare integers of either sign alike, and a
 /// kernel that takes a number of another kind computes something else.
@@ -40,9 +40,9 @@ fn note(kernel: &Kernel, number: usize, argument: &Argument) -> Option<String> {
         Value::Scalar { dtype, .. } => format!("passes its bits as {dtype}"),
         Value::Buffer { .. } | Value::File(_) => "passes the address of a buffer".into(),
     };
-    Some(format!(
+    Some(kernel_names::readable(&format!(
         "note: --arg {argument} {passed} where {} is .{}; pass a number of that type if you mean one",
         kernel.argument(number),
         param.ty
-    ))
+    )))
 }

@@ -184,7 +184,7 @@ fn a_struct_is_passed_member_by_member() {
     run(&members).succeeded();
     assert_eq!(folder.dumped_f32("out.npy", ""), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
     // The kernel reads them all, so none is padding.
-    run(&members[..7]).failed(&["argument 0 of 1 (64 bytes)", "still misses 8 bytes"]);
+    run(&members[..7]).failed(&["argument 0 of 1, counted from 0 (64 bytes)", "still misses 8 bytes"]);
 }
 
 #[test]

@@ -298,18 +298,24 @@ mod tests {
         for body in ["", members, "ld.param.v4.u32 {%r, %r, %r, _}, [t];"] {
             assert_eq!(places(body, &[8, 4, 4, 8]), Ok(vec![0, 8, 16, 24]), "{body}");
             assert_eq!(places(body, &[8, 4, 4, 4, 8]), Ok(vec![0, 8, 12, 16, 24]), "{body}");
-            assert!(places(body, &[8, 4, 4]).is_err_and(|why| why.contains("argument 1 of 3 (4 bytes)")), "{body}");
-            let wanted = "argument 1 of 3 (4 bytes), \"m\" of kernel \"k\" has no value";
+            assert!(
+                places(body, &[8, 4, 4]).is_err_and(|why| why.contains("argument 1 of 3, counted from 0 (4 bytes)")),
+                "{body}"
+            );
+            let wanted = "argument 1 of 3, counted from 0 (4 bytes), \"m\" of kernel \"k\" has no value";
             assert!(places(body, &[8, 4]).is_err_and(|why| why.contains(wanted)), "{body}");
         }
         // The same bytes as a member, and as bytes that any instruction may read.
         for body in ["ld.param.u32 %r, [t+12];", "ld.param.v2.u64 {%d, %d}, [t];", "mov.b64 %d, t;"] {
-            let wanted = "argument 1 of 3 (4 bytes), \"m\" of kernel \"k\" has 4 bytes and the value 8";
+            let wanted = "argument 1 of 3, counted from 0 (4 bytes), \"m\" of kernel \"k\" has 4 bytes and the value 8";
             assert!(places(body, &[8, 4, 4, 8]).is_err_and(|why| why.contains(wanted)), "{body}");
         }
         let kernel = with_body(".param .align 8 .b8 t[16]", "ld.param.u32 %r, [t+12];");
         let why = placed(&kernel, &[8, 4]).unwrap_err().to_string();
-        assert!(why.contains("argument 0 of 1 (16 bytes), \"t\" of kernel \"k\" still misses 4 bytes"), "{why}");
+        assert!(
+            why.contains("argument 0 of 1, counted from 0 (16 bytes), \"t\" of kernel \"k\" still misses 4 bytes"),
+            "{why}"
+        );
     }
 
     #[test]
@@ -325,9 +331,15 @@ mod tests {
         let kernel = kernel(".param .u64 buffer, .param .u32 k_param_1");
         let one = || Args::new(&kernel).value(0_u64).unwrap();
         for (args, said) in [
-            (one().value(1_u64), "argument 1 of 2 (4 bytes) of kernel \"k\" has 4 bytes and the value 8"),
-            (Args::new(&kernel).value(0_u32), "argument 0 of 2 (8 bytes), \"buffer\" of kernel \"k\" has 8 bytes"),
-            (Ok(one()), "argument 1 of 2 (4 bytes) of kernel \"k\" has no value"),
+            (
+                one().value(1_u64),
+                "argument 1 of 2, counted from 0 (4 bytes) of kernel \"k\" has 4 bytes and the value 8",
+            ),
+            (
+                Args::new(&kernel).value(0_u32),
+                "argument 0 of 2, counted from 0 (8 bytes), \"buffer\" of kernel \"k\" has 8 bytes",
+            ),
+            (Ok(one()), "argument 1 of 2, counted from 0 (4 bytes) of kernel \"k\" has no value"),
             (one().value(1_u32).unwrap().value(2_u32), "takes 2 parameters"),
         ] {
             let error = args.and_then(Args::finish).unwrap_err();

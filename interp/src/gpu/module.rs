@@ -196,15 +196,20 @@ impl Kernel {
         self.inner.param_bytes
     }
 
-    /// Describes a parameter by its number: `argument 0 of 4 (8 bytes) of kernel "k"`. The names
+    /// Describes a parameter: `argument 0 of 4, counted from 0 (8 bytes) of kernel "k"`. The names
     /// that compilers make up say no more.
     #[doc(hidden)]
     pub fn argument(&self, number: usize) -> String {
         let (name, count) = (self.name(), self.params().len());
-        let Some(param) = self.params().get(number) else { return format!("argument {number} of {count}") };
+        let Some(param) = self.params().get(number) else {
+            return format!("argument {number} of {count}, counted from 0");
+        };
         let is_made_up = param.name.strip_prefix(name).is_some_and(|rest| rest.starts_with("_param_"));
         let own = if is_made_up { String::new() } else { format!(", {:?}", param.name) };
-        format!("argument {number} of {count} ({}){own} of kernel {name:?}", counted(param.size, "byte"))
+        format!(
+            "argument {number} of {count}, counted from 0 ({}){own} of kernel {name:?}",
+            counted(param.size, "byte")
+        )
     }
 
     /// Returns whether it may read bytes of a parameter from byte `begin` on.
