@@ -449,7 +449,7 @@ pub(super) struct Launched {
 #[derive(Args, Default)]
 pub(super) struct Modelled {
     /// Predict the time on a GPU from what the software GPU counts, with what bounds it: h100,
-    /// h200, a100, l4, t4 or rtx4090. docs/model.md says how far to trust it
+    /// h200, a100, l4, t4 or rtx4090. `warpstride model RUN.json` holds it to a GPU's run
     #[arg(long, value_name = "GPU", value_parser = model)]
     pub(super) model: Option<DeviceModel>,
     /// Registers of a thread for the model, instead of those that ptxas gives where it is installed
