@@ -5,6 +5,7 @@ mod learn;
 mod order;
 mod pipeline;
 mod run_ptx;
+mod tips;
 mod values;
 
 use std::ffi::OsString;
@@ -71,8 +72,10 @@ impl Cli {
         command.build();
         let mut words = words.into_iter();
         let program = words.next();
-        let words = order::ordered(&command, words.collect());
-        let cli = Self::try_parse_from(program.into_iter().chain(words))?;
+        let typed: Vec<OsString> = words.collect();
+        let words = order::ordered(&command, typed.clone());
+        let cli = Self::try_parse_from(program.into_iter().chain(words));
+        let cli = cli.map_err(|refused| tips::with_tip(refused, &typed))?;
         match cli.check() {
             Ok(()) => Ok(cli),
             Err((kind, wrong)) => Err(Self::command().error(kind, wrong)),

@@ -102,3 +102,18 @@ fn a_reader_that_leaves_is_no_error() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+#[test]
+fn a_word_behind_a_value_gets_a_tip() {
+    for (words, tip) in [
+        ("run-cu k.cu --grid 3 2 --block 32", "write --grid 3,2"),
+        ("run-cu k.cu --grid 3 --block 8 4", "write --block 8,4"),
+        (
+            "run-cu --grid 3 --block 8 k.cu --arg f32:1 i32:2",
+            "repeat the option for each argument: --arg f32:1 --arg i32:2",
+        ),
+    ] {
+        let run = warpstride(words.split(' '));
+        assert!(run.code == Some(2) && run.stderr.contains(tip), "{words}: {}", run.stderr);
+    }
+}
