@@ -91,13 +91,16 @@ impl Predicted {
         for (bound, ms) in limits {
             table.add_row([bound.name().to_owned(), format!("{ms:.4}")]);
         }
-        text += &format!("{table}\n{}", self.resources());
+        text += &format!(
+            "{table}\nThe longest limit decides, others near it add a little, and a launch takes time to start and to end.\n{}",
+            self.resources()
+        );
         if !self.shares.is_empty() {
             let mut table = Table::new(&["line", "share"]);
             for (line, share) in &self.shares {
                 table.add_row([line.clone(), format!("{:.0} %", 100.0 * share)]);
             }
-            text += &format!("Lines by their share of that limit\n{table}\n");
+            text += &format!("Lines by their share of the limit by {}\n{table}\n", prediction.bound.name());
         }
         text
     }
@@ -125,7 +128,7 @@ impl Predicted {
         let [own, most] = instructions_per_byte;
         format!(
             "occupancy: {:.0} %, {} on a multiprocessor; {limit}. {registers}\n\
-             {flying}instructions: {own:.2} of a lane a byte; at the speed of a copy the GPU issues {most:.1}.\n",
+             {flying}instructions: {own:.2} for each byte that is moved; at the speed of a copy there is time for {most:.1}.\n",
             100.0 * occupancy,
             counted(u64::from(*blocks), "block")
         )

@@ -130,7 +130,9 @@ fn a_launch_is_predicted_or_refused() {
         warpstride(words.chain(launch.split(' ').filter(|word| !word.is_empty())))
     };
     let text = run("fill", "--model h100 --registers 16").succeeded().stdout;
-    for part in ["Model of h100: 0.00", "Bound by ", "A thread has 16 registers.", "PTX line "] {
+    for part in
+        ["Model of h100: 0.00", "Bound by ", "A thread has 16 registers.", "PTX line ", "The longest limit decides"]
+    {
         assert!(text.contains(part), "{part:?}: {text}");
     }
     // 255 registers leave room for one block.
