@@ -32,7 +32,7 @@ const LEAST: [usize; 3] = [24, 12, 0];
 /// The columns between two of a table that is drawn as it is, and of one that is fitted.
 const GAPS: [usize; 2] = [3, 2];
 
-/// Where cells of words fold.
+/// The places where cells of words fold.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fold {
     /// Between words alone, so that a name can be copied.

@@ -72,7 +72,7 @@ pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
 
 /// The name of the lesson to which a typed one is most like, if a few letters make it that name.
 fn nearest(typed: &str) -> Option<&'static str> {
-    // Longer words are no slips of a name.
+    // A longer word is not a slip of a name.
     if typed.chars().count() > 32 {
         return None;
     }
