@@ -116,7 +116,11 @@ fn part(compiled: &Path, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     for family in Family::all() {
         let capability = family.entries().map(|id| id.entry().capability).max().unwrap_or(abi::OLDEST);
-        let registers = |id: EntryId| (family == abi::BOXES).then(|| abi::boxes_registers(id.entry().capability));
+        let registers = |id: EntryId| match family {
+            abi::BOXES => Some(abi::boxes_registers(id.entry().capability)),
+            abi::SOFTMAX | abi::SOFTMAX_PARTS | abi::MEAN_VARIANCE | abi::MOMENTS_OF_PARTS => Some(abi::ROW_REGISTERS),
+            _ => None,
+        };
         let texts: Vec<_> = family.entries().zip(entries.by_ref()).map(|(id, text)| (text, registers(id))).collect();
         write(&folder.join(file(family)), entries::render(module.header, capability, &texts))?;
     }

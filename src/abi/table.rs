@@ -36,6 +36,7 @@ pub mod params {
     mod reduce_axis;
     mod rows;
     mod rows_by_index;
+    mod row_parts;
     mod rowwise;
     mod small_tile;
     mod spin;
@@ -61,6 +62,7 @@ pub mod params {
     pub use self::ragged_tile::*;
     pub use self::reduce::*;
     pub use self::reduce_axis::*;
+    pub use self::row_parts::*;
     pub use self::rows::*;
     pub use self::rows_by_index::*;
     pub use self::rowwise::*;
@@ -300,6 +302,15 @@ macro_rules! families {
             /// Mean and variance of rows.
             MEAN_VARIANCE mean_variance(RowwiseParams) for type T in [F16 Bf16 f32 f64]
                 = mean_variance::<T>;
+            /// Softmax of long rows, which several blocks share and wait for.
+            SOFTMAX_PARTS softmax_parts(RowPartsParams) for type T in [F16 Bf16 f32 f64]
+                = softmax_parts::<T>;
+            /// Moments of parts of long rows.
+            MOMENTS_OF_PARTS moments_of_parts(RowPartsParams) for type T in [F16 Bf16 f32 f64]
+                = moments_of_parts::<T>;
+            /// Mean and variance of long rows from the moments of their parts.
+            JOIN_MOMENTS join_moments(RowPartsParams) for type T in [f32 f64]
+                = join_moments::<T>;
             /// Loads and nothing else.
             PROBE_READ probe_read(ProbeParams) for const X in [1 2 4 8]
                 = probe_read::<X>;

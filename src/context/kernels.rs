@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Context;
-use crate::abi::{BOXES, ENTRIES, EntryId, OLDEST};
+use crate::abi::{BOXES, ENTRIES, EntryId, OLDEST, SOFTMAX_PARTS};
 use crate::driver::{FunctionHandle, ModuleHandle};
 use crate::error::{Result, require};
 use crate::launch_shape::MAX_SHARED_BYTES;
@@ -89,6 +89,13 @@ impl Kernels {
 /// Returns the most bytes of shared memory that a block of the entry may have.
 pub(crate) const fn most_shared(entry: EntryId) -> u32 {
     if BOXES.has(entry) { BOXES_SHARED } else { MAX_SHARED_BYTES }
+}
+
+/// Returns whether blocks of the entry wait for each other, so that all of a launch must run at the
+/// same time.
+#[inline]
+pub(crate) const fn is_together(entry: EntryId) -> bool {
+    SOFTMAX_PARTS.has(entry)
 }
 
 impl Drop for Kernels {

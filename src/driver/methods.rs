@@ -86,6 +86,10 @@ macro_rules! methods {
                     function: FunctionHandle, shape: &LaunchShape as LaunchShape, params: &[u8] as usize,
                     stream: StreamHandle
                 ) -> (), No "it is queued";
+                LaunchTogether = launch_together: unsafe fn(
+                    function: FunctionHandle, shape: &LaunchShape as LaunchShape, params: &[u8] as usize,
+                    stream: StreamHandle
+                ) -> (), No "it is queued";
             }
 
             Graphs [] {

@@ -69,4 +69,19 @@ pub unsafe trait Modules: Send + Sync {
         params: &[u8],
         stream: StreamHandle,
     ) -> Result<()>;
+
+    /// Queues a launch whose blocks all run at the same time, so that they may wait for each other:
+    /// a cooperative launch. The driver refuses a grid that is too large for that. The entry takes
+    /// one parameter.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Self::launch).
+    unsafe fn launch_together(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()>;
 }

@@ -62,7 +62,7 @@ pub(crate) fn launch_all(device: &Device, numbers: &mut Random) {
     of_every_kind!(sums(device, &[[3, 100, 1], [2, 9, 64]]));
     of_every_kind!(extremes(device, numbers, &[[3, 100, 1], [2, 9, 64], [1, 40_000, 3]]));
     of_every_kind!(softmaxes(device, numbers, &[[3, 100], [2, 20_000]]));
-    of_every_kind!(moments(device, numbers, &[[3, 100], [2, 20_000]]));
+    of_every_kind!(moments(device, numbers, &[[3, 100], [2, 40_000]]));
 }
 
 /// Applies `join` to an iterator over the numbers of each column.
@@ -234,8 +234,21 @@ fn views_are_reduced_along_each_of_their_axes(setup: &Setup) {
 }
 
 /// Rows for every path: short, held by a block, too long for that; whole vectors and others.
-const ROWS: [[usize; 2]; 9] =
-    [[5, 1], [40, 3], [7, 64], [9, 129], [3, 1000], [2, 4099], [2, 16_384], [1, 33_000], [0, 4]];
+/// Rows that a group holds, and from 33,000 on rows that blocks share: more rows than a small GPU
+/// has teams, parts of several lengths, and more parts than it has blocks.
+const ROWS: [[usize; 2]; 11] = [
+    [5, 1],
+    [40, 3],
+    [7, 64],
+    [9, 129],
+    [3, 1000],
+    [2, 4099],
+    [2, 16_384],
+    [1, 33_000],
+    [9, 33_001],
+    [2, 150_001],
+    [0, 4],
+];
 
 /// Returns the rounding of a result: for halves that of their own type, else some roundings of the
 /// computed type. Double precision has more, because the host sums in sequence.
@@ -260,8 +273,9 @@ fn softmax_is_near_that_in_double_precision(setup: &Setup) {
 /// As [`SoftmaxPlan::launch_raw`].
 unsafe fn softmax_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, dst: u64) -> Result<()> {
     let plan = SoftmaxPlan::new(dtype, shape, [src, dst].map(Phase::of), Target::of(device))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, src, dst, handle(device)) }
+    let scratch = device.alloc::<u8>(plan.scratch_bytes() as usize)?;
+    // SAFETY: as the caller promises; the scratch is freed in the order of the stream.
+    unsafe { plan.launch_raw(device, src, dst, at(&scratch, 0), handle(device)) }
 }
 
 /// Plans mean and variance of rows at this address, and queues them.
@@ -271,8 +285,9 @@ unsafe fn softmax_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, d
 /// As [`MeanVariancePlan::launch_raw`].
 unsafe fn moments_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, results: [u64; 2]) -> Result<()> {
     let plan = MeanVariancePlan::new(dtype, shape, Phase::of(src), Target::of(device))?;
-    // SAFETY: as the caller promises.
-    unsafe { plan.launch_raw(device, src, results, handle(device)) }
+    let scratch = device.alloc::<u8>(plan.scratch_bytes() as usize)?;
+    // SAFETY: as the caller promises; the scratch is freed in the order of the stream.
+    unsafe { plan.launch_raw(device, src, results, at(&scratch, 0), handle(device)) }
 }
 
 fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
@@ -294,7 +309,8 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
             for row in 0..rows {
                 let numbers = values::<K>(&elements[from + row * n..][..n]);
                 let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let total: f64 = numbers.iter().map(|number| (number - most).exp()).sum();
+                let sum = |part: &[f64]| part.iter().map(|number| (number - most).exp()).sum::<f64>();
+                let total: f64 = numbers.chunks(256).map(sum).sum();
                 for (number, &found) in numbers.iter().zip(&found[to + row * n..]) {
                     let expected = (number - most).exp() / total;
                     // Halves below the least normal number have fewer bits.
@@ -312,7 +328,7 @@ fn softmax_of_many_terms_is_within_its_bound(setup: &Setup) {
     let ramp = |step: f32| (0..1 << 19).map(|place| place as f32 * step).collect::<Vec<_>>();
     let alike = |len: usize| (0..len).map(|place| if place == 0 { 0.0 } else { -0.4144 }).collect();
     let uniform = (0..1 << 19).map(|_| random.below(1 << 16) as f32 / 4096.0 - 8.0).collect();
-    // With rows that are held, and rows that are read twice.
+    // With rows that a group holds, and rows that blocks share.
     for (row, roundings) in [
         (alike(16_384), 48.0),
         (alike(100_000), 96.0),
@@ -337,7 +353,7 @@ fn softmax_of_many_terms_is_within_its_bound(setup: &Setup) {
 
 fn rows_become_their_softmax_in_place(setup: &Setup) {
     let (device, mut random) = (device(setup), Random::new(88));
-    for n in [3, 1000, 16_384, 20_000] {
+    for n in [3, 1000, 16_384, 20_000, 200_000] {
         let numbers: Vec<f32> = (0..2 * n + 1).map(|_| random.below(1 << 12) as f32 / 512.0).collect();
         for start in [0, 1] {
             let [source, own] = [(); 2].map(|()| device.upload(&numbers).unwrap());
@@ -383,7 +399,7 @@ fn a_row_with_no_number_becomes_none_in_every_type(setup: &Setup) {
 }
 
 fn no_number<K: Kind>(device: &Device) {
-    // Held, and read twice.
+    // A group holds the first, and blocks share the second.
     for n in [64, 20_000] {
         for place in [0, n - 1] {
             let mut row = vec![K::nearest(1.0); n];
@@ -404,7 +420,7 @@ fn mean_and_variance_are_near_those_in_double_precision(setup: &Setup) {
 
 fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
     let (device, mut random) = (device(setup), Random::new(89));
-    // Held, and read twice.
+    // A group holds the first, and blocks share the second.
     for n in [16_384, 1 << 19] {
         let near = |random: &mut Random| 1e6 + random.below(17) as f32 / 16.0 - 0.5;
         let noise: Vec<f32> = (0..n).map(|_| near(&mut random)).collect();

@@ -8,7 +8,7 @@ use warpstride::driver::{Copy3d, Driver, HostKind, Pitched, Place};
 use warpstride::{Error, ErrorKind, Result};
 
 use crate::backend::{Setup, cases};
-use crate::program::{AFFINE, Buffer, Program, Stream, VARIABLE, assert_same, cover};
+use crate::program::{AFFINE, Buffer, COUNT, Program, Stream, VARIABLE, assert_same, cover};
 
 cases! {
     DeviceToLose a_kernel_out_of_bounds_is_a_fault_that_stays,
@@ -118,6 +118,9 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     assert!(exec.update(&graph)?);
     computes.wait(&uploaded)?;
     exec.launch(&computes)?;
+    let count = program.module(COUNT)?;
+    // SAFETY: the kernel takes the address of a word, and the target has one.
+    unsafe { computes.launch_together(count.function("count")?, &cover(1), &target.address.to_le_bytes()) }?;
     computes.d2h((&output, 0), (&source, 0), 4 * n)?;
     computes.record(&end)?;
     while !end.query()? {}

@@ -55,6 +55,21 @@ $L__BB0_2:
 }
 ";
 
+/// A kernel with one parameter, the address of a word that it adds 1 to.
+pub(crate) const COUNT: &str = "
+.version 6.3
+.target sm_70
+.address_size 64
+.visible .entry count(.param .u64 word)
+{
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [word];
+    cvta.to.global.u64 %rd2, %rd1;
+    red.global.add.u32 [%rd2], 1;
+    ret;
+}
+";
+
 /// Has variables, and a kernel that puts the bytes of its dynamic shared memory into `cells[0]`.
 pub(crate) const VARIABLE: &str = "
 .version 7.0
@@ -338,6 +353,21 @@ impl<'p> Stream<'p> {
     pub(crate) unsafe fn launch(&self, function: FunctionHandle, shape: &LaunchShape, params: &[u8]) -> Result<()> {
         // SAFETY: the caller's promises; the stream is live while its owner is.
         unsafe { self.driver().launch(function, shape, params, self.handle) }
+    }
+
+    /// Launches a kernel of one parameter, whose blocks all run at the same time.
+    ///
+    /// # Safety
+    ///
+    /// As [`Driver::launch_together`], but for the stream.
+    pub(crate) unsafe fn launch_together(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+    ) -> Result<()> {
+        // SAFETY: the caller's promises; the stream is live while its owner is.
+        unsafe { self.driver().launch_together(function, shape, params, self.handle) }
     }
 }
 

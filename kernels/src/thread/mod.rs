@@ -406,6 +406,60 @@ store_quad! { store_quad "global" Global reg64 "Stores 16 bytes." }
 store_quad! { store_quad_once "global.cs" Global reg64 "Stores 16 bytes, cached to be evicted first." }
 store_quad! { store_shared_quad "shared" Shared reg32 "Stores 16 bytes." }
 
+/// Adds to a number in global memory. Threads that read the sum by [`load_acquire`] see what this
+/// thread wrote before.
+///
+/// # Safety
+///
+/// The address is allocated and aligned, and other threads only add there and read meanwhile.
+#[inline(always)]
+pub unsafe fn add_release(to: Global, value: u64) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        asm!("red.release.gpu.global.add.u64 [{at}], {value};", at = in(reg64) to.0, value = in(reg64) value,
+            options(nostack))
+    };
+}
+
+/// Loads a number to which other threads add by [`add_release`].
+///
+/// # Safety
+///
+/// As for [`add_release`].
+#[inline(always)]
+pub unsafe fn load_acquire(from: Global) -> u64 {
+    let value: u64;
+    // SAFETY: as the caller promises.
+    unsafe {
+        asm!("ld.acquire.gpu.global.u64 {value}, [{at}];", value = out(reg64) value, at = in(reg64) from.0,
+            options(nostack))
+    };
+    value
+}
+
+/// Returns a vector of which the compiler knows nothing, so that it computes anew what it might
+/// keep.
+#[inline(always)]
+pub fn unknown([mut a, mut b, mut c, mut d]: Quad) -> Quad {
+    // SAFETY: a comment.
+    unsafe {
+        asm!("// {a} {b} {c} {d}", a = inout(reg32) a, b = inout(reg32) b, c = inout(reg32) c, d = inout(reg32) d,
+            options(nomem, nostack))
+    };
+    [a, b, c, d]
+}
+
+/// Has the L2 cache fetch the line of an address.
+///
+/// # Safety
+///
+/// The address is allocated.
+#[inline(always)]
+pub unsafe fn prefetch(from: Global) {
+    // SAFETY: as the caller promises.
+    unsafe { asm!("prefetch.global.L2 [{at}];", at = in(reg64) from.0, options(nostack)) };
+}
+
 /// Adds to a number in shared memory, and returns the number that was there.
 ///
 /// # Safety

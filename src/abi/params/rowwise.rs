@@ -1,20 +1,34 @@
-//! Kernels that need a whole row at once: softmax, mean and variance.
+//! Kernels that need a whole row at once, with a group of threads a row: softmax, and mean and
+//! variance.
 
 use crate::abi::params;
 
 /// Most threads of a row in softmax and mean and variance, and so of a block.
 pub const ROWWISE_THREADS: u32 = 512;
-/// Vectors of a row that one thread holds, by the elements' width in bytes: 32 elements in single
-/// precision, so that two blocks of 512 threads have registers for them. Halves are widened.
-pub const fn held_quads(width: u32) -> u32 {
-    if width < 4 { 4 } else { 8 }
+/// Most registers of a thread that holds a row or a part, so that 1024 run at once on a
+/// multiprocessor of every GPU.
+pub const ROW_REGISTERS: u32 = 64;
+/// Vectors of a row that one thread of `mean_variance` holds, by the elements' width in bytes: as
+/// many as there are registers for.
+pub const fn moments_quads(width: u32) -> u32 {
+    if width == 8 { 7 } else { 8 }
+}
+/// Vectors of a row that one thread of `softmax` holds, by the elements' width in bytes: as many as
+/// there are registers for. The exponentials of halves are wider, and arithmetic in double
+/// precision needs more registers beside them.
+pub const fn softmax_quads(width: u32) -> u32 {
+    match width {
+        2 => 4,
+        4 => 8,
+        _ => 5,
+    }
 }
 
 params! {
     /// Parameters of `softmax` and `mean_variance`: `rows` contiguous rows of `n` elements.
     ///
-    /// A group of threads, a power of two, takes a row. It holds the row if there are at most
-    /// [`held_quads`] vectors a thread, and at most one element a thread outside of them.
+    /// A group of threads, a power of two, holds a row: a thread has at most [`softmax_quads`] or
+    /// [`moments_quads`] vectors of the source, and one element outside of them.
     pub struct RowwiseParams {
         /// Device address of the first element.
         pub src: u64,
@@ -26,9 +40,11 @@ params! {
         pub rows: u64,
         /// Elements of a row.
         pub n: u64,
+        /// Rows that run at once. A group has the L2 cache fetch the one that is so many ahead.
+        pub ahead: u64,
         /// Threads of a group.
         pub group: u64,
-        /// 1 if groups hold their rows, else 0.
-        pub held: u64,
+        /// 1 if source and destination start equally far from a vector, else 0.
+        pub aligned: u64,
     }
 }

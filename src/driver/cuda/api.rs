@@ -354,6 +354,18 @@ api! {
         params: *mut *mut c_void,
         extra: *mut *mut c_void,
     );
+    cuLaunchCooperativeKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_shared: c_uint,
+        stream: CUstream,
+        params: *mut *mut c_void,
+    );
     cuStreamBeginCapture_v2(stream: CUstream, mode: CaptureMode);
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);

@@ -128,4 +128,32 @@ unsafe impl Modules for Cuda {
             ),
         )
     }
+
+    unsafe fn launch_together(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let api = self.enter()?;
+        // The driver copies the parameter before the call returns.
+        let mut only = [params.as_ptr().cast_mut().cast()];
+        let LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared } = *shape;
+        let (entry, shared, stream_) = (function.raw(), dynamic_shared, stream.raw());
+        // SAFETY: the caller promises the function, the stream, the layout of the only parameter
+        // and every address in it.
+        let code = unsafe {
+            (api.cuLaunchCooperativeKernel)(entry, gx, gy, gz, bx, by, bz, shared, stream_, only.as_mut_ptr())
+        };
+        self.check(
+            code,
+            format_args!(
+                "cuLaunchCooperativeKernel({:#x}, {shape}, {} of parameters, stream {:#x})",
+                function.0,
+                counted(params.len(), "byte"),
+                stream.0
+            ),
+        )
+    }
 }

@@ -109,4 +109,15 @@ unsafe impl Modules for Soft {
         let action = Action::Launch { entry, shape: *shape, params: params.into() };
         state.queue(stream, action)
     }
+
+    unsafe fn launch_together(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        // Every launch sets blocks that wait aside for others. SAFETY: as the caller promises.
+        unsafe { self.launch(function, shape, params, stream) }
+    }
 }

@@ -1,10 +1,11 @@
 //! Operations that need a whole row first: softmax along the last axis, mean and variance.
 //!
-//! A row is read once if the threads of a block can hold it: up to 64 KiB, and 32 KiB of halves.
-//! Longer rows are read twice, the second time from the L2 cache if it still has them; for that,
-//! softmax goes back from their end. Rows whose result starts at another offset from 16 bytes are
-//! also read twice, element by element. Every device rounds all operations alike, and the length of
-//! a row and the starts alone decide their order. So a result is the same on every run and every
+//! The threads of a block, or of a part of one, read a row of up to 64 KiB once (in softmax 32 of
+//! halves and 40 of doubles). Several blocks share a longer row, and exchange what their parts have
+//! through scratch memory. They read it once if all threads of the GPU together can hold it, or
+//! else softmax reads it twice. Where results start at another offset from 16 bytes than the
+//! elements, they are stored one by one. Every device rounds all operations alike, and the length
+//! of a row and its start alone decide their order. So a result is the same on every run and every
 //! device.
 
 mod moments;
@@ -13,14 +14,29 @@ mod softmax;
 pub use moments::{MeanVariancePlan, mean_variance, mean_variance_into};
 pub use softmax::{SoftmaxPlan, softmax, softmax_into};
 
-use crate::abi::{EntryId, ROWWISE_THREADS, RowwiseParams, held_quads};
+use std::fmt;
+use std::ops::Range;
+
+use crate::abi::{EntryId, RECORD_BYTES, ROWWISE_THREADS, RowPartsParams, RowwiseParams, SLOTS};
+use crate::device::Device;
+use crate::driver::StreamHandle;
 use crate::element::DType;
 use crate::error::{Error, Result, counted};
-use crate::launch_shape::LaunchShape;
+use crate::launch_shape::{LaunchShape, WARP};
+use crate::memory::DeviceBuffer;
 use crate::ops::Target;
-use crate::ops::plan::{AtMostOne, Step, placed};
+use crate::ops::operand::{bytes_from, check_aligned};
+use crate::ops::plan::{AnyStep, AtMostOne, Step, placed};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
+use crate::stream::Stream;
+
+/// The threads that run at once on a multiprocessor of every GPU, with [`ROW_REGISTERS`] each.
+///
+/// [`ROW_REGISTERS`]: crate::abi::ROW_REGISTERS
+const THREADS_AT_ONCE: u64 = 1024;
+/// The multiprocessors of a GPU that is not known: those of small ones.
+const FEW_MULTIPROCESSORS: u32 = 4;
 
 /// The addresses of a launch.
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +45,153 @@ pub(in crate::ops) struct Sides {
     dst: u64,
     /// The variances; 0 for softmax.
     variances: u64,
+    /// For rows that several blocks share.
+    scratch: u64,
 }
 
 placed! {
     RowwiseParams: |own, sides: Sides| Self { src: sides.src, dst: sides.dst, variances: sides.variances, ..own };
+    RowPartsParams: |own, sides: Sides| {
+        Self { src: sides.src, dst: sides.dst, variances: sides.variances, scratch: sides.scratch, ..own }
+    };
+}
+
+/// The kernels of an operation: for groups of threads that hold a row, for blocks that share one,
+/// and for what joins their parts, unless they do it themselves.
+type Kernels = (EntryId, EntryId, Option<EntryId>);
+
+/// The launches for rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Launch {
+    /// A group of threads holds a row.
+    Groups(AtMostOne<RowwiseParams>),
+    /// Blocks share rows, and exchange what their parts have.
+    Teams(Step<RowPartsParams>),
+    /// A block takes a part of a row, and the second launch joins the parts.
+    Parts([Step<RowPartsParams>; 2]),
+}
+
+impl Launch {
+    /// Plans the launches for rows, of which a thread holds `held` vectors. `aligned` says whether
+    /// the destination has vectors where the source has them.
+    fn new(kernels: Kernels, dtype: DType, [rows, n]: [u64; 2], held: u32, aligned: bool, target: Target) -> Self {
+        let (lanes, held) = (VECTOR / dtype.width() as u64, u64::from(held));
+        if let Some(group) = group(n, lanes, held) {
+            return Self::Groups(in_groups(kernels.0, [rows, n], group, aligned, target));
+        }
+        if rows == 0 {
+            return Self::Groups(AtMostOne(None));
+        }
+        let parts = parts([rows, n], [lanes, held], aligned);
+        match kernels.2 {
+            None => Self::Teams(in_teams(kernels.1, parts, target)),
+            Some(join) => Self::Parts(in_parts([kernels.1, join], parts)),
+        }
+    }
+
+    /// Returns the first launch for rows that blocks share.
+    fn shared(&self) -> Option<&Step<RowPartsParams>> {
+        match self {
+            Self::Groups(_) => None,
+            Self::Teams(step) | Self::Parts([step, _]) => Some(step),
+        }
+    }
+
+    fn entry(&self) -> Option<&'static str> {
+        match self {
+            Self::Groups(step) => step.entry(),
+            Self::Teams(step) | Self::Parts([step, _]) => Some(step.entry.name()),
+        }
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        match self {
+            Self::Groups(step) => step.shape(),
+            Self::Teams(step) | Self::Parts([step, _]) => Some(step.shape),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Self::Groups(step) => step.count(),
+            Self::Teams(_) => 1,
+            Self::Parts(_) => 2,
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, elements: impl fmt::Display, nothing: &str) -> fmt::Result {
+        match self {
+            Self::Groups(step) => step.write(f, elements, nothing),
+            Self::Teams(step) | Self::Parts([step, _]) => AtMostOne(Some(*step)).write(f, elements, nothing),
+        }
+    }
+
+    /// Says why the kernels do the work.
+    fn reason(&self) -> String {
+        match self {
+            Self::Groups(step) => {
+                step.reason(|params| format!("the {} of a row hold it", counted(params.group, "thread")))
+            }
+            Self::Teams(Step { params: RowPartsParams { team, parts, .. }, .. }) => {
+                let held = if team == parts { "hold it" } else { "cannot hold it all" };
+                format!(
+                    "a row has {}, and the {} that share it {held}",
+                    counted(*parts, "part"),
+                    counted(*team, "block")
+                )
+            }
+            Self::Parts([Step { params, .. }, _]) => {
+                format!("a row has {}, each for a block", counted(params.parts, "part"))
+            }
+        }
+    }
+
+    /// Returns the bytes of scratch memory that the launches need.
+    fn scratch_bytes(&self) -> u64 {
+        match self {
+            Self::Groups(_) => 0,
+            Self::Teams(Step { params, .. }) => params.teams * (1 + u64::from(SLOTS) * params.parts) * RECORD_BYTES,
+            Self::Parts([Step { params, .. }, _]) => params.rows * params.parts * RECORD_BYTES,
+        }
+    }
+
+    /// Returns the bytes of scratch memory at an address, which must be aligned.
+    fn scratch_at(&self, address: u64) -> Result<(&'static str, Range<u128>)> {
+        if self.shared().is_some() {
+            check_aligned(&[("scratch", address, RECORD_BYTES)])?;
+        }
+        Ok(("scratch", bytes_from(address, self.scratch_bytes().into())))
+    }
+
+    /// Allocates scratch memory on a stream.
+    fn scratch(&self, device: &Device, stream: &Stream) -> Result<DeviceBuffer<u8>> {
+        device.alloc_on(self.scratch_bytes() as usize, stream)
+    }
+
+    /// Queues the launches.
+    ///
+    /// # Errors
+    ///
+    /// As [`AtMostOne::launch`].
+    ///
+    /// # Safety
+    ///
+    /// As [`AtMostOne::launch`]; `sides` has a scratch of [`scratch_bytes`](Self::scratch_bytes)
+    /// that no other work accesses.
+    unsafe fn launch(&self, device: &Device, sides: Sides, stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises; so below.
+        let queue = |step: &Step<RowPartsParams>| unsafe { step.queue(device, sides, stream) };
+        match self {
+            // SAFETY: as above.
+            Self::Groups(step) => unsafe { step.launch(device, sides, stream) },
+            Self::Teams(step) => {
+                // SAFETY: as above.
+                unsafe { device.driver().fill(sides.scratch, 0, self.scratch_bytes(), stream) }?;
+                queue(step)
+            }
+            Self::Parts(steps) => steps.iter().try_for_each(queue),
+        }
+    }
 }
 
 /// Returns the rows of a shape's last axis, and the elements of each; a shape without axes is a row
@@ -71,31 +230,66 @@ fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
     })
 }
 
-/// Returns the launch for rows. With `aligned` the sides have common vectors, without which threads
-/// do not hold rows.
-fn step(entry: EntryId, dtype: DType, [rows, n]: [u64; 2], aligned: bool, target: Target) -> AtMostOne<RowwiseParams> {
-    let (group, held) = group(n, dtype.width() as u64, aligned);
+/// Returns the launch for rows with a group of threads each.
+fn in_groups(
+    entry: EntryId,
+    [rows, n]: [u64; 2],
+    group: u64,
+    aligned: bool,
+    target: Target,
+) -> AtMostOne<RowwiseParams> {
     let block = group.max(Tuning::of(target).arithmetic.rowwise_block);
-    let params = RowwiseParams { src: 0, dst: 0, variances: 0, rows, n, group, held: u64::from(held) };
+    let (ahead, aligned) = (threads_at_once(target) / group, u64::from(aligned));
+    let params = RowwiseParams { src: 0, dst: 0, variances: 0, rows, n, ahead, group, aligned };
     let blocks = u32::try_from(rows.div_ceil(block / group)).unwrap_or(u32::MAX);
     let shape = LaunchShape { grid: [blocks, 1, 1], block: [block as u32, 1, 1], dynamic_shared: 0 };
     AtMostOne((rows > 0 && n > 0).then_some(Step { entry, shape, params }))
 }
 
-/// Returns the threads for rows of `n` elements, and whether they hold them.
-fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
-    let (lanes, held) = (VECTOR / width, u64::from(held_quads(width as u32)));
-    let vectors = n / lanes;
-    // These are the fewest threads that hold a row. No thread takes more than one of the elements
-    // outside of vectors; there may be all but one of a vector on both sides.
-    let group = vectors.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(ROWWISE_THREADS));
-    (group, aligned && vectors <= group * held)
+/// Returns the threads that run at once, with [`ROW_REGISTERS`] each.
+///
+/// [`ROW_REGISTERS`]: crate::abi::ROW_REGISTERS
+fn threads_at_once(target: Target) -> u64 {
+    let known = if target.multiprocessors == 0 { FEW_MULTIPROCESSORS } else { target.multiprocessors };
+    u64::from(known) * THREADS_AT_ONCE
 }
 
-/// Says why rows are read once or twice.
-fn reason(&RowwiseParams { group, held, .. }: &RowwiseParams) -> String {
-    let times = if held == 1 { "hold it, so it is read once" } else { "cannot hold it, so it is read twice" };
-    format!("the {} of a row {times}", counted(group, "thread"))
+/// Returns the parameters for parts of rows, of about equal length. A thread holds vectors of
+/// `lanes` elements.
+fn parts([rows, n]: [u64; 2], [lanes, held]: [u64; 2], aligned: bool) -> RowPartsParams {
+    let most = u64::from(ROWWISE_THREADS) * held * lanes;
+    let part = n.div_ceil(lanes).div_ceil(n.div_ceil(most)) * lanes;
+    let (parts, aligned) = (n.div_ceil(part), u64::from(aligned));
+    RowPartsParams { src: 0, dst: 0, variances: 0, scratch: 0, rows, n, part, parts, team: parts, teams: rows, aligned }
+}
+
+/// Returns the launch for rows that blocks share: as many teams as can run at once.
+fn in_teams(entry: EntryId, params: RowPartsParams, target: Target) -> Step<RowPartsParams> {
+    let at_once = threads_at_once(target) / u64::from(ROWWISE_THREADS);
+    // Equal numbers of parts for each block, as far as possible.
+    let team = params.parts.div_ceil(params.parts.div_ceil(at_once));
+    let params = RowPartsParams { team, teams: params.rows.min(at_once / team), ..params };
+    step(entry, params.teams * team, ROWWISE_THREADS, params)
+}
+
+/// Returns the launches of a block for each part, and of a block for each row.
+fn in_parts([of_parts, join]: [EntryId; 2], params: RowPartsParams) -> [Step<RowPartsParams>; 2] {
+    let threads = params.parts.next_power_of_two().clamp(u64::from(WARP), u64::from(ROWWISE_THREADS));
+    let blocks = params.rows.saturating_mul(params.parts);
+    [step(of_parts, blocks, ROWWISE_THREADS, params), step(join, params.rows, threads as u32, params)]
+}
+
+fn step(entry: EntryId, blocks: u64, threads: u32, params: RowPartsParams) -> Step<RowPartsParams> {
+    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+    Step { entry, shape: LaunchShape { grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_shared: 0 }, params }
+}
+
+/// Returns the threads that hold a row of `n` elements, the fewest; `None` if a block cannot.
+fn group(n: u64, lanes: u64, held: u64) -> Option<u64> {
+    // No thread takes more than one of the elements outside of vectors; there may be all but one of
+    // a vector on both sides.
+    let group = (n / lanes).div_ceil(held).next_power_of_two().max(2 * lanes);
+    (group <= u64::from(ROWWISE_THREADS)).then_some(group)
 }
 
 /// Returns the number of rows and of the elements of each, in words.
@@ -106,24 +300,46 @@ fn counted_rows([rows, n]: [u64; 2]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::SOFTMAX_PARTS;
+    use crate::ops::arithmetic::kernel;
 
     #[test]
-    fn rows_are_held_where_registers_have_room() {
-        assert_eq!(group(16384, 4, true), (u64::from(ROWWISE_THREADS), true));
-        assert_eq!(group(16388, 4, true), (u64::from(ROWWISE_THREADS), false));
-        assert_eq!(group(16384, 2, true), (u64::from(ROWWISE_THREADS), true));
-        assert_eq!(group(16384, 4, false), (u64::from(ROWWISE_THREADS), false));
-        assert_eq!(group(2048, 4, true), (64, true));
-        assert_eq!(group(3, 8, true), (4, true));
-        assert_eq!(group(3, 2, true), (16, true));
+    fn groups_hold_rows_where_registers_have_room() {
+        let most = u64::from(ROWWISE_THREADS);
+        assert_eq!([16384, 16387, 16388].map(|n| group(n, 4, 8)), [Some(most), Some(most), None]);
+        assert_eq!(
+            [group(16384, 8, 4), group(2048, 4, 8), group(3, 2, 5), group(3, 8, 4)],
+            [most, 64, 4, 16].map(Some)
+        );
     }
 
     #[test]
     fn a_thread_has_no_two_elements_outside_of_vectors() {
-        for width in [2, 4, 8] {
+        for lanes in [2, 4, 8] {
             for n in 1..200 {
-                let (group, held) = group(n, width, true);
-                assert!(held && group >= n.min(2 * (VECTOR / width - 1)), "{n} of {width} bytes: {group}");
+                let group = group(n, lanes, 8).unwrap();
+                assert!(group >= n.min(2 * (lanes - 1)), "{n} by {lanes}: {group}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_hold_the_parts_of_long_rows() {
+        let few = Target::new((9, 0));
+        let many = Target { multiprocessors: 132, ..few };
+        let entry = kernel(SOFTMAX_PARTS, "softmax", DType::F32).unwrap();
+        for [lanes, held] in [[8, 4], [4, 8], [2, 5]] {
+            let most = u64::from(ROWWISE_THREADS) * held * lanes;
+            for n in [most + lanes, 100_003, 1 << 20, 12_345_678_901] {
+                let params = parts([7, n], [lanes, held], true);
+                let (part, count) = (params.part, params.parts);
+                assert!(part % lanes == 0 && part <= most && (count - 1) * part < n && n <= count * part, "{params:?}");
+                for (target, multiprocessors) in [(few, 4), (many, 132)] {
+                    let Step { shape, params, .. } = in_teams(entry, params, target);
+                    assert!(params.team <= count && (1..=7).contains(&params.teams), "{params:?}");
+                    assert_eq!(u64::from(shape.grid[0]), params.teams * params.team);
+                    assert!((1..=2 * multiprocessors).contains(&shape.grid[0]), "{params:?} cannot run at once");
+                }
             }
         }
     }

@@ -1,22 +1,26 @@
 //! Computes mean and variance along axes.
 
-use super::{Sides, check_rows, counted_rows, elements, reason, step};
-use crate::abi::{MEAN_VARIANCE, RowwiseParams};
+use super::{Launch, Sides, check_rows, counted_rows, elements};
+use crate::abi::{JOIN_MOMENTS, MEAN_VARIANCE, MOMENTS_OF_PARTS, moments_quads};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
 use crate::error::{Error, Result};
+use crate::layout::Layout;
 use crate::ops::Target;
 use crate::ops::arithmetic::reduce::{
     self, Along, Groups, check_shape, count_along, flat, kept, no_elements, numbers, with_groups,
 };
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
-use crate::ops::plan::{AtMostOne, plan_of};
+use crate::ops::plan::plan_of;
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
+
+/// The name of the operation in errors.
+const NAME: &str = "mean and variance";
 
 /// Results of the type of the sums.
 type Sums<T> = DeviceArray<<T as Number>::Sum>;
@@ -59,13 +63,14 @@ pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>, axes: impl Into<Al
 /// Both results have the shape of `a` without these axes; over all elements each has one element.
 /// Those of halves are `f32`.
 ///
-/// Where the axes are the last ones in memory, without gaps, this allocates nothing and waits for
-/// nothing. Else it takes an extra pass and memory for the elements, which are first copied into
-/// such an order.
+/// This waits for nothing. Where the axes are the last ones in memory, without gaps, it allocates
+/// nothing unless a row has more than 64 KiB (56 of `f64`): then it takes 32 bytes for each 64 KiB,
+/// in the order of the stream. Else it takes an extra pass and memory for the elements, which are
+/// first copied into such an order.
 ///
-/// A first pass computes the mean, and a second the differences from it, so nothing cancels,
-/// however large the mean. The sum of the differences gives the rounding error of the mean (Chan,
-/// Golub and LeVeque 1983), and in rows that are read twice, the roundings of sums are summed too.
+/// The mean is computed first, and then the differences from it, so nothing cancels, however large
+/// the mean. The sum of the differences gives the rounding error of the mean (Chan, Golub and
+/// LeVeque 1983). The moments of a longer row's parts are joined as these authors join samples.
 /// A row with infinity, or whose sum exceeds the greatest number, has an infinite mean and NaN as
 /// its variance; a row with NaN has NaN for both.
 ///
@@ -108,7 +113,7 @@ pub fn mean_variance_into<'a, T: Float>(
 pub struct MeanVariancePlan {
     rows: [u64; 2],
     src: Contiguous,
-    step: AtMostOne<RowwiseParams>,
+    launch: Launch,
 }
 
 impl MeanVariancePlan {
@@ -120,14 +125,17 @@ impl MeanVariancePlan {
     /// can be addressed, no kernel computes with the type, or the start is not a multiple of an
     /// element.
     pub fn new(dtype: DType, shape: [u64; 2], start: Phase, target: Target) -> Result<Self> {
-        let (entry, len) = (kernel(MEAN_VARIANCE, "mean and variance", dtype)?, elements(shape, dtype)?);
+        let len = elements(shape, dtype)?;
         let src = Contiguous::new("source", dtype, len, start)?;
         if shape[0] > 0 && shape[1] == 0 {
             return Err(Error::argument("rows without elements have no mean; give rows of at least one element"));
         }
-        // The results have no elements per row, so their starts do not keep threads from holding
-        // rows.
-        Ok(Self { rows: shape, src, step: step(entry, dtype, shape, true, target) })
+        // The results have no elements a row, so where they start does not matter.
+        let [of_groups, of_parts] = [MEAN_VARIANCE, MOMENTS_OF_PARTS].map(|family| kernel(family, NAME, dtype));
+        let kernels = (of_groups?, of_parts?, Some(kernel(JOIN_MOMENTS, NAME, sum_type(dtype))?));
+        let held = moments_quads(dtype.width() as u32);
+        let launch = Launch::new(kernels, dtype, shape, held, true, target);
+        Ok(Self { rows: shape, src, launch })
     }
 
     /// Queues mean and variance of `a` on `stream`.
@@ -156,43 +164,62 @@ impl MeanVariancePlan {
     /// each a row.
     fn run(&self, from: Operand<'_>, [means, variances]: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
         let starts = [self.src.in_view(&from)?, means.first_byte()?, variances.first_byte()?];
-        queue([from, means, variances], stream, &|device, [src, mean, variance], stream| {
-            let sides = Sides { src: src + starts[0], dst: mean + starts[1], variances: variance + starts[2] };
+        let scratch = self.launch.scratch(from.device(), stream)?;
+        let line = Layout::row_major(&[scratch.len()])?;
+        let room = Operand::made("scratch", &scratch, &line);
+        queue([from, means, variances, room], stream, &|device, [src, mean, variance, scratch], stream| {
+            let sides = Sides { src: src + starts[0], dst: mean + starts[1], variances: variance + starts[2], scratch };
             // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The
             // operands have the planned number of contiguous elements and two results a row, within
-            // live buffers; written memory is borrowed exclusively; `queue` orders other work.
-            unsafe { self.step.launch(device, sides, stream) }
+            // live buffers; written memory is borrowed exclusively; `queue` orders other work, and
+            // nothing else knows the scratch.
+            unsafe { self.launch.launch(device, sides, stream) }
         })
+    }
+
+    /// Returns the bytes of the scratch memory of [`launch_raw`](Self::launch_raw), which are
+    /// aligned to 32: 0 if no row is long.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.launch.scratch_bytes()
     }
 
     /// Queues mean and variance of rows at an address.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the rows do not start as planned, or a result is not aligned or
-    /// overlaps another operand; else the driver's error.
+    /// `InvalidArgument` if the rows do not start as planned, or a result or the scratch is not
+    /// aligned or overlaps another operand; else the driver's error.
     ///
     /// # Safety
     ///
-    /// The raw contract of [`ops`](crate::ops#the-raw-contract), for a mean and a variance a row.
-    pub unsafe fn launch_raw(&self, device: &Device, src: u64, results: [u64; 2], stream: StreamHandle) -> Result<()> {
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract), for a mean and a variance a row,
+    /// with a scratch of [`scratch_bytes`](Self::scratch_bytes).
+    pub unsafe fn launch_raw(
+        &self,
+        device: &Device,
+        src: u64,
+        results: [u64; 2],
+        scratch: u64,
+        stream: StreamHandle,
+    ) -> Result<()> {
         self.src.check_address("source", src)?;
         let width = sum_type(self.src.dtype).width() as u64;
         check_aligned(&[("mean", results[0], width), ("variance", results[1], width)])?;
         let bytes = u128::from(self.rows[0]) * u128::from(width);
         let [mean, variance] = results.map(|address| bytes_from(address, bytes));
-        check_written_apart(&[("source", self.src.range(src))], &[("mean", mean), ("variance", variance)])?;
+        let written = [("mean", mean), ("variance", variance), self.launch.scratch_at(scratch)?];
+        check_written_apart(&[("source", self.src.range(src))], &written)?;
         // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The rows
-        // start as planned, the results are aligned, and the three share no byte, as checked above;
-        // the caller promises the rest of the raw contract.
-        unsafe { self.step.launch(device, Sides { src, dst: results[0], variances: results[1] }, stream) }
+        // start as planned, the results are aligned, and they share no byte, as checked above; the
+        // caller promises the rest of the raw contract.
+        unsafe { self.launch.launch(device, Sides { src, dst: results[0], variances: results[1], scratch }, stream) }
     }
 }
 
 plan_of!(
-    MeanVariancePlan by step,
+    MeanVariancePlan by launch,
     |plan| counted_rows(plan.rows),
-    plan.step.reason(reason),
+    plan.launch.reason(),
     [plan.src.bytes(), plan.rows[0].saturating_mul(2 * sum_type(plan.src.dtype).width() as u64)],
     "nothing to compute"
 );

@@ -1,16 +1,17 @@
 //! Computes softmax along the last axis.
 
-use super::{Sides, check_rows, counted_rows, elements, reason, rows_of, step};
-use crate::abi::{RowwiseParams, SOFTMAX};
+use super::{Launch, Sides, check_rows, counted_rows, elements, rows_of};
+use crate::abi::{SOFTMAX, SOFTMAX_PARTS, softmax_quads};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
-use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, in_new_array, queue};
-use crate::ops::plan::{AtMostOne, plan_of};
+use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, check_written_apart, in_new_array, queue};
+use crate::ops::plan::plan_of;
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -39,11 +40,12 @@ pub fn softmax<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>
 }
 
 /// Queues the softmax of `a` along the last axis on `stream`: each row becomes `e^(x - greatest)`
-/// over the sum of these. Allocates nothing and waits for nothing.
+/// over the sum of these. Waits for nothing, and allocates nothing unless a row has more than 64
+/// KiB (32 of halves, 40 of `f64`): then it takes a little memory in the order of the stream.
 ///
 /// Before halves are rounded once from single precision, an element differs from the exact softmax
 /// by less than `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself.
-/// In rows that are read twice the bound is twice that, and below the least normal number half the
+/// In such long rows the bound is twice that, and below the least normal number half the
 /// least number above zero is added. A row with NaN or positive infinity, or of negative infinity
 /// alone, becomes NaN.
 ///
@@ -67,7 +69,7 @@ pub struct SoftmaxPlan {
     rows: [u64; 2],
     src: Contiguous,
     dst: Contiguous,
-    step: AtMostOne<RowwiseParams>,
+    launch: Launch,
 }
 
 impl SoftmaxPlan {
@@ -79,11 +81,13 @@ impl SoftmaxPlan {
     /// `InvalidArgument` if the rows have more bytes than can be addressed, no kernel computes with
     /// the type, or a start is not a multiple of an element.
     pub fn new(dtype: DType, shape: [u64; 2], starts: [Phase; 2], target: Target) -> Result<Self> {
-        let (entry, len) = (kernel(SOFTMAX, "softmax", dtype)?, elements(shape, dtype)?);
+        let len = elements(shape, dtype)?;
         let src = Contiguous::new("source", dtype, len, starts[0])?;
         let dst = Contiguous::new("destination", dtype, len, starts[1])?;
-        let aligned = src.start() == dst.start();
-        Ok(Self { rows: shape, src, dst, step: step(entry, dtype, shape, aligned, target) })
+        let [of_groups, of_teams] = [kernel(SOFTMAX, "softmax", dtype)?, kernel(SOFTMAX_PARTS, "softmax", dtype)?];
+        let (held, aligned) = (softmax_quads(dtype.width() as u32), src.start() == dst.start());
+        let launch = Launch::new((of_groups, of_teams, None), dtype, shape, held, aligned, target);
+        Ok(Self { rows: shape, src, dst, launch })
     }
 
     /// Queues the softmax of `a` into `dst` on `stream`.
@@ -102,41 +106,62 @@ impl SoftmaxPlan {
         let [from, to] = [Operand::read("source", &a), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         check_rows(self.rows, a.shape())?;
-        queue([from, to], stream, &|device, [src, dst], stream| {
-            let sides = Sides { src: src + starts[0], dst: dst + starts[1], variances: 0 };
+        let scratch = self.launch.scratch(a.device(), stream)?;
+        let line = Layout::row_major(&[scratch.len()])?;
+        let room = Operand::made("scratch", &scratch, &line);
+        queue([from, to, room], stream, &|device, [src, dst, scratch], stream| {
+            let sides = Sides { src: src + starts[0], dst: dst + starts[1], variances: 0, scratch };
             // SAFETY: every thread reads its elements before it writes them; blocks are whole
             // groups, which hold their rows if the plan says so. The views have the planned number
             // of contiguous elements, within live buffers; the destination is borrowed exclusively;
-            // `queue` orders other work.
-            unsafe { self.step.launch(device, sides, stream) }
+            // `queue` orders other work, and nothing else knows the scratch.
+            unsafe { self.launch.launch(device, sides, stream) }
         })
+    }
+
+    /// Returns the bytes of the scratch memory of [`launch_raw`](Self::launch_raw), which are
+    /// aligned to 32: 0 if no row is long.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.launch.scratch_bytes()
     }
 
     /// Queues the softmax of rows at an address.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if an operand does not start as planned, or the two overlap and are not
-    /// the same; else the driver's error.
+    /// `InvalidArgument` if an operand does not start as planned, source and destination overlap
+    /// and are not the same, or the scratch is not aligned or overlaps one of them; else the
+    /// driver's error.
     ///
     /// # Safety
     ///
-    /// The raw contract of [`ops`](crate::ops#the-raw-contract). `dst` may be `src`.
-    pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+    /// The raw contract of [`ops`](crate::ops#the-raw-contract), with a scratch of
+    /// [`scratch_bytes`](Self::scratch_bytes). `dst` may be `src`.
+    pub unsafe fn launch_raw(
+        &self,
+        device: &Device,
+        src: u64,
+        dst: u64,
+        scratch: u64,
+        stream: StreamHandle,
+    ) -> Result<()> {
         self.src.check_address("source", src)?;
         self.dst.check_address("destination", dst)?;
         check_same_or_apart(["source", "destination"], src, dst, self.src.bytes())?;
+        let operands = [("source", self.src.range(src)), ("destination", self.dst.range(dst))];
+        check_written_apart(&operands, &[self.launch.scratch_at(scratch)?])?;
         // SAFETY: every thread reads its elements before it writes them; blocks are whole groups,
         // which hold their rows if the plan says so. Both operands start as planned, and are the
-        // same or share no byte; the rest as the caller promises.
-        unsafe { self.step.launch(device, Sides { src, dst, variances: 0 }, stream) }
+        // same or share no byte, and the scratch shares none with them; the rest as the caller
+        // promises.
+        unsafe { self.launch.launch(device, Sides { src, dst, variances: 0, scratch }, stream) }
     }
 }
 
 plan_of!(
-    SoftmaxPlan by step,
+    SoftmaxPlan by launch,
     |plan| counted_rows(plan.rows),
-    plan.step.reason(reason),
+    plan.launch.reason(),
     [plan.src.bytes(), plan.dst.bytes()],
     "nothing to compute"
 );
