@@ -192,8 +192,8 @@ mod tests {
     fn a_name_stays_whole_where_words_fold() {
         let folds = [Fold::Words, Fold::Names];
         let fitted = |width| fitted(&table(), Some(width), &folds).rows.remove(0);
-        assert_eq!(fitted(39)[..2], ["permute\nu8 2x3\nby 1,0", "0.1234"]);
-        assert_eq!(fitted(60)[1], "tile_of_bytes_b8");
+        assert_eq!(fitted(25)[..2], ["permute u8\n2x3 by 1,0", "0.1234"]);
+        assert_eq!(fitted(64)[1], "tile_of_bytes_b8");
     }
 
     fn table() -> Table {
