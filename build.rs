@@ -118,7 +118,7 @@ fn part(compiled: &Path, folder: &Path) -> Result<(), String> {
         let capability = family.entries().map(|id| id.entry().capability).max().unwrap_or(abi::OLDEST);
         let registers = |id: EntryId| match family {
             abi::BOXES => Some(abi::boxes_registers(id.entry().capability)),
-            abi::SOFTMAX | abi::SOFTMAX_PARTS | abi::MEAN_VARIANCE | abi::MOMENTS_OF_PARTS => Some(abi::ROW_REGISTERS),
+            abi::SOFTMAX | abi::SOFTMAX_PARTS => Some(abi::SOFTMAX_REGISTERS),
             _ => None,
         };
         let texts: Vec<_> = family.entries().zip(entries.by_ref()).map(|(id, text)| (text, registers(id))).collect();

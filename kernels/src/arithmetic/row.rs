@@ -1,6 +1,6 @@
 //! A row whose values the threads of a group hold in registers, so that it is read once.
 
-use crate::abi::{RowwiseParams, moments_quads};
+use crate::abi::{MOMENTS_QUADS, RowwiseParams};
 use crate::block::group::{Group, Pass};
 use crate::thread::number::{Number, Real, Value};
 use crate::thread::quad::Lanes;
@@ -15,9 +15,6 @@ const LINE: u32 = 128;
 /// Bytes that a group has the cache fetch, for each of its threads. On an H100 that makes 8 MiB of
 /// all threads that run; of 16 MiB, the cache loses most before they are read.
 const AHEAD: u32 = 64;
-
-/// A value outside of vectors, and its distance in bytes from the start of the row.
-pub type Single<V> = Option<(u32, V)>;
 
 /// A row, or a part of one, that a group holds.
 pub struct Row {
@@ -111,7 +108,7 @@ impl Row {
         &self,
         steps: usize,
         missing: Quad,
-    ) -> ([Quad; HELD_QUADS], Single<T::Value>) {
+    ) -> ([Quad; HELD_QUADS], Option<T::Value>) {
         let mut held = [missing; HELD_QUADS];
         if self.quads > 0 {
             // Without a condition, because loads behind conditions wait for them: a thread without
@@ -126,7 +123,7 @@ impl Row {
         }
         let single = self.single::<T::Word>();
         // SAFETY: an element of the row.
-        (held, single.map(|at| (at, T::value(unsafe { T::Word::load_global(self.src.offset(u64::from(at))) }))))
+        (held, single.map(|at| T::value(unsafe { T::Word::load_global(self.src.offset(u64::from(at))) })))
     }
 
     /// Writes the mapped values of `steps` vectors that this thread holds, and a single one: by
@@ -135,13 +132,13 @@ impl Row {
     ///
     /// # Safety
     ///
-    /// As for [`hold`](Row::hold); no other work accesses the destination.
+    /// As for [`load`](Row::load); no other work accesses the destination.
     #[inline(always)]
     pub unsafe fn store<T: Number<Value: Real>>(
         &self,
         steps: usize,
         values: &[T::Value; HELD],
-        single: Single<T::Value>,
+        single: Option<T::Value>,
         aligned: bool,
         map: impl Fn(T::Value) -> T::Value,
     ) {
@@ -165,7 +162,7 @@ impl Row {
                 }
             }
         });
-        if let Some((at, single)) = single {
+        if let (Some(at), Some(single)) = (self.single::<T::Word>(), single) {
             // SAFETY: this thread's element.
             unsafe { T::word(map(single)).store_global(self.dst.offset(u64::from(at))) };
         }
@@ -233,7 +230,7 @@ impl Row {
         &self,
         steps: usize,
         shift: impl Fn(T::Value) -> T::Value,
-    ) -> ([T::Value; HELD], Single<T::Value>, T::Value, T::Value) {
+    ) -> ([T::Value; HELD], Option<T::Value>, T::Value, T::Value) {
         let (least, zero) = (T::Value::LEAST, T::Value::ZERO);
         let count = T::Word::COUNT;
         // SAFETY: as the caller promises.
@@ -244,15 +241,15 @@ impl Row {
                 values[value] = T::value(T::Word::get(held[value / count], value % count));
             }
         });
-        let mut most = single.map_or(least, |(_, value)| value);
+        let mut most = single.unwrap_or(least);
         for value in &values {
             most = larger(most, *value);
         }
         // SAFETY: every thread of the block gets here.
         let most = unsafe { self.group.join(0, most, least, larger) };
         let shift = shift(most);
-        single = single.map(|(at, value)| (at, (value - shift).scaled_exp()));
-        let mut total = single.map_or(zero, |(_, value)| value);
+        single = single.map(|value| (value - shift).scaled_exp());
+        let mut total = single.unwrap_or(zero);
         crate::unrolled!(step < HELD_QUADS => {
             if step < steps {
                 let mut quad = [zero; 8];
@@ -275,10 +272,10 @@ impl Row {
     /// As for [`exponentials`](Row::exponentials).
     #[inline(always)]
     pub unsafe fn moments<T: Number<Value: Real + Pass>>(&self, count: T::Value) -> Moments<T::Value> {
-        let (zero, lanes, steps) = (T::Value::ZERO, T::Word::COUNT, moments_quads(T::Word::BYTES) as usize);
+        let (zero, lanes, steps) = (T::Value::ZERO, T::Word::COUNT, MOMENTS_QUADS as usize);
         // SAFETY: as the caller promises.
         let (mut held, single) = unsafe { self.load::<T>(steps, [0; 4]) };
-        let mut total = single.map_or(zero, |(_, value)| value);
+        let mut total = single.unwrap_or(zero);
         crate::unrolled!(step < HELD_QUADS => {
             if step < steps {
                 let quad = sum_of(values_of::<T>(held[step]), lanes);
@@ -287,7 +284,7 @@ impl Row {
         });
         // SAFETY: every thread of the block gets here.
         let mean = unsafe { self.group.join(0, total, zero, sum) } / count;
-        let mut off = single.map_or([zero; 2], |(_, value)| [value - mean, (value - mean) * (value - mean)]);
+        let mut off = single.map_or([zero; 2], |value| [value - mean, (value - mean) * (value - mean)]);
         crate::unrolled!(step < HELD_QUADS => {
             if step < steps {
                 // The compiler would keep the converted values, which take more registers.

@@ -5,14 +5,9 @@ use crate::abi::params;
 
 /// Most threads of a row in softmax and mean and variance, and so of a block.
 pub const ROWWISE_THREADS: u32 = 512;
-/// Most registers of a thread that holds a row or a part, so that 1024 run at once on a
-/// multiprocessor of every GPU.
-pub const ROW_REGISTERS: u32 = 64;
-/// Vectors of a row that one thread of `mean_variance` holds, by the elements' width in bytes: as
-/// many as there are registers for.
-pub const fn moments_quads(width: u32) -> u32 {
-    if width == 8 { 7 } else { 8 }
-}
+/// Most registers of a thread of softmax, so that 1024 run at once on a multiprocessor of every
+/// GPU.
+pub const SOFTMAX_REGISTERS: u32 = 64;
 /// Vectors of a row that one thread of `softmax` holds, by the elements' width in bytes: as many as
 /// there are registers for. The exponentials of halves are wider, and arithmetic in double
 /// precision needs more registers beside them.
@@ -23,12 +18,19 @@ pub const fn softmax_quads(width: u32) -> u32 {
         _ => 5,
     }
 }
+/// Vectors of a row that one thread of `mean_variance` holds.
+pub const MOMENTS_QUADS: u32 = 8;
+/// Most threads of a row in `mean_variance`, by the elements' width in bytes. In double precision
+/// they need more registers than two blocks of 512 have on a multiprocessor.
+pub const fn moments_threads(width: u32) -> u32 {
+    if width == 8 { ROWWISE_THREADS / 2 } else { ROWWISE_THREADS }
+}
 
 params! {
     /// Parameters of `softmax` and `mean_variance`: `rows` contiguous rows of `n` elements.
     ///
     /// A group of threads, a power of two, holds a row: a thread has at most [`softmax_quads`] or
-    /// [`moments_quads`] vectors of the source, and one element outside of them.
+    /// [`MOMENTS_QUADS`] vectors of the source, and one element outside of them.
     pub struct RowwiseParams {
         /// Device address of the first element.
         pub src: u64,

@@ -1,12 +1,12 @@
 //! Operations that need a whole row first: softmax along the last axis, mean and variance.
 //!
-//! The threads of a block, or of a part of one, read a row of up to 64 KiB once (in softmax 32 of
-//! halves and 40 of doubles). Several blocks share a longer row, and exchange what their parts have
-//! through scratch memory. They read it once if all threads of the GPU together can hold it, or
-//! else softmax reads it twice. Where results start at another offset from 16 bytes than the
-//! elements, they are stored one by one. Every device rounds all operations alike, and the length
-//! of a row and its start alone decide their order. So a result is the same on every run and every
-//! device.
+//! The threads of a block, or of a part of one, read a row of up to 64 KiB once (softmax 32 of
+//! halves and 40 of doubles, mean and variance 32 of doubles). Several blocks share a longer row,
+//! and exchange what their parts have through scratch memory. They read it once if all threads of
+//! the GPU together can hold it, or else softmax reads it twice. Where results start at another
+//! offset from 16 bytes than the elements, they are stored one by one. Every device rounds all
+//! operations alike, and the length of a row and its start alone decide their order. So a result is
+//! the same on every run and every device.
 
 mod moments;
 mod softmax;
@@ -31,9 +31,9 @@ use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
 use crate::stream::Stream;
 
-/// The threads that run at once on a multiprocessor of every GPU, with [`ROW_REGISTERS`] each.
+/// The threads that run at once on a multiprocessor of every GPU, with [`SOFTMAX_REGISTERS`] each.
 ///
-/// [`ROW_REGISTERS`]: crate::abi::ROW_REGISTERS
+/// [`SOFTMAX_REGISTERS`]: crate::abi::SOFTMAX_REGISTERS
 const THREADS_AT_ONCE: u64 = 1024;
 /// The multiprocessors of a GPU that is not known: those of small ones.
 const FEW_MULTIPROCESSORS: u32 = 4;
@@ -72,11 +72,18 @@ enum Launch {
 }
 
 impl Launch {
-    /// Plans the launches for rows, of which a thread holds `held` vectors. `aligned` says whether
-    /// the destination has vectors where the source has them.
-    fn new(kernels: Kernels, dtype: DType, [rows, n]: [u64; 2], held: u32, aligned: bool, target: Target) -> Self {
+    /// Plans the launches for rows: a thread of a group of at most `threads` holds `held` vectors.
+    /// `aligned` says whether the destination has vectors where the source has them.
+    fn new(
+        kernels: Kernels,
+        dtype: DType,
+        [rows, n]: [u64; 2],
+        [held, threads]: [u32; 2],
+        aligned: bool,
+        target: Target,
+    ) -> Self {
         let (lanes, held) = (VECTOR / dtype.width() as u64, u64::from(held));
-        if let Some(group) = group(n, lanes, held) {
+        if let Some(group) = group(n, lanes, held, threads.into()) {
             return Self::Groups(in_groups(kernels.0, [rows, n], group, aligned, target));
         }
         if rows == 0 {
@@ -246,9 +253,9 @@ fn in_groups(
     AtMostOne((rows > 0 && n > 0).then_some(Step { entry, shape, params }))
 }
 
-/// Returns the threads that run at once, with [`ROW_REGISTERS`] each.
+/// Returns the threads that run at once, with [`SOFTMAX_REGISTERS`] each.
 ///
-/// [`ROW_REGISTERS`]: crate::abi::ROW_REGISTERS
+/// [`SOFTMAX_REGISTERS`]: crate::abi::SOFTMAX_REGISTERS
 fn threads_at_once(target: Target) -> u64 {
     let known = if target.multiprocessors == 0 { FEW_MULTIPROCESSORS } else { target.multiprocessors };
     u64::from(known) * THREADS_AT_ONCE
@@ -284,12 +291,12 @@ fn step(entry: EntryId, blocks: u64, threads: u32, params: RowPartsParams) -> St
     Step { entry, shape: LaunchShape { grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_shared: 0 }, params }
 }
 
-/// Returns the threads that hold a row of `n` elements, the fewest; `None` if a block cannot.
-fn group(n: u64, lanes: u64, held: u64) -> Option<u64> {
+/// Returns the threads that hold a row of `n` elements, the fewest; `None` if `most` cannot.
+fn group(n: u64, lanes: u64, held: u64, most: u64) -> Option<u64> {
     // No thread takes more than one of the elements outside of vectors; there may be all but one of
     // a vector on both sides.
     let group = (n / lanes).div_ceil(held).next_power_of_two().max(2 * lanes);
-    (group <= u64::from(ROWWISE_THREADS)).then_some(group)
+    (group <= most).then_some(group)
 }
 
 /// Returns the number of rows and of the elements of each, in words.
@@ -306,9 +313,9 @@ mod tests {
     #[test]
     fn groups_hold_rows_where_registers_have_room() {
         let most = u64::from(ROWWISE_THREADS);
-        assert_eq!([16384, 16387, 16388].map(|n| group(n, 4, 8)), [Some(most), Some(most), None]);
+        assert_eq!([16384, 16387, 16388].map(|n| group(n, 4, 8, most)), [Some(most), Some(most), None]);
         assert_eq!(
-            [group(16384, 8, 4), group(2048, 4, 8), group(3, 2, 5), group(3, 8, 4)],
+            [[16384, 8, 4], [2048, 4, 8], [3, 2, 5], [3, 8, 4]].map(|[n, lanes, held]| group(n, lanes, held, most)),
             [most, 64, 4, 16].map(Some)
         );
     }
@@ -317,7 +324,7 @@ mod tests {
     fn a_thread_has_no_two_elements_outside_of_vectors() {
         for lanes in [2, 4, 8] {
             for n in 1..200 {
-                let group = group(n, lanes, 8).unwrap();
+                let group = group(n, lanes, 8, 512).unwrap();
                 assert!(group >= n.min(2 * (lanes - 1)), "{n} by {lanes}: {group}");
             }
         }

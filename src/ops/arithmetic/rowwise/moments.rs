@@ -1,7 +1,7 @@
 //! Computes mean and variance along axes.
 
 use super::{Launch, Sides, check_rows, counted_rows, elements};
-use crate::abi::{JOIN_MOMENTS, MEAN_VARIANCE, MOMENTS_OF_PARTS, moments_quads};
+use crate::abi::{JOIN_MOMENTS, MEAN_VARIANCE, MOMENTS_OF_PARTS, MOMENTS_QUADS, moments_threads};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -64,7 +64,7 @@ pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>, axes: impl Into<Al
 /// Those of halves are `f32`.
 ///
 /// This waits for nothing. Where the axes are the last ones in memory, without gaps, it allocates
-/// nothing unless a row has more than 64 KiB (56 of `f64`): then it takes 32 bytes for each 64 KiB,
+/// nothing unless a row has more than 64 KiB (32 of `f64`): then it takes 32 bytes for each 64 KiB,
 /// in the order of the stream. Else it takes an extra pass and memory for the elements, which are
 /// first copied into such an order.
 ///
@@ -133,7 +133,7 @@ impl MeanVariancePlan {
         // The results have no elements a row, so where they start does not matter.
         let [of_groups, of_parts] = [MEAN_VARIANCE, MOMENTS_OF_PARTS].map(|family| kernel(family, NAME, dtype));
         let kernels = (of_groups?, of_parts?, Some(kernel(JOIN_MOMENTS, NAME, sum_type(dtype))?));
-        let held = moments_quads(dtype.width() as u32);
+        let held = [MOMENTS_QUADS, moments_threads(dtype.width() as u32)];
         let launch = Launch::new(kernels, dtype, shape, held, true, target);
         Ok(Self { rows: shape, src, launch })
     }

@@ -1,7 +1,7 @@
 //! Computes softmax along the last axis.
 
 use super::{Launch, Sides, check_rows, counted_rows, elements, rows_of};
-use crate::abi::{SOFTMAX, SOFTMAX_PARTS, softmax_quads};
+use crate::abi::{ROWWISE_THREADS, SOFTMAX, SOFTMAX_PARTS, softmax_quads};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -85,7 +85,8 @@ impl SoftmaxPlan {
         let src = Contiguous::new("source", dtype, len, starts[0])?;
         let dst = Contiguous::new("destination", dtype, len, starts[1])?;
         let [of_groups, of_teams] = [kernel(SOFTMAX, "softmax", dtype)?, kernel(SOFTMAX_PARTS, "softmax", dtype)?];
-        let (held, aligned) = (softmax_quads(dtype.width() as u32), src.start() == dst.start());
+        let held = [softmax_quads(dtype.width() as u32), ROWWISE_THREADS];
+        let aligned = src.start() == dst.start();
         let launch = Launch::new((of_groups, of_teams, None), dtype, shape, held, aligned, target);
         Ok(Self { rows: shape, src, dst, launch })
     }
