@@ -16,6 +16,7 @@ cases! {
     Any a_graph_runs_its_work_at_each_launch,
     Any memory_lives_as_long_as_the_graph,
     Any a_graph_of_many_buffers_is_launched,
+    Any blocks_that_wait_for_each_other_are_captured,
     Any threads_capture_at_once,
     Any threads_launch_graphs_that_share_buffers,
     Any a_device_is_used_and_waited_for_during_a_capture,
@@ -84,6 +85,20 @@ fn memory_lives_as_long_as_the_graph(setup: &Setup) {
         drop(device);
         assert!(before.graphs.is_empty() && trace.live().is_empty(), "{:?}", trace.live());
     });
+}
+
+/// A cooperative launch, and the memory through which its blocks wait: each launch of the graph
+/// fills it anew.
+fn blocks_that_wait_for_each_other_are_captured(setup: &Setup) {
+    let (device, n) = (setup.device(), 40_000);
+    let rows = device.array(&[3, n], &vec![1.0_f32; 3 * n]).unwrap();
+    let mut result = device.alloc_array::<f32>(&[3, n]).unwrap();
+    let graph = device.default_stream().capture(|s| ops::softmax_into(&rows, &mut result, s)).unwrap();
+    for _ in 0..3 {
+        ops::fill_into(0.0, &mut result, device.default_stream()).unwrap();
+        graph.launch(device.default_stream()).unwrap();
+        assert!(result.to_vec().unwrap().iter().all(|value| (value * n as f32 - 1.0).abs() < 1e-5));
+    }
 }
 
 fn a_graph_of_many_buffers_is_launched(setup: &Setup) {

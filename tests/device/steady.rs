@@ -92,6 +92,8 @@ fn no_operation_into_existing_memory_can_wait(setup: &Setup) {
     let mut turned = device.array(&[3, 96], &[0.0_f32; 288]).unwrap();
     let mut b = device.array(&[288], &[0.0_f32; 288]).unwrap();
     let mut four = device.array(&[4, 3], &[0.0_f32; 12]).unwrap();
+    let long = device.array(&[2, 40_000], &vec![1.5_f32; 80_000]).unwrap();
+    let mut long_result = device.alloc_array::<f32>(&[2, 40_000]).unwrap();
     let mut one = device.alloc_array::<f32>(&[]).unwrap();
     let mut scratch = Scratch::new(&device).unwrap();
     check(&device, "copy_into on two streams", || {
@@ -108,6 +110,7 @@ fn no_operation_into_existing_memory_can_wait(setup: &Setup) {
     check(&device, "sum_into", || ops::sum_into(&flat, None, &mut scratch, &mut one, &stream));
     check(&device, "dot_into", || ops::dot_into(&flat, &flat, &mut scratch, &mut one, &stream));
     check(&device, "softmax_into", || ops::softmax_into(&a, &mut matrix, &stream));
+    check(&device, "softmax_into of long rows", || ops::softmax_into(&long, &mut long_result, &stream));
     check(&device, "cast_into", || ops::cast_into(&flat, &mut b, &stream));
     check(&device, "gather_rows", || ops::gather_rows(&a, &rows, &mut four, &stream));
     check(&device, "scatter_rows", || ops::scatter_rows(&four, &rows, &mut matrix, &stream));
