@@ -94,7 +94,7 @@ pub(crate) const fn most_shared(entry: EntryId) -> u32 {
 /// Returns whether blocks of the entry wait for each other, so that all of a launch must run at the
 /// same time.
 #[inline]
-pub(crate) const fn is_together(entry: EntryId) -> bool {
+pub(crate) const fn is_cooperative(entry: EntryId) -> bool {
     SOFTMAX_PARTS.has(entry)
 }
 

@@ -23,7 +23,7 @@ pub(crate) use capture::{Capture, CapturedGraph, Capturing};
 pub use device::Device;
 pub use event::Event;
 pub(crate) use joint::Joint;
-pub(crate) use kernels::{BOXES_SHARED, Kernels, is_together, most_shared};
+pub(crate) use kernels::{BOXES_SHARED, Kernels, is_cooperative, most_shared};
 pub(crate) use last_use::queue_in_order;
 pub(crate) use shared::Shared;
 #[cfg(feature = "cudarc")]

@@ -2,7 +2,7 @@
 
 use super::Device;
 use crate::abi::{EntryId, Params};
-use crate::context::{is_together, most_shared};
+use crate::context::{is_cooperative, most_shared};
 use crate::driver::{DeviceInfo, StreamHandle};
 use crate::error::{Error, Result, counted};
 use crate::launch_shape::LaunchShape;
@@ -37,9 +37,9 @@ impl Device {
         // SAFETY: a `P` has this number of readable bytes, none of them padding, while `params` is
         // borrowed.
         let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast::<u8>(), size_of::<P>()) };
-        if is_together(entry) {
+        if is_cooperative(entry) {
             // SAFETY: as below.
-            return unsafe { self.driver().launch_together(function, shape, bytes, stream) };
+            return unsafe { self.driver().launch_cooperative(function, shape, bytes, stream) };
         }
         // SAFETY: the module lives as long as the device; the rest as the caller promises.
         unsafe { self.driver().launch(function, shape, bytes, stream) }

@@ -86,7 +86,7 @@ macro_rules! methods {
                     function: FunctionHandle, shape: &LaunchShape as LaunchShape, params: &[u8] as usize,
                     stream: StreamHandle
                 ) -> (), No "it is queued";
-                LaunchTogether = launch_together: unsafe fn(
+                LaunchCooperative = launch_cooperative: unsafe fn(
                     function: FunctionHandle, shape: &LaunchShape as LaunchShape, params: &[u8] as usize,
                     stream: StreamHandle
                 ) -> (), No "it is queued";

@@ -77,7 +77,7 @@ pub unsafe trait Modules: Send + Sync {
     /// # Safety
     ///
     /// As for [`launch`](Self::launch).
-    unsafe fn launch_together(
+    unsafe fn launch_cooperative(
         &self,
         function: FunctionHandle,
         shape: &LaunchShape,

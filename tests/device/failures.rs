@@ -120,7 +120,7 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     exec.launch(&computes)?;
     let count = program.module(COUNT)?;
     // SAFETY: the kernel takes the address of a word, and the target has one.
-    unsafe { computes.launch_together(count.function("count")?, &cover(1), &target.address.to_le_bytes()) }?;
+    unsafe { computes.launch_cooperative(count.function("count")?, &cover(1), &target.address.to_le_bytes()) }?;
     computes.d2h((&output, 0), (&source, 0), 4 * n)?;
     computes.record(&end)?;
     while !end.query()? {}

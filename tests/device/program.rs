@@ -359,15 +359,15 @@ impl<'p> Stream<'p> {
     ///
     /// # Safety
     ///
-    /// As [`Driver::launch_together`], but for the stream.
-    pub(crate) unsafe fn launch_together(
+    /// As [`Driver::launch_cooperative`], but for the stream.
+    pub(crate) unsafe fn launch_cooperative(
         &self,
         function: FunctionHandle,
         shape: &LaunchShape,
         params: &[u8],
     ) -> Result<()> {
         // SAFETY: the caller's promises; the stream is live while its owner is.
-        unsafe { self.driver().launch_together(function, shape, params, self.handle) }
+        unsafe { self.driver().launch_cooperative(function, shape, params, self.handle) }
     }
 }
 

@@ -129,7 +129,7 @@ unsafe impl Modules for Cuda {
         )
     }
 
-    unsafe fn launch_together(
+    unsafe fn launch_cooperative(
         &self,
         function: FunctionHandle,
         shape: &LaunchShape,
@@ -140,11 +140,11 @@ unsafe impl Modules for Cuda {
         // The driver copies the parameter before the call returns.
         let mut only = [params.as_ptr().cast_mut().cast()];
         let LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared } = *shape;
-        let (entry, shared, stream_) = (function.raw(), dynamic_shared, stream.raw());
+        let (entry, queue) = (function.raw(), stream.raw());
         // SAFETY: the caller promises the function, the stream, the layout of the only parameter
         // and every address in it.
         let code = unsafe {
-            (api.cuLaunchCooperativeKernel)(entry, gx, gy, gz, bx, by, bz, shared, stream_, only.as_mut_ptr())
+            (api.cuLaunchCooperativeKernel)(entry, gx, gy, gz, bx, by, bz, dynamic_shared, queue, only.as_mut_ptr())
         };
         self.check(
             code,

@@ -110,7 +110,7 @@ unsafe impl Modules for Soft {
         state.queue(stream, action)
     }
 
-    unsafe fn launch_together(
+    unsafe fn launch_cooperative(
         &self,
         function: FunctionHandle,
         shape: &LaunchShape,
