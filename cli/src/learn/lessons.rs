@@ -77,23 +77,8 @@ fn nearest(typed: &str) -> Option<&'static str> {
         return None;
     }
     let typed = typed.to_ascii_lowercase();
-    let letters = |lesson: &&Lesson| changes(&typed, lesson.name);
+    let letters = |lesson: &&Lesson| strsim::levenshtein(&typed, lesson.name);
     all().iter().min_by_key(letters).filter(|lesson| letters(lesson) <= 2).map(|lesson| lesson.name)
-}
-
-/// The letters to insert, to leave out or to replace that make one word of another.
-fn changes(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (column, &other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 impl Lesson {
