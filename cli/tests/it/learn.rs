@@ -200,12 +200,17 @@ fn a_lesson_is_solved_by_its_solution() {
 }
 
 #[test]
-fn a_task_that_does_not_compile_shows_the_compilers_lines() {
+fn a_task_that_does_not_compile_or_end_is_told_so() {
     let Some(learner) = Learner::with_a_compiler() else { return };
     learner.run(&["learn", "next"]).succeeded();
     learner.write("index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
     let run = learner.run(&["learn", "check", "0"]).ended(1, &[], &["does not compile", "task.cu"]);
     assert_eq!(run.stdout, "");
+    learner
+        .write("index/task.cu", "__global__ void number(volatile int *out, int n) { while (out[0] == 0 || n) {} }\n");
+    let run = learner.run(&["learn", "check", "0"]).ended(1, &[], &["look for a loop that never ends"]);
+    // The lesson's check keeps its limit of work, so advice to raise it would lead nowhere.
+    assert!(!(run.stdout + &run.stderr).contains("raise"));
 }
 
 #[test]
