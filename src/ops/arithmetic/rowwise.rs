@@ -96,14 +96,6 @@ impl Launch {
         }
     }
 
-    /// Returns the first launch for rows that blocks share.
-    fn shared(&self) -> Option<&Step<RowPartsParams>> {
-        match self {
-            Self::Groups(_) => None,
-            Self::Teams(step) | Self::Parts([step, _]) => Some(step),
-        }
-    }
-
     fn entry(&self) -> Option<&'static str> {
         match self {
             Self::Groups(step) => step.entry(),
@@ -164,10 +156,11 @@ impl Launch {
 
     /// Returns the bytes of scratch memory at an address, which must be aligned.
     fn scratch_at(&self, address: u64) -> Result<(&'static str, Range<u128>)> {
-        if self.shared().is_some() {
+        let bytes = self.scratch_bytes();
+        if bytes > 0 {
             check_aligned(&[("scratch", address, RECORD_BYTES)])?;
         }
-        Ok(("scratch", bytes_from(address, self.scratch_bytes().into())))
+        Ok(("scratch", bytes_from(address, bytes.into())))
     }
 
     /// Allocates scratch memory on a stream.
