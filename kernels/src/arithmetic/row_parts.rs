@@ -6,6 +6,9 @@ use crate::block::group::{Group, Pass, WarpValues};
 use crate::thread::number::{EXP_SCALE, Number, Real, Value};
 use crate::thread::{self, Global, Shared, Word};
 
+/// The scale of the factor of a part's exponentials. With theirs, no product exceeds 2^124.
+const FACTOR_SCALE: f64 = (1_u64 << 60) as f64;
+
 /// The rows that a block shares with others, and its place among them.
 struct Parts<'a> {
     params: &'a RowPartsParams,
@@ -95,14 +98,21 @@ impl<'a> Parts<'a> {
         self.record(first, part).offset(u64::from(value * V::Word::BYTES))
     }
 
+    /// Returns the address of a value of a part's record, where each row has a team of its own.
+    #[inline(always)]
+    fn of_row<V: Number>(&self, part: u32, value: u32) -> Global {
+        self.record(self.team * self.count, part).offset(u64::from(value * V::Word::BYTES))
+    }
+
     /// Publishes the values of a part.
     ///
     /// # Safety
     ///
-    /// One thread calls it.
+    /// One thread calls it, and its block has waited for the turn before.
     #[inline(always)]
     unsafe fn publish<V: Value>(&self, turn: u32, part: u32, values: [V; 2]) {
-        // SAFETY: the scratch has the record, and no block reads it before the count.
+        // SAFETY: the scratch has the record. No block reads it before the count; and each has read
+        // what it held of the turn before the last before it published its parts of the last one.
         unsafe { V::word(values[0]).store_global(self.of_turn::<V>(turn, part, 0)) };
         // SAFETY: as above.
         unsafe { V::word(values[1]).store_global(self.of_turn::<V>(turn, part, 1)) };
@@ -119,7 +129,7 @@ impl<'a> Parts<'a> {
     unsafe fn wait(&self, turn: u32) {
         if self.group.lane == 0 {
             let all = u64::from(turn + 1) * u64::from(self.count);
-            // SAFETY: as for `publish`.
+            // SAFETY: the scratch has the count, which is only added to and read.
             while unsafe { thread::load_acquire(self.record(self.published(), 0)) } < all {}
         }
         // SAFETY: as the caller promises.
@@ -130,7 +140,8 @@ impl<'a> Parts<'a> {
     ///
     /// # Safety
     ///
-    /// The block has waited for this turn.
+    /// The block has waited for this turn, and has published nothing of the next one: so no block
+    /// writes the record.
     #[inline(always)]
     unsafe fn read<V: Value>(&self, turn: u32, part: u32, value: u32) -> V {
         // SAFETY: as the caller promises.
@@ -147,8 +158,8 @@ impl<'a> Parts<'a> {
 /// # Safety
 ///
 /// See [`RowPartsParams`]: the rows of both sides are allocated and aligned to an element, and no
-/// other work accesses those of the destination; all blocks of the grid run at once, and all
-/// records are 0.
+/// other work accesses those of the destination; all blocks of the grid run at once, and the counts
+/// of published parts are 0.
 #[inline(always)]
 pub unsafe fn softmax_parts<T: Number<Value: Real + Pass>>(params: RowPartsParams) {
     let group = Group::new(thread::block_width(), Shared::reserve::<WarpValues<T::Value>>());
@@ -174,8 +185,8 @@ pub unsafe fn softmax_parts<T: Number<Value: Real + Pass>>(params: RowPartsParam
                         part = next;
                         continue;
                     }
-                    // The team's next row, while this one waits.
-                    if parts.row(turn + 1) < params.rows {
+                    // The block's next part, while this one waits: if it has one part of each row.
+                    if part < parts.size && parts.row(turn + 1) < params.rows {
                         // SAFETY: the same part of a row of the source.
                         unsafe { row.prefetch::<T::Word>(params.teams * params.n) };
                     }
@@ -185,9 +196,9 @@ pub unsafe fn softmax_parts<T: Number<Value: Real + Pass>>(params: RowPartsParam
                     *all.insert(unsafe { sum_of_parts::<T::Value>(&parts, turn) })
                 }
             };
-            // Still scaled, so that no product is denormal before the last one.
-            let factor = scaled(most, greatest) / total;
-            let unscale = T::Value::of(1.0 / EXP_SCALE);
+            // Scaled, so that neither it nor a product is denormal before the last one.
+            let factor = scaled(most, greatest) / (total * T::Value::of(1.0 / FACTOR_SCALE));
+            let unscale = T::Value::of(1.0 / (EXP_SCALE * FACTOR_SCALE));
             // SAFETY: the block holds the part, which is its own.
             unsafe { row.store::<T>(steps, &values, single, params.aligned != 0, |value| value * factor * unscale) };
             if part < parts.size {
@@ -240,10 +251,9 @@ pub unsafe fn moments_of_parts<T: Number<Value: Real + Pass>>(params: RowPartsPa
     // SAFETY: a block holds a part; every thread of it gets here.
     let moments = unsafe { row.moments::<T>(T::Value::of(f64::from(row.len))) };
     if group.lane == 0 {
-        let record = parts.record(parts.team * parts.count, parts.member);
         let values = [moments.mean, moments.differences, moments.squares];
         crate::unrolled!(value < 3 <= 4 => {
-            let at = record.offset(value as u64 * u64::from(<T::Value as Number>::Word::BYTES));
+            let at = parts.of_row::<T::Value>(parts.member, value as u32);
             // SAFETY: this block's record.
             unsafe { T::Value::word(values[value]).store_global(at) };
         });
@@ -263,11 +273,8 @@ pub unsafe fn join_moments<V: Real + Pass>(params: RowPartsParams) {
     let group = Group::new(thread::block_width(), Shared::reserve::<WarpValues<V>>());
     let params = RowPartsParams { team: 1, ..params };
     let parts = Parts::new(&params, group);
-    let read = |part, value: u64| {
-        let at = parts.record(parts.team * parts.count, part).offset(value * u64::from(V::Word::BYTES));
-        // SAFETY: a part's record.
-        V::value(unsafe { V::Word::load_global(at) })
-    };
+    // SAFETY: a part's record, which no work writes.
+    let read = |part, value| V::value(unsafe { V::Word::load_global(parts.of_row::<V>(part, value)) });
     let (zero, count) = (V::ZERO, V::of(params.n as f64));
     let len = |part| V::of(parts.len(part) as f64);
     // SAFETY: every thread of the block gets here.

@@ -441,7 +441,7 @@ pub unsafe fn load_acquire(from: Global) -> u64 {
 /// keep.
 #[inline(always)]
 pub fn unknown([mut a, mut b, mut c, mut d]: Quad) -> Quad {
-    // SAFETY: a comment.
+    // SAFETY: the assembly has no instruction.
     unsafe {
         asm!("// {a} {b} {c} {d}", a = inout(reg32) a, b = inout(reg32) b, c = inout(reg32) c, d = inout(reg32) d,
             options(nomem, nostack))

@@ -22,14 +22,15 @@ params! {
         pub dst: u64,
         /// Device address of the variance of each row.
         pub variances: u64,
-        /// Device address of the records of [`RECORD_BYTES`]: for softmax one a team and one for
-        /// each part of [`SLOTS`] of its rows, filled with zeros; else one for each part of a row.
+        /// Device address of the records of [`RECORD_BYTES`]. `softmax_parts` has for each team a
+        /// count, which is 0 at first, and then a record for each part of [`SLOTS`] rows. The
+        /// moments have a record for each part of each row.
         pub scratch: u64,
         /// Rows.
         pub rows: u64,
         /// Elements of a row.
         pub n: u64,
-        /// Elements of a part but the last: whole vectors.
+        /// Elements of each part but the last, a multiple of a vector's.
         pub part: u64,
         /// Parts of a row.
         pub parts: u64,
