@@ -121,7 +121,7 @@ impl Reduction {
 
 written_by_name!(Reduction);
 
-/// Device memory of 1 MiB for the results of an array's parts. Consecutive reductions may share it.
+/// Device memory of 2 MiB for the results of an array's parts. Consecutive reductions may share it.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -143,7 +143,7 @@ pub struct Scratch(DeviceBuffer<u8>);
 
 impl Scratch {
     /// Its bytes.
-    pub const BYTES: usize = 1 << 20;
+    pub const BYTES: usize = 2 << 20;
 
     /// Allocates scratch memory on a device.
     ///

@@ -31,15 +31,8 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) column_vectors: u64,
     /// The same in bytes, for columns of single elements.
     pub(in crate::ops) column_bytes: u64,
-    /// Threads that an axis is split for where columns are vectors, of elements of up to two bytes
-    /// and of wider ones. Two blocks of 256 a multiprocessor keep an H100's memory busy, and a
-    /// second launch that joins parts takes longer than more blocks gain:
-    /// benches/record/experiments.md. Narrow elements take more instructions a byte, so they need
-    /// more threads.
-    pub(in crate::ops) vector_threads: [u64; 2],
-    /// Blocks that run at once there. A few more would leave the last ones alone, so from this
-    /// number on an axis is split as any other.
-    pub(in crate::ops) vector_blocks_at_once: u64,
+    /// Blocks for which an axis is split where columns are vectors, by the elements' width in bytes.
+    pub(in crate::ops) column_blocks: ColumnBlocks,
     /// Most elements of a column that a thread adds in sequence, because it rounds each time.
     pub(in crate::ops) longest_column: u64,
     /// Bytes of a column or a row that are worth a separate block.
@@ -51,6 +44,29 @@ pub(in crate::ops) struct Arithmetic {
     /// in half precision 92 and 94 %.
     pub(in crate::ops) split_planes_from: u64,
     pub(in crate::ops) maps: Maps,
+}
+
+/// Blocks that reduce columns of vectors: those that 128 multiprocessors run at once, by the
+/// registers and the shared memory that the kernels take on an H100. A few more would leave the last
+/// ones alone; from more columns on, an axis is split as any other.
+///
+/// Narrow elements take more instructions a byte, so they need as many as run at once: with half of
+/// them halves had 0.79 of the ceiling in place of 0.85. Two blocks a multiprocessor keep the memory
+/// busy where elements are wide, and a second launch that joins parts takes longer than more gain:
+/// benches/record/experiments.md.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct ColumnBlocks {
+    /// Those that run at once of elements of a byte: sums, least or greatest elements, and their
+    /// indices.
+    pub(in crate::ops) of_bytes: [u64; 3],
+    /// The same of two bytes.
+    pub(in crate::ops) of_halves: [u64; 3],
+    /// Sums of integers of two bytes.
+    pub(in crate::ops) short_sums: u64,
+    /// The same of wider elements.
+    pub(in crate::ops) of_wide: u64,
+    /// The blocks that an axis of wider elements is split for.
+    pub(in crate::ops) enough_wide: u64,
 }
 
 /// How long each strategy of an affine map takes, relative to a copy of the same bytes whose

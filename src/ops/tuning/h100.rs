@@ -3,7 +3,7 @@
 //! Cases give shape, width of an element and order of the axes. Speeds are relative to a copy of
 //! the same bytes, or in GB/s. The runs are in `benches/record`.
 
-use super::arithmetic::{Arithmetic, Maps};
+use super::arithmetic::{Arithmetic, ColumnBlocks, Maps};
 use super::measured::Measured;
 use super::movement::{
     Boxes, BoxesBlock, BoxesGuess, BoxesIssue, BoxesLatency, BoxesLayout, BoxesMemory, BoxesSearch, BoxesShared,
@@ -278,9 +278,13 @@ const ARITHMETIC: Arithmetic = Arithmetic {
     column_steps: 4,
     column_vectors: 16,
     column_bytes: 512,
-    // 6 blocks of 128 threads on each of 128 multiprocessors, or 3 of 256, and 2 of 256.
-    vector_threads: [98_304, 65_536],
-    vector_blocks_at_once: 768,
+    column_blocks: ColumnBlocks {
+        of_bytes: [5 * 128, 9 * 128, 6 * 128],
+        of_halves: [6 * 128, 6 * 128, 4 * 128],
+        short_sums: 3 * 128,
+        of_wide: 6 * 128,
+        enough_wide: 2 * 128,
+    },
     longest_column: 1024,
     part_bytes: 64 << 10,
     rowwise_block: 128,

@@ -71,8 +71,8 @@ impl Cut {
         let results = outer * inner;
         let read_by_block = (n * results * width) / blocks;
         let room = Scratch::BYTES as u64 / results.saturating_mul(reduction.partial_width(dtype)).max(1);
-        let wanted =
-            threads.wanted(blocks, extents, width, tuning).min(read_by_block / tuning.part_bytes).min(room).max(1);
+        let wanted = threads.wanted(blocks, n, reduction, dtype, tuning);
+        let wanted = wanted.min(read_by_block / tuning.part_bytes).min(room).max(1);
         let part = n.div_ceil(wanted).next_multiple_of(grain).max(1);
         Ok(Self { extents, width, part, parts: n.div_ceil(part).max(1), threads })
     }
@@ -159,14 +159,30 @@ impl Threads {
 
     /// Returns the parts of an axis of `n` elements that would keep the device busy, if there are
     /// `blocks` without parts.
-    fn wanted(self, blocks: u64, [_, n, _]: [u64; 3], width: u64, tuning: &Arithmetic) -> u64 {
+    fn wanted(self, blocks: u64, n: u64, reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> u64 {
         let Self::Columns { across, vectors } = self else { return BLOCKS / blocks };
-        let few = vectors && blocks <= tuning.vector_blocks_at_once;
-        let [narrow, wide] = tuning.vector_threads;
-        let threads = if width <= 2 { narrow } else { wide };
-        let enough = if few { (threads / columns_block(width)).div_ceil(blocks) } else { BLOCKS / blocks };
-        let down = columns_block(width) / across;
+        let [enough, at_once] = column_blocks(reduction, dtype, tuning);
+        let few = vectors && blocks <= at_once;
+        let enough = if few { enough.div_ceil(blocks).min(at_once / blocks) } else { BLOCKS / blocks };
+        let down = columns_block(dtype.width() as u64) / across;
         enough.max(n.div_ceil(tuning.longest_column * down.max(1)).min(BLOCKS))
+    }
+}
+
+/// Returns the blocks for which an axis is split where columns are vectors, and those that run at
+/// once.
+fn column_blocks(reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> [u64; 2] {
+    let blocks = tuning.column_blocks;
+    let kind = match reduction {
+        Reduction::Sum => 0,
+        Reduction::Min | Reduction::Max => 1,
+        Reduction::ArgMax => 2,
+    };
+    match (dtype.width(), dtype) {
+        (1, _) => [blocks.of_bytes[kind]; 2],
+        (2, DType::I16 | DType::U16) if reduction == Reduction::Sum => [blocks.short_sums; 2],
+        (2, _) => [blocks.of_halves[kind]; 2],
+        _ => [blocks.enough_wide, blocks.of_wide],
     }
 }
 
