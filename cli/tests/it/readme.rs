@@ -45,6 +45,16 @@ fn pages_have_the_figures_of_the_record() {
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
 
+/// People read it with `cat`, too. Tables and programs have longer lines.
+#[test]
+fn sentences_of_readme_have_short_lines() {
+    let text = fs::read_to_string(repository().join("README.md")).expect("README");
+    // Every second part is a program.
+    let sentences = text.split("```").step_by(2).flat_map(str::lines).filter(|line| !line.starts_with('|'));
+    let long: Vec<&str> = sentences.filter(|line| line.chars().count() > 100).collect();
+    assert!(long.is_empty(), "README has lines of more than 100 columns: {long:#?}");
+}
+
 #[test]
 fn a_record_that_is_not_whole_and_right_is_refused() {
     let (record, copy) = (newest(), copied());
