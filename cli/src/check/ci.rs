@@ -23,8 +23,7 @@ pub(super) fn annotations(files: &[PathBuf], checked: &[Checked]) -> String {
         let path = path.display().to_string();
         for finding in &checked.found {
             let level = if finding.note { "notice" } else { "error" };
-            let source = finding.place.source.as_deref().and_then(|source| source.rsplit_once(':'));
-            let (file, line) = source.map_or((&*path, None), |(file, line)| (file, Some(line)));
+            let (file, line) = finding.place.source.as_deref().map_or((&*path, None), file_and_line);
             add(level, file, line, &kernel_names::readable(&finding.to_string()));
         }
         for (verdict, line) in checked.verdicts.rows.iter().zip(&checked.lines) {
@@ -38,6 +37,12 @@ pub(super) fn annotations(files: &[PathBuf], checked: &[Checked]) -> String {
         }
     }
     lines
+}
+
+/// Splits a place of a source, which may be a file alone.
+fn file_and_line(source: &str) -> (&str, Option<&str>) {
+    let of_line = source.rsplit_once(':').filter(|(_, line)| line.parse::<u32>().is_ok());
+    of_line.map_or((source, None), |(file, line)| (file, Some(line)))
 }
 
 /// Returns a document with a suite for each file, and a case for each of its expectations.

@@ -154,7 +154,8 @@ fn shares(report: &Report, bound: Bound) -> Vec<(String, f64)> {
     for row in &report.instructions {
         let cost = cost(row, bound);
         if cost > 0 {
-            let line = row.source.clone().unwrap_or_else(|| format!("PTX line {}", row.line));
+            let named = row.source.clone().filter(|_| row.source_line().is_some());
+            let line = named.unwrap_or_else(|| format!("PTX line {}", row.line));
             *costs.entry(kernel_names::readable(&line)).or_default() += cost as f64;
         }
     }

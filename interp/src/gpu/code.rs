@@ -352,8 +352,10 @@ impl Listing {
         beginning(&text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// The file and line: `src/gemm.rs:44`.
+    /// The file and line: `src/gemm.rs:44`. The file alone where the line is 0, which compilers
+    /// give to instructions that no line asked for.
     pub(crate) fn source(&self, (file, line): (u32, u32)) -> Option<String> {
-        Some(format!("{}:{line}", self.files.get(&file)?))
+        let file = self.files.get(&file)?;
+        Some(if line == 0 { file.clone() } else { format!("{file}:{line}") })
     }
 }

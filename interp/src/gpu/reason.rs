@@ -13,7 +13,8 @@ pub struct Place {
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
-    /// File and line that it was compiled from, if the PTX has them.
+    /// File and line that it was compiled from, if the PTX has them; the file alone if the PTX has
+    /// line 0.
     pub source: Option<String>,
     /// `blockIdx` in x, y, z.
     pub block: [u32; 3],
@@ -24,7 +25,8 @@ pub struct Place {
 impl Place {
     /// The language of the reader: that of the source which the PTX names.
     pub(crate) fn language(&self) -> Language {
-        let file = self.source.as_deref().and_then(|source| source.rsplit_once(':')).map_or("", |(file, _)| file);
+        let place = self.source.as_deref().unwrap_or_default();
+        let file = place.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(':');
         if file.ends_with(".cu") || file.ends_with(".cuh") { Language::Cuda } else { Language::Ptx }
     }
 }

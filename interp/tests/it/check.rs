@@ -212,4 +212,9 @@ fn a_finding_names_the_line_it_was_compiled_from() {
     assert_eq!(finding.place.source.as_deref(), Some("src/sum.cu:44"));
     assert_eq!((finding.place.block, finding.times), ([1, 0, 0], 2));
     assert_eq!(finding.to_string().matches("src/sum.cu:44").count(), 2, "{finding}");
+    // Compilers give line 0 to instructions that no line asked for.
+    let (report, _) = run_on(&text.replace(".loc 1 44 0", ".loc 1 0 0"), shape(3, 1), &[0], &config).unwrap();
+    let [finding] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
+    assert_eq!(finding.place.source.as_deref(), Some("src/sum.cu"));
+    assert_eq!(finding.to_string().matches("src/sum.cu (PTX line ").count(), 2, "{finding}");
 }

@@ -51,8 +51,7 @@ impl Report {
 
 impl InstructionReport {
     /// Returns the file and the line that it was compiled from: the two parts of
-    /// [`source`](Self::source). `None` if the PTX has no line for it, or line 0, which compilers
-    /// give to instructions that no line asked for.
+    /// [`source`](Self::source). `None` if the PTX has no line for it, or line 0.
     pub fn source_line(&self) -> Option<(&str, u32)> {
         let (file, line) = self.source.as_deref()?.rsplit_once(':')?;
         Some((file, line.parse().ok().filter(|&line| line > 0)?))
@@ -121,7 +120,8 @@ mod tests {
 
     #[test]
     fn what_has_no_line_has_no_row() {
-        let none = [None, Some("k.cu:0")].map(|source| InstructionReport { executions: 1, ..instruction(1, source) });
+        let none = [None, Some("k.cu"), Some("k.cu:0"), Some("C:/k.cu")]
+            .map(|source| InstructionReport { executions: 1, ..instruction(1, source) });
         assert_eq!(Report { instructions: none.into(), ..Report::default() }.lines(), []);
         assert_eq!(Report::default().lines(), []);
     }

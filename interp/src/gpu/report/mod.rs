@@ -75,7 +75,9 @@ pub struct InstructionReport {
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
-    /// File and line that it was compiled from, such as `transpose.rs:44`, if the PTX has them.
+    /// File and line that it was compiled from, such as `transpose.rs:44`, if the PTX has them; the
+    /// file alone if the PTX has line 0, which compilers give to instructions that no line asked
+    /// for.
     pub source: Option<String>,
     /// Its effect on memory.
     pub kind: AccessKind,
