@@ -21,6 +21,8 @@ pub(crate) struct Predicted {
     pub(crate) estimate: Estimate,
     /// Registers of a thread, and whether ptxas told them.
     registers: Option<(u32, bool)>,
+    /// True if the launch accesses shared memory.
+    is_shared: bool,
     /// The lines that take most of what bounds the launch, with their parts of it.
     shares: Vec<(String, f64)>,
 }
@@ -53,7 +55,8 @@ impl Predicted {
         };
         let estimate = device.estimate(&work)?;
         let shares = shares(report, estimate.prediction.bound);
-        Ok(Some(Self { device, estimate, registers, shares }))
+        let is_shared = report.instructions.iter().any(|row| row.shared.wavefronts > 0);
+        Ok(Some(Self { device, estimate, registers, is_shared, shares }))
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -88,7 +91,10 @@ impl Predicted {
         let mut text =
             format!("\nModel of {name}: {ms:.4} ms; {between} {low:.4} to {high:.4} ms.\nBound by {bound}.\n");
         let mut table = Table::new(&["limit", "ms alone"]);
-        for (bound, ms) in limits {
+        // Lines of global memory pass through the unit of shared memory, too. Without accesses to
+        // shared memory, its row says something only where it decides.
+        let is_said = |bound: Bound| self.is_shared || bound != Bound::Shared || bound == prediction.bound;
+        for (bound, ms) in limits.iter().filter(|(bound, _)| is_said(*bound)) {
             table.add_row([bound.name().to_owned(), format!("{ms:.4}")]);
         }
         text += &format!(
@@ -122,7 +128,9 @@ impl Predicted {
         };
         let [flown, needed] = in_flight.map(|bytes| bytes / 1024.0);
         let flying = match needed > 0.0 {
-            true => format!("in flight: {flown:.0} KiB of loads on the whole GPU; its memory needs {needed:.0} KiB.\n"),
+            true => format!(
+                "in flight: {flown:.0} KiB of loads on the whole GPU on average; its memory needs {needed:.0} KiB.\n"
+            ),
             false => String::new(),
         };
         let [own, most] = instructions_per_byte;

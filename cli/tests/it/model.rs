@@ -135,6 +135,9 @@ fn a_launch_is_predicted_or_refused() {
     {
         assert!(text.contains(part), "{part:?}: {text}");
     }
+    // Without accesses to shared memory, the table has no row of it.
+    let limits = text.split_once("ms alone").and_then(|(_, rest)| rest.split_once("The longest")).expect("a table").0;
+    assert!(limits.contains(" latency ") && !limits.contains("shared"), "{limits}");
     // 255 registers leave room for one block.
     let document = run("fill", "--model h100 --registers 255 --json").succeeded().json();
     assert_eq!(document["model"]["blocks_on_a_multiprocessor"], 1, "{document}");
