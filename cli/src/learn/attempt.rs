@@ -1,5 +1,6 @@
 //! A check of a lesson: the learner's files held to what the lesson asks for.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
@@ -18,6 +19,8 @@ use super::program;
 use super::progress::{Progress, State};
 use super::quiz;
 
+/// The learner's kernel.
+const TASK: &str = "task.cu";
 /// Most bytes of a check's file.
 const MAX_CHECK_BYTES: usize = 1 << 20;
 
@@ -57,6 +60,7 @@ impl Attempt {
     fn of_kernel(lesson: &Lesson, path: &Path, state: &State, from: &Source) -> Result<Self> {
         let device = check::device(from.backend, from.output)?;
         ensure_predicted(lesson, path)?;
+        ensure_kernel(lesson, path)?;
         let kernel = badge::kernel(lesson, path)?;
         let (mut attempt, mut all) = (Self::default(), Vec::new());
         for name in lesson.checks() {
@@ -228,6 +232,25 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
         open.join(", ")
     );
     Ok(())
+}
+
+/// Makes sure that the learner's file may have a kernel: an empty one has none.
+fn ensure_kernel(lesson: &Lesson, path: &Path) -> Result<()> {
+    const KERNEL: &str = "__global__";
+    let (path, given) = (path.join(TASK), lesson.text(TASK));
+    // A file that cannot be read has an error of its own later. Another one may include a kernel.
+    let text = fs::read_to_string(&path).unwrap_or_else(|_| KERNEL.into());
+    if text.contains(KERNEL) || text.contains('#') {
+        return Ok(());
+    }
+    let begun = given.lines().filter(|line| line.starts_with(KERNEL)).map(|line| format!("`{line} ... }}`"));
+    let (path, name) = (path.display(), lesson.name);
+    refuse!(
+        InvalidArgument,
+        "{path} has no kernel; write {} there, or move the file away, and `warpstride learn check {name}` brings the \
+         lesson's back",
+        begun.collect::<Vec<_>>().join(" and ")
+    );
 }
 
 /// The device on which kernels run, the output for their notes, and the rule of a class.

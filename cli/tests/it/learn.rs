@@ -206,6 +206,17 @@ fn a_task_that_does_not_compile_or_end_is_told_so() {
     learner.write("index/task.cu", "__global__ void number(int *out, int n) { out[0] = m; }\n");
     let run = learner.run(&["learn", "check", "0"]).ended(1, &[], &["does not compile", "task.cu"]);
     assert_eq!(run.stdout, "");
+    for empty in ["", "// later\n"] {
+        learner.write("index/task.cu", empty);
+        let said = [
+            "index/task.cu has no kernel; write `__global__ void number(int *out, int n) { ... }` there",
+            "`warpstride learn check index` brings the lesson's back",
+        ];
+        learner.run(&["learn", "check", "0"]).failed(&said);
+    }
+    learner.write("index/kernel.cuh", lessons::text("index", "solution.cu"));
+    learner.write("index/task.cu", "#include \"kernel.cuh\"\n");
+    learner.run(&["learn", "check", "0"]).succeeded();
     learner
         .write("index/task.cu", "__global__ void number(volatile int *out, int n) { while (out[0] == 0 || n) {} }\n");
     let run = learner.run(&["learn", "check", "0"]).ended(1, &[], &["look for a loop that never ends"]);
