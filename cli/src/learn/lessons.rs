@@ -53,7 +53,7 @@ pub(super) fn all() -> &'static [Lesson] {
     LESSONS
 }
 
-/// Returns the lesson of a name, a title or a number.
+/// Returns the lesson of a number, of a name or a title, or of a part of them that no other has.
 pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
     let is_it = |lesson: &&Lesson| {
         let names = [lesson.name, lesson.title()];
@@ -62,12 +62,37 @@ pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
     if let Some(lesson) = all().iter().find(is_it) {
         return Ok(lesson);
     }
+    match *with_part(typed) {
+        [] => {}
+        [lesson] => return Ok(lesson),
+        ref several => {
+            let names: Vec<&str> = several.iter().map(|lesson| lesson.name).collect();
+            let typed = typed.escape_debug();
+            refuse!(InvalidArgument, "several lessons fit {typed}; type one of their names: {}", names.join(", "))
+        }
+    }
     let nearest = nearest(typed).map_or(String::new(), |name| format!("; the nearest name is {name}"));
     refuse!(
         InvalidArgument,
         "there is no lesson {}{nearest}; `warpstride learn list` shows the number and the name of each",
         typed.escape_debug()
     )
+}
+
+/// The lessons whose name or title begins with a text, or else those that have it inside. Capitals
+/// do not matter.
+fn with_part(typed: &str) -> Vec<&'static Lesson> {
+    let typed = typed.trim().to_lowercase();
+    // All names have this part.
+    if typed.is_empty() {
+        return Vec::new();
+    }
+    let having = |has: fn(&str, &str) -> bool| {
+        let names = |lesson: &Lesson| [lesson.name.to_owned(), lesson.title().to_lowercase()];
+        all().iter().filter(|lesson| names(lesson).iter().any(|name| has(name, &typed))).collect::<Vec<_>>()
+    };
+    let begun = having(|name, typed| name.starts_with(typed));
+    if begun.is_empty() { having(|name, typed| name.contains(typed)) } else { begun }
 }
 
 /// The name of the lesson to which a typed one is most like, if a few letters make it that name.

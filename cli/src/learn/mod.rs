@@ -22,7 +22,7 @@ use warpstride::device::Backend;
 
 use super::args::{self, LearnCommand};
 use super::output::Output;
-use super::terminal;
+use super::{refuse, terminal};
 use attempt::{Attempt, Source};
 use folder::Folder;
 use lessons::Lesson;
@@ -30,7 +30,8 @@ use progress::Progress;
 
 pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Result<()> {
     let folder = Folder::at(args.folder.as_deref());
-    let command = args.command.as_ref().unwrap_or(&LearnCommand::List);
+    let alone = args.lesson.clone().map(|lesson| LearnCommand::Show { lesson: Some(lesson), answer: false });
+    let command = args.command.as_ref().or(alone.as_ref()).unwrap_or(&LearnCommand::List);
     let named = match command {
         LearnCommand::List => return list(&folder, output),
         LearnCommand::Next | LearnCommand::Watch => None,
@@ -38,7 +39,7 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
             lesson.as_deref()
         }
     };
-    let named = named.map(lessons::find).transpose()?;
+    let named = named.map(|typed| found(typed, alone.is_some())).transpose()?;
     let from = Source { backend, output, withheld: class::withheld(&folder)? };
     match (&args.seed, command) {
         (Some(seed), LearnCommand::Check { .. }) => Progress::ensure_seed(&folder, seed)?,
@@ -76,6 +77,20 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
         LearnCommand::Show { answer: true, .. } => show(lesson, &folder, &progress, true, output),
         _ => show(lesson, &folder, &progress, false, output),
     }
+}
+
+/// The lesson that was typed, perhaps in place of a command.
+fn found(typed: &str, may_be_command: bool) -> Result<&'static Lesson> {
+    let lesson = lessons::find(typed);
+    let command = if lesson.is_err() && may_be_command { LearnCommand::nearest(typed) } else { None };
+    if let Some(command) = command {
+        let typed = typed.escape_debug();
+        refuse!(
+            InvalidArgument,
+            "learn has no command {typed}, and no lesson of that name; the nearest command is {command}"
+        );
+    }
+    lesson
 }
 
 fn list(folder: &Folder, output: &Output) -> Result<()> {

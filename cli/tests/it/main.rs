@@ -19,6 +19,7 @@ mod hostile;
 mod hostile_names;
 mod learn;
 #[cfg(unix)]
+mod learn_names;
 mod learn_programs;
 mod lessons;
 #[path = "../../../tests/long.rs"]
