@@ -159,11 +159,39 @@ fn begin(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output)
     Ok(())
 }
 
+/// A lesson's check: its tables, and the sentence at its end, an error where the learner's files
+/// are wrong.
+struct Checked {
+    text: String,
+    document: Value,
+    sentence: Result<String>,
+}
+
 /// Checks a lesson, and prints what came of it: `Ok(Err(_))` where the learner's files are wrong.
 fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -> Result<Result<()>> {
+    checked(lesson, folder, progress, from)?.print(from.output)
+}
+
+impl Checked {
+    /// Prints all but an error.
+    fn print(self, output: &Output) -> Result<Result<()>> {
+        let Self { mut text, document, sentence } = self;
+        if let Ok(sentence) = &sentence {
+            text = format!("{text}\n{sentence}");
+        }
+        // If nothing ran, the error says all.
+        if !text.is_empty() {
+            output.result(&text, document)?;
+        }
+        Ok(sentence.map(|_| ()))
+    }
+}
+
+/// Checks a lesson, and notes what came of it.
+fn checked(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -> Result<Checked> {
     let mut attempt = match Attempt::of(lesson, folder, &progress.of(lesson), from) {
         Ok(attempt) => attempt,
-        Err(error) => return Ok(Err(error)),
+        Err(error) => return Ok(Checked { text: String::new(), document: Value::Null, sentence: Err(error) }),
     };
     let progress = match attempt.note(lesson, folder, from) {
         Ok(progress) => progress,
@@ -173,19 +201,17 @@ fn check(lesson: &Lesson, folder: &Folder, progress: &Progress, from: &Source) -
             return Err(error);
         }
     };
-    let (mut text, document) = (attempt.text.clone(), attempt.json(lesson, &progress));
-    let sentence = attempt.sentence(lesson, &progress, from);
-    if let Ok(sentence) = &sentence {
-        text = format!("{text}\n{sentence}");
-    }
-    // If nothing ran, the error says all.
-    if !text.is_empty() {
-        from.output.result(&text, document)?;
-    }
-    Ok(sentence.map(|_| ()))
+    let (text, document) = (attempt.text.clone(), attempt.json(lesson, &progress));
+    Ok(Checked { text, document, sentence: attempt.sentence(lesson, &progress, from) })
 }
 
 fn hint(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<()> {
+    let (text, document) = next_hint(lesson, folder, progress, output)?;
+    output.page(&text, document)
+}
+
+/// The next hint, as a text and as a document; it is noted as shown.
+fn next_hint(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) -> Result<(String, Value)> {
     let (hints, number) = (lesson.hints(), lesson.number);
     let mut shown = progress.of(lesson).hints as usize;
     if shown < hints.len() {
@@ -201,10 +227,10 @@ fn hint(lesson: &Lesson, folder: &Folder, progress: &Progress, output: &Output) 
     let Some(hint) = hints.get(shown) else {
         let all: Vec<String> = (1..).zip(&hints).map(|(at, hint)| format!("{at}. {hint}\n")).collect();
         let text = format!("Lesson {number} has no other hints than these:\n\n{}{differs}", words(&all.join("\n")));
-        return output.page(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown, "note": note }));
+        return Ok((text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown, "note": note })));
     };
     let text =
         format!("Hint {} of {} for lesson {number}:\n\n{}\n", shown + 1, hints.len(), words(hint).trim_end()) + differs;
     let hints = &hints[..=shown];
-    output.page(&text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown + 1, "note": note }))
+    Ok((text, json!({ "lesson": lesson.json(), "hints": hints, "shown": shown + 1, "note": note })))
 }

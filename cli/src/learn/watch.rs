@@ -10,18 +10,22 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::super::terminal::{END_OF_INPUT, Keys};
+use super::super::terminal::{END_OF_INPUT, Keys, Scroll};
 use super::super::{message, signals, terminal};
 use super::attempt::Source;
 use super::folder::Folder;
 use super::lessons::{self, Lesson};
+use super::next_hint;
 use super::progress::Progress;
 
 /// The time between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The keys while a lesson is not solved, and behind a solved one.
-const KEYS: &str = "keys: h shows a hint, p the page again, q ends; a saved file is checked at once";
-const SOLVED_KEYS: &str = "keys: n shows the next lesson, s a solution, q ends";
+const KEYS: &str = "keys: h shows a hint, p the page, c the check, q ends; a saved file is checked";
+const SOLVED_KEYS: &str = "keys: n shows the next lesson, s a solution, c the check, q ends";
+/// In place of the keys during a check, below which notes have some rows.
+const CHECKING: &str = "the check runs";
+const NOTES: usize = 4;
 
 /// An event that ends a pause.
 enum Event {
@@ -37,6 +41,10 @@ struct Watched<'a> {
     from: &'a Source<'a>,
     /// `None` without a keyboard: then the next lesson follows a solved one at once.
     keys: Option<&'a Keys>,
+    /// The text on the screen, where the terminal has one.
+    shown: Option<Scroll>,
+    /// The sentence and the tables of the last check.
+    found: String,
 }
 
 /// Checks the first lesson that is not solved until it is, then the next one. Ends when all are
@@ -48,7 +56,8 @@ pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
         let progress = Progress::read(folder.progress())?;
         let Some(lesson) = progress.next() else { break };
         let lesson = &lesson.seeded(progress.seed());
-        let watched = Watched { lesson, folder, from, keys: keys.as_ref() };
+        let shown = (keys.is_some() && terminal::has_screen()).then(|| Scroll::new(""));
+        let mut watched = Watched { lesson, folder, from, keys: keys.as_ref(), shown, found: String::new() };
         if !watched.until_solved()? {
             return Ok(());
         }
@@ -58,74 +67,144 @@ pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
 
 impl Watched<'_> {
     /// Shows the page, and the check at each change. Returns whether the next lesson is wanted.
-    fn until_solved(&self) -> Result<bool> {
+    fn until_solved(&mut self) -> Result<bool> {
         let path = self.folder.lesson(self.lesson);
-        let (output, mut page) = (self.from.output, self.page());
+        self.begin(&self.page())?;
         loop {
-            self.clear(&page)?;
-            page = String::new();
-            self.folder.unpack(self.lesson, output)?;
+            self.folder.unpack(self.lesson, self.from.output)?;
             // A change during the check is one, too.
             let before = seen(self.lesson, &path);
-            match super::check(self.lesson, self.folder, &Progress::read(self.folder.progress())?, self.from)? {
-                Ok(()) => return self.is_next_wanted(),
-                Err(error) => terminal::say(&format!("\nerror: {}\n", message(&error))),
+            if self.check()? {
+                return self.is_next_wanted();
             }
             if !self.until_changed(&path, &before)? {
                 return Ok(false);
             }
+            self.begin("")?;
         }
     }
 
-    /// Clears the terminal, and says where the learner stands.
-    fn clear(&self, page: &str) -> Result<()> {
+    /// Says where the learner stands, before a check. The text on the screen stays there, unless
+    /// there is another text.
+    fn begin(&mut self, text: &str) -> Result<()> {
+        if self.shown.is_some() {
+            if !text.is_empty() {
+                self.shown = Some(Scroll::new(text));
+            }
+            return self.draw(CHECKING, NOTES);
+        }
+        terminal::clear().context("cannot clear the terminal; check where standard output goes")?;
+        self.from.output.page(&format!("{}\n\n{text}", self.standing()?), Value::Null)
+    }
+
+    /// Checks the lesson, and shows what came of it. Returns whether it is solved.
+    fn check(&mut self) -> Result<bool> {
+        let progress = Progress::read(self.folder.progress())?;
+        let checked = super::checked(self.lesson, self.folder, &progress, self.from)?;
+        let is_solved = checked.sentence.is_ok();
+        let sentence =
+            checked.sentence.as_ref().map_or_else(|error| format!("error: {}\n", message(error)), Clone::clone);
+        self.found = format!("{sentence}\n{}", checked.text).trim_end().to_owned();
+        if self.shown.is_some() {
+            self.show_found(is_solved)?;
+            return Ok(is_solved);
+        }
+        if let Err(error) = checked.print(self.from.output)? {
+            terminal::say(&format!("\nerror: {}\n", message(&error)));
+        }
+        if !is_solved || self.keys.is_some() {
+            self.note(if is_solved { SOLVED_KEYS } else { KEYS });
+        }
+        Ok(is_solved)
+    }
+
+    /// Shows what the last check found, and the page below it if the lesson is not solved.
+    fn show_found(&mut self, is_solved: bool) -> Result<()> {
+        let page = if is_solved { String::new() } else { format!("\n\n{}", self.page()) };
+        self.show(&format!("{}{page}", self.found), if is_solved { SOLVED_KEYS } else { KEYS })
+    }
+
+    /// The sentences at the top.
+    fn standing(&self) -> Result<String> {
         let progress = Progress::read(self.folder.progress())?;
         let (solved, all) = (progress.solved(), lessons::all().len());
         let (number, title) = (self.lesson.number, self.lesson.title());
         let file = terminal::path(&self.folder.lesson(self.lesson).join("README.md"));
-        terminal::clear().context("cannot clear the terminal; check where standard output goes")?;
-        self.from.output.page(
-            &format!("{solved} of {all} lessons are solved. Lesson {number}, {title}: {file}\n\n{page}"),
-            Value::Null,
-        )
+        Ok(format!("{solved} of {all} lessons are solved. Lesson {number}, {title}: {file}"))
     }
 
     fn page(&self) -> String {
         super::page(self.lesson, &self.folder.lesson(self.lesson), false) + "\n"
     }
 
+    /// Shows a text, and the keys below it.
+    fn show(&mut self, text: &str, keys: &str) -> Result<()> {
+        if self.shown.is_some() {
+            self.shown = Some(Scroll::new(text));
+            return self.draw(keys, 0);
+        }
+        self.from.output.page(text, Value::Null)?;
+        self.note(keys);
+        Ok(())
+    }
+
+    /// Draws the screen, if there is one, with the last lines below the text.
+    fn draw(&mut self, below: &str, free: usize) -> Result<()> {
+        let above = self.standing()? + "\n";
+        let Some(shown) = &mut self.shown else { return Ok(()) };
+        shown.draw(&above, below, free).context("cannot draw the screen; check where standard output goes")
+    }
+
+    /// Moves in the text by a key that is the same before and behind a solution, or says that it is
+    /// not a key.
+    fn press(&mut self, key: u8, keys: &str) -> Result<()> {
+        let mut said = String::new();
+        match (key, &mut self.shown) {
+            (b' ', Some(shown)) => shown.forward(),
+            (b'b', Some(shown)) => shown.back(),
+            _ if key.is_ascii_graphic() => said = format!("{} is not a key here\n", char::from(key)),
+            _ => said = "that is not a key here\n".into(),
+        }
+        if self.shown.is_some() {
+            return self.draw(&format!("{said}{keys}"), 0);
+        }
+        self.from.output.messages(said.trim_end());
+        self.note(keys);
+        Ok(())
+    }
+
     /// Does what keys ask for until a file changes. Returns whether one has; otherwise the learner
     /// ends it.
-    fn until_changed(&self, path: &Path, before: &Seen) -> Result<bool> {
-        self.note(KEYS);
+    fn until_changed(&mut self, path: &Path, before: &Seen) -> Result<bool> {
         loop {
             match self.wait(path, before) {
                 Event::Changed => return Ok(true),
                 Event::Key(b'h') => {
                     let progress = Progress::read(self.folder.progress())?;
-                    super::hint(self.lesson, self.folder, &progress, self.from.output)?;
+                    let (hint, _) = next_hint(self.lesson, self.folder, &progress, self.from.output)?;
+                    self.show(&hint, KEYS)?;
                 }
-                Event::Key(b'p') => self.clear(&self.page())?,
+                Event::Key(b'p') => self.show(&self.page(), KEYS)?,
+                Event::Key(b'c') => self.show_found(false)?,
                 Event::Key(b'q' | END_OF_INPUT) => return Ok(false),
-                Event::Key(_) => continue,
+                Event::Key(key) => self.press(key, KEYS)?,
             }
-            self.note(KEYS);
         }
     }
 
     /// Shows the solution where it is wanted. Returns whether the next lesson is; otherwise the
     /// learner ends it.
-    fn is_next_wanted(&self) -> Result<bool> {
+    fn is_next_wanted(&mut self) -> Result<bool> {
         let Some(keys) = self.keys else { return Ok(true) };
-        self.note(SOLVED_KEYS);
         loop {
             match keys.within(PAUSE) {
+                None => {}
                 Some(b'n') => return Ok(true),
-                Some(b's') => self.from.output.result(&self.solution(), Value::Null)?,
+                Some(b's') => self.show(&self.solution(), SOLVED_KEYS)?,
+                Some(b'c') => self.show_found(true)?,
                 Some(b'q' | END_OF_INPUT) => return Ok(false),
-                _ => continue,
+                Some(key) => self.press(key, SOLVED_KEYS)?,
             }
-            self.note(SOLVED_KEYS);
         }
     }
 
@@ -134,10 +213,10 @@ impl Watched<'_> {
         let folder = self.folder.lesson(self.lesson);
         let file = |(name, text): (&str, Cow<str>)| {
             let lines: String = text.lines().map(|line| terminal::whole(line) + "\n").collect();
-            format!("\n{}:\n\n{lines}", terminal::path(&folder.join(name)))
+            format!("{}:\n\n{lines}\n", terminal::path(&folder.join(name)))
         };
         let files: String = self.lesson.solution().map(file).collect();
-        if files.is_empty() { "\nThe answers that you gave are the solution.\n".into() } else { files }
+        if files.is_empty() { "The answers that you gave are the solution.\n".into() } else { files }
     }
 
     /// Names the keys, where there are any.

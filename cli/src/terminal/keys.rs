@@ -7,6 +7,10 @@ use std::time::Duration;
 
 /// The byte that Ctrl-D types.
 pub(crate) const END_OF_INPUT: u8 = 4;
+/// It begins the bytes of a key such as an arrow.
+pub(crate) const ESCAPE: u8 = 0x1b;
+/// The bytes of one key come within this time.
+const ONE_KEY: Duration = Duration::from_millis(20);
 
 /// The keys of standard input, each as it is pressed; on Windows, once Enter follows it.
 pub(crate) struct Keys {
@@ -34,8 +38,15 @@ impl Keys {
     }
 
     /// The next key, if one is pressed within a time; [`END_OF_INPUT`] where the terminal is gone.
+    /// A key of several bytes is its first byte.
     pub(crate) fn within(&self, time: Duration) -> Option<u8> {
         match self.pressed.recv_timeout(time) {
+            // Elsewhere keys come with Enter.
+            Ok(b'\r' | b'\n') if cfg!(not(unix)) => None,
+            Ok(key) if key == ESCAPE || !key.is_ascii() => {
+                while self.pressed.recv_timeout(ONE_KEY).is_ok() {}
+                Some(key)
+            }
             Ok(key) => Some(key),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => Some(END_OF_INPUT),

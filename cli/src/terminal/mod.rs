@@ -3,6 +3,7 @@
 
 mod keys;
 mod markdown;
+mod scroll;
 mod wrap;
 
 use std::env;
@@ -15,7 +16,7 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 use warpstride::error::{is_hidden, printable, printable_line};
 use warpstride::io::write_standard_output;
 
@@ -23,6 +24,7 @@ use warpstride::io::write_standard_output;
 pub(super) use keys::resume;
 pub(super) use keys::{END_OF_INPUT, Keys, restore};
 pub(super) use markdown::rendered;
+pub(super) use scroll::{Scroll, has_screen};
 
 /// Characters of a bar.
 pub(super) const BAR: usize = 8;
@@ -62,11 +64,17 @@ fn write(shown: &str) -> io::Result<()> {
     write_standard_output(|out| out.write_all(shown.as_bytes()))
 }
 
-/// Clears the terminal of standard output, if it is one that can be cleared. The lines that have
-/// scrolled away stay.
+/// Clears a terminal. The lines that have scrolled away stay.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+/// Clears the terminal of standard output, if it is one that can be cleared.
 pub(super) fn clear() -> io::Result<()> {
+    if can_be_cleared() { write(CLEAR) } else { Ok(()) }
+}
+
+fn can_be_cleared() -> bool {
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if is_dumb || !io::stdout().is_terminal() { Ok(()) } else { write("\u{1b}[H\u{1b}[2J") }
+    !is_dumb && io::stdout().is_terminal()
 }
 
 /// The columns of standard output: the number that `COLUMNS` names, or else the width of the
@@ -74,6 +82,11 @@ pub(super) fn clear() -> io::Result<()> {
 /// where `grep` finds it, and a table has all of its columns.
 pub(super) fn width() -> Option<usize> {
     named_width().or_else(|| terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns.into()))
+}
+
+/// The rows of the terminal of standard output, where it tells them.
+fn height() -> Option<usize> {
+    terminal_size_of(io::stdout()).map(|(_, Height(rows))| rows.into()).filter(|&rows| rows > 0)
 }
 
 /// The columns of a page: in a pipe, where a pager may read it, those of the terminal on which

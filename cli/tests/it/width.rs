@@ -266,6 +266,22 @@ mod terminal {
             self.keys.write_all(key.as_bytes()).expect("a key");
         }
 
+        /// The last screen, which ends with a line that has `part`, and which is to fit the
+        /// terminal.
+        #[track_caller]
+        fn shown(&mut self, part: &str) -> String {
+            let text = self.until(part) + &self.until("\r\n");
+            let screen = text.rsplit("\u{1b}[H\u{1b}[2J").next().expect("a screen").to_owned();
+            assert!(screen.matches("\r\n").count() < 24, "it scrolls out of view: {screen}");
+            screen
+        }
+
+        #[track_caller]
+        fn pressed(&mut self, key: &str, part: &str) -> String {
+            self.press(key);
+            self.shown(part)
+        }
+
         fn shows_keys(&self) -> bool {
             tcgetattr(&self.side).expect("its modes").local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
         }
@@ -308,20 +324,30 @@ mod terminal {
         let count = lessons::names().len();
         let screen = "\u{1b}[H\u{1b}[2J";
         assert_eq!(session.until("Lesson 0, "), format!("{screen}0 of {count} lessons are solved. Lesson 0, "));
-        let text = session.until("keys: h shows a hint");
-        assert!(text.contains("Predict first") && text.contains("FELL SHORT"), "{text}");
-        session.press("h");
-        session.until("Hint 1 of 3");
-        session.until("keys: h shows a hint");
-        session.press("p");
-        let text = session.until("keys: h shows a hint");
-        assert!(text.contains(screen) && text.contains("Predict first"), "{text}");
+        let text = session.shown("keys: h shows a hint");
+        assert!(text.contains("FELL SHORT") && text.contains("Thread, block, grid\u{1b}[0m"), "{text}");
+        let text = session.pressed(" ", "keys: h shows a hint");
+        assert!(text.contains("Predict first") && text.contains("space shows more, b goes back"), "{text}");
+        let text = session.pressed("b", "keys: h shows a hint");
+        assert!(text.contains("FELL SHORT") && !text.contains("b goes back"), "{text}");
+        for (key, said) in [("x", "x is not a key here"), ("\u{1b}[A", "that is not a key here")] {
+            let text = session.pressed(key, "keys: h shows a hint");
+            assert!(text.contains(said) && text.contains("FELL SHORT"), "{text}");
+        }
+        let text = session.pressed("h", "keys: h shows a hint");
+        assert!(text.contains("Hint 1 of 3"), "{text}");
+        session.pressed("p", "keys: h shows a hint");
+        let text = session.pressed(" ", "keys: h shows a hint");
+        assert!(text.contains("Predict first") && !text.contains("FELL SHORT"), "{text}");
+        let text = session.pressed("c", "keys: h shows a hint");
+        assert!(text.contains("FELL SHORT"), "{text}");
         let task = folder.path().join("warpstride-lessons/index/task.cu");
         fs::write(task, lessons::text("index", "solution.cu")).expect("the solution");
-        let text = session.until("keys: n shows the next lesson");
-        assert!(text.contains(screen) && text.contains("Lesson 0 is solved") && !text.contains("Predict"), "{text}");
-        session.press("s");
-        let text = session.until("keys: n shows the next lesson");
+        let text = session.shown("keys: n shows the next lesson");
+        assert!(text.contains("Lesson 0 is solved") && !text.contains("Predict"), "{text}");
+        let text = session.pressed("?", "keys: n shows the next lesson");
+        assert!(text.contains("? is not a key here"), "{text}");
+        let text = session.pressed("s", "keys: n shows the next lesson");
         let solution = lessons::text("index", "solution.cu").replace('\n', "\r\n");
         assert!(text.contains("warpstride-lessons/index/solution.cu:") && text.contains(&solution), "{text}");
         session.press("n");
@@ -351,6 +377,26 @@ mod terminal {
         crate::send("TERM", &session.child);
         session.child.wait().expect("its end");
         assert!(session.shows_keys());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn ctrl_c_gives_the_terminal_back() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // The tests may have been started to ignore the signal. The key makes it where the terminal
+        // controls the program.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "env", "--default-signal=INT", env!("CARGO_BIN_EXE_warpstride")]);
+        command.args(["--device", "soft", "learn", "watch"]).current_dir(folder.path());
+        with_a_compiler(&mut command);
+        let mut session = Session::of(command);
+        let text = session.until("keys: h shows a hint");
+        assert!(!session.shows_keys() && !text.contains("\u{1b}[?25l"), "the cursor stays: {text}");
+        session.press("\u{3}");
+        let status = session.child.wait().expect("its end");
+        // A shell calls that 130.
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
+        assert!(session.shows_keys(), "the terminal is as it was");
     }
 
     #[cfg(target_os = "linux")]

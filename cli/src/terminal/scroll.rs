@@ -1,0 +1,114 @@
+//! Text on a screen of its own, of which as much is shown as fits. Keys show the rest.
+
+use std::io;
+
+use textwrap::core::display_width;
+
+use super::{CLEAR, Looks, can_be_cleared, height, shown, width, write};
+
+/// The row in which the cursor waits, an empty one, and the one that says which lines are shown.
+const TAKEN: usize = 3;
+
+/// Returns whether standard output is a terminal whose rows are known and that can be cleared.
+pub(crate) fn has_screen() -> bool {
+    can_be_cleared() && height().is_some()
+}
+
+/// A text, and the part of it that is shown.
+pub(crate) struct Scroll {
+    text: String,
+    /// The first line of each part up to the one that is shown.
+    begins: Vec<usize>,
+    /// The first line behind that part, if there is one.
+    next: Option<usize>,
+}
+
+impl Scroll {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), begins: vec![0], next: None }
+    }
+
+    /// Moves to the next part, if there is one.
+    pub(crate) fn forward(&mut self) {
+        self.begins.extend(self.next.take());
+    }
+
+    /// Moves to the part before, if there is one.
+    pub(crate) fn back(&mut self) {
+        self.begins.truncate(self.begins.len().saturating_sub(1).max(1));
+    }
+
+    /// Clears the terminal, and shows the part between the lines above and below it. So many rows
+    /// stay free for notes.
+    pub(crate) fn draw(&mut self, above: &str, below: &str, free: usize) -> io::Result<()> {
+        let columns = width().unwrap_or(usize::MAX);
+        let [above, lines, below] = [above, self.text.trim_end(), below].map(lines);
+        let rows = |lines: &[String]| lines.iter().map(|line| rows(line, columns)).sum::<usize>();
+        let taken = rows(&above) + rows(&below) + free + TAKEN;
+        let room = height().unwrap_or(usize::MAX).saturating_sub(taken);
+        let first = self.begins.last().map_or(0, |&first| first.min(lines.len() - 1));
+        let fits = (first + 1..=lines.len()).take_while(|&end| rows(&lines[first..end]) <= room).last();
+        let end = fits.unwrap_or(first + 1);
+        // A part does not begin with an empty line.
+        self.next = (end..lines.len()).find(|&at| !lines[at].is_empty());
+        let place = place(first, end, lines.len(), self.next.is_some());
+        let between: Vec<String> = [String::new()].into_iter().chain(place).collect();
+        let all = [&above[..], &lines[first..end], &between, &below].concat();
+        // A part may end within words that have a look.
+        let reset = |line: &String| if line.contains('\u{1b}') { "\u{1b}[0m\n" } else { "\n" };
+        write(&all.iter().fold(CLEAR.to_owned(), |screen, line| screen + line + reset(line)))
+    }
+}
+
+/// Says which lines are shown, and which keys show others; `None` if all are.
+fn place(first: usize, end: usize, all: usize, has_more: bool) -> Option<String> {
+    let keys = match (has_more, first > 0) {
+        (false, false) => return None,
+        (true, false) => "space shows more",
+        (true, true) => "space shows more, b goes back",
+        (false, true) => "b goes back",
+    };
+    Some(format!("lines {} to {end} of {all}: {keys}", first + 1))
+}
+
+/// Text as the terminal shows it, with its lines wrapped.
+fn lines(text: &str) -> Vec<String> {
+    shown(text, Looks::of(&io::stdout()), width()).split('\n').map(str::to_owned).collect()
+}
+
+/// The rows of a line: a line of a program may be longer than the terminal is wide.
+fn rows(line: &str, columns: usize) -> usize {
+    display_width(line).div_ceil(columns.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_names_the_keys_that_lead_on() {
+        assert_eq!(place(0, 9, 9, false), None);
+        assert_eq!(place(0, 9, 20, true).as_deref(), Some("lines 1 to 9 of 20: space shows more"));
+        assert_eq!(place(9, 18, 20, true).as_deref(), Some("lines 10 to 18 of 20: space shows more, b goes back"));
+        assert_eq!(place(18, 20, 20, false).as_deref(), Some("lines 19 to 20 of 20: b goes back"));
+    }
+
+    #[test]
+    fn parts_follow_each_other_and_back() {
+        let mut text = Scroll::new("a");
+        text.forward();
+        text.back();
+        assert_eq!(text.begins, [0], "there is one part");
+        text.next = Some(7);
+        text.forward();
+        assert_eq!(text.begins, [0, 7]);
+        text.back();
+        assert_eq!(text.begins, [0]);
+    }
+
+    #[test]
+    fn a_long_line_takes_several_rows() {
+        assert_eq!([0, 80, 81, 161].map(|columns| rows(&"x".repeat(columns), 80)), [1, 1, 2, 3]);
+        assert_eq!(rows("\u{1b}[1mbold\u{1b}[0m", 4), 1);
+    }
+}
