@@ -31,7 +31,7 @@ fn attacks_do_not_compile() {
 }
 
 #[test]
-fn integers_have_no_dot_product_and_bools_are_no_elements() {
+fn integers_lack_the_operations_of_floats_and_bools_are_no_elements() {
     lack_a_trait("types");
 }
 
