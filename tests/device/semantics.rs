@@ -8,8 +8,10 @@ use half::{bf16, f16};
 use warpstride::DeviceArray;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Float, Number};
+use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Affine, Normalization};
+use warpstride::ops::{self, Affine, Binary, BinaryPlan, Elementwise, ElementwisePlan};
+use warpstride::ops::{Align, Normalization, Phase, Target, Term};
 use warpstride::view::View;
 use warpstride::{ErrorKind, Result};
 
@@ -113,7 +115,9 @@ macro_rules! typed {
 fn evaluate(device: &Device, expression: &Expression<'_>) -> std::result::Result<Array, ErrorKind> {
     let dtype = expression.array(usize::from(!matches!(expression.arguments[0], page::Argument::Array(_)))).dtype;
     let result = match expression.function {
-        "add" | "mul" | "triad" | "axpy" => typed!(dtype, floats, elementwise(device, expression)),
+        "add" | "sub" | "mul" | "div" | "scale" if !is_float(dtype) => planned(device, expression, dtype),
+        "add" | "sub" | "mul" | "div" => typed!(dtype, floats, binary(device, expression)),
+        "scale" | "triad" | "axpy" => typed!(dtype, floats, elementwise(device, expression)),
         "transpose" => typed!(dtype, all, transposed(device, expression)),
         "cast" => typed!(dtype, all, cast_from(device, expression)),
         "affine" => typed!(dtype, [F32 f32, F64 f64], scaled(device, expression)),
@@ -152,29 +156,68 @@ fn scalar<T: Sample>(expression: &Expression<'_>, at: usize) -> T {
     T::of(page::bits(T::DTYPE, &expression.number(at).to_string()))
 }
 
-fn elementwise<T: Sample + Float>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
-    let stream = device.default_stream();
-    let is_scaled = matches!(expression.function, "mul" | "axpy");
-    let (a, shape) = upload::<T>(device, expression, usize::from(is_scaled));
-    let mut result = device.zeros::<T>(shape.iter().product())?;
-    let (from, to) = (a.view(shape)?, result.view_mut(shape)?);
+fn is_float(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
+}
+
+fn binary<T: Sample + Float>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    let is_array = |at: usize| matches!(expression.arguments[at], page::Argument::Array(_));
+    let arrays = [0, 1].map(|at| is_array(at).then(|| upload::<T>(device, expression, at)));
+    let term = |at: usize| -> Result<Term<'_, T>> {
+        Ok(match &arrays[at] {
+            Some((buffer, shape)) => buffer.view(shape)?.into(),
+            None => expression.number(at).into(),
+        })
+    };
+    let (a, b) = (term(0)?, term(1)?);
+    Ok(downloaded(&match operation(expression) {
+        Binary::Add => ops::add(a, b)?,
+        Binary::Sub => ops::sub(a, b)?,
+        Binary::Mul => ops::mul(a, b)?,
+        Binary::Div => ops::div(a, b)?,
+    }))
+}
+
+fn operation(expression: &Expression<'_>) -> Binary {
     match expression.function {
-        "mul" => ops::mul_into(scalar::<T>(expression, 0).to_f64(), from, to, stream)?,
-        "axpy" => {
-            let (mut sum, shape) = upload::<T>(device, expression, 2);
-            ops::axpy_into(scalar(expression, 0), from, sum.view_mut(shape)?, stream)?;
-            return Ok(download(&sum));
-        }
-        "add" => {
-            let (b, other) = upload::<T>(device, expression, 1);
-            return Ok(downloaded(&ops::add(from, b.view(other)?)?));
+        "add" => Binary::Add,
+        "sub" => Binary::Sub,
+        "mul" => Binary::Mul,
+        "div" => Binary::Div,
+        other => panic!("{other} does not compute with two operands"),
+    }
+}
+
+/// Plans an operation of floats on integers, for which its function does not compile: the plan is
+/// refused.
+fn planned(device: &Device, expression: &Expression<'_>, dtype: DType) -> Result<Array> {
+    let (target, start) = (Target::of(device), Phase::ALIGNED);
+    let plan = if expression.function == "scale" {
+        let len = expression.array(1).bits.len() as u64;
+        ElementwisePlan::new(Elementwise::Mul, dtype, len, [start; 2], start, target).map(drop)
+    } else {
+        let layout = Layout::row_major(&expression.array(0).shape)?;
+        let (sources, to) = ([Some(&layout); 2], (&layout, Align::ALLOCATION));
+        BinaryPlan::new(operation(expression), dtype, sources, to, target).map(drop)
+    };
+    plan.map(|()| panic!("{} has a plan, and its function does not compile", expression.function))
+}
+
+fn elementwise<T: Sample + Float>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    let (a, shape) = upload::<T>(device, expression, usize::from(expression.function != "triad"));
+    let from = a.view(shape)?;
+    match expression.function {
+        "scale" => Ok(downloaded(&ops::scale(scalar(expression, 0), from)?)),
+        "triad" => {
+            let (b, other) = upload(device, expression, 2);
+            Ok(downloaded(&ops::triad(from, scalar(expression, 1), b.view(other)?)?))
         }
         _ => {
-            let (b, other) = upload(device, expression, 2);
-            ops::triad_into(from, scalar(expression, 1), b.view(other)?, to, stream)?;
+            let (mut sum, shape) = upload::<T>(device, expression, 2);
+            ops::axpy_into(scalar(expression, 0), from, sum.view_mut(shape)?, device.default_stream())?;
+            Ok(download(&sum))
         }
     }
-    Ok(download(&result))
 }
 
 fn reduced<T>(device: &Device, expression: &Expression<'_>) -> Result<Array>
