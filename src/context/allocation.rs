@@ -18,6 +18,10 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// Allocates `bytes` for use on `stream` first, which is of the same device. Zero bytes have
     /// address 0 and make no driver call.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the stream's owner captures it; else the allocator's error.
     #[inline]
     #[track_caller]
     pub(crate) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
@@ -26,6 +30,7 @@ impl Allocation {
         let block = match bytes {
             0 => None,
             _ => {
+                stream.check_owner_runs_it()?;
                 let request = Request { bytes: bytes as u64, lane: stream.lane(), site: Location::caller() };
                 // SAFETY: the stream is of this device, whose allocator opened its lane, and closes
                 // it after the last handle of the stream is gone.

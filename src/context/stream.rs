@@ -8,7 +8,7 @@ use super::capture::Captured;
 use super::{Context, Device, Event};
 use crate::alloc::Lane;
 use crate::driver::{Driver, EventHandle, StreamHandle};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 
 /// A queue of work on a device. A clone is the same stream.
 ///
@@ -179,6 +179,22 @@ impl Stream {
         }
         // SAFETY: the stream is live as long as `self`, and no capture made it.
         *counter.get_or_init(|| unsafe { context.counters.take(*handle) }.unwrap_or(0))
+    }
+
+    /// Refuses to allocate on a stream that another owner captures. A graph of that owner would use
+    /// the memory at each launch, also after its drop here has given it to others.
+    pub(super) fn check_owner_runs_it(&self) -> Result<()> {
+        let Inner { handle, owner, .. } = self.inner.as_ref();
+        // SAFETY: the stream is live as long as `self`.
+        let captures = owner.is_some() && unsafe { self.driver().is_capturing(*handle) }?;
+        require!(
+            !captures,
+            InvalidArgument,
+            "stream {:#x} is captured by its owner, whose graph cannot keep memory that is allocated now; capture with \
+             `Stream::capture`, or use `launch_raw` with scratch that outlives the graph",
+            handle.0
+        );
+        Ok(())
     }
 
     fn driver(&self) -> &dyn Driver {

@@ -206,6 +206,12 @@ impl Device {
     /// its owner launches there. Its owner destroys it. For a stream of cudarc,
     /// `interop::cudarc::stream` does so without `unsafe`.
     ///
+    /// While its owner captures the stream, operations that need a temporary are refused, and so
+    /// are allocations on it: the owner's graph cannot keep that memory. Such operations are, for
+    /// example, softmax, mean and variance of long rows, reductions that copy their operand first,
+    /// and transposes in place. Capture them with [`Stream::capture`], or launch a plan by its
+    /// `launch_raw` with scratch that outlives the graph.
+    ///
     /// # Errors
     ///
     /// `OutOfMemory` if there are too many streams; else the error of the driver call.
@@ -217,6 +223,8 @@ impl Device {
     /// - It stays live as long as a clone of the result; a buffer that was allocated on it, or used
     ///   on it and on no stream since then; a view of such a buffer; or a graph that was recorded
     ///   or launched on it.
+    /// - While its owner captures it, the operations that are queued on it use only memory that
+    ///   lives until the last launch of the graph has run, and that no other work uses during one.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {

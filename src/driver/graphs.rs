@@ -45,7 +45,9 @@ pub unsafe trait Graphs: Send + Sync {
     /// - `stream` is live, and stays so until [`Graphs::capture_end`].
     /// - No copy of host memory is queued on it: a wait for the stream is refused from now on.
     /// - Until [`Graphs::capture_end`], this crate's operations get no [`Stream`](crate::Stream) of
-    ///   this crate with that handle. [`Stream::capture`](crate::Stream::capture) captures those.
+    ///   this crate with that handle. [`Stream::capture`](crate::Stream::capture) captures those. A
+    ///   stream that [`Device::stream_from_raw`](crate::Device::stream_from_raw) made is an
+    ///   exception, with what its caller promises.
     unsafe fn capture_begin(&self, stream: StreamHandle) -> Result<()>;
 
     /// Ends the capture of `stream`, even if it returns an error, and returns the captured work.
@@ -56,6 +58,15 @@ pub unsafe trait Graphs: Send + Sync {
     ///
     /// - `stream` is live.
     unsafe fn capture_end(&self, stream: StreamHandle) -> Result<GraphHandle>;
+
+    /// Returns whether the work that is queued on `stream` is recorded and does not run. Other code
+    /// than this crate's may have begun the capture. One that a refused call broke lasts until its
+    /// end, too.
+    ///
+    /// # Safety
+    ///
+    /// - `stream` is live.
+    unsafe fn is_capturing(&self, stream: StreamHandle) -> Result<bool>;
 
     /// Returns the number of nodes of a graph: launches, copies and fills.
     ///

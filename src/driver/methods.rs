@@ -97,6 +97,7 @@ macro_rules! methods {
                     No "it takes effect on what is queued from then on";
                 CaptureEnd = capture_end: unsafe fn(stream: StreamHandle) -> GraphHandle,
                     Yes "what was released during the capture waits for all work then";
+                IsCapturing = is_capturing: unsafe fn(stream: StreamHandle) -> bool, No "it answers at once";
                 GraphNodes = graph_nodes: unsafe fn(graph: GraphHandle) -> usize, No "it counts";
                 GraphDestroy = graph_destroy: unsafe fn(graph: GraphHandle) -> (), No "captured work does not run";
                 GraphInstantiate = graph_instantiate: unsafe fn(graph: GraphHandle) -> GraphExecHandle,

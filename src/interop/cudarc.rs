@@ -62,7 +62,8 @@ impl Device {
 
 /// Makes a stream of cudarc usable where this crate takes its own: operations queue on it, and
 /// [`measure::time`](crate::roofline::measure::time) measures whatever cudarc launches there. The
-/// result keeps cudarc's stream alive.
+/// result keeps cudarc's stream alive. Operations that need a temporary are refused while cudarc
+/// captures the stream: see [`Device::stream_from_raw`].
 ///
 /// # Errors
 ///

@@ -65,8 +65,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `Layout` if the bytes overflow; `InvalidArgument` if the stream is of another device;
-    /// `OutOfMemory` if the device has too few bytes.
+    /// `Layout` if the bytes overflow; `InvalidArgument` if the stream is of another device, or of
+    /// another owner that captures it; `OutOfMemory` if the device has too few bytes.
     #[track_caller]
     pub fn alloc_on<T: Element>(&self, len: usize, stream: &Stream) -> Result<DeviceBuffer<T>> {
         self.context().check_same(stream.context(), "the device and the stream")?;

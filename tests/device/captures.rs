@@ -11,10 +11,12 @@ use warpstride::{DeviceArray, Error, ErrorKind, Graph, Stream, ops};
 
 use crate::backend::{Setup, cases};
 use crate::failures::{every_call, refusal};
+use crate::program::Program;
 
 cases! {
     Any a_graph_runs_its_work_at_each_launch,
     Any memory_lives_as_long_as_the_graph,
+    Any an_owners_capture_takes_no_temporaries,
     Any a_graph_of_many_buffers_is_launched,
     Any blocks_that_wait_for_each_other_are_captured,
     Any threads_capture_at_once,
@@ -99,6 +101,46 @@ fn blocks_that_wait_for_each_other_are_captured(setup: &Setup) {
         graph.launch(device.default_stream()).unwrap();
         assert!(result.to_vec().unwrap().iter().all(|value| (value * n as f32 - 1.0).abs() < 1e-5));
     }
+}
+
+/// A graph of another owner cannot keep the memory of a temporary.
+fn an_owners_capture_takes_no_temporaries(setup: &Setup) {
+    setup.for_seeds(4, |driver| {
+        let program = Program::new(driver);
+        let theirs = program.stream().unwrap();
+        let device = setup.open(Arc::clone(driver)).unwrap();
+        // SAFETY: the stream is destroyed last, and the arrays that its capture uses outlive the
+        // graph's launches.
+        let stream = unsafe { device.stream_from_raw(theirs.handle) }.unwrap();
+        let array = |rows, n| {
+            let mut array = device.alloc_array_on::<f32>(&[rows, n], &stream).unwrap();
+            ops::fill_into(1.0, &mut array, &stream).unwrap();
+            array
+        };
+        let (mut long, mut matrix, short) = (array(1, 40_000), array(2, 50_000), array(3, 4));
+        let [mut longs, mut shorts] = [(1, 40_000), (3, 4)].map(|(rows, n)| array(rows, n));
+        let [mut means, mut variances] = [(); 2].map(|()| device.alloc_array_on(&[50_000], &stream).unwrap());
+        stream.synchronize().unwrap();
+        let graph = theirs.capture(|| {
+            for refused in [
+                ops::softmax_into(&long, &mut longs, &stream),
+                ops::mean_variance_into(&matrix, 0, &mut means, &mut variances, &stream),
+                ops::transpose_in_place(&mut matrix, &stream).map(drop),
+                device.alloc_on::<u8>(1, &stream).map(drop),
+            ] {
+                refusal(refused).of(ErrorKind::InvalidArgument).says("captured by its owner").says("`launch_raw`");
+            }
+            // The capture is as good as before.
+            ops::softmax_into(&short, &mut shorts, &stream)
+        });
+        let (graph, exec) = graph.and_then(|graph| graph.instantiate().map(|exec| (graph, exec))).unwrap();
+        assert_eq!(graph.nodes().unwrap(), 1);
+        exec.launch(&theirs).unwrap();
+        ops::softmax_into(&long, &mut longs, &stream).unwrap();
+        ops::fill_into(2.0, &mut long, &stream).unwrap();
+        assert_eq!(shorts.to_vec().unwrap(), [0.25; 12]);
+        assert!(longs.to_vec().unwrap().iter().all(|value| (value * 40_000.0 - 1.0).abs() < 1e-5));
+    });
 }
 
 fn a_graph_of_many_buffers_is_launched(setup: &Setup) {

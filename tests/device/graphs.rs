@@ -175,9 +175,13 @@ fn a_capture_ends_once_and_begins_once(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let stream = program.stream().unwrap();
     assert!(stream.end_capture().is_err());
+    assert!(!stream.is_capturing().unwrap());
     stream.begin_capture().unwrap();
+    assert!(stream.is_capturing().unwrap());
     assert!(stream.begin_capture().is_err());
+    assert!(stream.is_capturing().unwrap(), "a broken one, until its end");
     let _ = stream.end_capture();
+    assert!(!stream.is_capturing().unwrap());
     assert!(stream.end_capture().is_err());
     usable(&program, &stream);
 }

@@ -296,6 +296,11 @@ impl<'p> Stream<'p> {
         Ok(Graph { program: self.program, handle })
     }
 
+    pub(crate) fn is_capturing(&self) -> Result<bool> {
+        // SAFETY: the stream is live while its owner is.
+        unsafe { self.driver().is_capturing(self.handle) }
+    }
+
     pub(crate) fn h2d(&self, (dst, at): At<'_, Buffer<'_>>, (src, of): At<'_, Pinned<'_>>, bytes: usize) -> Result<()> {
         assert!(at + bytes <= dst.bytes && of + bytes <= src.bytes);
         let from = src.memory.as_ptr().cast_const().wrapping_add(of);

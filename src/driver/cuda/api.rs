@@ -36,6 +36,7 @@ pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(super) const EVENT_DEFAULT: c_uint = 0;
 pub(super) const MEMHOSTALLOC_WRITECOMBINED: c_uint = 4;
 pub(super) const MEMHOSTREGISTER_PORTABLE: c_uint = 1;
+pub(super) const CAPTURE_STATUS_NONE: CaptureStatus = 0;
 
 /// The opaque target of a driver's handle.
 macro_rules! handles {
@@ -65,6 +66,8 @@ pub(super) type CUdeviceptr = u64;
 pub(super) type CUresult = u32;
 /// Why an executable graph was not updated.
 pub(super) type UpdateResult = u32;
+/// The state of a stream: [`CAPTURE_STATUS_NONE`], or another number while it is captured.
+pub(super) type CaptureStatus = u32;
 
 /// CUDA's enumerations: the values that we pass, with their numbers in `cuda.h`.
 macro_rules! values {
@@ -241,6 +244,7 @@ macro_rules! api {
             use sys::{CUDA_MEMCPY3D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemPoolProps};
             use sys::{CUfunction_attribute as FunctionAttribute, CUgraph, CUgraphExec, CUgraphNode};
             use sys::{CUgraphExecUpdateResult as UpdateResult, CUstreamCaptureMode as CaptureMode};
+            use sys::CUstreamCaptureStatus as CaptureStatus;
             use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption, CUmemPool_attribute as PoolAttribute};
             use sys::{CUmemoryPool, CUmodule, CUresult, CUstream};
 
@@ -367,6 +371,7 @@ api! {
         params: *mut *mut c_void,
     );
     cuStreamBeginCapture_v2(stream: CUstream, mode: CaptureMode);
+    cuStreamIsCapturing(stream: CUstream, status: *mut CaptureStatus);
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphDestroy(graph: CUgraph);
@@ -388,6 +393,8 @@ const _: () = {
     assert!(size_of::<CUdevice>() == size_of::<sys::CUdevice>() && size_of::<CUresult>() == size_of::<sys::CUresult>());
     assert!(size_of::<CUdeviceptr>() == size_of::<sys::CUdeviceptr>());
     assert!(size_of::<UpdateResult>() == size_of::<sys::CUgraphExecUpdateResult>());
+    assert!(size_of::<CaptureStatus>() == size_of::<sys::CUstreamCaptureStatus>());
+    assert!(CAPTURE_STATUS_NONE == sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as u32);
 };
 
 /// Returns the driver's functions, which are loaded once in a process.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
-use super::Cuda;
 use super::api::{CUcontext, CaptureMode};
 use super::error::code;
+use super::{Cuda, api};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, ModuleHandle, StreamHandle};
 use crate::error::Result;
 use crate::sync::lock;
@@ -120,6 +120,15 @@ unsafe impl Graphs for Cuda {
             }
         }
         ended.map(|()| GraphHandle(graph as usize as u64))
+    }
+
+    unsafe fn is_capturing(&self, stream: StreamHandle) -> Result<bool> {
+        let api = self.enter()?;
+        let mut status = api::CAPTURE_STATUS_NONE;
+        // SAFETY: the caller promises a live stream; `status` takes the result.
+        let code = unsafe { (api.cuStreamIsCapturing)(stream.raw(), &mut status) };
+        self.check(code, format_args!("cuStreamIsCapturing({:#x})", stream.0))?;
+        Ok(status != api::CAPTURE_STATUS_NONE)
     }
 
     unsafe fn graph_nodes(&self, graph: GraphHandle) -> Result<usize> {

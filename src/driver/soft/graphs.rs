@@ -125,6 +125,10 @@ unsafe impl Graphs for Soft {
         Ok(GraphHandle(handle))
     }
 
+    unsafe fn is_capturing(&self, stream: StreamHandle) -> Result<bool> {
+        Ok(self.streaming(stream)?.captures.contains_key(&stream.0))
+    }
+
     unsafe fn graph_nodes(&self, graph: GraphHandle) -> Result<usize> {
         self.working()?.graph(graph).map(|nodes| nodes.len())
     }
