@@ -118,11 +118,11 @@ impl Packing {
     /// its order.
     fn kept_whole(&self, constants: &tuning::Quads) -> Option<usize> {
         let kept = self.kept().saturating_mul(self.width());
-        (kept <= constants.kept && !self.is_cooperative()).then_some(kept)
+        (kept <= constants.kept && !self.shares_nearest_axis()).then_some(kept)
     }
 
-    /// Returns whether the nearest elements of one side are those of the other.
-    fn is_cooperative(&self) -> bool {
+    /// Returns whether neighbouring elements of one side are neighbours on the other.
+    fn shares_nearest_axis(&self) -> bool {
         self.src.axes[0] == self.dst.axes[0]
     }
 }
