@@ -23,9 +23,9 @@ use crate::driver::StreamHandle;
 use crate::element::DType;
 use crate::error::{Error, Result, counted};
 use crate::launch_shape::{LaunchShape, WARP};
-use crate::memory::DeviceBuffer;
+use crate::layout::Layout;
 use crate::ops::Target;
-use crate::ops::operand::{bytes_from, check_aligned};
+use crate::ops::operand::{Operand, bytes_from, check_aligned};
 use crate::ops::plan::{AnyStep, AtMostOne, Step, placed};
 use crate::ops::tuning::Tuning;
 use crate::ops::units::wide::VECTOR;
@@ -163,9 +163,16 @@ impl Launch {
         Ok(("scratch", bytes_from(address, bytes.into())))
     }
 
-    /// Allocates scratch memory on a stream.
-    fn scratch(&self, device: &Device, stream: &Stream) -> Result<DeviceBuffer<u8>> {
-        device.alloc_on(self.scratch_bytes() as usize, stream)
+    /// Allocates scratch memory on a stream, and calls a function with it.
+    fn with_scratch(
+        &self,
+        device: &Device,
+        stream: &Stream,
+        then: impl FnOnce(Operand<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let scratch = device.alloc_on::<u8>(self.scratch_bytes() as usize, stream)?;
+        let line = Layout::row_major(&[scratch.len()])?;
+        then(Operand::made("scratch", &scratch, &line))
     }
 
     /// Queues the launches.

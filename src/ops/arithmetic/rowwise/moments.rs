@@ -7,7 +7,6 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float, Number};
 use crate::error::{Error, Result};
-use crate::layout::Layout;
 use crate::ops::Target;
 use crate::ops::arithmetic::reduce::{
     self, Along, Groups, check_shape, count_along, flat, kept, no_elements, numbers, with_groups,
@@ -164,16 +163,15 @@ impl MeanVariancePlan {
     /// each a row.
     fn run(&self, from: Operand<'_>, [means, variances]: [Operand<'_>; 2], stream: &Stream) -> Result<()> {
         let starts = [self.src.in_view(&from)?, means.first_byte()?, variances.first_byte()?];
-        let scratch = self.launch.scratch(from.device(), stream)?;
-        let line = Layout::row_major(&[scratch.len()])?;
-        let room = Operand::made("scratch", &scratch, &line);
-        queue([from, means, variances, room], stream, &|device, [src, mean, variance, scratch], stream| {
-            let sides = Sides { src: src + starts[0], dst: mean + starts[1], variances: variance + starts[2], scratch };
-            // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The
-            // operands have the planned number of contiguous elements and two results a row, within
-            // live buffers; written memory is borrowed exclusively; `queue` orders other work, and
-            // nothing else knows the scratch.
-            unsafe { self.launch.launch(device, sides, stream) }
+        self.launch.with_scratch(from.device(), stream, |room| {
+            queue([from, means, variances, room], stream, &|device, [src, mean, variance, scratch], stream| {
+                let [src, dst, variances] = [src + starts[0], mean + starts[1], variance + starts[2]];
+                // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The
+                // operands have the planned number of contiguous elements and two results a row,
+                // within live buffers; written memory is borrowed exclusively; `queue` orders other
+                // work, and nothing else knows the scratch.
+                unsafe { self.launch.launch(device, Sides { src, dst, variances, scratch }, stream) }
+            })
         })
     }
 

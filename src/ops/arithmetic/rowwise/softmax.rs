@@ -7,7 +7,6 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
 use crate::error::Result;
-use crate::layout::Layout;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, check_written_apart, in_new_array, queue};
@@ -107,16 +106,15 @@ impl SoftmaxPlan {
         let [from, to] = [Operand::read("source", &a), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         check_rows(self.rows, a.shape())?;
-        let scratch = self.launch.scratch(a.device(), stream)?;
-        let line = Layout::row_major(&[scratch.len()])?;
-        let room = Operand::made("scratch", &scratch, &line);
-        queue([from, to, room], stream, &|device, [src, dst, scratch], stream| {
-            let sides = Sides { src: src + starts[0], dst: dst + starts[1], variances: 0, scratch };
-            // SAFETY: every thread reads its elements before it writes them; blocks are whole
-            // groups, which hold their rows if the plan says so. The views have the planned number
-            // of contiguous elements, within live buffers; the destination is borrowed exclusively;
-            // `queue` orders other work, and nothing else knows the scratch.
-            unsafe { self.launch.launch(device, sides, stream) }
+        self.launch.with_scratch(a.device(), stream, |room| {
+            queue([from, to, room], stream, &|device, [src, dst, scratch], stream| {
+                let sides = Sides { src: src + starts[0], dst: dst + starts[1], variances: 0, scratch };
+                // SAFETY: every thread reads its elements before it writes them; blocks are whole
+                // groups, which hold their rows if the plan says so. The views have the planned
+                // number of contiguous elements, within live buffers; the destination is borrowed
+                // exclusively; `queue` orders other work, and nothing else knows the scratch.
+                unsafe { self.launch.launch(device, sides, stream) }
+            })
         })
     }
 
