@@ -109,24 +109,14 @@ unsafe impl Modules for Cuda {
             api::LAUNCH_PARAM_END,
         ];
         let extra = if params.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
-        let LaunchShape { grid, block, dynamic_shared } = *shape;
+        let LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared } = *shape;
         let (entry, kernel_params) = (function.raw(), ptr::null_mut());
-        let [gx, gy, gz] = grid;
-        let [bx, by, bz] = block;
         // SAFETY: the caller promises the function, the stream, the layout of the parameters and
         // every address in them.
         let code = unsafe {
             (api.cuLaunchKernel)(entry, gx, gy, gz, bx, by, bz, dynamic_shared, stream.raw(), kernel_params, extra)
         };
-        self.check(
-            code,
-            format_args!(
-                "cuLaunchKernel({:#x}, grid {grid:?}, block {block:?}, {dynamic_shared} of dynamic shared memory, {} of parameters, stream {:#x})",
-                function.0,
-                counted(params.len(), "byte"),
-                stream.0, dynamic_shared = counted(dynamic_shared, "byte")
-            ),
-        )
+        self.check_launch(code, "cuLaunchKernel", function, shape, params, stream)
     }
 
     unsafe fn launch_cooperative(
@@ -146,11 +136,27 @@ unsafe impl Modules for Cuda {
         let code = unsafe {
             (api.cuLaunchCooperativeKernel)(entry, gx, gy, gz, bx, by, bz, dynamic_shared, queue, only.as_mut_ptr())
         };
+        self.check_launch(code, "cuLaunchCooperativeKernel", function, shape, params, stream)
+    }
+}
+
+impl Cuda {
+    /// Returns the error of a launch, if its result code says so.
+    fn check_launch(
+        &self,
+        code: u32,
+        call: &str,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
         self.check(
             code,
             format_args!(
-                "cuLaunchCooperativeKernel({:#x}, {shape}, {} of parameters, stream {:#x})",
+                "{call}({:#x}, {shape}, {} of dynamic shared memory, {} of parameters, stream {:#x})",
                 function.0,
+                counted(shape.dynamic_shared, "byte"),
                 counted(params.len(), "byte"),
                 stream.0
             ),
