@@ -39,6 +39,9 @@ codes! {
                      has ended":
         STREAM_CAPTURE_UNSUPPORTED = 900 ..= STREAM_CAPTURE_WRONG_THREAD = 908;
     InvalidArgument "use fewer threads in a block": LAUNCH_OUT_OF_RESOURCES = 701;
+    InvalidArgument "its blocks wait for each other, and this device cannot run so many at once; make the plan for this \
+                     device (`Target::of`)":
+        COOPERATIVE_LAUNCH_TOO_LARGE = 720;
     OutOfMemory "free buffers, or use a smaller size": OUT_OF_MEMORY = 2;
     Unavailable "the toolkit's stub library was found in place of the driver's; take its folder off the loader's path":
         STUB_LIBRARY = 34;
@@ -101,6 +104,7 @@ mod tests {
             (Driver, false, "cuMemAlloc(1 byte): CUDA error 4242; look the code up", &[4242]),
             (Driver, false, "", &[code::NOT_READY]),
             (InvalidArgument, false, "", &[code::INVALID_VALUE]),
+            (InvalidArgument, false, "make the plan for this device (`Target::of`)", &[720]),
             (OutOfMemory, false, "", &[code::OUT_OF_MEMORY]),
             (DriverTooOld, false, "", &[code::UNSUPPORTED_PTX_VERSION]),
             (UnsupportedPtx, false, "", &[code::INVALID_PTX, code::NO_BINARY_FOR_GPU]),

@@ -73,7 +73,9 @@ pub struct SoftmaxPlan {
 
 impl SoftmaxPlan {
     /// Plans the softmax of rows: `shape` is the number of rows, and of the elements of each;
-    /// `starts` are those of the source and the destination.
+    /// `starts` are those of the source and the destination. The `target` must not have more
+    /// multiprocessors than the device that launches the plan: the blocks that share a long row
+    /// wait for each other, and a device refuses a launch whose blocks it cannot all run at once.
     ///
     /// # Errors
     ///
