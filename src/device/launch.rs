@@ -38,7 +38,7 @@ impl Device {
         // borrowed.
         let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast::<u8>(), size_of::<P>()) };
         if is_cooperative(entry) {
-            // SAFETY: as below.
+            // SAFETY: every entry has one parameter, a `P`; the rest as below.
             return unsafe { self.driver().launch_cooperative(function, shape, bytes, stream) };
         }
         // SAFETY: the module lives as long as the device; the rest as the caller promises.

@@ -71,12 +71,13 @@ pub unsafe trait Modules: Send + Sync {
     ) -> Result<()>;
 
     /// Queues a launch whose blocks all run at the same time, so that they may wait for each other:
-    /// a cooperative launch. The driver refuses a grid that is too large for that. The entry takes
-    /// one parameter.
+    /// a cooperative launch. The driver refuses a grid that is too large for that, with an error of
+    /// kind `InvalidArgument`.
     ///
     /// # Safety
     ///
-    /// As for [`launch`](Self::launch).
+    /// - As for [`launch`](Self::launch).
+    /// - The entry takes one parameter.
     unsafe fn launch_cooperative(
         &self,
         function: FunctionHandle,

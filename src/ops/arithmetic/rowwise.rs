@@ -186,13 +186,15 @@ impl Launch {
     /// As [`AtMostOne::launch`]; `sides` has a scratch of [`scratch_bytes`](Self::scratch_bytes)
     /// that no other work accesses.
     unsafe fn launch(&self, device: &Device, sides: Sides, stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises; so below.
+        // SAFETY: as the caller promises. Blocks that wait for each other need two conditions more:
+        // the fill that is queued before them makes all records 0, and `Device::launch` makes their
+        // launch cooperative, so that all of them run at once.
         let queue = |step: &Step<RowPartsParams>| unsafe { step.queue(device, sides, stream) };
         match self {
-            // SAFETY: as above.
+            // SAFETY: as the caller promises.
             Self::Groups(step) => unsafe { step.launch(device, sides, stream) },
             Self::Teams(step) => {
-                // SAFETY: as above.
+                // SAFETY: the scratch has these bytes, and no other work accesses them.
                 unsafe { device.driver().fill(sides.scratch, 0, self.scratch_bytes(), stream) }?;
                 queue(step)
             }

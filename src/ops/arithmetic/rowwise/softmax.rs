@@ -111,10 +111,10 @@ impl SoftmaxPlan {
         self.launch.with_scratch(a.device(), stream, |room| {
             queue([from, to, room], stream, &|device, [src, dst, scratch], stream| {
                 let sides = Sides { src: src + starts[0], dst: dst + starts[1], variances: 0, scratch };
-                // SAFETY: every thread reads its elements before it writes them; blocks are whole
-                // groups, which hold their rows if the plan says so. The views have the planned
-                // number of contiguous elements, within live buffers; the destination is borrowed
-                // exclusively; `queue` orders other work, and nothing else knows the scratch.
+                // SAFETY: blocks are whole groups, which hold their rows if the plan says so. The
+                // views have the planned number of contiguous elements, within live buffers; the
+                // destination is borrowed exclusively, so it shares no byte with the source.
+                // `queue` orders other work, and nothing else knows the scratch.
                 unsafe { self.launch.launch(device, sides, stream) }
             })
         })
@@ -151,10 +151,13 @@ impl SoftmaxPlan {
         check_same_or_apart(["source", "destination"], src, dst, self.src.bytes())?;
         let operands = [("source", self.src.range(src)), ("destination", self.dst.range(dst))];
         check_written_apart(&operands, &[self.launch.scratch_at(scratch)?])?;
-        // SAFETY: every thread reads its elements before it writes them; blocks are whole groups,
-        // which hold their rows if the plan says so. Both operands start as planned, and are the
-        // same or share no byte, and the scratch shares none with them; the rest as the caller
-        // promises.
+        // SAFETY: blocks are whole groups, which hold their rows if the plan says so. Both operands
+        // start as planned, and the scratch shares no byte with them. They are the same or share
+        // none. If they are the same, no thread reads what another one has written: a thread
+        // without a vector reads the row's first one, which lane 0 overwrites, but that value goes
+        // into the greatest, which all threads join before any of them stores. A block of a team
+        // has parts of its own, and reads these alone, the second time too. The rest is as the
+        // caller promises.
         unsafe { self.launch.launch(device, Sides { src, dst, variances: 0, scratch }, stream) }
     }
 }
