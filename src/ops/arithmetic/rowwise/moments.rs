@@ -192,6 +192,11 @@ impl MeanVariancePlan {
     ///
     /// The raw contract of [`ops`](crate::ops#the-raw-contract), for a mean and a variance a row,
     /// with a scratch of [`scratch_bytes`](Self::scratch_bytes).
+    ///
+    /// The scratch belongs to one launch at a time. This call may queue two kernels, and another
+    /// thread could queue a launch between them, also on the same stream. So from this call until
+    /// its work has run, no other launch uses the scratch, unless that one is called after this
+    /// call has returned, and is queued behind it on the stream.
     pub unsafe fn launch_raw(
         &self,
         device: &Device,
