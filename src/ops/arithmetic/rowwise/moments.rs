@@ -63,15 +63,15 @@ pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>, axes: impl Into<Al
 /// Those of halves are `f32`.
 ///
 /// This waits for nothing. Where the axes are the last ones in memory, without gaps, it allocates
-/// nothing unless a row has more than 64 KiB (32 of `f64`): then it takes 32 bytes for each 64 KiB,
-/// in the order of the stream. Else it takes an extra pass and memory for the elements, which are
-/// first copied into such an order.
+/// nothing unless a row has more than 64 KiB (32 of `f64`): then it takes 32 bytes for each part of
+/// at most 64 KiB, in the order of the stream. Else it takes an extra pass and memory for the
+/// elements, which are first copied into such an order.
 ///
 /// The mean is computed first, and then the differences from it, so nothing cancels, however large
 /// the mean. The sum of the differences gives the rounding error of the mean (Chan, Golub and
 /// LeVeque 1983). The moments of a longer row's parts are joined as these authors join samples.
-/// A row with infinity, or whose sum exceeds the greatest number, has an infinite mean and NaN as
-/// its variance; a row with NaN has NaN for both.
+/// A row with infinity, or a partial sum of which exceeds the greatest number, has a mean that is
+/// infinite or NaN, and NaN as its variance; a row with NaN has NaN for both.
 ///
 /// # Errors
 ///

@@ -45,8 +45,10 @@ pub fn softmax<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>
 /// Before halves are rounded once from single precision, an element differs from the exact softmax
 /// by less than `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself.
 /// In such long rows the bound is twice that, and below the least normal number half the
-/// least number above zero is added. A row with NaN or positive infinity, or of negative infinity
-/// alone, becomes NaN.
+/// least number above zero is added. A thread sums one part of 512 in sequence, so each 32 MiB of a
+/// row (16 of halves, 20 of `f64`) add a rounding to the bound: 512 of them at 2^18 parts, which
+/// are 16 GiB (8 of halves, 10 of `f64`). A row with NaN or positive infinity, or of negative
+/// infinity alone, becomes NaN.
 ///
 /// # Errors
 ///
