@@ -9,11 +9,12 @@ use warpstride::element::DType;
 use warpstride::error::{ErrorKind, Result};
 use warpstride::ops::{self, MeanVariancePlan, Phase, Reduction, Scratch, SoftmaxPlan, Target};
 
-use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, handle, of_every_kind, random, reduce, reduce_at};
+use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, of_every_kind, random, reduce, reduce_at};
 use crate::backend::{Setup, cases};
 use crate::failures::refusal;
 use crate::matrices::Random;
 use crate::permutes::device;
+use crate::rows_shared::{launch_moments, launch_softmax, moments_are_right, softmax_is_right};
 
 cases! {
     Any sums_along_an_axis_of_whole_numbers_are_exact,
@@ -78,7 +79,7 @@ pub(crate) fn by_column<T: Copy, R>(
         .collect()
 }
 
-fn values<K: Kind>(elements: &[K::Bits]) -> Vec<f64> {
+pub(crate) fn values<K: Kind>(elements: &[K::Bits]) -> Vec<f64> {
     elements.iter().map(|&element| K::value(element)).collect()
 }
 
@@ -250,17 +251,6 @@ const ROWS: [[usize; 2]; 11] = [
     [0, 4],
 ];
 
-/// Returns the rounding of a result: for halves that of their own type, else some roundings of the
-/// computed type. Double precision has more, because the host sums in sequence.
-fn rounding<K: Kind>() -> f64 {
-    match K::DTYPE {
-        DType::F16 => f64::powi(2.0, -11),
-        DType::Bf16 => f64::powi(2.0, -8),
-        DType::F32 => 16.0 * f64::powi(2.0, -24),
-        _ => 128.0 * f64::powi(2.0, -53),
-    }
-}
-
 fn softmax_is_near_that_in_double_precision(setup: &Setup) {
     let (device, mut numbers) = (device(setup), Random::new(82));
     of_every_kind!(softmaxes(&device, &mut numbers, &ROWS));
@@ -273,9 +263,8 @@ fn softmax_is_near_that_in_double_precision(setup: &Setup) {
 /// As [`SoftmaxPlan::launch_raw`].
 unsafe fn softmax_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, dst: u64) -> Result<()> {
     let plan = SoftmaxPlan::new(dtype, shape, [src, dst].map(Phase::of), Target::of(device))?;
-    let scratch = device.alloc::<u8>(plan.scratch_bytes() as usize)?;
-    // SAFETY: as the caller promises; the scratch is freed in the order of the stream.
-    unsafe { plan.launch_raw(device, src, dst, at(&scratch, 0), handle(device)) }
+    // SAFETY: as the caller promises.
+    unsafe { launch_softmax(device, &plan, [src, dst]) }
 }
 
 /// Plans mean and variance of rows at this address, and queues them.
@@ -285,39 +274,14 @@ unsafe fn softmax_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, d
 /// As [`MeanVariancePlan::launch_raw`].
 unsafe fn moments_at(device: &Device, dtype: DType, shape: [u64; 2], src: u64, results: [u64; 2]) -> Result<()> {
     let plan = MeanVariancePlan::new(dtype, shape, Phase::of(src), Target::of(device))?;
-    let scratch = device.alloc::<u8>(plan.scratch_bytes() as usize)?;
-    // SAFETY: as the caller promises; the scratch is freed in the order of the stream.
-    unsafe { plan.launch_raw(device, src, results, at(&scratch, 0), handle(device)) }
+    // SAFETY: as the caller promises.
+    unsafe { launch_moments(device, &plan, src, results) }
 }
 
 fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
-    for &[rows, n] in all {
-        // From -8 to 8.
-        let elements: Vec<_> =
-            random::<K>(numbers, rows * n + 8).into_iter().map(|element| K::nearest(4.0 * K::value(element))).collect();
-        let source = device.upload(&elements).unwrap();
-        for [from, to] in [[0, 0], [3, 3], [1, 2]] {
-            let result = device.upload(&elements).unwrap();
-            let (shape, from_at, to_at) = ([rows, n].map(|extent| extent as u64), at(&source, from), at(&result, to));
-            // SAFETY: both buffers have this number of elements, and live until the download.
-            unsafe { softmax_at(device, K::DTYPE, shape, from_at, to_at) }.unwrap();
-            let found = result.download().unwrap();
-            assert!(
-                found[..to] == elements[..to] && found[to + rows * n..] == elements[to + rows * n..],
-                "{rows} x {n}"
-            );
-            for row in 0..rows {
-                let numbers = values::<K>(&elements[from + row * n..][..n]);
-                let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let sum = |part: &[f64]| part.iter().map(|number| (number - most).exp()).sum::<f64>();
-                let total: f64 = numbers.chunks(256).map(sum).sum();
-                for (number, &found) in numbers.iter().zip(&found[to + row * n..]) {
-                    let expected = (number - most).exp() / total;
-                    // Halves below the least normal number have fewer bits.
-                    let epsilon = if size_of::<K::Bits>() == 2 { 1.001 * f64::powi(2.0, -25) } else { 0.0 };
-                    assert_relative_eq!(K::value(found), expected, max_relative = rounding::<K>(), epsilon = epsilon);
-                }
-            }
+    for &shape in all {
+        for starts in [[0, 0], [3, 3], [1, 2]] {
+            softmax_is_right::<K>(device, Target::of(device), numbers, shape, starts);
         }
     }
 }
@@ -462,32 +426,9 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
 }
 
 fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
-    for &[rows, n] in all {
-        // Far from zero, so that the squares of the elements would cancel.
-        let elements: Vec<_> = random::<K>(numbers, rows * n + 8)
-            .into_iter()
-            .map(|element| K::nearest(100.0 + K::value(element)))
-            .collect();
-        let source = device.upload(&elements).unwrap();
+    for &shape in all {
         for start in STARTS {
-            let [mean, variance] = [(); 2].map(|()| device.alloc::<K::Sum>(rows).unwrap());
-            let (shape, from) = ([rows, n].map(|extent| extent as u64), at(&source, start));
-            let results = [mean.address(), variance.address()];
-            // SAFETY: the buffers have this number of elements and results, and live until the
-            // downloads.
-            unsafe { moments_at(device, K::DTYPE, shape, from, results) }.unwrap();
-            let (mean, variance) = (mean.download().unwrap(), variance.download().unwrap());
-            // For single precision: some roundings of 2^-24 of the mean, whose square is negligible
-            // in the variance.
-            let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
-            for row in 0..rows {
-                let numbers = values::<K>(&elements[start + row * n..][..n]);
-                let expected = numbers.iter().sum::<f64>() / n as f64;
-                assert_relative_eq!(K::sum(mean[row]), expected, max_relative = tolerance);
-                let squares: f64 = numbers.iter().map(|number| (number - expected).powi(2)).sum();
-                let epsilon = (100.0 * tolerance).powi(2);
-                assert_relative_eq!(K::sum(variance[row]), squares / n as f64, max_relative = 1e-4, epsilon = epsilon);
-            }
+            moments_are_right::<K>(device, Target::of(device), numbers, shape, start);
         }
     }
 }

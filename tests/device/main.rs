@@ -50,6 +50,7 @@ mod permutes;
 mod pipelines;
 mod reductions;
 mod reuse;
+mod rows_shared;
 #[cfg(feature = "interp")]
 mod random;
 mod random_layouts;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         binary::cases(),
         reductions::cases(),
         axes::cases(),
+        rows_shared::cases(),
         integers::cases(),
         images::cases(),
         #[cfg(feature = "half")]
