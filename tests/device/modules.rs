@@ -9,12 +9,13 @@ use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};
 use crate::failures::refusal;
-use crate::program::{AFFINE, Program, VARIABLE, affine_params, assert_same, cover};
+use crate::program::{AFFINE, COUNT, Program, VARIABLE, affine_params, assert_same, cover};
 
 cases! {
     Any bad_ptx_is_refused_with_the_place,
     Any a_missing_entry_is_named,
     Any impossible_shapes_are_refused_and_do_no_harm,
+    Any blocks_that_wait_for_each_other_all_fit_at_once,
     Any more_than_48_kib_of_shared_memory_are_allowed_first,
     Any variables_are_found_and_filled,
     Any queued_launches_outlive_their_module,
@@ -80,6 +81,27 @@ fn impossible_shapes_are_refused_and_do_no_harm(setup: &Setup) {
     // SAFETY: as above.
     unsafe { stream.launch(affine.function, &cover(1), &params) }.unwrap();
     assert_eq!(program.download(&buffer, &stream).unwrap(), bytes_of([2]));
+}
+
+fn blocks_that_wait_for_each_other_all_fit_at_once(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (module, stream) = (program.module(COUNT).unwrap(), program.stream().unwrap());
+    let (function, word) = (module.function("count").unwrap(), program.upload(&bytes_of([0])).unwrap());
+    let launch = |blocks| {
+        let shape = LaunchShape { grid: [blocks, 1, 1], block: [1, 1, 1], dynamic_shared: 0 };
+        // SAFETY: the kernel takes the address of a word, which its threads only add to.
+        unsafe { stream.launch_cooperative(function, &shape, &word.address.to_le_bytes()) }
+    };
+    for blocks in [1 << 20, i32::MAX as u32] {
+        refusal(launch(blocks)).of(ErrorKind::InvalidArgument).says("Target::of");
+    }
+    // A multiprocessor runs more blocks of one thread than this.
+    let most = if setup.is_soft() { 512 } else { 8 * setup.driver.info().multiprocessors };
+    if setup.is_soft() {
+        refusal(launch(most + 1)).says("at most 512");
+    }
+    launch(most).unwrap();
+    assert_eq!(program.download(&word, &stream).unwrap(), bytes_of([most]));
 }
 
 fn more_than_48_kib_of_shared_memory_are_allowed_first(setup: &Setup) {

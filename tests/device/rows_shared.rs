@@ -5,13 +5,14 @@ use std::thread;
 use approx::assert_relative_eq;
 use warpstride::device::Device;
 use warpstride::element::DType;
-use warpstride::error::Result;
+use warpstride::error::{ErrorKind, Result};
 use warpstride::ops::{self, MeanVariancePlan, Phase, SoftmaxPlan, Target};
 use warpstride::{Plan, Stream};
 
 use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, handle, of_every_kind, random};
 use crate::axes::values;
 use crate::backend::{Setup, cases};
+use crate::failures::refusal;
 use crate::long::short_or_long;
 use crate::matrices::Random;
 use crate::permutes::device;
@@ -20,6 +21,7 @@ cases! {
     Any teams_take_turns_and_blocks_take_several_parts,
     Any rows_on_both_sides_of_what_a_block_holds_are_right,
     Any full_grids_on_two_streams_come_to_an_end,
+    Any a_plan_for_a_larger_device_is_refused,
 }
 
 /// The multiprocessors of the plans, which every GPU has, and the blocks that run on them at once.
@@ -209,4 +211,19 @@ fn full_grids_on_two_streams_come_to_an_end(setup: &Setup) {
         scope.spawn(|| run(93, &streams[0]));
         run(94, &streams[1]);
     });
+}
+
+fn a_plan_for_a_larger_device_is_refused(setup: &Setup) {
+    let device = device(setup);
+    // Rows of two parts, of halves so that they take few bytes: no device runs all blocks at once.
+    let shape @ [rows, n] = [600, 16_392];
+    let [source, result] = [(); 2].map(|()| device.alloc::<u16>((rows * n) as usize).unwrap());
+    let mut target = Target::of(&device);
+    target.multiprocessors = 1 << 16;
+    let plan = SoftmaxPlan::new(DType::F16, shape, [Phase::ALIGNED; 2], target).unwrap();
+    // SAFETY: both buffers have this number of elements.
+    let launched = unsafe { launch_softmax(&device, &plan, [source.address(), result.address()]) };
+    refusal(launched).of(ErrorKind::InvalidArgument).says("`Target::of`");
+    // The device is as good as before.
+    softmax_is_right::<F32>(&device, Target::of(&device), &mut Random::new(95), [1, 20_000], [0, 0]);
 }

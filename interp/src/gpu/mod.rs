@@ -32,6 +32,8 @@ pub use args::{Args, Value};
 pub use check::{Checks, Finding};
 pub use code::Param;
 pub use config::{Config, DEFAULT_WORK};
+#[doc(hidden)]
+pub use exec::MAX_BEGUN;
 pub use mem::Memory;
 pub use module::{Kernel, Module};
 pub use parse::MAX_TEXT_BYTES;

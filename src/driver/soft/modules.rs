@@ -117,6 +117,16 @@ unsafe impl Modules for Soft {
         params: &[u8],
         stream: StreamHandle,
     ) -> Result<()> {
+        let blocks = shape.grid.iter().fold(1_u64, |blocks, &extent| blocks.saturating_mul(extent.into()));
+        if blocks > interp::MAX_BEGUN {
+            refuse!(
+                InvalidArgument,
+                "a cooperative launch of {} cannot begin, since the software GPU runs at most {} at once; use a smaller \
+                 grid, or make the plan for this device (`Target::of`)",
+                counted(blocks, "block"),
+                interp::MAX_BEGUN
+            )
+        }
         // Every launch sets blocks that wait aside for others. SAFETY: as the caller promises.
         unsafe { self.launch(function, shape, params, stream) }
     }

@@ -23,6 +23,7 @@ mod turns;
 mod warp;
 
 pub(crate) use dispatch::Engine;
+pub use turns::MAX_BEGUN;
 
 use super::check::Checker;
 use super::code::{Code, Ins};
