@@ -46,27 +46,25 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) maps: Maps,
 }
 
-/// Blocks that reduce columns of vectors: those that 128 multiprocessors run at once, by the
-/// registers and the shared memory that the kernels take on an H100. A few more would leave the last
-/// ones alone; from more columns on, an axis is split as any other.
+/// Blocks that reduce columns of vectors: of sums, of least or greatest elements, and of their
+/// indices. Those of 128 multiprocessors run at once, by the registers and the shared memory that
+/// the kernels take on an H100; a few more would leave the last ones alone. From more columns on, an
+/// axis is split as any other.
 ///
-/// Narrow elements take more instructions a byte, so they need as many as run at once: with half of
-/// them halves had 0.79 of the ceiling in place of 0.85. Two blocks a multiprocessor keep the memory
-/// busy where elements are wide, and a second launch that joins parts takes longer than more gain:
+/// Narrow elements take more instructions a byte, so they need about as many as run at once. Two
+/// blocks a multiprocessor keep the memory busy where elements are wide, and a second launch that
+/// joins parts takes longer than more gain: benches/record/2026-11-28-h200/columns.md and
 /// benches/record/experiments.md.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct ColumnBlocks {
-    /// Those that run at once of elements of a byte: sums, least or greatest elements, and their
-    /// indices.
+    /// Blocks for elements of a byte.
     pub(in crate::ops) of_bytes: [u64; 3],
-    /// The same of two bytes.
+    /// Blocks for floats of two bytes.
     pub(in crate::ops) of_halves: [u64; 3],
-    /// Sums of integers of two bytes.
-    pub(in crate::ops) short_sums: u64,
-    /// The same of wider elements.
-    pub(in crate::ops) of_wide: u64,
-    /// The blocks that an axis of wider elements is split for.
-    pub(in crate::ops) enough_wide: u64,
+    /// Blocks for integers of two bytes, whose kernels take more registers.
+    pub(in crate::ops) of_shorts: [u64; 3],
+    /// The blocks that an axis of wider elements is split for, and those that run at once.
+    pub(in crate::ops) of_wide: [u64; 2],
 }
 
 /// How long each strategy of an affine map takes, relative to a copy of the same bytes whose

@@ -180,9 +180,9 @@ fn column_blocks(reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> [u6
     };
     match (dtype.width(), dtype) {
         (1, _) => [blocks.of_bytes[kind]; 2],
-        (2, DType::I16 | DType::U16) if reduction == Reduction::Sum => [blocks.short_sums; 2],
+        (2, DType::I16 | DType::U16) => [blocks.of_shorts[kind]; 2],
         (2, _) => [blocks.of_halves[kind]; 2],
-        _ => [blocks.enough_wide, blocks.of_wide],
+        _ => blocks.of_wide,
     }
 }
 
