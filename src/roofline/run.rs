@@ -156,12 +156,21 @@ impl Run {
         self.cases.iter().filter(|case| case.verified == Some(false)).map(|case| case.name.clone()).collect()
     }
 
-    /// A line that says where, when and with which versions it ran.
+    /// A line that says where, when and with which versions it ran. The driver's version is that of
+    /// the CUDA release that it supports.
     pub fn heading(&self) -> String {
         let Machine { name, driver_version, .. } = &self.device;
         let low = self.peaks.as_ref().is_some_and(|peaks| peaks.low_clocks);
         let low = if low { "; ceilings measured at low clocks" } else { "" };
-        let policy = self.policy.as_ref().map_or(String::new(), |policy| format!("; policy: {policy}"));
-        format!("{name}, driver {driver_version}, {}, warpstride {}{policy}{low}", self.date, self.version)
+        format!("{name}, CUDA {driver_version}, {}, warpstride {}{low}", to_minutes(&self.date), self.version)
+    }
+}
+
+/// A date of RFC 3339 in UTC without its seconds: `2026-11-25 19:50 UTC`. Other text stays.
+fn to_minutes(date: &str) -> String {
+    let parts = date.split_once('T').filter(|_| date.ends_with('Z'));
+    match parts.and_then(|(day, time)| Some((day, time.get(..5)?))) {
+        Some((day, minutes)) => format!("{day} {minutes} UTC"),
+        None => date.into(),
     }
 }

@@ -5,7 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::svg::{self, Chart};
 use crate::run::Run;
-use crate::run::answer::Answer;
+use crate::run::about;
+use crate::run::answer::{Answer, Entry, Row};
 use crate::run::columns::CASE;
 use crate::run::compare::Compared;
 use crate::run::pipelines::WORDS;
@@ -27,6 +28,7 @@ const SCRIPT: &str = include_str!("page.js");
 pub(crate) fn page(run: &Run, compared: Option<&Compared>) -> Result<String> {
     let charts = svg::charts(run, compared.map(|compared| &compared.before))?;
     let of = |part: &str| charts.iter().filter(|chart| chart.name.starts_with(part)).collect::<Vec<_>>();
+    let found = Answer::of(run);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -42,10 +44,10 @@ pub(crate) fn page(run: &Run, compared: Option<&Compared>) -> Result<String> {
                 main {
                     (heading(run))
                     @if let Some(compared) = compared { (changes(compared, run)) }
-                    @if let Some(found) = Answer::of(run) { (answer(run, &found)) }
+                    @if let Some(found) = &found { (answer(run, found)) }
                     @if !run.has_times() { p { (super::NO_TIMES) } }
                     (figures(&of("roofline")))
-                    @for group in run.groups() { (cases(run, group)) }
+                    @for group in run.groups() { (cases(run, group, found.as_ref())) }
                     @if let Some(transfers) = &run.transfers {
                         h2 { "Transfers" }
                         p.note { (transfers.link_line()) }
@@ -63,6 +65,7 @@ pub(crate) fn page(run: &Run, compared: Option<&Compared>) -> Result<String> {
                     }
                     @if let Some(peaks) = &run.peaks { (ceilings(peaks, &of("sizes"))) }
                     @if !run.cases.is_empty() || run.transfers.is_some() { (words(run)) }
+                    (foot(run))
                 }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -76,33 +79,44 @@ fn heading(run: &Run) -> Markup {
     let wrong = run.wrong();
     html! {
         h1 { (run.title()) }
-        p.note { (run.heading()) @if let Some(ptx) = &run.ptx { br; "kernels: " (ptx) } }
-        @if let Some(clocks) = run.clocks {
-            p.note {
-                "Clocks at the end: multiprocessors " (clocks.sm_mhz) " of " (clocks.sm_max_mhz) " MHz, memory "
-                (clocks.memory_mhz) " MHz" @if clocks.are_throttled() { ", throttled" } "."
-            }
-        }
-        @if let Some(peaks) = &run.peaks { p { (ceilings_line(peaks)) } }
+        @if let Some(lead) = about::lead(run) { p { (lead) } }
+        p.note { (run.heading()) @if let Some(peaks) = &run.peaks { br; (ceilings_line(peaks)) } }
         @if !wrong.is_empty() { p.wrong { "Wrong results: " (wrong.join(", ")) } }
     }
 }
 
-/// The cases furthest from their ceilings, and why.
+/// The slowest cases, and why.
 fn answer(run: &Run, answer: &Answer<'_>) -> Markup {
     html! {
         h2 { (answer.title()) }
+        p { strong { (answer.summary()) } " " (answer.coverage().unwrap_or_default()) }
         p.note { (answer.intro()) }
-        ol.answer {
-            @for finding in &answer.findings {
-                li {
-                    a href={ "#" (id(run, finding.record)) } { (finding.record.name) } br; (finding.line())
-                    dl { @for (label, row) in finding.rows() { dt { (label) } dd { (row) } } }
+        @for (at, entry) in answer.entries.iter().enumerate() {
+            section.entry id=(format!("entry-{at}")) {
+                h3 { (entry.cause()) }
+                ul {
+                    @for case in entry.shown() {
+                        li {
+                            strong { (case.place()) } ", "
+                            a href={ "#" (id(run, case.record)) } { (broken(&case.record.name)) } ": " (case.figures())
+                        }
+                    }
+                    @if let Some(more) = entry.more() { li { (more) } }
                 }
+                dl { @for Row { label, text, command } in entry.rows() { dt { (label) } dd { (broken(&text)) (code(command.as_deref())) } } }
             }
         }
-        p { (answer.summary()) }
     }
+}
+
+/// A text that may break behind the underscores of its names.
+fn broken(text: &str) -> Markup {
+    html! { @for (at, part) in text.split('_').enumerate() { @if at > 0 { "_" wbr; } (part) } }
+}
+
+/// A command, as a block of its own.
+fn code(command: Option<&str>) -> Markup {
+    html! { @if let Some(command) = command { pre tabindex="0" { code { (command) } } } }
 }
 
 /// Shows both runs side by side, and the changes since the earlier one.
@@ -133,18 +147,9 @@ fn changes(compared: &Compared, run: &Run) -> Markup {
     }
 }
 
-/// A group of cases, which opens: its table, and why some are slow.
-fn cases(run: &Run, group: Group) -> Markup {
+/// A group of cases, which opens: its table, and why those are slow that the list does not have.
+fn cases(run: &Run, group: Group, found: Option<&Answer<'_>>) -> Markup {
     let cases: Vec<&Record> = run.group(group).collect();
-    // Cases with one reason share it.
-    let mut slow: Vec<(Vec<&str>, Reason)> = Vec::new();
-    for case in cases.iter().filter(|case| reasons::is_slow(case)) {
-        let reason = reasons::of(run, case);
-        match slow.iter_mut().find(|(_, other)| (&other.why, &other.attempt) == (&reason.why, &reason.attempt)) {
-            Some((names, _)) => names.push(&case.name),
-            None => slow.push((vec![&case.name], reason)),
-        }
-    }
     let parts = || cases.iter().filter_map(|case| case.fraction_of_ceiling);
     let (least, most) = (parts().fold(f64::MAX, f64::min), parts().fold(0.0, f64::max));
     let rows = cases.iter().map(|case| id(run, case)).collect::<Vec<_>>();
@@ -158,14 +163,66 @@ fn cases(run: &Run, group: Group) -> Markup {
                 }
             }
             (sorted_table(group.title(), &Table::of(CASE, cases.iter().copied()), &rows))
-            @if !slow.is_empty() {
-                dl {
-                    @for (names, reason) in slow {
-                        dt { (names.join("; ")) }
-                        dd { (reason.cause) ". " (reason.why) " " (reason.attempt) }
+            (notes(run, &cases, found))
+        }
+    }
+}
+
+/// Why some cases of a table are slow. It refers to the list for those that have an entry there.
+fn notes(run: &Run, cases: &[&Record], found: Option<&Answer<'_>>) -> Markup {
+    // Cases with one reason share it, and each has its command.
+    let mut slow: Vec<(Vec<&Record>, Vec<Reason>)> = Vec::new();
+    let has_entry = |case: &Record| found.is_some_and(|found| found.entry_of(case).is_some());
+    for case in cases.iter().filter(|case| reasons::is_slow(case) && !has_entry(case)) {
+        let reason = reasons::of(run, case);
+        let is_like = |other: &Reason| (&other.why, &other.attempt) == (&reason.why, &reason.attempt);
+        match slow.iter_mut().find(|(_, others)| others.first().is_some_and(is_like)) {
+            Some((all, reasons)) => {
+                all.push(case);
+                reasons.push(reason);
+            }
+            None => slow.push((vec![case], vec![reason])),
+        }
+    }
+    let advice = |reason: &Reason| {
+        found.and_then(|found| found.same_advice(reason)).unwrap_or_else(|| reason.attempt.to_string())
+    };
+    let entries = found.iter().flat_map(|found| found.entries.iter().enumerate());
+    let entries = entries
+        .filter(|(_, entry)| entry.cases.iter().any(|one| cases.iter().any(|case| std::ptr::eq(*case, one.record))));
+    let entries: Vec<(usize, &Entry<'_>)> = entries.collect();
+    html! {
+        @if !entries.is_empty() {
+            p {
+                "The list of the slowest cases has the causes for the "
+                @for (at, (entry, of)) in entries.iter().enumerate() {
+                    @if at > 0 { ", " }
+                    a href=(format!("#entry-{entry}")) { (of.first().place()) " case" }
+                }
+                "."
+            }
+        }
+        @if !slow.is_empty() {
+            dl {
+                @for (all, reasons) in slow {
+                    dt { (all.iter().map(|case| &*case.name).collect::<Vec<_>>().join("; ")) }
+                    dd {
+                        (reasons[0].cause) ". " (reasons[0].why) " " (advice(&reasons[0]))
+                        @for reason in &reasons { (code(reason.command.as_deref())) }
                     }
                 }
             }
+        }
+    }
+}
+
+/// The build and the device.
+fn foot(run: &Run) -> Markup {
+    let lines = about::foot(run);
+    html! {
+        @if !lines.is_empty() {
+            h2 { (about::FOOT) }
+            dl { @for (label, line) in lines { dt { (label) } dd { (line) } } }
         }
     }
 }
@@ -241,7 +298,9 @@ fn words(run: &Run) -> Markup {
                 dt { "GB/s" }
                 dd { "10⁹ bytes a second, read and written by the operation itself, at the median." }
                 dt { "of ceiling" }
-                dd { "Against the best simple kernels of this device for as many bytes read and written." }
+                dd { "Against the ceiling of the case, which the top of the page explains." }
+                dt { "of nominal" }
+                dd { "Against the data sheet's speed: the memory's clock and width, by the device's attributes." }
                 dt { "discarded" }
                 dd { "Samples that were retaken because the device was throttled." }
             }
@@ -287,7 +346,7 @@ fn counters_words() -> Markup {
              would hold the bytes that their lanes ask for; 1.00x is best. Loads and stores have a figure each."
         }
         dt { "bank conflicts" }
-        dd { "Passes through shared memory beyond those that the width of the accesses needs." }
+        dd { "Wavefronts, or passes through shared memory, beyond those that the width of the accesses needs." }
         dt { "warp, lane, request" }
         dd { "32 threads execute together as a warp, each as a lane of it. An access of a warp to memory is a request." }
     }

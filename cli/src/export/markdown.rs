@@ -1,7 +1,8 @@
 //! A run as Markdown.
 
 use crate::run::Run;
-use crate::run::answer::Answer;
+use crate::run::about;
+use crate::run::answer::{Answer, Row};
 use crate::run::columns::CASE;
 use crate::run::compare::Compared;
 use crate::run::table::{self, Table, ceilings_line};
@@ -10,7 +11,8 @@ use warpstride::error::printable_line;
 /// The heading of the run, the cases furthest from their ceilings, and a table for each group. The
 /// changes since another run stand before the cases.
 pub(crate) fn markdown(run: &Run, compared: Option<&Compared>) -> String {
-    let mut text = format!("# {}\n\n{}\n", escaped(&run.title()), escaped(&run.heading()));
+    let lead = about::lead(run).map_or(String::new(), |lead| format!("\n{lead}\n"));
+    let mut text = format!("# {}\n{lead}\n{}\n", escaped(&run.title()), escaped(&run.heading()));
     if let Some(peaks) = &run.peaks {
         text += &format!("\n{}\n", ceilings_line(peaks));
     }
@@ -34,16 +36,30 @@ pub(crate) fn markdown(run: &Run, compared: Option<&Compared>) -> String {
     if let Some(all) = &run.pipeline {
         text += &format!("\n## Pipeline\n\n{}\n\n{}", escaped(&all.heading()), drawn(&all.table()));
     }
+    let foot = about::foot(run);
+    if !foot.is_empty() {
+        text += &format!("\n## {}\n\n", about::FOOT);
+        text.extend(foot.iter().map(|(label, line)| format!("- {label}: {}\n", escaped(line))));
+    }
     text
 }
 
 fn answer(answer: &Answer<'_>) -> String {
-    let mut text = format!("\n## {}\n\n{}\n\n", answer.title(), answer.intro());
-    for (number, finding) in (1..).zip(&answer.findings) {
-        text += &format!("{number}. **{}**: {}\n", escaped(&finding.record.name), escaped(&finding.line()));
-        text.extend(finding.rows().iter().map(|(label, row)| format!("   - {label}: {}\n", escaped(row))));
+    let mut text = format!("\n## {}\n\n**{}**", answer.title(), escaped(&answer.summary()));
+    text.extend(answer.coverage().map(|rest| format!(" {}", escaped(&rest))));
+    text += &format!("\n\n{}\n", answer.intro());
+    for entry in &answer.entries {
+        text += &format!("\n**{}**\n\n", entry.cause());
+        for case in entry.shown() {
+            text += &format!("- {}, **{}**: {}\n", case.place(), escaped(&case.record.name), escaped(&case.figures()));
+        }
+        text.extend(entry.more().map(|more| format!("- {more}\n")));
+        for Row { label, text: row, command } in entry.rows() {
+            text += &format!("\n{label}: {}\n", escaped(&row));
+            text.extend(command.map(|command| format!("\n```sh\n{}\n```\n", printable_line(&command))));
+        }
     }
-    text + &format!("\n{}\n", answer.summary())
+    text
 }
 
 fn drawn(Table { words, header, rows }: &Table) -> String {

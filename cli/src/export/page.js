@@ -38,9 +38,3 @@ document.addEventListener("click", ({ target }) => {
   const link = target.closest("a[href^='#']");
   if (link) reveal(link.getAttribute("href"));
 });
-
-// A chart that is wider than the page begins at its points.
-for (const box of document.querySelectorAll(".charts .scroll")) {
-  const lefts = [...box.querySelectorAll(".point")].map((point) => point.getBoundingClientRect().left);
-  if (lefts.length) box.scrollLeft = Math.min(...lefts) - box.getBoundingClientRect().left - 8;
-}

@@ -7,7 +7,8 @@ use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use super::NO_TIMES;
 use super::fit::{self, Fitted, Fold};
 use crate::run::Run;
-use crate::run::answer::Answer;
+use crate::run::about;
+use crate::run::answer::{Answer, Row};
 use crate::run::columns::CASE;
 use crate::run::compare::Change;
 use crate::run::pipelines;
@@ -50,7 +51,8 @@ impl fmt::Display for Table {
 
 /// The heading of the run, the cases furthest from their ceilings, and a table for each group.
 pub(crate) fn run(run: &Run) -> String {
-    let mut text = heading(run);
+    let mut text = about::lead(run).map_or(String::new(), |lead| format!("{lead}\n"));
+    text += &heading(run);
     text += &Answer::of(run).map_or(String::new(), |found| answer(&found));
     for group in run.groups() {
         text += &format!("\n{}\n{}\n", group.title(), Table::of(CASE, run.group(group)));
@@ -65,22 +67,44 @@ pub(crate) fn run(run: &Run) -> String {
     if !run.has_times() {
         text += &format!("{NO_TIMES}\n");
     }
-    text
+    text + &foot(run)
 }
 
 /// The device and its ceilings.
 pub(crate) fn heading(run: &Run) -> String {
-    let ceilings = run.peaks.as_ref().map_or(String::new(), |peaks| ceilings_line(peaks) + "\n");
+    let ceilings = run.peaks.as_ref().map_or(String::new(), |peaks| plain(&ceilings_line(peaks)) + "\n");
     format!("{}\n{ceilings}", printable_line(&run.heading()))
 }
 
+/// Words for a terminal, whose readers search for spaces.
+fn plain(text: &str) -> String {
+    printable_line(text).replace('\u{a0}', " ")
+}
+
 fn answer(answer: &Answer<'_>) -> String {
-    let mut text = format!("\n{}\n{}\n", answer.title(), answer.intro());
-    for (number, finding) in (1..).zip(&answer.findings) {
-        text += &format!("{number}. {}: {}\n", printable_line(&finding.record.name), finding.line());
-        text.extend(finding.rows().iter().map(|(label, row)| format!("   {label:<8}  {}\n", printable_line(row))));
+    let mut text = format!("\n{}\n", answer.title());
+    let lines = [Some(answer.summary()), answer.coverage(), Some(answer.intro())];
+    text.extend(lines.into_iter().flatten().map(|line| plain(&line) + "\n"));
+    for entry in &answer.entries {
+        text += &format!("\n{}\n", entry.cause());
+        for case in entry.shown() {
+            text += &plain(&format!("  {}, {}: {}", case.place(), case.record.name, case.figures()));
+            text.push('\n');
+        }
+        text.extend(entry.more().map(|more| format!("  {more}\n")));
+        for Row { label, text: row, command } in entry.rows() {
+            text += &format!("  {label:<8}  {}\n", plain(&row));
+            text.extend(command.map(|command| format!("    {}\n", printable_line(&command))));
+        }
     }
-    text + &answer.summary() + "\n"
+    text
+}
+
+/// The build and the device.
+fn foot(run: &Run) -> String {
+    let lines = about::foot(run).into_iter().map(|(label, text)| format!("  {label}: {}\n", printable_line(&text)));
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{}\n{lines}", about::FOOT) }
 }
 
 /// The tables of the copies between host and device.

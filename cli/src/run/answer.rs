@@ -1,36 +1,56 @@
-//! The beginning of every report: the cases furthest from their ceilings, and why.
+//! The beginning of every report: the slowest cases, and why.
 
+use std::iter;
+
+use super::Run;
+use super::causes::{self, Word};
+use super::figures::{ordinal, percent, speed, time};
 use super::reasons::{self, NEAR, Reason};
-use super::table::number;
-use super::{Run, table::percent};
 use warpstride::error::counted;
 use warpstride::roofline::record::Record;
 
-/// Most cases that an answer tells of.
+/// Most entries of an answer.
 const MOST: usize = 6;
-/// Most further cases of a kernel and cause that it names.
-const NAMED: usize = 3;
+/// Most cases that an entry shows.
+const SHOWN: usize = 6;
 
-/// The cases of a run that are furthest from their ceilings.
+/// The slowest cases of a run.
 pub(crate) struct Answer<'r> {
-    /// The worst first, and of each kernel and cause one.
-    pub(crate) findings: Vec<Finding<'r>>,
-    /// The speed or the figure that they are compared with.
+    /// Each with the cases of one kernel and cause; the one with the slowest case first.
+    pub(crate) entries: Vec<Entry<'r>>,
+    /// Small arrays, which are in no entry.
+    small: Vec<&'r Record>,
     measure: Measure,
     /// The numbers of cases, and of those that are near their ceilings.
     cases: [usize; 2],
+    is_counted: bool,
 }
 
-/// A case, and why it is slow.
-pub(crate) struct Finding<'r> {
-    /// The case.
+/// The slow cases of one kernel and cause.
+pub(crate) struct Entry<'r> {
+    /// The cases, the slowest first.
+    pub(crate) cases: Vec<Ranked<'r>>,
+    /// The words that no earlier entry explains.
+    words: Vec<Word>,
+    /// The rank of an earlier case with the same advice.
+    advised: Option<usize>,
+}
+
+/// A slow case, its place among all slow ones, and why it is slow.
+pub(crate) struct Ranked<'r> {
     pub(crate) record: &'r Record,
-    /// The reason.
-    pub(crate) reason: Reason,
+    pub(crate) rank: usize,
     part: f64,
     measure: Measure,
-    /// Further cases of its kernel and cause that are not near their ceilings, each with its part.
-    others: Vec<(&'r Record, f64)>,
+    reason: Reason,
+}
+
+/// A line of an entry.
+pub(crate) struct Row {
+    pub(crate) label: &'static str,
+    pub(crate) text: String,
+    /// A command, which stands below the text.
+    pub(crate) command: Option<String>,
 }
 
 /// The speed or the figure that the cases of a run are compared with.
@@ -54,7 +74,7 @@ impl Measure {
 
     /// A part of it, in words.
     fn told(self, part: f64) -> String {
-        let percent = percent(Some(part));
+        let percent = percent(part);
         match self {
             Self::Ceiling => format!("{percent} of its ceiling"),
             Self::Copy => format!("{percent} of a copy's speed"),
@@ -73,79 +93,188 @@ impl<'r> Answer<'r> {
         cases.sort_by(|a, b| a.1.total_cmp(&b.1));
         cases.retain(|(_, part)| *part < NEAR);
         let near = count - cases.len();
-        let mut findings: Vec<Finding<'r>> = Vec::new();
-        for (record, part) in cases {
-            let has_room = findings.len() < MOST;
-            let reason = reasons::of(run, record);
-            let is_like = |found: &&mut Finding<'_>| {
-                record.kernel.is_some() && found.record.kernel == record.kernel && found.reason.cause == reason.cause
-            };
-            match findings.iter_mut().find(is_like) {
-                Some(found) => found.others.push((record, part)),
-                None if has_room => {
-                    findings.push(Finding { record, reason, part, measure, others: Vec::new() });
-                }
-                None => {}
-            }
-        }
-        (count > 0).then_some(Self { findings, measure, cases: [count, near] })
+        let with_reasons = cases.into_iter().map(|(record, part)| (record, part, reasons::of(run, record)));
+        let (small, slow): (Vec<_>, Vec<_>) = with_reasons.partition(|(_, _, reason)| reason.is_small);
+        let small = small.into_iter().map(|(record, ..)| record).collect();
+        let slow = (1..).zip(slow).map(|(rank, (record, part, reason))| Ranked { record, rank, part, measure, reason });
+        let is_counted = run.cases.iter().any(|case| case.counters.is_some());
+        (count > 0).then(|| Self { entries: entries(slow), small, measure, cases: [count, near], is_counted })
     }
 
     /// The heading.
     pub(crate) fn title(&self) -> &'static str {
         match self.measure {
-            Measure::Ceiling => "Furthest from their ceilings",
-            Measure::Copy => "Furthest from the speed of a copy",
+            Measure::Ceiling | Measure::Copy => "The slowest cases",
             Measure::Accesses => "Most accesses beyond those needed",
         }
-    }
-
-    /// Says in a sentence how the cases are compared.
-    pub(crate) fn intro(&self) -> String {
-        let compared = match self.measure {
-            Measure::Ceiling => {
-                "The ceiling of a case is the speed of the best simple kernels of this device for as many bytes read and written."
-            }
-            Measure::Copy => "Each case is compared with a copy of as many bytes in the same run.",
-            Measure::Accesses => {
-                "Nothing was timed. The sectors and passes of each case are compared with those that its bytes would fill."
-            }
-        };
-        format!("{compared} Cases that one kernel and one cause make slow stand together, by the slowest.")
     }
 
     /// How many cases are near their ceilings, in a sentence.
     pub(crate) fn summary(&self) -> String {
         let [count, near] = self.cases;
-        let (cases, least) = (counted(count, "case"), 100.0 * NEAR);
+        let least = format!("{:.0}\u{a0}%", 100.0 * NEAR);
+        let of = format!("{near} of {}", counted(count, "case"));
         match self.measure {
-            Measure::Ceiling => format!("Among {cases}, {near} reached {least:.0} % of the ceiling."),
-            Measure::Copy => format!("Among {cases}, {near} reached {least:.0} % of a copy's speed."),
-            Measure::Accesses => format!("Among {cases}, {near} needed {least:.0} % of the accesses."),
+            Measure::Ceiling => format!("{of} reach {least} of their ceiling."),
+            Measure::Copy => format!("{of} reach {least} of a copy's speed."),
+            Measure::Accesses => format!("{of} need {least} of their accesses."),
         }
+    }
+
+    /// Says which of the others the list has; `None` where all are near their ceilings.
+    pub(crate) fn coverage(&self) -> Option<String> {
+        let [count, near] = self.cases;
+        let listed = self.entries.iter().map(|entry| entry.cases.len()).sum::<usize>();
+        let mut text = format!("The list covers {listed} of the other {}.", count - near);
+        if listed + self.small.len() < count - near {
+            text += " The tables below have the rest.";
+        }
+        if let Some(first) = self.small.first() {
+            let example = format!("{} ({})", first.name, causes::size(first.subject.bytes));
+            let all = match self.small.len() {
+                1 => example,
+                many => format!("{}, such as {example},", counted(many, "case")),
+            };
+            text += &format!(" It leaves out {all} because a copy of as many bytes loses as much time.");
+        }
+        (near < count).then_some(text)
+    }
+
+    /// Says how the cases are compared, and where times and counters come from.
+    pub(crate) fn intro(&self) -> String {
+        let compared = match self.measure {
+            Measure::Ceiling => {
+                "A case's ceiling is the fastest speed that a plain read, write or copy kernel reached on this GPU with the same mix of \
+                 reads and writes."
+            }
+            Measure::Copy => "Each case is compared with a copy of as many bytes in the same run.",
+            Measure::Accesses => {
+                "Nothing was timed. The sectors and wavefronts of each case are compared with those that its bytes would fill."
+            }
+        };
+        let simulator = "The software GPU, a simulator on the CPU,";
+        let sources = match self.measure {
+            _ if !self.is_counted => "The times were measured on this GPU.".into(),
+            Measure::Accesses => {
+                format!(
+                    "{simulator} counted them; the Nsight Compute name beside a counter is the metric to compare it with."
+                )
+            }
+            _ => format!(
+                "The times were measured on this GPU. {simulator} counted sectors, bank conflicts and launches; the Nsight Compute name beside a \
+                 counter is the metric to compare it with."
+            ),
+        };
+        format!("{compared} {sources} Cases with the same kernel and cause share one entry.")
+    }
+
+    /// The cases that the entries show, by their rank.
+    pub(crate) fn shown(&self) -> Vec<&Ranked<'r>> {
+        let mut all: Vec<&Ranked<'r>> = self.entries.iter().flat_map(Entry::shown).collect();
+        all.sort_by_key(|case| case.rank);
+        all
+    }
+
+    /// Refers to the entry that has the same advice, if there is one.
+    pub(crate) fn same_advice(&self, reason: &Reason) -> Option<String> {
+        let like = self.entries.iter().map(Entry::first).find(|first| first.reason.attempt == reason.attempt)?;
+        Some(advice_for(like.rank))
+    }
+
+    /// The entry of a case, if it has one.
+    pub(crate) fn entry_of(&self, record: &Record) -> Option<&Entry<'r>> {
+        self.entries.iter().find(|entry| entry.cases.iter().any(|case| std::ptr::eq(case.record, record)))
     }
 }
 
-impl Finding<'_> {
-    /// How far it is from its ceiling, and the cause, in a line.
-    pub(crate) fn line(&self) -> String {
-        let gbps = self.record.gbps.map_or(String::new(), |gbps| format!(", {gbps:.1} GB/s"));
-        let ms = self.record.ms.map_or(String::new(), |ms| format!(", {} ms", number(Some(ms.median), 4, "")));
-        format!("{}{gbps}{ms}: {}", self.measure.told(self.part), self.reason.cause)
+fn advice_for(rank: usize) -> String {
+    format!("The advice is that for the {} case.", ordinal(rank))
+}
+
+/// Puts cases of one kernel and cause together, and drops those that find no room.
+fn entries<'r>(slow: impl Iterator<Item = Ranked<'r>>) -> Vec<Entry<'r>> {
+    let mut entries: Vec<Entry<'r>> = Vec::new();
+    for case in slow {
+        let is_like = |entry: &&mut Entry<'_>| {
+            let first = entry.first();
+            first.record.kernel.is_some()
+                && first.record.kernel == case.record.kernel
+                && first.reason.cause == case.reason.cause
+        };
+        let has_room = entries.len() < MOST;
+        match entries.iter_mut().find(is_like) {
+            Some(entry) => entry.cases.push(case),
+            None if has_room => entries.push(Entry { cases: vec![case], words: Vec::new(), advised: None }),
+            None => {}
+        }
+    }
+    let (mut known, mut advice): (Vec<Word>, Vec<(String, usize)>) = (Vec::new(), Vec::new());
+    for entry in &mut entries {
+        let attempt = entry.first().reason.attempt.clone().into_owned();
+        entry.advised = advice.iter().find(|(earlier, _)| *earlier == attempt).map(|(_, rank)| *rank);
+        advice.push((attempt, entry.first().rank));
+        entry.words = entry.first().reason.words.iter().copied().filter(|word| !known.contains(word)).collect();
+        known.extend(&entry.words);
+    }
+    entries
+}
+
+impl<'r> Entry<'r> {
+    /// The slowest case.
+    pub(crate) fn first(&self) -> &Ranked<'r> {
+        &self.cases[0]
     }
 
-    /// Why it is slow, what shows it, what to try, and which other cases its kernel does.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
-        let Reason { why, shown_by, attempt, .. } = &self.reason;
-        let mut rows = vec![("why", why.clone()), ("shown by", shown_by.clone() + "."), ("try", attempt.to_string())];
-        if let Some(kernel) = self.record.kernel.as_deref().filter(|_| !self.others.is_empty()) {
-            let named = self.others.iter().take(NAMED);
-            let named: Vec<String> =
-                named.map(|(other, part)| format!("{} ({})", other.name, percent(Some(*part)))).collect();
-            let more = self.others.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {}", counted(more, "other case")) } else { String::new() };
-            rows.push(("also", format!("The same kernel, {kernel}, also does {}{more}.", named.join(", "))));
-        }
+    /// The cause.
+    pub(crate) fn cause(&self) -> &'static str {
+        self.first().reason.cause
+    }
+
+    /// The cases that have a line each.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &Ranked<'r>> {
+        self.cases.iter().take(SHOWN)
+    }
+
+    /// Says how many cases have no line; `None` where each has one.
+    pub(crate) fn more(&self) -> Option<String> {
+        let (first, last) = (self.cases.get(SHOWN)?, self.cases.last()?);
+        let ranks = if first.rank == last.rank {
+            ordinal(first.rank)
+        } else {
+            format!("{} to {}", ordinal(first.rank), ordinal(last.rank))
+        };
+        Some(format!("{} of the same kernel and cause, {ranks}", counted(self.cases.len() - SHOWN, "more case")))
+    }
+
+    /// Why the slowest case is slow, what shows it, and what to try.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let Reason { why, share, shown_by, attempt, command, next, .. } = &self.first().reason;
+        let row = |label, text: &str| Row { label, text: text.into(), command: None };
+        let mut rows = vec![row("why", why)];
+        rows.extend(share.iter().map(|share| row("time", share)));
+        rows.push(row("shown by", &format!("{shown_by}.")));
+        let again = self.advised.map(advice_for);
+        let below = command.as_ref().map_or("", |_| " The command for this case stands below.");
+        let attempt = again.map_or(attempt.to_string(), |again| again + below);
+        rows.push(Row { command: command.clone(), ..row("try", &attempt) });
+        rows.extend(next.iter().map(|next| row("then", next)));
+        rows.extend((!self.words.is_empty()).then(|| row("words", &self.words.join(" "))));
         rows
+    }
+}
+
+impl Ranked<'_> {
+    /// Says how far it is from its ceiling, and what it has of the cause.
+    pub(crate) fn figures(&self) -> String {
+        let gbps = self.record.gbps.map(speed);
+        let ms = self.record.ms.map(|ms| time(ms.median));
+        let figures: Vec<String> = iter::once(self.measure.told(self.part)).chain(gbps).chain(ms).collect();
+        let more = self.reason.figures.as_ref().map_or(String::new(), |more| format!("; {more}"));
+        figures.join(", ") + &more
+    }
+
+    /// Its place among the slow cases, in words.
+    pub(crate) fn place(&self) -> String {
+        ordinal(self.rank)
     }
 }

@@ -1,9 +1,12 @@
 //! Runs, as the command line measures, compares and shows them.
 
+pub(crate) mod about;
 pub(crate) mod answer;
+mod causes;
 pub(crate) mod columns;
 pub(crate) mod compare;
 mod counting;
+pub(crate) mod figures;
 pub(crate) mod pipelines;
 pub(crate) mod reasons;
 pub(crate) mod table;

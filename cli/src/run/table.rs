@@ -80,9 +80,9 @@ pub(crate) fn ceilings(peaks: &Peaks) -> Vec<[String; 4]> {
 
 /// The ceilings in a line.
 pub(crate) fn ceilings_line(peaks: &Peaks) -> String {
-    let rows = ceilings(peaks);
-    let figures: Vec<String> = rows.iter().map(|[name, _, gbps, _]| format!("{name} {gbps}")).collect();
-    format!("Ceilings in GB/s: {}.", figures.join(", "))
+    let [read, write, copy] = [&peaks.read, &peaks.write, &peaks.copy].map(|best| format!("{:.0}", best.gbps));
+    let nominal = peaks.nominal.map_or(String::new(), |nominal| format!("data sheet {nominal:.0}; "));
+    format!("Ceilings: read {read}, write {write}, copy {copy}\u{a0}GB/s ({nominal}cudaMemcpy {:.0}).", peaks.memcpy)
 }
 
 /// Says for a table whether a result is right.

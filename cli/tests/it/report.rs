@@ -348,7 +348,7 @@ fn charts_are_well_formed_and_name_their_cases() {
         let document = Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
         let text: String = document.descendants().filter_map(|node| node.text()).collect();
         let part = match name {
-            "roofline" => "nominal",
+            "roofline" => "data sheet",
             "roofline-flops" => "triad f64",
             _ => "L2 cache",
         };

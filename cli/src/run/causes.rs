@@ -1,0 +1,424 @@
+//! The causes that make a case slow: each with what shows it, the time that it explains, and what
+//! to try. No cause goes by a case's name.
+
+use super::figures::{of_time, ordinal, percent, short, thousands, time, with_unit};
+use super::reasons::{LAUNCH_US, Reason, WASTE, clocks_a_ms, is_the_copy, moving_ms, reached};
+use super::{Run, counting};
+use warpstride::counters::{GlobalCounters, SECTOR_BYTES, SharedCounters, table};
+use warpstride::error::counted;
+use warpstride::roofline::model::{Bound, DeviceModel};
+use warpstride::roofline::record::Record;
+
+/// A word of the reasons, with its meaning in a sentence.
+pub(crate) type Word = &'static str;
+
+const SECTOR: Word = "A sector is 32 bytes, the piece in which the GPU moves memory.";
+const REQUEST: Word = "A request is one load or store of a warp; the warp's 32 threads are its lanes.";
+const UNCOALESCED: Word = "Uncoalesced accesses are those whose lanes touch more sectors than their bytes fill.";
+const BANK: Word = "Shared memory has 32 banks, each 4 bytes wide. A bank serves one of its words at a time.";
+const WAVEFRONT: Word = "A wavefront is one pass of a request through shared memory.";
+const IN_FLIGHT: Word = "Bytes in flight are those that loads asked for and that have not arrived.";
+
+/// A part of a time that is within the spread of launches.
+const SPREAD: f64 = 0.05;
+
+pub(super) fn doubtful(record: &Record) -> Option<Reason> {
+    let doubt = record.doubt()?;
+    Some(Reason {
+        cause: "Doubtful times",
+        why: if record.is_throttled() {
+            "The clocks stayed low while the case was measured, so its times say little.".into()
+        } else {
+            "Not all launches were queued before the first ran, so times of the host are in those of the case.".into()
+        },
+        shown_by: format!("the doubt {doubt}"),
+        attempt: "Measure the case again on a device that does nothing else.".into(),
+        explains: 1.0,
+        ..Reason::default()
+    })
+}
+
+/// The number of launches of a case that the model found limited by them: it counted each as the
+/// device's time of one. Only equal launches are so many.
+fn counted_launches(run: &Run, record: &Record) -> Option<u64> {
+    let predicted = record.predicted.filter(|predicted| predicted.bound == Bound::Launches)?;
+    let launches = 1e3 * predicted.ms / DeviceModel::of(&run.device.name)?.launch_us;
+    let whole = launches.round();
+    let requests = record.counters?.global_load.requests.max(record.counters?.global_store.requests);
+    let is_whole = (launches - whole).abs() < 1e-6 * whole && (2.0..1e9).contains(&whole);
+    (is_whole && requests.is_multiple_of(whole as u64)).then_some(whole as u64)
+}
+
+/// The number of launches of a case, or that of another one with the same kernel and the same
+/// accesses: a graph of the launches has no model.
+fn launch_count(run: &Run, record: &Record) -> Option<u64> {
+    let is_like = |other: &&Record| {
+        other.kernel == record.kernel
+            && other.counters == record.counters
+            && other.subject.shape == record.subject.shape
+    };
+    let like = || run.cases.iter().filter(is_like).find_map(|other| counted_launches(run, other));
+    record.counters?;
+    counted_launches(run, record).or_else(like)
+}
+
+/// Launches one after the other, each with too little to move.
+pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
+    let (count, ms) = (launch_count(run, record)?, record.ms?.median);
+    let bytes = moving_ms(record)?;
+    let multiple = [true, false]
+        .into_iter()
+        .filter_map(|is_load| Some(waste(record, is_load)?.1 - 1.0).zip(side(record, is_load)));
+    let moved = bytes * (1.0 + multiple.map(|(more, part)| more.max(0.0) * part).sum::<f64>());
+    let each = time(ms / count as f64);
+    let launched = counted(thousands(count), "launch").to_string();
+    let all = if moved > WASTE * bytes {
+        format!(", and {} with all sectors that the accesses touch", time(moved))
+    } else {
+        String::new()
+    };
+    Some(Reason {
+        cause: "Many launches, one after another",
+        figures: Some(format!("{launched}, {each} each")),
+        why: format!(
+            "{launched} run one after another, {each} each ({} / {}), and each of them moves few bytes.",
+            time(ms),
+            thousands(count)
+        ),
+        share: Some(format!(
+            "The bytes alone need {}{all}. The launches explain the other {}.",
+            time(bytes),
+            of_time((ms - moved).max(0.0), ms)
+        )),
+        shown_by: format!("launches {}; Nsight Systems shows the gaps between them", thousands(count)),
+        attempt: "Let one launch move the whole array: give the grid one more dimension in place of the host's loop."
+            .into(),
+        explains: 1.0 - moved / ms,
+        ..Reason::default()
+    })
+}
+
+/// A copy that loses as much time: few bytes, so that the start and the end of a launch weigh, or
+/// a device that is slow for this array.
+pub(super) fn lost_by_copy(run: &Run, record: &Record) -> Option<Reason> {
+    let (peaks, ms, part) = (run.peaks.as_ref()?, record.ms?.median, record.fraction_of_ceiling?);
+    let bytes = record.subject.bytes as f64;
+    // GB/s to bytes a millisecond.
+    let of_copy = bytes / (record.copy_gbps? * 1e6);
+    let (lost, lost_by_copy) = (ms * (1.0 - part), of_copy - bytes / (peaks.copy.gbps * 1e6));
+    if lost_by_copy <= 0.02 * ms || lost >= 1.25 * lost_by_copy {
+        return None;
+    }
+    let both = if is_the_copy(record) {
+        format!("This case is a copy itself, and takes {}", time(ms))
+    } else {
+        format!("A copy of as many bytes takes {}, and this case {}", time(of_copy), time(ms))
+    };
+    let shown_by = format!("{} beyond the time at the ceiling", time(lost));
+    let is_small = 1e3 * lost_by_copy <= LAUNCH_US;
+    let share = Some(format!("The bytes alone need {}; a copy loses as much time.", of_time(ms * part, ms)));
+    let reason = Reason { shown_by, share, is_small, explains: 1.0, ..Reason::default() };
+    Some(if is_small {
+        Reason {
+            cause: "The start and the end of a launch",
+            why: format!("{both}. The start and the end of a launch take about {} of it.", time(lost_by_copy)),
+            attempt: "Move several arrays by one launch. A faster kernel gains little at this size.".into(),
+            ..reason
+        }
+    } else {
+        Reason {
+            cause: "A slow copy",
+            why: format!(
+                "{both}. The copy is slow: it takes {} longer than at its ceiling, and a launch accounts for {} at most.",
+                time(lost_by_copy),
+                time(LAUNCH_US / 1e3)
+            ),
+            attempt: "Measure the case and the ceilings again (bench --all) on a device that does nothing else.".into(),
+            ..reason
+        }
+    })
+}
+
+/// Bytes in a unit that suits them.
+pub(super) fn size(bytes: u64) -> String {
+    let (figure, unit) = if bytes < 1 << 20 { (bytes.div_ceil(1 << 10), "KiB") } else { (bytes >> 20, "MiB") };
+    with_unit(&figure.to_string(), unit)
+}
+
+/// Elements with gaps between them, whose sectors move whole.
+pub(super) fn gaps(record: &Record) -> Option<Reason> {
+    let (step, width) = (record.subject.step? as u64, record.subject.dtype?.width() as u64);
+    let moved = step.min(SECTOR_BYTES.div_ceil(width));
+    let multiple = 1.0 + (moved as f64 - 1.0) * side(record, true)?;
+    (moved > 1).then(|| Reason {
+        cause: "Gaps between the elements",
+        why: format!(
+            "Memory moves whole sectors, and this case uses every {} element, so {} the bytes of the operation move.",
+            ordinal(step as usize),
+            counted(short(multiple), "time")
+        ),
+        share: share(record, multiple, "the unused bytes"),
+        shown_by: format!("step {step} of elements of {}", counted(width, "byte")),
+        attempt: "Keep together the elements that are used together, so that sectors hold nothing else.".into(),
+        words: &[SECTOR],
+        explains: explained(record, multiple),
+        ..Reason::default()
+    })
+}
+
+/// The part of all bytes that loads read, or that stores write.
+fn side(record: &Record, is_load: bool) -> Option<f64> {
+    let [read, written] = [record.subject.read, record.subject.written].map(|bytes| bytes as f64);
+    (read + written > 0.0).then(|| if is_load { read } else { written } / (read + written))
+}
+
+/// Sectors of 32 bytes that loads or stores touch beyond those that their bytes fill.
+pub(super) fn sectors(record: &Record, is_load: bool) -> Option<Reason> {
+    let (global, waste) = waste(record, is_load)?;
+    let touched = global.sectors as f64 / global.requests.max(1) as f64;
+    let (cause, access, name, way) = if is_load {
+        (
+            "Uncoalesced loads",
+            "load",
+            "global_load.sectors",
+            "Let neighbouring threads load neighbouring addresses, for example into a tile in shared memory.",
+        )
+    } else {
+        (
+            "Uncoalesced stores",
+            "store",
+            "global_store.sectors",
+            "Let neighbouring threads store to neighbouring addresses, for example from a tile in shared memory.",
+        )
+    };
+    let multiple = 1.0 + (waste - 1.0) * side(record, is_load).unwrap_or(1.0);
+    let by_model = record.predicted.zip(record.ms).filter(|(predicted, _)| predicted.bound == Bound::L2);
+    (waste > WASTE).then(|| Reason {
+        cause,
+        why: format!(
+            "The lanes of a warp {access} at addresses far apart, so {} the bytes of {access}s move.",
+            counted(short(waste), "time")
+        ),
+        share: match by_model {
+            Some((predicted, ms)) => account(
+                record,
+                predicted.ms.min(ms.median),
+                "the extra sectors",
+                ", by the model of this GPU's L2 cache",
+            ),
+            None => share(record, multiple, "the extra sectors"),
+        },
+        shown_by: format!(
+            "{} for each request of a warp, {} would hold its bytes ({})",
+            counted(short(touched), "sector"),
+            short(touched / waste),
+            counter(name, global.sectors)
+        ),
+        attempt: way.into(),
+        words: &[SECTOR, REQUEST, UNCOALESCED],
+        explains: match record.predicted.zip(record.ms) {
+            Some((predicted, ms)) if predicted.bound == Bound::L2 => (predicted.ms / ms.median).min(1.0),
+            // The model says that sectors are not the limit.
+            Some((predicted, _)) if predicted.bound != Bound::Memory => 0.0,
+            _ => explained(record, multiple),
+        },
+        ..Reason::default()
+    })
+}
+
+/// The counters of loads or stores, and their sectors for each that is needed.
+pub(super) fn waste(record: &Record, is_load: bool) -> Option<(GlobalCounters, f64)> {
+    let counters = record.counters?;
+    let (global, ideal, bytes) = if is_load {
+        (counters.global_load, counters.ideal.global_load, record.subject.read)
+    } else {
+        (counters.global_store, counters.ideal.global_store, record.subject.written)
+    };
+    // Documents of earlier versions have no ideal: the sectors that the bytes need, one a request
+    // at least.
+    let needed = if counters.ideal.sectors() > 0 { ideal } else { bytes.div_ceil(SECTOR_BYTES).max(global.requests) };
+    (needed > 0).then(|| (global, global.sectors as f64 / needed as f64))
+}
+
+/// Passes through shared memory beyond those that the widths of the accesses need.
+pub(super) fn conflicts(run: &Run, record: &Record) -> Option<Reason> {
+    let counters = record.counters?;
+    let all = counters.shared();
+    let kinds = [
+        ("load", "shared_load.bank_conflicts", counters.shared_load),
+        ("store", "shared_store.bank_conflicts", counters.shared_store),
+    ];
+    let atomics = ("atomic", "shared_atomic.bank_conflicts", counters.shared_atomic);
+    let (access, name, worst) =
+        kinds.into_iter().fold(atomics, |a, b| if b.2.bank_conflicts >= a.2.bank_conflicts { b } else { a });
+    let SharedCounters { instructions, wavefronts, bank_conflicts } = worst;
+    if bank_conflicts == 0 || instructions == 0 {
+        return None;
+    }
+    // Each multiprocessor makes one pass a clock, and takes a request to its L1 cache in one.
+    let passes: f64 =
+        [all.wavefronts, counters.global_load.requests, counters.global_store.requests].map(|n| n as f64).iter().sum();
+    let needed = clocks_a_ms(run, record).zip(record.ms).map(|(clocks, ms)| (passes / clocks, ms.median));
+    Some(Reason {
+        cause: "Bank conflicts",
+        why: format!("The lanes of a warp {access} different words of one bank, and the bank serves them one after another."),
+        share: needed.and_then(|(needed, ms)| account(record, needed.min(ms), "the bank conflicts", "")),
+        shown_by: format!(
+            "{} for each shared {access} of a warp, {} would do ({})",
+            counted(short(wavefronts as f64 / instructions as f64), "wavefront"),
+            short(wavefronts.saturating_sub(bank_conflicts) as f64 / instructions as f64),
+            counter(name, bank_conflicts)
+        ),
+        attempt: "Pad each row of the tile by one 4-byte word (32x33), or swizzle its columns, so that the lanes of a warp use different banks.".into(),
+        words: &[BANK, WAVEFRONT],
+        explains: match needed {
+            Some((needed, ms)) => (needed / ms).min(1.0),
+            None => explained(
+                record,
+                all.wavefronts as f64 / all.wavefronts.saturating_sub(all.bank_conflicts).max(1) as f64,
+            ),
+        },
+        ..Reason::default()
+    })
+}
+
+/// A case that moves as much for each element by another kernel, and clearly faster: all there is
+/// where nothing was counted.
+pub(super) fn another_kernel(run: &Run, record: &Record) -> Option<Reason> {
+    let (other, rates) = super::reasons::faster_peer(run, record)?;
+    let (best, speed) = reached(other)?;
+    Some(Reason {
+        cause: NOT_COUNTED,
+        why: format!(
+            "{} moves as many bytes for each element and reaches {} {speed}, so the bytes are not the limit. The run has no \
+             counters of this case and cannot distinguish extra sectors from too many instructions or too few bytes in flight.",
+            other.name,
+            percent(best)
+        ),
+        shown_by: rates.map_or("the times of both".into(), |(this, other_rate)| {
+            format!("{this:.1} elements for each clock of a multiprocessor; {} {other_rate:.1}", other.subject.op)
+        }),
+        explains: 1.0,
+        ..uncounted(record)
+    })
+}
+
+/// Requests of fewer bytes than those of a faster case.
+pub(super) fn small_requests(run: &Run, record: &Record) -> Option<Reason> {
+    let (size, reached) = (bytes_a_request(record)?, record.fraction_of_ceiling?);
+    let is_like = |other: &&Record| {
+        other.subject.bytes == record.subject.bytes && other.fraction_of_ceiling > Some(reached) && !is_the_copy(other)
+    };
+    let others = run.cases.iter().filter(is_like).filter_map(|other| Some((bytes_a_request(other)?, other)));
+    let (larger, other) = others.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|other| other.0 >= 2.0 * size)?;
+    Some(Reason {
+        cause: "Perhaps too few bytes in flight",
+        why: format!(
+            "The accesses waste no sector and have no bank conflict. Each request of a warp carries {size:.0} bytes, and {larger:.0} in \
+             {}, which reaches {} of its ceiling.",
+            other.name,
+            percent(other.fraction_of_ceiling.unwrap_or_default())
+        ),
+        share: unknown_share(record),
+        shown_by: format!("{size:.0} bytes for each request of global_load and global_store"),
+        attempt: format!(
+            "Let each thread load a vector of up to 16 bytes, or several elements before its first store. {PROFILE}"
+        )
+        .into(),
+        words: &[REQUEST, IN_FLIGHT],
+        ..Reason::default()
+    })
+}
+
+fn bytes_a_request(record: &Record) -> Option<f64> {
+    let counters = record.counters?;
+    let requests = counters.global_load.requests as f64 + counters.global_store.requests as f64;
+    (requests > 0.0).then(|| record.subject.bytes as f64 / requests)
+}
+
+const NOT_COUNTED: &str = "Cause not counted";
+
+/// Nsight Compute tells a cause where no counter does.
+const PROFILE: &str = "In Nsight Compute, the section Warp State shows the most frequent stall. Stall Long Scoreboard means that warps wait \
+                       for memory: put more bytes in flight, and raise the achieved occupancy if the section Occupancy has it below 50 %. \
+                       Stall Math Pipe Throttle and Stall Not Selected mean that instructions are the limit: let each thread do fewer of \
+                       them for each element.";
+
+/// A case of which no counter tells the cause.
+pub(super) fn unexplained(record: &Record) -> Reason {
+    if record.counters.is_none() {
+        return uncounted(record);
+    }
+    Reason {
+        cause: "Cause not known",
+        why: "No counter explains most of the time.".into(),
+        share: unknown_share(record),
+        shown_by: "all sectors and wavefronts are needed".into(),
+        attempt: PROFILE.into(),
+        words: &[IN_FLIGHT],
+        ..Reason::default()
+    }
+}
+
+fn uncounted(record: &Record) -> Reason {
+    let command = counting::command(&record.subject);
+    let count = if command.is_some() {
+        "Count the accesses of a small case of the kind on the software GPU, by the command that stands below."
+    } else {
+        "Count the accesses of a small case on the software GPU."
+    };
+    Reason {
+        cause: NOT_COUNTED,
+        why: "The run has no counters of this case.".into(),
+        share: unknown_share(record),
+        shown_by: "no counter".into(),
+        attempt: format!(
+            "{count} If it prints sectors/ideal above 1.05x, the accesses are uncoalesced: let neighbouring threads access neighbouring \
+             addresses. If it prints bank conflicts, pad the tile. Else profile the kernel. {PROFILE}"
+        )
+        .into(),
+        command,
+        words: &[SECTOR, UNCOALESCED, IN_FLIGHT],
+        ..Reason::default()
+    }
+}
+
+fn unknown_share(record: &Record) -> Option<String> {
+    let (ms, bytes) = (record.ms?.median, moving_ms(record)?);
+    Some(format!(
+        "The bytes alone need {}; the other {} are not explained.",
+        of_time(bytes, ms),
+        time((ms - bytes).max(0.0))
+    ))
+}
+
+/// Says which part of the time this multiple of the bytes explains.
+fn share(record: &Record, multiple: f64, cause: &str) -> Option<String> {
+    let ms = record.ms?.median;
+    account(record, (moving_ms(record)? * multiple).min(ms), cause, "")
+}
+
+/// Says which part of the time a cause explains, with the bytes.
+fn account(record: &Record, explained: f64, cause: &str, by: &str) -> Option<String> {
+    let (ms, bytes) = (record.ms?.median, moving_ms(record)?);
+    let rest = ms - explained;
+    let rest = if rest > SPREAD * ms { format!("; the other {} are not explained", time(rest)) } else { String::new() };
+    Some(format!(
+        "The bytes alone need {}. With {cause} it is at most {}{by}{rest}.",
+        time(bytes),
+        of_time(explained, ms)
+    ))
+}
+
+/// The part of the time that this multiple of the bytes explains; of the accesses, where nothing
+/// was timed.
+fn explained(record: &Record, multiple: f64) -> f64 {
+    let part = record.ms.and_then(|_| super::reasons::part(record));
+    part.map_or(1.0 - 1.0 / multiple, |part| (part * multiple).min(1.0))
+}
+
+/// A counter, its value, and its metric in Nsight Compute.
+fn counter(name: &str, value: u64) -> String {
+    let metric = table::counters().find(|counter| counter.name() == name).map(|counter| counter.metric());
+    format!("{name} {}; in Nsight Compute {}", thousands(value), metric.unwrap_or_default())
+}
