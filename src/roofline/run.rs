@@ -156,13 +156,14 @@ impl Run {
         self.cases.iter().filter(|case| case.verified == Some(false)).map(|case| case.name.clone()).collect()
     }
 
-    /// A line that says where, when and with which versions it ran. The driver's version is that of
-    /// the CUDA release that it supports.
+    /// A line that says where, when and with which versions it ran. The version of a GPU's driver
+    /// is that of the CUDA release that it supports.
     pub fn heading(&self) -> String {
-        let Machine { name, driver_version, .. } = &self.device;
+        let Machine { name, kind, driver_version, .. } = &self.device;
+        let driver = if kind == "cuda" { "CUDA" } else { "driver" };
         let low = self.peaks.as_ref().is_some_and(|peaks| peaks.low_clocks);
         let low = if low { "; ceilings measured at low clocks" } else { "" };
-        format!("{name}, CUDA {driver_version}, {}, warpstride {}{low}", to_minutes(&self.date), self.version)
+        format!("{name}, {driver} {driver_version}, {}, warpstride {}{low}", to_minutes(&self.date), self.version)
     }
 }
 

@@ -117,7 +117,7 @@ impl<'r> Answer<'r> {
         match self.measure {
             Measure::Ceiling => format!("{of} reach {least} of their ceiling."),
             Measure::Copy => format!("{of} reach {least} of a copy's speed."),
-            Measure::Accesses => format!("{of} need {least} of their accesses."),
+            Measure::Accesses => format!("{of} need at least {least} of their accesses."),
         }
     }
 

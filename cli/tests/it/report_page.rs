@@ -312,9 +312,13 @@ fn the_commands_that_a_report_names_count_accesses() {
 #[test]
 fn a_run_without_times_begins_with_its_accesses() {
     let html = Reports::of(&MEASURED.run).form("--html");
-    for part in
-        ["Most accesses beyond those needed", "of its accesses are needed", "A sector is 32 bytes", "bank conflicts"]
-    {
+    for part in [
+        "software GPU, driver ",
+        "Most accesses beyond those needed",
+        "of its accesses are needed",
+        "A sector is 32 bytes",
+        "bank conflicts",
+    ] {
         assert!(html.contains(part), "{part:?} is missing: {html}");
     }
 }
