@@ -238,9 +238,11 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
 fn ensure_kernel(lesson: &Lesson, path: &Path) -> Result<()> {
     const KERNEL: &str = "__global__";
     let (path, given) = (path.join(TASK), lesson.text(TASK));
-    // A file that cannot be read has an error of its own later. Another one may include a kernel.
+    // A file that cannot be read has an error of its own later. Another one may include a kernel,
+    // or make one by a macro.
     let text = fs::read_to_string(&path).unwrap_or_else(|_| KERNEL.into());
-    if text.contains(KERNEL) || text.contains('#') {
+    let is_directive = |line: &str| line.trim_start().starts_with('#');
+    if text.contains(KERNEL) || text.lines().any(is_directive) {
         return Ok(());
     }
     let begun = given.lines().filter(|line| line.starts_with(KERNEL)).map(|line| format!("`{line} ... }}`"));

@@ -53,13 +53,10 @@ pub(super) fn all() -> &'static [Lesson] {
     LESSONS
 }
 
-/// Returns the lesson of a number, of a name or a title, or of a part of them that no other has.
+/// Returns the lesson of a number, of a name or a title, of the beginning of one, or of a part inside
+/// one where none begins so.
 pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
-    let is_it = |lesson: &&Lesson| {
-        let names = [lesson.name, lesson.title()];
-        names.iter().any(|name| name.eq_ignore_ascii_case(typed)) || typed.parse() == Ok(lesson.number)
-    };
-    if let Some(lesson) = all().iter().find(is_it) {
+    if let Some(lesson) = named(typed) {
         return Ok(lesson);
     }
     match *with_part(typed) {
@@ -77,6 +74,22 @@ pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
         "there is no lesson {}{nearest}; `warpstride learn list` shows the number and the name of each",
         typed.escape_debug()
     )
+}
+
+/// Returns whether a text is a lesson's number, or begins a name or a title.
+pub(super) fn begins(typed: &str) -> bool {
+    let begun = typed.trim().to_lowercase();
+    let has = |name: &str| name.to_lowercase().starts_with(&begun);
+    named(typed).is_some() || all().iter().any(|lesson| has(lesson.name) || has(lesson.title()))
+}
+
+/// The lesson of a number, a name or a title.
+fn named(typed: &str) -> Option<&'static Lesson> {
+    let is_it = |lesson: &&Lesson| {
+        let names = [lesson.name, lesson.title()];
+        names.iter().any(|name| name.eq_ignore_ascii_case(typed)) || typed.parse() == Ok(lesson.number)
+    };
+    all().iter().find(is_it)
 }
 
 /// The lessons whose name or title begins with a text, or else those that have it inside. Capitals

@@ -82,7 +82,8 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
 /// The lesson that was typed, perhaps in place of a command.
 fn found(typed: &str, may_be_command: bool) -> Result<&'static Lesson> {
     let lesson = lessons::find(typed);
-    let command = if lesson.is_err() && may_be_command { LearnCommand::nearest(typed) } else { None };
+    let may_be_command = may_be_command && !(lesson.is_ok() && lessons::begins(typed));
+    let command = if may_be_command { LearnCommand::nearest(typed) } else { None };
     if let Some(command) = command {
         let typed = typed.escape_debug();
         refuse!(

@@ -9,8 +9,36 @@ use std::time::Duration;
 pub(crate) const END_OF_INPUT: u8 = 4;
 /// It begins the bytes of a key such as an arrow.
 pub(crate) const ESCAPE: u8 = 0x1b;
-/// The bytes of one key come within this time.
-const ONE_KEY: Duration = Duration::from_millis(20);
+
+/// Which bytes continue the last key: those of an arrow follow an escape (ECMA-48), and those of a
+/// letter outside of ASCII its first byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// No byte does.
+    Whole,
+    Escape,
+    /// Bytes up to the final one of a control sequence.
+    Sequence,
+    /// One byte, of a keypad's key.
+    Keypad,
+}
+
+impl Last {
+    /// Takes the next byte, and returns whether a key begins with it.
+    fn takes(&mut self, byte: u8) -> bool {
+        let (next, begins) = match (*self, byte) {
+            (Self::Escape, b'[') => (Self::Sequence, false),
+            (Self::Escape, b'O') => (Self::Keypad, false),
+            (Self::Sequence, 0x20..=0x3f) => (Self::Sequence, false),
+            (Self::Sequence, 0x40..=0x7e) | (Self::Keypad, _) => (Self::Whole, false),
+            (_, ESCAPE) => (Self::Escape, true),
+            (_, 0x80..=0xbf) => (Self::Whole, false),
+            _ => (Self::Whole, true),
+        };
+        *self = next;
+        begins
+    }
+}
 
 /// The keys of standard input, each as it is pressed; on Windows, once Enter follows it.
 pub(crate) struct Keys {
@@ -26,7 +54,8 @@ impl Keys {
         unbuffered::begin();
         let (press, pressed) = mpsc::channel();
         let read = move || {
-            for key in io::stdin().lock().bytes().map_while(Result::ok) {
+            let mut last = Last::Whole;
+            for key in io::stdin().lock().bytes().map_while(Result::ok).filter(|&byte| last.takes(byte)) {
                 if press.send(key).is_err() {
                     return;
                 }
@@ -43,10 +72,6 @@ impl Keys {
         match self.pressed.recv_timeout(time) {
             // Elsewhere keys come with Enter.
             Ok(b'\r' | b'\n') if cfg!(not(unix)) => None,
-            Ok(key) if key == ESCAPE || !key.is_ascii() => {
-                while self.pressed.recv_timeout(ONE_KEY).is_ok() {}
-                Some(key)
-            }
             Ok(key) => Some(key),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => Some(END_OF_INPUT),
@@ -131,4 +156,22 @@ mod unbuffered {
     pub(super) fn pause() {}
 
     pub(super) fn end() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_several_bytes_are_one_key_each() {
+        let keys = |bytes: &[u8]| {
+            let mut last = Last::Whole;
+            bytes.iter().copied().filter(|&byte| last.takes(byte)).collect::<Vec<_>>()
+        };
+        assert_eq!(keys(b"\x1b[Aq"), *b"\x1bq", "an arrow");
+        assert_eq!(keys(b"\x1b[1;5Ch"), *b"\x1bh", "an arrow with Ctrl");
+        assert_eq!(keys(b"\x1bOqn"), *b"\x1bn", "a key of the keypad");
+        assert_eq!(keys("\u{e9}q".as_bytes()), [0xc3, b'q'], "a letter of two bytes");
+        assert_eq!(keys(b"\x1bq\x1b\x1b[Bh"), *b"\x1bq\x1b\x1bh", "the key Escape itself");
+    }
 }

@@ -18,8 +18,8 @@ mod hostile;
 #[cfg(unix)]
 mod hostile_names;
 mod learn;
-#[cfg(unix)]
 mod learn_names;
+#[cfg(unix)]
 mod learn_programs;
 mod lessons;
 #[path = "../../../tests/long.rs"]

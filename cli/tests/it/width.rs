@@ -393,6 +393,7 @@ mod terminal {
         let text = session.until("keys: h shows a hint");
         assert!(!session.shows_keys() && !text.contains("\u{1b}[?25l"), "the cursor stays: {text}");
         session.press("\u{3}");
+        wait_until("it ends", || session.child.try_wait().expect("its state").is_some());
         let status = session.child.wait().expect("its end");
         // A shell calls that 130.
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));

@@ -355,8 +355,7 @@ fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize
         ordinal: 0,
         compute_capability,
         driver_version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Plans let two blocks of each wait for each other.
-        multiprocessors: threads.min(interp::MAX_BEGUN as usize / 2) as u32,
+        multiprocessors: threads as u32,
         memory_bytes,
         l2_bytes: 0,
         nominal_bandwidth: None,

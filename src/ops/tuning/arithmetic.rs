@@ -46,25 +46,27 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) maps: Maps,
 }
 
-/// Blocks that reduce columns of vectors: of sums, of least or greatest elements, and of their
-/// indices. Those of 128 multiprocessors run at once, by the registers and the shared memory that
-/// the kernels take on an H100; a few more would leave the last ones alone. From more columns on, an
-/// axis is split as any other.
+/// Blocks that reduce columns of vectors: those that an axis is split for, and those that run at
+/// once on 132 multiprocessors, by the registers and the shared memory that the kernels take on an
+/// H100. A few more would leave the last ones alone. Where there are three pairs, they are those of
+/// sums, of least or greatest elements, and of their indices.
 ///
-/// Narrow elements take more instructions a byte, so they need about as many as run at once. Two
-/// blocks a multiprocessor keep the memory busy where elements are wide, and a second launch that
-/// joins parts takes longer than more gain: benches/record/2026-11-28-h200/columns.md and
-/// benches/record/experiments.md.
+/// Narrow elements take more instructions a byte, so they need about as many as run at once
+/// (benches/record/2026-11-28-h200/columns.md). Two blocks a multiprocessor keep the memory busy
+/// where elements are wide, and a second launch that joins parts takes longer than more gain
+/// (benches/record/experiments.md).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct ColumnBlocks {
     /// Blocks for elements of a byte.
-    pub(in crate::ops) of_bytes: [u64; 3],
+    pub(in crate::ops) of_bytes: [[u64; 2]; 3],
     /// Blocks for floats of two bytes.
-    pub(in crate::ops) of_halves: [u64; 3],
+    pub(in crate::ops) of_halves: [[u64; 2]; 3],
     /// Blocks for integers of two bytes, whose kernels take more registers.
-    pub(in crate::ops) of_shorts: [u64; 3],
-    /// The blocks that an axis of wider elements is split for, and those that run at once.
+    pub(in crate::ops) of_shorts: [[u64; 2]; 3],
+    /// Blocks for wider elements.
     pub(in crate::ops) of_wide: [u64; 2],
+    /// From more blocks on, an axis is split as any other.
+    pub(in crate::ops) many: u64,
 }
 
 /// How long each strategy of an affine map takes, relative to a copy of the same bytes whose

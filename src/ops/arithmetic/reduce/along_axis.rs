@@ -162,7 +162,7 @@ impl Threads {
     fn wanted(self, blocks: u64, n: u64, reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> u64 {
         let Self::Columns { across, vectors } = self else { return BLOCKS / blocks };
         let [enough, at_once] = column_blocks(reduction, dtype, tuning);
-        let few = vectors && blocks <= at_once;
+        let few = vectors && blocks <= tuning.column_blocks.many;
         let enough = if few { enough.div_ceil(blocks).min(at_once / blocks) } else { BLOCKS / blocks };
         let down = columns_block(dtype.width() as u64) / across;
         enough.max(n.div_ceil(tuning.longest_column * down.max(1)).min(BLOCKS))
@@ -179,9 +179,9 @@ fn column_blocks(reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> [u6
         Reduction::ArgMax => 2,
     };
     match (dtype.width(), dtype) {
-        (1, _) => [blocks.of_bytes[kind]; 2],
-        (2, DType::I16 | DType::U16) => [blocks.of_shorts[kind]; 2],
-        (2, _) => [blocks.of_halves[kind]; 2],
+        (1, _) => blocks.of_bytes[kind],
+        (2, DType::I16 | DType::U16) => blocks.of_shorts[kind],
+        (2, _) => blocks.of_halves[kind],
         _ => blocks.of_wide,
     }
 }
@@ -255,6 +255,28 @@ mod tests {
         for extents in [[1, 1 << 16, 16384], [1, 1 << 18, 16384], [3, 1 << 16, 8192]] {
             assert!(cut(Reduction::Sum, extents).part <= 16 * tuning().longest_column, "{extents:?}");
         }
+    }
+
+    #[test]
+    fn columns_of_narrow_elements_are_split_by_what_runs_at_once() {
+        use DType::{F16, F32, I16, U8};
+        use Reduction::{ArgMax, Max, Min, Sum};
+        let parts = |reduction, dtype: DType, blocks: u64, rows: u64| {
+            let inner = blocks * tuning().column_vectors * VECTOR / dtype.width() as u64;
+            Cut::new(reduction, dtype, [1, rows, inner], Phase::ALIGNED, tuning()).unwrap().parts
+        };
+        // 64 blocks of 256 bytes across are 16,384 bytes.
+        let of_64 = |reduction, dtype| parts(reduction, dtype, 64, 16_384);
+        assert_eq!([Sum, Min, Max, ArgMax].map(|reduction| of_64(reduction, U8)), [8, 18, 18, 12]);
+        assert_eq!([Sum, Min, Max, ArgMax].map(|reduction| of_64(reduction, F16)), [12, 12, 12, 8]);
+        assert_eq!([Sum, Min, Max, ArgMax].map(|reduction| of_64(reduction, I16)), [6, 6, 6, 8]);
+        assert_eq!(of_64(Sum, F32), 4);
+        // As many parts as run at once, and one where two would not, up to the number from which on
+        // there are many.
+        let of_sums = |dtype, blocks| parts(Sum, dtype, blocks, 8192);
+        assert_eq!([132, 198, 199, 396, 397, 768].map(|blocks| of_sums(I16, blocks)), [3, 2, 1, 1, 1, 1]);
+        assert_eq!([264, 396, 397, 768].map(|blocks| of_sums(F16, blocks)), [3, 2, 1, 1]);
+        assert!(of_sums(I16, 769) > 1);
     }
 
     #[test]
