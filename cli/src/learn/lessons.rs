@@ -53,8 +53,8 @@ pub(super) fn all() -> &'static [Lesson] {
     LESSONS
 }
 
-/// Returns the lesson of a number, of a name or a title, of the beginning of one, or of a part inside
-/// one where none begins so.
+/// Returns the lesson of a number, of a name or a title, of the beginning of one, or of a part
+/// inside one where none begins so.
 pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
     if let Some(lesson) = named(typed) {
         return Ok(lesson);

@@ -10,8 +10,8 @@ pub(crate) const END_OF_INPUT: u8 = 4;
 /// It begins the bytes of a key such as an arrow.
 pub(crate) const ESCAPE: u8 = 0x1b;
 
-/// Which bytes continue the last key: those of an arrow follow an escape (ECMA-48), and those of a
-/// letter outside of ASCII its first byte.
+/// The bytes that continue the last key: those of an arrow follow an escape (ECMA-48), and those of
+/// a letter outside of ASCII its first byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// No byte does.

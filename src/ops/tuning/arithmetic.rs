@@ -31,7 +31,7 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) column_vectors: u64,
     /// The same in bytes, for columns of single elements.
     pub(in crate::ops) column_bytes: u64,
-    /// Blocks for which an axis is split where columns are vectors, by the elements' width in bytes.
+    /// Blocks for which an axis is split where columns are vectors.
     pub(in crate::ops) column_blocks: ColumnBlocks,
     /// Most elements of a column that a thread adds in sequence, because it rounds each time.
     pub(in crate::ops) longest_column: u64,
@@ -46,10 +46,10 @@ pub(in crate::ops) struct Arithmetic {
     pub(in crate::ops) maps: Maps,
 }
 
-/// Blocks that reduce columns of vectors: those that an axis is split for, and those that run at
-/// once on 132 multiprocessors, by the registers and the shared memory that the kernels take on an
-/// H100. A few more would leave the last ones alone. Where there are three pairs, they are those of
-/// sums, of least or greatest elements, and of their indices.
+/// Blocks that reduce columns of vectors, by the elements' width: those that an axis is split for,
+/// and those that run at once on 132 multiprocessors, by the registers and the shared memory that
+/// kernels take on an H100. A few more would leave the last ones alone. Where there are three
+/// pairs, they are those of sums, of least or greatest elements, and of their indices.
 ///
 /// Narrow elements take more instructions a byte, so they need about as many as run at once
 /// (benches/record/2026-11-28-h200/columns.md). Two blocks a multiprocessor keep the memory busy
