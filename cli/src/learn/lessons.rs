@@ -195,7 +195,11 @@ impl Lesson {
             // A line of its own goes as a whole.
             rest = if page.ends_with('\n') { after.trim_start_matches('\n') } else { after };
         }
-        page + rest + self.differs()
+        page += rest;
+        // Below the title, where a reader sees it before the numbers.
+        let title = page.find('\n').map_or(page.len(), |end| end + 1);
+        page.insert_str(title, self.differs());
+        page
     }
 
     /// The page for a terminal, where nothing unfolds: with its answers, or with a line for each
