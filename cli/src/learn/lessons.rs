@@ -65,13 +65,13 @@ pub(super) fn find(typed: &str) -> Result<&'static Lesson> {
         ref several => {
             let names: Vec<&str> = several.iter().map(|lesson| lesson.name).collect();
             let typed = typed.escape_debug();
-            refuse!(InvalidArgument, "several lessons fit {typed}; type one of their names: {}", names.join(", "))
+            refuse!(InvalidArgument, "several lessons fit `{typed}`; type one of their names: {}", names.join(", "))
         }
     }
     let nearest = nearest(typed).map_or(String::new(), |name| format!("; the nearest name is {name}"));
     refuse!(
         InvalidArgument,
-        "there is no lesson {}{nearest}; `warpstride learn list` shows the number and the name of each",
+        "there is no lesson `{}`{nearest}; `warpstride learn list` shows the number and the name of each",
         typed.escape_debug()
     )
 }

@@ -81,6 +81,8 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
 
 /// The lesson that was typed, perhaps in place of a command.
 fn found(typed: &str, may_be_command: bool) -> Result<&'static Lesson> {
+    // A shell completes the name of a folder with a slash.
+    let typed = typed.trim_end_matches('/');
     let lesson = lessons::find(typed);
     let may_be_command = may_be_command && !(lesson.is_ok() && lessons::begins(typed));
     let command = if may_be_command { LearnCommand::nearest(typed) } else { None };
@@ -88,7 +90,7 @@ fn found(typed: &str, may_be_command: bool) -> Result<&'static Lesson> {
         let typed = typed.escape_debug();
         refuse!(
             InvalidArgument,
-            "learn has no command {typed}, and no lesson of that name; the nearest command is {command}"
+            "learn has no command `{typed}`, and no lesson of that name; the nearest command is {command}"
         );
     }
     lesson

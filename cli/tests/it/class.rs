@@ -281,7 +281,7 @@ fn links_in_a_folder_lead_no_results_out_of_it() {
 #[test]
 fn a_seed_begins_a_folder_or_is_compared() {
     let learner = Learner::new();
-    learner.run(&["learn", "show", "indices", "--seed", "ada"]).failed(&["there is no lesson indices"]);
+    learner.run(&["learn", "show", "indices", "--seed", "ada"]).failed(&["there is no lesson `indices`"]);
     for words in [&["check"][..], &["check", "index"], &["check", "--all"]] {
         learner.run(&[&["learn"], words, &["--seed", "ada"]].concat()).failed(&["there are no lessons in "]);
     }

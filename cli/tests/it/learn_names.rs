@@ -8,13 +8,14 @@ use super::learn::Learner;
 fn a_lesson_is_found_by_a_part_of_its_name_or_title() {
     let learner = Learner::new();
     for none in ["99", "02-sectors", " ", "sectors of"] {
-        learner.run(&["learn", "hint", none]).failed(&[&format!("there is no lesson {none};"), "learn list"]);
+        learner.run(&["learn", "hint", none]).failed(&[&format!("there is no lesson `{none}`;"), "learn list"]);
     }
     for (part, title) in [
         ("sector", "Sectors"),
         ("SEC", "Sectors"),
         ("capston", "Capstone"),
         ("in flight", "Bytes in flight"),
+        ("sectors/", "Sectors"),
         ("banks", "Banks"),
     ] {
         let run = learner.run(&["learn", "show", part]).succeeded();
@@ -22,9 +23,9 @@ fn a_lesson_is_found_by_a_part_of_its_name_or_title() {
     }
     learner
         .run(&["learn", "show", "wi"])
-        .failed(&["several lessons fit wi; type one of their names: wide, wide-banks"]);
+        .failed(&["several lessons fit `wi`; type one of their names: wide, wide-banks"]);
     for (typed, name) in [("strydes", "strides"), ("kapstone", "capstone"), ("Sektors", "sectors")] {
-        learner.run(&["learn", "show", typed]).failed(&[&format!("{typed}; the nearest name is {name};")]);
+        learner.run(&["learn", "show", typed]).failed(&[&format!("`{typed}`; the nearest name is {name};")]);
     }
     for title in ["Sectors", "how far is it?", "BYTES in flight"] {
         learner.run(&["learn", "show", title]).succeeded();
@@ -38,8 +39,8 @@ fn a_lesson_without_a_command_is_shown() {
     assert!(page.starts_with("# Pad\n") && page == learner.run(&["learn", "show", "pad"]).succeeded().stdout);
     let document = learner.run(&["--json", "learn", "9"]).succeeded().json();
     assert_eq!(document["lesson"]["name"], json!("pad"));
-    learner.run(&["learn", "chek"]).failed(&["learn has no command chek", "the nearest command is check"]);
-    learner.run(&["learn", "Sektors"]).failed(&["there is no lesson Sektors; the nearest name is sectors;"]);
+    learner.run(&["learn", "chek"]).failed(&["learn has no command `chek`", "the nearest command is check"]);
+    learner.run(&["learn", "Sektors"]).failed(&["there is no lesson `Sektors`; the nearest name is sectors;"]);
     learner.run(&["learn", "Pad", "check"]).ended(2, &[], &["learn check Pad"]);
     learner.run(&["learn", "check", "Pad"]).ended(1, &[], &["lesson 9 is not solved"]);
 }
