@@ -18,6 +18,9 @@ pub(crate) struct Learn {
     pub(crate) seed: Option<String>,
     /// Show the page of this lesson, as show does
     pub(crate) lesson: Option<String>,
+    /// Unfold the answers of that page, too
+    #[arg(long)]
+    pub(crate) answer: bool,
     #[command(subcommand)]
     pub(crate) command: Option<LearnCommand>,
 }
@@ -101,6 +104,10 @@ impl Learn {
         if let (Some(lesson), Some(command)) = (&self.lesson, self.command.as_ref().map(LearnCommand::name)) {
             let wrong = format!("the lesson comes behind the command: learn {command} {lesson}");
             return Err((ErrorKind::ArgumentConflict, wrong));
+        }
+        if self.answer && self.lesson.is_none() {
+            let wrong = "--answer is for the page of a lesson: learn show --answer";
+            return Err((ErrorKind::ArgumentConflict, wrong.into()));
         }
         let takes_seed = |command: &LearnCommand| command.may_begin() || matches!(command, LearnCommand::Check { .. });
         if self.seed.is_some() && self.lesson.is_none() && !self.command.as_ref().is_some_and(takes_seed) {

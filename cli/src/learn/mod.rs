@@ -30,7 +30,7 @@ use progress::Progress;
 
 pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Result<()> {
     let folder = Folder::at(args.folder.as_deref());
-    let alone = args.lesson.clone().map(|lesson| LearnCommand::Show { lesson: Some(lesson), answer: false });
+    let alone = args.lesson.clone().map(|lesson| LearnCommand::Show { lesson: Some(lesson), answer: args.answer });
     let command = args.command.as_ref().or(alone.as_ref()).unwrap_or(&LearnCommand::List);
     let named = match command {
         LearnCommand::List => return list(&folder, output),

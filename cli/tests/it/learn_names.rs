@@ -39,6 +39,10 @@ fn a_lesson_without_a_command_is_shown() {
     assert!(page.starts_with("# Pad\n") && page == learner.run(&["learn", "show", "pad"]).succeeded().stdout);
     let document = learner.run(&["--json", "learn", "9"]).succeeded().json();
     assert_eq!(document["lesson"]["name"], json!("pad"));
+    let answer = learner.run(&["learn", "pad", "--answer"]).succeeded().stdout;
+    assert!(answer != page && answer == learner.run(&["learn", "show", "pad", "--answer"]).succeeded().stdout);
+    learner.run(&["learn", "--answer"]).ended(2, &[], &["learn show --answer"]);
+    learner.run(&["learn", "watch", "--lesson", "9"]).ended(2, &[], &["learn check LESSON checks another"]);
     learner.run(&["learn", "chek"]).failed(&["learn has no command `chek`", "the nearest command is check"]);
     learner.run(&["learn", "Sektors"]).failed(&["there is no lesson `Sektors`; the nearest name is sectors;"]);
     learner.run(&["learn", "Pad", "check"]).ended(2, &[], &["learn check Pad"]);
