@@ -170,7 +170,7 @@ impl Attempt {
             _ if self.tried.is_empty() || from.withheld.is_some() => "",
             0 => "",
             1 => "; the next wrong try shows what is right",
-            _ => "; the third wrong try shows what is right",
+            _ => "; the third different wrong try shows what is right",
         };
         // The learner is to find out why a launch stops or falls short; other errors say what to
         // do.

@@ -91,8 +91,9 @@ impl Predictions {
             verdict.of_ideal = None;
             hides = true;
         }
-        let shown =
-            withheld.map_or("the third wrong try shows it".to_owned(), |day| format!("it is shown from {day} on"));
+        let shown = withheld.map_or("it is hidden until the third different wrong try".to_owned(), |day| {
+            format!("it is shown from {day} on")
+        });
         hides.then(|| format!("{HIDDEN}: a number that you did not predict; {shown}\n"))
     }
 }

@@ -260,7 +260,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
                warpstride-lessons/requests/check-2.toml, `load";
     run.failed(&["type your prediction, a number, in place of each `?`: ", all]);
     let tries = [
-        ('?', '6', true, "the third wrong try"),
+        ('?', '6', true, "the third different wrong try"),
         ('6', '7', true, "the next wrong try"),
         ('7', '7', true, "the next wrong try"),
         ('7', '8', false, "the tables say why"),
@@ -295,7 +295,8 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     let table = "            expectation            found     wanted\n\
                  held        checkers find nothing  0 faults  0 faults\n\
                  FELL SHORT  load.requests == 30    another   == 30\n\
-                 another: a number that you did not predict; the third wrong try shows it\n";
+                 another: a number that you did not predict; it is hidden until the third\n\
+                 different wrong try\n";
     run.fell_short(&[table]);
     learner.solve("requests");
     let parts = ["Lesson 1 is solved. solution-2.toml, ", "\nNext: lesson 0, "];
