@@ -286,7 +286,7 @@ fn title(check: &Check, shown: &Shown) -> String {
 /// Returns the faults that the checkers found, as an expectation that they find none.
 fn clean(faults: u64) -> Verdict {
     Verdict {
-        expectation: "checkers find nothing".into(),
+        expectation: "faults checkers found".into(),
         found: counted(faults, "fault").to_string(),
         wanted: "0 faults".into(),
         of_ideal: None,

@@ -250,7 +250,7 @@ fn arithmetic_is_that_of_the_elements() {
     let squares =
         folder.check("nothing", &format!("{args}result = {{ arg = 2, oracle = \"mul:0,1\" }}\nchecks = \"all\""));
     // The squares of multiples of 16 are 0 in a byte.
-    squares.fell_short(&["16 equal; [1] = 0 ", "held        checkers find nothing"]);
+    squares.fell_short(&["16 equal; [1] = 0 ", "held        faults checkers found"]);
     let complex = of("c64", "arg = 2, oracle = \"add\"");
     complex.failed(&["`result`", "the oracle `add`", "do not compute with c64"]);
 }
@@ -267,7 +267,7 @@ fn a_wrong_entry_names_its_line() {
 fn findings_are_shown_as_run_ptx_shows_them() {
     let folder = Folder::with("k.ptx", PTX);
     let racing = folder.check("apart", "args = [\"u32[64]=iota\"]\nchecks = \"racecheck\"");
-    racing.fell_short(&["FELL SHORT  checkers find nothing", "racecheck", "PTX line"]);
+    racing.fell_short(&["FELL SHORT  faults checkers found", "racecheck", "PTX line"]);
     let run = folder.run("run-ptx k.ptx --grid 1 --block 32 --arg u32[64]=iota --check racecheck --entry apart");
     let finding = run.stdout.lines().find(|line| line.starts_with("racecheck")).expect("a finding");
     assert!(racing.stdout.contains(finding), "{finding:?} is not in {}", racing.stdout);

@@ -293,7 +293,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
     learner.write("requests/check.toml", learner.read("requests/check.toml").replace("== 8", "== 30"));
     let run = Run::of(learner.command(&["--quiet", "learn", "check", "1"]).env("COLUMNS", "80"));
     let table = "            expectation            found     wanted\n\
-                 held        checkers find nothing  0 faults  0 faults\n\
+                 held        faults checkers found  0 faults  0 faults\n\
                  FELL SHORT  load.requests == 30    another   == 30\n\
                  another: a number that you did not predict; it is hidden until the third\n\
                  different wrong try\n";
