@@ -10,8 +10,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::super::terminal::{END_OF_INPUT, Keys, Scroll};
+use super::super::terminal::{DOWN, END_OF_INPUT, Keys, Scroll, UP};
 use super::super::{message, signals, terminal};
+use super::Checked;
 use super::attempt::Source;
 use super::folder::Folder;
 use super::lessons::{self, Lesson};
@@ -21,7 +22,7 @@ use super::progress::Progress;
 /// The time between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The keys while a lesson is not solved, and behind a solved one.
-const KEYS: &str = "keys: h shows a hint, p the page, c the check, q ends; a saved file is checked";
+const KEYS: &str = "keys: h shows a hint, p the page, a its answers, c the check, q ends; a saved file is checked";
 const SOLVED_KEYS: &str = "keys: n shows the next lesson, s a solution, c the check, q ends";
 /// In place of the keys during a check, below which notes have some rows.
 const CHECKING: &str = "the check runs";
@@ -69,17 +70,19 @@ impl Watched<'_> {
     /// Shows the page, and the check at each change. Returns whether the next lesson is wanted.
     fn until_solved(&mut self) -> Result<bool> {
         let path = self.folder.lesson(self.lesson);
-        self.begin(&self.page())?;
+        self.begin(&self.page(false))?;
+        let mut is_new = true;
         loop {
             self.folder.unpack(self.lesson, self.from.output)?;
             // A change during the check is one, too.
             let before = seen(self.lesson, &path);
-            if self.check()? {
+            if self.check(is_new)? {
                 return self.is_next_wanted();
             }
             if !self.until_changed(&path, &before)? {
                 return Ok(false);
             }
+            is_new = false;
             self.begin("")?;
         }
     }
@@ -97,8 +100,9 @@ impl Watched<'_> {
         self.from.output.page(&format!("{}\n\n{text}", self.standing()?), Value::Null)
     }
 
-    /// Checks the lesson, and shows what came of it. Returns whether it is solved.
-    fn check(&mut self) -> Result<bool> {
+    /// Checks the lesson, and shows what came of it; of a new lesson, whose page is to stay on the
+    /// screen, in a line. Returns whether it is solved.
+    fn check(&mut self, is_new: bool) -> Result<bool> {
         let progress = Progress::read(self.folder.progress())?;
         let checked = super::checked(self.lesson, self.folder, &progress, self.from)?;
         let is_solved = checked.sentence.is_ok();
@@ -106,7 +110,11 @@ impl Watched<'_> {
             checked.sentence.as_ref().map_or_else(|error| format!("error: {}\n", message(error)), Clone::clone);
         self.found = format!("{sentence}\n{}", checked.text).trim_end().to_owned();
         if self.shown.is_some() {
-            self.show_found(is_solved)?;
+            if is_new && !is_solved {
+                self.draw(&format!("{}; c shows the check\n{KEYS}", short(&checked)), 0)?;
+            } else {
+                self.show_found(is_solved)?;
+            }
             return Ok(is_solved);
         }
         if let Err(error) = checked.print(self.from.output)? {
@@ -120,7 +128,7 @@ impl Watched<'_> {
 
     /// Shows what the last check found, and the page below it if the lesson is not solved.
     fn show_found(&mut self, is_solved: bool) -> Result<()> {
-        let page = if is_solved { String::new() } else { format!("\n\n{}", self.page()) };
+        let page = if is_solved { String::new() } else { format!("\n\n{}", self.page(false)) };
         self.show(&format!("{}{page}", self.found), if is_solved { SOLVED_KEYS } else { KEYS })
     }
 
@@ -133,8 +141,8 @@ impl Watched<'_> {
         Ok(format!("{solved} of {all} lessons are solved. Lesson {number}, {title}: {file}"))
     }
 
-    fn page(&self) -> String {
-        super::page(self.lesson, &self.folder.lesson(self.lesson), false) + "\n"
+    fn page(&self, answers: bool) -> String {
+        super::page(self.lesson, &self.folder.lesson(self.lesson), answers) + "\n"
     }
 
     /// Shows a text, and the keys below it.
@@ -160,8 +168,8 @@ impl Watched<'_> {
     fn press(&mut self, key: u8, keys: &str) -> Result<()> {
         let mut said = String::new();
         match (key, &mut self.shown) {
-            (b' ', Some(shown)) => shown.forward(),
-            (b'b', Some(shown)) => shown.back(),
+            (b' ' | b'\r' | b'\n' | DOWN, Some(shown)) => shown.forward(),
+            (b'b' | UP, Some(shown)) => shown.back(),
             _ if key.is_ascii_graphic() => said = format!("{} is not a key here\n", char::from(key)),
             _ => said = "that is not a key here\n".into(),
         }
@@ -184,7 +192,8 @@ impl Watched<'_> {
                     let (hint, _) = next_hint(self.lesson, self.folder, &progress, self.from.output)?;
                     self.show(&hint, KEYS)?;
                 }
-                Event::Key(b'p') => self.show(&self.page(), KEYS)?,
+                Event::Key(b'p') => self.show(&self.page(false), KEYS)?,
+                Event::Key(b'a') => self.show(&self.page(true), KEYS)?,
                 Event::Key(b'c') => self.show_found(false)?,
                 Event::Key(b'q' | END_OF_INPUT) => return Ok(false),
                 Event::Key(key) => self.press(key, KEYS)?,
@@ -245,6 +254,17 @@ impl Watched<'_> {
             }
             last = now;
         }
+    }
+}
+
+/// Says how many rows of a check fall short.
+fn short(checked: &Checked) -> String {
+    let files = checked.document["files"].as_array().into_iter().flatten();
+    let rows = files.flat_map(|file| file["expectations"].as_array().into_iter().flatten());
+    match rows.filter(|row| row["held"] == false).count() {
+        0 => "as the files are, the lesson is not solved".into(),
+        1 => "as the files are, 1 row falls short".into(),
+        rows => format!("as the files are, {rows} rows fall short"),
     }
 }
 

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 /// The byte that Ctrl-D types.
 pub(crate) const END_OF_INPUT: u8 = 4;
-/// It begins the bytes of a key such as an arrow.
-pub(crate) const ESCAPE: u8 = 0x1b;
+/// It begins the bytes of a key such as an arrow, and stands for those that have no name here.
+const ESCAPE: u8 = 0x1b;
+/// The arrow up or Page Up, and the arrow down or Page Down. No key begins with such a byte.
+pub(crate) const UP: u8 = 0x80;
+pub(crate) const DOWN: u8 = 0x81;
 
 /// The bytes that continue the last key: those of an arrow follow an escape (ECMA-48), and those of
 /// a letter outside of ASCII its first byte.
@@ -17,26 +20,38 @@ enum Last {
     /// No byte does.
     Whole,
     Escape,
-    /// Bytes up to the final one of a control sequence.
-    Sequence,
+    /// Bytes up to the final one of a control sequence, with its first parameter byte, or 0.
+    Sequence(u8),
     /// One byte, of a keypad's key.
     Keypad,
 }
 
 impl Last {
-    /// Takes the next byte, and returns whether a key begins with it.
-    fn takes(&mut self, byte: u8) -> bool {
-        let (next, begins) = match (*self, byte) {
-            (Self::Escape, b'[') => (Self::Sequence, false),
-            (Self::Escape, b'O') => (Self::Keypad, false),
-            (Self::Sequence, 0x20..=0x3f) => (Self::Sequence, false),
-            (Self::Sequence, 0x40..=0x7e) | (Self::Keypad, _) => (Self::Whole, false),
-            (_, ESCAPE) => (Self::Escape, true),
-            (_, 0x80..=0xbf) => (Self::Whole, false),
-            _ => (Self::Whole, true),
+    /// Takes the next byte, and returns the key that it ends or begins. The key Escape alone is
+    /// none: only the next byte tells it from an arrow.
+    fn takes(&mut self, byte: u8) -> Option<u8> {
+        let (next, key) = match (*self, byte) {
+            (Self::Escape, b'[') => (Self::Sequence(0), None),
+            (Self::Escape, b'O') => (Self::Keypad, None),
+            (Self::Sequence(0), 0x20..=0x3f) => (Self::Sequence(byte), None),
+            (Self::Sequence(first), 0x20..=0x3f) => (Self::Sequence(first), None),
+            (Self::Sequence(first), 0x40..=0x7e) => (Self::Whole, Some(named(first, byte))),
+            (Self::Keypad, _) => (Self::Whole, Some(named(0, byte))),
+            (_, ESCAPE) => (Self::Escape, None),
+            (_, 0x80..=0xbf) => (Self::Whole, None),
+            _ => (Self::Whole, Some(byte)),
         };
         *self = next;
-        begins
+        key
+    }
+}
+
+/// The key of a sequence by its first parameter byte and its final one.
+fn named(first: u8, last: u8) -> u8 {
+    match (first, last) {
+        (_, b'A') | (b'5', b'~') => UP,
+        (_, b'B') | (b'6', b'~') => DOWN,
+        _ => ESCAPE,
     }
 }
 
@@ -55,7 +70,7 @@ impl Keys {
         let (press, pressed) = mpsc::channel();
         let read = move || {
             let mut last = Last::Whole;
-            for key in io::stdin().lock().bytes().map_while(Result::ok).filter(|&byte| last.takes(byte)) {
+            for key in io::stdin().lock().bytes().map_while(Result::ok).filter_map(|byte| last.takes(byte)) {
                 if press.send(key).is_err() {
                     return;
                 }
@@ -67,7 +82,7 @@ impl Keys {
     }
 
     /// The next key, if one is pressed within a time; [`END_OF_INPUT`] where the terminal is gone.
-    /// A key of several bytes is its first byte.
+    /// [`UP`] and [`DOWN`] are keys of several bytes; another one is its first byte.
     pub(crate) fn within(&self, time: Duration) -> Option<u8> {
         match self.pressed.recv_timeout(time) {
             // Elsewhere keys come with Enter.
@@ -166,12 +181,13 @@ mod tests {
     fn keys_of_several_bytes_are_one_key_each() {
         let keys = |bytes: &[u8]| {
             let mut last = Last::Whole;
-            bytes.iter().copied().filter(|&byte| last.takes(byte)).collect::<Vec<_>>()
+            bytes.iter().filter_map(|&byte| last.takes(byte)).collect::<Vec<_>>()
         };
-        assert_eq!(keys(b"\x1b[Aq"), *b"\x1bq", "an arrow");
+        assert_eq!(keys(b"\x1b[Aq\x1b[B\x1bOB"), [UP, b'q', DOWN, DOWN], "arrows");
+        assert_eq!(keys(b"\x1b[5~\x1b[6~\x1b[3~"), [UP, DOWN, ESCAPE], "Page Up, Page Down and Delete");
         assert_eq!(keys(b"\x1b[1;5Ch"), *b"\x1bh", "an arrow with Ctrl");
         assert_eq!(keys(b"\x1bOqn"), *b"\x1bn", "a key of the keypad");
         assert_eq!(keys("\u{e9}q".as_bytes()), [0xc3, b'q'], "a letter of two bytes");
-        assert_eq!(keys(b"\x1bq\x1b\x1b[Bh"), *b"\x1bq\x1b\x1bh", "the key Escape itself");
+        assert_eq!(keys(b"\x1bq\x1b\x1b[Bh"), [b'q', DOWN, b'h'], "the key Escape itself");
     }
 }

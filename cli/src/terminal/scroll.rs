@@ -64,11 +64,11 @@ impl Scroll {
 fn place(first: usize, end: usize, all: usize, has_more: bool) -> Option<String> {
     let keys = match (has_more, first > 0) {
         (false, false) => return None,
-        (true, false) => "space shows more",
-        (true, true) => "space shows more, b goes back",
-        (false, true) => "b goes back",
+        (true, false) => "more: space, Enter, Down, PgDn",
+        (true, true) => "more: space, Enter, Down, PgDn; back: b, Up, PgUp",
+        (false, true) => "back: b, Up, PgUp",
     };
-    Some(format!("lines {} to {end} of {all}: {keys}", first + 1))
+    Some(format!("lines {} to {end} of {all}; {keys}", first + 1))
 }
 
 /// Text as the terminal shows it, with its lines wrapped.
@@ -88,9 +88,10 @@ mod tests {
     #[test]
     fn a_place_names_the_keys_that_lead_on() {
         assert_eq!(place(0, 9, 9, false), None);
-        assert_eq!(place(0, 9, 20, true).as_deref(), Some("lines 1 to 9 of 20: space shows more"));
-        assert_eq!(place(9, 18, 20, true).as_deref(), Some("lines 10 to 18 of 20: space shows more, b goes back"));
-        assert_eq!(place(18, 20, 20, false).as_deref(), Some("lines 19 to 20 of 20: b goes back"));
+        assert_eq!(place(0, 9, 20, true).as_deref(), Some("lines 1 to 9 of 20; more: space, Enter, Down, PgDn"));
+        let both = "lines 10 to 18 of 20; more: space, Enter, Down, PgDn; back: b, Up, PgUp";
+        assert_eq!(place(9, 18, 20, true).as_deref(), Some(both));
+        assert_eq!(place(18, 20, 20, false).as_deref(), Some("lines 19 to 20 of 20; back: b, Up, PgUp"));
     }
 
     #[test]

@@ -325,14 +325,22 @@ mod terminal {
         let screen = "\u{1b}[H\u{1b}[2J";
         assert_eq!(session.until("Lesson 0, "), format!("{screen}0 of {count} lessons are solved. Lesson 0, "));
         let text = session.shown("keys: h shows a hint");
-        assert!(text.contains("FELL SHORT") && text.contains("Thread, block, grid\u{1b}[0m"), "{text}");
-        let text = session.pressed(" ", "keys: h shows a hint");
-        assert!(text.contains("Predict first") && text.contains("space shows more, b goes back"), "{text}");
-        let text = session.pressed("b", "keys: h shows a hint");
-        assert!(text.contains("FELL SHORT") && !text.contains("b goes back"), "{text}");
-        for (key, said) in [("x", "x is not a key here"), ("\u{1b}[A", "that is not a key here")] {
+        assert!(text.contains("1 row falls short; c shows the check") && !text.contains("FELL SHORT"), "{text}");
+        assert!(text.contains("Thread, block, grid\u{1b}[0m"), "{text}");
+        for (more, back) in [(" ", "b"), ("\r", "\u{1b}[A"), ("\u{1b}[B", "\u{1b}[5~"), ("\u{1b}[6~", "b")] {
+            let text = session.pressed(more, "keys: h shows a hint");
+            assert!(text.contains("Predict first") && text.contains("; back: b, Up, PgUp"), "{text}");
+            let text = session.pressed(back, "keys: h shows a hint");
+            assert!(text.contains("Thread, block, grid\u{1b}[0m") && !text.contains("back: b"), "{text}");
+        }
+        for (key, said) in [("x", "x is not a key here"), ("\u{1b}[C", "that is not a key here")] {
             let text = session.pressed(key, "keys: h shows a hint");
-            assert!(text.contains(said) && text.contains("FELL SHORT"), "{text}");
+            assert!(text.contains(said) && text.contains("Thread, block, grid"), "{text}");
+        }
+        let mut text = session.pressed("a", "keys: h shows a hint");
+        while !text.contains("FELL SHORT") {
+            assert!(text.contains("more: space"), "{text}");
+            text = session.pressed(" ", "keys: h shows a hint");
         }
         let text = session.pressed("h", "keys: h shows a hint");
         assert!(text.contains("Hint 1 of 3"), "{text}");
