@@ -216,11 +216,17 @@ fn ensure_predicted(lesson: &Lesson, path: &Path) -> Result<()> {
             refuse!(InvalidArgument, "`{word}` in {path} is not a number; type a number in place of each `?`");
         }
         if let Some(key) = predictions::other_key(&lesson.text(name), &text) {
+            let is_open = !Predictions::of(&lesson.text(name)).0.is_empty();
             let (path, number, name) = (path.display(), lesson.number, lesson.name);
+            let change = if is_open {
+                ", which is to be changed at each `?` alone"
+            } else {
+                "; this file is not to be changed in this lesson; change task.cu"
+            };
             refuse!(
                 InvalidArgument,
-                "`{key}` of {path} is not what lesson {number} asks, which is to be changed at each `?` alone; move the \
-                 file away, and `warpstride learn check {name}` brings the lesson's back"
+                "`{key}` of {path} is not what lesson {number} asks{change}; move the file away, and `warpstride learn \
+                 check {name}` brings the lesson's back"
             );
         }
         open.extend(Predictions::of(&text).0.iter().map(|open| format!("`{open}` in {}", path.display())));

@@ -1,4 +1,4 @@
-//! `learn`: how lessons are named.
+//! `learn`: how lessons are named, and what a check file without a `?` is for.
 
 use serde_json::json;
 
@@ -47,4 +47,14 @@ fn a_lesson_without_a_command_is_shown() {
     learner.run(&["learn", "Sektors"]).failed(&["there is no lesson `Sektors`; the nearest name is sectors;"]);
     learner.run(&["learn", "Pad", "check"]).ended(2, &[], &["learn check Pad"]);
     learner.run(&["learn", "check", "Pad"]).ended(1, &[], &["lesson 9 is not solved"]);
+}
+
+#[test]
+fn a_check_file_without_predictions_is_not_to_be_changed() {
+    let learner = Learner::new();
+    learner.run(&["learn", "index"]).succeeded();
+    learner.write("index/check.toml", learner.read("index/check.toml") + "limit = 7\n");
+    learner
+        .run(&["learn", "check", "index"])
+        .failed(&["this file is not to be changed in this lesson; change task.cu"]);
 }
