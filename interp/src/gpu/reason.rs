@@ -233,7 +233,14 @@ impl Reason {
             access.tell(f, language)?;
         }
         match self {
-            Reason::OutOfBounds(_) => f.write_str(": out of bounds; check the extents and strides that were passed"),
+            // The extents and strides of an array reach a kernel as its parameters. In CUDA C++, an
+            // index may be wrong without any.
+            Reason::OutOfBounds(access) if language == Language::Ptx && access.space == Space::Global => {
+                f.write_str(": out of bounds; check the extents and strides that were passed")
+            }
+            Reason::OutOfBounds(_) => f.write_str(
+                ": out of bounds; test the index against the number of elements, or look at how the line computes it",
+            ),
             Reason::Misaligned(access) => {
                 write!(f, ": misaligned, it must be a multiple of {}; check the offset", access.bytes)
             }
