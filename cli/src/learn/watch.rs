@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use warpstride::error::counted;
 
 use super::super::terminal::{DOWN, END_OF_INPUT, Keys, Scroll, UP};
 use super::super::{message, signals, terminal};
@@ -264,7 +265,7 @@ fn short(checked: &Checked) -> String {
     match rows.filter(|row| row["held"] == false).count() {
         0 => "as the files are, the lesson is not solved".into(),
         1 => "as the files are, 1 row falls short".into(),
-        rows => format!("as the files are, {rows} rows fall short"),
+        rows => format!("as the files are, {} fall short", counted(rows, "row")),
     }
 }
 

@@ -27,8 +27,8 @@ enum Last {
 }
 
 impl Last {
-    /// Takes the next byte, and returns the key that it ends or begins. The key Escape alone is
-    /// none: only the next byte tells it from an arrow.
+    /// Takes the next byte, and returns the key that it ends or begins. The key Escape alone does
+    /// not count, because the next byte alone tells it from an arrow.
     fn takes(&mut self, byte: u8) -> Option<u8> {
         let (next, key) = match (*self, byte) {
             (Self::Escape, b'[') => (Self::Sequence(0), None),

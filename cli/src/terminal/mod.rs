@@ -44,10 +44,15 @@ const END: char = '\u{fdd8}';
 /// It begins a line that is not wrapped, such as one of a program.
 const WHOLE: char = '\u{fdd9}';
 
+/// Returns text as standard output shows it, with its lines wrapped.
+fn on_screen(text: &str) -> String {
+    shown(text, Looks::of(&io::stdout()), width())
+}
+
 /// Writes a result of any number of lines to standard output. Lines that are longer than the
 /// terminal is wide are wrapped.
 pub(super) fn print(text: &str) -> io::Result<()> {
-    write(&shown(text, Looks::of(&io::stdout()), width()))
+    write(&on_screen(text))
 }
 
 /// Writes a page to standard output, as [`print`] does, and for a pager, too.

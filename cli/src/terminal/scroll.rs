@@ -4,7 +4,7 @@ use std::io;
 
 use textwrap::core::display_width;
 
-use super::{CLEAR, Looks, can_be_cleared, height, shown, width, write};
+use super::{CLEAR, can_be_cleared, height, on_screen, width, write};
 
 /// The row in which the cursor waits, an empty one, and the one that says which lines are shown.
 const TAKEN: usize = 3;
@@ -73,7 +73,7 @@ fn place(first: usize, end: usize, all: usize, has_more: bool) -> Option<String>
 
 /// Text as the terminal shows it, with its lines wrapped.
 fn lines(text: &str) -> Vec<String> {
-    shown(text, Looks::of(&io::stdout()), width()).split('\n').map(str::to_owned).collect()
+    on_screen(text).split('\n').map(str::to_owned).collect()
 }
 
 /// The rows of a line: a line of a program may be longer than the terminal is wide.
