@@ -9,8 +9,9 @@ use crate::run::about;
 use crate::run::answer::{Answer, Entry, Row};
 use crate::run::columns::CASE;
 use crate::run::compare::Compared;
+use crate::run::figures::parts_of_code;
 use crate::run::pipelines::WORDS;
-use crate::run::reasons::{self, Reason};
+use crate::run::reasons::{self, Link, Reason};
 use crate::run::table::{self, Table, ceilings_line, percent};
 use warpstride::error::{Result, counted, printable};
 use warpstride::roofline::model::DeviceModel;
@@ -103,7 +104,16 @@ fn answer(run: &Run, answer: &Answer<'_>) -> Markup {
                     }
                     @if let Some(more) = entry.more() { li { (more) } }
                 }
-                dl { @for Row { label, text, command } in entry.rows() { dt { (label) } dd { (broken(&text)) (code(command.as_deref())) } } }
+                @if let Some(whose) = entry.whose() { p.note { (whose) } }
+                dl {
+                    @for Row { label, text, steps, stalls, command } in entry.rows() {
+                        dt { (label) }
+                        dd {
+                            (linked(run, &text, entry.links()))
+                            (lists(steps, stalls, command.as_deref()))
+                        }
+                    }
+                }
             }
         }
     }
@@ -114,9 +124,45 @@ fn broken(text: &str) -> Markup {
     html! { @for (at, part) in text.split('_').enumerate() { @if at > 0 { "_" wbr; } (part) } }
 }
 
-/// A command, as a block of its own.
-fn code(command: Option<&str>) -> Markup {
-    html! { @if let Some(command) = command { pre tabindex="0" { code { (command) } } } }
+/// A text with its names in code type, which lead to their cases.
+fn linked(run: &Run, text: &str, links: &[Link]) -> Markup {
+    let case_of = |name: &str| {
+        let link = links.iter().find(|link| link.text == name)?;
+        run.cases.iter().find(|case| case.name == link.case)
+    };
+    html! {
+        @for (at, part) in parts_of_code(text).into_iter().enumerate() {
+            @if at % 2 == 0 { (broken(part)) }
+            @else if let Some(case) = case_of(part) { a href={ "#" (id(run, case)) } { code { (broken(part)) } } }
+            // An option has hyphens, where it does not break.
+            @else { code.whole[!part.contains(['_', ' '])] { (broken(part)) } }
+        }
+    }
+}
+
+/// Commands, each as a block of its own.
+fn codes<'c>(commands: impl IntoIterator<Item = &'c str>) -> Markup {
+    html! { @for command in commands { pre tabindex="0" { code { (command) } } } }
+}
+
+/// The steps of an attempt, with the commands of the first and the stalls of the last.
+fn lists<'c>(steps: &[&str], stalls: &[&str], commands: impl IntoIterator<Item = &'c str>) -> Markup {
+    let mut commands = Some(codes(commands));
+    let stalls = html! { @if !stalls.is_empty() { ul { @for stall in stalls { li { (stall) } } } } };
+    html! {
+        @if steps.is_empty() { (commands.take().unwrap_or_default()) (stalls) }
+        @else {
+            ol {
+                @for (at, step) in steps.iter().enumerate() {
+                    li {
+                        (step)
+                        @if at == 0 { (commands.take().unwrap_or_default()) }
+                        @if at + 1 == steps.len() { (stalls) }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Shows both runs side by side, and the changes since the earlier one.
@@ -184,8 +230,12 @@ fn notes(run: &Run, cases: &[&Record], found: Option<&Answer<'_>>) -> Markup {
             None => slow.push((vec![case], vec![reason])),
         }
     }
-    let advice = |reason: &Reason| {
-        found.and_then(|found| found.same_advice(reason)).unwrap_or_else(|| reason.attempt.to_string())
+    let advice = |reason: &Reason, commands: Vec<&str>| {
+        let (text, steps, stalls) = match found.and_then(|found| found.same_advice(reason)) {
+            Some(again) => (again, &[][..], &[][..]),
+            None => (reason.attempt.to_string(), reason.steps, reason.stalls),
+        };
+        html! { (linked(run, &text, &reason.links)) (lists(steps, stalls, commands)) }
     };
     let entries = found.iter().flat_map(|found| found.entries.iter().enumerate());
     let entries = entries
@@ -207,8 +257,8 @@ fn notes(run: &Run, cases: &[&Record], found: Option<&Answer<'_>>) -> Markup {
                 @for (all, reasons) in slow {
                     dt { (all.iter().map(|case| &*case.name).collect::<Vec<_>>().join("; ")) }
                     dd {
-                        (reasons[0].cause) ". " (reasons[0].why) " " (advice(&reasons[0]))
-                        @for reason in &reasons { (code(reason.command.as_deref())) }
+                        (reasons[0].cause) ". " (linked(run, &reasons[0].why, &reasons[0].links)) " "
+                        (advice(&reasons[0], reasons.iter().filter_map(|reason| reason.command.as_deref()).collect()))
                     }
                 }
             }
@@ -240,6 +290,7 @@ fn figures(charts: &[&Chart]) -> Markup {
                 figure {
                     figcaption { (chart.title) }
                     div.scroll tabindex="0" role="region" aria-label={ "Chart: " (chart.title) } { (PreEscaped(&chart.svg)) }
+                    @if !chart.note.is_empty() { p.note { (chart.note) } }
                 }
             }
         }

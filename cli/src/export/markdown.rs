@@ -5,6 +5,7 @@ use crate::run::about;
 use crate::run::answer::{Answer, Row};
 use crate::run::columns::CASE;
 use crate::run::compare::Compared;
+use crate::run::figures::{code, parts_of_code};
 use crate::run::table::{self, Table, ceilings_line};
 use warpstride::error::printable_line;
 
@@ -47,19 +48,46 @@ pub(crate) fn markdown(run: &Run, compared: Option<&Compared>) -> String {
 fn answer(answer: &Answer<'_>) -> String {
     let mut text = format!("\n## {}\n\n**{}**", answer.title(), escaped(&answer.summary()));
     text.extend(answer.coverage().map(|rest| format!(" {}", escaped(&rest))));
-    text += &format!("\n\n{}\n", answer.intro());
+    text += &format!("\n\n{}\n", escaped(&answer.intro()));
     for entry in &answer.entries {
         text += &format!("\n**{}**\n\n", entry.cause());
         for case in entry.shown() {
             text += &format!("- {}, **{}**: {}\n", case.place(), escaped(&case.record.name), escaped(&case.figures()));
         }
         text.extend(entry.more().map(|more| format!("- {more}\n")));
-        for Row { label, text: row, command } in entry.rows() {
-            text += &format!("\n{label}: {}\n", escaped(&row));
-            text.extend(command.map(|command| format!("\n```sh\n{}\n```\n", printable_line(&command))));
-        }
+        text.extend(entry.whose().map(|whose| format!("\n{whose}\n")));
+        text.extend(entry.rows().iter().map(row));
     }
     text
+}
+
+/// A line of an entry, with the lists below it.
+fn row(Row { label, text, steps, stalls, command }: &Row) -> String {
+    let mut row = format!("\n{label}: {}\n", with_code(text));
+    let block = |indent: &str| {
+        let command = command.as_deref().map(printable_line);
+        command.map_or(String::new(), |command| format!("\n{indent}```sh\n{indent}{command}\n{indent}```\n"))
+    };
+    if steps.is_empty() {
+        row += &block("");
+    }
+    for (number, step) in (1..).zip(*steps) {
+        let gap = if number == 1 { "\n" } else { "" };
+        row += &format!("{gap}{number}. {}\n", with_code(step));
+        if number == 1 {
+            row += &block("   ");
+        }
+    }
+    let indent = if steps.is_empty() { "" } else { "   " };
+    row.extend((steps.is_empty() && !stalls.is_empty()).then_some('\n'));
+    row.extend(stalls.iter().map(|stall| format!("{indent}- {}\n", with_code(stall))));
+    row
+}
+
+/// Returns a text escaped, but for its names in code type.
+fn with_code(text: &str) -> String {
+    let parts = parts_of_code(text).into_iter().enumerate();
+    parts.map(|(at, part)| if at % 2 == 0 { escaped(part) } else { code(&printable_line(part)) }).collect()
 }
 
 fn drawn(Table { words, header, rows }: &Table) -> String {

@@ -32,7 +32,7 @@ pub(super) fn charts(all: &Pipelines) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
     if all.runs.iter().any(|run| run.frames_per_second.is_some()) {
         let title = "Frames a second by the frames of a batch".into();
-        charts.push(Chart { name: "pipeline".into(), title, svg: rates(all)? });
+        charts.push(Chart { name: "pipeline".into(), title, svg: rates(all)?, note: String::new() });
     }
     for (mode, _) in MODES {
         let shown =
@@ -40,7 +40,12 @@ pub(super) fn charts(all: &Pipelines) -> Result<Vec<Chart>> {
         let stages = shown.and_then(|run| run.timeline.as_ref()).filter(|stages| !stages.is_empty());
         if let (Some(run), Some(stages)) = (shown, stages) {
             let title = format!("Timeline of mode {mode}, batches of {}", run.batch);
-            charts.push(Chart { name: format!("pipeline-{mode}"), title, svg: timeline(run, stages)? });
+            charts.push(Chart {
+                name: format!("pipeline-{mode}"),
+                title,
+                svg: timeline(run, stages)?,
+                note: String::new(),
+            });
         }
     }
     Ok(charts)

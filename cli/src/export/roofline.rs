@@ -30,6 +30,8 @@ struct Point<'r> {
     place: (f64, f64),
     /// Its rank, if the answer shows the case.
     rank: Option<usize>,
+    /// True for a small array, which has no rank.
+    is_left_out: bool,
     /// True for a measurement of the earlier run.
     is_before: bool,
 }
@@ -47,7 +49,7 @@ pub(super) fn charts(
     run: &Run,
     before: Option<&Run>,
     peaks: &Peaks,
-) -> Result<Vec<(&'static str, &'static str, String)>> {
+) -> Result<Vec<(&'static str, &'static str, String, String)>> {
     let ceilings = peaks.ceilings();
     check_speeds([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
     let mut charts = Vec::new();
@@ -55,6 +57,10 @@ pub(super) fn charts(
     let moved = points(run, before, |subject| {
         let part = subject.written as f64 / subject.bytes as f64;
         (subject.bytes > 0 && flops(subject).is_none()).then_some(part)
+    });
+    // A logarithmic axis has no place for 0.
+    let computed = points(run, before, |subject| {
+        Some(subject.bytes as f64 / flops(subject)?).filter(|bytes| *bytes > 0.0 && bytes.is_finite())
     });
     if !moved.is_empty() {
         let mode = |part: &f64| match (part * 100.0).round() as i64 {
@@ -73,12 +79,9 @@ pub(super) fn charts(
             "roofline",
             "Movers: speed by the share of the bytes that are written",
             plot(x, y.clone(), &mode, &moved, &roofs)?,
+            note(&moved, &computed),
         ));
     }
-    // A logarithmic axis has no place for 0.
-    let computed = points(run, before, |subject| {
-        Some(subject.bytes as f64 / flops(subject)?).filter(|bytes| *bytes > 0.0 && bytes.is_finite())
-    });
     if !computed.is_empty() {
         let of = |pick: fn(f64, f64) -> f64| computed.iter().map(|point| point.place.0).reduce(pick).unwrap_or(1.0);
         let x = 0.8 * of(f64::min)..1.25 * of(f64::max);
@@ -92,9 +95,21 @@ pub(super) fn charts(
             "roofline-flops",
             "Arithmetic: speed by the bytes for each operation",
             plot(x, y, &label, &computed, &roofs)?,
+            note(&computed, &[]),
         ));
     }
     Ok(charts)
+}
+
+/// Says which ranks the next chart has, and what "left out" means.
+fn note(points: &[Point<'_>], next: &[Point<'_>]) -> String {
+    let mut ranks: Vec<usize> = next.iter().filter_map(|point| point.rank).collect();
+    ranks.sort_unstable();
+    let listed = ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let elsewhere = (!ranks.is_empty()).then(|| format!("{listed}: next chart."));
+    let is_left_out = points.iter().any(|point| point.is_left_out);
+    let left_out = is_left_out.then(|| "left out: a small array, which has no rank.".into());
+    elsewhere.into_iter().chain(left_out).collect::<Vec<_>>().join(" ")
 }
 
 /// Additions and multiplications of floating-point numbers; `None` of an operation that has none,
@@ -118,7 +133,8 @@ fn points<'r>(run: &'r Run, before: Option<&'r Run>, x: impl Fn(&Subject) -> Opt
     let of = |run: &'r Run, is_before: bool| {
         let point = |(case, record): (usize, &'r Record)| {
             let place = (x(&record.subject)?, record.gbps?);
-            Some(Point { case, record, place, rank: rank_of(record), is_before })
+            let is_left_out = answer.as_ref().is_some_and(|answer| answer.leaves_out(record));
+            Some(Point { case, record, place, rank: rank_of(record), is_left_out, is_before })
         };
         run.cases.iter().enumerate().filter_map(point).collect::<Vec<_>>()
     };
@@ -264,13 +280,15 @@ fn mark(drawn: &mut String, point: &Point<'_>, (x, y): (i32, i32)) {
 /// narrow page shows the rank alone.
 fn name_points(drawn: &mut String, places: &[(&Point<'_>, (i32, i32))]) {
     let [width, height] = [SIZE.0, SIZE.1].map(|pixels| pixels as i32);
-    let mut ranked: Vec<_> = places.iter().filter_map(|(point, place)| Some((point.rank?, *point, *place))).collect();
-    ranked.sort_by_key(|(rank, ..)| *rank);
+    let is_named = |point: &Point<'_>| point.rank.is_some() || point.is_left_out;
+    let mut named: Vec<_> = places.iter().filter(|(point, _)| is_named(point)).copied().collect();
+    named.sort_by_key(|(point, _)| point.rank.unwrap_or(usize::MAX));
     // The legend.
     let mut taken = vec![[70, height - 58 - 8 * LINE, 200, height - 58]];
-    for (rank, point, (x, y)) in ranked {
+    for (point, (x, y)) in named {
         let name = escaped(&printable_line(&point.record.name));
-        let long = 7 * (point.record.name.chars().count() as i32 + 5);
+        let label = point.rank.map_or("left out".into(), |rank| rank.to_string());
+        let long = 7 * (point.record.name.chars().count() + label.len() + 3) as i32;
         let candidates =
             [0, LINE, -LINE, 2 * LINE, -2 * LINE].into_iter().flat_map(|down| [true, false].map(|right| (down, right)));
         let boxes = candidates.map(|(down, right)| {
@@ -293,7 +311,7 @@ fn name_points(drawn: &mut String, places: &[(&Point<'_>, (i32, i32))]) {
         let _ = writeln!(
             drawn,
             "<text class=\"rank\" x=\"{at}\" y=\"{}\" text-anchor=\"{anchor}\" font-family=\"sans-serif\" font-size=\"13\" fill=\"#000000\" \
-             stroke=\"#FFFFFF\" stroke-width=\"4\" paint-order=\"stroke\">{rank}<tspan class=\"name\">. {name}</tspan></text>",
+             stroke=\"#FFFFFF\" stroke-width=\"4\" paint-order=\"stroke\">{label}<tspan class=\"name\">. {name}</tspan></text>",
             y + down + 5
         );
     }

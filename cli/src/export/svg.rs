@@ -33,6 +33,8 @@ pub(crate) struct Chart {
     pub(crate) title: String,
     /// The image.
     pub(crate) svg: String,
+    /// A line below it, or nothing.
+    pub(crate) note: String,
 }
 
 /// Draws every chart that the run has figures for.
@@ -46,15 +48,22 @@ pub(crate) fn charts(run: &Run, before: Option<&Run>) -> Result<Vec<Chart>> {
 
 fn drawn(run: &Run, before: Option<&Run>) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
-    let mut add = |name: &str, title: &str, svg| charts.push(Chart { name: name.into(), title: title.into(), svg });
+    let mut add = |name: &str, title: &str, svg, note| {
+        charts.push(Chart { name: name.into(), title: title.into(), svg, note });
+    };
     if let Some(peaks) = run.peaks.as_ref().filter(|_| run.has_times()) {
-        for (name, title, svg) in roofline::charts(run, before, peaks)? {
-            add(name, title, svg);
+        for (name, title, svg, note) in roofline::charts(run, before, peaks)? {
+            add(name, title, svg, note);
         }
-        add("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?);
+        add("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?, String::new());
     }
     if let Some(transfers) = run.transfers.as_ref().filter(|all| all.copies.iter().any(|copy| copy.gbps.is_some())) {
-        add("transfers", "Speed of copies between host and device by their bytes", self::transfers(transfers)?);
+        add(
+            "transfers",
+            "Speed of copies between host and device by their bytes",
+            self::transfers(transfers)?,
+            String::new(),
+        );
     }
     charts.extend(run.pipeline.iter().map(pipelines::charts).collect::<Result<Vec<_>>>()?.into_iter().flatten());
     // With a name for readers who do not see it. Points that are links are not parts of an image.

@@ -91,13 +91,23 @@ fn answer(answer: &Answer<'_>) -> String {
             text += &plain(&format!("  {}, {}: {}", case.place(), case.record.name, case.figures()));
             text.push('\n');
         }
-        text.extend(entry.more().map(|more| format!("  {more}\n")));
-        for Row { label, text: row, command } in entry.rows() {
-            text += &format!("  {label:<8}  {}\n", plain(&row));
-            text.extend(command.map(|command| format!("    {}\n", printable_line(&command))));
-        }
+        text.extend(entry.more().into_iter().chain(entry.whose()).map(|line| format!("  {line}\n")));
+        text.extend(entry.rows().iter().map(row));
     }
     text
+}
+
+/// A line of an entry, with the lists below it.
+fn row(Row { label, text, steps, stalls, command }: &Row) -> String {
+    let mut row = format!("  {label:<8}  {}\n", plain(text));
+    let mut command = command.as_ref().map(|command| format!("    {}\n", printable_line(command)));
+    for (number, step) in (1..).zip(*steps) {
+        row += &format!("    {number}. {}\n", plain(step));
+        row.extend(command.take().map(|command| format!("   {command}")));
+    }
+    row.extend(command);
+    row.extend(stalls.iter().map(|stall| format!("       - {}\n", plain(stall))));
+    row
 }
 
 /// The build and the device.

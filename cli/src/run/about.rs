@@ -6,8 +6,19 @@ use warpstride::roofline::record::Group;
 /// The heading of [`foot`].
 pub(crate) const FOOT: &str = "Build and device";
 
-/// Says in two sentences what the cases are; `None` where all are kernels of users.
-pub(crate) fn lead(run: &Run) -> Option<&'static str> {
+/// A case's ceiling, which stands before the figures.
+const CEILING: &str = "A case's ceiling is the fastest speed that a plain read, write or copy kernel reached on this GPU with the same mix \
+                       of reads and writes.";
+
+/// Says in two sentences what the cases are, unless all are kernels of users, and what a ceiling
+/// is, if they have any.
+pub(crate) fn lead(run: &Run) -> Option<String> {
+    let ceiling = run.cases.iter().any(|case| case.fraction_of_ceiling.is_some()).then_some(CEILING);
+    let said: Vec<&str> = cases(run).into_iter().chain(ceiling).collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+fn cases(run: &Run) -> Option<&'static str> {
     run.cases.iter().any(|case| case.subject.group != Group::Kernel).then(|| {
         if run.has_times() {
             "warpstride times kernels that copy, transpose and convert arrays. Each timing is a case."

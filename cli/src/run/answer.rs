@@ -3,14 +3,16 @@
 use std::iter;
 
 use super::Run;
-use super::causes::{self, Word};
-use super::figures::{ordinal, percent, speed, time};
-use super::reasons::{self, NEAR, Reason};
+use super::causes::Word;
+use super::figures::{ordinal, percent, speed, three, time};
+use super::reasons::{self, Link, NEAR, Reason};
 use warpstride::error::counted;
 use warpstride::roofline::record::Record;
 
 /// Most entries of an answer.
 const MOST: usize = 6;
+/// Most small arrays that are named.
+const NAMED: usize = 3;
 /// Most cases that an entry shows.
 const SHOWN: usize = 6;
 
@@ -20,6 +22,8 @@ pub(crate) struct Answer<'r> {
     pub(crate) entries: Vec<Entry<'r>>,
     /// Small arrays, which are in no entry.
     small: Vec<&'r Record>,
+    /// The parts of the least and the greatest case that is neither listed nor small.
+    others: Option<(usize, f64, f64)>,
     measure: Measure,
     /// The numbers of cases, and of those that are near their ceilings.
     cases: [usize; 2],
@@ -49,7 +53,11 @@ pub(crate) struct Ranked<'r> {
 pub(crate) struct Row {
     pub(crate) label: &'static str,
     pub(crate) text: String,
-    /// A command, which stands below the text.
+    /// Steps, which stand below the text as an ordered list.
+    pub(crate) steps: &'static [&'static str],
+    /// A list below the last step, or below the text.
+    pub(crate) stalls: &'static [&'static str],
+    /// A command, which stands below the first step, or below the text.
     pub(crate) command: Option<String>,
 }
 
@@ -96,9 +104,14 @@ impl<'r> Answer<'r> {
         let with_reasons = cases.into_iter().map(|(record, part)| (record, part, reasons::of(run, record)));
         let (small, slow): (Vec<_>, Vec<_>) = with_reasons.partition(|(_, _, reason)| reason.is_small);
         let small = small.into_iter().map(|(record, ..)| record).collect();
+        let parts: Vec<f64> = slow.iter().map(|(_, part, _)| *part).collect();
         let slow = (1..).zip(slow).map(|(rank, (record, part, reason))| Ranked { record, rank, part, measure, reason });
         let is_counted = run.cases.iter().any(|case| case.counters.is_some());
-        (count > 0).then(|| Self { entries: entries(slow), small, measure, cases: [count, near], is_counted })
+        let entries = entries(slow);
+        let is_listed = |rank| entries.iter().flat_map(|entry| &entry.cases).any(|case| case.rank == rank);
+        let others: Vec<f64> = (1..).zip(parts).filter(|(rank, _)| !is_listed(*rank)).map(|(_, part)| part).collect();
+        let others = others.first().zip(others.last()).map(|(least, most)| (others.len(), *least, *most));
+        (count > 0).then_some(Self { entries, small, others, measure, cases: [count, near], is_counted })
     }
 
     /// The heading.
@@ -124,29 +137,60 @@ impl<'r> Answer<'r> {
     /// Says which of the others the list has; `None` where all are near their ceilings.
     pub(crate) fn coverage(&self) -> Option<String> {
         let [count, near] = self.cases;
-        let listed = self.entries.iter().map(|entry| entry.cases.len()).sum::<usize>();
-        let mut text = format!("The list covers {listed} of the other {}.", count - near);
-        if listed + self.small.len() < count - near {
-            text += " The tables below have the rest.";
-        }
-        if let Some(first) = self.small.first() {
-            let example = format!("{} ({})", first.name, causes::size(first.subject.bytes));
-            let all = match self.small.len() {
-                1 => example,
-                many => format!("{}, such as {example},", counted(many, "case")),
+        let are = |count: usize| if count == 1 { "is" } else { "are" };
+        let slow = count - near;
+        let mut text = format!("{} {} below {:.0}\u{a0}%.", counted(slow, "case"), are(slow), 100.0 * NEAR);
+        let listed = || self.entries.iter().flat_map(|entry| &entry.cases);
+        if let Some(most) = listed().map(|case| case.part).max_by(f64::total_cmp) {
+            // Cases of a kernel and cause that the list has are in it in any case.
+            let verb = if self.others.is_some() { "ends after" } else { "has" };
+            let entries = match self.entries.len() {
+                1 => "1 entry".into(),
+                many => format!("{many} entries"),
             };
-            text += &format!(" It leaves out {all} because a copy of as many bytes loses as much time.");
+            text += &format!(
+                " The list {verb} {entries}, one for each kernel and cause: {} of these cases, up to {}.",
+                listed().count(),
+                percent(most)
+            );
         }
+        text += &match self.others {
+            None => String::new(),
+            Some((1, part, _)) => format!(" The other one ({}) stands in the tables.", percent(part)),
+            Some((others, least, most)) => {
+                format!(" The other {others}, from {} to {}, stand in the tables.", percent(least), percent(most))
+            }
+        };
+        text += &self.left_out().map_or(String::new(), |left_out| format!(" {left_out}"));
         (near < count).then_some(text)
+    }
+
+    /// Names the small arrays, which have no rank.
+    fn left_out(&self) -> Option<String> {
+        self.small.first()?;
+        let named = self.small.iter().take(NAMED);
+        let part = |case: &Record| reasons::part(case).map_or(String::new(), |part| format!(" ({})", percent(part)));
+        let mut named: Vec<String> = named.map(|case| format!("{}{}", case.name, part(case))).collect();
+        if self.small.len() > NAMED {
+            named.push(format!("and {} more", self.small.len() - NAMED));
+        }
+        let (arrays, have) =
+            (counted(self.small.len(), "small array"), if self.small.len() == 1 { "has" } else { "have" });
+        Some(format!(
+            "{arrays} {have} no rank, because a plain copy of the same size is as slow: {}.",
+            named.join(", ")
+        ))
+    }
+
+    /// Returns whether a case is a small array, which has no rank.
+    pub(crate) fn leaves_out(&self, record: &Record) -> bool {
+        self.small.iter().any(|case| std::ptr::eq(*case, record))
     }
 
     /// Says how the cases are compared, and where times and counters come from.
     pub(crate) fn intro(&self) -> String {
         let compared = match self.measure {
-            Measure::Ceiling => {
-                "A case's ceiling is the fastest speed that a plain read, write or copy kernel reached on this GPU with the same mix of \
-                 reads and writes."
-            }
+            Measure::Ceiling => "Each case has its speed beside its ceiling, the part that it reaches, and its time.",
             Measure::Copy => "Each case is compared with a copy of as many bytes in the same run.",
             Measure::Accesses => {
                 "Nothing was timed. The sectors and wavefronts of each case are compared with those that its bytes would fill."
@@ -177,7 +221,8 @@ impl<'r> Answer<'r> {
 
     /// Refers to the entry that has the same advice, if there is one.
     pub(crate) fn same_advice(&self, reason: &Reason) -> Option<String> {
-        let like = self.entries.iter().map(Entry::first).find(|first| first.reason.attempt == reason.attempt)?;
+        let of = |reason: &Reason| (reason.attempt.clone(), reason.steps);
+        let like = self.entries.iter().map(Entry::first).find(|first| of(&first.reason) == of(reason))?;
         Some(advice_for(like.rank))
     }
 
@@ -246,17 +291,30 @@ impl<'r> Entry<'r> {
         Some(format!("{} of the same kernel and cause, {ranks}", counted(self.cases.len() - SHOWN, "more case")))
     }
 
+    /// Says whose numbers its lines have; `None` where it has one case.
+    pub(crate) fn whose(&self) -> Option<String> {
+        let rank = ordinal(self.first().rank);
+        (self.cases.len() > 1).then(|| format!("The numbers below are those of the {rank} case."))
+    }
+
+    /// The names in its lines that lead to cases.
+    pub(crate) fn links(&self) -> &[Link] {
+        &self.first().reason.links
+    }
+
     /// Why the slowest case is slow, what shows it, and what to try.
     pub(crate) fn rows(&self) -> Vec<Row> {
-        let Reason { why, share, shown_by, attempt, command, next, .. } = &self.first().reason;
-        let row = |label, text: &str| Row { label, text: text.into(), command: None };
+        let Reason { why, share, shown_by, attempt, steps, stalls, command, next, .. } = &self.first().reason;
+        let row = |label, text: &str| Row { label, text: text.into(), steps: &[], stalls: &[], command: None };
         let mut rows = vec![row("why", why)];
         rows.extend(share.iter().map(|share| row("time", share)));
         rows.push(row("shown by", &format!("{shown_by}.")));
         let again = self.advised.map(advice_for);
-        let below = command.as_ref().map_or("", |_| " The command for this case stands below.");
-        let attempt = again.map_or(attempt.to_string(), |again| again + below);
-        rows.push(Row { command: command.clone(), ..row("try", &attempt) });
+        let below = command.as_ref().map_or("", |_| " The command for this case is:");
+        rows.push(match again {
+            Some(again) => Row { command: command.clone(), ..row("try", &(again + below)) },
+            None => Row { command: command.clone(), steps, stalls, ..row("try", attempt) },
+        });
         rows.extend(next.iter().map(|next| row("then", next)));
         rows.extend((!self.words.is_empty()).then(|| row("words", &self.words.join(" "))));
         rows
@@ -266,9 +324,15 @@ impl<'r> Entry<'r> {
 impl Ranked<'_> {
     /// Says how far it is from its ceiling, and what it has of the cause.
     pub(crate) fn figures(&self) -> String {
-        let gbps = self.record.gbps.map(speed);
+        let ceiling = self.record.gbps.map(|gbps| (gbps, gbps / self.part)).filter(|both| both.1.is_finite());
+        let (told, gbps) = match ceiling {
+            Some((gbps, ceiling)) if self.measure == Measure::Ceiling && self.record.drawn.is_none() => {
+                (format!("{} of {} ({})", three(gbps), speed(ceiling), percent(self.part)), None)
+            }
+            _ => (self.measure.told(self.part), self.record.gbps.map(speed)),
+        };
         let ms = self.record.ms.map(|ms| time(ms.median));
-        let figures: Vec<String> = iter::once(self.measure.told(self.part)).chain(gbps).chain(ms).collect();
+        let figures: Vec<String> = iter::once(told).chain(gbps).chain(ms).collect();
         let more = self.reason.figures.as_ref().map_or(String::new(), |more| format!("; {more}"));
         figures.join(", ") + &more
     }

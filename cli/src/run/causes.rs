@@ -1,8 +1,10 @@
 //! The causes that make a case slow: each with what shows it, the time that it explains, and what
 //! to try. No cause goes by a case's name.
 
-use super::figures::{of_time, ordinal, percent, short, thousands, time, with_unit};
-use super::reasons::{LAUNCH_US, Reason, WASTE, clocks_a_ms, is_the_copy, moving_ms, reached};
+use super::figures::{code, of_time, ordinal, percent, short, thousands, time, with_unit};
+use super::reasons::{
+    LAUNCH_US, Link, Reason, WASTE, clocks_a_ms, is_the_copy, kernel_name, moving_ms, reached, same_work,
+};
 use super::{Run, counting};
 use warpstride::counters::{GlobalCounters, SECTOR_BYTES, SharedCounters, table};
 use warpstride::error::counted;
@@ -16,7 +18,7 @@ const SECTOR: Word = "A sector is 32 bytes, the piece in which the GPU moves mem
 const REQUEST: Word = "A request is one load or store of a warp; the warp's 32 threads are its lanes.";
 const UNCOALESCED: Word = "Uncoalesced accesses are those whose lanes touch more sectors than their bytes fill.";
 const BANK: Word = "Shared memory has 32 banks, each 4 bytes wide. A bank serves one of its words at a time.";
-const WAVEFRONT: Word = "A wavefront is one pass of a request through shared memory.";
+const WAVEFRONT: Word = "Nsight Compute calls a pass of a request through shared memory a wavefront.";
 const IN_FLIGHT: Word = "Bytes in flight are those that loads asked for and that have not arrived.";
 
 /// A part of a time that is within the spread of launches.
@@ -31,7 +33,7 @@ pub(super) fn doubtful(record: &Record) -> Option<Reason> {
         } else {
             "Not all launches were queued before the first ran, so times of the host are in those of the case.".into()
         },
-        shown_by: format!("the doubt {doubt}"),
+        shown_by: format!("The doubt {doubt}"),
         attempt: "Measure the case again on a device that does nothing else.".into(),
         explains: 1.0,
         ..Reason::default()
@@ -70,32 +72,97 @@ pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
         .into_iter()
         .filter_map(|is_load| Some(waste(record, is_load)?.1 - 1.0).zip(side(record, is_load)));
     let moved = bytes * (1.0 + multiple.map(|(more, part)| more.max(0.0) * part).sum::<f64>());
-    let each = time(ms / count as f64);
     let launched = counted(thousands(count), "launch").to_string();
     let all = if moved > WASTE * bytes {
         format!(", and {} with all sectors that the accesses touch", time(moved))
     } else {
         String::new()
     };
+    let each = ms / count as f64;
+    let proofs: Vec<String> =
+        [larger_launches(run, record, count, each), as_graph(run, record, count, each)].into_iter().flatten().collect();
+    let quotient = if proofs.is_empty() {
+        format!(" ({} / {}, with their work)", time(ms), thousands(count))
+    } else {
+        String::new()
+    };
+    let why =
+        format!("{launched} run one after another, {} each{quotient}, and each of them moves few bytes.", time(each));
+    let alone = one_launch(run, record).map_or(String::new(), |(text, _)| format!(" {text}"));
     Some(Reason {
         cause: "Many launches, one after another",
-        figures: Some(format!("{launched}, {each} each")),
-        why: format!(
-            "{launched} run one after another, {each} each ({} / {}), and each of them moves few bytes.",
-            time(ms),
-            thousands(count)
-        ),
+        figures: Some(format!("{launched} of {}", time(each))),
+        why: [vec![why], proofs].concat().join(" "),
         share: Some(format!(
             "The bytes alone need {}{all}. The launches explain the other {}.",
             time(bytes),
             of_time((ms - moved).max(0.0), ms)
         )),
-        shown_by: format!("launches {}; Nsight Systems shows the gaps between them", thousands(count)),
-        attempt: "Let one launch move the whole array: give the grid one more dimension in place of the host's loop."
-            .into(),
+        shown_by: format!(
+            "{COUNTED} {launched}. Nsight Systems shows the gaps between them, those of a graph with `--cuda-graph-trace=node`"
+        ),
+        attempt: format!(
+            "Let one launch move the whole array: give the grid one more dimension in place of the loop or the graph of launches.{alone}"
+        )
+        .into(),
+        links: one_launch(run, record).into_iter().map(|(_, link)| link).collect(),
         explains: 1.0 - moved / ms,
         ..Reason::default()
     })
+}
+
+/// The time of larger launches of the same kernel, where it shows that the bytes hardly matter.
+fn larger_launches(run: &Run, record: &Record, count: u64, each: f64) -> Option<String> {
+    let bytes = record.subject.bytes as f64 / count as f64;
+    let larger = run.cases.iter().filter(|other| {
+        other.kernel == record.kernel
+            && (&other.subject.op, &other.subject.variant) == (&record.subject.op, &record.subject.variant)
+            // A graph has no model.
+            && other.predicted.is_some() == record.predicted.is_some()
+    });
+    let larger = larger.filter_map(|other| {
+        let launches = launch_count(run, other)? as f64;
+        Some((other.subject.bytes as f64 / launches / bytes, other.ms?.median / launches))
+    });
+    let (times, larger) = larger.filter(|(times, _)| *times >= 1.5).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let by_bytes = ((larger - each) / (times - 1.0)).max(0.0);
+    (by_bytes < 0.1 * each).then(|| {
+        format!(
+            "A launch of {} the bytes takes {}, so nearly all of it is a fixed cost.",
+            counted(short(times), "time"),
+            time(larger)
+        )
+    })
+}
+
+/// The time of the same launches as a graph, which has no model.
+fn as_graph(run: &Run, record: &Record, count: u64, each: f64) -> Option<String> {
+    record.predicted?;
+    let is_graph = |other: &&Record| {
+        other.predicted.is_none()
+            && (&other.kernel, &other.counters, &other.subject.shape)
+                == (&record.kernel, &record.counters, &record.subject.shape)
+    };
+    let graph = run.cases.iter().find(is_graph)?.ms?.median / count as f64;
+    (graph < each).then(|| format!("A graph of them takes {} each.", time(graph)))
+}
+
+/// The time of one launch for the same array whose requests touch as many sectors, and its case.
+fn one_launch(run: &Run, record: &Record) -> Option<(String, Link)> {
+    let touched = |record: &Record| {
+        let counters = record.counters?;
+        let mut both = [counters.global_load, counters.global_store].map(|all| (all.sectors, all.requests));
+        both.sort_unstable();
+        Some(both)
+    };
+    let is_like = |other: &&Record| {
+        same_work(other, record) && touched(other) == touched(record) && launch_count(run, other).is_none()
+    };
+    let other = run.cases.iter().find(is_like)?;
+    let kernel = kernel_name(other)?;
+    let text =
+        format!("One launch alone: the kernel {}, as uncoalesced, takes {}.", code(kernel), time(other.ms?.median));
+    Some((text, Link { text: kernel.into(), case: other.name.clone() }))
 }
 
 /// A copy that loses as much time: few bytes, so that the start and the end of a launch weigh, or
@@ -139,12 +206,6 @@ pub(super) fn lost_by_copy(run: &Run, record: &Record) -> Option<Reason> {
     })
 }
 
-/// Bytes in a unit that suits them.
-pub(super) fn size(bytes: u64) -> String {
-    let (figure, unit) = if bytes < 1 << 20 { (bytes.div_ceil(1 << 10), "KiB") } else { (bytes >> 20, "MiB") };
-    with_unit(&figure.to_string(), unit)
-}
-
 /// Elements with gaps between them, whose sectors move whole.
 pub(super) fn gaps(record: &Record) -> Option<Reason> {
     let (step, width) = (record.subject.step? as u64, record.subject.dtype?.width() as u64);
@@ -158,7 +219,7 @@ pub(super) fn gaps(record: &Record) -> Option<Reason> {
             counted(short(multiple), "time")
         ),
         share: share(record, multiple, "the unused bytes"),
-        shown_by: format!("step {step} of elements of {}", counted(width, "byte")),
+        shown_by: format!("The shape of the case: step {step} of elements of {}", counted(width, "byte")),
         attempt: "Keep together the elements that are used together, so that sectors hold nothing else.".into(),
         words: &[SECTOR],
         explains: explained(record, multiple),
@@ -192,6 +253,12 @@ pub(super) fn sectors(record: &Record, is_load: bool) -> Option<Reason> {
         )
     };
     let multiple = 1.0 + (waste - 1.0) * side(record, is_load).unwrap_or(1.0);
+    // The model's limit is sectors, or the lines of 128 bytes that requests store.
+    let by_l2 = if is_load {
+        "the extra sectors, which the L2 cache passes on,"
+    } else {
+        "the extra sectors, and the lines of 128 bytes that the L2 cache takes one at a time,"
+    };
     let by_model = record.predicted.zip(record.ms).filter(|(predicted, _)| predicted.bound == Bound::L2);
     (waste > WASTE).then(|| Reason {
         cause,
@@ -200,17 +267,13 @@ pub(super) fn sectors(record: &Record, is_load: bool) -> Option<Reason> {
             counted(short(waste), "time")
         ),
         share: match by_model {
-            Some((predicted, ms)) => account(
-                record,
-                predicted.ms.min(ms.median),
-                "the extra sectors",
-                ", by the model of this GPU's L2 cache",
-            ),
+            Some((predicted, ms)) => account(record, predicted.ms.min(ms.median), by_l2, " by the model"),
             None => share(record, multiple, "the extra sectors"),
         },
         shown_by: format!(
-            "{} for each request of a warp, {} would hold its bytes ({})",
+            "{COUNTED} {} for each of {}, where {} would hold the bytes of one ({})",
             counted(short(touched), "sector"),
+            counted(thousands(global.requests), "request"),
             short(touched / waste),
             counter(name, global.sectors)
         ),
@@ -251,7 +314,7 @@ pub(super) fn conflicts(run: &Run, record: &Record) -> Option<Reason> {
     let atomics = ("atomic", "shared_atomic.bank_conflicts", counters.shared_atomic);
     let (access, name, worst) =
         kinds.into_iter().fold(atomics, |a, b| if b.2.bank_conflicts >= a.2.bank_conflicts { b } else { a });
-    let SharedCounters { instructions, wavefronts, bank_conflicts } = worst;
+    let SharedCounters { instructions, bank_conflicts, .. } = worst;
     if bank_conflicts == 0 || instructions == 0 {
         return None;
     }
@@ -259,14 +322,15 @@ pub(super) fn conflicts(run: &Run, record: &Record) -> Option<Reason> {
     let passes: f64 =
         [all.wavefronts, counters.global_load.requests, counters.global_store.requests].map(|n| n as f64).iter().sum();
     let needed = clocks_a_ms(run, record).zip(record.ms).map(|(clocks, ms)| (passes / clocks, ms.median));
+    let extra = short(bank_conflicts as f64 / instructions as f64);
+    let passes_of = if extra == "1" { "pass" } else { "passes" };
     Some(Reason {
         cause: "Bank conflicts",
         why: format!("The lanes of a warp {access} different words of one bank, and the bank serves them one after another."),
-        share: needed.and_then(|(needed, ms)| account(record, needed.min(ms), "the bank conflicts", "")),
+        share: needed.and_then(|(needed, _)| passing(run, record, needed)),
         shown_by: format!(
-            "{} for each shared {access} of a warp, {} would do ({})",
-            counted(short(wavefronts as f64 / instructions as f64), "wavefront"),
-            short(wavefronts.saturating_sub(bank_conflicts) as f64 / instructions as f64),
+            "{COUNTED} {extra} extra {passes_of} for each of {} ({})",
+            counted(thousands(instructions), access),
             counter(name, bank_conflicts)
         ),
         attempt: "Pad each row of the tile by one 4-byte word (32x33), or swizzle its columns, so that the lanes of a warp use different banks.".into(),
@@ -282,6 +346,19 @@ pub(super) fn conflicts(run: &Run, record: &Record) -> Option<Reason> {
     })
 }
 
+/// The time of all passes beside that of the bytes.
+fn passing(run: &Run, record: &Record, needed: f64) -> Option<String> {
+    let (ms, bytes, clocks) = (record.ms?.median, moving_ms(record)?, record.clocks.or(run.clocks)?);
+    let than = if needed > bytes { "more" } else { "less" };
+    Some(format!(
+        "All passes through shared memory and the L1 cache take {} at {}, {than} than the {} of the bytes{}.",
+        time(needed.min(ms)),
+        with_unit(&thousands(clocks.sm_mhz.into()), "MHz"),
+        time(bytes),
+        unexplained_rest(needed.max(bytes), ms)
+    ))
+}
+
 /// A case that moves as much for each element by another kernel, and clearly faster: all there is
 /// where nothing was counted.
 pub(super) fn another_kernel(run: &Run, record: &Record) -> Option<Reason> {
@@ -290,14 +367,19 @@ pub(super) fn another_kernel(run: &Run, record: &Record) -> Option<Reason> {
     Some(Reason {
         cause: NOT_COUNTED,
         why: format!(
-            "{} moves as many bytes for each element and reaches {} {speed}, so the bytes are not the limit. The run has no \
-             counters of this case and cannot distinguish extra sectors from too many instructions or too few bytes in flight.",
-            other.name,
+            "The case {} moves as many bytes for each element and reaches {} {speed}, so the access order or the work for each \
+             element costs the time, not the bytes that must move. The run has no counters of this case and cannot distinguish \
+             extra sectors from too many instructions or too few bytes in flight.",
+            code(&other.name),
             percent(best)
         ),
-        shown_by: rates.map_or("the times of both".into(), |(this, other_rate)| {
-            format!("{this:.1} elements for each clock of a multiprocessor; {} {other_rate:.1}", other.subject.op)
+        shown_by: rates.map_or("Nothing yet: the times of both only say that it is slow".into(), |(this, other_rate)| {
+            format!(
+                "Nothing yet: {this:.1} elements for each clock of a multiprocessor, against {other_rate:.1} of {}, only say that it is slow",
+                other.subject.op
+            )
         }),
+        links: vec![Link { text: other.name.clone(), case: other.name.clone() }],
         explains: 1.0,
         ..uncounted(record)
     })
@@ -320,11 +402,12 @@ pub(super) fn small_requests(run: &Run, record: &Record) -> Option<Reason> {
             percent(other.fraction_of_ceiling.unwrap_or_default())
         ),
         share: unknown_share(record),
-        shown_by: format!("{size:.0} bytes for each request of global_load and global_store"),
+        shown_by: format!("{COUNTED} {size:.0} bytes for each request of `global_load` and `global_store`"),
         attempt: format!(
             "Let each thread load a vector of up to 16 bytes, or several elements before its first store. {PROFILE}"
         )
         .into(),
+        stalls: &STALLS,
         words: &[REQUEST, IN_FLIGHT],
         ..Reason::default()
     })
@@ -336,13 +419,34 @@ fn bytes_a_request(record: &Record) -> Option<f64> {
     (requests > 0.0).then(|| record.subject.bytes as f64 / requests)
 }
 
-const NOT_COUNTED: &str = "Cause not counted";
+const NOT_COUNTED: &str = "Cause unknown: no counters";
+/// It begins figures that come from there.
+const COUNTED: &str = "Counted on the software GPU:";
 
 /// Nsight Compute tells a cause where no counter does.
-const PROFILE: &str = "In Nsight Compute, the section Warp State shows the most frequent stall. Stall Long Scoreboard means that warps wait \
-                       for memory: put more bytes in flight, and raise the achieved occupancy if the section Occupancy has it below 50 %. \
-                       Stall Math Pipe Throttle and Stall Not Selected mean that instructions are the limit: let each thread do fewer of \
-                       them for each element.";
+const PROFILE: &str =
+    "Profile the kernel in Nsight Compute. Its section Warp State Statistics shows the most frequent stall:";
+const STALLS: [&str; 4] = [
+    "Long Scoreboard: warps wait for global memory. Put more bytes in flight, and raise the achieved occupancy if the section Occupancy has \
+     it below 50 %.",
+    "LG Throttle: too many requests to global memory are queued. Let each request carry more bytes.",
+    "Short Scoreboard or MIO Throttle: warps mostly wait for shared memory. Access it less often, or by wider vectors.",
+    "Math Pipe Throttle or Not Selected: instructions are the limit. Let each thread do fewer of them for each element.",
+];
+const IF_SECTORS: &str = "If it prints sectors/ideal above 1.05x, the accesses are uncoalesced: let neighbouring threads access neighbouring \
+                          addresses.";
+const IF_CONFLICTS: &str = "If it prints bank conflicts, pad each row of the tile by one 4-byte word.";
+const ELSE_PROFILE: &str =
+    "Else profile the kernel in Nsight Compute. Its section Warp State Statistics shows the most frequent stall:";
+/// The search for a cause, by a command or without one.
+const BY_COMMAND: [&str; 4] = [
+    "Run this command, which counts the accesses of a small case of the kind on the software GPU:",
+    IF_SECTORS,
+    IF_CONFLICTS,
+    ELSE_PROFILE,
+];
+const BY_COUNTING: [&str; 4] =
+    ["Count the accesses of a small case on the software GPU.", IF_SECTORS, IF_CONFLICTS, ELSE_PROFILE];
 
 /// A case of which no counter tells the cause.
 pub(super) fn unexplained(record: &Record) -> Reason {
@@ -353,8 +457,9 @@ pub(super) fn unexplained(record: &Record) -> Reason {
         cause: "Cause not known",
         why: "No counter explains most of the time.".into(),
         share: unknown_share(record),
-        shown_by: "all sectors and wavefronts are needed".into(),
+        shown_by: format!("{COUNTED} all sectors and wavefronts are needed"),
         attempt: PROFILE.into(),
+        stalls: &STALLS,
         words: &[IN_FLIGHT],
         ..Reason::default()
     }
@@ -362,21 +467,14 @@ pub(super) fn unexplained(record: &Record) -> Reason {
 
 fn uncounted(record: &Record) -> Reason {
     let command = counting::command(&record.subject);
-    let count = if command.is_some() {
-        "Count the accesses of a small case of the kind on the software GPU, by the command that stands below."
-    } else {
-        "Count the accesses of a small case on the software GPU."
-    };
     Reason {
         cause: NOT_COUNTED,
         why: "The run has no counters of this case.".into(),
         share: unknown_share(record),
-        shown_by: "no counter".into(),
-        attempt: format!(
-            "{count} If it prints sectors/ideal above 1.05x, the accesses are uncoalesced: let neighbouring threads access neighbouring \
-             addresses. If it prints bank conflicts, pad the tile. Else profile the kernel. {PROFILE}"
-        )
-        .into(),
+        shown_by: "Nothing yet: no counter".into(),
+        attempt: "Find the cause first:".into(),
+        steps: if command.is_some() { &BY_COMMAND } else { &BY_COUNTING },
+        stalls: &STALLS,
         command,
         words: &[SECTOR, UNCOALESCED, IN_FLIGHT],
         ..Reason::default()
@@ -385,11 +483,7 @@ fn uncounted(record: &Record) -> Reason {
 
 fn unknown_share(record: &Record) -> Option<String> {
     let (ms, bytes) = (record.ms?.median, moving_ms(record)?);
-    Some(format!(
-        "The bytes alone need {}; the other {} are not explained.",
-        of_time(bytes, ms),
-        time((ms - bytes).max(0.0))
-    ))
+    Some(format!("The bytes alone need {}; {} stay unexplained.", time(bytes), of_time((ms - bytes).max(0.0), ms)))
 }
 
 /// Says which part of the time this multiple of the bytes explains.
@@ -401,13 +495,15 @@ fn share(record: &Record, multiple: f64, cause: &str) -> Option<String> {
 /// Says which part of the time a cause explains, with the bytes.
 fn account(record: &Record, explained: f64, cause: &str, by: &str) -> Option<String> {
     let (ms, bytes) = (record.ms?.median, moving_ms(record)?);
+    let rest = unexplained_rest(explained, ms);
+    let most = if rest.is_empty() { of_time(explained, ms) } else { time(explained) };
+    Some(format!("The bytes alone need {}. With {cause} the bytes take up to {most}{by}{rest}.", time(bytes)))
+}
+
+/// Says how much of a time nothing explains, if it is more than the spread.
+fn unexplained_rest(explained: f64, ms: f64) -> String {
     let rest = ms - explained;
-    let rest = if rest > SPREAD * ms { format!("; the other {} are not explained", time(rest)) } else { String::new() };
-    Some(format!(
-        "The bytes alone need {}. With {cause} it is at most {}{by}{rest}.",
-        time(bytes),
-        of_time(explained, ms)
-    ))
+    if rest > SPREAD * ms { format!("; {} stay unexplained", of_time(rest, ms)) } else { String::new() }
 }
 
 /// The part of the time that this multiple of the bytes explains; of the accesses, where nothing
@@ -420,5 +516,6 @@ fn explained(record: &Record, multiple: f64) -> f64 {
 /// A counter, its value, and its metric in Nsight Compute.
 fn counter(name: &str, value: u64) -> String {
     let metric = table::counters().find(|counter| counter.name() == name).map(|counter| counter.metric());
-    format!("{name} {}; in Nsight Compute {}", thousands(value), metric.unwrap_or_default())
+    let metric = metric.map_or(String::new(), |metric| format!("; in Nsight Compute {}", code(&metric)));
+    format!("{} {}{metric}", code(name), thousands(value))
 }

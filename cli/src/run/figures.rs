@@ -61,6 +61,18 @@ fn scaled(ms: f64) -> (f64, &'static str) {
     if ms < 0.9995 { (1e3 * ms, "us") } else { (ms, "ms") }
 }
 
+/// A name in code type, between backticks, of which it keeps none of its own.
+pub(crate) fn code(name: &str) -> String {
+    format!("`{}`", name.replace('`', "'"))
+}
+
+/// The parts of a text that are outside of backticks and those between them, in turn.
+pub(crate) fn parts_of_code(text: &str) -> Vec<&str> {
+    let parts: Vec<&str> = text.split('`').collect();
+    // A name may have one that begins nothing.
+    if parts.len() % 2 == 1 { parts } else { vec![text] }
+}
+
 /// A place in an order: `1st`.
 pub(crate) fn ordinal(place: usize) -> String {
     let end = match (place % 100, place % 10) {
@@ -76,6 +88,12 @@ pub(crate) fn ordinal(place: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_stands_between_backticks_and_one_alone_begins_none() {
+        assert_eq!(parts_of_code(&format!("the kernel {} moves", code("a`b"))), ["the kernel ", "a'b", " moves"]);
+        assert_eq!(parts_of_code("a`b"), ["a`b"]);
+    }
 
     #[test]
     fn figures_have_three_digits_and_a_unit() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Run;
 use super::causes::{self, Word};
-use super::figures::{percent, time};
+use super::figures::{code, percent, time};
 use warpstride::roofline::record::Record;
 
 /// A case that reaches this part of its ceiling is near it.
@@ -17,6 +17,14 @@ pub(super) const WASTE: f64 = 1.05;
 const LEAST: f64 = 0.25;
 /// Microseconds that the start and the end of a launch take at most.
 pub(super) const LAUNCH_US: f64 = 10.0;
+
+/// A name in code type that leads to a case.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Link {
+    pub(crate) text: String,
+    /// The case's name.
+    pub(crate) case: String,
+}
 
 /// A reason, what shows it, and what to try.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,8 +41,14 @@ pub(crate) struct Reason {
     pub(crate) shown_by: String,
     /// An attempt to make the case faster, in sentences.
     pub(crate) attempt: Cow<'static, str>,
-    /// The command of the attempt.
+    /// The steps of the attempt, if it has several.
+    pub(crate) steps: &'static [&'static str],
+    /// The stalls of the last step, each with what to do.
+    pub(crate) stalls: &'static [&'static str],
+    /// The command of the attempt, or of its first step.
     pub(crate) command: Option<String>,
+    /// The cases that the sentences name.
+    pub(crate) links: Vec<Link>,
     /// The limit that comes next, in sentences.
     pub(crate) next: Option<String>,
     /// The words that need a meaning.
@@ -106,15 +120,22 @@ pub(crate) fn of(run: &Run, record: &Record) -> Reason {
         // Launches hide the waste of each.
         if let Some(next) = accesses().max_by(|a, b| a.explains.total_cmp(&b.explains)) {
             reason.next =
-                Some(format!("The next limit is {}: {}. {}", next.cause.to_lowercase(), next.shown_by, next.attempt));
+                Some(format!("The next limit is {}. {}. {}", next.cause.to_lowercase(), next.shown_by, next.attempt));
             reason.words = next.words;
         }
     }
     if let Some(counted) = counted_elsewhere(record) {
         reason.shown_by += &counted;
     }
-    if let Some(example) = example(run, record).filter(|_| !reason.is_small) {
-        reason.attempt = format!("{} {example}", reason.attempt).into();
+    if let Some((example, link)) = example(run, record).filter(|_| !reason.is_small) {
+        match &mut reason.next {
+            // One launch alone is not as fast.
+            Some(next) => *next += &format!(" {example}"),
+            None if reason.stalls.is_empty() => reason.attempt = format!("{} {example}", reason.attempt).into(),
+            // A list follows the attempt.
+            None => reason.attempt = format!("{example} {}", reason.attempt).into(),
+        }
+        reason.links.push(link);
     }
     reason
 }
@@ -125,26 +146,41 @@ fn counted_elsewhere(record: &Record) -> Option<String> {
     let counted = record.counted_shape.as_deref()?;
     let listed = counted.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
     let multiple = elements(&record.subject.shape) / elements(counted);
-    let multiple = if multiple.is_finite() { format!(" and multiplied by {multiple:.0}") } else { String::new() };
-    Some(format!("; counted on {listed}{multiple}"))
+    let multiple = if multiple.is_finite() { format!(", multiplied by {multiple:.0}") } else { String::new() };
+    Some(format!("; on an array of {listed}{multiple}"))
 }
 
 /// Names the fastest other kernel for the same operation on the same array, if it is clearly
 /// faster.
-fn example(run: &Run, record: &Record) -> Option<String> {
+fn example(run: &Run, record: &Record) -> Option<(String, Link)> {
     let (part, speed) = reached(record)?;
+    let is_like = |other: &&Record| same_work(other, record) && !is_the_copy(other);
+    let faster = run.cases.iter().filter(is_like).filter_map(|other| Some((reached(other)?, other)));
+    let faster = faster.filter(|((other, other_speed), _)| *other_speed == speed && *other > part + CLEAR);
+    let ((best, _), other) = faster.max_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
+    let kernel = kernel_name(other)?;
+    let text = format!(
+        "On the same array, the kernel {} takes {} and reaches {} {speed}.",
+        code(kernel),
+        time(other.ms?.median),
+        percent(best)
+    );
+    Some((text, Link { text: kernel.into(), case: other.name.clone() }))
+}
+
+/// Returns whether a case is the same operation on the same array by another kernel, with times
+/// that are not in doubt.
+pub(super) fn same_work(other: &Record, record: &Record) -> bool {
     let of = |record: &Record| {
         let subject = record.subject.clone();
         (subject.op, subject.dtype, subject.from, subject.shape, subject.axes, subject.step, subject.channels)
     };
-    let is_like = |other: &&Record| {
-        other.kernel != record.kernel && other.doubt().is_none() && !is_the_copy(other) && of(other) == of(record)
-    };
-    let faster = run.cases.iter().filter(is_like).filter_map(|other| Some((reached(other)?, other)));
-    let faster = faster.filter(|((other, other_speed), _)| *other_speed == speed && *other > part + CLEAR);
-    let ((best, _), other) = faster.max_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
-    let kernel = other.subject.variant.as_deref().or(other.kernel.as_deref())?;
-    Some(format!("On the same array, {kernel} takes {} and reaches {} {speed}.", time(other.ms?.median), percent(best)))
+    other.kernel != record.kernel && other.doubt().is_none() && of(other) == of(record)
+}
+
+/// The short name of a case's kernel.
+pub(super) fn kernel_name(record: &Record) -> Option<&str> {
+    record.subject.variant.as_deref().or(record.kernel.as_deref())
 }
 
 /// A case without gaps that moves as many bytes for each element by another kernel, clearly faster,

@@ -2,6 +2,7 @@
 
 use super::columns::{self, Headed, Value};
 use super::compare::{Change, THRESHOLD, Verdict};
+use super::figures::thousands;
 use warpstride::error::counted;
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::Record;
@@ -80,9 +81,13 @@ pub(crate) fn ceilings(peaks: &Peaks) -> Vec<[String; 4]> {
 
 /// The ceilings in a line.
 pub(crate) fn ceilings_line(peaks: &Peaks) -> String {
-    let [read, write, copy] = [&peaks.read, &peaks.write, &peaks.copy].map(|best| format!("{:.0}", best.gbps));
-    let nominal = peaks.nominal.map_or(String::new(), |nominal| format!("data sheet {nominal:.0}; "));
-    format!("Ceilings: read {read}, write {write}, copy {copy}\u{a0}GB/s ({nominal}cudaMemcpy {:.0}).", peaks.memcpy)
+    let whole = |gbps: f64| thousands(gbps.round() as u64);
+    let [read, write, copy] = [&peaks.read, &peaks.write, &peaks.copy].map(|best| whole(best.gbps));
+    let nominal = peaks.nominal.map_or(String::new(), |nominal| format!("; the data sheet has {}", whole(nominal)));
+    format!(
+        "Ceilings in GB/s: read {read}, write {write}, copy {copy} (cudaMemcpy reaches {}{nominal}).",
+        whole(peaks.memcpy)
+    )
 }
 
 /// Says for a table whether a result is right.
