@@ -280,7 +280,7 @@ pub(super) fn sectors(record: &Record, is_load: bool) -> Option<Reason> {
         attempt: way.into(),
         words: &[SECTOR, REQUEST, UNCOALESCED],
         explains: match record.predicted.zip(record.ms) {
-            Some((predicted, ms)) if predicted.bound == Bound::L2 => (predicted.ms / ms.median).min(1.0),
+            Some((predicted, _)) if predicted.bound == Bound::L2 => beyond_bytes(record, predicted.ms).unwrap_or(0.0),
             // The model says that sectors are not the limit.
             Some((predicted, _)) if predicted.bound != Bound::Memory => 0.0,
             _ => explained(record, multiple),
@@ -315,7 +315,7 @@ pub(super) fn conflicts(run: &Run, record: &Record) -> Option<Reason> {
     let (access, name, worst) =
         kinds.into_iter().fold(atomics, |a, b| if b.2.bank_conflicts >= a.2.bank_conflicts { b } else { a });
     let SharedCounters { instructions, bank_conflicts, .. } = worst;
-    if bank_conflicts == 0 || instructions == 0 {
+    if multiple_of(worst) <= WASTE || instructions == 0 {
         return None;
     }
     // Each multiprocessor makes one pass a clock, and takes a request to its L1 cache in one.
@@ -336,11 +336,8 @@ pub(super) fn conflicts(run: &Run, record: &Record) -> Option<Reason> {
         attempt: "Pad each row of the tile by one 4-byte word (32x33), or swizzle its columns, so that the lanes of a warp use different banks.".into(),
         words: &[BANK, WAVEFRONT],
         explains: match needed {
-            Some((needed, ms)) => (needed / ms).min(1.0),
-            None => explained(
-                record,
-                all.wavefronts as f64 / all.wavefronts.saturating_sub(all.bank_conflicts).max(1) as f64,
-            ),
+            Some((needed, _)) => beyond_bytes(record, needed).unwrap_or(0.0),
+            None => explained(record, multiple_of(all)),
         },
         ..Reason::default()
     })
@@ -506,11 +503,22 @@ fn unexplained_rest(explained: f64, ms: f64) -> String {
     if rest > SPREAD * ms { format!("; {} stay unexplained", of_time(rest, ms)) } else { String::new() }
 }
 
-/// The part of the time that this multiple of the bytes explains; of the accesses, where nothing
-/// was timed.
+/// The passes through shared memory for each that is needed.
+fn multiple_of(shared: SharedCounters) -> f64 {
+    shared.wavefronts as f64 / shared.wavefronts.saturating_sub(shared.bank_conflicts).max(1) as f64
+}
+
+/// The part of the time that this multiple of the bytes explains beyond the bytes alone; of the
+/// accesses, where nothing was timed.
 fn explained(record: &Record, multiple: f64) -> f64 {
-    let part = record.ms.and_then(|_| super::reasons::part(record));
-    part.map_or(1.0 - 1.0 / multiple, |part| (part * multiple).min(1.0))
+    let timed = moving_ms(record).and_then(|bytes| beyond_bytes(record, bytes * multiple));
+    timed.unwrap_or(1.0 - 1.0 / multiple)
+}
+
+/// The part of a case's time that a cause which needs this time explains beyond the bytes alone.
+fn beyond_bytes(record: &Record, needed: f64) -> Option<f64> {
+    let (ms, bytes) = (record.ms?.median, moving_ms(record)?);
+    Some(((needed.min(ms) - bytes) / ms).max(0.0)).filter(|part| part.is_finite())
 }
 
 /// A counter, its value, and its metric in Nsight Compute.

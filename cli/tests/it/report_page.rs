@@ -199,6 +199,29 @@ fn a_cause_weighs_by_the_bytes_of_its_side_and_by_the_model() {
 }
 
 #[test]
+fn a_cause_explains_time_beyond_that_of_the_bytes() {
+    let tiled = "transpose tiled f32 4096x4096";
+    let without_conflicts = |case: &mut Value, conflicts: u64| {
+        let counters = &mut case["counters"];
+        let needed = counters["ideal"]["shared_load"].as_u64().expect("an ideal");
+        counters["shared_load"]["wavefronts"] = (needed + conflicts).into();
+        counters["shared_load"]["bank_conflicts"] = conflicts.into();
+        case["predicted"] = Value::Null;
+    };
+    // The bytes take half of the time, and 6 % more sectors hardly any.
+    let little = alone(tiled, |case| {
+        without_conflicts(case, 0);
+        let sectors = case["counters"]["global_load"]["sectors"].as_f64().expect("sectors");
+        case["counters"]["global_load"]["sectors"] = ((1.06 * sectors) as u64).into();
+    });
+    assert!(little.contains("Cause not known") && little.contains("1.1 times the bytes of loads move"), "{little}");
+    let one = alone(tiled, |case| without_conflicts(case, 1));
+    assert!(one.contains("Cause not known") && !one.contains("extra pass"), "{one}");
+    let all = alone(tiled, |_| {});
+    assert!(all.contains("Bank conflicts") && all.contains("31 extra passes"), "{all}");
+}
+
+#[test]
 fn a_case_that_a_copy_is_as_slow_as_is_no_fault() {
     let name = "permute f32 1024x1024 by 1,0";
     let small = alone(name, |_| {});
