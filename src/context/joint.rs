@@ -82,6 +82,7 @@ impl Joint {
     /// [`queue_in_order`](super::queue_in_order) does. It allocates if it takes back more
     /// allocations than ever before on this thread.
     pub(crate) fn queue<R>(&self, stream: &Stream, queue: impl FnOnce() -> Result<R>) -> Result<R> {
+        stream.check_keeps_memory()?;
         // Before the locks, so that a panic drops them behind the locks too.
         let mut formers = FORMERS.try_with(Cell::take).unwrap_or_default();
         let mut locks: Vec<Locked<'_>> = ROOM.try_with(Cell::take).unwrap_or_default();

@@ -164,7 +164,7 @@ impl Locked<'_> {
 /// allocations may be the same.
 ///
 /// If the stream is being captured, nothing is ordered: the graph keeps the allocations, and its
-/// launches use them.
+/// launches use them. A graph of another owner keeps nothing: see [`Stream::check_keeps_memory`].
 pub(crate) fn queue_in_order<const N: usize, R>(
     stream: &Stream,
     used: [&Shared<Allocation>; N],
@@ -188,6 +188,7 @@ fn hold<'a, const N: usize>(stream: &'a Stream, mut used: [&'a Shared<Allocation
     // Before the locks, so that a failure drops it behind them too.
     let mut formers = [const { None }; N];
     let mut locks = [const { None }; N];
+    stream.check_keeps_memory()?;
     if let Some(capturing) = stream.record_uses(&used) {
         return Ok((Some(capturing), locks, formers));
     }

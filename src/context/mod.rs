@@ -26,7 +26,6 @@ pub(crate) use joint::Joint;
 pub(crate) use kernels::{BOXES_SHARED, Kernels, is_cooperative, most_shared};
 pub(crate) use last_use::queue_in_order;
 pub(crate) use shared::Shared;
-#[cfg(feature = "cudarc")]
 pub(crate) use stream::Owner;
 pub use stream::Stream;
 

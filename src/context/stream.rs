@@ -49,12 +49,18 @@ pub(super) struct Inner {
     /// The address of the stream's work counter once a launch has asked for it; 0 if there was no
     /// memory for one.
     counter: OnceLock<u64>,
-    /// Keeps another owner's stream alive; that owner destroys it. `None` for our own.
-    owner: Option<Owner>,
+    owner: Owner,
 }
 
-/// A value that keeps a stream alive; `()` where the caller does that.
-pub(crate) type Owner = Box<dyn Any + Send + Sync>;
+/// The owner of a stream, which destroys it.
+pub(crate) enum Owner {
+    Us,
+    /// Other code, which promised what [`Device::stream_from_raw`] says.
+    Caller,
+    /// Other code, which promised nothing about captures. The value keeps the stream alive.
+    #[cfg_attr(not(feature = "cudarc"), allow(dead_code, reason = "streams of cudarc alone have it"))]
+    Kept(#[allow(dead_code, reason = "it is kept for its drop")] Box<dyn Any + Send + Sync>),
+}
 
 impl Stream {
     /// Makes a stream; `device` is a handle for its buffers alone.
@@ -76,7 +82,7 @@ impl Stream {
             context.retire(passed);
         })?;
         let (context, counter) = (Arc::clone(context), OnceLock::new());
-        let inner = Inner { context, handle, lane, passed, device, captured, counter, owner: None };
+        let inner = Inner { context, handle, lane, passed, device, captured, counter, owner: Owner::Us };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -86,6 +92,7 @@ impl Stream {
     ///
     /// - `handle` is a live stream of the context's driver.
     /// - It stays live until `owner` is dropped, or as long as [`Device::stream_from_raw`] says.
+    /// - `owner` is not [`Owner::Us`].
     pub(crate) unsafe fn of_another(
         context: &Arc<Context>,
         device: Device,
@@ -97,7 +104,7 @@ impl Stream {
         let opened = unsafe { context.allocator().open(handle) };
         let lane = opened.inspect_err(|_| context.retire(passed))?;
         let (context, device, counter) = (Arc::clone(context), Some(device), OnceLock::new());
-        let inner = Inner { context, handle, lane, passed, device, captured: None, counter, owner: Some(owner) };
+        let inner = Inner { context, handle, lane, passed, device, captured: None, counter, owner };
         let stream = Self { inner: Arc::new(inner) };
         stream.context().enter(Arc::downgrade(&stream.inner));
         Ok(stream)
@@ -174,7 +181,7 @@ impl Stream {
     #[inline]
     pub(crate) fn work_counter(&self) -> u64 {
         let Inner { context, handle, captured, owner, counter, .. } = self.inner.as_ref();
-        if captured.is_some() || owner.is_some() {
+        if captured.is_some() || !matches!(owner, Owner::Us) {
             return 0;
         }
         // SAFETY: the stream is live as long as `self`, and no capture made it.
@@ -184,17 +191,39 @@ impl Stream {
     /// Refuses to allocate on a stream that another owner captures. A graph of that owner would use
     /// the memory at each launch, also after its drop here has given it to others.
     pub(super) fn check_owner_runs_it(&self) -> Result<()> {
-        let Inner { handle, owner, .. } = self.inner.as_ref();
-        // SAFETY: the stream is live as long as `self`.
-        let captures = owner.is_some() && unsafe { self.driver().is_capturing(*handle) }?;
         require!(
-            !captures,
+            !self.is_captured_by_owner()?,
             InvalidArgument,
             "stream {:#x} is captured by its owner, whose graph cannot keep memory that is allocated now; capture with \
              `Stream::capture`, or use `launch_raw` with scratch that outlives the graph",
-            handle.0
+            self.inner.handle.0
         );
         Ok(())
+    }
+
+    /// Refuses work on a stream that its owner captures without a promise to keep the memory until
+    /// the last launch of its graph has run.
+    #[inline]
+    pub(super) fn check_keeps_memory(&self) -> Result<()> {
+        if matches!(self.inner.owner, Owner::Kept(_)) { self.check_kept() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn check_kept(&self) -> Result<()> {
+        require!(
+            !self.is_captured_by_owner()?,
+            InvalidArgument,
+            "stream {:#x} is captured by its owner, whose graph cannot keep the memory of this work; capture with \
+             `Stream::capture`, or use `Device::stream_from_raw` and keep the memory until the graph has run",
+            self.inner.handle.0
+        );
+        Ok(())
+    }
+
+    fn is_captured_by_owner(&self) -> Result<bool> {
+        let Inner { handle, owner, .. } = self.inner.as_ref();
+        // SAFETY: the stream is live as long as `self`.
+        Ok(!matches!(owner, Owner::Us) && unsafe { self.driver().is_capturing(*handle) }?)
     }
 
     fn driver(&self) -> &dyn Driver {
@@ -206,6 +235,8 @@ impl Stream {
         if Arc::ptr_eq(&self.inner, &other.inner) {
             return Ok(());
         }
+        // A record in a capture of another owner would take this stream into it.
+        other.check_keeps_memory()?;
         // Another thread may record the event again before the wait below: it then stands for more
         // work, never for less. SAFETY: the event and the stream are live as long as `other`.
         unsafe { self.driver().event_record(other.inner.passed, other.inner.handle) }?;
@@ -233,7 +264,7 @@ impl Drop for Inner {
             last.counter = self.counter.get().copied().filter(|&counter| counter != 0);
         }
         self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
-        if self.owner.is_some() {
+        if !matches!(self.owner, Owner::Us) {
             return;
         }
         // SAFETY: no other owner holds the handle, and it is not used again.
@@ -276,4 +307,44 @@ impl fmt::Debug for Stream {
 #[cold]
 pub(super) fn foreign(what: &str) -> Error {
     Error::argument(format!("{what} belong to different devices; use what one device made"))
+}
+
+#[cfg(all(test, feature = "interp"))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::{Backend, ops};
+
+    #[test]
+    fn an_owner_that_promised_nothing_captures_no_work() {
+        let device = Device::open(Backend::Soft).unwrap();
+        let array = device.array(&[3], &[1.0_f32, 2.0, 3.0]).unwrap();
+        let mut result = device.array(&[3], &[0.0_f32; 3]).unwrap();
+        let fill = device.default_stream().capture(|stream| ops::fill_into(7.0, &mut result, stream)).unwrap();
+        let theirs = device.driver().stream_create().unwrap();
+        // SAFETY: the stream is destroyed last.
+        let ours = unsafe { Stream::of_another(device.context(), device.another(), theirs, Owner::Kept(Box::new(()))) };
+        let ours = ours.unwrap();
+        let mut used = device.array(&[3], &[0.0_f32; 3]).unwrap();
+        ops::fill_into(1.0, &mut used, &ours).unwrap();
+        // SAFETY: the stream is live, and no copy of host memory is queued on it.
+        unsafe { device.driver().capture_begin(theirs) }.unwrap();
+        for refused in [ops::scale_into(2.0, &array, &mut result, &ours), fill.launch(&ours)] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains("whose graph cannot keep the memory of this work"), "{error}");
+        }
+        // Nor does a stream of ours get into the capture by a wait for what `used` did before it.
+        let error = ops::scale_into(2.0, &used, &mut result, device.default_stream()).unwrap_err();
+        assert!(error.to_string().contains("is captured by its owner"), "{error}");
+        // SAFETY: the stream is live.
+        let graph = unsafe { device.driver().capture_end(theirs) }.unwrap();
+        // SAFETY: the graph is live, and no other call uses it.
+        assert_eq!(unsafe { device.driver().graph_nodes(graph) }.unwrap(), 0);
+        ops::scale_into(2.0, &array, &mut result, &ours).unwrap();
+        assert_eq!(result.to_vec().unwrap(), [2.0, 4.0, 6.0]);
+        drop((array, result, used, fill, ours));
+        // SAFETY: nothing uses them any more.
+        unsafe { device.driver().graph_destroy(graph).and(device.driver().stream_destroy(theirs)) }.unwrap();
+    }
 }

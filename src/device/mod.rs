@@ -16,13 +16,13 @@ pub use crate::tuning_file::TuningFile;
 pub use crate::tuning_file::{Estimated, Tuned, TunedWeights, Weights};
 pub use backend::{Availability, Backend, probe};
 
+#[cfg(feature = "cudarc")]
+use std::any::Any;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
 use crate::alloc::{Allocate, Caching, DriverMemory};
-#[cfg(feature = "cudarc")]
-use crate::context::Owner;
-use crate::context::{Event, Stream};
+use crate::context::{Event, Owner, Stream};
 use crate::counters::Counters;
 use crate::driver::{Counted, Driver, DriverKind, Stats, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -249,19 +249,20 @@ impl Device {
     /// [`measure::time`]: crate::roofline::measure::time
     pub unsafe fn stream_from_raw(&self, handle: StreamHandle) -> Result<Stream> {
         // SAFETY: as the caller promises.
-        unsafe { Stream::of_another(self.context(), self.another(), handle, Box::new(())) }
+        unsafe { Stream::of_another(self.context(), self.another(), handle, Owner::Caller) }
     }
 
-    /// The same, for a stream that lives as long as `owner`.
+    /// The same, for a stream that lives as long as `owner`. Work on it is refused while its owner
+    /// captures it.
     ///
     /// # Safety
     ///
     /// - `handle` is a live stream of this device's driver, and stays live until `owner` is
     ///   dropped.
     #[cfg(feature = "cudarc")]
-    pub(crate) unsafe fn stream_of(&self, handle: StreamHandle, owner: Owner) -> Result<Stream> {
+    pub(crate) unsafe fn stream_of(&self, handle: StreamHandle, owner: Box<dyn Any + Send + Sync>) -> Result<Stream> {
         // SAFETY: as the caller promises.
-        unsafe { Stream::of_another(self.context(), self.another(), handle, owner) }
+        unsafe { Stream::of_another(self.context(), self.another(), handle, Owner::Kept(owner)) }
     }
 
     /// Makes a new event that is not recorded yet.

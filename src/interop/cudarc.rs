@@ -62,8 +62,10 @@ impl Device {
 
 /// Makes a stream of cudarc usable where this crate takes its own: operations queue on it, and
 /// [`measure::time`](crate::roofline::measure::time) measures whatever cudarc launches there. The
-/// result keeps cudarc's stream alive. Operations that need a temporary are refused while cudarc
-/// captures the stream: see [`Device::stream_from_raw`].
+/// result keeps cudarc's stream alive. While cudarc captures the stream, operations on it are
+/// refused, because cudarc's graph would not keep their memory: capture with [`Stream::capture`],
+/// or use [`Device::stream_from_raw`] and keep the memory. Do not begin a capture of the stream
+/// while another thread queues work on it.
 ///
 /// # Errors
 ///

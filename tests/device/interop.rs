@@ -3,14 +3,15 @@
 use std::mem::forget;
 use std::sync::Arc;
 
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DeviceRepr};
-use warpstride::ErrorKind;
 #[cfg(feature = "interp")]
 use warpstride::device::Backend;
 use warpstride::device::Device;
 use warpstride::interop::cudarc::{copy_into, stream, transpose_into};
 use warpstride::layout::Layout;
 use warpstride::roofline::measure;
+use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};
 use crate::failures::refusal;
@@ -23,6 +24,7 @@ cases! {
     NvidiaGpu what_is_not_of_the_streams_context_is_refused,
     NvidiaGpu what_does_not_lie_in_its_slice_is_refused,
     NvidiaGpu cudarcs_work_is_timed_on_its_stream,
+    NvidiaGpu cudarcs_capture_refuses_work_of_ours,
 }
 
 /// Opens a context of cudarc and a device on the setup's GPU.
@@ -99,6 +101,26 @@ fn cudarcs_work_is_timed_on_its_stream(_setup: &Setup) {
         refusal(stream(&Device::open(Backend::Soft).unwrap(), &context.default_stream()))
             .says("open it by Device::from_cudarc");
     }
+}
+
+/// A graph of cudarc keeps no memory of ours.
+fn cudarcs_capture_refuses_work_of_ours(_setup: &Setup) {
+    let (context, device) = open();
+    let theirs = context.new_stream().unwrap();
+    let ours = stream(&device, &theirs).unwrap();
+    let array = device.array(&[3], &[1.0_f32, 2.0, 3.0]).unwrap();
+    let mut result = device.array(&[3], &[0.0_f32; 3]).unwrap();
+    let fill = device.default_stream().capture(|s| ops::fill_into(7.0, &mut result, s)).unwrap();
+    theirs.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
+    for refused in [ops::scale_into(2.0, &array, &mut result, &ours), fill.launch(&ours)] {
+        refusal(refused).of(ErrorKind::InvalidArgument).says("is captured by its owner").says("`Stream::capture`");
+    }
+    let flags = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+    let captured = theirs.end_capture(flags).unwrap();
+    ops::scale_into(2.0, &array, &mut result, &ours).unwrap();
+    assert!(captured.is_none_or(|graph| graph.launch().is_ok()));
+    assert_eq!(theirs.synchronize(), Ok(()));
+    assert_eq!(result.to_vec().unwrap(), [2.0, 4.0, 6.0]);
 }
 
 fn what_is_not_of_the_streams_context_is_refused(_setup: &Setup) {
