@@ -10,8 +10,10 @@ use warpstride::roofline::record::{Record, SCHEMA};
 
 /// The oldest schema that is read.
 const OLDEST: u64 = 1;
-/// The greatest counter that is read: JSON's numbers are exact up to it.
+/// The greatest whole number that is read: JSON's numbers are exact up to it.
 const COUNTED: u64 = 1 << 53;
+/// The times, speeds and parts that are read are less than this, as those of charts are.
+const MEASURED: f64 = 1e12;
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("this run has no JSON: {error}"))
@@ -78,9 +80,12 @@ pub(crate) fn read(text: &[u8]) -> Result<Run> {
         return Err(refused(why.into()));
     }
     let run: Run = serde_json::from_value(upgraded(document)).map_err(is_none)?;
-    match run.cases.iter().find_map(uncountable) {
+    if let Some(figure) = run.cases.iter().find_map(uncountable) {
+        return Err(refused(format!("has a counter that no launch reaches: {figure}; is the file whole?")));
+    }
+    match run.cases.iter().find_map(out_of_range) {
         None => Ok(run),
-        Some(figure) => Err(refused(format!("has a counter that no launch reaches: {figure}; is the file whole?"))),
+        Some(figure) => Err(refused(format!("has a figure out of range: {figure}; is the file whole?"))),
     }
 }
 
@@ -91,4 +96,48 @@ fn uncountable(record: &Record) -> Option<String> {
         let most = counter.of(&counters).max(counter.least(&counters).unwrap_or_default());
         (most > COUNTED).then(|| format!("{} {most} of `{}`", counter.name(), record.name))
     })
+}
+
+/// A figure of a case that no measurement gives. Reports divide by some of them.
+fn out_of_range(record: &Record) -> Option<String> {
+    let count = counts(record).into_iter().find(|&(_, count, most)| count > most.min(COUNTED));
+    let count = count.map(|(member, count, _)| (member, count.to_string()));
+    let is_wrong =
+        |&(_, value, is_divisor): &(_, f64, bool)| !(0.0..MEASURED).contains(&value) || (is_divisor && value == 0.0);
+    let measured = || measured(record).into_iter().find(is_wrong).map(|(member, value, _)| (member, value.to_string()));
+    count.or_else(measured).map(|(member, value)| format!("{member} {value} of `{}`", record.name))
+}
+
+/// The whole numbers of a case, each with the most that it can be.
+fn counts(record: &Record) -> Vec<(&'static str, u64, u64)> {
+    let subject = &record.subject;
+    let extents = subject.shape.iter().chain(record.counted_shape.iter().flatten());
+    let all = [("bytes", subject.bytes, COUNTED), ("read", subject.read, subject.bytes)].into_iter();
+    all.chain([("written", subject.written, subject.bytes)])
+        .chain(extents.map(|&extent| ("shape", extent as u64, COUNTED)))
+        .chain(subject.step.map(|step| ("step", step as u64, COUNTED)))
+        .chain(record.drawn.as_ref().map(|drawn| ("touched", drawn.touched, COUNTED)))
+        .collect()
+}
+
+/// The times, speeds and parts of a case, each with whether it divides others.
+fn measured(record: &Record) -> Vec<(&'static str, f64, bool)> {
+    let of = |member, value: Option<f64>, is_divisor| value.map(|value| (member, value, is_divisor));
+    let ms = record.ms;
+    let all = [
+        of("ms.median", ms.map(|ms| ms.median), true),
+        of("ms.p10", ms.map(|ms| ms.p10), false),
+        of("ms.p25", ms.map(|ms| ms.p25), false),
+        of("ms.p75", ms.map(|ms| ms.p75), false),
+        of("ms.p90", ms.map(|ms| ms.p90), false),
+        of("gbps", record.gbps, false),
+        of("copy_gbps", record.copy_gbps, true),
+        of("fraction_of_copy", record.fraction_of_copy, false),
+        of("fraction_of_ceiling", record.fraction_of_ceiling, false),
+        of("fraction_of_nominal", record.fraction_of_nominal, false),
+        of("launch_us", record.launch_us, false),
+        of("predicted.ms", record.predicted.map(|predicted| predicted.ms), false),
+    ];
+    let samples = record.samples_ms.iter().flatten().map(|&ms| ("samples_ms", ms, false));
+    all.into_iter().flatten().chain(samples).collect()
 }

@@ -424,11 +424,60 @@ fn what_is_no_run_is_refused() {
     let mut newer = MEASURED.run.clone();
     newer["schema"] = 4.into();
     Reports::of(&newer).report("").failed(&["schema 4", "anew"]);
-    let mut wrong = timed(&|_| 1.0);
-    wrong["cases"][0]["fraction_of_ceiling"] = (-1.0).into();
-    let wrong = Reports::of(&wrong);
-    wrong.report("--html out.html").failed(&["cannot be drawn"]);
-    assert!(!wrong.path("out.html").exists());
+}
+
+/// Reports divide by some of these figures, add others up, and draw the rest.
+#[test]
+fn a_figure_out_of_range_is_refused_with_its_case_and_member() {
+    let run = timed(&|_| 1.0);
+    let name = run["cases"][0]["name"].as_str().expect("a name");
+    let most = u64::MAX;
+    let figures = [
+        ("/ms/median", vec![json!(0), json!(-0.5), json!(1e13)]),
+        ("/ms/p10", vec![json!(-1), json!(1e300)]),
+        ("/ms/p90", vec![json!(-1)]),
+        ("/copy_gbps", vec![json!(0), json!(-3000)]),
+        ("/gbps", vec![json!(-1), json!(1e12)]),
+        ("/fraction_of_copy", vec![json!(-0.1)]),
+        ("/fraction_of_ceiling", vec![json!(-1), json!(1e12)]),
+        ("/fraction_of_nominal", vec![json!(-1)]),
+        ("/launch_us", vec![json!(-1)]),
+        ("/predicted", vec![json!({ "ms": -1, "bound": "memory" })]),
+        ("/samples_ms/1", vec![json!(-1)]),
+        ("/shape/0", vec![json!(most)]),
+        ("/step", vec![json!(most)]),
+    ];
+    let bytes = ["/read", "/written", "/bytes"].map(|member| (member, vec![json!(most), json!((1_u64 << 53) + 1)]));
+    for (member, values) in figures.into_iter().chain(bytes) {
+        for value in values {
+            let mut wrong = run.clone();
+            *wrong["cases"][0].pointer_mut(member).expect("a member") = value;
+            let wrong = Reports::of(&wrong);
+            let member = member.trim_start_matches('/').replace('/', ".");
+            let member = member.trim_end_matches(".0").trim_end_matches(".1");
+            let said = ["has a figure out of range", member, &format!("of `{name}`"), "is the file whole?"];
+            wrong.report("--html out.html").failed(&said);
+            assert!(!wrong.path("out.html").exists());
+        }
+    }
+    // No case reads or writes more bytes than it moves.
+    for member in ["read", "written"] {
+        let mut more = run.clone();
+        let bytes = run["cases"][0]["bytes"].as_u64().expect("bytes");
+        more["cases"][0][member] = (bytes + 1).into();
+        Reports::of(&more).report("").failed(&["has a figure out of range", member, name]);
+    }
+    // A drawn case touches bytes, too.
+    let mut drawn = run.clone();
+    for (member, value) in [("kind", json!("listed")), ("strategy", json!("tile")), ("touched", json!(most))] {
+        drawn["cases"][0][member] = value;
+    }
+    Reports::of(&drawn).report("").failed(&["has a figure out of range", "touched", name]);
+    // The slowest case of all reaches none of its ceiling.
+    let mut least = run;
+    least["cases"][0]["gbps"] = 0.into();
+    least["cases"][0]["fraction_of_ceiling"] = 0.into();
+    Reports::of(&least).report("").succeeded();
 }
 
 #[test]

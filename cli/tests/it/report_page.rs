@@ -303,20 +303,27 @@ fn a_peer_has_no_gaps_and_moves_more_elements() {
 fn no_number_of_a_document_makes_a_report_panic() {
     let text = fs::read_to_string(repository().join(RECORD)).expect("the record");
     let run: Value = serde_json::from_str(&text).expect("a document");
-    let figures =
-        ["/read", "/written", "/bytes", "/counters/global_store/requests", "/counters/shared_load/instructions"];
-    let figures = figures.into_iter().chain([
+    let figures = [
+        "/read",
+        "/written",
+        "/bytes",
+        "/counters/global_store/requests",
+        "/counters/shared_load/instructions",
         "/counters/shared_load/wavefronts",
         "/counters/ideal/global_load",
         "/step",
         "/shape/0",
-    ]);
-    for figure in figures {
-        for number in [0, i64::MAX as u64, u64::MAX] {
+    ];
+    let whole = figures.map(|figure| (figure, [0, 1 << 53, u64::MAX].map(Value::from)));
+    let measured =
+        ["/ms/median", "/ms/p10", "/copy_gbps", "/gbps", "/fraction_of_copy", "/fraction_of_ceiling", "/predicted/ms"];
+    let measured = measured.map(|figure| (figure, [1e-300, 9.9e11, -1.0].map(Value::from)));
+    for (figure, numbers) in whole.into_iter().chain(measured) {
+        for number in numbers {
             let mut run = run.clone();
             for case in run["cases"].as_array_mut().expect("cases") {
                 if let Some(value) = case.pointer_mut(figure) {
-                    *value = number.into();
+                    *value = number.clone();
                 }
             }
             let reported = Reports::of(&run).report("--html a --markdown b --csv c --svg d");
