@@ -5,7 +5,7 @@ use std::iter;
 use super::Run;
 use super::causes::Word;
 use super::figures::{ordinal, percent, speed, three, time};
-use super::reasons::{self, Link, NEAR, Reason};
+use super::reasons::{self, Link, NEAR, OF_CEILING, Reason, is_beside_sectors};
 use warpstride::error::counted;
 use warpstride::roofline::record::Record;
 
@@ -45,7 +45,6 @@ pub(crate) struct Ranked<'r> {
     pub(crate) record: &'r Record,
     pub(crate) rank: usize,
     part: f64,
-    measure: Measure,
     reason: Reason,
 }
 
@@ -65,6 +64,8 @@ pub(crate) struct Row {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Measure {
     Ceiling,
+    /// A copy of the sectors of each case, all of which are drawn.
+    Sectors,
     Copy,
     Accesses,
 }
@@ -73,20 +74,12 @@ impl Measure {
     fn of(run: &Run) -> Self {
         if run.cases.iter().any(|case| case.fraction_of_ceiling.is_some() && case.drawn.is_none()) {
             Self::Ceiling
+        } else if run.cases.iter().any(is_beside_sectors) {
+            Self::Sectors
         } else if run.has_times() {
             Self::Copy
         } else {
             Self::Accesses
-        }
-    }
-
-    /// A part of it, in words.
-    fn told(self, part: f64) -> String {
-        let percent = percent(part);
-        match self {
-            Self::Ceiling => format!("{percent} of its ceiling"),
-            Self::Copy => format!("{percent} of a copy's speed"),
-            Self::Accesses => format!("{percent} of its accesses are needed"),
         }
     }
 }
@@ -105,7 +98,7 @@ impl<'r> Answer<'r> {
         let (small, slow): (Vec<_>, Vec<_>) = with_reasons.partition(|(_, _, reason)| reason.is_small);
         let small = small.into_iter().map(|(record, ..)| record).collect();
         let parts: Vec<f64> = slow.iter().map(|(_, part, _)| *part).collect();
-        let slow = (1..).zip(slow).map(|(rank, (record, part, reason))| Ranked { record, rank, part, measure, reason });
+        let slow = (1..).zip(slow).map(|(rank, (record, part, reason))| Ranked { record, rank, part, reason });
         let is_counted = run.cases.iter().any(|case| case.counters.is_some());
         let entries = entries(slow);
         let is_listed = |rank| entries.iter().flat_map(|entry| &entry.cases).any(|case| case.rank == rank);
@@ -117,7 +110,7 @@ impl<'r> Answer<'r> {
     /// The heading.
     pub(crate) fn title(&self) -> &'static str {
         match self.measure {
-            Measure::Ceiling | Measure::Copy => "The slowest cases",
+            Measure::Ceiling | Measure::Sectors | Measure::Copy => "The slowest cases",
             Measure::Accesses => "Most accesses beyond those needed",
         }
     }
@@ -127,10 +120,13 @@ impl<'r> Answer<'r> {
         let [count, near] = self.cases;
         let least = format!("{:.0}\u{a0}%", 100.0 * NEAR);
         let of = format!("{near} of {}", counted(count, "case"));
+        let is_one = near == 1 || count == 1;
+        let (reach, need, their) = if is_one { ("reaches", "needs", "its") } else { ("reach", "need", "their") };
         match self.measure {
-            Measure::Ceiling => format!("{of} reach {least} of their ceiling."),
-            Measure::Copy => format!("{of} reach {least} of a copy's speed."),
-            Measure::Accesses => format!("{of} need at least {least} of their accesses."),
+            Measure::Ceiling => format!("{of} {reach} {least} of {their} ceiling."),
+            Measure::Sectors => format!("{of} {reach} {least} of a copy of the same sectors."),
+            Measure::Copy => format!("{of} {reach} {least} of a copy's speed."),
+            Measure::Accesses => format!("{of} {need} at least {least} of {their} accesses."),
         }
     }
 
@@ -191,6 +187,7 @@ impl<'r> Answer<'r> {
     pub(crate) fn intro(&self) -> String {
         let compared = match self.measure {
             Measure::Ceiling => "Each case has its speed beside its ceiling, the part that it reaches, and its time.",
+            Measure::Sectors => "Each case is compared with a copy of the sectors that it reads and writes.",
             Measure::Copy => "Each case is compared with a copy of as many bytes in the same run.",
             Measure::Accesses => {
                 "Nothing was timed. The sectors and wavefronts of each case are compared with those that its bytes would fill."
@@ -325,11 +322,13 @@ impl Ranked<'_> {
     /// Says how far it is from its ceiling, and what it has of the cause.
     pub(crate) fn figures(&self) -> String {
         let ceiling = self.record.gbps.map(|gbps| (gbps, gbps / self.part)).filter(|both| both.1.is_finite());
-        let (told, gbps) = match ceiling {
-            Some((gbps, ceiling)) if self.measure == Measure::Ceiling && self.record.drawn.is_none() => {
-                (format!("{} of {} ({})", three(gbps), speed(ceiling), percent(self.part)), None)
+        let gbps = self.record.gbps.map(speed);
+        let (told, gbps) = match (reasons::reached(self.record), ceiling) {
+            (Some((part, OF_CEILING)), Some((gbps, ceiling))) => {
+                (format!("{} of {} ({})", three(gbps), speed(ceiling), percent(part)), None)
             }
-            _ => (self.measure.told(self.part), self.record.gbps.map(speed)),
+            (Some((part, of)), _) => (format!("{} {of}", percent(part)), gbps),
+            (None, _) => (format!("{} of its accesses are needed", percent(self.part)), gbps),
         };
         let ms = self.record.ms.map(|ms| time(ms.median));
         let figures: Vec<String> = iter::once(told).chain(gbps).chain(ms).collect();

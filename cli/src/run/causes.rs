@@ -3,7 +3,8 @@
 
 use super::figures::{code, of_time, ordinal, percent, short, thousands, time, with_unit};
 use super::reasons::{
-    LAUNCH_US, Link, Reason, WASTE, clocks_a_ms, is_the_copy, kernel_name, moving_ms, reached, same_work,
+    LAUNCH_US, Link, Reason, WASTE, clocks_a_ms, is_beside_sectors, is_the_copy, kernel_name, moving_ms, reached,
+    same_work,
 };
 use super::{Run, counting};
 use warpstride::counters::{GlobalCounters, SECTOR_BYTES, SharedCounters, table};
@@ -94,8 +95,8 @@ pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
         figures: Some(format!("{launched} of {}", time(each))),
         why: [vec![why], proofs].concat().join(" "),
         share: Some(format!(
-            "The bytes alone need {}{all}. The launches explain the other {}.",
-            time(bytes),
+            "{}{all}. The launches explain the other {}.",
+            need(record, bytes),
             of_time((ms - moved).max(0.0), ms)
         )),
         shown_by: format!(
@@ -291,6 +292,12 @@ pub(super) fn sectors(record: &Record, is_load: bool) -> Option<Reason> {
 
 /// The counters of loads or stores, and their sectors for each that is needed.
 pub(super) fn waste(record: &Record, is_load: bool) -> Option<(GlobalCounters, f64)> {
+    let (global, needed) = needed_sectors(record, is_load)?;
+    Some((global, global.sectors as f64 / needed as f64))
+}
+
+/// The counters of loads or stores, and the sectors that they need.
+fn needed_sectors(record: &Record, is_load: bool) -> Option<(GlobalCounters, u64)> {
     let counters = record.counters?;
     let (global, ideal, bytes) = if is_load {
         (counters.global_load, counters.ideal.global_load, record.subject.read)
@@ -300,7 +307,7 @@ pub(super) fn waste(record: &Record, is_load: bool) -> Option<(GlobalCounters, f
     // Documents of earlier versions have no ideal: the sectors that the bytes need, one a request
     // at least.
     let needed = if counters.ideal.sectors() > 0 { ideal } else { bytes.div_ceil(SECTOR_BYTES).max(global.requests) };
-    (needed > 0).then(|| (global, global.sectors as f64 / needed as f64))
+    (needed > 0).then_some((global, needed))
 }
 
 /// Passes through shared memory beyond those that the widths of the accesses need.
@@ -348,10 +355,11 @@ fn passing(run: &Run, record: &Record, needed: f64) -> Option<String> {
     let (ms, bytes, clocks) = (record.ms?.median, moving_ms(record)?, record.clocks.or(run.clocks)?);
     let than = if needed > bytes { "more" } else { "less" };
     Some(format!(
-        "All passes through shared memory and the L1 cache take {} at {}, {than} than the {} of the bytes{}.",
+        "All passes through shared memory and the L1 cache take {} at {}, {than} than the {} of {}{}.",
         time(needed.min(ms)),
         with_unit(&thousands(clocks.sm_mhz.into()), "MHz"),
         time(bytes),
+        if is_beside_sectors(record) { "a copy of the same sectors" } else { "the bytes" },
         unexplained_rest(needed.max(bytes), ms)
     ))
 }
@@ -393,8 +401,10 @@ pub(super) fn small_requests(run: &Run, record: &Record) -> Option<Reason> {
     Some(Reason {
         cause: "Perhaps too few bytes in flight",
         why: format!(
-            "The accesses waste no sector and have no bank conflict. Each request of a warp carries {size:.0} bytes, and {larger:.0} in \
-             {}, which reaches {} of its ceiling.",
+            "{} Each request of a warp carries {size:.0} bytes, and {larger:.0} in {}, which reaches {} of its ceiling.",
+            beyond_needed(record).map_or("The accesses waste no sector and have no bank conflict.".into(), |beyond| {
+                format!("The accesses waste little: {beyond}.")
+            }),
             other.name,
             percent(other.fraction_of_ceiling.unwrap_or_default())
         ),
@@ -454,7 +464,10 @@ pub(super) fn unexplained(record: &Record) -> Reason {
         cause: "Cause not known",
         why: "No counter explains most of the time.".into(),
         share: unknown_share(record),
-        shown_by: format!("{COUNTED} all sectors and wavefronts are needed"),
+        shown_by: format!(
+            "{COUNTED} {}",
+            beyond_needed(record).unwrap_or_else(|| "all sectors and wavefronts are needed".into())
+        ),
         attempt: PROFILE.into(),
         stalls: &STALLS,
         words: &[IN_FLIGHT],
@@ -478,9 +491,36 @@ fn uncounted(record: &Record) -> Reason {
     }
 }
 
+/// The sectors and wavefronts that a case does not need; `None` where it needs all.
+fn beyond_needed(record: &Record) -> Option<String> {
+    let sectors = [(true, "loads"), (false, "stores")].into_iter().filter_map(|(is_load, accesses)| {
+        let (global, needed) = needed_sectors(record, is_load)?;
+        (global.sectors > needed).then(|| {
+            format!("{accesses} touch {} and need {}", counted(thousands(global.sectors), "sector"), thousands(needed))
+        })
+    });
+    let shared = record.counters?.shared();
+    let conflicts = (shared.bank_conflicts > 0).then(|| {
+        let [conflicts, wavefronts] = [(shared.bank_conflicts, "bank conflict"), (shared.wavefronts, "wavefront")]
+            .map(|(count, of)| counted(thousands(count), of));
+        format!("{conflicts} among {wavefronts}")
+    });
+    let beyond: Vec<String> = sectors.chain(conflicts).collect();
+    (!beyond.is_empty()).then(|| beyond.join("; "))
+}
+
 fn unknown_share(record: &Record) -> Option<String> {
     let (ms, bytes) = (record.ms?.median, moving_ms(record)?);
-    Some(format!("The bytes alone need {}; {} stay unexplained.", time(bytes), of_time((ms - bytes).max(0.0), ms)))
+    Some(format!("{}; {} stay unexplained.", need(record, bytes), of_time((ms - bytes).max(0.0), ms)))
+}
+
+/// Says which time the case would take at the speed that it is compared with.
+fn need(record: &Record, ms: f64) -> String {
+    if is_beside_sectors(record) {
+        format!("A copy of the same sectors takes {}", time(ms))
+    } else {
+        format!("The bytes alone need {}", time(ms))
+    }
 }
 
 /// Says which part of the time this multiple of the bytes explains.
@@ -489,12 +529,13 @@ fn share(record: &Record, multiple: f64, cause: &str) -> Option<String> {
     account(record, (moving_ms(record)? * multiple).min(ms), cause, "")
 }
 
-/// Says which part of the time a cause explains, with the bytes.
+/// Says which part of the time a cause explains, with the bytes or the copy of the sectors.
 fn account(record: &Record, explained: f64, cause: &str, by: &str) -> Option<String> {
     let (ms, bytes) = (record.ms?.median, moving_ms(record)?);
     let rest = unexplained_rest(explained, ms);
     let most = if rest.is_empty() { of_time(explained, ms) } else { time(explained) };
-    Some(format!("The bytes alone need {}. With {cause} the bytes take up to {most}{by}{rest}.", time(bytes)))
+    let takes = if is_beside_sectors(record) { "this case takes" } else { "the bytes take" };
+    Some(format!("{}. With {cause} {takes} up to {most}{by}{rest}.", need(record, bytes)))
 }
 
 /// Says how much of a time nothing explains, if it is more than the spread.

@@ -18,6 +18,10 @@ const LEAST: f64 = 0.25;
 /// Microseconds that the start and the end of a launch take at most.
 pub(super) const LAUNCH_US: f64 = 10.0;
 
+/// The speeds that a case is compared with, in words.
+pub(super) const OF_CEILING: &str = "of its ceiling";
+const OF_SECTORS: &str = "of a copy of its sectors";
+
 /// A name in code type that leads to a case.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Link {
@@ -70,14 +74,19 @@ pub(super) fn reached(record: &Record) -> Option<(f64, &'static str)> {
     // Drawn permutes are compared with a copy of their sectors: many are small, or have gaps.
     let beside_copy = record.drawn.as_ref().and(record.fraction_of_copy);
     let of = |part: Option<f64>, speed| Some((part?, speed));
-    of(beside_copy, "of a copy of its sectors")
-        .or(of(record.fraction_of_ceiling, "of its ceiling"))
+    of(beside_copy, OF_SECTORS)
+        .or(of(record.fraction_of_ceiling, OF_CEILING))
         .or(of(record.fraction_of_copy, "of a copy's speed"))
 }
 
 /// The milliseconds that a case would take at that speed.
 pub(super) fn moving_ms(record: &Record) -> Option<f64> {
     Some(record.ms?.median * reached(record)?.0)
+}
+
+/// Returns whether that speed is the one of a copy of the same sectors.
+pub(super) fn is_beside_sectors(record: &Record) -> bool {
+    reached(record).is_some_and(|(_, speed)| speed == OF_SECTORS)
 }
 
 /// Returns whether a case is the copy that others are compared with.

@@ -42,6 +42,7 @@ mod run_ptx;
 mod run_ptx_lines;
 mod run_ptx_time;
 mod report;
+mod report_causes;
 mod report_page;
 mod streamed;
 mod transfers;

@@ -34,7 +34,7 @@ fn a_page_stands_alone_and_escapes_what_it_shows() {
 }
 
 /// The run whose page is committed.
-const RECORD: &str = "benches/record/2026-11-25-h100/all.json";
+pub(super) const RECORD: &str = "benches/record/2026-11-25-h100/all.json";
 
 /// The words of every report of that run, in their order. The three slowest cases come first, each
 /// with its rank.
@@ -69,7 +69,7 @@ const ORDER: [&str; 27] = [
 ];
 
 /// Returns the words of a report without marks, and with usual spaces.
-fn words(text: &str) -> String {
+pub(super) fn words(text: &str) -> String {
     // The page's words stand before its charts.
     let mut plain = String::with_capacity(text.len());
     let mut is_tag = false;
@@ -124,7 +124,7 @@ fn every_report_begins_with_the_slowest_cases_and_why() {
 }
 
 /// Returns the page of the recorded run without times, or with other members of its cases.
-fn changed(change: impl Fn(&mut Value)) -> String {
+pub(super) fn changed(change: impl Fn(&mut Value)) -> String {
     let text = fs::read_to_string(repository().join(RECORD)).expect("the record");
     let mut run: Value = serde_json::from_str(&text).expect("a document");
     run["cases"].as_array_mut().expect("cases").iter_mut().for_each(change);
@@ -166,7 +166,7 @@ fn reasons_go_by_what_was_measured_and_not_by_names() {
 }
 
 /// Returns the page of the recorded run with one case alone, as `change` makes it.
-fn alone(name: &str, change: impl Fn(&mut Value)) -> String {
+pub(super) fn alone(name: &str, change: impl Fn(&mut Value)) -> String {
     changed(|case| {
         if case["name"] == name {
             change(case);

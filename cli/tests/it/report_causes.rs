@@ -1,0 +1,125 @@
+//! The causes that a report gives: what each sentence says, and where its numbers come from.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::report::{MEASURED, Reports, timed};
+use super::report_page::{RECORD, alone, words};
+use super::repository;
+
+/// Returns the report of a run of some cases, as Markdown without marks.
+fn report_of(run: &Value) -> String {
+    words(&Reports::of(run).form("--markdown"))
+}
+
+/// Returns the recorded run as a document.
+fn record() -> Value {
+    let text = fs::read_to_string(repository().join(RECORD)).expect("the record");
+    serde_json::from_str(&text).expect("a document")
+}
+
+/// Makes a case a drawn one at this part of a copy of its sectors.
+fn draw(case: &mut Value, part: f64) {
+    let touched = case["bytes"].clone();
+    let members = json!({ "kind": "listed", "strategy": "tile", "touched": touched, "fraction_of_copy": part });
+    case.as_object_mut().expect("a case").extend(members.as_object().expect("members").clone());
+}
+
+#[test]
+fn a_drawn_case_is_compared_with_a_copy_of_its_sectors_in_every_sentence() {
+    let tiled = "transpose tiled f32 4096x4096";
+    let conflicts = alone(tiled, |case| draw(case, 0.25));
+    assert!(conflicts.contains("than the 22.3 us of a copy of the same sectors"), "{conflicts}");
+    let sectors = alone("transpose naive f32 4096x4096", |case| {
+        draw(case, 0.1);
+        case["predicted"] = Value::Null;
+    });
+    for part in [
+        "A copy of the same sectors takes 28.8 us. With the extra sectors this case takes up to",
+        "10.0 % of a copy of its sectors",
+    ] {
+        assert!(sectors.contains(part), "{part:?} is missing: {sectors}");
+    }
+    let unknown = alone(tiled, |case| {
+        draw(case, 0.25);
+        case["counters"] = Value::Null;
+        case["predicted"] = Value::Null;
+    });
+    assert!(unknown.contains("A copy of the same sectors takes 22.3 us; 66.9 of the 89.2 us stay"), "{unknown}");
+    for text in [conflicts, sectors, unknown] {
+        assert!(!text.contains("bytes alone") && !text.contains("of the bytes;"), "{text}");
+        assert!(text.contains("0 of 1 case reaches 95 % of a copy of the same sectors."), "{text}");
+        assert!(text.contains("Each case is compared with a copy of the sectors that it reads and writes."), "{text}");
+    }
+}
+
+/// A run may hold cases that are compared with different speeds.
+#[test]
+fn the_words_of_a_case_are_those_of_the_speed_that_it_is_compared_with() {
+    let mut run = record();
+    let cases = run["cases"].as_array_mut().expect("cases");
+    cases.truncate(4);
+    for case in cases.iter_mut() {
+        case["counters"] = Value::Null;
+        case["fraction_of_ceiling"] = 0.5.into();
+        case["fraction_of_copy"] = 0.4.into();
+    }
+    cases[1]["fraction_of_ceiling"] = Value::Null;
+    draw(&mut cases[2], 0.3);
+    cases[3] = MEASURED.run["cases"][3].clone();
+    cases[3]["name"] = "counted".into();
+    cases[3]["counters"]["ideal"]["global_load"] = 1.into();
+    let text = report_of(&run);
+    for part in
+        [" (50.0 %), ", "40.0 % of a copy's speed, ", "30.0 % of a copy of its sectors, ", "of its accesses are needed"]
+    {
+        assert!(text.contains(part), "{part:?} is missing: {text}");
+    }
+}
+
+#[test]
+fn the_verb_of_the_summary_agrees_with_its_number() {
+    let summary = |cases: usize, near: usize| {
+        let mut run = timed(&|_| 1.0);
+        let all = run["cases"].as_array_mut().expect("cases");
+        all.truncate(cases);
+        all.iter_mut().take(near).for_each(|case| case["fraction_of_ceiling"] = 1.into());
+        report_of(&run)
+    };
+    for (cases, near, said) in [
+        (1, 0, "0 of 1 case reaches 95 % of its ceiling."),
+        (1, 1, "1 of 1 case reaches 95 % of its ceiling."),
+        (2, 0, "0 of 2 cases reach 95 % of their ceiling."),
+        (2, 1, "1 of 2 cases reaches 95 % of its ceiling."),
+        (2, 2, "2 of 2 cases reach 95 % of their ceiling."),
+    ] {
+        let text = summary(cases, near);
+        assert!(text.contains(said), "{said:?} is missing: {text}");
+    }
+}
+
+#[test]
+fn a_case_without_a_known_cause_has_what_its_counters_say() {
+    let copy = |loads: u64, conflicts: u64| {
+        alone("transpose copy f32 4096x4096", |case| {
+            let counters = &mut case["counters"];
+            for side in ["global_load", "global_store"] {
+                counters[side]["sectors"] = counters["ideal"][side].clone();
+            }
+            let needed = counters["ideal"]["global_load"].as_u64().expect("an ideal");
+            counters["global_load"]["sectors"] = (needed * loads / 100).into();
+            counters["shared_load"]["instructions"] = 100.into();
+            counters["shared_load"]["wavefronts"] = (100 + conflicts).into();
+            counters["shared_load"]["bank_conflicts"] = conflicts.into();
+            case["predicted"] = Value::Null;
+            case["gbps"] = 1000.into();
+            case["fraction_of_ceiling"] = 0.3.into();
+        })
+    };
+    let ideal = copy(100, 0);
+    assert!(ideal.contains("Counted on the software GPU: all sectors and wavefronts are needed."), "{ideal}");
+    let some = copy(104, 3);
+    let said = "Counted on the software GPU: loads touch 2,181,038 sectors and need 2,097,152; 3 bank conflicts among 103 wavefronts.";
+    assert!(some.contains(said) && !some.contains("are needed"), "{some}");
+}
