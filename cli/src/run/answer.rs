@@ -18,7 +18,7 @@ const SHOWN: usize = 6;
 
 /// The slowest cases of a run.
 pub(crate) struct Answer<'r> {
-    /// Each with the cases of one kernel and cause; the one with the slowest case first.
+    /// The one with the slowest case comes first.
     pub(crate) entries: Vec<Entry<'r>>,
     /// Small arrays, which are in no entry.
     small: Vec<&'r Record>,
@@ -30,7 +30,8 @@ pub(crate) struct Answer<'r> {
     is_counted: bool,
 }
 
-/// The slow cases of one kernel and cause.
+/// The slow cases of one kernel and cause, or of one kernel, type and command where the run does
+/// not show the cause.
 pub(crate) struct Entry<'r> {
     /// The cases, the slowest first.
     pub(crate) cases: Vec<Ranked<'r>>,
@@ -40,7 +41,7 @@ pub(crate) struct Entry<'r> {
     advised: Option<usize>,
 }
 
-/// A slow case, its place among all slow ones, and why it is slow.
+/// A slow case, its place among all slow ones but small arrays, and why it is slow.
 pub(crate) struct Ranked<'r> {
     pub(crate) record: &'r Record,
     pub(crate) rank: usize,
@@ -145,7 +146,7 @@ impl<'r> Answer<'r> {
                 many => format!("{many} entries"),
             };
             text += &format!(
-                " The list {verb} {entries}, one for each kernel and cause: {} of these cases, up to {}.",
+                " The list {verb} {entries} with {} of these cases, up to {}.",
                 listed().count(),
                 percent(most)
             );
@@ -206,7 +207,7 @@ impl<'r> Answer<'r> {
                  counter is the metric to compare it with."
             ),
         };
-        format!("{compared} {sources} Cases with the same kernel and cause share one entry.")
+        format!("{compared} {sources} Cases with the same kernel and the same known cause share one entry.")
     }
 
     /// The cases that the entries show, by their rank.
@@ -237,12 +238,7 @@ fn advice_for(rank: usize) -> String {
 fn entries<'r>(slow: impl Iterator<Item = Ranked<'r>>) -> Vec<Entry<'r>> {
     let mut entries: Vec<Entry<'r>> = Vec::new();
     for case in slow {
-        let is_like = |entry: &&mut Entry<'_>| {
-            let first = entry.first();
-            first.record.kernel.is_some()
-                && first.record.kernel == case.record.kernel
-                && first.reason.cause == case.reason.cause
-        };
+        let is_like = |entry: &&mut Entry<'_>| entry.first().is_like(&case);
         let has_room = entries.len() < MOST;
         match entries.iter_mut().find(is_like) {
             Some(entry) => entry.cases.push(case),
@@ -285,7 +281,8 @@ impl<'r> Entry<'r> {
         } else {
             format!("{} to {}", ordinal(first.rank), ordinal(last.rank))
         };
-        Some(format!("{} of the same kernel and cause, {ranks}", counted(self.cases.len() - SHOWN, "more case")))
+        let like = if first.reason.is_unknown { "kernel, type and command" } else { "kernel and cause" };
+        Some(format!("{} of the same {like}, {ranks}", counted(self.cases.len() - SHOWN, "more case")))
     }
 
     /// Says whose numbers its lines have; `None` where it has one case.
@@ -319,6 +316,17 @@ impl<'r> Entry<'r> {
 }
 
 impl Ranked<'_> {
+    /// Returns whether the advice for one of the two holds for the other: they have one kernel and
+    /// one cause. Where the run does not show the cause, they have all else in common.
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |case: &Self| (case.record.kernel.is_some(), case.reason.cause);
+        let found = |case: &Self| (case.record.subject.dtype, case.reason.why.clone(), case.reason.command.clone());
+        of(self) == of(other)
+            && of(self).0
+            && self.record.kernel == other.record.kernel
+            && (!self.reason.is_unknown || found(self) == found(other))
+    }
+
     /// Says how far it is from its ceiling, and what it has of the cause.
     pub(crate) fn figures(&self) -> String {
         let ceiling = self.record.gbps.map(|gbps| (gbps, gbps / self.part)).filter(|both| both.1.is_finite());

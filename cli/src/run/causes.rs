@@ -415,6 +415,7 @@ pub(super) fn small_requests(run: &Run, record: &Record) -> Option<Reason> {
         )
         .into(),
         stalls: &STALLS,
+        is_unknown: true,
         words: &[REQUEST, IN_FLIGHT],
         ..Reason::default()
     })
@@ -470,6 +471,7 @@ pub(super) fn unexplained(record: &Record) -> Reason {
         ),
         attempt: PROFILE.into(),
         stalls: &STALLS,
+        is_unknown: true,
         words: &[IN_FLIGHT],
         ..Reason::default()
     }
@@ -485,6 +487,7 @@ fn uncounted(record: &Record) -> Reason {
         attempt: "Find the cause first:".into(),
         steps: if command.is_some() { &BY_COMMAND } else { &BY_COUNTING },
         stalls: &STALLS,
+        is_unknown: true,
         command,
         words: &[SECTOR, UNCOALESCED, IN_FLIGHT],
         ..Reason::default()

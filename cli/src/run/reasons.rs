@@ -57,6 +57,8 @@ pub(crate) struct Reason {
     pub(crate) next: Option<String>,
     /// The words that need a meaning.
     pub(crate) words: &'static [Word],
+    /// True where the run does not show the cause.
+    pub(super) is_unknown: bool,
     /// True where a copy of as many bytes is as slow, so that no kernel is at fault.
     pub(crate) is_small: bool,
     /// The part of the time that it explains, about; of the accesses where nothing was timed.

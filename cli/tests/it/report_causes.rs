@@ -123,3 +123,58 @@ fn a_case_without_a_known_cause_has_what_its_counters_say() {
     let said = "Counted on the software GPU: loads touch 2,181,038 sectors and need 2,097,152; 3 bank conflicts among 103 wavefronts.";
     assert!(some.contains(said) && !some.contains("are needed"), "{some}");
 }
+
+/// Returns the recorded run with these cases alone, which no counter explains.
+fn uncounted(kernel: &str, of: &[(&str, usize)]) -> Value {
+    let mut run = record();
+    let cases = run["cases"].as_array_mut().expect("cases");
+    cases.retain(|case| case["name"] == "add f32 268435456");
+    let first = cases[0].clone();
+    *cases = of
+        .iter()
+        .enumerate()
+        .map(|(at, (dtype, elements))| {
+            let mut case = first.clone();
+            let members = json!({
+                "name": format!("case {at}"), "kernel": kernel, "dtype": dtype, "shape": [elements],
+                "fraction_of_ceiling": 0.5, "counters": null, "predicted": null,
+            });
+            case.as_object_mut().expect("a case").extend(members.as_object().expect("members").clone());
+            case
+        })
+        .collect();
+    run
+}
+
+#[test]
+fn cases_of_an_unknown_cause_share_an_entry_only_where_all_else_is_alike() {
+    let entries = |of: &[(&str, usize)]| {
+        let text = report_of(&uncounted("a_kernel", of));
+        let of_cause = text.matches("\nCause unknown: no counters\n").count();
+        assert!(text.contains("Cases with the same kernel and the same known cause share one entry."), "{text}");
+        (of_cause, text)
+    };
+    let (alike, text) = entries(&[("u8", 1 << 27); 8]);
+    assert!(alike == 1 && text.contains("2 more cases of the same kernel, type and command, 7th to 8th"), "{text}");
+    let (types, text) = entries(&[("u8", 1 << 27), ("c128", 1 << 27)]);
+    assert_eq!(types, 2, "{text}");
+    // Another number of elements is counted by another command.
+    let (commands, text) = entries(&[("u8", 1 << 27), ("u8", 100_003)]);
+    assert_eq!(commands, 2, "{text}");
+}
+
+#[test]
+fn small_arrays_have_no_rank_and_the_others_are_counted_without_them() {
+    let mut run = record();
+    let cases = run["cases"].as_array_mut().expect("cases");
+    // The slowest two; the second is small.
+    cases.retain(|case| {
+        ["permute f32 1024x1024 by 1,0", "transpose tiled f32 4096x4096", "transpose naive f32 4096x4096"]
+            .contains(&case["name"].as_str().unwrap_or_default())
+    });
+    let text = report_of(&run);
+    for part in ["1st, transpose naive", "2nd, transpose tiled", "1 small array has no rank"] {
+        assert!(text.contains(part), "{part:?} is missing: {text}");
+    }
+    assert!(!text.contains("3rd, "), "{text}");
+}

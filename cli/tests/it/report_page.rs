@@ -44,7 +44,7 @@ const ORDER: [&str; 27] = [
     "Ceilings in GB/s: read 3,192, write 3,275, copy 3,059 (cudaMemcpy reaches 3,005; the data sheet has 3,352).",
     "The slowest cases",
     "62 of 97 cases reach 95 % of their ceiling.",
-    "35 cases are below 95 %. The list ends after 6 entries, one for each kernel and cause: 11 of these cases, up to 66.0 %.",
+    "35 cases are below 95 %. The list ends after 6 entries with 11 of these cases, up to 66.0 %.",
     "The other 21, from 83.8 % to 94.9 %, stand in the tables.",
     "The software GPU, a simulator on the CPU, counted",
     "Many launches, one after another",
