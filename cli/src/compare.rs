@@ -25,7 +25,7 @@ use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Group, Record, Subject};
 use warpstride::stream::{Graph, Stream};
 
-use super::bench::measure::{ColdRuns, Work, count, measure};
+use super::bench::measure::{ColdRuns, Work, count, launched, measure};
 use super::output::Output;
 use super::transpose::matrix;
 use super::{args, array_bytes, by_width, ensure_room, input, message, open, reference};
@@ -350,6 +350,8 @@ struct Rung<'a, T: Element> {
     entry: Option<&'static str>,
     /// A graph for each set; for the first alone where they would be too many.
     graphs: Vec<Graph>,
+    /// The kernels of a graph.
+    nodes: Option<u64>,
     /// Tells if the graphs have few enough nodes to be timed.
     is_timed: bool,
 }
@@ -361,22 +363,25 @@ impl<'a, T: Element + Pod> Rung<'a, T> {
         runs.begin(expected)?;
         let (_, parts) = kernel.samples(matrix.cols);
         let entry = kernel.entry(matrix, Target::of(runs.rotation.device()))?;
-        let mut rung = Self { kernel, matrix, expected, runs, parts, entry, graphs: Vec::new(), is_timed: true };
+        let mut rung =
+            Self { kernel, matrix, expected, runs, parts, entry, graphs: Vec::new(), nodes: None, is_timed: true };
         if kernel == Kernel::ColumnLoopGraph {
             let sets = rung.runs.rotation.sets();
             rung.is_timed = sets <= MAX_NODES / matrix.cols.max(1);
             let sets = if rung.is_timed { sets } else { 1 };
             let device = rung.runs.rotation.device().clone();
+            let calls = device.stats();
             rung.graphs = (0..sets)
                 .map(|set| device.default_stream().capture(|stream| rung.queue(set, 0, stream)))
                 .collect::<Result<_, Error>>()?;
+            rung.nodes = launched(&device.stats().since(&calls), None).map(|launches| launches / sets.max(1) as u64);
         }
         Ok(rung)
     }
 
     /// Returns the counters of one run, where its result is right.
     fn count(&mut self) -> Result<Option<Counters>> {
-        let (counters, is_right) = (count(self)?, self.is_right()?);
+        let ((_, counters), is_right) = (count(self)?, self.is_right()?);
         let name = &self.runs.rotation.device().info().name;
         ensure!(is_right, "{name} moved elements to the wrong place; please report this as a bug");
         Ok(counters)
@@ -396,6 +401,10 @@ impl<'a, T: Element + Pod> Rung<'a, T> {
 }
 
 impl<T: Element + Pod> Work for Rung<'_, T> {
+    fn nodes(&self) -> Option<u64> {
+        self.nodes
+    }
+
     fn rotation(&mut self) -> &mut Rotation {
         &mut self.runs.rotation
     }

@@ -206,6 +206,8 @@ pub struct Record {
     pub samples_ms: Option<Vec<f64>>,
     /// Microseconds from launch to launch, for small arrays.
     pub launch_us: Option<f64>,
+    /// The kernels that one run launches, where they were counted; one after another.
+    pub launches: Option<u64>,
     /// The memory accesses of one run, where they were counted.
     pub counters: Option<Counters>,
     /// The shape that was counted, where the counters are those of fewer elements, multiplied by

@@ -7,6 +7,7 @@ use anyhow::Result;
 use bytemuck::Pod;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
+use warpstride::driver::Stats;
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::ops;
@@ -44,6 +45,11 @@ pub(crate) trait Work {
         1
     }
 
+    /// Counts the kernels in a graph of the work; `None` if it has no graph, or they are not known.
+    fn nodes(&self) -> Option<u64> {
+        None
+    }
+
     /// Says whether the work may be timed where the device has times.
     fn is_timed(&self) -> bool {
         true
@@ -54,6 +60,7 @@ pub(crate) trait Work {
 pub(crate) struct Outcome {
     pub(crate) kernel: Option<&'static str>,
     pub(crate) verified: bool,
+    pub(crate) launches: Option<u64>,
     pub(crate) counters: Option<Counters>,
     pub(crate) timing: Option<Timing>,
     /// Microseconds from launch to launch.
@@ -69,8 +76,8 @@ impl Outcome {
         copy_gbps: Option<f64>,
         peaks: Option<&Peaks>,
     ) -> Record {
-        let Self { kernel, verified, counters, timing, launch_us } = self;
-        let record = Record { samples, counters, launch_us, ..Record::new(subject, kernel, verified) };
+        let Self { kernel, verified, launches, counters, timing, launch_us } = self;
+        let record = Record { samples, launches, counters, launch_us, ..Record::new(subject, kernel, verified) };
         match timing {
             Some(timing) => record.timed(&timing, copy_gbps, peaks),
             None => record,
@@ -78,18 +85,30 @@ impl Outcome {
     }
 }
 
-/// Runs work once and returns its counters, on a device that counts.
-pub(crate) fn count(work: &mut dyn Work) -> Result<Option<Counters>> {
+/// Runs work once and returns its launches, and its counters on a device that counts.
+pub(crate) fn count(work: &mut dyn Work) -> Result<(Option<u64>, Option<Counters>)> {
     let device = work.rotation().device().clone();
-    let before = device.counters()?;
+    let (before, calls) = (device.counters()?, device.stats());
     run(work)?;
-    Ok(device.counters()?.zip(before).map(|(after, before)| after - before))
+    let launches = launched(&device.stats().since(&calls), work.nodes());
+    Ok((launches, device.counters()?.zip(before).map(|(after, before)| after - before)))
+}
+
+/// Counts the launches among calls to the driver, and the `nodes` of each launch of a graph; `None`
+/// if there were none, or they are not known.
+pub(crate) fn launched(calls: &Stats, nodes: Option<u64>) -> Option<u64> {
+    let of_graphs = match calls.calls_of("graph_launch") {
+        0 => 0,
+        graphs => graphs * nodes?,
+    };
+    let launches = calls.calls_of("launch") + calls.calls_of("launch_cooperative") + of_graphs;
+    (launches > 0).then_some(launches)
 }
 
 /// Verifies work, and times `samples` runs if it is right and time means something. Also times the
 /// launch of `small` work.
 pub(crate) fn measure(work: &mut dyn Work, samples: usize, small: bool) -> Result<Outcome> {
-    let counters = count(work)?;
+    let (launches, counters) = count(work)?;
     let verified = work.is_right()?;
     let (mut timing, mut launch_us) = (None, None);
     if verified && work.is_timed() && work.rotation().is_cold() {
@@ -104,7 +123,7 @@ pub(crate) fn measure(work: &mut dyn Work, samples: usize, small: bool) -> Resul
         })?);
         launch_us = small.then(|| measure::launch_us(stream, || run(work))).transpose()?;
     }
-    Ok(Outcome { kernel: work.kernel(), verified, counters, timing, launch_us })
+    Ok(Outcome { kernel: work.kernel(), verified, launches, counters, timing, launch_us })
 }
 
 /// Queues all parts of a run on the next set.

@@ -116,6 +116,7 @@ fn counts(record: &Record) -> Vec<(&'static str, u64, u64)> {
     all.chain([("written", subject.written, subject.bytes)])
         .chain(extents.map(|&extent| ("shape", extent as u64, COUNTED)))
         .chain(subject.step.map(|step| ("step", step as u64, COUNTED)))
+        .chain(record.launches.map(|launches| ("launches", launches, COUNTED)))
         .chain(record.drawn.as_ref().map(|drawn| ("touched", drawn.touched, COUNTED)))
         .collect()
 }

@@ -203,7 +203,7 @@ impl<'r> Answer<'r> {
                 )
             }
             _ => format!(
-                "The times were measured on this GPU. {simulator} counted sectors, bank conflicts and launches; the Nsight Compute name beside a \
+                "The times were measured on this GPU. {simulator} counted sectors and bank conflicts; the Nsight Compute name beside a \
                  counter is the metric to compare it with."
             ),
         };

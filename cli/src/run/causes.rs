@@ -2,14 +2,11 @@
 //! to try. No cause goes by a case's name.
 
 use super::figures::{code, of_time, ordinal, percent, short, thousands, time, with_unit};
-use super::reasons::{
-    LAUNCH_US, Link, Reason, WASTE, clocks_a_ms, is_beside_sectors, is_the_copy, kernel_name, moving_ms, reached,
-    same_work,
-};
+use super::reasons::{LAUNCH_US, Link, Reason, WASTE, clocks_a_ms, is_beside_sectors, is_the_copy, moving_ms, reached};
 use super::{Run, counting};
 use warpstride::counters::{GlobalCounters, SECTOR_BYTES, SharedCounters, table};
 use warpstride::error::counted;
-use warpstride::roofline::model::{Bound, DeviceModel};
+use warpstride::roofline::model::Bound;
 use warpstride::roofline::record::Record;
 
 /// A word of the reasons, with its meaning in a sentence.
@@ -39,131 +36,6 @@ pub(super) fn doubtful(record: &Record) -> Option<Reason> {
         explains: 1.0,
         ..Reason::default()
     })
-}
-
-/// The number of launches of a case that the model found limited by them: it counted each as the
-/// device's time of one. Only equal launches are so many.
-fn counted_launches(run: &Run, record: &Record) -> Option<u64> {
-    let predicted = record.predicted.filter(|predicted| predicted.bound == Bound::Launches)?;
-    let launches = 1e3 * predicted.ms / DeviceModel::of(&run.device.name)?.launch_us;
-    let whole = launches.round();
-    let requests = record.counters?.global_load.requests.max(record.counters?.global_store.requests);
-    let is_whole = (launches - whole).abs() < 1e-6 * whole && (2.0..1e9).contains(&whole);
-    (is_whole && requests.is_multiple_of(whole as u64)).then_some(whole as u64)
-}
-
-/// The number of launches of a case, or that of another one with the same kernel and the same
-/// accesses: a graph of the launches has no model.
-fn launch_count(run: &Run, record: &Record) -> Option<u64> {
-    let is_like = |other: &&Record| {
-        other.kernel == record.kernel
-            && other.counters == record.counters
-            && other.subject.shape == record.subject.shape
-    };
-    let like = || run.cases.iter().filter(is_like).find_map(|other| counted_launches(run, other));
-    record.counters?;
-    counted_launches(run, record).or_else(like)
-}
-
-/// Launches one after the other, each with too little to move.
-pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
-    let (count, ms) = (launch_count(run, record)?, record.ms?.median);
-    let bytes = moving_ms(record)?;
-    let multiple = [true, false]
-        .into_iter()
-        .filter_map(|is_load| Some(waste(record, is_load)?.1 - 1.0).zip(side(record, is_load)));
-    let moved = bytes * (1.0 + multiple.map(|(more, part)| more.max(0.0) * part).sum::<f64>());
-    let launched = counted(thousands(count), "launch").to_string();
-    let all = if moved > WASTE * bytes {
-        format!(", and {} with all sectors that the accesses touch", time(moved))
-    } else {
-        String::new()
-    };
-    let each = ms / count as f64;
-    let proofs: Vec<String> =
-        [larger_launches(run, record, count, each), as_graph(run, record, count, each)].into_iter().flatten().collect();
-    let quotient = if proofs.is_empty() {
-        format!(" ({} / {}, with their work)", time(ms), thousands(count))
-    } else {
-        String::new()
-    };
-    let why =
-        format!("{launched} run one after another, {} each{quotient}, and each of them moves few bytes.", time(each));
-    let alone = one_launch(run, record).map_or(String::new(), |(text, _)| format!(" {text}"));
-    Some(Reason {
-        cause: "Many launches, one after another",
-        figures: Some(format!("{launched} of {}", time(each))),
-        why: [vec![why], proofs].concat().join(" "),
-        share: Some(format!(
-            "{}{all}. The launches explain the other {}.",
-            need(record, bytes),
-            of_time((ms - moved).max(0.0), ms)
-        )),
-        shown_by: format!(
-            "{COUNTED} {launched}. Nsight Systems shows the gaps between them, those of a graph with `--cuda-graph-trace=node`"
-        ),
-        attempt: format!(
-            "Let one launch move the whole array: give the grid one more dimension in place of the loop or the graph of launches.{alone}"
-        )
-        .into(),
-        links: one_launch(run, record).into_iter().map(|(_, link)| link).collect(),
-        explains: 1.0 - moved / ms,
-        ..Reason::default()
-    })
-}
-
-/// The time of larger launches of the same kernel, where it shows that the bytes hardly matter.
-fn larger_launches(run: &Run, record: &Record, count: u64, each: f64) -> Option<String> {
-    let bytes = record.subject.bytes as f64 / count as f64;
-    let larger = run.cases.iter().filter(|other| {
-        other.kernel == record.kernel
-            && (&other.subject.op, &other.subject.variant) == (&record.subject.op, &record.subject.variant)
-            // A graph has no model.
-            && other.predicted.is_some() == record.predicted.is_some()
-    });
-    let larger = larger.filter_map(|other| {
-        let launches = launch_count(run, other)? as f64;
-        Some((other.subject.bytes as f64 / launches / bytes, other.ms?.median / launches))
-    });
-    let (times, larger) = larger.filter(|(times, _)| *times >= 1.5).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let by_bytes = ((larger - each) / (times - 1.0)).max(0.0);
-    (by_bytes < 0.1 * each).then(|| {
-        format!(
-            "A launch of {} the bytes takes {}, so nearly all of it is a fixed cost.",
-            counted(short(times), "time"),
-            time(larger)
-        )
-    })
-}
-
-/// The time of the same launches as a graph, which has no model.
-fn as_graph(run: &Run, record: &Record, count: u64, each: f64) -> Option<String> {
-    record.predicted?;
-    let is_graph = |other: &&Record| {
-        other.predicted.is_none()
-            && (&other.kernel, &other.counters, &other.subject.shape)
-                == (&record.kernel, &record.counters, &record.subject.shape)
-    };
-    let graph = run.cases.iter().find(is_graph)?.ms?.median / count as f64;
-    (graph < each).then(|| format!("A graph of them takes {} each.", time(graph)))
-}
-
-/// The time of one launch for the same array whose requests touch as many sectors, and its case.
-fn one_launch(run: &Run, record: &Record) -> Option<(String, Link)> {
-    let touched = |record: &Record| {
-        let counters = record.counters?;
-        let mut both = [counters.global_load, counters.global_store].map(|all| (all.sectors, all.requests));
-        both.sort_unstable();
-        Some(both)
-    };
-    let is_like = |other: &&Record| {
-        same_work(other, record) && touched(other) == touched(record) && launch_count(run, other).is_none()
-    };
-    let other = run.cases.iter().find(is_like)?;
-    let kernel = kernel_name(other)?;
-    let text =
-        format!("One launch alone: the kernel {}, as uncoalesced, takes {}.", code(kernel), time(other.ms?.median));
-    Some((text, Link { text: kernel.into(), case: other.name.clone() }))
 }
 
 /// A copy that loses as much time: few bytes, so that the start and the end of a launch weigh, or
@@ -229,7 +101,7 @@ pub(super) fn gaps(record: &Record) -> Option<Reason> {
 }
 
 /// The part of all bytes that loads read, or that stores write.
-fn side(record: &Record, is_load: bool) -> Option<f64> {
+pub(super) fn side(record: &Record, is_load: bool) -> Option<f64> {
     let [read, written] = [record.subject.read, record.subject.written].map(|bytes| bytes as f64);
     (read + written > 0.0).then(|| if is_load { read } else { written } / (read + written))
 }
@@ -518,7 +390,7 @@ fn unknown_share(record: &Record) -> Option<String> {
 }
 
 /// Says which time the case would take at the speed that it is compared with.
-fn need(record: &Record, ms: f64) -> String {
+pub(super) fn need(record: &Record, ms: f64) -> String {
     if is_beside_sectors(record) {
         format!("A copy of the same sectors takes {}", time(ms))
     } else {

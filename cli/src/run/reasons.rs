@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::Run;
 use super::causes::{self, Word};
 use super::figures::{code, percent, time};
+use super::launches;
 use warpstride::roofline::record::Record;
 
 /// A case that reaches this part of its ceiling is near it.
@@ -111,9 +112,9 @@ pub(crate) fn of(run: &Run, record: &Record) -> Reason {
             .into_iter()
             .flatten()
     };
-    let launches = causes::launches(run, record);
-    let is_many = launches.is_some();
-    let others = [launches, causes::lost_by_copy(run, record), causes::gaps(record)].into_iter().flatten();
+    let many = launches::launches(run, record);
+    let is_many = many.is_some();
+    let others = [many, causes::lost_by_copy(run, record), causes::gaps(record)].into_iter().flatten();
     let most = others.chain(accesses()).max_by(|a, b| a.explains.total_cmp(&b.explains));
     let has_part = |cause: &Reason| cause.explains >= LEAST || record.ms.is_none();
     let (main, aside) =

@@ -125,7 +125,7 @@ impl<'a> Time<'a> {
         let ceilings = timing.as_ref().map(|_| peaks::known(device, output)).transpose()?;
         let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
         let record = Record::new(self.subject(bytes), Some(&self.kernel), None);
-        let record = Record { samples: self.samples(), counters, ..record };
+        let record = Record { samples: self.samples(), launches: Some(1), counters, ..record };
         let record = match timing {
             Some((timing, copy)) => record.timed(&timing, copy, ceilings.as_ref().map(|(peaks, _)| peaks)),
             None => record,

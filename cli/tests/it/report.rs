@@ -446,6 +446,7 @@ fn a_figure_out_of_range_is_refused_with_its_case_and_member() {
         ("/samples_ms/1", vec![json!(-1)]),
         ("/shape/0", vec![json!(most)]),
         ("/step", vec![json!(most)]),
+        ("/launches", vec![json!(most)]),
     ];
     let bytes = ["/read", "/written", "/bytes"].map(|member| (member, vec![json!(most), json!((1_u64 << 53) + 1)]));
     for (member, values) in figures.into_iter().chain(bytes) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::report::{MEASURED, Reports, timed};
 use super::report_page::{RECORD, alone, words};
-use super::repository;
+use super::{repository, soft};
 
 /// Returns the report of a run of some cases, as Markdown without marks.
 fn report_of(run: &Value) -> String {
@@ -177,4 +177,49 @@ fn small_arrays_have_no_rank_and_the_others_are_counted_without_them() {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
     assert!(!text.contains("3rd, "), "{text}");
+}
+
+#[test]
+fn the_number_of_launches_is_counted_where_the_document_has_it() {
+    let looped = "transpose column_loop f32 4096x4096";
+    let derived = alone(looped, |_| {});
+    assert!(derived.contains("By the model's time of a launch: 4,096 launches."), "{derived}");
+    let with = |count: u64, predicted: bool| {
+        alone(looped, |case| {
+            case["launches"] = count.into();
+            if !predicted {
+                case["predicted"] = Value::Null;
+            }
+        })
+    };
+    for counted in [with(2048, true), with(2048, false)] {
+        assert!(counted.contains("Counted in a run of the case: 2,048 launches."), "{counted}");
+        assert!(!counted.contains("By the model's"), "{counted}");
+    }
+    // One launch is not one after another, and few long ones are not the cause.
+    for few in [with(1, true), with(2, false)] {
+        assert!(!few.contains("one after another"), "{few}");
+    }
+    assert!(!derived.contains("counted sectors, bank conflicts and launches"), "{derived}");
+}
+
+#[test]
+fn a_document_has_the_launches_of_each_case() {
+    let document = soft("--json compare --shape 64,48").succeeded().json();
+    let launches = |variant: &str| {
+        let rows = document["cases"].as_array().expect("cases");
+        rows.iter().find(|row| row["variant"] == variant).expect("a row")["launches"].clone()
+    };
+    let counted = ["copy", "naive", "column_loop", "column_loop_graph"].map(launches);
+    assert_eq!(counted, [1, 1, 48, 48].map(Value::from));
+    let empty = soft("--json bench copy --elements 0").succeeded().json();
+    assert_eq!(empty["launches"], Value::Null);
+    let mut run = MEASURED.run.clone();
+    let cases = run["cases"].as_array_mut().expect("cases");
+    assert!(cases.iter().all(|case| case["launches"].as_u64() > Some(0)));
+    // Documents of earlier versions lack it.
+    for case in cases {
+        case.as_object_mut().expect("a case").remove("launches");
+    }
+    Reports::of(&run).report("").succeeded();
 }
