@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::export::{csv, html, markdown, svg, text};
 use crate::run::Run;
+use crate::run::answer::Answer;
 use crate::run::compare::Compared;
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -46,7 +47,7 @@ fn outputs(args: &args::Report, run: &Run, compared: Option<&Compared>) -> Resul
         outputs.push((path.clone(), csv::csv(run)?));
     }
     if let Some(folder) = &args.svg {
-        let charts = svg::charts(run, compared.map(|compared| &compared.before))?;
+        let charts = svg::charts(run, compared.map(|compared| &compared.before), Answer::of(run).as_ref())?;
         require!(
             !charts.is_empty() || !run.has_times(),
             InvalidArgument,

@@ -1,17 +1,19 @@
 //! A run as one HTML page, which needs no other file and no network: its style, its script and its
 //! charts are inside.
 
+use std::collections::{BTreeSet, HashMap};
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::svg::{self, Chart};
 use crate::run::Run;
 use crate::run::about;
-use crate::run::answer::{Answer, Entry, Row};
+use crate::run::answer::{Answer, Row};
 use crate::run::columns::CASE;
 use crate::run::compare::Compared;
 use crate::run::figures::parts_of_code;
 use crate::run::pipelines::WORDS;
-use crate::run::reasons::{self, Link, Reason};
+use crate::run::reasons::{Link, Reason};
 use crate::run::table::{self, Table, ceilings_line, percent};
 use warpstride::error::{Result, counted, printable};
 use warpstride::roofline::model::DeviceModel;
@@ -27,9 +29,9 @@ const SCRIPT: &str = include_str!("page.js");
 ///
 /// As [`svg::charts`].
 pub(crate) fn page(run: &Run, compared: Option<&Compared>) -> Result<String> {
-    let charts = svg::charts(run, compared.map(|compared| &compared.before))?;
-    let of = |part: &str| charts.iter().filter(|chart| chart.name.starts_with(part)).collect::<Vec<_>>();
     let found = Answer::of(run);
+    let charts = svg::charts(run, compared.map(|compared| &compared.before), found.as_ref())?;
+    let of = |part: &str| charts.iter().filter(|chart| chart.name.starts_with(part)).collect::<Vec<_>>();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -45,7 +47,7 @@ pub(crate) fn page(run: &Run, compared: Option<&Compared>) -> Result<String> {
                 main {
                     (heading(run))
                     @if let Some(compared) = compared { (changes(compared, run)) }
-                    @if let Some(found) = &found { (answer(run, found)) }
+                    @if let Some(found) = &found { (answer(found)) }
                     @if !run.has_times() { p { (super::NO_TIMES) } }
                     (figures(&of("roofline")))
                     @for group in run.groups() { (cases(run, group, found.as_ref())) }
@@ -87,7 +89,7 @@ fn heading(run: &Run) -> Markup {
 }
 
 /// The slowest cases, and why.
-fn answer(run: &Run, answer: &Answer<'_>) -> Markup {
+fn answer(answer: &Answer<'_>) -> Markup {
     html! {
         h2 { (answer.title()) }
         p { strong { (answer.summary()) } " " (answer.coverage().unwrap_or_default()) }
@@ -99,7 +101,7 @@ fn answer(run: &Run, answer: &Answer<'_>) -> Markup {
                     @for case in entry.shown() {
                         li {
                             strong { (case.place()) } ", "
-                            a href={ "#" (id(run, case.record)) } { (broken(&case.record.name)) } ": " (case.figures())
+                            a href={ "#" (id(case.at)) } { (broken(&case.record.name)) } ": " (case.figures())
                         }
                     }
                     @if let Some(more) = entry.more() { li { (more) } }
@@ -109,7 +111,7 @@ fn answer(run: &Run, answer: &Answer<'_>) -> Markup {
                     @for Row { label, text, steps, stalls, command } in entry.rows() {
                         dt { (label) }
                         dd {
-                            (linked(run, &text, entry.links()))
+                            (linked(&text, entry.links()))
                             (lists(steps, stalls, command.as_deref()))
                         }
                     }
@@ -125,15 +127,12 @@ fn broken(text: &str) -> Markup {
 }
 
 /// A text with its names in code type, which lead to their cases.
-fn linked(run: &Run, text: &str, links: &[Link]) -> Markup {
-    let case_of = |name: &str| {
-        let link = links.iter().find(|link| link.text == name)?;
-        run.cases.iter().find(|case| case.name == link.case)
-    };
+fn linked(text: &str, links: &[Link]) -> Markup {
+    let case_of = |name: &str| links.iter().find(|link| link.text == name).map(|link| link.case);
     html! {
         @for (at, part) in parts_of_code(text).into_iter().enumerate() {
             @if at % 2 == 0 { (broken(part)) }
-            @else if let Some(case) = case_of(part) { a href={ "#" (id(run, case)) } { code { (broken(part)) } } }
+            @else if let Some(case) = case_of(part) { a href={ "#" (id(case)) } { code { (broken(part)) } } }
             // An option has hyphens, where it does not break.
             @else { code.whole[!part.contains(['_', ' '])] { (broken(part)) } }
         }
@@ -195,10 +194,11 @@ fn changes(compared: &Compared, run: &Run) -> Markup {
 
 /// A group of cases, which opens: its table, and why those are slow that the list does not have.
 fn cases(run: &Run, group: Group, found: Option<&Answer<'_>>) -> Markup {
-    let cases: Vec<&Record> = run.group(group).collect();
-    let parts = || cases.iter().filter_map(|case| case.fraction_of_ceiling);
+    let of_group = run.cases.iter().enumerate().filter(|(_, case)| case.subject.group == group);
+    let cases: Vec<(usize, &Record)> = of_group.collect();
+    let parts = || cases.iter().filter_map(|(_, case)| case.fraction_of_ceiling);
     let (least, most) = (parts().fold(f64::MAX, f64::min), parts().fold(0.0, f64::max));
-    let rows = cases.iter().map(|case| id(run, case)).collect::<Vec<_>>();
+    let rows = cases.iter().map(|(at, _)| id(*at)).collect::<Vec<_>>();
     html! {
         details {
             summary {
@@ -208,46 +208,40 @@ fn cases(run: &Run, group: Group, found: Option<&Answer<'_>>) -> Markup {
                     @if most > 0.0 { ", " (percent(Some(least))) " to " (percent(Some(most))) " of the ceiling" }
                 }
             }
-            (sorted_table(group.title(), &Table::of(CASE, cases.iter().copied()), &rows))
-            (notes(run, &cases, found))
+            (sorted_table(group.title(), &Table::of(CASE, cases.iter().map(|(_, case)| *case)), &rows))
+            @if let Some(found) = found { (notes(&cases, found)) }
         }
     }
 }
 
 /// Why some cases of a table are slow. It refers to the list for those that have an entry there.
-fn notes(run: &Run, cases: &[&Record], found: Option<&Answer<'_>>) -> Markup {
+fn notes(cases: &[(usize, &Record)], found: &Answer<'_>) -> Markup {
     // Cases with one reason share it, and each has its command.
-    let mut slow: Vec<(Vec<&Record>, Vec<Reason>)> = Vec::new();
-    let has_entry = |case: &Record| found.is_some_and(|found| found.entry_of(case).is_some());
-    for case in cases.iter().filter(|case| reasons::is_slow(case) && !has_entry(case)) {
-        let reason = reasons::of(run, case);
-        let is_like = |other: &Reason| (&other.why, &other.attempt) == (&reason.why, &reason.attempt);
-        match slow.iter_mut().find(|(_, others)| others.first().is_some_and(is_like)) {
-            Some((all, reasons)) => {
-                all.push(case);
-                reasons.push(reason);
-            }
-            None => slow.push((vec![case], vec![reason])),
+    let mut slow: Vec<(Vec<&Record>, Vec<&Reason>)> = Vec::new();
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    for (case, reason) in cases.iter().filter_map(|(at, case)| Some((*case, found.reason_of(*at)?))) {
+        let place = *places.entry((&reason.why, &reason.attempt)).or_insert(slow.len());
+        if place == slow.len() {
+            slow.push((Vec::new(), Vec::new()));
         }
+        slow[place].0.push(case);
+        slow[place].1.push(reason);
     }
     let advice = |reason: &Reason, commands: Vec<&str>| {
-        let (text, steps, stalls) = match found.and_then(|found| found.same_advice(reason)) {
+        let (text, steps, stalls) = match found.same_advice(reason) {
             Some(again) => (again, &[][..], &[][..]),
             None => (reason.attempt.to_string(), reason.steps, reason.stalls),
         };
-        html! { (linked(run, &text, &reason.links)) (lists(steps, stalls, commands)) }
+        html! { (linked(&text, &reason.links)) (lists(steps, stalls, commands)) }
     };
-    let entries = found.iter().flat_map(|found| found.entries.iter().enumerate());
-    let entries = entries
-        .filter(|(_, entry)| entry.cases.iter().any(|one| cases.iter().any(|case| std::ptr::eq(*case, one.record))));
-    let entries: Vec<(usize, &Entry<'_>)> = entries.collect();
+    let entries: BTreeSet<usize> = cases.iter().filter_map(|(at, _)| found.entry_of(*at)).collect();
     html! {
         @if !entries.is_empty() {
             p {
                 "The list of the slowest cases has the causes for the "
-                @for (at, (entry, of)) in entries.iter().enumerate() {
+                @for (at, entry) in entries.iter().enumerate() {
                     @if at > 0 { ", " }
-                    a href=(format!("#entry-{entry}")) { (of.first().place()) " case" }
+                    a href=(format!("#entry-{entry}")) { (found.entries[*entry].first().place()) " case" }
                 }
                 "."
             }
@@ -257,8 +251,8 @@ fn notes(run: &Run, cases: &[&Record], found: Option<&Answer<'_>>) -> Markup {
                 @for (all, reasons) in slow {
                     dt { (all.iter().map(|case| &*case.name).collect::<Vec<_>>().join("; ")) }
                     dd {
-                        (reasons[0].cause) ". " (linked(run, &reasons[0].why, &reasons[0].links)) " "
-                        (advice(&reasons[0], reasons.iter().filter_map(|reason| reason.command.as_deref()).collect()))
+                        (reasons[0].cause) ". " (linked(&reasons[0].why, &reasons[0].links)) " "
+                        (advice(reasons[0], reasons.iter().filter_map(|reason| reason.command.as_deref()).collect()))
                     }
                 }
             }
@@ -277,10 +271,9 @@ fn foot(run: &Run) -> Markup {
     }
 }
 
-/// The name of a case's row in the page.
-fn id(run: &Run, record: &Record) -> String {
-    let at = run.cases.iter().position(|case| std::ptr::eq(case, record));
-    at.map_or(String::new(), |at| format!("case-{at}"))
+/// The name in the page of the row of the case at this place of the run.
+fn id(at: usize) -> String {
+    format!("case-{at}")
 }
 
 fn figures(charts: &[&Chart]) -> Markup {

@@ -2,7 +2,7 @@
 //! operations with arithmetic by the bytes that they move for each floating-point operation.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -46,20 +46,20 @@ const LINE: i32 = 14;
 
 /// Draws the charts that the run has cases for, each with its name and title.
 pub(super) fn charts(
-    run: &Run,
-    before: Option<&Run>,
+    (run, before): (&Run, Option<&Run>),
+    answer: Option<&Answer<'_>>,
     peaks: &Peaks,
 ) -> Result<Vec<(&'static str, &'static str, String, String)>> {
     let ceilings = peaks.ceilings();
     check_speeds([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
     let mut charts = Vec::new();
     let y = speeds(run, before, peaks)?;
-    let moved = points(run, before, |subject| {
+    let moved = points((run, before), answer, |subject| {
         let part = subject.written as f64 / subject.bytes as f64;
         (subject.bytes > 0 && flops(subject).is_none()).then_some(part)
     });
     // A logarithmic axis has no place for 0.
-    let computed = points(run, before, |subject| {
+    let computed = points((run, before), answer, |subject| {
         Some(subject.bytes as f64 / flops(subject)?).filter(|bytes| *bytes > 0.0 && bytes.is_finite())
     });
     if !moved.is_empty() {
@@ -126,15 +126,19 @@ fn flops(subject: &Subject) -> Option<f64> {
 }
 
 /// The timed cases of both runs that `x` has a place for, the earlier ones first.
-fn points<'r>(run: &'r Run, before: Option<&'r Run>, x: impl Fn(&Subject) -> Option<f64>) -> Vec<Point<'r>> {
-    let answer = Answer::of(run);
-    let shown = answer.as_ref().map_or(Vec::new(), Answer::shown);
-    let rank_of = |record: &Record| shown.iter().find(|case| std::ptr::eq(case.record, record)).map(|case| case.rank);
+fn points<'r>(
+    (run, before): (&'r Run, Option<&'r Run>),
+    answer: Option<&Answer<'_>>,
+    x: impl Fn(&Subject) -> Option<f64>,
+) -> Vec<Point<'r>> {
+    let shown = answer.map_or(Vec::new(), Answer::shown);
+    let ranks: HashMap<usize, usize> = shown.iter().map(|case| (case.at, case.rank)).collect();
     let of = |run: &'r Run, is_before: bool| {
         let point = |(case, record): (usize, &'r Record)| {
             let place = (x(&record.subject)?, record.gbps?);
-            let is_left_out = answer.as_ref().is_some_and(|answer| answer.leaves_out(record));
-            Some(Point { case, record, place, rank: rank_of(record), is_left_out, is_before })
+            let rank = ranks.get(&case).copied().filter(|_| !is_before);
+            let is_left_out = !is_before && answer.is_some_and(|answer| answer.leaves_out(case));
+            Some(Point { case, record, place, rank, is_left_out, is_before })
         };
         run.cases.iter().enumerate().filter_map(point).collect::<Vec<_>>()
     };

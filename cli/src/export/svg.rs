@@ -9,6 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{pipelines, roofline};
 use crate::run::Run;
+use crate::run::answer::Answer;
 use crate::run::transfers::{Direction, HostSide, Transfer, Transfers};
 use warpstride::error::{Error, ErrorKind, Result, printable};
 use warpstride::roofline::peak::{Peaks, Warm};
@@ -37,22 +38,23 @@ pub(crate) struct Chart {
     pub(crate) note: String,
 }
 
-/// Draws every chart that the run has figures for.
+/// Draws every chart that the run has figures for, with the ranks of its answer.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` where a number of the run cannot be drawn.
-pub(crate) fn charts(run: &Run, before: Option<&Run>) -> Result<Vec<Chart>> {
-    drawn(run, before).map_err(|why| failed(format!("a chart of this run cannot be drawn: {why}; is the file whole?")))
+pub(crate) fn charts(run: &Run, before: Option<&Run>, answer: Option<&Answer<'_>>) -> Result<Vec<Chart>> {
+    drawn(run, before, answer)
+        .map_err(|why| failed(format!("a chart of this run cannot be drawn: {why}; is the file whole?")))
 }
 
-fn drawn(run: &Run, before: Option<&Run>) -> Result<Vec<Chart>> {
+fn drawn(run: &Run, before: Option<&Run>, answer: Option<&Answer<'_>>) -> Result<Vec<Chart>> {
     let mut charts = Vec::new();
     let mut add = |name: &str, title: &str, svg, note| {
         charts.push(Chart { name: name.into(), title: title.into(), svg, note });
     };
     if let Some(peaks) = run.peaks.as_ref().filter(|_| run.has_times()) {
-        for (name, title, svg, note) in roofline::charts(run, before, peaks)? {
+        for (name, title, svg, note) in roofline::charts((run, before), answer, peaks)? {
             add(name, title, svg, note);
         }
         add("sizes", "Speed by the bytes that are touched over and over", sizes(run, peaks)?, String::new());

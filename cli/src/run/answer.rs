@@ -1,10 +1,12 @@
 //! The beginning of every report: the slowest cases, and why.
 
+use std::collections::HashMap;
 use std::iter;
 
 use super::Run;
 use super::causes::Word;
 use super::figures::{ordinal, percent, speed, three, time};
+use super::index::Index;
 use super::reasons::{self, Link, NEAR, OF_CEILING, Reason, is_beside_sectors};
 use warpstride::error::counted;
 use warpstride::roofline::record::Record;
@@ -22,12 +24,23 @@ pub(crate) struct Answer<'r> {
     pub(crate) entries: Vec<Entry<'r>>,
     /// Small arrays, which are in no entry.
     small: Vec<&'r Record>,
+    /// The places of the slow cases in the run, with where each stands in the answer.
+    places: HashMap<usize, Place>,
     /// The parts of the least and the greatest case that is neither listed nor small.
     others: Option<(usize, f64, f64)>,
     measure: Measure,
     /// The numbers of cases, and of those that are near their ceilings.
     cases: [usize; 2],
     is_counted: bool,
+}
+
+/// The place of a slow case in the answer.
+enum Place {
+    /// The number of its entry.
+    Entry(usize),
+    /// A small array has no rank.
+    Small(Reason),
+    Other(Reason),
 }
 
 /// The slow cases of one kernel and cause, or of one kernel, type and command where the run does
@@ -44,6 +57,8 @@ pub(crate) struct Entry<'r> {
 /// A slow case, its place among all slow ones but small arrays, and why it is slow.
 pub(crate) struct Ranked<'r> {
     pub(crate) record: &'r Record,
+    /// The place of the case in the run.
+    pub(crate) at: usize,
     pub(crate) rank: usize,
     part: f64,
     reason: Reason,
@@ -89,23 +104,32 @@ impl<'r> Answer<'r> {
     /// Finds them; `None` where the run compares no case with anything.
     pub(crate) fn of(run: &'r Run) -> Option<Self> {
         let measure = Measure::of(run);
-        let compared = run.cases.iter().filter_map(|case| Some((case, reasons::part(case)?)));
-        let mut cases: Vec<(&Record, f64)> = compared.collect();
+        let index = Index::of(run);
+        let compared = run.cases.iter().enumerate().filter_map(|(at, case)| Some((at, case, reasons::part(case)?)));
+        let mut cases: Vec<(usize, &Record, f64)> = compared.collect();
         let count = cases.len();
-        cases.sort_by(|a, b| a.1.total_cmp(&b.1));
-        cases.retain(|(_, part)| *part < NEAR);
+        cases.sort_by(|a, b| a.2.total_cmp(&b.2));
+        cases.retain(|(.., part)| *part < NEAR);
         let near = count - cases.len();
-        let with_reasons = cases.into_iter().map(|(record, part)| (record, part, reasons::of(run, record)));
-        let (small, slow): (Vec<_>, Vec<_>) = with_reasons.partition(|(_, _, reason)| reason.is_small);
-        let small = small.into_iter().map(|(record, ..)| record).collect();
-        let parts: Vec<f64> = slow.iter().map(|(_, part, _)| *part).collect();
-        let slow = (1..).zip(slow).map(|(rank, (record, part, reason))| Ranked { record, rank, part, reason });
+        let (mut small, mut places, mut slow) = (Vec::new(), HashMap::new(), Vec::new());
+        for (at, record, part) in cases {
+            let reason = reasons::of(&index, record);
+            if reason.is_small {
+                small.push(record);
+                places.insert(at, Place::Small(reason));
+            } else {
+                slow.push(Ranked { record, at, rank: slow.len() + 1, part, reason });
+            }
+        }
         let is_counted = run.cases.iter().any(|case| case.counters.is_some());
-        let entries = entries(slow);
-        let is_listed = |rank| entries.iter().flat_map(|entry| &entry.cases).any(|case| case.rank == rank);
-        let others: Vec<f64> = (1..).zip(parts).filter(|(rank, _)| !is_listed(*rank)).map(|(_, part)| part).collect();
-        let others = others.first().zip(others.last()).map(|(least, most)| (others.len(), *least, *most));
-        (count > 0).then_some(Self { entries, small, others, measure, cases: [count, near], is_counted })
+        let (entries, unlisted) = entries(slow);
+        let others = unlisted.first().zip(unlisted.last());
+        let others = others.map(|(least, most)| (unlisted.len(), least.part, most.part));
+        places.extend(unlisted.into_iter().map(|case| (case.at, Place::Other(case.reason))));
+        let listed =
+            entries.iter().enumerate().flat_map(|(entry, of)| of.cases.iter().map(move |case| (entry, case.at)));
+        places.extend(listed.map(|(entry, at)| (at, Place::Entry(entry))));
+        (count > 0).then_some(Self { entries, small, places, others, measure, cases: [count, near], is_counted })
     }
 
     /// The heading.
@@ -179,9 +203,9 @@ impl<'r> Answer<'r> {
         ))
     }
 
-    /// Returns whether a case is a small array, which has no rank.
-    pub(crate) fn leaves_out(&self, record: &Record) -> bool {
-        self.small.iter().any(|case| std::ptr::eq(*case, record))
+    /// Returns whether the case at this place of the run is a small array, which has no rank.
+    pub(crate) fn leaves_out(&self, at: usize) -> bool {
+        matches!(self.places.get(&at), Some(Place::Small(_)))
     }
 
     /// Says how the cases are compared, and where times and counters come from.
@@ -224,9 +248,20 @@ impl<'r> Answer<'r> {
         Some(advice_for(like.rank))
     }
 
-    /// The entry of a case, if it has one.
-    pub(crate) fn entry_of(&self, record: &Record) -> Option<&Entry<'r>> {
-        self.entries.iter().find(|entry| entry.cases.iter().any(|case| std::ptr::eq(case.record, record)))
+    /// The number of the entry of the case at this place of the run, if it has one.
+    pub(crate) fn entry_of(&self, at: usize) -> Option<usize> {
+        match self.places.get(&at)? {
+            Place::Entry(entry) => Some(*entry),
+            Place::Small(_) | Place::Other(_) => None,
+        }
+    }
+
+    /// Why the case at this place of the run is slow, if it has no entry that says so.
+    pub(crate) fn reason_of(&self, at: usize) -> Option<&Reason> {
+        match self.places.get(&at)? {
+            Place::Entry(_) => None,
+            Place::Small(reason) | Place::Other(reason) => Some(reason),
+        }
     }
 }
 
@@ -234,16 +269,16 @@ fn advice_for(rank: usize) -> String {
     format!("The advice is that for the {} case.", ordinal(rank))
 }
 
-/// Puts cases of one kernel and cause together, and drops those that find no room.
-fn entries<'r>(slow: impl Iterator<Item = Ranked<'r>>) -> Vec<Entry<'r>> {
-    let mut entries: Vec<Entry<'r>> = Vec::new();
+/// Puts cases of one kernel and cause together, and also returns those that find no room.
+fn entries(slow: Vec<Ranked<'_>>) -> (Vec<Entry<'_>>, Vec<Ranked<'_>>) {
+    let (mut entries, mut others): (Vec<Entry<'_>>, Vec<Ranked<'_>>) = (Vec::new(), Vec::new());
     for case in slow {
         let is_like = |entry: &&mut Entry<'_>| entry.first().is_like(&case);
         let has_room = entries.len() < MOST;
         match entries.iter_mut().find(is_like) {
             Some(entry) => entry.cases.push(case),
             None if has_room => entries.push(Entry { cases: vec![case], words: Vec::new(), advised: None }),
-            None => {}
+            None => others.push(case),
         }
     }
     let (mut known, mut advice): (Vec<Word>, Vec<(String, usize)>) = (Vec::new(), Vec::new());
@@ -254,7 +289,7 @@ fn entries<'r>(slow: impl Iterator<Item = Ranked<'r>>) -> Vec<Entry<'r>> {
         entry.words = entry.first().reason.words.iter().copied().filter(|word| !known.contains(word)).collect();
         known.extend(&entry.words);
     }
-    entries
+    (entries, others)
 }
 
 impl<'r> Entry<'r> {
@@ -319,12 +354,12 @@ impl Ranked<'_> {
     /// Returns whether the advice for one of the two holds for the other: they have one kernel and
     /// one cause. Where the run does not show the cause, they have all else in common.
     fn is_like(&self, other: &Self) -> bool {
-        let of = |case: &Self| (case.record.kernel.is_some(), case.reason.cause);
-        let found = |case: &Self| (case.record.subject.dtype, case.reason.why.clone(), case.reason.command.clone());
-        of(self) == of(other)
-            && of(self).0
-            && self.record.kernel == other.record.kernel
-            && (!self.reason.is_unknown || found(self) == found(other))
+        let ([this, that], [reason, found]) = ([self.record, other.record], [&self.reason, &other.reason]);
+        let is_alike =
+            this.subject.dtype == that.subject.dtype && (&reason.why, &reason.command) == (&found.why, &found.command);
+        this.kernel.is_some()
+            && (&this.kernel, reason.cause) == (&that.kernel, found.cause)
+            && (!reason.is_unknown || is_alike)
     }
 
     /// Says how far it is from its ceiling, and what it has of the cause.

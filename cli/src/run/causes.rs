@@ -2,7 +2,10 @@
 //! to try. No cause goes by a case's name.
 
 use super::figures::{code, of_time, ordinal, percent, short, thousands, time, with_unit};
-use super::reasons::{LAUNCH_US, Link, Reason, WASTE, clocks_a_ms, is_beside_sectors, is_the_copy, moving_ms, reached};
+use super::index::Index;
+use super::reasons::{
+    LAUNCH_US, Link, Reason, WASTE, bytes_a_request, clocks_a_ms, is_beside_sectors, is_the_copy, moving_ms, reached,
+};
 use super::{Run, counting};
 use warpstride::counters::{GlobalCounters, SECTOR_BYTES, SharedCounters, table};
 use warpstride::error::counted;
@@ -238,8 +241,9 @@ fn passing(run: &Run, record: &Record, needed: f64) -> Option<String> {
 
 /// A case that moves as much for each element by another kernel, and clearly faster: all there is
 /// where nothing was counted.
-pub(super) fn another_kernel(run: &Run, record: &Record) -> Option<Reason> {
-    let (other, rates) = super::reasons::faster_peer(run, record)?;
+pub(super) fn another_kernel(index: &Index<'_>, record: &Record) -> Option<Reason> {
+    let (case, rates) = super::reasons::faster_peer(index, record)?;
+    let other = &index.run.cases[case];
     let (best, speed) = reached(other)?;
     Some(Reason {
         cause: NOT_COUNTED,
@@ -256,20 +260,16 @@ pub(super) fn another_kernel(run: &Run, record: &Record) -> Option<Reason> {
                 other.subject.op
             )
         }),
-        links: vec![Link { text: other.name.clone(), case: other.name.clone() }],
+        links: vec![Link { text: other.name.clone(), case }],
         explains: 1.0,
         ..uncounted(record)
     })
 }
 
 /// Requests of fewer bytes than those of a faster case.
-pub(super) fn small_requests(run: &Run, record: &Record) -> Option<Reason> {
-    let (size, reached) = (bytes_a_request(record)?, record.fraction_of_ceiling?);
-    let is_like = |other: &&Record| {
-        other.subject.bytes == record.subject.bytes && other.fraction_of_ceiling > Some(reached) && !is_the_copy(other)
-    };
-    let others = run.cases.iter().filter(is_like).filter_map(|other| Some((bytes_a_request(other)?, other)));
-    let (larger, other) = others.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|other| other.0 >= 2.0 * size)?;
+pub(super) fn small_requests(index: &Index<'_>, record: &Record) -> Option<Reason> {
+    let size = bytes_a_request(record)?;
+    let (larger, other) = index.larger_requests(record).filter(|other| other.0 >= 2.0 * size)?;
     Some(Reason {
         cause: "Perhaps too few bytes in flight",
         why: format!(
@@ -291,12 +291,6 @@ pub(super) fn small_requests(run: &Run, record: &Record) -> Option<Reason> {
         words: &[REQUEST, IN_FLIGHT],
         ..Reason::default()
     })
-}
-
-fn bytes_a_request(record: &Record) -> Option<f64> {
-    let counters = record.counters?;
-    let requests = counters.global_load.requests as f64 + counters.global_store.requests as f64;
-    (requests > 0.0).then(|| record.subject.bytes as f64 / requests)
 }
 
 const NOT_COUNTED: &str = "Cause unknown: no counters";

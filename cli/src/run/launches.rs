@@ -3,7 +3,8 @@
 use super::Run;
 use super::causes::{need, side, waste};
 use super::figures::{code, of_time, short, thousands, time};
-use super::reasons::{LAUNCH_US, Link, Reason, WASTE, kernel_name, moving_ms, same_work};
+use super::index::Index;
+use super::reasons::{LAUNCH_US, Link, Reason, WASTE, kernel_name, moving_ms};
 use warpstride::error::counted;
 use warpstride::roofline::model::{Bound, DeviceModel};
 use warpstride::roofline::record::Record;
@@ -44,21 +45,9 @@ fn derived(run: &Run, record: &Record, ms: f64) -> Option<Launches> {
         .then_some(Launches { count: whole as u64, from: "By the model's time of a launch:" })
 }
 
-/// The number of launches of a case, or that of another one with the same kernel and the same
-/// accesses.
-fn launches_of(run: &Run, record: &Record) -> Option<Launches> {
-    let is_like = |other: &&Record| {
-        other.kernel == record.kernel
-            && other.counters == record.counters
-            && other.subject.shape == record.subject.shape
-    };
-    let like = || run.cases.iter().filter(is_like).find_map(|other| limiting(run, other));
-    limiting(run, record).or_else(|| record.counters.and_then(|_| like()))
-}
-
 /// Launches one after the other, each with too little to move.
-pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
-    let (Launches { count, from }, ms) = (launches_of(run, record)?, record.ms?.median);
+pub(super) fn launches(index: &Index<'_>, record: &Record) -> Option<Reason> {
+    let (Launches { count, from }, ms) = (index.launches(record)?, record.ms?.median);
     let bytes = moving_ms(record)?;
     let multiple = [true, false]
         .into_iter()
@@ -71,8 +60,10 @@ pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
         String::new()
     };
     let each = ms / count as f64;
-    let proofs: Vec<String> =
-        [larger_launches(run, record, count, each), as_graph(run, record, count, each)].into_iter().flatten().collect();
+    let proofs: Vec<String> = [larger_launches(index, record, count, each), as_graph(index, record, count, each)]
+        .into_iter()
+        .flatten()
+        .collect();
     let quotient = if proofs.is_empty() {
         format!(" ({} / {}, with their work)", time(ms), thousands(count))
     } else {
@@ -80,7 +71,7 @@ pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
     };
     let why =
         format!("{launched} run one after another, {} each{quotient}, and each of them moves few bytes.", time(each));
-    let alone = one_launch(run, record).map_or(String::new(), |(text, _)| format!(" {text}"));
+    let alone = one_launch(index, record).map_or(String::new(), |(text, _)| format!(" {text}"));
     Some(Reason {
         cause: "Many launches, one after another",
         figures: Some(format!("{launched} of {}", time(each))),
@@ -97,26 +88,17 @@ pub(super) fn launches(run: &Run, record: &Record) -> Option<Reason> {
             "Let one launch move the whole array: give the grid one more dimension in place of the loop or the graph of launches.{alone}"
         )
         .into(),
-        links: one_launch(run, record).into_iter().map(|(_, link)| link).collect(),
+        links: one_launch(index, record).into_iter().map(|(_, link)| link).collect(),
         explains: 1.0 - moved / ms,
         ..Reason::default()
     })
 }
 
 /// The time of larger launches of the same kernel, where it shows that the bytes hardly matter.
-fn larger_launches(run: &Run, record: &Record, count: u64, each: f64) -> Option<String> {
+fn larger_launches(index: &Index<'_>, record: &Record, count: u64, each: f64) -> Option<String> {
     let bytes = record.subject.bytes as f64 / count as f64;
-    let larger = run.cases.iter().filter(|other| {
-        other.kernel == record.kernel
-            && (&other.subject.op, &other.subject.variant) == (&record.subject.op, &record.subject.variant)
-            // A graph has no model.
-            && other.predicted.is_some() == record.predicted.is_some()
-    });
-    let larger = larger.filter_map(|other| {
-        let launches = launches_of(run, other)?.count as f64;
-        Some((other.subject.bytes as f64 / launches / bytes, other.ms?.median / launches))
-    });
-    let (times, larger) = larger.filter(|(times, _)| *times >= 1.5).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let largest = index.largest_launch(record).map(|(larger, ms)| (larger / bytes, ms));
+    let (times, larger) = largest.filter(|(times, _)| *times >= 1.5)?;
     let by_bytes = ((larger - each) / (times - 1.0)).max(0.0);
     (by_bytes < 0.1 * each).then(|| {
         format!(
@@ -128,31 +110,24 @@ fn larger_launches(run: &Run, record: &Record, count: u64, each: f64) -> Option<
 }
 
 /// The time of the same launches as a graph, which has no model.
-fn as_graph(run: &Run, record: &Record, count: u64, each: f64) -> Option<String> {
+fn as_graph(index: &Index<'_>, record: &Record, count: u64, each: f64) -> Option<String> {
     record.predicted?;
-    let is_graph = |other: &&Record| {
-        other.predicted.is_none()
-            && (&other.kernel, &other.counters, &other.subject.shape)
-                == (&record.kernel, &record.counters, &record.subject.shape)
-    };
-    let graph = run.cases.iter().find(is_graph)?.ms?.median / count as f64;
+    let graph = index.graph(record)?.ms?.median / count as f64;
     (graph < each).then(|| format!("A graph of them takes {} each.", time(graph)))
 }
 
 /// The time of one launch for the same array whose requests touch as many sectors, and its case.
-fn one_launch(run: &Run, record: &Record) -> Option<(String, Link)> {
+fn one_launch(index: &Index<'_>, record: &Record) -> Option<(String, Link)> {
     let touched = |record: &Record| {
         let counters = record.counters?;
         let mut both = [counters.global_load, counters.global_store].map(|all| (all.sectors, all.requests));
         both.sort_unstable();
         Some(both)
     };
-    let is_like = |other: &&Record| {
-        same_work(other, record) && touched(other) == touched(record) && launches_of(run, other).is_none()
-    };
-    let other = run.cases.iter().find(is_like)?;
+    let is_like = |(_, other): &(usize, &Record)| touched(other) == touched(record) && index.launches(other).is_none();
+    let (case, other) = index.same_work(record).find(is_like)?;
     let kernel = kernel_name(other)?;
     let text =
         format!("One launch alone: the kernel {}, as uncoalesced, takes {}.", code(kernel), time(other.ms?.median));
-    Some((text, Link { text: kernel.into(), case: other.name.clone() }))
+    Some((text, Link { text: kernel.into(), case }))
 }

@@ -7,6 +7,7 @@ pub(crate) mod columns;
 pub(crate) mod compare;
 mod counting;
 pub(crate) mod figures;
+mod index;
 mod launches;
 pub(crate) mod pipelines;
 pub(crate) mod reasons;

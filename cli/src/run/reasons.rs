@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use super::Run;
 use super::causes::{self, Word};
 use super::figures::{code, percent, time};
+use super::index::Index;
 use super::launches;
 use warpstride::roofline::record::Record;
 
 /// A case that reaches this part of its ceiling is near it.
 pub(super) const NEAR: f64 = 0.95;
 /// The part of the ceiling by which another case must be faster to show something.
-const CLEAR: f64 = 0.2;
+pub(super) const CLEAR: f64 = 0.2;
 /// The least multiple of the ideal sectors that is worth telling.
 pub(super) const WASTE: f64 = 1.05;
 /// The least part of a time that makes a cause the reason; a smaller one stands beside.
@@ -27,8 +28,8 @@ const OF_SECTORS: &str = "of a copy of its sectors";
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Link {
     pub(crate) text: String,
-    /// The case's name.
-    pub(crate) case: String,
+    /// The place of the case in the run.
+    pub(crate) case: usize,
 }
 
 /// A reason, what shows it, and what to try.
@@ -97,13 +98,9 @@ pub(super) fn is_the_copy(record: &Record) -> bool {
     record.gbps.is_some() && record.gbps == record.copy_gbps
 }
 
-/// Returns whether a case is not near its ceiling.
-pub(crate) fn is_slow(record: &Record) -> bool {
-    part(record).is_some_and(|part| part < NEAR)
-}
-
 /// Returns the reason that explains most of a case's time, or says that it is not known.
-pub(crate) fn of(run: &Run, record: &Record) -> Reason {
+pub(super) fn of(index: &Index<'_>, record: &Record) -> Reason {
+    let run = index.run;
     if let Some(doubt) = causes::doubtful(record) {
         return doubt;
     }
@@ -112,7 +109,7 @@ pub(crate) fn of(run: &Run, record: &Record) -> Reason {
             .into_iter()
             .flatten()
     };
-    let many = launches::launches(run, record);
+    let many = launches::launches(index, record);
     let is_many = many.is_some();
     let others = [many, causes::lost_by_copy(run, record), causes::gaps(record)].into_iter().flatten();
     let most = others.chain(accesses()).max_by(|a, b| a.explains.total_cmp(&b.explains));
@@ -121,8 +118,8 @@ pub(crate) fn of(run: &Run, record: &Record) -> Reason {
         most.map_or((None, None), |cause| if has_part(&cause) { (Some(cause), None) } else { (None, Some(cause)) });
     // Small requests do not answer better where a part of the accesses is waste.
     let known = main
-        .or_else(|| causes::another_kernel(run, record))
-        .or_else(|| causes::small_requests(run, record).filter(|_| aside.is_none()));
+        .or_else(|| causes::another_kernel(index, record))
+        .or_else(|| causes::small_requests(index, record).filter(|_| aside.is_none()));
     let mut reason = known.unwrap_or_else(|| causes::unexplained(record));
     if let Some(aside) = aside {
         reason.why = format!("{} {}", reason.why, aside.why);
@@ -139,7 +136,7 @@ pub(crate) fn of(run: &Run, record: &Record) -> Reason {
     if let Some(counted) = counted_elsewhere(record) {
         reason.shown_by += &counted;
     }
-    if let Some((example, link)) = example(run, record).filter(|_| !reason.is_small) {
+    if let Some((example, link)) = example(index, record).filter(|_| !reason.is_small) {
         match &mut reason.next {
             // One launch alone is not as fast.
             Some(next) => *next += &format!(" {example}"),
@@ -164,12 +161,9 @@ fn counted_elsewhere(record: &Record) -> Option<String> {
 
 /// Names the fastest other kernel for the same operation on the same array, if it is clearly
 /// faster.
-fn example(run: &Run, record: &Record) -> Option<(String, Link)> {
-    let (part, speed) = reached(record)?;
-    let is_like = |other: &&Record| same_work(other, record) && !is_the_copy(other);
-    let faster = run.cases.iter().filter(is_like).filter_map(|other| Some((reached(other)?, other)));
-    let faster = faster.filter(|((other, other_speed), _)| *other_speed == speed && *other > part + CLEAR);
-    let ((best, _), other) = faster.max_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
+fn example(index: &Index<'_>, record: &Record) -> Option<(String, Link)> {
+    let ((best, case), (_, speed)) = (index.faster(record)?, reached(record)?);
+    let other = &index.run.cases[case];
     let kernel = kernel_name(other)?;
     let text = format!(
         "On the same array, the kernel {} takes {} and reaches {} {speed}.",
@@ -177,17 +171,7 @@ fn example(run: &Run, record: &Record) -> Option<(String, Link)> {
         time(other.ms?.median),
         percent(best)
     );
-    Some((text, Link { text: kernel.into(), case: other.name.clone() }))
-}
-
-/// Returns whether a case is the same operation on the same array by another kernel, with times
-/// that are not in doubt.
-pub(super) fn same_work(other: &Record, record: &Record) -> bool {
-    let of = |record: &Record| {
-        let subject = record.subject.clone();
-        (subject.op, subject.dtype, subject.from, subject.shape, subject.axes, subject.step, subject.channels)
-    };
-    other.kernel != record.kernel && other.doubt().is_none() && of(other) == of(record)
+    Some((text, Link { text: kernel.into(), case }))
 }
 
 /// The short name of a case's kernel.
@@ -197,40 +181,36 @@ pub(super) fn kernel_name(record: &Record) -> Option<&str> {
 
 /// A case without gaps that moves as many bytes for each element by another kernel, clearly faster,
 /// and the elements of both for each clock of a multiprocessor.
-pub(super) fn faster_peer<'r>(run: &'r Run, record: &Record) -> Option<(&'r Record, Option<(f64, f64)>)> {
+pub(super) fn faster_peer(index: &Index<'_>, record: &Record) -> Option<(usize, Option<(f64, f64)>)> {
     if record.counters.is_some() || has_gaps(record) {
         return None;
     }
     record.ms?;
-    let ((reached, speed), mix) = (self::reached(record)?, mix(record)?);
-    let this = rate(run, record);
-    let is_like = |other: &&Record| {
-        let sizes = other.subject.bytes as f64 / record.subject.bytes as f64;
-        other.kernel != record.kernel
-            && other.doubt().is_none()
-            && !has_gaps(other)
-            && rate(run, other).zip(this).is_none_or(|(other, this)| other > this)
-            && self::mix(other) == Some(mix)
-            && (0.25..=4.0).contains(&sizes)
-    };
-    let of_speed = |other| self::reached(other).filter(|reached| reached.1 == speed);
-    let others = run.cases.iter().filter(is_like).filter_map(|other| Some((of_speed(other)?.0, other)));
-    let (_, other) = others.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|other| other.0 > reached + CLEAR)?;
-    Some((other, this.zip(rate(run, other))))
+    let this = rate(index.run, record);
+    let is_faster = |other: &Record| rate(index.run, other).zip(this).is_none_or(|(other, this)| other > this);
+    let at = index.faster_peer(record, is_faster)?;
+    Some((at, this.zip(rate(index.run, &index.run.cases[at]))))
 }
 
 /// Returns whether elements that are not used lie between those of a case.
-fn has_gaps(record: &Record) -> bool {
+pub(super) fn has_gaps(record: &Record) -> bool {
     record.subject.step.is_some_and(|step| step > 1)
         || record.drawn.as_ref().is_some_and(|drawn| drawn.touched > record.subject.bytes)
 }
 
 /// Bytes that an element has in the source and in the result, and the percent that is written.
-fn mix(record: &Record) -> Option<(usize, usize, u128)> {
+pub(super) fn mix(record: &Record) -> Option<(usize, usize, u128)> {
     let subject = &record.subject;
     let dtype = subject.dtype?;
     let written = (100 * u128::from(subject.written)).checked_div(subject.bytes.into())?;
     Some((subject.from.unwrap_or(dtype).width(), dtype.width(), written))
+}
+
+/// The bytes that a request carries on average.
+pub(super) fn bytes_a_request(record: &Record) -> Option<f64> {
+    let counters = record.counters?;
+    let requests = counters.global_load.requests as f64 + counters.global_store.requests as f64;
+    (requests > 0.0).then(|| record.subject.bytes as f64 / requests)
 }
 
 /// Elements that a multiprocessor moves in a clock.

@@ -223,3 +223,19 @@ fn a_document_has_the_launches_of_each_case() {
     }
     Reports::of(&run).report("").succeeded();
 }
+
+/// No cause looks at every case for each, so a long run has its page soon.
+#[test]
+fn a_run_of_8000_cases_has_a_page() {
+    let mut run = record();
+    let recorded = run["cases"].as_array().expect("cases").clone();
+    let cases = recorded.iter().cycle().take(8000).enumerate().map(|(at, case)| {
+        let mut case = case.clone();
+        case["name"] = format!("{} {at}", case["name"].as_str().expect("a name")).into();
+        case["samples_ms"] = Value::Null;
+        case
+    });
+    run["cases"] = cases.collect();
+    let page = Reports::of(&run).form("--html");
+    assert_eq!(page.matches("<tr id=\"case-").count(), 8000);
+}
