@@ -8,6 +8,7 @@ mod file;
 mod modelled;
 mod oracle;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -67,12 +68,12 @@ impl Checked {
 
 pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Result<()> {
     let junit = args.junit.as_deref().map(|path| report_to(path, &args.files, output)).transpose()?;
-    let device = device(backend, output)?;
+    let (device, sources) = (device(backend, output)?, Sources::default());
     let progress = output.progress(args.files.len());
     let (mut checked, mut is_run) = (Vec::with_capacity(args.files.len()), true);
     for path in &args.files {
         progress.doing(path.display().to_string());
-        match check(path, &device, output) {
+        match check(path, &device, &sources, output) {
             Ok(outcome) => checked.push(outcome),
             Err(error) => {
                 checked.push(not_run(path, error));
@@ -147,10 +148,10 @@ fn not_run(path: &Path, error: anyhow::Error) -> Checked {
 }
 
 /// Runs what a file says, and holds it to what the file expects.
-pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Checked> {
+pub(super) fn check(path: &Path, device: &Device, sources: &Sources, output: &Output) -> Result<Checked> {
     let check = Check::read(path)?;
     let launch = &check.launch;
-    let program = program(&check.kernel, launch.arch, device).map_err(|error| check.wrong_kernel(error))?;
+    let program = sources.program(&check.kernel, launch.arch, device).map_err(|error| check.wrong_kernel(error))?;
     let file = check.kernel.display();
     let module = Module::parse(&program.ptx).map_err(|error| check.wrong_kernel(error.while_doing(&file).into()))?;
     let kernel =
@@ -186,14 +187,27 @@ pub(super) fn check(path: &Path, device: &Device, output: &Output) -> Result<Che
     Ok(checked)
 }
 
-/// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
-fn program<'p>(path: &'p Path, arch: Option<Architecture>, device: &Device) -> Result<Program<'p>> {
-    input::ensure_regular(path, "name a file with a kernel")?;
-    if ptx_file::is_cuda_cpp(path) {
-        let compiled = cuda_cpp::compile(path, None, arch.unwrap_or_else(|| cuda_cpp::architecture(device.info())))?;
-        return Ok(Program { file: path, ptx: compiled.ptx, compiler: Some(compiled.compiler) });
+/// The source that a command compiled last: the files that it checks may name one source.
+#[derive(Default)]
+pub(super) struct Sources(RefCell<Option<(PathBuf, Architecture, cuda_cpp::Compiled)>>);
+
+impl Sources {
+    /// Reads the PTX in a file, or compiles the CUDA C++ in it, by its name.
+    fn program<'p>(&self, path: &'p Path, arch: Option<Architecture>, device: &Device) -> Result<Program<'p>> {
+        input::ensure_regular(path, "name a file with a kernel")?;
+        if !ptx_file::is_cuda_cpp(path) {
+            return Ok(Program { file: path, ptx: ptx_file::read(path)?, compiler: None });
+        }
+        let arch = arch.unwrap_or_else(|| cuda_cpp::architecture(device.info()));
+        let last = self.0.take().filter(|(last, for_arch, _)| last == path && *for_arch == arch);
+        let compiled = match last {
+            Some((_, _, compiled)) => compiled,
+            None => cuda_cpp::compile(path, None, arch)?,
+        };
+        let program = Program { file: path, ptx: compiled.ptx.clone(), compiler: Some(compiled.compiler.clone()) };
+        self.0.replace(Some((path.to_owned(), arch, compiled)));
+        Ok(program)
     }
-    Ok(Program { file: path, ptx: ptx_file::read(path)?, compiler: None })
 }
 
 /// Holds a launch to what its file expects.

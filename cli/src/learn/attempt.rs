@@ -58,14 +58,14 @@ impl Attempt {
     }
 
     fn of_kernel(lesson: &Lesson, path: &Path, state: &State, from: &Source) -> Result<Self> {
-        let device = check::device(from.backend, from.output)?;
+        let (device, sources) = (check::device(from.backend, from.output)?, check::Sources::default());
         ensure_predicted(lesson, path)?;
         ensure_kernel(lesson, path)?;
         let kernel = badge::kernel(lesson, path)?;
         let (mut attempt, mut all) = (Self::default(), Vec::new());
         for name in lesson.checks() {
             let path = path.join(name);
-            match check::check(&path, &device, from.output) {
+            match check::check(&path, &device, &sources, from.output) {
                 Ok(checked) => {
                     let predictions = Predictions::of(&lesson.text(name));
                     attempt.tried.extend(predictions.wrong(&checked.verdicts));
@@ -93,7 +93,7 @@ impl Attempt {
             attempt.wrong = Some(Refusal { kind: ErrorKind::KernelFault, sentence }.into());
         }
         attempt.wrong = stopped.or(attempt.wrong);
-        // Each check compiles the file anew.
+        // The badge is for the kernel that was checked.
         require!(
             badge::kernel(lesson, path)? == kernel,
             Io,
