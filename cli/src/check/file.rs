@@ -70,6 +70,8 @@ const TYPES: [(&str, &str); 5] = [
 pub(super) struct Source {
     pub(super) path: PathBuf,
     text: String,
+    /// The ends of its lines.
+    ends: Vec<usize>,
 }
 
 #[derive(serde::Deserialize)]
@@ -170,7 +172,8 @@ fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D) -> Resul
 impl Check {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = input::text(path, MAX_BYTES, "a check's file", input::SAVE_AS_TEXT)?;
-        let source = Source { path: path.into(), text };
+        let ends = text.match_indices('\n').map(|(at, _)| at).collect();
+        let source = Source { path: path.into(), text, ends };
         let table: Table = toml::from_str(&source.text).map_err(|error| source.refusal(error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let (kernel_at, result_at) = (table.kernel.span(), table.result.as_ref().map_or(0..0, Spanned::span));
@@ -320,7 +323,6 @@ impl Source {
 
     /// The line of a place, from 1.
     fn line(&self, span: &Range<usize>) -> usize {
-        let before = self.text.as_bytes().iter().take(span.start);
-        1 + before.filter(|&&byte| byte == b'\n').count()
+        1 + self.ends.partition_point(|&end| end < span.start)
     }
 }
