@@ -11,6 +11,7 @@ use super::cuda_cpp::compilers;
 use super::report::records;
 use super::{Run, command, repository, soft, warpstride};
 use crate::lessons;
+use crate::long::short_or_long;
 
 const WIDTHS: [usize; 3] = [80, 100, 120];
 
@@ -46,12 +47,15 @@ fn with_a_compiler(command: &mut Command) {
 /// Asserts that what a command prints and says fits every width.
 #[track_caller]
 fn assert_all_fit(folder: &Path, line: &str) {
-    for width in WIDTHS {
-        let run = at(width, folder, &line.split(' ').collect::<Vec<_>>());
-        assert!(!run.stdout.is_empty() || !run.stderr.is_empty(), "{line} prints nothing");
-        assert_fits(line, &run.stdout, width);
-        assert_fits(line, &run.stderr, width);
-    }
+    WIDTHS.iter().for_each(|&width| assert_fits_at(width, folder, line));
+}
+
+#[track_caller]
+fn assert_fits_at(width: usize, folder: &Path, line: &str) {
+    let run = at(width, folder, &line.split(' ').collect::<Vec<_>>());
+    assert!(!run.stdout.is_empty() || !run.stderr.is_empty(), "{line} prints nothing");
+    assert_fits(line, &run.stdout, width);
+    assert_fits(line, &run.stderr, width);
 }
 
 /// Asserts that the help of a command fits, and that of the commands below it.
@@ -154,11 +158,12 @@ fn reports_of_kernels_fit() {
     let figures = "heat     executions lanes requests sectors/ideal wavefronts/ideal conflicts\n";
     assert!(text.contains(&format!("line  source\n{figures}")) && !text.contains("no room"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("########") && line.ends_with("32.00x      5952")), "{text}");
-    for name in lessons::names() {
-        // Lessons in Rust compile the crate.
-        if !lessons::files(&name).iter().any(|(file, _)| file == "task.rs") {
-            assert_all_fit(folder.path(), &format!("learn check {name}"));
-        }
+    // Lessons in Rust compile the crate.
+    let is_kernel = |name: &String| !lessons::files(name).iter().any(|(file, _)| file == "task.rs");
+    for (number, name) in lessons::names().iter().filter(|name| is_kernel(name)).enumerate() {
+        // In the short form, a lesson is checked at one width, the next one at another.
+        let widths = WIDTHS.iter().cycle().skip(number).take(short_or_long(1, WIDTHS.len()));
+        widths.for_each(|&width| assert_fits_at(width, folder.path(), &format!("learn check {name}")));
     }
 }
 
