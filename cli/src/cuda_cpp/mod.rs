@@ -89,9 +89,9 @@ impl fmt::Display for Taken {
 pub(super) struct NotCompiled(String);
 
 impl NotCompiled {
-    /// The same, with the place in front that names the source.
+    /// The same, with the place behind it that names the source.
     pub(super) fn at(&self, place: impl fmt::Display) -> Self {
-        Self(format!("{}: {self}", printable_line(&place.to_string())))
+        Self(format!("{self}\n{} names this file", printable_line(&place.to_string())))
     }
 }
 
@@ -267,7 +267,10 @@ impl<'a> Workplace<'a> {
             let lines = if log.is_empty() { &format!("it ended with {status}, and said nothing") } else { &log };
             let advice = headers::advice(&log, compiler.kind == Compiler::Nvrtc, &compiler.version);
             let advice = advice.map_or(String::new(), |advice| format!("\n{advice}"));
-            return Err(NotCompiled(format!("{source} does not compile with {compiler}:\n{lines}{advice}")).into());
+            let line = first_line(&log, &source).map_or(String::new(), |line| format!(" line {line}"));
+            return Err(
+                NotCompiled(format!("{source}{line} does not compile with {compiler}:\n{lines}{advice}")).into()
+            );
         }
         let ptx = beginning(&ptx, MAX_TEXT_BYTES + 1)?;
         require!(
@@ -294,6 +297,17 @@ impl Job<'_> {
     fn folder(&self) -> &Path {
         self.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
+}
+
+/// The line of the first error in a source, by the messages of NVRTC, such as `k.cu(2): error`, or
+/// of clang, such as `k.cu:2:5: error`.
+fn first_line(log: &str, source: &str) -> Option<u32> {
+    let number = |line: &str| {
+        let place = line.strip_prefix(source)?.strip_prefix(['(', ':'])?;
+        let (number, rest) = place.split_at(place.find(|c: char| !c.is_ascii_digit())?);
+        number.parse().ok().filter(|_| rest.contains("error"))
+    };
+    log.lines().find_map(number)
 }
 
 /// A compiler's messages as text of a bearable length.

@@ -222,7 +222,7 @@ fn errors_are_the_compilers_own() {
         assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
         let text = run.stderr;
         let [first, second] = [0, 1].map(|line| text.lines().nth(line).unwrap_or_default().to_owned());
-        assert!(first.starts_with("error: ") && first.contains("k.cu does not compile with "), "{text}");
+        assert!(first.starts_with("error: ") && first.contains("k.cu line 2 does not compile with "), "{text}");
         assert!(second.contains("k.cu(2): error") || second.contains("k.cu:2:26: error"), "{text}");
         assert!(text.contains("\"nothing\"") || text.contains("'nothing'"), "{text}");
         let error = folder.run_by(&compiler, &["--arg", "i32[32]=zeros", "--json"]).json()["error"].take();
