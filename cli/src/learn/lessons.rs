@@ -49,6 +49,9 @@ const DIFFERS: &str =
 /// The beginning of a part that a reader unfolds: an answer stands behind the predictions.
 const FOLD: &str = "<details>\n<summary>";
 
+/// The beginning of the predictions.
+const QUESTION: &str = "> **Predict first.**";
+
 pub(super) fn all() -> &'static [Lesson] {
     LESSONS
 }
@@ -202,8 +205,8 @@ impl Lesson {
         page
     }
 
-    /// The page for a terminal, where nothing unfolds: with its answers, or with a line for each
-    /// fold.
+    /// The page for a terminal, where nothing unfolds: with its answers, below the question once
+    /// more where that stands far above, or with a line for each fold.
     pub(super) fn without_folds(&self, answers: bool) -> String {
         let (mut shown, page) = (String::new(), self.page());
         let mut rest = &*page;
@@ -212,7 +215,8 @@ impl Lesson {
             let (answer, behind) = folded.split_once("</details>").unwrap_or((folded, ""));
             shown += before;
             shown += &if answers {
-                format!("{summary}:\n\n{}", answer.trim())
+                let question = question(before).map_or(String::new(), |question| format!("{question}\n\n"));
+                format!("{question}{summary}:\n\n{}", answer.trim())
             } else {
                 format!("({summary}: warpstride learn show {} --answer)", self.name)
             };
@@ -257,6 +261,12 @@ impl Lesson {
     pub(super) fn json(&self) -> Value {
         json!({ "number": self.number, "name": self.name, "title": self.title() })
     }
+}
+
+/// The predictions for which a text asks, unless it ends with them.
+fn question(text: &str) -> Option<&str> {
+    let (question, behind) = text[text.find(QUESTION)?..].split_once("\n\n")?;
+    (!behind.trim().is_empty()).then_some(question)
 }
 
 /// Says where a link or a picture of a page leads; the lesson's own files are in `folder`.

@@ -339,19 +339,6 @@ fn hints_come_one_by_one() {
 }
 
 #[test]
-fn a_page_is_shown_with_its_answers() {
-    let learner = Learner::new();
-    let page = learner.run(&["learn", "show", "sectors", "--answer"]).succeeded().stdout;
-    assert!(page.contains("The answer:\n\nAs given, the values are right"), "{page}");
-    assert!(!page.contains("<details>") && !page.contains("--answer)"), "{page}");
-    let page = learner.run(&["learn", "show", "sectors"]).succeeded().stdout;
-    assert!(
-        page.contains("\n(The answer: warpstride learn show sectors --answer)\n")
-            && !page.contains("As given, the values")
-    );
-}
-
-#[test]
 fn checks_and_hints_begin_no_folder() {
     let learner = Learner::new();
     for command in ["check", "hint"] {

@@ -1,4 +1,4 @@
-//! `learn`: how lessons are named, and what a check file without a `?` is for.
+//! `learn`: how lessons are named, the answers of their pages, and a check file without a `?`.
 
 use serde_json::json;
 
@@ -47,6 +47,23 @@ fn a_lesson_without_a_command_is_shown() {
     learner.run(&["learn", "Sektors"]).failed(&["there is no lesson `Sektors`; the nearest name is sectors;"]);
     learner.run(&["learn", "Pad", "check"]).ended(2, &[], &["learn check Pad"]);
     learner.run(&["learn", "check", "Pad"]).ended(1, &[], &["lesson 9 is not solved"]);
+}
+
+#[test]
+fn a_page_is_shown_with_its_answers() {
+    let learner = Learner::new();
+    let page = learner.run(&["learn", "show", "sectors", "--answer"]).succeeded().stdout;
+    assert!(page.contains("The answer:\n\nAs given, the values are right"), "{page}");
+    let question = "> **Predict first.** How many sectors does the first warp's load touch";
+    let (_, above) = page.split_once("learn check sectors").expect("the commands stand above the answer");
+    let (above, _) = above.split_once("The answer:").expect("an answer");
+    assert!(page.matches(question).count() == 2 && above.contains(question), "the question comes once more: {page}");
+    assert!(!page.contains("<details>") && !page.contains("--answer)"), "{page}");
+    let page = learner.run(&["learn", "show", "sectors"]).succeeded().stdout;
+    assert!(
+        page.contains("\n(The answer: warpstride learn show sectors --answer)\n")
+            && !page.contains("As given, the values")
+    );
 }
 
 #[test]
