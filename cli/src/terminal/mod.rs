@@ -46,7 +46,12 @@ const WHOLE: char = '\u{fdd9}';
 
 /// Returns text as standard output shows it, with its lines wrapped.
 fn on_screen(text: &str) -> String {
-    shown(text, Looks::of(&io::stdout()), width())
+    on_screen_of(text, width())
+}
+
+/// The same for a terminal of other columns.
+fn on_screen_of(text: &str, columns: Option<usize>) -> String {
+    shown(text, Looks::of(&io::stdout()), columns)
 }
 
 /// Writes a result of any number of lines to standard output. Lines that are longer than the

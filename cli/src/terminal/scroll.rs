@@ -4,7 +4,7 @@ use std::io;
 
 use textwrap::core::display_width;
 
-use super::{CLEAR, can_be_cleared, height, on_screen, width, write};
+use super::{CLEAR, can_be_cleared, height, on_screen, on_screen_of, width, write};
 
 /// The row in which the cursor waits, an empty one, and the one that says which lines are shown.
 const TAKEN: usize = 3;
@@ -21,11 +21,14 @@ pub(crate) struct Scroll {
     begins: Vec<usize>,
     /// The first line behind that part, if there is one.
     next: Option<usize>,
+    /// The columns of the terminal by which these lines are counted; `None` before the first
+    /// drawing.
+    columns: Option<usize>,
 }
 
 impl Scroll {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), begins: vec![0], next: None }
+        Self { text: text.into(), begins: vec![0], next: None, columns: None }
     }
 
     /// Moves to the next part, if there is one.
@@ -38,10 +41,30 @@ impl Scroll {
         self.begins.truncate(self.begins.len().saturating_sub(1).max(1));
     }
 
+    /// Counts the lines by other columns, so that a part still begins in the paragraph in which it
+    /// began.
+    fn resize(&mut self, columns: usize) {
+        let Some(before) = self.columns.replace(columns).filter(|&before| before != columns) else { return };
+        let [old, new] = [before, columns].map(|columns| heights(self.text.trim_end(), columns));
+        let moved = |line: usize| {
+            let (mut from, mut to) = (0, 0);
+            for (old, new) in old.iter().zip(&new) {
+                if line < from + old {
+                    return to + (line - from) * new / old;
+                }
+                (from, to) = (from + old, to + new);
+            }
+            to
+        };
+        self.begins.iter_mut().chain(&mut self.next).for_each(|line| *line = moved(*line));
+        self.begins.dedup();
+    }
+
     /// Clears the terminal, and shows the part between the lines above and below it. So many rows
     /// stay free for notes.
     pub(crate) fn draw(&mut self, above: &str, below: &str, free: usize) -> io::Result<()> {
         let columns = width().unwrap_or(usize::MAX);
+        self.resize(columns);
         let [above, lines, below] = [above, self.text.trim_end(), below].map(lines);
         let rows = |lines: &[String]| lines.iter().map(|line| rows(line, columns)).sum::<usize>();
         let taken = rows(&above) + rows(&below) + free + TAKEN;
@@ -76,6 +99,11 @@ fn lines(text: &str) -> Vec<String> {
     on_screen(text).split('\n').map(str::to_owned).collect()
 }
 
+/// The lines of each paragraph of a text.
+fn heights(text: &str, columns: usize) -> Vec<usize> {
+    text.split('\n').map(|line| on_screen_of(line, Some(columns)).split('\n').count()).collect()
+}
+
 /// The rows of a line: a line of a program may be longer than the terminal is wide.
 fn rows(line: &str, columns: usize) -> usize {
     display_width(line).div_ceil(columns.max(1)).max(1)
@@ -105,6 +133,21 @@ mod tests {
         assert_eq!(text.begins, [0, 7]);
         text.back();
         assert_eq!(text.begins, [0]);
+    }
+
+    #[test]
+    fn a_part_begins_in_the_same_paragraph_of_a_terminal_of_other_columns() {
+        let long = "word ".repeat(40);
+        let mut text = Scroll::new(format!("{long}\n\n{long}\nlast"));
+        text.resize(50);
+        // 10 words a line: the second paragraph has the lines 5 to 8.
+        (text.begins, text.next) = (vec![0, 5, 7], Some(9));
+        text.resize(25);
+        assert_eq!((&text.begins, text.next), (&vec![0, 9, 13], Some(17)));
+        text.resize(50);
+        assert_eq!((&text.begins, text.next), (&vec![0, 5, 7], Some(9)));
+        text.resize(500);
+        assert_eq!((&text.begins, text.next), (&vec![0, 2], Some(3)));
     }
 
     #[test]
