@@ -20,6 +20,8 @@ pub(super) struct Expected {
     dtype: DType,
     /// The elements, one behind the other.
     bytes: Vec<u8>,
+    /// The array's shape, where the oracle gives it one.
+    shape: Option<Vec<usize>>,
     tolerance: Option<f64>,
     /// The expectation as the table shows it.
     text: String,
@@ -60,17 +62,17 @@ impl Expected {
             "tolerance is for floats, and argument {argument} has elements of {dtype}; leave it out"
         );
         let target = Target { arguments, argument: *argument, dtype: *dtype, bytes: *bytes };
-        let (bytes, name) = match elements {
+        let (bytes, shape, name) = match elements {
             Elements::Computed(oracle) => {
                 let computed = target.computed(&oracle.formula);
                 let computed = computed.map_err(|error| error.context(format!("the oracle `{oracle}`")))?;
-                (computed, oracle.to_string())
+                (computed, oracle.formula.shape(), oracle.to_string())
             }
-            Elements::Read(file) => (target.read(file, output)?, file.to_string().replacen("npy:", "", 1)),
+            Elements::Read(file) => (target.read(file, output)?, None, file.to_string().replacen("npy:", "", 1)),
         };
         let within = tolerance.map_or(String::new(), |tolerance| format!(" within {tolerance:?}"));
         let text = format!("argument {argument} is {name}{within}");
-        Ok(Self { argument: *argument, dtype: *dtype, bytes, tolerance: *tolerance, text })
+        Ok(Self { argument: *argument, dtype: *dtype, bytes, shape, tolerance: *tolerance, text })
     }
 
     /// Holds what was found to it: a row of the table, and a member of the document.
@@ -83,7 +85,7 @@ impl Expected {
         let first = differing.next().map(|(index, (found, wanted))| (index, [text(found), text(wanted)]));
         let differ = first.as_ref().map_or(0, |_| 1 + differing.count());
         let [found, wanted] = first.as_ref().map_or([String::new(), String::new()], |(index, texts)| {
-            [0, 1].map(|side| format!("; [{index}] = {}", texts[side]))
+            [0, 1].map(|side| format!("; {} = {}", place(*index, self.shape.as_deref()), texts[side]))
         });
         let verdict = Verdict {
             expectation: self.text.clone(),
@@ -110,6 +112,24 @@ impl Expected {
                 let allowed = self.tolerance.unwrap_or(0.0) * wanted.abs().max(1.0);
                 found == wanted || (found.is_nan() && wanted.is_nan()) || (error.is_finite() && error <= allowed)
             })
+    }
+}
+
+/// The place of an element, by its row and its column in a matrix.
+fn place(index: usize, shape: Option<&[usize]>) -> String {
+    match shape {
+        Some([_, columns]) => format!("row {}, column {}", index / columns, index % columns),
+        Some(shape @ [_, _, ..]) => {
+            let mut rest = index;
+            let mut at: Vec<String> = Vec::new();
+            for extent in shape.iter().rev() {
+                at.push((rest % extent).to_string());
+                rest /= extent;
+            }
+            at.reverse();
+            format!("[{}]", at.join(", "))
+        }
+        _ => format!("[{index}]"),
     }
 }
 

@@ -47,6 +47,14 @@ impl fmt::Display for Oracle {
     }
 }
 
+impl Formula {
+    /// The shape of the result, where it has more axes than one.
+    pub(super) fn shape(&self) -> Option<Vec<usize>> {
+        let Self::Permute { shape, axes, .. } = self else { return None };
+        axes.of(shape).ok().map(|axes| axes.into_iter().map(|axis| shape[axis]).collect())
+    }
+}
+
 impl FromStr for Oracle {
     type Err = String;
 

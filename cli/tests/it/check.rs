@@ -190,7 +190,17 @@ fn every_oracle_computes_what_it_says() {
             let mut wrong = right;
             (wrong[1], wrong[4]) = (-1.0, 77.0);
             six(wrong);
-            check(oracles[0]).fell_short(&["4 equal; [1] = -1 ", &format!("6 equal; [1] = {}", right[1])]);
+            // A matrix has rows and columns, and arrays of more axes an index for each.
+            let place = |oracle: &str| match oracle {
+                "transpose:2x3" | "permute:2x3:0,1" | "permute:2x3:1,0" => "row 0, column 1",
+                "permute:1x2x3:a b c -> c b a:0" => "[0, 1, 0]",
+                _ => "[1]",
+            };
+            for oracle in oracles.iter().filter(|&&oracle| oracle == oracles[0] || oracle.starts_with("permute")) {
+                let place = place(oracle);
+                check(oracle)
+                    .fell_short(&[&format!("4 equal; {place} = -1 "), &format!("6 equal; {place} = {}", right[1])]);
+            }
         }
     }
     six([1.0, 3.0, 5.0, 7.0, 9.0, 11.0]);
