@@ -42,7 +42,7 @@ const HOST_COPIES: usize = 3;
 /// The results of a file that are printed.
 pub(super) struct Checked {
     /// The file, the launch and how it ended.
-    heading: String,
+    pub(super) heading: String,
     /// The expected and the found figures.
     pub(super) verdicts: Verdicts,
     /// The line of the file that asks for each of these expectations, where one does.
@@ -57,6 +57,10 @@ pub(super) struct Checked {
 }
 
 impl Checked {
+    pub(super) fn has_findings(&self) -> bool {
+        !self.found.is_empty()
+    }
+
     pub(super) fn text(&self) -> String {
         let Self { heading, verdicts, findings, .. } = self;
         let mut cells = verdicts.cells();

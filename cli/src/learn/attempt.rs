@@ -80,16 +80,24 @@ impl Attempt {
         }
         let tells = from.tells(state, &attempt.tried);
         let (stopped, mut short) = (attempt.wrong.take(), Vec::new());
+        // Those of several kernels fill more than a screen, and are read one by one. `check` would
+        // tell what predictions are to find.
+        let with_findings = all.iter().filter(|(_, checked, _)| checked.has_findings()).count();
+        let is_long = with_findings > 1 && all.iter().all(|(.., predictions)| predictions.0.is_empty());
         for (path, mut checked, predictions) in all {
             let hidden = if tells { None } else { predictions.hide(&mut checked.verdicts, from.withheld) };
             short.extend(checked.wrong.is_some().then_some(path.clone()));
-            attempt.add(&path, checked);
+            attempt.add(&path, checked, is_long);
             attempt.text.extend(hidden);
+        }
+        if let (true, Some(first)) = (is_long, short.first()) {
+            let first = terminal::path(first);
+            attempt.text += &format!("\nThis shows the table and the findings of one: warpstride check {first}\n");
         }
         if let (None, [first, _, ..]) = (&stopped, &*short) {
             let (count, files, first) = (short.len(), lesson.checks().count(), terminal::path(first));
-            let sentence =
-                format!("{count} of {files} files fell short, the first of them {first}; the tables say why");
+            let why = if is_long { "`warpstride check` says why" } else { "the tables say why" };
+            let sentence = format!("{count} of {files} files fell short, the first of them {first}; {why}");
             attempt.wrong = Some(Refusal { kind: ErrorKind::KernelFault, sentence }.into());
         }
         attempt.wrong = stopped.or(attempt.wrong);
@@ -104,11 +112,14 @@ impl Attempt {
         Ok(attempt)
     }
 
-    fn add(&mut self, path: &Path, mut checked: check::Checked) {
-        if !self.text.is_empty() {
-            self.text.push('\n');
+    /// Adds a file's results, and to the text its heading alone where the others would be too long.
+    fn add(&mut self, path: &Path, mut checked: check::Checked, is_long: bool) {
+        if is_long {
+            self.text += &format!("{}\n", checked.heading);
+        } else {
+            let space = if self.text.is_empty() { "" } else { "\n" };
+            self.text += &format!("{space}{}", without_limit(&checked.text()));
         }
-        self.text += &without_limit(&checked.text());
         // The counters would give predictions away.
         let mut document = json!({ "file": path.display().to_string(), "held": checked.wrong.is_none() });
         document["expectations"] = json!(checked.verdicts);
