@@ -33,12 +33,14 @@ pub(super) struct Output {
     taken: Cell<bool>,
     /// The open devices whose calls are counted for `--stats`; `None` without it.
     watched: Option<RefCell<Vec<Device>>>,
+    /// The text that kernels have printed, while a screen shows it later.
+    kept: RefCell<Option<String>>,
 }
 
 impl Output {
     pub(super) fn new(json: bool, quiet: bool, stats: bool) -> Self {
         let watched = stats.then(RefCell::default);
-        Self { json, quiet, printed: Cell::new(false), taken: Cell::new(false), watched }
+        Self { json, quiet, printed: Cell::new(false), taken: Cell::new(false), watched, kept: RefCell::default() }
     }
 
     /// Remembers a device that the command opened, for `--stats`.
@@ -134,6 +136,21 @@ impl Output {
         if !self.quiet && !text.is_empty() {
             terminal::say(&format!("{text}\n"));
         }
+    }
+
+    /// Says what a kernel prints, unless it is kept.
+    pub(super) fn of_kernel(&self, printed: &str) {
+        match &mut *self.kept.borrow_mut() {
+            Some(kept) => *kept += printed,
+            None => terminal::say(printed),
+        }
+    }
+
+    /// Runs something, and keeps what kernels print meanwhile.
+    pub(super) fn keeping<T>(&self, run: impl FnOnce() -> T) -> (T, String) {
+        self.kept.replace(Some(String::new()));
+        let result = run();
+        (result, self.kept.take().unwrap_or_default())
     }
 
     /// A bar of `steps` steps, seen on a terminal once the work has taken more than a second.

@@ -22,9 +22,11 @@ use super::progress::Progress;
 
 /// The time between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The keys while a lesson is not solved, and behind a solved one.
+/// The keys while a lesson is not solved, behind a solved one, and after a change that makes a
+/// solved one fall short.
 const KEYS: &str = "keys: h shows a hint, p the page, a its answers, c the check, q ends; a saved file is checked";
-const SOLVED_KEYS: &str = "keys: n shows the next lesson, s a solution, c the check, q ends";
+const SOLVED_KEYS: &str = "keys: n shows the next lesson, s a solution, c the check, q ends; a saved file is checked";
+const AGAIN_KEYS: &str = "keys: n shows the next lesson, h a hint, p the page, a its answers, c the check, q ends";
 /// In place of the keys during a check, below which notes have some rows.
 const CHECKING: &str = "the check runs";
 const NOTES: usize = 4;
@@ -36,6 +38,13 @@ enum Event {
     Key(u8),
 }
 
+/// The step that keys or a change ask for behind a check.
+enum Then {
+    Check,
+    NextLesson,
+    End,
+}
+
 /// A lesson that is watched.
 struct Watched<'a> {
     lesson: &'a Lesson,
@@ -45,8 +54,10 @@ struct Watched<'a> {
     keys: Option<&'a Keys>,
     /// The text on the screen, where the terminal has one.
     shown: Option<Scroll>,
-    /// The sentence and the tables of the last check.
+    /// The sentence and the tables of the last check, and what kernels printed in it.
     found: String,
+    /// True once a check has found the lesson solved.
+    was_solved: bool,
 }
 
 /// Checks the first lesson that is not solved until it is, then the next one. Ends when all are
@@ -59,7 +70,8 @@ pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
         let Some(lesson) = progress.next() else { break };
         let lesson = &lesson.seeded(progress.seed());
         let shown = (keys.is_some() && terminal::has_screen()).then(|| Scroll::new(""));
-        let mut watched = Watched { lesson, folder, from, keys: keys.as_ref(), shown, found: String::new() };
+        let (keys, found) = (keys.as_ref(), String::new());
+        let mut watched = Watched { lesson, folder, from, keys, shown, found, was_solved: false };
         if !watched.until_solved()? {
             return Ok(());
         }
@@ -71,20 +83,20 @@ impl Watched<'_> {
     /// Shows the page, and the check at each change. Returns whether the next lesson is wanted.
     fn until_solved(&mut self) -> Result<bool> {
         let path = self.folder.lesson(self.lesson);
-        self.begin(&self.page(false))?;
-        let mut is_new = true;
+        let mut page = self.page(false);
         loop {
+            self.begin(&page)?;
             self.folder.unpack(self.lesson, self.from.output)?;
             // A change during the check is one, too.
             let before = seen(self.lesson, &path);
-            if self.check(is_new)? {
-                return self.is_next_wanted();
+            let is_solved = self.check(!page.is_empty())?;
+            let then =
+                if is_solved && self.keys.is_none() { Then::NextLesson } else { self.then(is_solved, &path, &before)? };
+            match then {
+                Then::Check => page.clear(),
+                Then::NextLesson => return Ok(true),
+                Then::End => return Ok(false),
             }
-            if !self.until_changed(&path, &before)? {
-                return Ok(false);
-            }
-            is_new = false;
-            self.begin("")?;
         }
     }
 
@@ -105,11 +117,16 @@ impl Watched<'_> {
     /// screen, in a line. Returns whether it is solved.
     fn check(&mut self, is_new: bool) -> Result<bool> {
         let progress = Progress::read(self.folder.progress())?;
-        let checked = super::checked(self.lesson, self.folder, &progress, self.from)?;
+        let check = || super::checked(self.lesson, self.folder, &progress, self.from);
+        let has_screen = self.shown.is_some();
+        // The next screen would hide it.
+        let (checked, printed) = if has_screen { self.from.output.keeping(check) } else { (check(), String::new()) };
+        let checked = checked?;
         let is_solved = checked.sentence.is_ok();
+        self.was_solved |= is_solved;
         let sentence =
             checked.sentence.as_ref().map_or_else(|error| format!("error: {}\n", message(error)), Clone::clone);
-        self.found = format!("{sentence}\n{}", checked.text).trim_end().to_owned();
+        self.found = format!("{sentence}\n{}{}", checked.text, of_kernels(&printed)).trim_end().to_owned();
         if self.shown.is_some() {
             if is_new && !is_solved {
                 self.draw(&format!("{}; c shows the check\n{KEYS}", short(&checked)), 0)?;
@@ -122,7 +139,7 @@ impl Watched<'_> {
             terminal::say(&format!("\nerror: {}\n", message(&error)));
         }
         if !is_solved || self.keys.is_some() {
-            self.note(if is_solved { SOLVED_KEYS } else { KEYS });
+            self.note(self.keys_at(is_solved));
         }
         Ok(is_solved)
     }
@@ -130,7 +147,15 @@ impl Watched<'_> {
     /// Shows what the last check found, and the page below it if the lesson is not solved.
     fn show_found(&mut self, is_solved: bool) -> Result<()> {
         let page = if is_solved { String::new() } else { format!("\n\n{}", self.page(false)) };
-        self.show(&format!("{}{page}", self.found), if is_solved { SOLVED_KEYS } else { KEYS })
+        self.show(&format!("{}{page}", self.found), self.keys_at(is_solved))
+    }
+
+    fn keys_at(&self, is_solved: bool) -> &'static str {
+        match (is_solved, self.was_solved) {
+            (true, _) => SOLVED_KEYS,
+            (false, true) => AGAIN_KEYS,
+            (false, false) => KEYS,
+        }
     }
 
     /// The sentences at the top.
@@ -182,38 +207,24 @@ impl Watched<'_> {
         Ok(())
     }
 
-    /// Does what keys ask for until a file changes. Returns whether one has; otherwise the learner
-    /// ends it.
-    fn until_changed(&mut self, path: &Path, before: &Seen) -> Result<bool> {
+    /// Does what keys ask for until a file changes, or the learner ends it or goes on.
+    fn then(&mut self, is_solved: bool, path: &Path, before: &Seen) -> Result<Then> {
+        let keys = self.keys_at(is_solved);
         loop {
             match self.wait(path, before) {
-                Event::Changed => return Ok(true),
-                Event::Key(b'h') => {
+                Event::Changed => return Ok(Then::Check),
+                Event::Key(b'q' | END_OF_INPUT) => return Ok(Then::End),
+                Event::Key(b'n') if self.was_solved => return Ok(Then::NextLesson),
+                Event::Key(b'c') => self.show_found(is_solved)?,
+                Event::Key(b's') if is_solved => self.show(&self.solution(), keys)?,
+                Event::Key(b'h') if !is_solved => {
                     let progress = Progress::read(self.folder.progress())?;
                     let (hint, _) = next_hint(self.lesson, self.folder, &progress, self.from.output)?;
-                    self.show(&hint, KEYS)?;
+                    self.show(&hint, keys)?;
                 }
-                Event::Key(b'p') => self.show(&self.page(false), KEYS)?,
-                Event::Key(b'a') => self.show(&self.page(true), KEYS)?,
-                Event::Key(b'c') => self.show_found(false)?,
-                Event::Key(b'q' | END_OF_INPUT) => return Ok(false),
-                Event::Key(key) => self.press(key, KEYS)?,
-            }
-        }
-    }
-
-    /// Shows the solution where it is wanted. Returns whether the next lesson is; otherwise the
-    /// learner ends it.
-    fn is_next_wanted(&mut self) -> Result<bool> {
-        let Some(keys) = self.keys else { return Ok(true) };
-        loop {
-            match keys.within(PAUSE) {
-                None => {}
-                Some(b'n') => return Ok(true),
-                Some(b's') => self.show(&self.solution(), SOLVED_KEYS)?,
-                Some(b'c') => self.show_found(true)?,
-                Some(b'q' | END_OF_INPUT) => return Ok(false),
-                Some(key) => self.press(key, SOLVED_KEYS)?,
+                Event::Key(b'p') if !is_solved => self.show(&self.page(false), keys)?,
+                Event::Key(b'a') if !is_solved => self.show(&self.page(true), keys)?,
+                Event::Key(key) => self.press(key, keys)?,
             }
         }
     }
@@ -256,6 +267,15 @@ impl Watched<'_> {
             last = now;
         }
     }
+}
+
+/// Shows what kernels have printed, with the lines that it has.
+fn of_kernels(printed: &str) -> String {
+    if printed.is_empty() {
+        return String::new();
+    }
+    let lines: String = printed.lines().map(|line| terminal::whole(line) + "\n").collect();
+    format!("\nThe kernel printed:\n\n{lines}")
 }
 
 /// Says how many rows of a check fall short.

@@ -28,6 +28,14 @@ pub(crate) struct Outcome {
     pub(crate) dumped: Vec<Vec<u8>>,
 }
 
+impl Outcome {
+    /// The kernel's own output on the software GPU.
+    pub(crate) fn printed(&self) -> &str {
+        let printed = self.report.as_ref().map(|report| &report.printed);
+        printed.or(self.stopped.as_ref().map(|stop| &stop.printed)).map_or("", String::as_str)
+    }
+}
+
 /// Returns whether more is asked for than the launch's counters.
 fn is_detailed(args: &args::Launched) -> bool {
     args.report || args.report_json || args.by.is_some() || args.nsight

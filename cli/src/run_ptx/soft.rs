@@ -15,15 +15,13 @@ impl Launch<'_> {
     /// Runs it in memory of at most `limit` bytes.
     pub(crate) fn on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
         let outcome = self.silently_on_soft(buffers, limit)?;
-        let Outcome { report, stopped, .. } = &outcome;
-        let printed = report.as_ref().map(|report| &report.printed).or(stopped.as_ref().map(|stop| &stop.printed));
         // The kernel's own output is a note.
-        terminal::say(printed.map_or("", String::as_str));
+        terminal::say(outcome.printed());
         Ok(outcome)
     }
 
     /// The same, without what the kernel prints.
-    pub(super) fn silently_on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
+    pub(crate) fn silently_on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
         // A launch that cannot run is refused before buffers are made.
         let (shape, args) = (self.shape(), self.args);
         let anywhere = parameters(self.kernel, &args.arguments, |_| 0)?;

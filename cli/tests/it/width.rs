@@ -355,13 +355,14 @@ mod terminal {
         let text = session.pressed("c", "keys: h shows a hint");
         assert!(text.contains("FELL SHORT"), "{text}");
         let task = folder.path().join("warpstride-lessons/index/task.cu");
-        fs::write(task, lessons::text("index", "solution.cu")).expect("the solution");
+        let solution = lessons::text("index", "solution.cu");
+        fs::write(task, &solution).expect("writing");
         let text = session.shown("keys: n shows the next lesson");
         assert!(text.contains("Lesson 0 is solved") && !text.contains("Predict"), "{text}");
         let text = session.pressed("?", "keys: n shows the next lesson");
         assert!(text.contains("? is not a key here"), "{text}");
         let text = session.pressed("s", "keys: n shows the next lesson");
-        let solution = lessons::text("index", "solution.cu").replace('\n', "\r\n");
+        let solution = solution.replace('\n', "\r\n");
         assert!(text.contains("warpstride-lessons/index/solution.cu:") && text.contains(&solution), "{text}");
         session.press("n");
         session.until(&format!("{screen}1 of {count} lessons are solved. Lesson 1, "));
@@ -370,6 +371,40 @@ mod terminal {
         session.press("q");
         assert!(session.child.wait().expect("its end").success());
         assert!(session.shows_keys(), "the terminal is as it was");
+    }
+
+    /// A session with a screen, which has shown the first check.
+    fn with_a_screen(folder: &Path) -> Session {
+        let mut command = command(["--device", "soft", "learn", "watch"]);
+        command.current_dir(folder).env("TERM", "xterm").env("TMPDIR", folder);
+        with_a_compiler(&mut command);
+        let mut session = Session::of(command);
+        session.shown("keys: h shows a hint");
+        session
+    }
+
+    #[test]
+    fn a_solved_lesson_is_checked_again_and_what_its_kernel_prints_is_shown() {
+        if compilers().is_empty() {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut session = with_a_screen(folder.path());
+        let task = folder.path().join("warpstride-lessons/index/task.cu");
+        let write = |text: &str| fs::write(&task, text).expect("writing");
+        let (given, solution) = (lessons::text("index", "task.cu"), lessons::text("index", "solution.cu"));
+        write(&solution.replacen("{\n", "{\n    if (blockIdx.x + threadIdx.x == 0) printf(\"it is %d\", n);\n", 1));
+        let text = session.shown("keys: n shows the next lesson");
+        assert!(text.contains("Lesson 0 is solved") && !text.contains("Predict"), "{text}");
+        assert!(text.contains("\r\nThe kernel printed:\r\n\r\nit is 1000\r\n"), "{text}");
+        write(&given);
+        let text = session.shown("keys: n shows the next lesson, h a hint");
+        assert!(text.contains("does not pass now") && !text.contains("printed"), "{text}");
+        write(&solution);
+        let text = session.shown("keys: n shows the next lesson, s a solution");
+        assert!(text.contains("Lesson 0 is solved"), "{text}");
+        session.press("q");
+        assert!(session.child.wait().expect("its end").success());
     }
 
     /// A session that waits for keys, in a group of processes of its own, as a shell makes it.
