@@ -55,6 +55,12 @@ fn remove_all_and(end: impl FnOnce()) {
     });
 }
 
+/// Ends the program as one that did what was asked, from any thread and in the midst of work.
+pub(super) fn end() {
+    terminal::restore();
+    remove_all_and(|| std::process::exit(0));
+}
+
 /// Has a signal that ends the program remove the files that are not complete and the folders, from
 /// the first call on.
 pub(super) fn watch() -> io::Result<()> {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use warpstride::error::counted;
 
-use super::super::terminal::{DOWN, END_OF_INPUT, Keys, Scroll, UP};
+use super::super::terminal::{Busy, DOWN, END_OF_INPUT, Keys, Scroll, UP};
 use super::super::{message, signals, terminal};
 use super::Checked;
 use super::attempt::Source;
@@ -28,7 +28,7 @@ const KEYS: &str = "keys: h shows a hint, p the page, a its answers, c the check
 const SOLVED_KEYS: &str = "keys: n shows the next lesson, s a solution, c the check, q ends; a saved file is checked";
 const AGAIN_KEYS: &str = "keys: n shows the next lesson, h a hint, p the page, a its answers, c the check, q ends";
 /// In place of the keys during a check, below which notes have some rows.
-const CHECKING: &str = "the check runs";
+const CHECKING: &str = "the check runs; q ends";
 const NOTES: usize = 4;
 
 /// An event that ends a pause.
@@ -64,7 +64,7 @@ struct Watched<'a> {
 /// solved, by the key q, or by Ctrl-C.
 pub(super) fn run(folder: &Folder, from: &Source) -> Result<()> {
     signals::watch().context("cannot handle signals; try again")?;
-    let keys = Keys::of_terminal();
+    let keys = Keys::of_terminal(signals::end);
     loop {
         let progress = Progress::read(folder.progress())?;
         let Some(lesson) = progress.next() else { break };
@@ -85,11 +85,12 @@ impl Watched<'_> {
         let path = self.folder.lesson(self.lesson);
         let mut page = self.page(false);
         loop {
+            let busy = self.keys.map(Keys::busy);
             self.begin(&page)?;
             self.folder.unpack(self.lesson, self.from.output)?;
             // A change during the check is one, too.
             let before = seen(self.lesson, &path);
-            let is_solved = self.check(!page.is_empty())?;
+            let is_solved = self.check(!page.is_empty(), busy)?;
             let then =
                 if is_solved && self.keys.is_none() { Then::NextLesson } else { self.then(is_solved, &path, &before)? };
             match then {
@@ -115,13 +116,14 @@ impl Watched<'_> {
 
     /// Checks the lesson, and shows what came of it; of a new lesson, whose page is to stay on the
     /// screen, in a line. Returns whether it is solved.
-    fn check(&mut self, is_new: bool) -> Result<bool> {
+    fn check(&mut self, is_new: bool, busy: Option<Busy>) -> Result<bool> {
         let progress = Progress::read(self.folder.progress())?;
         let check = || super::checked(self.lesson, self.folder, &progress, self.from);
         let has_screen = self.shown.is_some();
         // The next screen would hide it.
         let (checked, printed) = if has_screen { self.from.output.keeping(check) } else { (check(), String::new()) };
         let checked = checked?;
+        drop(busy);
         let is_solved = checked.sentence.is_ok();
         self.was_solved |= is_solved;
         let sentence =

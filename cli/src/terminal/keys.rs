@@ -1,6 +1,8 @@
 //! Keys that a person presses while a command waits.
 
 use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -58,27 +60,58 @@ fn named(first: u8, last: u8) -> u8 {
 /// The keys of standard input, each as it is pressed; on Windows, once Enter follows it.
 pub(crate) struct Keys {
     pressed: Receiver<u8>,
+    /// True while the command works, and takes the keys alone that end it.
+    is_busy: Arc<AtomicBool>,
+    end: fn(),
+}
+
+/// The time in which the command works; it ends when this is dropped.
+pub(crate) struct Busy<'a>(&'a Keys);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.is_busy.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Returns whether a key ends the command.
+fn is_end(key: u8) -> bool {
+    matches!(key, b'q' | END_OF_INPUT)
 }
 
 impl Keys {
-    /// Reads keys from now on, if standard input is a terminal.
-    pub(crate) fn of_terminal() -> Option<Self> {
+    /// Reads keys from now on, if standard input is a terminal. While the command works, the key q
+    /// and Ctrl-D call `end` at once, and other keys do nothing.
+    pub(crate) fn of_terminal(end: fn()) -> Option<Self> {
         if !io::stdin().is_terminal() {
             return None;
         }
         unbuffered::begin();
         let (press, pressed) = mpsc::channel();
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let keys = Self { pressed, is_busy: Arc::clone(&is_busy), end };
         let read = move || {
             let mut last = Last::Whole;
             for key in io::stdin().lock().bytes().map_while(Result::ok).filter_map(|byte| last.takes(byte)) {
-                if press.send(key).is_err() {
-                    return;
+                match is_busy.load(Ordering::SeqCst) {
+                    true if is_end(key) => end(),
+                    true => {}
+                    false if press.send(key).is_err() => return,
+                    false => {}
                 }
             }
         };
-        let keys = Self { pressed };
         // Without a thread there are no keys, and the command works without them.
         thread::Builder::new().name("keys".into()).spawn(read).ok().map(|_| keys)
+    }
+
+    /// The command works from now on. A key that was pressed just before counts as one pressed now.
+    pub(crate) fn busy(&self) -> Busy<'_> {
+        self.is_busy.store(true, Ordering::SeqCst);
+        if self.pressed.try_iter().any(is_end) {
+            (self.end)();
+        }
+        Busy(self)
     }
 
     /// The next key, if one is pressed within a time; [`END_OF_INPUT`] where the terminal is gone.

@@ -22,7 +22,7 @@ use warpstride::io::write_standard_output;
 
 #[cfg(unix)]
 pub(super) use keys::resume;
-pub(super) use keys::{DOWN, END_OF_INPUT, Keys, UP, restore};
+pub(super) use keys::{Busy, DOWN, END_OF_INPUT, Keys, UP, restore};
 pub(super) use markdown::rendered;
 pub(super) use scroll::{Scroll, has_screen};
 

@@ -407,6 +407,28 @@ mod terminal {
         assert!(session.child.wait().expect("its end").success());
     }
 
+    #[test]
+    fn a_key_ends_a_long_check() {
+        if compilers().is_empty() {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut session = with_a_screen(folder.path());
+        let endless = "__global__ void number(int *out, int n) { while (true) out[0] += 1; }\n";
+        fs::write(folder.path().join("warpstride-lessons/index/task.cu"), endless).expect("writing");
+        session.until("the check runs; q ends");
+        session.press("hn");
+        session.press("q");
+        assert!(session.child.wait().expect("its end").success());
+        assert!(session.shows_keys(), "the terminal is as it was");
+        drop(session.side);
+        let rest: String = session.text + &session.printed.iter().collect::<String>();
+        assert!(!rest.contains("keys: "), "the check has not ended: {rest}");
+        let left: Vec<_> =
+            fs::read_dir(folder.path()).expect("readable").map(|e| e.expect("an entry").file_name()).collect();
+        assert_eq!(left, ["warpstride-lessons"], "a compiler's files are gone");
+    }
+
     /// A session that waits for keys, in a group of processes of its own, as a shell makes it.
     fn watching(folder: &Path) -> Session {
         let mut command = command(["--device", "soft", "learn", "watch"]);
