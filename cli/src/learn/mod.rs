@@ -71,10 +71,14 @@ pub(super) fn run(args: &args::Learn, backend: Backend, output: &Output) -> Resu
     if named.is_none() && matches!(command, LearnCommand::Check { .. } | LearnCommand::Hint { .. }) {
         output.note(format!("lesson {}, {}, is the first that is not solved", lesson.number, lesson.title()));
     }
-    match command {
+    match *command {
         LearnCommand::Check { .. } => check(lesson, &folder, &progress, &from)?,
         LearnCommand::Hint { .. } => hint(lesson, &folder, &progress, output),
-        LearnCommand::Show { answer: true, .. } => show(lesson, &folder, &progress, true, output),
+        // A page that is read begins nothing. A folder that was named is meant.
+        LearnCommand::Show { answer, .. } if args.folder.is_none() && !folder.is_begun()? => {
+            read(lesson, &folder, answer, output)
+        }
+        LearnCommand::Show { answer, .. } => show(lesson, &folder, &progress, answer, output),
         _ => show(lesson, &folder, &progress, false, output),
     }
 }
@@ -138,6 +142,18 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, answers: bool, ou
         lesson.name
     );
     output.page(&text, json!({ "lesson": lesson.json(), "folder": path.display().to_string(), "page": markdown }))
+}
+
+/// Shows a lesson's page to a reader who has no folder of lessons, and makes none.
+fn read(lesson: &Lesson, folder: &Folder, answers: bool, output: &Output) -> Result<()> {
+    let (path, name) = (folder.lesson(lesson), lesson.name);
+    let text = format!(
+        "{}\n\nYou have no folder of lessons here yet: warpstride learn next begins one, and warpstride learn check {name} \
+         then brings the files of lesson {}.\n",
+        page(lesson, &path, answers).trim_end(),
+        lesson.number
+    );
+    output.page(&text, json!({ "lesson": lesson.json(), "folder": Value::Null, "page": lesson.page() }))
 }
 
 /// A lesson's page for a person: as a terminal shows it, or as Markdown where no terminal does.

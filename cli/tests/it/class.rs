@@ -194,7 +194,7 @@ fn kernels_that_do_nothing_solve_no_bug_hunt() {
 #[test]
 fn few_bytes_in_flight_solve_no_lesson_about_them() {
     let Some(learner) = Learner::with_a_compiler() else { return };
-    learner.run(&["learn", "show", "in-flight"]).succeeded();
+    learner.begin("in-flight");
     let (task, solution) = (lessons::text("in-flight", "task.cu"), lessons::text("in-flight", "solution.cu"));
     let begin = solution.find("// Transposes").expect("the second kernel");
     let given = task.find("// Transposes").expect("the second kernel");
@@ -230,7 +230,7 @@ fn few_bytes_in_flight_solve_no_lesson_about_them() {
 #[test]
 fn the_capstone_has_a_badge_of_one_file() {
     let Some(learner) = Learner::with_a_compiler() else { return };
-    learner.run(&["learn", "show", "capstone"]).succeeded();
+    learner.begin("capstone");
     let solution = lessons::text("capstone", "solution.cu");
     learner.write("capstone/task.cu", format!("# include \"other.cuh\"\n{solution}"));
     learner.run(&["learn", "check", "capstone"]).failed(&["task.cu includes another file"]);
@@ -266,7 +266,7 @@ fn links_in_a_folder_lead_no_results_out_of_it() {
     use std::os::unix::fs::symlink;
 
     let Some(learner) = Learner::with_a_compiler() else { return };
-    learner.run(&["learn", "show", "capstone"]).succeeded();
+    learner.begin("capstone");
     learner.write("capstone/task.cu", lessons::text("capstone", "solution.cu"));
     let precious = learner.folder.path().join("precious");
     fs::write(&precious, "mine").expect("writing");
@@ -310,7 +310,7 @@ fn a_seed_begins_a_folder_or_is_compared() {
 #[test]
 fn answers_wait_for_their_day() {
     let Some(learner) = Learner::with_a_compiler() else { return };
-    learner.run(&["learn", "show", "views"]).succeeded();
+    learner.begin("views");
     let quiz = learner.read("views/quiz.toml");
     // Around the learner's folder, and in it.
     let [around, within] = ["../class.toml", "class.toml"];

@@ -58,6 +58,12 @@ impl Learner {
         Run::of(&mut self.command(words))
     }
 
+    /// Begins the folder with a lesson.
+    #[track_caller]
+    pub(super) fn begin(&self, name: &str) {
+        self.run(&["--quiet", "learn", "show", name, "--folder", "warpstride-lessons"]).succeeded();
+    }
+
     fn progress(&self) -> Value {
         serde_json::from_str(&self.read("progress.json")).expect("JSON")
     }
@@ -100,7 +106,7 @@ fn lessons_are_listed_and_nothing_is_written() {
 #[test]
 fn commands_at_once_lose_nothing_of_the_progress() {
     let learner = Learner::new();
-    learner.run(&["learn", "show", "index"]).succeeded();
+    learner.begin("index");
     let hints = |name: &str| {
         let document = learner.run(&["--json", "learn"]).succeeded().json();
         let lessons = document["lessons"].as_array().expect("a list").clone();
@@ -227,7 +233,7 @@ fn a_task_that_does_not_compile_or_end_is_told_so() {
 #[test]
 fn a_check_that_asks_less_than_the_lesson_is_refused() {
     let Some(learner) = Learner::with_a_compiler() else { return };
-    learner.run(&["--quiet", "learn", "show", "1"]).succeeded();
+    learner.begin("requests");
     learner.solve("requests");
     let check = |old: &str, new: &str| {
         let (name, text) = ("requests/check.toml", learner.read("requests/check.toml"));
@@ -308,7 +314,7 @@ fn wrong_predictions_show_the_number_at_the_third_try() {
 fn several_checks_of_a_process_take_one_compiler() {
     for environment in environments() {
         let learner = Learner::new();
-        learner.run(&["learn", "show", "1"]).succeeded();
+        learner.begin("requests");
         learner.solve("requests");
         let mut command = learner.command(&["--json", "check"]);
         command.args(["check.toml", "check-2.toml", "check-3.toml"]).current_dir(learner.path("requests"));

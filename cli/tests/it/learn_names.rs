@@ -1,5 +1,7 @@
 //! `learn`: how lessons are named, the answers of their pages, and a check file without a `?`.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::learn::Learner;
@@ -37,6 +39,11 @@ fn a_lesson_without_a_command_is_shown() {
     let learner = Learner::new();
     let page = learner.run(&["learn", "Pad"]).succeeded().stdout;
     assert!(page.starts_with("# Pad\n") && page == learner.run(&["learn", "show", "pad"]).succeeded().stdout);
+    assert!(
+        page.ends_with("begins one, and warpstride learn check pad then brings the files of lesson 9.\n"),
+        "{page}"
+    );
+    assert_eq!(fs::read_dir(learner.folder.path()).expect("readable").count(), 0, "a page that is read begins nothing");
     let document = learner.run(&["--json", "learn", "9"]).succeeded().json();
     assert_eq!(document["lesson"]["name"], json!("pad"));
     let answer = learner.run(&["learn", "pad", "--answer"]).succeeded().stdout;
@@ -46,6 +53,7 @@ fn a_lesson_without_a_command_is_shown() {
     learner.run(&["learn", "chek"]).failed(&["learn has no command `chek`", "the nearest command is check"]);
     learner.run(&["learn", "Sektors"]).failed(&["there is no lesson `Sektors`; the nearest name is sectors;"]);
     learner.run(&["learn", "Pad", "check"]).ended(2, &[], &["learn check Pad"]);
+    learner.run(&["learn", "next"]).succeeded();
     learner.run(&["learn", "check", "Pad"]).ended(1, &[], &["lesson 9 is not solved"]);
 }
 
@@ -69,7 +77,7 @@ fn a_page_is_shown_with_its_answers() {
 #[test]
 fn a_check_file_without_predictions_is_not_to_be_changed() {
     let learner = Learner::new();
-    learner.run(&["learn", "index"]).succeeded();
+    learner.begin("index");
     learner.write("index/check.toml", learner.read("index/check.toml") + "limit = 7\n");
     learner
         .run(&["learn", "check", "index"])

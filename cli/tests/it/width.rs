@@ -79,6 +79,8 @@ fn the_help_of_every_command_fits() {
 #[test]
 fn every_page_and_hint_of_a_lesson_fits() {
     let folder = tempfile::tempdir().expect("a temporary folder");
+    assert_all_fit(folder.path(), "learn show sectors");
+    at(80, folder.path(), &["learn", "next"]).succeeded();
     for name in lessons::names() {
         assert_all_fit(folder.path(), &format!("--quiet learn show {name}"));
         // A hint more each time, and then all of them.
@@ -171,7 +173,7 @@ fn reports_of_kernels_fit() {
 fn learner() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for name in lessons::names() {
-        at(80, folder.path(), &["learn", "show", &name]).succeeded();
+        at(80, folder.path(), &["learn", "show", &name, "--folder", "warpstride-lessons"]).succeeded();
     }
     folder
 }
