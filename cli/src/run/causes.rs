@@ -147,7 +147,7 @@ pub(super) fn sectors(record: &Record, is_load: bool) -> Option<Reason> {
             None => share(record, multiple, "the extra sectors"),
         },
         shown_by: format!(
-            "{COUNTED} {} for each of {}, where {} would hold the bytes of one ({})",
+            "{COUNTED} {} for each of {}, where {} would hold the bytes of a request ({})",
             counted(short(touched), "sector"),
             counted(thousands(global.requests), "request"),
             short(touched / waste),
@@ -254,9 +254,9 @@ pub(super) fn another_kernel(index: &Index<'_>, record: &Record) -> Option<Reaso
             code(&other.name),
             percent(best)
         ),
-        shown_by: rates.map_or("Nothing yet: the times of both only say that it is slow".into(), |(this, other_rate)| {
+        shown_by: rates.map_or("No counter yet: the times of both only say that it is slow".into(), |(this, other_rate)| {
             format!(
-                "Nothing yet: {this:.1} elements for each clock of a multiprocessor, against {other_rate:.1} of {}, only say that it is slow",
+                "No counter yet: it moves {this:.1} elements in a clock of a multiprocessor, and {} {other_rate:.1}",
                 other.subject.op
             )
         }),
@@ -386,10 +386,10 @@ fn unknown_share(record: &Record) -> Option<String> {
 /// Says which time the case would take at the speed that it is compared with.
 pub(super) fn need(record: &Record, ms: f64) -> String {
     if is_beside_sectors(record) {
-        format!("A copy of the same sectors takes {}", time(ms))
-    } else {
-        format!("The bytes alone need {}", time(ms))
+        return format!("A copy of the same sectors takes {}", time(ms));
     }
+    let speed = if record.fraction_of_ceiling.is_some() { "At the ceiling" } else { "At a copy's speed" };
+    format!("{speed}, the bytes alone need {}", time(ms))
 }
 
 /// Says which part of the time this multiple of the bytes explains.

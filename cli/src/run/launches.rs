@@ -16,14 +16,14 @@ const MANY: u64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Launches {
     pub(super) count: u64,
-    /// The source of the count, in words.
+    /// The source of the count, in a clause.
     from: &'static str,
 }
 
 /// The number of launches of a case that they limit: the document has it, or the model counted each
 /// as the device's time of one.
 pub(super) fn limiting(run: &Run, record: &Record) -> Option<Launches> {
-    let counted = record.launches.map(|count| Launches { count, from: "Counted in a run of the case:" });
+    let counted = record.launches.map(|count| Launches { count, from: "a run of the case counted them" });
     let Some(predicted) = record.predicted else {
         // A graph of launches has no model. Many short ones take little else.
         let is_short = |count: u64| record.ms.is_none_or(|ms| 1e3 * ms.median <= LAUNCH_US * count as f64);
@@ -42,7 +42,7 @@ fn derived(run: &Run, record: &Record, ms: f64) -> Option<Launches> {
     let requests = record.counters?.global_load.requests.max(record.counters?.global_store.requests);
     let is_whole = (launches - whole).abs() < 1e-6 * whole && (2.0..1e9).contains(&whole);
     (is_whole && requests.is_multiple_of(whole as u64))
-        .then_some(Launches { count: whole as u64, from: "By the model's time of a launch:" })
+        .then_some(Launches { count: whole as u64, from: "the model's time of a launch gives their number" })
 }
 
 /// Launches one after the other, each with too little to move.
@@ -82,7 +82,10 @@ pub(super) fn launches(index: &Index<'_>, record: &Record) -> Option<Reason> {
             of_time((ms - moved).max(0.0), ms)
         )),
         shown_by: format!(
-            "{from} {launched}. Nsight Systems shows the gaps between them, those of a graph with `--cuda-graph-trace=node`"
+            "No counter of memory: {launched} of {} each make the {} ({from}). The timeline of `nsys profile --cuda-graph-trace=node` shows \
+             the idle time between them",
+            time(each),
+            time(ms)
         ),
         attempt: format!(
             "Let one launch move the whole array: give the grid one more dimension in place of the loop or the graph of launches.{alone}"
@@ -127,7 +130,10 @@ fn one_launch(index: &Index<'_>, record: &Record) -> Option<(String, Link)> {
     let is_like = |(_, other): &(usize, &Record)| touched(other) == touched(record) && index.launches(other).is_none();
     let (case, other) = index.same_work(record).find(is_like)?;
     let kernel = kernel_name(other)?;
-    let text =
-        format!("One launch alone: the kernel {}, as uncoalesced, takes {}.", code(kernel), time(other.ms?.median));
+    let text = format!(
+        "The kernel {} does it in one launch, with as many sectors, and takes {}.",
+        code(kernel),
+        time(other.ms?.median)
+    );
     Some((text, Link { text: kernel.into(), case }))
 }

@@ -156,7 +156,7 @@ fn counted_elsewhere(record: &Record) -> Option<String> {
     let listed = counted.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
     let multiple = elements(&record.subject.shape) / elements(counted);
     let multiple = if multiple.is_finite() { format!(", multiplied by {multiple:.0}") } else { String::new() };
-    Some(format!("; on an array of {listed}{multiple}"))
+    Some(format!(". The counts are those of an array of {listed}{multiple}"))
 }
 
 /// Names the fastest other kernel for the same operation on the same array, if it is clearly

@@ -55,7 +55,7 @@ const ORDER: [&str; 27] = [
     "The numbers below are those of the 1st case.",
     "A launch of 4 times the bytes takes 2.64 us, so nearly all of it is a fixed cost. A graph of them takes 1.57 us each.",
     "The launches explain the other 10.0 of the 10.2 ms.",
-    "One launch alone: the kernel naive, as uncoalesced, takes 288 us.",
+    "The kernel naive does it in one launch, with as many sectors, and takes 288 us.",
     "The next limit is uncoalesced loads",
     "the kernel padded takes 50.8 us and reaches 86.5 % of its ceiling",
     "5th, transpose naive f32 16384x16384",
@@ -105,16 +105,16 @@ fn every_report_begins_with_the_slowest_cases_and_why() {
         }
         for part in [
             "4,096 launches run one after another, 2.49 us each, and each",
-            "Counted on the software GPU: 32 sectors for each of 8,388,608 requests, where 4 would hold the bytes of one \
+            "Counted on the software GPU: 32 sectors for each of 8,388,608 requests, where 4 would hold the bytes of a request \
              (global_store.sectors 268,435,456; in Nsight Compute",
-            "on an array of 4096x4096, multiplied by 16",
+            "The counts are those of an array of 4096x4096, multiplied by 16",
             "8 times the bytes of stores move",
             "the bytes take up to 4.40 ms by the model; 301 us of the 4.70 ms stay unexplained",
             "3 small arrays have no rank, because a plain copy of the same size is as slow: permute f32 1024x1024 by 1,0 (42.0 %), ",
             "31 extra passes for each of 524,288 loads",
             "take 70.2 us at 1,980 MHz, more than the 43.9 us of the bytes; 19.0 of the 89.2 us stay unexplained",
-            "those of a graph with --cuda-graph-trace=node",
-            "1.4 elements for each clock of a multiprocessor, against 3.7 of normalize, only say that it is slow",
+            "nsys profile --cuda-graph-trace=node",
+            "it moves 1.4 elements in a clock of a multiprocessor, and normalize 3.7",
         ] {
             assert!(text.contains(part), "{part:?} is missing: {text}");
         }
@@ -266,7 +266,7 @@ fn launches_are_those_of_a_case_with_the_same_kernel_and_accesses() {
         }
     });
     assert!(lone.contains("2.49 us each (10.2 ms / 4,096, with their work), and each"), "{lone}");
-    assert!(!lone.contains("One launch alone") && !lone.contains("A graph of them"), "{lone}");
+    assert!(!lone.contains("does it in one launch") && !lone.contains("A graph of them"), "{lone}");
     // A number that is not whole is not one of launches.
     let broken = graph(&|case| case["predicted"]["ms"] = 9.8315.into());
     assert!(!broken.contains("launches run one after another"), "{broken}");
