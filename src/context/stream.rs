@@ -344,7 +344,9 @@ mod tests {
         ops::scale_into(2.0, &array, &mut result, &ours).unwrap();
         assert_eq!(result.to_vec().unwrap(), [2.0, 4.0, 6.0]);
         drop((array, result, used, fill, ours));
-        // SAFETY: nothing uses them any more.
-        unsafe { device.driver().graph_destroy(graph).and(device.driver().stream_destroy(theirs)) }.unwrap();
+        // SAFETY: nothing uses it any more.
+        unsafe { device.driver().graph_destroy(graph) }.unwrap();
+        // SAFETY: nothing uses it any more.
+        unsafe { device.driver().stream_destroy(theirs) }.unwrap();
     }
 }
