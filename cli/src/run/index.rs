@@ -19,6 +19,9 @@ type Accesses<'r> = (Option<&'r str>, &'r [usize], Option<Counters>);
 /// An operation by a kernel, and whether a model predicts its time.
 type ByKernel<'r> = (Option<&'r str>, &'r str, Option<&'r str>, bool);
 
+/// An operation on an array, and the sectors and the requests of its accesses.
+type Touched<'r> = (Work<'r>, [(u64, u64); 2]);
+
 /// Cases, each with the part that it reaches and its place in the run.
 type Parts = Vec<(f64, usize)>;
 /// Those of each kernel.
@@ -27,7 +30,6 @@ type Kernels<'r> = HashMap<Option<&'r str>, Parts>;
 /// The cases of a run, each by its place there.
 pub(super) struct Index<'r> {
     pub(super) run: &'r Run,
-    work: HashMap<Work<'r>, Vec<usize>>,
     fastest: HashMap<(Work<'r>, &'static str), Fastest<'r>>,
     peers: HashMap<(Mix, u32, &'static str), Fastest<'r>>,
     /// By the bytes of a case: those of a request, the greatest part of a ceiling so far, and the
@@ -35,6 +37,8 @@ pub(super) struct Index<'r> {
     requests: HashMap<u64, Vec<(f64, f64, usize)>>,
     limiting: HashMap<Accesses<'r>, Launches>,
     graphs: HashMap<Accesses<'r>, usize>,
+    /// Cases without many launches: the first one, and the first one of another kernel.
+    single: HashMap<Touched<'r>, Vec<usize>>,
     /// The bytes and the milliseconds of the largest launch.
     largest: HashMap<ByKernel<'r>, (f64, f64)>,
 }
@@ -67,16 +71,12 @@ impl<'r> Fastest<'r> {
 
 impl<'r> Index<'r> {
     pub(super) fn of(run: &'r Run) -> Self {
-        let mut work: HashMap<_, Vec<usize>> = HashMap::new();
         let (mut fastest, mut peers) =
             (HashMap::<_, HashMap<_, Vec<_>>>::new(), HashMap::<_, HashMap<_, Vec<_>>>::new());
         let mut requests: HashMap<u64, Vec<(f64, f64, usize)>> = HashMap::new();
         let (mut limiting, mut graphs) = (HashMap::new(), HashMap::new());
         for (at, case) in run.cases.iter().enumerate() {
             let kernel = case.kernel.as_deref();
-            if case.doubt().is_none() {
-                work.entry(work_of(case)).or_default().push(at);
-            }
             if let Some((part, speed)) = reasons::reached(case).filter(|_| case.doubt().is_none()) {
                 if !is_the_copy(case) {
                     fastest.entry((work_of(case), speed)).or_default().entry(kernel).or_default().push((part, at));
@@ -89,6 +89,9 @@ impl<'r> Index<'r> {
             let size = reasons::bytes_a_request(case).zip(case.fraction_of_ceiling);
             if let Some((size, part)) = size.filter(|_| !is_the_copy(case)) {
                 requests.entry(case.subject.bytes).or_default().push((size, part, at));
+            }
+            if case.counters.is_none() {
+                continue;
             }
             if let Some(many) = launches::limiting(run, case) {
                 limiting.entry(accesses(case)).or_insert(many);
@@ -106,9 +109,29 @@ impl<'r> Index<'r> {
             }
         }
         let (fastest, peers) = (fastest_of(fastest), fastest_of(peers));
-        let index = Self { run, work, fastest, peers, requests, limiting, graphs, largest: HashMap::new() };
-        let largest = index.largest_launches();
-        Self { largest, ..index }
+        let (single, largest) = (HashMap::new(), HashMap::new());
+        let index = Self { run, fastest, peers, requests, limiting, graphs, single, largest };
+        let (single, largest) = (index.single_launches(), index.largest_launches());
+        Self { single, largest, ..index }
+    }
+
+    /// Two cases of each work and its accesses suffice, because a case asks for one of another
+    /// kernel than its own.
+    fn single_launches(&self) -> HashMap<Touched<'r>, Vec<usize>> {
+        let run = self.run;
+        let mut single: HashMap<_, Vec<usize>> = HashMap::new();
+        for (at, case) in run.cases.iter().enumerate() {
+            let can_be_named = case.doubt().is_none() && case.ms.is_some() && reasons::kernel_name(case).is_some();
+            let Some(touched) = launches::touched(case).filter(|_| can_be_named) else { continue };
+            if self.launches(case).is_some() || case.launches.is_some_and(|count| count != 1) {
+                continue;
+            }
+            let first = single.entry((work_of(case), touched)).or_default();
+            if first.len() < 2 && first.iter().all(|&other| run.cases[other].kernel != case.kernel) {
+                first.push(at);
+            }
+        }
+        single
     }
 
     fn largest_launches(&self) -> HashMap<ByKernel<'r>, (f64, f64)> {
@@ -125,11 +148,11 @@ impl<'r> Index<'r> {
         largest
     }
 
-    /// The number of launches of a case, or that of another one with the same kernel and the same
-    /// accesses.
+    /// The number of launches of a case; where the document lacks it, perhaps that of another one
+    /// with the same kernel and the same accesses.
     pub(super) fn launches(&self, record: &Record) -> Option<Launches> {
-        let like = || self.limiting.get(&accesses(record)).copied();
-        launches::limiting(self.run, record).or_else(|| record.counters.and_then(|_| like()))
+        let like = || self.limiting.get(&accesses(record)).map(|like| like.of_like());
+        launches::limiting(self.run, record).or_else(|| if record.launches.is_none() { like() } else { None })
     }
 
     /// The first case with the same accesses that has no model, as a graph.
@@ -142,14 +165,15 @@ impl<'r> Index<'r> {
         self.largest.get(&by_kernel(record)).copied()
     }
 
-    /// The same operation on the same array by other kernels, with times that are not in doubt.
-    pub(super) fn same_work<'i>(&'i self, record: &'i Record) -> impl Iterator<Item = (usize, &'i Record)> + 'i {
-        let cases = self.work.get(&work_of(record)).map_or(&[][..], |cases| cases);
-        let cases = cases.iter().map(|&at| (at, &self.run.cases[at]));
-        cases.filter(|(_, other)| other.kernel != record.kernel)
+    /// The place of the first case of another kernel that does the same operation on the same array
+    /// with accesses to as many sectors, but not by many launches. Its times are not in doubt.
+    pub(super) fn one_launch(&self, record: &Record) -> Option<usize> {
+        let first = self.single.get(&(work_of(record), launches::touched(record)?))?;
+        first.iter().copied().find(|&at| self.run.cases[at].kernel != record.kernel)
     }
 
-    /// The fastest of these, if it reaches clearly more of the same speed.
+    /// The fastest case of another kernel for the same operation on the same array, if it reaches
+    /// clearly more of the same speed.
     pub(super) fn faster(&self, record: &Record) -> Option<(f64, usize)> {
         let (part, speed) = reasons::reached(record)?;
         self.fastest.get(&(work_of(record), speed))?.beyond(part + CLEAR, record.kernel.as_deref(), |_| true)
@@ -206,7 +230,9 @@ fn octave(record: &Record) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export::json;
     use std::cell::Cell;
+    use std::fs;
 
     #[test]
     fn the_fastest_case_is_found_without_a_look_at_all() {
@@ -221,5 +247,51 @@ mod tests {
         assert_eq!(fastest.beyond(0.4, Some("a"), fits), Some((0.5, 8000)));
         assert_eq!(fastest.beyond(0.6, Some("a"), fits), None);
         assert_eq!(looks.get(), 2);
+    }
+
+    /// A recorded run with the cases of these names alone, each as often as it says, and each time
+    /// with another kernel.
+    fn recorded(of: &[(&'static str, usize)]) -> Run {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/record/2026-11-25-h100/all.json");
+        let mut run = json::read(&fs::read(path).expect("the record")).expect("a run");
+        let cases = run.records.cases.clone();
+        let named = |name: &str| cases.iter().find(|case| case.name == name).expect("a case").clone();
+        let with_kernel = |name: &str, at| Record { kernel: Some(format!("{name} {at}")), ..named(name) };
+        let each = |&(name, times): &(&'static str, usize)| (0..times).map(move |at| (name, at));
+        run.records.cases = of.iter().flat_map(each).map(|(name, at)| with_kernel(name, at)).collect();
+        run
+    }
+
+    #[test]
+    fn a_case_of_one_launch_is_found_without_a_look_at_all() {
+        let run = recorded(&[("transpose column_loop f32 4096x4096", 4000), ("transpose naive f32 4096x4096", 4000)]);
+        let index = Index::of(&run);
+        let found = |at: usize| index.one_launch(&run.cases[at]);
+        assert!((0..4000).all(|at| index.launches(&run.cases[at]).is_some() && found(at) == Some(4000)));
+        assert!(found(4000) == Some(4001) && (4001..8000).all(|at| found(at) == Some(4000)));
+        // A look at each case of a list finds it.
+        assert_eq!(index.single.values().map(Vec::len).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn the_launches_of_a_like_case_are_those_of_a_case_that_lacks_their_number() {
+        let mut run = recorded(&[("transpose column_loop f32 4096x4096", 2)]);
+        let first = run.records.cases[0].clone();
+        run.records.cases[1] = Record { predicted: None, ..first };
+        let launches = |run: &Run| Index::of(run).launches(&run.cases[1]);
+        assert_eq!(launches(&run).map(|launches| launches.count), Some(4096));
+        assert_eq!(launches(&run), launches::limiting(&run, &run.cases[0]).map(launches::Launches::of_like));
+        run.records.cases[1].launches = Some(1);
+        assert_eq!(launches(&run), None);
+    }
+
+    #[test]
+    fn a_graph_of_launches_has_their_counters() {
+        let mut run = recorded(&[("transpose column_loop f32 4096x4096", 2)]);
+        let first = run.records.cases[0].clone();
+        run.records.cases[1] = Record { predicted: None, ..first };
+        assert!(Index::of(&run).graph(&run.cases[0]).is_some());
+        run.records.cases.iter_mut().for_each(|case| case.counters = None);
+        assert!(Index::of(&run).graph(&run.cases[0]).is_none());
     }
 }

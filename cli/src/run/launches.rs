@@ -16,14 +16,46 @@ const MANY: u64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Launches {
     pub(super) count: u64,
-    /// The source of the count, in a clause.
-    from: &'static str,
+    from: From,
+}
+
+/// The source of a count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum From {
+    Run,
+    Model,
+    /// The same of another case with the same kernel and the same accesses.
+    RunOfLike,
+    ModelOfLike,
+}
+
+impl From {
+    /// The source in a clause.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Run => "a run of the case counted them",
+            Self::Model => "the model's time of a launch gives their number",
+            Self::RunOfLike => "they were counted in a case of the same accesses",
+            Self::ModelOfLike => "the model's time of a launch gives their number in a case of the same accesses",
+        }
+    }
+}
+
+impl Launches {
+    /// The same number, as that of another case with the same accesses.
+    pub(super) fn of_like(self) -> Self {
+        let from = match self.from {
+            From::Run | From::RunOfLike => From::RunOfLike,
+            From::Model | From::ModelOfLike => From::ModelOfLike,
+        };
+        Self { from, ..self }
+    }
 }
 
 /// The number of launches of a case that they limit: the document has it, or the model counted each
 /// as the device's time of one.
 pub(super) fn limiting(run: &Run, record: &Record) -> Option<Launches> {
-    let counted = record.launches.map(|count| Launches { count, from: "a run of the case counted them" });
+    let counted = record.launches.map(|count| Launches { count, from: From::Run });
     let Some(predicted) = record.predicted else {
         // A graph of launches has no model. Many short ones take little else.
         let is_short = |count: u64| record.ms.is_none_or(|ms| 1e3 * ms.median <= LAUNCH_US * count as f64);
@@ -41,8 +73,7 @@ fn derived(run: &Run, record: &Record, ms: f64) -> Option<Launches> {
     let whole = launches.round();
     let requests = record.counters?.global_load.requests.max(record.counters?.global_store.requests);
     let is_whole = (launches - whole).abs() < 1e-6 * whole && (2.0..1e9).contains(&whole);
-    (is_whole && requests.is_multiple_of(whole as u64))
-        .then_some(Launches { count: whole as u64, from: "the model's time of a launch gives their number" })
+    (is_whole && requests.is_multiple_of(whole as u64)).then_some(Launches { count: whole as u64, from: From::Model })
 }
 
 /// Launches one after the other, each with too little to move.
@@ -71,7 +102,8 @@ pub(super) fn launches(index: &Index<'_>, record: &Record) -> Option<Reason> {
     };
     let why =
         format!("{launched} run one after another, {} each{quotient}, and each of them moves few bytes.", time(each));
-    let alone = one_launch(index, record).map_or(String::new(), |(text, _)| format!(" {text}"));
+    let (alone, links) =
+        one_launch(index, record).map_or_else(Default::default, |(text, link)| (format!(" {text}"), vec![link]));
     Some(Reason {
         cause: "Many launches, one after another",
         figures: Some(format!("{launched} of {}", time(each))),
@@ -85,13 +117,14 @@ pub(super) fn launches(index: &Index<'_>, record: &Record) -> Option<Reason> {
             "No counter of memory: {launched} of {} each make the {} ({from}). The timeline of `nsys profile --cuda-graph-trace=node` shows \
              the idle time between them",
             time(each),
-            time(ms)
+            time(ms),
+            from = from.words()
         ),
         attempt: format!(
             "Let one launch move the whole array: give the grid one more dimension in place of the loop or the graph of launches.{alone}"
         )
         .into(),
-        links: one_launch(index, record).into_iter().map(|(_, link)| link).collect(),
+        links,
         explains: 1.0 - moved / ms,
         ..Reason::default()
     })
@@ -121,14 +154,8 @@ fn as_graph(index: &Index<'_>, record: &Record, count: u64, each: f64) -> Option
 
 /// The time of one launch for the same array whose requests touch as many sectors, and its case.
 fn one_launch(index: &Index<'_>, record: &Record) -> Option<(String, Link)> {
-    let touched = |record: &Record| {
-        let counters = record.counters?;
-        let mut both = [counters.global_load, counters.global_store].map(|all| (all.sectors, all.requests));
-        both.sort_unstable();
-        Some(both)
-    };
-    let is_like = |(_, other): &(usize, &Record)| touched(other) == touched(record) && index.launches(other).is_none();
-    let (case, other) = index.same_work(record).find(is_like)?;
+    let case = index.one_launch(record)?;
+    let other = &index.run.cases[case];
     let kernel = kernel_name(other)?;
     let text = format!(
         "The kernel {} does it in one launch, with as many sectors, and takes {}.",
@@ -136,4 +163,12 @@ fn one_launch(index: &Index<'_>, record: &Record) -> Option<(String, Link)> {
         time(other.ms?.median)
     );
     Some((text, Link { text: kernel.into(), case }))
+}
+
+/// The sectors and the requests of the accesses to global memory, in either direction.
+pub(super) fn touched(record: &Record) -> Option<[(u64, u64); 2]> {
+    let counters = record.counters?;
+    let mut both = [counters.global_load, counters.global_store].map(|all| (all.sectors, all.requests));
+    both.sort_unstable();
+    Some(both)
 }

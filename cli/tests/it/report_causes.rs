@@ -196,6 +196,22 @@ fn the_number_of_launches_is_counted_where_the_document_has_it() {
         assert!(counted.contains("a run of the case counted them"), "{counted}");
         assert!(!counted.contains("the model's time of a launch"), "{counted}");
     }
+    // A graph has the number of a case of the same accesses, and says so.
+    let mut run = record();
+    let cases = run["cases"].as_array_mut().expect("cases");
+    cases.retain(|case| case["name"] == looped);
+    cases.push(cases[0].clone());
+    cases[1]["name"] = "as a graph".into();
+    cases[1]["predicted"] = Value::Null;
+    cases[1]["fraction_of_ceiling"] = 0.003.into();
+    for (count, from) in [
+        (Value::Null, "the model's time of a launch gives their number in a case of the same accesses"),
+        (json!(4096), "they were counted in a case of the same accesses"),
+    ] {
+        run["cases"][0]["launches"] = count;
+        let text = report_of(&run);
+        assert!(text.contains(&format!("make the 10.2 ms ({from})")), "{from:?} is missing: {text}");
+    }
     // One launch is not one after another, and few long ones are not the cause.
     for few in [with(1, true), with(2, false)] {
         assert!(!few.contains("one after another"), "{few}");
@@ -229,8 +245,13 @@ fn a_document_has_the_launches_of_each_case() {
 fn a_run_of_8000_cases_has_a_page() {
     let mut run = record();
     let recorded = run["cases"].as_array().expect("cases").clone();
+    let looped = recorded.iter().find(|case| case["variant"] == "column_loop").expect("a case");
     let cases = recorded.iter().cycle().take(8000).enumerate().map(|(at, case)| {
-        let mut case = case.clone();
+        // Every second one is many launches of a kernel of its own.
+        let mut case = if at % 2 == 0 { case.clone() } else { looped.clone() };
+        if at % 2 == 1 {
+            case["kernel"] = format!("kernel_{at}").into();
+        }
         case["name"] = format!("{} {at}", case["name"].as_str().expect("a name")).into();
         case["samples_ms"] = Value::Null;
         case
