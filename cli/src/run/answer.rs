@@ -83,12 +83,18 @@ enum Measure {
     /// A copy of the sectors of each case, all of which are drawn.
     Sectors,
     Copy,
+    /// One of these, and not the same for each case.
+    Several,
     Accesses,
 }
 
 impl Measure {
     fn of(run: &Run) -> Self {
-        if run.cases.iter().any(|case| case.fraction_of_ceiling.is_some() && case.drawn.is_none()) {
+        let mut speeds = run.cases.iter().filter_map(reasons::reached).map(|(_, speed)| speed);
+        let first = speeds.next();
+        if speeds.any(|speed| Some(speed) != first) {
+            Self::Several
+        } else if first == Some(OF_CEILING) {
             Self::Ceiling
         } else if run.cases.iter().any(is_beside_sectors) {
             Self::Sectors
@@ -135,7 +141,7 @@ impl<'r> Answer<'r> {
     /// The heading.
     pub(crate) fn title(&self) -> &'static str {
         match self.measure {
-            Measure::Ceiling | Measure::Sectors | Measure::Copy => "The slowest cases",
+            Measure::Ceiling | Measure::Sectors | Measure::Copy | Measure::Several => "The slowest cases",
             Measure::Accesses => "Most accesses beyond those needed",
         }
     }
@@ -147,10 +153,12 @@ impl<'r> Answer<'r> {
         let of = format!("{near} of {}", counted(count, "case"));
         let is_one = near == 1 || count == 1;
         let (reach, need, their) = if is_one { ("reaches", "needs", "its") } else { ("reach", "need", "their") };
+        let speed = if is_one { "the speed that it is compared with" } else { "the speed that each is compared with" };
         match self.measure {
             Measure::Ceiling => format!("{of} {reach} {least} of {their} ceiling."),
             Measure::Sectors => format!("{of} {reach} {least} of a copy of the same sectors."),
             Measure::Copy => format!("{of} {reach} {least} of a copy's speed."),
+            Measure::Several => format!("{of} {reach} {least} of {speed}."),
             Measure::Accesses => format!("{of} {need} at least {least} of {their} accesses."),
         }
     }
@@ -214,6 +222,10 @@ impl<'r> Answer<'r> {
             Measure::Ceiling => "Each case has its speed beside its ceiling, the part that it reaches, and its time.",
             Measure::Sectors => "Each case is compared with a copy of the sectors that it reads and writes.",
             Measure::Copy => "Each case is compared with a copy of as many bytes in the same run.",
+            Measure::Several => {
+                "Each case is compared with its ceiling, with a copy of the sectors that it reads and writes, or with a copy of as many \
+                 bytes. Its figures say which."
+            }
             Measure::Accesses => {
                 "Nothing was timed. The sectors and wavefronts of each case are compared with those that its bytes would fill."
             }

@@ -76,6 +76,20 @@ fn the_words_of_a_case_are_those_of_the_speed_that_it_is_compared_with() {
     {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
+    for part in [
+        "0 of 4 cases reach 95 % of the speed that each is compared with.",
+        "Each case is compared with its ceiling, with a copy of the sectors that it reads and writes, or with a copy of as many bytes.",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing: {text}");
+    }
+    assert!(!text.contains("of their ceiling"), "{text}");
+    run["cases"].as_array_mut().expect("cases").drain(1..);
+    draw(&mut run["cases"][0], 0.3);
+    let mut other = record()["cases"][0].clone();
+    other["fraction_of_ceiling"] = 0.99.into();
+    run["cases"].as_array_mut().expect("cases").push(other);
+    let text = report_of(&run);
+    assert!(text.contains("1 of 2 cases reaches 95 % of the speed that it is compared with."), "{text}");
 }
 
 #[test]
