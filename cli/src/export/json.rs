@@ -6,6 +6,8 @@ use super::older::upgraded;
 use crate::run::Run;
 use warpstride::counters::table;
 use warpstride::error::{Error, ErrorKind, Result};
+use warpstride::roofline::measure::Clocks;
+use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Record, SCHEMA};
 
 /// The oldest schema that is read.
@@ -14,6 +16,9 @@ const OLDEST: u64 = 1;
 const COUNTED: u64 = 1 << 53;
 /// The times, speeds and parts that are read are less than this, as those of charts are.
 const MEASURED: f64 = 1e12;
+/// The times and speeds that are read and divide others are no less than this. The result of a
+/// division is finite then.
+const DIVIDES: f64 = 1e-9;
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("this run has no JSON: {error}"))
@@ -83,7 +88,7 @@ pub(crate) fn read(text: &[u8]) -> Result<Run> {
     if let Some(figure) = run.cases.iter().find_map(uncountable) {
         return Err(refused(format!("has a counter that no launch reaches: {figure}; is the file whole?")));
     }
-    match run.cases.iter().find_map(out_of_range) {
+    match out_of_range_of_run(&run).or_else(|| run.cases.iter().find_map(out_of_range)) {
         None => Ok(run),
         Some(figure) => Err(refused(format!("has a figure out of range: {figure}; is the file whole?"))),
     }
@@ -101,20 +106,51 @@ fn uncountable(record: &Record) -> Option<String> {
 /// A figure of a case that no measurement gives. Reports divide by some of them.
 fn out_of_range(record: &Record) -> Option<String> {
     let count = counts(record).into_iter().find(|&(_, count, most)| count > most.min(COUNTED));
-    let count = count.map(|(member, count, _)| (member, count.to_string()));
-    let is_wrong =
-        |&(_, value, is_divisor): &(_, f64, bool)| !(0.0..MEASURED).contains(&value) || (is_divisor && value == 0.0);
-    let measured = || measured(record).into_iter().find(is_wrong).map(|(member, value, _)| (member, value.to_string()));
-    count.or_else(measured).map(|(member, value)| format!("{member} {value} of `{}`", record.name))
+    let count = count.map(|(member, count, _)| format!("{member} {count}"));
+    let figure = count.or_else(|| measured(record).into_iter().find_map(wrong));
+    figure.or_else(|| wrong_clocks(record.clocks?)).map(|figure| format!("{figure} of `{}`", record.name))
+}
+
+/// A figure of the run itself that no measurement gives.
+fn out_of_range_of_run(run: &Run) -> Option<String> {
+    let ceilings = || run.peaks.iter().flat_map(ceilings).find_map(wrong);
+    run.clocks.and_then(wrong_clocks).or_else(ceilings)
+}
+
+/// A member and its value, where no measurement gives such a one.
+fn wrong((member, value, is_divisor): (&str, f64, bool)) -> Option<String> {
+    let least = if is_divisor { DIVIDES } else { 0.0 };
+    (!(least..MEASURED).contains(&value)).then(|| format!("{member} {value:?}"))
+}
+
+/// A clock that stands still, by which reports divide.
+fn wrong_clocks(clocks: Clocks) -> Option<String> {
+    (clocks.sm_mhz == 0).then(|| "clocks.sm_mhz 0".into())
+}
+
+/// The ceilings of a run, all of which divide speeds.
+fn ceilings(peaks: &Peaks) -> Vec<(&'static str, f64, bool)> {
+    let all = [
+        ("peaks.read.gbps", peaks.read.gbps),
+        ("peaks.write.gbps", peaks.write.gbps),
+        ("peaks.copy.gbps", peaks.copy.gbps),
+        ("peaks.memcpy", peaks.memcpy),
+    ];
+    let sizes = peaks.sizes.iter().flat_map(|warm| {
+        [("peaks.sizes.read", warm.read), ("peaks.sizes.write", warm.write), ("peaks.sizes.copy", warm.copy)]
+    });
+    let nominal = peaks.nominal.map(|gbps| ("peaks.nominal", gbps));
+    all.into_iter().chain(nominal).chain(sizes).map(|(member, gbps)| (member, gbps, true)).collect()
 }
 
 /// The whole numbers of a case, each with the most that it can be.
 fn counts(record: &Record) -> Vec<(&'static str, u64, u64)> {
     let subject = &record.subject;
-    let extents = subject.shape.iter().chain(record.counted_shape.iter().flatten());
+    let extents = subject.shape.iter().map(|&extent| ("shape", extent));
+    let extents = extents.chain(record.counted_shape.iter().flatten().map(|&extent| ("counted_shape", extent)));
     let all = [("bytes", subject.bytes, COUNTED), ("read", subject.read, subject.bytes)].into_iter();
     all.chain([("written", subject.written, subject.bytes)])
-        .chain(extents.map(|&extent| ("shape", extent as u64, COUNTED)))
+        .chain(extents.map(|(member, extent)| (member, extent as u64, COUNTED)))
         .chain(subject.step.map(|step| ("step", step as u64, COUNTED)))
         .chain(record.launches.map(|launches| ("launches", launches, COUNTED)))
         .chain(record.drawn.as_ref().map(|drawn| ("touched", drawn.touched, COUNTED)))

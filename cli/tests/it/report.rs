@@ -433,10 +433,12 @@ fn a_figure_out_of_range_is_refused_with_its_case_and_member() {
     let name = run["cases"][0]["name"].as_str().expect("a name");
     let most = u64::MAX;
     let figures = [
-        ("/ms/median", vec![json!(0), json!(-0.5), json!(1e13)]),
+        ("/ms/median", vec![json!(0), json!(-0.5), json!(1e-10), json!(1e13)]),
         ("/ms/p10", vec![json!(-1), json!(1e300)]),
         ("/ms/p90", vec![json!(-1)]),
-        ("/copy_gbps", vec![json!(0), json!(-3000)]),
+        ("/copy_gbps", vec![json!(0), json!(5e-324), json!(-3000)]),
+        ("/counted_shape", vec![json!([most])]),
+        ("/clocks", vec![json!({ "sm_mhz": 0, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": false })]),
         ("/gbps", vec![json!(-1), json!(1e12)]),
         ("/fraction_of_copy", vec![json!(-0.1)]),
         ("/fraction_of_ceiling", vec![json!(-1), json!(1e12)]),
@@ -456,7 +458,8 @@ fn a_figure_out_of_range_is_refused_with_its_case_and_member() {
             let wrong = Reports::of(&wrong);
             let member = member.trim_start_matches('/').replace('/', ".");
             let member = member.trim_end_matches(".0").trim_end_matches(".1");
-            let said = ["has a figure out of range", member, &format!("of `{name}`"), "is the file whole?"];
+            let said =
+                [&format!("has a figure out of range: {member}"), &*format!("of `{name}`"), "is the file whole?"];
             wrong.report("--html out.html").failed(&said);
             assert!(!wrong.path("out.html").exists());
         }
@@ -479,6 +482,25 @@ fn a_figure_out_of_range_is_refused_with_its_case_and_member() {
     least["cases"][0]["gbps"] = 0.into();
     least["cases"][0]["fraction_of_ceiling"] = 0.into();
     Reports::of(&least).report("").succeeded();
+}
+
+#[test]
+fn a_ceiling_or_a_clock_out_of_range_is_refused_with_its_member() {
+    let run = timed(&|_| 1.0);
+    for (member, value) in [
+        ("clocks/sm_mhz", json!(0)),
+        ("peaks/read/gbps", json!(0)),
+        ("peaks/write/gbps", json!(1e12)),
+        ("peaks/copy/gbps", json!(5e-324)),
+        ("peaks/memcpy", json!(-1)),
+        ("peaks/nominal", json!(0)),
+        ("peaks/sizes/0/copy", json!(0)),
+    ] {
+        let mut wrong = run.clone();
+        *wrong.pointer_mut(&format!("/{member}")).expect("a member") = value;
+        let member = member.replace("/0", "").replace('/', ".");
+        Reports::of(&wrong).report("").failed(&[&format!("has a figure out of range: {member}"), "is the file whole?"]);
+    }
 }
 
 #[test]

@@ -274,3 +274,83 @@ fn a_run_of_8000_cases_has_a_page() {
     let page = Reports::of(&run).form("--html");
     assert_eq!(page.matches("<tr id=\"case-").count(), 8000);
 }
+
+/// Returns how many words of a text are no numbers.
+fn no_numbers(text: &str) -> usize {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| ["inf", "NaN"].contains(word)).count()
+}
+
+/// Returns how many words of all reports of a run are no numbers; `None` where the run is refused.
+fn no_numbers_of(run: &Value) -> Option<usize> {
+    let reports = Reports::of(run);
+    let shown = reports.report("--html out.html --markdown out.md --csv out.csv --svg charts");
+    if shown.code != Some(0) {
+        assert!(shown.stderr.contains("is the file whole?"), "{}", shown.stderr);
+        return None;
+    }
+    let charts = fs::read_dir(reports.path("charts")).expect("charts").map(|entry| entry.expect("a chart").path());
+    let files = ["out.html", "out.md", "out.csv"].map(|name| reports.path(name)).into_iter().chain(charts);
+    let written: usize = files.map(|file| no_numbers(&fs::read_to_string(file).expect("a report"))).sum();
+    Some(written + no_numbers(&reports.report("").succeeded().stdout))
+}
+
+/// Figures of a document may be out of all proportion, and have a report all the same.
+#[test]
+fn no_report_has_a_figure_that_is_no_number() {
+    let mut run = record();
+    let cases = run["cases"].as_array_mut().expect("cases");
+    // Most causes have a case.
+    cases.retain(|case| {
+        let name = case["name"].as_str().expect("a name");
+        name.starts_with("transpose") || name.starts_with("add") || name.contains("1024x1024") || name.contains("step")
+    });
+    let first = no_numbers_of(&run).expect("a run");
+    let (small, large, least, most) = (json!(1e-9), json!(9.9e11), json!(5e-324), json!(1_u64 << 53));
+    let figures = [
+        ("ms/median", &small, &large),
+        ("gbps", &least, &large),
+        ("copy_gbps", &small, &large),
+        ("fraction_of_copy", &least, &large),
+        ("fraction_of_ceiling", &least, &large),
+        ("fraction_of_nominal", &least, &large),
+        ("predicted/ms", &least, &large),
+        ("launches", &json!(0), &most),
+        ("shape", &json!([0]), &json!([most, most, most])),
+        ("counted_shape", &json!([0, 0]), &json!([most, most, most])),
+        ("counters/global_load/sectors", &json!(0), &most),
+        ("counters/global_load/requests", &json!(0), &most),
+        ("counters/shared_load/wavefronts", &json!(0), &most),
+    ];
+    let of_run = [
+        ("peaks/read/gbps", &small, &large),
+        ("peaks/copy/gbps", &small, &large),
+        ("peaks/memcpy", &small, &large),
+        ("clocks/sm_mhz", &json!(1), &json!(u32::MAX)),
+        ("device/multiprocessors", &json!(0), &json!(u32::MAX)),
+    ];
+    let set = |run: &mut Value, member: &str, value: &Value| {
+        if let Some(figure) = run.pointer_mut(&format!("/{member}")) {
+            *figure = value.clone();
+        }
+    };
+    let change = |run: &mut Value, member: &str, value: &Value| {
+        set(run, member, value);
+        run["cases"].as_array_mut().expect("cases").iter_mut().for_each(|case| set(case, member, value));
+    };
+    let mut accepted = 0;
+    let [mut all_small, mut all_large] = [run.clone(), run.clone()];
+    for (member, small, large) in figures.into_iter().chain(of_run) {
+        for (value, all) in [(small, &mut all_small), (large, &mut all_large)] {
+            let mut changed = run.clone();
+            change(&mut changed, member, value);
+            change(all, member, value);
+            for run in [&changed, all] {
+                if let Some(found) = no_numbers_of(run) {
+                    assert_eq!(found, first, "{member} {value}");
+                    accepted += 1;
+                }
+            }
+        }
+    }
+    assert!(accepted > 40, "{accepted}");
+}
