@@ -305,7 +305,11 @@ fn first_line(log: &str, source: &str) -> Option<u32> {
     let number = |line: &str| {
         let place = line.strip_prefix(source)?.strip_prefix(['(', ':'])?;
         let (number, rest) = place.split_at(place.find(|c: char| !c.is_ascii_digit())?);
-        number.parse().ok().filter(|_| rest.contains("error"))
+        // Behind clang's line stands a column, perhaps.
+        let kind = rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
+        let is_error = ["): error", "): catastrophic error"].iter().any(|kind| rest.starts_with(kind))
+            || (rest.starts_with(':') && [" error:", " fatal error:"].iter().any(|error| kind.starts_with(error)));
+        number.parse().ok().filter(|_| is_error)
     };
     log.lines().find_map(number)
 }
@@ -316,4 +320,22 @@ fn text_of(log: &[u8]) -> String {
     let text = String::from_utf8_lossy(shown);
     let more = if shown.len() < log.len() { "\n..." } else { "" };
     format!("{}{more}", text.trim_end().trim_start_matches('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_errors_is_not_that_of_a_warning() {
+        let first = |log: &str| first_line(log, "k.cu");
+        let nvrtc = "k.cu(3): warning #20039-D: an error, it says: error: none\nk.cu(9): error: expected a \";\"\n";
+        assert_eq!(first(nvrtc), Some(9));
+        assert_eq!(first("k.cu(3): catastrophic error: cannot open source file \"a.h\"\n"), Some(3));
+        let clang =
+            "k.cu:3:5: warning: error: no error [-Werror]\nk.cu:4:1: note: error: x\nk.cu:7:5: error: expected ';'\n";
+        assert_eq!(first(clang), Some(7));
+        assert_eq!(first("k.cu:1:10: fatal error: 'a.h' file not found\n"), Some(1));
+        assert_eq!(first("other.cu(3): error: x\nk.cu(2): remark: error\n"), None);
+    }
 }
