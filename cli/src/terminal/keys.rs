@@ -1,9 +1,8 @@
 //! Keys that a person presses while a command waits.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -59,10 +58,24 @@ fn named(first: u8, last: u8) -> u8 {
 
 /// The keys of standard input, each as it is pressed; on Windows, once Enter follows it.
 pub(crate) struct Keys {
-    pressed: Receiver<u8>,
-    /// True while the command works, and takes the keys alone that end it.
-    is_busy: Arc<AtomicBool>,
+    queue: Arc<Queue>,
     end: fn(),
+}
+
+/// The keys that nothing has taken yet, between the thread that reads them and the command.
+#[derive(Default)]
+struct Queue {
+    pressed: Mutex<Pressed>,
+    has_more: Condvar,
+}
+
+#[derive(Default)]
+struct Pressed {
+    keys: VecDeque<u8>,
+    /// True while the command works, and takes the keys alone that end it.
+    is_busy: bool,
+    /// True where no keys come any more.
+    is_over: bool,
 }
 
 /// The time in which the command works; it ends when this is dropped.
@@ -70,13 +83,54 @@ pub(crate) struct Busy<'a>(&'a Keys);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.is_busy.store(false, Ordering::SeqCst);
+        self.0.queue.lock().is_busy = false;
     }
 }
 
 /// Returns whether a key ends the command.
 fn is_end(key: u8) -> bool {
     matches!(key, b'q' | END_OF_INPUT)
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Pressed> {
+        self.pressed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a key that is pressed, and returns whether it ends the command at once. While the
+    /// command works, it drops other keys.
+    fn press(&self, key: u8) -> bool {
+        let mut pressed = self.lock();
+        if pressed.is_busy {
+            return is_end(key);
+        }
+        pressed.keys.push_back(key);
+        self.has_more.notify_one();
+        false
+    }
+
+    /// The command works from now on. Returns whether one of the keys that were pressed before ends
+    /// it. The others stay until it has done its work.
+    fn begin_work(&self) -> bool {
+        let mut pressed = self.lock();
+        pressed.is_busy = true;
+        pressed.keys.iter().any(|key| is_end(*key))
+    }
+
+    /// No keys come any more.
+    fn close(&self) {
+        self.lock().is_over = true;
+        self.has_more.notify_one();
+    }
+
+    /// The next key, if one is pressed within a time; [`END_OF_INPUT`] where none comes any more.
+    fn within(&self, time: Duration) -> Option<u8> {
+        let is_waiting = |pressed: &mut Pressed| pressed.keys.is_empty() && !pressed.is_over;
+        let waited = self.has_more.wait_timeout_while(self.lock(), time, is_waiting);
+        let (mut pressed, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let over = pressed.is_over.then_some(END_OF_INPUT);
+        pressed.keys.pop_front().or(over)
+    }
 }
 
 impl Keys {
@@ -87,28 +141,25 @@ impl Keys {
             return None;
         }
         unbuffered::begin();
-        let (press, pressed) = mpsc::channel();
-        let is_busy = Arc::new(AtomicBool::new(false));
-        let keys = Self { pressed, is_busy: Arc::clone(&is_busy), end };
+        let queue = Arc::new(Queue::default());
+        let keys = Self { queue: Arc::clone(&queue), end };
         let read = move || {
             let mut last = Last::Whole;
             for key in io::stdin().lock().bytes().map_while(Result::ok).filter_map(|byte| last.takes(byte)) {
-                match is_busy.load(Ordering::SeqCst) {
-                    true if is_end(key) => end(),
-                    true => {}
-                    false if press.send(key).is_err() => return,
-                    false => {}
+                if queue.press(key) {
+                    end();
                 }
             }
+            queue.close();
         };
         // Without a thread there are no keys, and the command works without them.
         thread::Builder::new().name("keys".into()).spawn(read).ok().map(|_| keys)
     }
 
-    /// The command works from now on. A key that was pressed just before counts as one pressed now.
+    /// The command works from now on. A key that was pressed just before ends it if that would end
+    /// it now, and else waits until the work is done.
     pub(crate) fn busy(&self) -> Busy<'_> {
-        self.is_busy.store(true, Ordering::SeqCst);
-        if self.pressed.try_iter().any(is_end) {
+        if self.queue.begin_work() {
             (self.end)();
         }
         Busy(self)
@@ -117,13 +168,8 @@ impl Keys {
     /// The next key, if one is pressed within a time; [`END_OF_INPUT`] where the terminal is gone.
     /// [`UP`] and [`DOWN`] are keys of several bytes; another one is its first byte.
     pub(crate) fn within(&self, time: Duration) -> Option<u8> {
-        match self.pressed.recv_timeout(time) {
-            // Elsewhere keys come with Enter.
-            Ok(b'\r' | b'\n') if cfg!(not(unix)) => None,
-            Ok(key) => Some(key),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(END_OF_INPUT),
-        }
+        // Elsewhere keys come with Enter.
+        self.queue.within(time).filter(|key| cfg!(unix) || !matches!(key, b'\r' | b'\n'))
     }
 }
 
@@ -222,5 +268,31 @@ mod tests {
         assert_eq!(keys(b"\x1bOqn"), *b"\x1bn", "a key of the keypad");
         assert_eq!(keys("\u{e9}q".as_bytes()), [0xc3, b'q'], "a letter of two bytes");
         assert_eq!(keys(b"\x1bq\x1b\x1b[Bh"), [b'q', DOWN, b'h'], "the key Escape itself");
+    }
+    #[test]
+    fn keys_before_the_work_wait_and_those_during_it_end_the_command_alone() {
+        let queue = Queue::default();
+        let next = || queue.within(Duration::ZERO);
+        assert!(!queue.press(b'h') && !queue.press(b'n') && !queue.begin_work());
+        assert!(!queue.press(b'a') && queue.press(b'q') && queue.press(END_OF_INPUT));
+        queue.lock().is_busy = false;
+        assert_eq!([next(), next(), next()], [Some(b'h'), Some(b'n'), None]);
+        assert!(!queue.press(b'h') && !queue.press(b'q') && queue.begin_work());
+        let closed = Queue::default();
+        closed.close();
+        assert_eq!(closed.within(Duration::MAX), Some(END_OF_INPUT));
+    }
+
+    #[test]
+    fn a_key_that_ends_the_command_is_not_lost_as_the_work_begins() {
+        for _ in 0..2000 {
+            let queue = Queue::default();
+            let (by_key, by_work) = thread::scope(|scope| {
+                let press = scope.spawn(|| queue.press(b'q'));
+                let by_work = queue.begin_work();
+                (press.join().expect("a key"), by_work)
+            });
+            assert!(by_key != by_work);
+        }
     }
 }
