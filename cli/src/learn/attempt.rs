@@ -80,23 +80,25 @@ impl Attempt {
         }
         let tells = from.tells(state, &attempt.tried);
         let (stopped, mut short) = (attempt.wrong.take(), Vec::new());
-        // Those of several kernels fill more than a screen, and are read one by one. `check` would
-        // tell what predictions are to find.
-        let with_findings = all.iter().filter(|(_, checked, _)| checked.has_findings()).count();
-        let is_long = with_findings > 1 && all.iter().all(|(.., predictions)| predictions.0.is_empty());
+        // The findings of several files fill more than a screen, and are read one by one. `check`
+        // would tell what predictions are to find.
+        let with_findings: Vec<_> =
+            all.iter().filter(|(_, checked, _)| checked.has_findings()).map(|(path, ..)| path.clone()).collect();
+        let is_long = with_findings.len() > 1 && all.iter().all(|(.., predictions)| predictions.0.is_empty());
         for (path, mut checked, predictions) in all {
             let hidden = if tells { None } else { predictions.hide(&mut checked.verdicts, from.withheld) };
             short.extend(checked.wrong.is_some().then_some(path.clone()));
             attempt.add(&path, checked, is_long);
             attempt.text.extend(hidden);
         }
-        if let (true, Some(first)) = (is_long, short.first()) {
-            let first = terminal::path(first);
+        if is_long {
+            let first = terminal::path(&with_findings[0]);
             attempt.text += &format!("\nThis shows the table and the findings of one: warpstride check {first}\n");
         }
         if let (None, [first, _, ..]) = (&stopped, &*short) {
             let (count, files, first) = (short.len(), lesson.checks().count(), terminal::path(first));
-            let why = if is_long { "`warpstride check` says why" } else { "the tables say why" };
+            let has_table = !(is_long && with_findings.contains(&short[0]));
+            let why = if has_table { "the tables say why" } else { "`warpstride check` says why" };
             let sentence = format!("{count} of {files} files fell short, the first of them {first}; {why}");
             attempt.wrong = Some(Refusal { kind: ErrorKind::KernelFault, sentence }.into());
         }
@@ -112,9 +114,10 @@ impl Attempt {
         Ok(attempt)
     }
 
-    /// Adds a file's results, and to the text its heading alone where the others would be too long.
+    /// Adds a file's results, and to the text the heading alone of a file with findings where those
+    /// of all would be too long.
     fn add(&mut self, path: &Path, mut checked: check::Checked, is_long: bool) {
-        if is_long {
+        if is_long && checked.has_findings() {
             self.text += &format!("{}\n", checked.heading);
         } else {
             let space = if self.text.is_empty() { "" } else { "\n" };

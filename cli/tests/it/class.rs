@@ -175,10 +175,18 @@ fn the_page_for_teachers_counts_the_variants_of_each_lesson() {
 fn kernels_that_do_nothing_solve_no_bug_hunt() {
     let Some(learner) = Learner::with_a_compiler() else { return };
     begin(&learner, "bug-hunt", "ada");
-    // Five kernels with findings are named, and shown one by one.
+    // Files with findings are named, and shown one by one.
     let run = learner.run(&["learn", "check", "bug-hunt"]).ended(1, &[], &["`warpstride check` says why"]);
     assert!(run.stdout.matches(" threads: ").count() == 6 && !run.stdout.contains("FELL SHORT"), "{}", run.stdout);
     assert!(run.stdout.ends_with("one: warpstride check warpstride-lessons/bug-hunt/check.toml\n"), "{}", run.stdout);
+    // A file without findings has its table.
+    let step = "blockIdx.x * 224";
+    let given = learner.read("bug-hunt/task.cu");
+    assert!(given.contains(step));
+    learner.write("bug-hunt/task.cu", given.replace(step, "blockIdx.x * 256"));
+    let run =
+        learner.run(&["learn", "check", "bug-hunt"]).ended(1, &["argument 0 is"], &["`warpstride check` says why"]);
+    assert!(run.stdout.matches(" threads: ").count() == 6 && !run.stdout.contains("FELL SHORT"), "{}", run.stdout);
     let solution = lessons::text("bug-hunt", "solution.cu");
     let begin = solution.find("    __shared__ int part[256];").expect("the body of steps");
     let end = begin + solution[begin..].find("}\n").expect("its end");
