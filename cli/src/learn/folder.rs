@@ -81,7 +81,7 @@ impl Folder {
         require!(
             self.is_begun()?,
             InvalidArgument,
-            "there are no lessons in {self}; `warpstride learn next` begins, or name your folder by --folder"
+            "no lessons have begun in {self}; `warpstride learn next` begins them, or name your folder by --folder"
         );
         Ok(())
     }

@@ -225,9 +225,9 @@ impl Lesson {
         shown + rest
     }
 
-    /// The same without a terminal: a picture is the path of its file in the lesson's folder, and
-    /// what the picture shows.
-    pub(super) fn shown(&self, folder: &Path, answers: bool) -> String {
+    /// The same without a terminal: a picture is the path of its file in the lesson's folder, if
+    /// there is one, and what the picture shows.
+    pub(super) fn shown(&self, folder: Option<&Path>, answers: bool) -> String {
         let (mut shown, page) = (String::new(), self.without_folds(answers));
         let mut rest = &*page;
         while let Some((before, picture)) = rest.split_once("![") {
@@ -236,7 +236,8 @@ impl Lesson {
             else {
                 break;
             };
-            shown += &format!("{before}(picture: {})\n{text}", terminal::path(&folder.join(file)));
+            let place = folder.map_or(String::new(), |folder| format!(": {}", terminal::path(&folder.join(file))));
+            shown += &format!("{before}(picture{place})\n{text}");
             rest = behind;
         }
         shown + rest
@@ -269,12 +270,16 @@ fn question(text: &str) -> Option<&str> {
     (!behind.trim().is_empty()).then_some(question)
 }
 
-/// Says where a link or a picture of a page leads; the lesson's own files are in `folder`.
-pub(super) fn place(link: &str, folder: &Path) -> String {
+/// Says where a link or a picture of a page leads; the lesson's own files are in `folder`. Without
+/// one, links to them lead nowhere.
+pub(super) fn place(link: &str, folder: Option<&Path>) -> String {
     if let Some(lesson) = link.strip_prefix("../").and_then(|path| path.strip_suffix(&format!("/{PAGE}"))) {
         return format!("warpstride learn show {lesson}");
     }
-    if link.contains("://") { link.to_owned() } else { terminal::path(&folder.join(link)) }
+    if link.contains("://") {
+        return link.to_owned();
+    }
+    folder.map_or(String::new(), |folder| terminal::path(&folder.join(link)))
 }
 
 fn is_solution(name: &str) -> bool {

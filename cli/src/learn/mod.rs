@@ -137,7 +137,7 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, answers: bool, ou
     });
     let text = format!(
         "{}\n\n{elsewhere}The files of lesson {number} are in {}. Check them with: warpstride learn check {}\n",
-        page(lesson, &path, answers).trim_end(),
+        page(lesson, Some(&path), answers).trim_end(),
         terminal::path(&path),
         lesson.name
     );
@@ -146,18 +146,20 @@ fn show(lesson: &Lesson, folder: &Folder, progress: &Progress, answers: bool, ou
 
 /// Shows a lesson's page to a reader who has no folder of lessons, and makes none.
 fn read(lesson: &Lesson, folder: &Folder, answers: bool, output: &Output) -> Result<()> {
-    let (path, name) = (folder.lesson(lesson), lesson.name);
     let text = format!(
-        "{}\n\nYou have no folder of lessons here yet: warpstride learn next begins one, and warpstride learn check {name} \
-         then brings the files of lesson {}.\n",
-        page(lesson, &path, answers).trim_end(),
+        "{}\n\nNo lessons have begun in {}: warpstride learn next begins them, and warpstride learn check {} then brings the \
+         files of lesson {}.\n",
+        page(lesson, None, answers).trim_end(),
+        terminal::path(&folder.full()),
+        lesson.name,
         lesson.number
     );
     output.page(&text, json!({ "lesson": lesson.json(), "folder": Value::Null, "page": lesson.page() }))
 }
 
-/// A lesson's page for a person: as a terminal shows it, or as Markdown where no terminal does.
-fn page(lesson: &Lesson, folder: &Path, answers: bool) -> String {
+/// A lesson's page for a person: as a terminal shows it, or as Markdown where no terminal does. It
+/// names the lesson's files where they are in a folder.
+fn page(lesson: &Lesson, folder: Option<&Path>, answers: bool) -> String {
     if terminal::page_width().is_none() {
         return lesson.shown(folder, answers);
     }

@@ -170,7 +170,7 @@ impl Watched<'_> {
     }
 
     fn page(&self, answers: bool) -> String {
-        super::page(self.lesson, &self.folder.lesson(self.lesson), answers) + "\n"
+        super::page(self.lesson, Some(&self.folder.lesson(self.lesson)), answers) + "\n"
     }
 
     /// Shows a text, and the keys below it.

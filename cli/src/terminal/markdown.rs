@@ -6,7 +6,7 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use super::{CODE, EMPHASIS, END, PROGRAM, SECTION, STRONG, TITLE, WHOLE};
 use crate::run::table::Table;
 
-/// Returns Markdown for a terminal. `place` says where a link or a picture leads.
+/// Returns Markdown for a terminal. `place` says where a link or a picture leads, if anywhere.
 pub(crate) fn rendered(markdown: &str, place: &dyn Fn(&str) -> String) -> String {
     let mut page = Page::new(place);
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
@@ -91,7 +91,8 @@ impl<'a> Page<'a> {
             Tag::Emphasis => self.line.push(EMPHASIS),
             Tag::Link { dest_url, .. } => self.links.push((self.place)(&dest_url)),
             Tag::Image { dest_url, .. } => {
-                self.line += &format!("(picture: {})", (self.place)(&dest_url));
+                let place = (self.place)(&dest_url);
+                self.line += &if place.is_empty() { "(picture)".into() } else { format!("(picture: {place})") };
                 self.flush();
             }
             _ => {}

@@ -298,9 +298,9 @@ fn a_seed_begins_a_folder_or_is_compared() {
     let learner = Learner::new();
     learner.run(&["learn", "show", "indices", "--seed", "ada"]).failed(&["there is no lesson `indices`"]);
     for words in [&["check"][..], &["check", "index"], &["check", "--all"]] {
-        learner.run(&[&["learn"], words, &["--seed", "ada"]].concat()).failed(&["there are no lessons in "]);
+        learner.run(&[&["learn"], words, &["--seed", "ada"]].concat()).failed(&["no lessons have begun in "]);
     }
-    learner.run(&["learn", "check", "--all", "--folder", "typo"]).failed(&["there are no lessons in "]);
+    learner.run(&["learn", "check", "--all", "--folder", "typo"]).failed(&["no lessons have begun in "]);
     for words in [&["list"][..], &["hint"], &[]] {
         assert_eq!(learner.run(&[&["learn", "--seed", "ada"], words].concat()).code, Some(2));
     }

@@ -350,7 +350,7 @@ fn checks_and_hints_begin_no_folder() {
     for command in ["check", "hint"] {
         learner
             .run(&["learn", command, "pad"])
-            .failed(&["there are no lessons in /", "`warpstride learn next` begins"]);
+            .failed(&["no lessons have begun in /", "`warpstride learn next` begins them"]);
         assert!(!learner.path("").exists());
     }
     let run = learner.run(&["learn", "next"]).succeeded();
@@ -382,10 +382,11 @@ fn commands_without_a_number_take_the_first_lesson_that_is_not_solved() {
 fn commands_without_a_number_begin_nothing_in_a_wrong_folder() {
     let learner = Learner::new();
     for words in ["show", "check", "hint"] {
-        let said = ["there are no lessons in /", "warpstride-lessons; `warpstride learn next` begins", "--folder"];
+        let said =
+            ["no lessons have begun in /", "warpstride-lessons; `warpstride learn next` begins them", "--folder"];
         learner.run(&["learn", words]).failed(&said);
         let empty = learner.folder.path().to_str().expect("text");
-        learner.run(&["learn", words, "--folder", empty]).failed(&["there are no lessons in "]);
+        learner.run(&["learn", words, "--folder", empty]).failed(&["no lessons have begun in "]);
         assert_eq!(fs::read_dir(learner.folder.path()).expect("readable").count(), 0, "nothing is unpacked");
     }
     learner.run(&["learn", "next"]).succeeded();

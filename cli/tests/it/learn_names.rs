@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use super::Run;
 use super::learn::Learner;
 
 #[test]
@@ -40,7 +41,7 @@ fn a_lesson_without_a_command_is_shown() {
     let page = learner.run(&["learn", "Pad"]).succeeded().stdout;
     assert!(page.starts_with("# Pad\n") && page == learner.run(&["learn", "show", "pad"]).succeeded().stdout);
     assert!(
-        page.ends_with("begins one, and warpstride learn check pad then brings the files of lesson 9.\n"),
+        page.ends_with("begins them, and warpstride learn check pad then brings the files of lesson 9.\n"),
         "{page}"
     );
     assert_eq!(fs::read_dir(learner.folder.path()).expect("readable").count(), 0, "a page that is read begins nothing");
@@ -82,4 +83,27 @@ fn a_check_file_without_predictions_is_not_to_be_changed() {
     learner
         .run(&["learn", "check", "index"])
         .failed(&["this file is not to be changed in this lesson; change task.cu"]);
+}
+
+/// The files of a lesson are in a folder of lessons alone.
+#[test]
+fn a_page_without_a_folder_names_no_file_of_the_lesson() {
+    let learner = Learner::new();
+    let said = "No lessons have begun in ";
+    let page = |columns: Option<&str>| {
+        let mut command = learner.command(&["learn", "show", "index"]);
+        columns.map(|columns| command.env("COLUMNS", columns));
+        Run::of(&mut command).succeeded().stdout
+    };
+    for text in [page(None), page(Some("100"))] {
+        assert!(text.contains("(picture)\n") && !text.contains("picture.svg"), "{text}");
+        // The sentence has several lines in a terminal.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(said) && text.contains("learn next begins them"), "{text}");
+    }
+    // A folder may be there, and have no lessons.
+    fs::create_dir(learner.folder.path().join("warpstride-lessons")).expect("a folder");
+    assert!(page(None).contains(said));
+    learner.begin("index");
+    assert!(page(None).contains("(picture: warpstride-lessons/index/picture.svg)\n"));
 }
