@@ -20,7 +20,7 @@ pub(super) struct Expected {
     dtype: DType,
     /// The elements, one behind the other.
     bytes: Vec<u8>,
-    /// The array's shape, where the oracle gives it one.
+    /// The array's shape, where the oracle or the file gives it one.
     shape: Option<Vec<usize>>,
     tolerance: Option<f64>,
     /// The expectation as the table shows it.
@@ -68,7 +68,10 @@ impl Expected {
                 let computed = computed.map_err(|error| error.context(format!("the oracle `{oracle}`")))?;
                 (computed, oracle.formula.shape(), oracle.to_string())
             }
-            Elements::Read(file) => (target.read(file, output)?, None, file.to_string().replacen("npy:", "", 1)),
+            Elements::Read(file) => {
+                let (read, shape) = target.read(file, output)?;
+                (read, Some(shape), file.to_string().replacen("npy:", "", 1))
+            }
         };
         let within = tolerance.map_or(String::new(), |tolerance| format!(" within {tolerance:?}"));
         let text = format!("argument {argument} is {name}{within}");
@@ -142,13 +145,13 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// The elements of a file.
-    fn read(&self, file: &Argument, output: &Output) -> Result<Vec<u8>> {
+    /// The elements of a file, and the shape of its array.
+    fn read(&self, file: &Argument, output: &Output) -> Result<(Vec<u8>, Vec<usize>)> {
         // Before it is read, since it may be of any size.
-        let Some(buffer) = Buffer::of(file)? else { return Ok(Vec::new()) };
+        let Some(buffer) = Buffer::of(file)? else { return Ok((Vec::new(), Vec::new())) };
         buffer.note(output);
         self.ensure_fits(buffer.dtype, buffer.bytes / buffer.dtype.width())?;
-        Ok(source_of(file)?.bytes)
+        Ok((source_of(file)?.bytes, buffer.shape))
     }
 
     fn computed(&self, formula: &Formula) -> Result<Vec<u8>> {

@@ -233,6 +233,12 @@ fn sums_and_files_are_compared_with_what_is_found() {
     folder.write("e.npy", floats(&[-f32::NAN, 0.0, f32::INFINITY, 1.0]));
     let three = "\"f32[4]=zeros\", \"f32[4]=zeros\", \"npy:r.npy\"";
     check(three, "arg = 2, file = \"e.npy\"").succeeded();
+    // A file has a shape.
+    for (shape, place) in [("(2, 2)", "row 1, column 0"), ("(2, 1, 2)", "[1, 0, 0]"), ("(4,)", "[2]")] {
+        let other = [f32::NAN, 0.0, 7.0, 1.0].map(f32::to_le_bytes).concat();
+        folder.write("m.npy", npy("<f4", shape, &other));
+        check(three, "arg = 2, file = \"m.npy\"").fell_short(&[&format!("4 equal; {place} = 7")]);
+    }
     folder.write("e.npy", floats(&[0.0, 0.0, 1.0, f32::INFINITY]));
     check(three, "arg = 2, file = \"e.npy\", tolerance = 1e9").fell_short(&["1 equal; [0] = NaN", "4 equal; [0] = 0"]);
     let complex: Vec<u8> = [1.0_f32, -2.5].iter().flat_map(|part| part.to_le_bytes()).collect();
