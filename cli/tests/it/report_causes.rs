@@ -275,12 +275,12 @@ fn a_run_of_8000_cases_has_a_page() {
     assert_eq!(page.matches("<tr id=\"case-").count(), 8000);
 }
 
-/// Returns how many words of a text are no numbers.
+/// Counts the words of a text that stand for figures beyond all numbers.
 fn no_numbers(text: &str) -> usize {
     text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| ["inf", "NaN"].contains(word)).count()
 }
 
-/// Returns how many words of all reports of a run are no numbers; `None` where the run is refused.
+/// Counts those of all reports of a run; `None` where the run is refused.
 fn no_numbers_of(run: &Value) -> Option<usize> {
     let reports = Reports::of(run);
     let shown = reports.report("--html out.html --markdown out.md --csv out.csv --svg charts");
