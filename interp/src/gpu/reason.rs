@@ -208,7 +208,13 @@ impl BadAccess {
             None if nearest.freed => f.write_str(", in memory that has been freed,")?,
             None => write!(f, " of {what}")?,
         }
-        write!(f, " of {} at {:#x}", counted(nearest.bytes, "byte"), nearest.base)
+        write!(f, " of {} at {:#x}", counted(nearest.bytes, "byte"), nearest.base)?;
+        nearest.foreign.map_or(Ok(()), |gpu| write!(f, " of GPU {gpu}, which does not share it"))
+    }
+
+    /// Returns whether the memory is another GPU's, which does not share it.
+    fn is_foreign(&self) -> bool {
+        self.nearest.is_some_and(|nearest| nearest.foreign.is_some()) && self.distance().is_none()
     }
 }
 
@@ -233,6 +239,7 @@ impl Reason {
             access.tell(f, language)?;
         }
         match self {
+            Reason::OutOfBounds(access) if access.is_foreign() => f.write_str("; let that GPU share its memory first"),
             // The extents and strides of an array reach a kernel as its parameters. In CUDA C++, an
             // index may be wrong without any.
             Reason::OutOfBounds(access) if language == Language::Ptx && access.space == Space::Global => {

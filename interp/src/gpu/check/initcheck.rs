@@ -50,7 +50,7 @@ impl Initcheck {
 /// Checks an access to an allocation.
 pub(super) fn global(log: &mut Log, block: u64, access: &Access, allocation: &Allocation) {
     if !allocation.written.is_all() {
-        let nearest = Nearest { base: allocation.base, bytes: allocation.bytes, freed: false };
+        let nearest = Nearest { base: allocation.base, bytes: allocation.bytes, freed: false, foreign: None };
         look(&allocation.written, log, block, access, access.offsets, (Space::Global, Some(nearest)));
     }
 }

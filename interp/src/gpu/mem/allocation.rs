@@ -43,6 +43,8 @@ pub(crate) struct Allocation {
     pub(crate) written: Written,
     /// The number of earlier launches whose writes were not followed.
     pub(super) born: u64,
+    /// The number of the GPU that has it.
+    pub(super) gpu: usize,
     /// True if kernels may only read it.
     pub(crate) constant: bool,
 }
@@ -51,7 +53,7 @@ impl Allocation {
     /// Makes `bytes` unwritten bytes at an address; `None` if the host has too little memory.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let (words, written) = (poisoned_words(bytes)?, Written::none(bytes));
-        Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant: false })
+        Some(Self { base, bytes, mask: u64::MAX, words, written, born, gpu: 0, constant: false })
     }
 
     /// Makes `bytes` zero bytes that count as written, read-only for kernels if they are
@@ -60,13 +62,13 @@ impl Allocation {
         let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
         let written = Written::none(bytes);
         written.add(0, bytes);
-        Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant })
+        Some(Self { base, bytes, mask: u64::MAX, words, written, born, gpu: 0, constant })
     }
 
     /// Makes `bytes` unwritten, address-only bytes, with almost no memory behind them.
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let (words, written) = (poisoned_words(HOLLOW_BYTES)?, Written::none(bytes));
-        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written, born, constant: false })
+        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written, born, gpu: 0, constant: false })
     }
 
     /// The offset of the contents at an address in the allocation.

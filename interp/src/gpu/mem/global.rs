@@ -4,6 +4,9 @@
 //! an access past the end of one lands in a hole and never in another, and a small integer is never
 //! a valid address. A number is reused only after a million others, so a stale address is
 //! recognised.
+//!
+//! The GPUs of one host share the address space, as CUDA's do. Each reaches the allocations that
+//! the others share with it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,38 +34,63 @@ pub struct Memory {
     limit: u64,
     /// True if the memory is address-only.
     hollow: bool,
-    state: Mutex<State>,
+    /// The number of the GPU among those of its host.
+    gpu: usize,
+    state: Arc<Mutex<State>>,
     /// The addresses of variables, by the number of their module.
     modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
 }
 
+/// The allocations of all GPUs of a host.
 struct State {
     // Shared with running launches. It is copied only if an allocation changes while one runs.
     slots: Arc<Vec<Slot>>,
-    used: u64,
+    gpus: Vec<Gpu>,
     next_reuse: usize,
     /// The number of launches whose writes were not followed.
     unseen: u64,
 }
 
+/// A GPU of a host.
+struct Gpu {
+    used: u64,
+    /// For each GPU, true if this one reaches its memory: its own, and that of those that share it.
+    reaches: Vec<bool>,
+}
+
 #[derive(Clone)]
 enum Slot {
     Live(Arc<Allocation>),
-    Freed { bytes: u64 },
+    Freed {
+        bytes: u64,
+    },
+    /// One of another GPU, which does not share it.
+    Foreign {
+        bytes: u64,
+        gpu: usize,
+    },
 }
 
 impl Slot {
     fn live(&self) -> Option<&Allocation> {
         match self {
             Slot::Live(live) => Some(live),
-            Slot::Freed { .. } => None,
+            Slot::Freed { .. } | Slot::Foreign { .. } => None,
         }
     }
 
     fn bytes(&self) -> u64 {
         match self {
             Slot::Live(live) => live.bytes,
-            Slot::Freed { bytes } => *bytes,
+            Slot::Freed { bytes } | Slot::Foreign { bytes, .. } => *bytes,
+        }
+    }
+
+    /// The slot as a GPU sees it that reaches these.
+    fn seen(&self, reaches: &[bool]) -> Self {
+        match self {
+            Slot::Live(live) if !reaches[live.gpu] => Slot::Foreign { bytes: live.bytes, gpu: live.gpu },
+            slot => slot.clone(),
         }
     }
 }
@@ -83,13 +111,45 @@ pub struct Nearest {
     pub bytes: u64,
     /// True if it has been freed.
     pub freed: bool,
+    /// The number of the GPU that has it, if that does not share its memory with this one.
+    pub foreign: Option<usize>,
 }
 
 impl Memory {
     /// Makes memory with room for `limit` bytes of allocations at a time.
     pub fn new(limit: u64) -> Self {
-        let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
-        Self { limit, hollow: false, state: Mutex::new(state), modules: Mutex::default() }
+        let gpus = vec![Gpu { used: 0, reaches: vec![true] }];
+        let state = State { slots: Arc::new(Vec::new()), gpus, next_reuse: 0, unseen: 0 };
+        Self { limit, hollow: false, gpu: 0, state: Arc::new(Mutex::new(state)), modules: Mutex::default() }
+    }
+
+    /// Makes the memory of another GPU of the same host, with addresses in the same space. Neither
+    /// of both reaches the other's until that is shared: see [`Memory::share_with`].
+    pub fn beside(&self, limit: u64) -> Self {
+        let mut state = self.lock();
+        let gpu = state.gpus.len();
+        for other in &mut state.gpus {
+            other.reaches.push(false);
+        }
+        let mut reaches = vec![false; gpu];
+        reaches.push(true);
+        state.gpus.push(Gpu { used: 0, reaches });
+        Self { limit, hollow: self.hollow, gpu, state: Arc::clone(&self.state), modules: Mutex::default() }
+    }
+
+    /// Lets kernels and copies of another GPU of the same host use this memory, now and later.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the other GPU is of another host.
+    pub fn share_with(&self, other: &Self) -> Result<()> {
+        if !Arc::ptr_eq(&self.state, &other.state) {
+            return Err(invalid(
+                "the memory of a GPU cannot be shared with a GPU of another host; use GPUs of one host",
+            ));
+        }
+        self.lock().gpus[other.gpu].reaches[self.gpu] = true;
+        Ok(())
     }
 
     /// Makes address-only memory, with almost nothing behind the addresses, and at most
@@ -107,7 +167,7 @@ impl Memory {
 
     /// Bytes allocated now.
     pub fn used(&self) -> u64 {
-        self.lock().used
+        self.lock().gpus[self.gpu].used
     }
 
     /// Allocates `bytes` bytes, aligned to 256 bytes and filled with a poison pattern.
@@ -133,7 +193,7 @@ impl Memory {
             return Err(invalid("0 bytes were requested; an allocation has at least 1"));
         }
         let mut state = self.lock();
-        let free = self.limit - state.used;
+        let free = self.limit - state.gpus[self.gpu].used;
         if bytes > free {
             return Err(out_of_memory(bytes, free));
         }
@@ -144,7 +204,8 @@ impl Memory {
         let base = (number as u64 + 1) << ADDRESS_BITS | mark;
         let made =
             if self.hollow { Allocation::hollow(base, bytes, state.unseen) } else { make(base, bytes, state.unseen) };
-        let allocation = made.ok_or_else(|| out_of_memory(bytes, free))?;
+        let mut allocation = made.ok_or_else(|| out_of_memory(bytes, free))?;
+        allocation.gpu = self.gpu;
         let slot = Slot::Live(Arc::new(allocation));
         let slots = Arc::make_mut(&mut state.slots);
         if number == slots.len() {
@@ -152,7 +213,7 @@ impl Memory {
         } else {
             slots[number] = slot;
         }
-        state.used += bytes;
+        state.gpus[self.gpu].used += bytes;
         Ok(base)
     }
 
@@ -163,14 +224,15 @@ impl Memory {
     /// `InvalidArgument` if no live allocation begins there.
     pub fn free(&self, address: u64) -> Result<()> {
         let mut state = self.lock();
-        let Some(bytes) = find(&state.slots, address).filter(|live| live.base == address).map(|live| live.bytes) else {
+        let is_ours = |live: &&Allocation| live.base == address && live.gpu == self.gpu;
+        let Some(bytes) = find(&state.slots, address).filter(is_ours).map(|live| live.bytes) else {
             return Err(invalid(format!(
                 "{address:#x} is not the address of a live allocation; free what `alloc` returned, once"
             )));
         };
         let number = number_of(address).expect("a live allocation has a number");
         Arc::make_mut(&mut state.slots)[number] = Slot::Freed { bytes };
-        state.used -= bytes;
+        state.gpus[self.gpu].used -= bytes;
         Ok(())
     }
 
@@ -258,7 +320,13 @@ impl Memory {
     /// The current allocations.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.lock();
-        Snapshot { slots: Arc::clone(&state.slots), unseen: state.unseen }
+        let reaches = &state.gpus[self.gpu].reaches;
+        let slots = if reaches.iter().all(|&reached| reached) {
+            Arc::clone(&state.slots)
+        } else {
+            Arc::new(state.slots.iter().map(|slot| slot.seen(reaches)).collect())
+        };
+        Snapshot { slots, unseen: state.unseen }
     }
 
     /// The same for a launch; `followed` says whether its writes are followed.
@@ -344,7 +412,9 @@ impl Snapshot {
             number += 1;
         }
         let slot = &self.slots[number];
-        Some(Nearest { base: base_of(number), bytes: slot.bytes(), freed: slot.live().is_none() })
+        let foreign = if let Slot::Foreign { gpu, .. } = slot { Some(*gpu) } else { None };
+        let freed = matches!(slot, Slot::Freed { .. });
+        Some(Nearest { base: base_of(number), bytes: slot.bytes(), freed, foreign })
     }
 
     /// Returns whether all writes to an allocation are known: every launch since its creation was
@@ -372,7 +442,10 @@ impl Snapshot {
 
 impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = if self.freed { "freed" } else { "live" };
+        let state = match self.foreign {
+            Some(gpu) => format!("of GPU {gpu}, which does not share it"),
+            None => if self.freed { "freed" } else { "live" }.into(),
+        };
         write!(f, "the nearest allocation ({state}) has {} at {:#x}", counted(self.bytes, "byte"), self.base)
     }
 }
@@ -471,6 +544,26 @@ mod tests {
         assert!(error.to_string().contains("(freed) has 60 bytes"), "{error}");
         assert!(memory.free(address).is_err());
         assert_ne!(memory.alloc(60).unwrap(), address);
+    }
+
+    #[test]
+    fn gpus_of_a_host_reach_what_is_shared() {
+        let first = Memory::new(100);
+        let second = first.beside(200);
+        let (ours, theirs) = (first.alloc(60).unwrap(), second.alloc(160).unwrap());
+        assert_eq!([(first.limit(), first.used()), (second.limit(), second.used())], [(100, 60), (200, 160)]);
+        let error = first.write(theirs, &[7]).unwrap_err();
+        assert!(error.to_string().contains("(of GPU 1, which does not share it) has 160 bytes"), "{error}");
+        second.share_with(&first).unwrap();
+        first.write(theirs, &[7]).unwrap();
+        let mut read = [0];
+        second.read(theirs, &mut read).unwrap();
+        assert_eq!(read, [7]);
+        assert!(second.read(ours, &mut read).unwrap_err().to_string().contains("of GPU 0"), "it goes one way");
+        assert!(first.free(theirs).is_err(), "a GPU frees its own memory");
+        second.free(theirs).unwrap();
+        assert_eq!([first.used(), second.used()], [60, 0]);
+        assert!(first.share_with(&Memory::new(1)).is_err());
     }
 
     #[test]
