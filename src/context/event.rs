@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Context;
+#[cfg(feature = "distributed")]
+use super::Device;
 use crate::driver::{Driver, EventHandle};
 use crate::error::Result;
 
@@ -35,6 +37,14 @@ pub struct Event {
 impl Event {
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
         let handle = context.driver().event_create()?;
+        Ok(Self { context: Arc::clone(context), handle })
+    }
+
+    /// Makes an event that keeps no time.
+    #[cfg(feature = "distributed")]
+    pub(crate) fn untimed(device: &Device) -> Result<Self> {
+        let context = device.context();
+        let handle = context.driver().event_create_untimed()?;
         Ok(Self { context: Arc::clone(context), handle })
     }
 

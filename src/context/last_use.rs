@@ -208,6 +208,37 @@ fn hold<'a, const N: usize>(stream: &'a Stream, mut used: [&'a Shared<Allocation
     Ok((None, locks, formers))
 }
 
+/// Queues work on several streams, each of which uses the allocations beside it, after all their
+/// former uses. The streams may be of several devices, and `queue` orders them among each other.
+///
+/// `queue` runs under the locks of all the allocations: see [`queue_in_order`].
+///
+/// # Errors
+///
+/// `InvalidArgument` if a stream is captured; else the driver's error.
+#[cfg(feature = "distributed")]
+pub(crate) fn queue_across<'a, R>(
+    mut used: Vec<(&'a Stream, &'a Shared<Allocation>)>,
+    queue: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    // Before the locks, so that a failure drops them behind the locks.
+    let mut formers = Vec::with_capacity(used.len());
+    used.sort_unstable_by_key(|(_, memory)| memory.place());
+    used.dedup_by(|a, b| a.1.is_same(b.1));
+    for (stream, _) in &used {
+        stream.check_not_capturing("work of several GPUs")?;
+        stream.check_keeps_memory()?;
+    }
+    let mut locks: Vec<(&Stream, Locked<'_>)> =
+        used.iter().map(|(stream, memory)| (*stream, memory.last_use().lock())).collect();
+    for (stream, last) in &mut locks {
+        formers.extend(last.follow(stream, &mut None)?);
+    }
+    let queued = queue();
+    drop(locks);
+    queued
+}
+
 /// Makes `stream` wait for a former one, unless that is the stream in `waited`.
 pub(super) fn wait_once(stream: &Stream, former: &Stream, waited: &mut Option<Stream>) -> Result<()> {
     if waited.as_ref() != Some(former) {

@@ -24,6 +24,8 @@ pub use device::Device;
 pub use event::Event;
 pub(crate) use joint::Joint;
 pub(crate) use kernels::{BOXES_SHARED, Kernels, is_cooperative, most_shared};
+#[cfg(feature = "distributed")]
+pub(crate) use last_use::queue_across;
 pub(crate) use last_use::queue_in_order;
 pub(crate) use shared::Shared;
 pub(crate) use stream::Owner;

@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 use super::capture::Captured;
 use super::{Context, Device, Event};
 use crate::alloc::Lane;
+#[cfg(feature = "distributed")]
+use crate::driver::Multiprocessors;
 use crate::driver::{Driver, EventHandle, StreamHandle};
 use crate::error::{Error, Result, require};
 
@@ -72,8 +74,26 @@ impl Stream {
 
     /// Makes a stream that [`Context::synchronize`] does not know yet.
     pub(super) fn make(context: &Arc<Context>, device: Option<Device>, captured: Option<Captured>) -> Result<Self> {
+        Self::make_by(context, device, captured, |driver| driver.stream_create())
+    }
+
+    /// Makes a stream whose kernels run on a part of the multiprocessors.
+    #[cfg(feature = "distributed")]
+    pub(crate) fn on(device: &Device, of: Multiprocessors) -> Result<Self> {
+        let context = device.context();
+        let stream = Self::make_by(context, Some(device.another()), None, |driver| driver.stream_create_on(of))?;
+        context.enter(Arc::downgrade(&stream.inner));
+        Ok(stream)
+    }
+
+    fn make_by(
+        context: &Arc<Context>,
+        device: Option<Device>,
+        captured: Option<Captured>,
+        create: impl FnOnce(&dyn Driver) -> Result<StreamHandle>,
+    ) -> Result<Self> {
         let passed = context.ordering_event()?;
-        let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
+        let handle = create(context.driver().as_ref()).inspect_err(|_| context.retire(passed))?;
         // SAFETY: the stream is live, and `Inner`'s drop closes the lane before it destroys it.
         let opened = unsafe { context.allocator().open(handle) };
         let lane = opened.inspect_err(|_| {
@@ -133,6 +153,14 @@ impl Stream {
         self.check_not_capturing("a wait for an event")?;
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
+        unsafe { self.driver().event_wait(event.handle(), self.inner.handle) }
+    }
+
+    /// Makes work that is queued here from now on wait for the latest record of an event, which may
+    /// be of another device of the same host.
+    #[cfg(feature = "distributed")]
+    pub(crate) fn wait_across(&self, event: &Event) -> Result<()> {
+        // SAFETY: both are live as long as their owners, and of one host.
         unsafe { self.driver().event_wait(event.handle(), self.inner.handle) }
     }
 
@@ -344,9 +372,9 @@ mod tests {
         ops::scale_into(2.0, &array, &mut result, &ours).unwrap();
         assert_eq!(result.to_vec().unwrap(), [2.0, 4.0, 6.0]);
         drop((array, result, used, fill, ours));
-        // SAFETY: nothing uses it any more.
+        // SAFETY: no work uses it any more, and no call does.
         unsafe { device.driver().graph_destroy(graph) }.unwrap();
-        // SAFETY: nothing uses it any more.
+        // SAFETY: as above.
         unsafe { device.driver().stream_destroy(theirs) }.unwrap();
     }
 }

@@ -105,6 +105,20 @@ pub fn probe() -> Vec<Availability> {
     found
 }
 
+/// Returns whether kernels of a GPU can use the memory of another GPU of the host, over NVLink or
+/// PCIe. A device reaches itself, and the software GPU reaches nothing else.
+///
+/// # Errors
+///
+/// The error of the driver, such as that of a number that no GPU has.
+pub fn can_reach(device: Backend, peer: Backend) -> Result<bool> {
+    match (device, peer) {
+        #[cfg(feature = "cuda")]
+        (Backend::Cuda(ordinal), Backend::Cuda(peer)) => cuda::can_reach(ordinal, peer),
+        _ => Ok(device == peer),
+    }
+}
+
 #[cfg(feature = "cuda")]
 fn cuda_count() -> Result<u32> {
     cuda::count()

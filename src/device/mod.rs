@@ -14,7 +14,7 @@ pub(crate) use crate::tuning_file::MeasuredPlans;
 pub use crate::tuning_file::TuningFile;
 #[doc(hidden)]
 pub use crate::tuning_file::{Estimated, Tuned, TunedWeights, Weights};
-pub use backend::{Availability, Backend, probe};
+pub use backend::{Availability, Backend, can_reach, probe};
 
 #[cfg(feature = "cudarc")]
 use std::any::Any;

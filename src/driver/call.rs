@@ -5,10 +5,11 @@ use std::ptr::NonNull;
 
 use super::methods::methods;
 use super::{
-    Copy3d, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, HostKind, ModuleHandle, Place, StreamHandle,
+    Copy3d, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, HostKind, ModuleHandle, Multiprocessors, Place,
+    StreamHandle,
 };
 #[cfg(doc)]
-use super::{Graphs, Memory, Modules, Streams};
+use super::{Graphs, Memory, Modules, Peers, Streams};
 use crate::launch_shape::LaunchShape;
 
 /// The type that a record holds for an operand.

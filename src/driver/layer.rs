@@ -7,7 +7,7 @@ use super::call::{Call, Method, Operand as _};
 use super::methods::methods;
 use super::{
     Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, HostKind, Memory,
-    ModuleHandle, Modules, StreamHandle, Streams,
+    ModuleHandle, Modules, Multiprocessors, Peers, StreamHandle, Streams,
 };
 use crate::counters::Counters;
 use crate::error::Result;

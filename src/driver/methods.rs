@@ -54,10 +54,13 @@ macro_rules! methods {
 
             Streams [] {
                 StreamCreate = stream_create: fn() -> StreamHandle, No "it makes a queue";
+                StreamCreateOn = stream_create_on: fn(of: Multiprocessors) -> StreamHandle,
+                    Yes "the first one on a part makes a context for it";
                 StreamDestroy = stream_destroy: unsafe fn(stream: StreamHandle) -> (), No "queued work still runs";
                 StreamSynchronize = stream_synchronize: unsafe fn(stream: StreamHandle) -> (),
                     Yes "it is the wait for a stream";
                 EventCreate = event_create: fn() -> EventHandle, No "it makes an event";
+                EventCreateUntimed = event_create_untimed: fn() -> EventHandle, No "it makes an event";
                 EventDestroy = event_destroy: unsafe fn(event: EventHandle) -> (),
                     No "waits that are queued still hold";
                 EventRecord = event_record: unsafe fn(event: EventHandle, stream: StreamHandle) -> (),
@@ -108,6 +111,11 @@ macro_rules! methods {
                     No "it is queued";
                 GraphExecDestroy = graph_exec_destroy: unsafe fn(exec: GraphExecHandle) -> (),
                     No "launches that are queued still run";
+            }
+
+            Peers [] {
+                CanShareWith = can_share_with: fn(peer: u32) -> bool, No "it asks for a fact";
+                ShareWith = share_with: fn(peer: u32) -> (), Yes "it maps memory for another device";
             }
         }
     };

@@ -1,5 +1,5 @@
 //! The interface between this crate and a device: [`Driver`], a small subset of the CUDA driver API
-//! in four parts: [`Memory`], [`Streams`], [`Modules`] and [`Graphs`].
+//! in five parts: [`Memory`], [`Streams`], [`Modules`], [`Graphs`] and [`Peers`].
 //!
 //! Its rules follow wgpu-hal. Methods that touch memory are `unsafe`, with complete contracts.
 //! Validation happens once, above this interface. Errors report what the caller could not foresee.
@@ -65,6 +65,7 @@ mod modules;
 #[cfg(feature = "pipeline")]
 pub(crate) mod nvtx;
 mod page_locked;
+mod peers;
 #[cfg(feature = "interp")]
 pub mod soft;
 mod stats;
@@ -81,8 +82,9 @@ pub use host_memory::available_memory;
 pub use layer::{Layer, Reply};
 pub use memory::{Copy3d, HostKind, Memory, Pitched, Place};
 pub use modules::Modules;
+pub use peers::Peers;
 pub use stats::{Held, MemoryStats, Stats};
-pub use streams::Streams;
+pub use streams::{Multiprocessors, Streams};
 
 use std::fmt;
 
@@ -195,7 +197,7 @@ impl DeviceInfo {
 /// Safe code lends memory to a driver and reads what it wrote, and relies on these promises alone.
 /// So each part states the promises of its implementation. The parts belong to one device and share
 /// handles and addresses.
-pub unsafe trait Driver: Memory + Streams + Modules + Graphs + fmt::Debug {
+pub unsafe trait Driver: Memory + Streams + Modules + Graphs + Peers + fmt::Debug {
     /// Returns the device's properties and limits.
     fn info(&self) -> &DeviceInfo;
 

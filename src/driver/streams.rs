@@ -3,6 +3,15 @@
 use super::{EventHandle, StreamHandle};
 use crate::error::Result;
 
+/// A part of a device's multiprocessors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Multiprocessors {
+    /// The number of multiprocessors before them.
+    pub first: u32,
+    /// Their number. It may reach beyond the last.
+    pub count: u32,
+}
+
 /// The part of a [`Driver`](super::Driver) that orders queued work and waits for it.
 ///
 /// # Errors
@@ -20,6 +29,14 @@ use crate::error::Result;
 pub unsafe trait Streams: Send + Sync {
     /// Makes a stream that does not wait for the default one.
     fn stream_create(&self) -> Result<StreamHandle>;
+
+    /// Makes such a stream whose kernels run on these multiprocessors alone. Both numbers are
+    /// rounded up to what the device divides: an H100 has parts of 8. The software GPU has no such
+    /// parts and makes a stream like any other.
+    ///
+    /// An error of kind `Unavailable` if the driver cannot, `InvalidArgument` if the device has not
+    /// so many.
+    fn stream_create_on(&self, of: Multiprocessors) -> Result<StreamHandle>;
 
     /// Destroys a stream; work already queued on it still runs.
     ///
@@ -39,6 +56,10 @@ pub unsafe trait Streams: Send + Sync {
     /// Makes an event that has not been recorded.
     fn event_create(&self) -> Result<EventHandle>;
 
+    /// Makes such an event that keeps no time, which is faster to pass. It has no
+    /// [`Streams::event_elapsed_ms`].
+    fn event_create_untimed(&self) -> Result<EventHandle>;
+
     /// Destroys an event; waits already queued on it still hold.
     ///
     /// # Safety
@@ -54,7 +75,8 @@ pub unsafe trait Streams: Send + Sync {
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
     /// Makes work that is queued on `stream` from now on wait for the event's latest record. An
-    /// event that was never recorded delays nothing.
+    /// event that was never recorded delays nothing. It may be of another device of the same kind
+    /// and host.
     ///
     /// # Safety
     ///

@@ -19,6 +19,17 @@ pub(super) fn room_for<T: Element>(len: usize) -> Result<Vec<T>> {
     Ok(elements)
 }
 
+/// Makes host memory of `len` elements whose bytes are 0.
+#[cfg(feature = "distributed")]
+pub(crate) fn zeroed<T: Element>(len: usize) -> Result<Vec<T>> {
+    let mut elements: Vec<T> = room_for(len)?;
+    // SAFETY: the vector has room for `len` elements.
+    unsafe { elements.as_mut_ptr().write_bytes(0, len) };
+    // SAFETY: all of them are written, and every pattern of bytes is an element.
+    unsafe { elements.set_len(len) };
+    Ok(elements)
+}
+
 /// Asks the system for huge pages behind large memory that nothing has touched yet. It provides
 /// each page when the copy first writes there, and huge ones are 512 times fewer faults.
 #[cfg(all(feature = "cuda", target_os = "linux"))]

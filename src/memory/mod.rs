@@ -20,6 +20,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use self::fresh::room_for;
+#[cfg(feature = "distributed")]
+pub(crate) use self::fresh::zeroed;
 #[cfg(feature = "pipeline")]
 use crate::context::queue_in_order;
 use crate::context::{Allocation, Device, Shared, Stream};

@@ -113,6 +113,8 @@ pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use iterate::IteratePlan;
 pub use iterate::iterate_into;
 pub use normalize::{normalize, normalize_into};
+#[cfg(feature = "distributed")]
+pub(crate) use operand::check_width;
 #[cfg(feature = "interp")]
 pub use permute::Requested;
 #[doc(hidden)]

@@ -141,7 +141,7 @@ fn shared_device<'a>(memories: &[&'a Shared<Allocation>], stream: &Stream) -> Re
 }
 
 /// Checks that the kernels support elements of `width` bytes.
-pub(super) fn check_width(width: usize) -> Result<()> {
+pub(crate) fn check_width(width: usize) -> Result<()> {
     if WIDTHS.contains(&width) {
         return Ok(());
     }

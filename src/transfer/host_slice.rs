@@ -68,7 +68,7 @@ impl<'a, T: Element> HostSliceMut<'a, T> {
     /// # Errors
     ///
     /// `InvalidArgument` for an axis that the layout has not.
-    #[cfg(feature = "pipeline")]
+    #[cfg(any(feature = "pipeline", feature = "distributed"))]
     pub(crate) fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Option<Self>)> {
         let layout = self.layout.map_or_else(|| Layout::row_major(&[self.elements.len()]), Ok)?;
         if layout.shape().get(axis).is_some_and(|&extent| extent <= mid) {

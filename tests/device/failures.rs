@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpstride::device::Device;
 use warpstride::driver::trace::{Call, Method, Trace};
-use warpstride::driver::{Copy3d, Driver, HostKind, Pitched, Place};
+use warpstride::driver::{Copy3d, Driver, HostKind, Multiprocessors, Pitched, Place};
 use warpstride::{Error, ErrorKind, Result};
 
 use crate::backend::{Setup, cases};
@@ -96,8 +96,12 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     let n = 100;
     program.driver.memory()?;
     program.driver.reset_persisting_l2()?;
+    let itself = program.driver.info().ordinal;
+    assert!(program.driver.can_share_with(itself)?);
+    program.driver.share_with(itself)?;
+    drop(program.stream_on(Multiprocessors { first: 0, count: 1 })?);
     let (uploads, computes) = (program.stream()?, program.stream()?);
-    let (start, uploaded, end) = (program.event()?, program.event()?, program.event()?);
+    let (start, uploaded, end) = (program.event()?, program.untimed_event()?, program.event()?);
     let (source, target) = (program.buffer(4 * n)?, program.buffer(4 * n)?);
     let (input, output) = (program.pinned(4 * n)?, program.pinned(4 * n)?);
     input.set(&vec![1; 4 * n]);

@@ -8,10 +8,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use warpstride::driver::{
-    Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, HostKind, ModuleHandle, StreamHandle,
+    Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, HostKind, ModuleHandle, Multiprocessors,
+    StreamHandle,
 };
 use warpstride::launch_shape::LaunchShape;
-use warpstride::{Error, Result};
+use warpstride::{Error, ErrorKind, Result};
 
 /// Computes `dst[i] = src[i] * factor + 1` for `i < n`, in simple PTX.
 pub(crate) const AFFINE: &str = "
@@ -217,8 +218,20 @@ impl Program {
         Ok(Stream { program: self, handle: self.driver.stream_create()? })
     }
 
+    /// Makes a stream on a part of the multiprocessors; `None` where the driver has no such parts.
+    pub(crate) fn stream_on(&self, of: Multiprocessors) -> Result<Option<Stream<'_>>> {
+        match self.driver.stream_create_on(of) {
+            Err(error) if error.kind() == ErrorKind::Unavailable => Ok(None),
+            made => Ok(Some(Stream { program: self, handle: made? })),
+        }
+    }
+
     pub(crate) fn event(&self) -> Result<Event<'_>> {
         Ok(Event { program: self, handle: self.driver.event_create()? })
+    }
+
+    pub(crate) fn untimed_event(&self) -> Result<Event<'_>> {
+        Ok(Event { program: self, handle: self.driver.event_create_untimed()? })
     }
 
     pub(crate) fn module(&self, ptx: &str) -> Result<Module<'_>> {

@@ -34,6 +34,7 @@ pub(super) const LAUNCH_PARAM_BUFFER_POINTER: *mut c_void = ptr::without_provena
 pub(super) const LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = ptr::without_provenance_mut(2);
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(super) const EVENT_DEFAULT: c_uint = 0;
+pub(super) const EVENT_DISABLE_TIMING: c_uint = 2;
 pub(super) const MEMHOSTALLOC_WRITECOMBINED: c_uint = 4;
 pub(super) const MEMHOSTREGISTER_PORTABLE: c_uint = 1;
 pub(super) const CAPTURE_STATUS_NONE: CaptureStatus = 0;
@@ -114,6 +115,8 @@ values! {
     AllocationType as CUmemAllocationType { CU_MEM_ALLOCATION_TYPE_PINNED = 1, }
     /// The places of a pool's memory.
     LocationType as CUmemLocationType { CU_MEM_LOCATION_TYPE_DEVICE = 1, }
+    /// The rights of a device to memory of another.
+    AccessFlags as CUmemAccess_flags { CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3, }
     /// The sides of a copy.
     MemoryType as CUmemorytype { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, }
     /// The options of the driver's PTX compiler.
@@ -179,6 +182,12 @@ structures! {
         id: c_int,
     }
 
+    /// The access of a device to the memory of a pool.
+    CUmemAccessDesc as CUmemAccessDesc {
+        location: CUmemLocation = location,
+        flags: AccessFlags = flags,
+    }
+
     /// The properties of a pool.
     CUmemPoolProps as CUmemPoolProps {
         kind: AllocationType = allocType,
@@ -241,7 +250,7 @@ macro_rules! api {
             use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
             use cudarc::driver::sys;
-            use sys::{CUDA_MEMCPY3D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemPoolProps};
+            use sys::{CUDA_MEMCPY3D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemAccessDesc, CUmemPoolProps};
             use sys::{CUfunction_attribute as FunctionAttribute, CUgraph, CUgraphExec, CUgraphNode};
             use sys::{CUgraphExecUpdateResult as UpdateResult, CUstreamCaptureMode as CaptureMode};
             use sys::CUstreamCaptureStatus as CaptureStatus;
@@ -304,6 +313,8 @@ api! {
     cuCtxPopCurrent_v2(context: *mut CUcontext);
     cuCtxSynchronize();
     cuCtxResetPersistingL2Cache();
+    cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice);
+    cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint);
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
     cuMemFree_v2(address: CUdeviceptr);
@@ -314,6 +325,7 @@ api! {
     cuMemPoolCreate(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps);
     cuMemPoolDestroy(pool: CUmemoryPool);
     cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: PoolAttribute, value: *mut c_void);
+    cuMemPoolSetAccess(pool: CUmemoryPool, access: *const CUmemAccessDesc, count: usize);
     cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize);
     cuMemAllocFromPoolAsync(address: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
     cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
@@ -386,6 +398,7 @@ const _: () = {
     use cudarc::driver::sys;
     assert!(STREAM_NON_BLOCKING == sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
     assert!(EVENT_DEFAULT == sys::CUevent_flags::CU_EVENT_DEFAULT as u32);
+    assert!(EVENT_DISABLE_TIMING == sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32);
     assert!(MEMHOSTALLOC_WRITECOMBINED == sys::CU_MEMHOSTALLOC_WRITECOMBINED);
     assert!(MEMHOSTREGISTER_PORTABLE == sys::CU_MEMHOSTREGISTER_PORTABLE);
     // The functions are compared over cudarc's names for these types, so the types are compared
@@ -407,6 +420,19 @@ pub(super) fn api() -> Result<&'static Api> {
     API.get_or_init(|| from(LIBRARIES)).as_ref().map_err(Clone::clone)
 }
 
+/// The driver's library, once it was found.
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+
+/// Finds a function that old drivers lack, after [`api`].
+///
+/// # Safety
+///
+/// - `F` is the type of the function of this name.
+pub(super) unsafe fn later<F: Copy>(symbol: &str) -> Option<F> {
+    // SAFETY: as the caller promises; the library stays loaded.
+    LIBRARY.get().and_then(|library| unsafe { library.get::<F>(symbol) }.ok().map(|found| *found))
+}
+
 /// Returns the functions of the first of these libraries that the system's loader finds, if it has
 /// them all.
 fn from(names: &[&str]) -> Result<Api> {
@@ -418,7 +444,7 @@ fn from(names: &[&str]) -> Result<Api> {
         result = Api::load(&library);
         if result.is_ok() {
             // The functions must stay in place until the process ends.
-            std::mem::forget(library);
+            LIBRARY.get_or_init(|| library);
             break;
         }
     }

@@ -12,8 +12,10 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr;
 
-use super::api::{Api, CUcontext};
+use super::api::{Api, CUcontext, CUdevice};
 use super::error::code;
+use super::facts::check;
+use crate::error::Result as Outcome;
 
 /// A retained primary context of a device.
 pub(super) struct Context(pub(super) CUcontext);
@@ -33,6 +35,26 @@ pub(super) struct Entered {
 }
 
 impl Context {
+    /// Retains the primary context of a device: see [`Context::release`].
+    pub(super) fn retain(api: &Api, device: CUdevice) -> Outcome<Self> {
+        let mut context = ptr::null_mut();
+        // SAFETY: `device` is one of the driver's, and `context` takes the result.
+        let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
+        check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {device})"))?;
+        Ok(Self(context))
+    }
+
+    /// Gives up the primary context of a device. A failure allows no reaction: the process keeps
+    /// the context a little longer.
+    ///
+    /// # Safety
+    ///
+    /// - It stands against one [`Context::retain`] of the device, whose result is not used again.
+    pub(super) unsafe fn release(api: &Api, device: CUdevice) {
+        // SAFETY: as the caller promises.
+        let _ = unsafe { (api.cuDevicePrimaryCtxRelease_v2)(device) };
+    }
+
     /// Makes the context current to this thread until the result is dropped. The error has the code
     /// and the call that gave it.
     pub(super) fn enter(&self, api: &'static Api) -> Result<Entered, (u32, &'static str)> {

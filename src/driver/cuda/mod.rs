@@ -12,6 +12,7 @@ mod context;
 mod error;
 mod facts;
 mod graphs;
+mod green;
 mod host;
 #[cfg(target_os = "linux")]
 mod mapping;
@@ -20,18 +21,20 @@ mod mapping;
 mod mapping;
 mod memory;
 mod modules;
+mod peers;
 mod pool;
 mod streams;
 
 use std::fmt;
-use std::ptr;
 use std::sync::{Mutex, OnceLock};
 
 use self::api::{Api, CUdevice, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream};
 use self::context::{Context, Entered};
 use self::error::code;
-use self::facts::{check, device, device_count, device_info, has_pools, initialized, text};
+use self::facts::{device, device_count, device_info, has_pools, initialized, text};
 use self::graphs::Captures;
+use self::green::Part;
+use self::peers::Peer;
 use self::pool::Pool;
 use super::{
     DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Memory, ModuleHandle, StreamHandle,
@@ -59,6 +62,17 @@ pub fn describe(ordinal: u32) -> Result<DeviceInfo> {
     device_info(api, device(api, ordinal)?, ordinal)
 }
 
+/// Returns whether kernels of device `ordinal` can use the memory of device `peer`, without opening
+/// either.
+///
+/// # Errors
+///
+/// As [`describe`].
+pub fn can_reach(ordinal: u32, peer: u32) -> Result<bool> {
+    let api = initialized()?;
+    peers::can_reach(api, device(api, ordinal)?, device(api, peer)?)
+}
+
 /// An open CUDA device.
 pub struct Cuda {
     api: &'static Api,
@@ -71,6 +85,8 @@ pub struct Cuda {
     lost: OnceLock<Error>,
     /// Shared by all devices that were opened over this context.
     captures: &'static Mutex<Captures>,
+    peers: Mutex<Vec<Peer>>,
+    parts: Mutex<Vec<Part>>,
 }
 
 impl Cuda {
@@ -84,12 +100,19 @@ impl Cuda {
         let api = initialized()?;
         let device = device(api, ordinal)?;
         let info = device_info(api, device, ordinal)?;
-        let mut context = ptr::null_mut();
-        // SAFETY: `device` is one of the driver's, and `context` takes the result.
-        let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
-        check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
-        let (captures, context) = (Captures::of(context), Context(context));
-        let mut cuda = Self { api, device, context, info, pool: None, lost: OnceLock::new(), captures };
+        let context = Context::retain(api, device)?;
+        let captures = Captures::of(context.0);
+        let mut cuda = Self {
+            api,
+            device,
+            context,
+            info,
+            pool: None,
+            lost: OnceLock::new(),
+            captures,
+            peers: Mutex::default(),
+            parts: Mutex::default(),
+        };
         if has_pools(api, device)? {
             cuda.pool = Some(cuda.make_pool()?);
         }
@@ -159,9 +182,10 @@ impl Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         self.destroy_pool();
-        // A failure to release allows no reaction: the process keeps the context a little longer.
-        // SAFETY: this releases what `open` retained, once.
-        let _ = unsafe { (self.api.cuDevicePrimaryCtxRelease_v2)(self.device) };
+        self.destroy_parts();
+        self.release_peers();
+        // SAFETY: `open` retained it, and this is the end.
+        unsafe { Context::release(self.api, self.device) };
     }
 }
 

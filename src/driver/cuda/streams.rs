@@ -4,8 +4,19 @@ use std::ptr;
 
 use super::error::code;
 use super::{Cuda, api};
-use crate::driver::{EventHandle, StreamHandle, Streams};
+use crate::driver::{EventHandle, Multiprocessors, StreamHandle, Streams};
 use crate::error::{Result, refuse};
+
+impl Cuda {
+    fn event(&self, flags: u32) -> Result<EventHandle> {
+        let api = self.enter()?;
+        let mut event = ptr::null_mut();
+        // SAFETY: `event` takes the result.
+        let code = unsafe { (api.cuEventCreate)(&mut event, flags) };
+        self.check(code, format_args!("cuEventCreate({flags})"))?;
+        Ok(EventHandle(event as usize as u64))
+    }
+}
 
 // SAFETY: the CUDA driver's documentation promises the order that the trait requires. A wait that
 // fails is tried in a second way; `stream_synchronize` says why nothing runs if both fail.
@@ -17,6 +28,10 @@ unsafe impl Streams for Cuda {
         let code = unsafe { (api.cuStreamCreate)(&mut stream, api::STREAM_NON_BLOCKING) };
         self.check(code, format_args!("cuStreamCreate"))?;
         Ok(StreamHandle(stream as usize as u64))
+    }
+
+    fn stream_create_on(&self, of: Multiprocessors) -> Result<StreamHandle> {
+        self.stream_on(of)
     }
 
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
@@ -46,12 +61,11 @@ unsafe impl Streams for Cuda {
     }
 
     fn event_create(&self) -> Result<EventHandle> {
-        let api = self.enter()?;
-        let mut event = ptr::null_mut();
-        // SAFETY: `event` takes the result.
-        let code = unsafe { (api.cuEventCreate)(&mut event, api::EVENT_DEFAULT) };
-        self.check(code, format_args!("cuEventCreate"))?;
-        Ok(EventHandle(event as usize as u64))
+        self.event(api::EVENT_DEFAULT)
+    }
+
+    fn event_create_untimed(&self) -> Result<EventHandle> {
+        self.event(api::EVENT_DISABLE_TIMING)
     }
 
     unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Tests the driver over stub functions: its behaviour without a GPU, and after failed calls.
 
 use std::cell::{Cell, RefCell};
+use std::ptr;
 
 use super::api::CUcontext;
 use super::*;
@@ -62,6 +63,8 @@ fn stubbed(current: usize) -> Cuda {
         lost: OnceLock::new(),
         // Only this test has them.
         captures: Box::leak(Box::default()),
+        peers: Mutex::default(),
+        parts: Mutex::default(),
     }
 }
 

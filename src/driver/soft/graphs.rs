@@ -105,7 +105,7 @@ unsafe impl Graphs for Soft {
     unsafe fn capture_begin(&self, stream: StreamHandle) -> Result<()> {
         let mut state = self.streaming(stream)?;
         state.not_captured(stream, "another capture of")?;
-        let id = state.handle();
+        let id = self.gpu().handle();
         state.captures.insert(stream.0, Capture { id, nodes: Vec::new(), broken: None });
         Ok(())
     }
@@ -120,7 +120,7 @@ unsafe impl Graphs for Soft {
         if let Some(cause) = broken {
             return Err(cause.while_doing("nothing came of the capture"));
         }
-        let handle = state.handle();
+        let handle = self.gpu().handle();
         state.graphs.insert(handle, nodes.into());
         Ok(GraphHandle(handle))
     }
@@ -143,7 +143,7 @@ unsafe impl Graphs for Soft {
     unsafe fn graph_instantiate(&self, graph: GraphHandle) -> Result<GraphExecHandle> {
         let mut state = self.working()?;
         let nodes = Arc::clone(state.graph(graph)?);
-        let handle = state.handle();
+        let handle = self.gpu().handle();
         state.execs.insert(handle, Exec { nodes, last: None });
         Ok(GraphExecHandle(handle))
     }
@@ -163,6 +163,7 @@ unsafe impl Graphs for Soft {
     unsafe fn graph_launch(&self, exec: GraphExecHandle, stream: StreamHandle) -> Result<()> {
         let mut state = self.streaming(stream)?;
         state.not_captured(stream, "the launch of a graph on")?;
+        self.check_own("executable graph", exec.0)?;
         let Exec { nodes, last } = state.exec(exec)?;
         let (nodes, last) = (Arc::clone(nodes), last.take());
         if let Some(last) = last {

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 unsafe impl Memory for Soft {
     fn memory(&self) -> Result<(u64, u64)> {
         let _state = self.working()?;
-        Ok((self.memory.limit() - self.memory.used(), self.memory.limit()))
+        Ok((self.memory().limit() - self.memory().used(), self.memory().limit()))
     }
 
     fn reset_persisting_l2(&self) -> Result<()> {
@@ -22,12 +22,12 @@ unsafe impl Memory for Soft {
 
     fn alloc(&self, bytes: u64) -> Result<u64> {
         let _state = self.working()?;
-        Ok(self.memory.alloc(bytes)?)
+        Ok(self.memory().alloc(bytes)?)
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
         let drained = self.drain(&mut self.lock());
-        let freed = self.memory.free(address);
+        let freed = self.memory().free(address);
         drained.and(freed.map_err(|error| Error::new(ErrorKind::InvalidHandle, error.to_string())))
     }
 
@@ -38,10 +38,10 @@ unsafe impl Memory for Soft {
     unsafe fn pool_alloc(&self, bytes: u64, stream: StreamHandle) -> Result<u64> {
         let mut state = self.streaming(stream)?;
         state.not_captured(stream, "an allocation from the pool on")?;
-        let allocated = self.memory.alloc(bytes).or_else(|error| {
+        let allocated = self.memory().alloc(bytes).or_else(|error| {
             // CUDA's pool gives out memory again whose free is still queued. Here the free runs.
             self.drain(&mut state)?;
-            self.memory.alloc(bytes).map_err(|_| Error::from(error))
+            self.memory().alloc(bytes).map_err(|_| Error::from(error))
         });
         state.pool.extend(allocated.as_ref().ok());
         allocated
@@ -57,7 +57,7 @@ unsafe impl Memory for Soft {
         if queued.is_err() {
             // A release has released even if it fails. The error of the queue is the cause.
             let _ = self.drain(&mut self.lock());
-            let _ = self.memory.free(address);
+            let _ = self.memory().free(address);
         }
         queued
     }
@@ -84,7 +84,7 @@ unsafe impl Memory for Soft {
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
         let mut state = self.lock();
-        let drained = self.drain(&mut state);
+        let drained = self.drain_host(&mut state);
         let freed = state.host.remove(&memory.addr().get()).map(drop);
         drained.and(freed.ok_or_else(|| no_such("page-locked memory", memory.addr().get() as u64)))
     }
@@ -108,7 +108,7 @@ unsafe impl Memory for Soft {
 
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
         let mut state = self.lock();
-        let drained = self.drain(&mut state);
+        let drained = self.drain_host(&mut state);
         let removed = state.registered.remove(&memory.addr().get()).map(drop);
         drained.and(removed.ok_or_else(|| no_such("registered memory", memory.addr().get() as u64)))
     }

@@ -10,9 +10,11 @@
 //! [`Streams::event_query`](super::Streams::event_query) ends, since each poll runs one piece of
 //! work. Work that is still queued when the driver is dropped never runs.
 
+mod gpu;
 mod graphs;
 mod memory;
 mod modules;
+mod peers;
 #[cfg(feature = "parallel")]
 mod pool;
 #[cfg(not(feature = "parallel"))]
@@ -23,23 +25,19 @@ mod state;
 mod streams;
 
 use std::fmt;
-use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use self::gpu::Gpu;
 use self::schedule::Goal;
-use self::state::{Action, Entry, HostBox, HostPointer, Queued, State, no_such};
-use super::memory::within_the_host;
-use super::{Copy3d, DeviceInfo, Driver, DriverKind, Place, StreamHandle, available_memory};
+use self::state::{Action, Queued, State, no_such};
+use super::{DeviceInfo, Driver, DriverKind, StreamHandle, available_memory};
 use crate::counters::Counters;
-use crate::error::{Error, Result};
-use crate::interp::check::{Checks, MAX_FINDINGS};
+use crate::error::Result;
+use crate::interp::check::Checks;
 use crate::interp::{self, Finding, Memory};
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 use crate::sync::lock;
-
-/// Bytes of a download that pass through a buffer at a time, which stay in the L1 cache.
-const CHUNK: usize = 16 * 1024;
 
 /// The default limit of a software GPU's memory.
 const MOST_MEMORY_BYTES: u64 = 8 << 30;
@@ -100,13 +98,15 @@ pub struct Launched {
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub struct Soft {
-    info: DeviceInfo,
-    memory: Memory,
-    interp: interp::Config,
-    /// The checkers' findings, launch by launch, and the number of further ones.
-    findings: Mutex<(Vec<Finding>, u64)>,
-    /// The launches that have run, where they are kept.
-    launches: Option<Mutex<Vec<Launched>>>,
+    host: Arc<Host>,
+    /// Its number among those of its host.
+    number: usize,
+}
+
+/// The software GPUs of one host, which share queued work, so that their streams can wait for each
+/// other, and an address space.
+struct Host {
+    gpus: Vec<Gpu>,
     // Locked while work runs; `pool::install` says why that is safe.
     state: Mutex<State>,
 }
@@ -124,18 +124,37 @@ impl Soft {
 
     /// Opens a software GPU with a configuration.
     pub fn with_config(config: Config) -> Self {
-        // Handles of different drivers differ, so a driver detects another's handle.
-        static OPENED: AtomicU64 = AtomicU64::new(1);
-        let Config { seed, memory_bytes, compute_capability, interp } = config;
-        let state = State::new(seed, OPENED.fetch_add(1, Ordering::Relaxed) << 32);
-        Self {
-            info: device_info(memory_bytes, compute_capability, interp.threads),
-            memory: Memory::new(memory_bytes),
-            interp,
-            findings: Mutex::default(),
-            launches: None,
-            state: Mutex::new(state),
-        }
+        let memory = Memory::new(config.memory_bytes);
+        Self::alone(config.seed, Gpu::new(next_numbers(1), device_info(&config, 0), memory, config.interp))
+    }
+
+    /// Opens `count` software GPUs of one host, each with this configuration and half of
+    /// `memory_bytes` where there are two, and so on. Their streams can wait for each other's
+    /// events, and each may [share](crate::driver::Peers::share_with) its memory. When work of one
+    /// fails, all of them have failed.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use warpstride::Device;
+    /// use warpstride::driver::soft::{Config, Soft};
+    ///
+    /// let gpus = Soft::host(2, &Config::default());
+    /// let mut devices = gpus.into_iter().map(|gpu| Device::with_driver(Arc::new(gpu)));
+    /// assert_eq!(devices.nth(1).transpose()?.map(|device| device.info().ordinal), Some(1));
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    pub fn host(count: usize, config: &Config) -> Vec<Self> {
+        let config = Config { memory_bytes: config.memory_bytes / count.max(1) as u64, ..config.clone() };
+        let first = Memory::new(config.memory_bytes);
+        let others: Vec<_> = (1..count).map(|_| first.beside(config.memory_bytes)).collect();
+        let numbers = next_numbers(count as u64);
+        let gpu = |(ordinal, memory)| {
+            Gpu::new(numbers + u64::from(ordinal), device_info(&config, ordinal), memory, config.interp.clone())
+        };
+        let gpus = (0..).zip(std::iter::once(first).chain(others).take(count)).map(gpu).collect();
+        let host = Arc::new(Host { gpus, state: Mutex::new(State::new(config.seed)) });
+        (0..count).map(|number| Self { host: Arc::clone(&host), number }).collect()
     }
 
     /// Opens one that counts and gives no results: it runs at most `most_blocks` blocks of a
@@ -144,18 +163,33 @@ impl Soft {
     pub fn counting(most_blocks: u64) -> Self {
         let interp = interp::Config { most_blocks, ..interp::Config::default() };
         let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
-        Self { memory: Memory::hollow(), launches: Some(Mutex::default()), ..Self::with_config(config) }
+        let mut gpu = Gpu::new(next_numbers(1), device_info(&config, 0), Memory::hollow(), config.interp);
+        gpu.launches = Some(Mutex::default());
+        Self::alone(config.seed, gpu)
+    }
+
+    fn alone(seed: u64, gpu: Gpu) -> Self {
+        Self { host: Arc::new(Host { gpus: vec![gpu], state: Mutex::new(State::new(seed)) }), number: 0 }
+    }
+
+    fn gpu(&self) -> &Gpu {
+        &self.host.gpus[self.number]
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.gpu().memory
     }
 
     /// Takes the launches that have run since the last time, of a device that counts only.
     #[doc(hidden)]
     pub fn take_launches(&self) -> Vec<Launched> {
-        self.launches.as_ref().map(|launches| std::mem::take(&mut *lock(launches))).unwrap_or_default()
+        self.gpu().launches.as_ref().map(|launches| std::mem::take(&mut *lock(launches))).unwrap_or_default()
     }
 
     /// Returns the findings of the checkers of `Config::interp.checks` in all launches that have
     /// run so far, in the order in which they ran. A launch with findings does not fail: it
-    /// continues. The list keeps the first [`MAX_FINDINGS`] of each launch, and of all together.
+    /// continues. The list keeps the first [`MAX_FINDINGS`](crate::interp::check::MAX_FINDINGS) of
+    /// each launch, and of all together.
     pub fn findings(&self) -> Vec<Finding> {
         self.found().0.clone()
     }
@@ -166,13 +200,13 @@ impl Soft {
     }
 
     fn found(&self) -> MutexGuard<'_, (Vec<Finding>, u64)> {
-        lock(&self.findings)
+        lock(&self.gpu().findings)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while work runs is a bug of the interpreter. It leaves the state consistent, if
         // incomplete.
-        lock(&self.state)
+        lock(&self.host.state)
     }
 
     /// Returns the state, unless the device has failed.
@@ -185,7 +219,13 @@ impl Soft {
     /// Returns the state if the device works and `stream` is live.
     fn streaming(&self, stream: StreamHandle) -> Result<MutexGuard<'_, State>> {
         let state = self.working()?;
-        if state.schedule.is_live(stream.0) { Ok(state) } else { Err(no_such("stream", stream.0)) }
+        let is_live = self.gpu().gave(stream.0) && state.schedule.is_live(stream.0);
+        if is_live { Ok(state) } else { Err(no_such("stream", stream.0)) }
+    }
+
+    /// Refuses a handle that another GPU gave out.
+    fn check_own(&self, what: &str, handle: u64) -> Result<()> {
+        if self.gpu().gave(handle) { Ok(()) } else { Err(no_such(what, handle)) }
     }
 
     /// Queues an action on `bytes` bytes. An action on 0 bytes does nothing.
@@ -194,11 +234,20 @@ impl Soft {
         if bytes > 0 { state.queue(stream, action) } else { Ok(()) }
     }
 
-    /// Runs all queued work. This comes before memory is freed, because work does not say which
-    /// memory it uses. A failed device has no queued work.
+    /// Runs all queued work of this GPU, and the work that it waits for. This comes before memory
+    /// is freed, because work does not say which memory it uses. A failed device has no queued
+    /// work.
     fn drain(&self, state: &mut State) -> Result<()> {
         state.check()?;
-        let goal = state.schedule.everything();
+        let goal = state.schedule.everything_where(|stream| self.gpu().gave(stream));
+        self.reach(state, &goal)
+    }
+
+    /// Runs all queued work of the host's GPUs, before memory of the host is freed, which copies of
+    /// any of them may use.
+    fn drain_host(&self, state: &mut State) -> Result<()> {
+        state.check()?;
+        let goal = state.schedule.everything_where(|_| true);
         self.reach(state, &goal)
     }
 
@@ -209,115 +258,7 @@ impl Soft {
 
     /// Runs one piece of work towards `goal`; false once it is reached.
     fn step(&self, state: &mut State, goal: &Goal) -> Result<bool> {
-        state.step(goal, |work| self.run(work))
-    }
-
-    fn run(&self, work: &Queued) -> Result<Counters> {
-        match &*work.action {
-            // Memory without data gives zeros: the host may read what it asked for.
-            &Action::Download { dst: HostPointer(dst), bytes, .. } if self.is_hollow() => {
-                // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes of
-                // so many bytes, and that no other code uses it, until this has run.
-                unsafe { dst.write_bytes(0, bytes) };
-            }
-            Action::CopyBox(HostBox(copy)) if self.is_hollow() => {
-                for row in copy.rows() {
-                    if let [Place::Host(dst), _] = row {
-                        // SAFETY: the caller of `copy_3d` promised that each row of the target is
-                        // valid for writes, and that no other code uses it, until this has run.
-                        unsafe { dst.write_bytes(0, copy.width) };
-                    }
-                }
-            }
-            Action::Upload { .. } | Action::Copy { .. } | Action::Fill { .. } if self.is_hollow() => {}
-            // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written,
-            // until this has run.
-            &Action::Upload { dst, src: HostPointer(src), bytes } => unsafe { self.upload(dst, src, bytes) }?,
-            // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and
-            // that no other code uses it, until this has run.
-            &Action::Download { dst: HostPointer(dst), src, bytes } => unsafe { self.download(dst, src, bytes) }?,
-            Action::CopyBox(HostBox(copy)) => self.copy_box(copy)?,
-            &Action::PoolFree { address } => self.memory.free(address)?,
-            &Action::Copy { dst, src, bytes } => self.memory.copy(dst, src, bytes)?,
-            &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
-            Action::Launch { entry, shape, params } => return self.run_kernel(entry, shape, params),
-        }
-        Ok(Counters::default())
-    }
-
-    /// Returns whether memory keeps no data.
-    fn is_hollow(&self) -> bool {
-        self.launches.is_some()
-    }
-
-    fn copy_box(&self, copy: &Copy3d) -> Result<()> {
-        copy.rows().try_for_each(|row| match row {
-            [Place::Device(dst), Place::Device(src)] => Ok(self.memory.copy(dst, src, copy.width as u64)?),
-            // SAFETY: the caller of `copy_3d` promised that each row of the source is valid, and
-            // not written, until this has run.
-            [Place::Device(dst), Place::Host(src)] => unsafe { self.upload(dst, src, copy.width) },
-            // SAFETY: the caller of `copy_3d` promised that each row of the target is valid for
-            // writes, and that no other code uses it, until this has run.
-            [Place::Host(dst), Place::Device(src)] => unsafe { self.download(dst, src, copy.width) },
-            [Place::Host(_), Place::Host(_)] => Err(within_the_host()),
-        })
-    }
-
-    /// Copies from the host.
-    ///
-    /// # Safety
-    ///
-    /// - `src` is valid for reads of `bytes` bytes, which no other code writes meanwhile.
-    unsafe fn upload(&self, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        Ok(self.memory.write(dst, unsafe { std::slice::from_raw_parts(src, bytes) })?)
-    }
-
-    /// Copies to the host through a buffer: the target may be uninitialised, so no slice of it can
-    /// be read into.
-    ///
-    /// # Safety
-    ///
-    /// - `dst` is valid for writes of `bytes` bytes, which no other code uses meanwhile.
-    unsafe fn download(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
-        let mut buffer = [0; CHUNK];
-        for start in (0..bytes).step_by(CHUNK) {
-            let chunk = &mut buffer[..CHUNK.min(bytes - start)];
-            self.memory.read(src + start as u64, chunk)?;
-            // SAFETY: `start` is less than `bytes`, for which the target is valid.
-            let target = unsafe { dst.add(start) };
-            // SAFETY: the caller promises that the target is valid for writes, and that no other
-            // code uses it; the buffer is ours.
-            unsafe { target.copy_from_nonoverlapping(chunk.as_ptr(), chunk.len()) };
-        }
-        Ok(())
-    }
-
-    fn run_kernel(&self, entry: &Entry, shape: &LaunchShape, params: &[u8]) -> Result<Counters> {
-        let mut config = self.interp.clone();
-        if entry.own {
-            config.work_limit = u64::MAX;
-        }
-        let run = || interp::run(&entry.kernel, shape, params, &self.memory, &config);
-        let mut report = pool::install(run)?;
-        let (new, more, printed) = match &mut report {
-            Ok(report) => (&mut report.findings, report.more_findings, &report.printed),
-            Err(stop) => (&mut stop.findings, stop.more_findings, &stop.printed),
-        };
-        let mut found = self.found();
-        let room = MAX_FINDINGS.saturating_sub(found.0.len()).min(new.len());
-        found.1 = found.1.saturating_add(more + (new.len() - room) as u64);
-        found.0.extend(new.drain(..room));
-        drop(found);
-        // There is no other output for it, and standard output belongs to the program. A closed
-        // stream has no reader.
-        let _ = io::stderr().write_all(printed.as_bytes());
-        let report = report.map_err(|stop| Error::from(*stop))?;
-        let counters = report.counters;
-        if let Some(launches) = &self.launches {
-            lock(launches).push(Launched { kernel: entry.kernel.name().to_owned(), shape: *shape, report });
-        }
-        Ok(counters)
+        state.step(goal, |work| self.host.run(work))
     }
 }
 
@@ -329,34 +270,47 @@ impl Default for Soft {
 // SAFETY: all parts share one state and one memory.
 unsafe impl Driver for Soft {
     fn info(&self) -> &DeviceInfo {
-        &self.info
+        &self.gpu().info
     }
 
     fn counters(&self) -> Option<Counters> {
-        Some(self.lock().counters)
+        Some(*lock(&self.gpu().counters))
     }
 
     fn has_checkers(&self) -> bool {
-        self.interp.checks != Checks::NONE
+        self.gpu().interp.checks != Checks::NONE
     }
 }
 
 impl fmt::Debug for Soft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Soft").field("memory", &self.memory).finish_non_exhaustive()
+        f.debug_struct("Soft").field("memory", self.memory()).finish_non_exhaustive()
     }
 }
 
-fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize) -> DeviceInfo {
-    let threads = if threads > 0 { threads } else { pool::threads() };
+impl Host {
+    /// Runs work on the GPU of its stream.
+    fn run(&self, work: &Queued) -> Result<()> {
+        self.gpus.iter().filter(|gpu| gpu.gave(work.stream.0)).try_for_each(|gpu| gpu.run(&work.action))
+    }
+}
+
+/// Takes numbers of GPUs that no other one has, and returns the first.
+fn next_numbers(count: u64) -> u64 {
+    static OPENED: AtomicU64 = AtomicU64::new(1);
+    OPENED.fetch_add(count, Ordering::Relaxed)
+}
+
+fn device_info(config: &Config, ordinal: u32) -> DeviceInfo {
+    let threads = if config.interp.threads > 0 { config.interp.threads } else { pool::threads() };
     DeviceInfo {
         name: "software GPU".to_owned(),
         kind: DriverKind::Soft,
-        ordinal: 0,
-        compute_capability,
+        ordinal,
+        compute_capability: config.compute_capability,
         driver_version: env!("CARGO_PKG_VERSION").to_owned(),
         multiprocessors: threads as u32,
-        memory_bytes,
+        memory_bytes: config.memory_bytes,
         l2_bytes: 0,
         nominal_bandwidth: None,
         max_block_threads: MAX_BLOCK_THREADS,

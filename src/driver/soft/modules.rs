@@ -14,20 +14,21 @@ unsafe impl Modules for Soft {
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         let mut state = self.working()?;
         let module = Module::parse(ptx)?;
-        module.load(&self.memory)?;
-        let handle = state.handle();
+        module.load(self.memory())?;
+        let handle = self.gpu().handle();
         let own = crate::ptx::is_own(ptx);
         state.modules.insert(handle, Loaded { module, functions: BTreeMap::new(), own });
         Ok(ModuleHandle(handle))
     }
 
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
+        self.check_own("module", module.0)?;
         let mut state = self.lock();
         // Unloading frees the module's variables, and queued work may use them.
         let uses_memory = state.modules.get(&module.0).is_some_and(|loaded| loaded.module.variables().next().is_some());
         let drained = if uses_memory { self.drain(&mut state) } else { Ok(()) };
         let removed = state.modules.remove(&module.0);
-        let freed = removed.as_ref().map_or(Ok(()), |loaded| Ok(loaded.module.unload(&self.memory)?));
+        let freed = removed.as_ref().map_or(Ok(()), |loaded| Ok(loaded.module.unload(self.memory())?));
         for function in removed.iter().flat_map(|loaded| loaded.functions.values()) {
             state.functions.remove(&function.0);
         }
@@ -37,7 +38,8 @@ unsafe impl Modules for Soft {
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
         let mut state = self.working()?;
-        let handle = state.handle();
+        self.check_own("module", module.0)?;
+        let handle = self.gpu().handle();
         let loaded = state.modules.get_mut(&module.0).ok_or_else(|| no_such("module", module.0))?;
         if let Some(&known) = loaded.functions.get(name) {
             return Ok(known);
@@ -47,7 +49,7 @@ unsafe impl Modules for Soft {
             refuse!(InvalidArgument, "module {:#x} has no entry {name:?}; it has {names}", module.0)
         };
         loaded.functions.insert(name.to_owned(), FunctionHandle(handle));
-        let (major, minor) = self.info.compute_capability;
+        let (major, minor) = self.gpu().info.compute_capability;
         let kernel = kernel.on_architecture(10 * major + minor);
         let entry = Entry { kernel, allowed_shared: None, own: loaded.own };
         state.functions.insert(handle, entry);
@@ -56,8 +58,9 @@ unsafe impl Modules for Soft {
 
     unsafe fn variable(&self, module: ModuleHandle, name: &str) -> Result<(u64, u64)> {
         let state = self.working()?;
+        self.check_own("module", module.0)?;
         let loaded = state.modules.get(&module.0).ok_or_else(|| no_such("module", module.0))?;
-        let Some(place) = loaded.module.variable(&self.memory, name)? else {
+        let Some(place) = loaded.module.variable(self.memory(), name)? else {
             let mut names = loaded.module.variables().collect::<Vec<_>>().join(", ");
             if names.is_empty() {
                 names = "no variables".into();
@@ -91,6 +94,7 @@ unsafe impl Modules for Soft {
         stream: StreamHandle,
     ) -> Result<()> {
         let mut state = self.streaming(stream)?;
+        self.check_own("function", function.0)?;
         let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
         interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
         let is_allowed = match entry.allowed_shared {

@@ -125,9 +125,16 @@ impl<W> Schedule<W> {
         self.goal(Some(need).filter(|_| mark.passed().is_none()).into_iter().collect())
     }
 
+    /// Returns all work that is queued on these streams now, with what it waits for.
+    pub(super) fn everything_where(&self, is_meant: impl Fn(u64) -> bool) -> Goal {
+        let meant = self.streams.iter().filter(|(stream, _)| is_meant(**stream));
+        self.goal(meant.map(|(&stream, queue)| (stream, queue.end())).collect())
+    }
+
     /// Returns all queued work.
+    #[cfg(test)]
     pub(super) fn everything(&self) -> Goal {
-        Goal(self.streams.iter().map(|(&stream, queue)| (stream, queue.end())).collect())
+        self.everything_where(|_| true)
     }
 
     /// Takes the next work towards `goal`; `None` once it is reached. Run it before the next call,

@@ -1,17 +1,17 @@
-//! The state of a software GPU: its queued work, its handles, and whether it has failed.
+//! The state of the software GPUs of a host: their queued work, their handles, and whether they
+//! have failed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use super::schedule::{Goal, Mark, Schedule};
-use crate::counters::Counters;
 use crate::driver::{Copy3d, EventHandle, FunctionHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::{Kernel, Module};
 use crate::launch_shape::LaunchShape;
 
-/// The state of a software GPU, without its memory.
+/// The state of the software GPUs of a host, without their memory.
 pub(super) struct State {
     pub(super) schedule: Schedule<Queued>,
     /// Live events with their latest record.
@@ -27,10 +27,8 @@ pub(super) struct State {
     pub(super) registered: BTreeMap<usize, usize>,
     /// Allocations from the pool whose free is not queued yet.
     pub(super) pool: HashSet<u64>,
-    pub(super) counters: Counters,
     /// Why the device has failed, once it has.
     pub(super) failed: Option<Error>,
-    pub(super) next_handle: u64,
 }
 
 /// The latest record of an event.
@@ -121,9 +119,8 @@ unsafe impl Send for HostBox {}
 unsafe impl Sync for HostBox {}
 
 impl State {
-    /// Makes a state without streams, events or modules. `seed` decides the order of work, and
-    /// handles count up from `first_handle`.
-    pub(super) fn new(seed: u64, first_handle: u64) -> Self {
+    /// Makes a state without streams, events or modules. `seed` decides the order of work.
+    pub(super) fn new(seed: u64) -> Self {
         Self {
             schedule: Schedule::new(seed),
             events: HashMap::new(),
@@ -135,9 +132,7 @@ impl State {
             execs: HashMap::new(),
             registered: BTreeMap::new(),
             pool: HashSet::new(),
-            counters: Counters::default(),
             failed: None,
-            next_handle: first_handle,
         }
     }
 
@@ -146,11 +141,6 @@ impl State {
             None => Ok(()),
             Some(cause) => Err(cause.clone().while_doing("the device failed earlier and has to be opened anew")),
         }
-    }
-
-    pub(super) fn handle(&mut self) -> u64 {
-        self.next_handle += 1;
-        self.next_handle
     }
 
     /// Returns the latest record of a live event.
@@ -190,7 +180,7 @@ impl State {
     /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first
     /// failure, or a panic, marks the device as failed, and no queued work runs from then on: the
     /// code that queued a copy may then reuse the memory.
-    pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<Counters>) -> Result<bool> {
+    pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<()>) -> Result<bool> {
         let guard = FailOnUnwind(self);
         let stepped = guard.0.run_next(goal, run);
         if let Err(error) = &stepped {
@@ -200,9 +190,9 @@ impl State {
         stepped
     }
 
-    fn run_next(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<Counters>) -> Result<bool> {
+    fn run_next(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<()>) -> Result<bool> {
         let Some(work) = self.schedule.next(goal)? else { return Ok(false) };
-        self.counters += run(&work).map_err(|error| error.while_doing(&work))?;
+        run(&work).map_err(|error| error.while_doing(&work))?;
         Ok(true)
     }
 
@@ -267,7 +257,7 @@ mod tests {
     /// wait unwound.
     #[test]
     fn a_panic_fails_the_device_and_drops_what_is_queued() {
-        let mut state = State::new(0, 0);
+        let mut state = State::new(0);
         state.schedule.open(1);
         for value in 0..2 {
             let action = Action::Fill { dst: 0, value, bytes: 1 };

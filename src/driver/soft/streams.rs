@@ -2,7 +2,7 @@
 
 use super::Soft;
 use super::state::{Latest, no_such};
-use crate::driver::{EventHandle, StreamHandle, Streams};
+use crate::driver::{EventHandle, Multiprocessors, StreamHandle, Streams};
 use crate::error::{Error, Result};
 
 // SAFETY: copies run only within a wait, under the state's lock. A wait that returns, fails or
@@ -11,12 +11,17 @@ use crate::error::{Error, Result};
 unsafe impl Streams for Soft {
     fn stream_create(&self) -> Result<StreamHandle> {
         let mut state = self.working()?;
-        let handle = state.handle();
+        let handle = self.gpu().handle();
         state.schedule.open(handle);
         Ok(StreamHandle(handle))
     }
 
+    fn stream_create_on(&self, _of: Multiprocessors) -> Result<StreamHandle> {
+        self.stream_create()
+    }
+
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
+        self.check_own("stream", stream.0)?;
         let mut state = self.lock();
         let closed = state.schedule.close(stream.0);
         state.captures.remove(&stream.0);
@@ -33,12 +38,17 @@ unsafe impl Streams for Soft {
 
     fn event_create(&self) -> Result<EventHandle> {
         let mut state = self.working()?;
-        let handle = state.handle();
+        let handle = self.gpu().handle();
         state.events.insert(handle, Latest::Never);
         Ok(EventHandle(handle))
     }
 
+    fn event_create_untimed(&self) -> Result<EventHandle> {
+        self.event_create()
+    }
+
     unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
+        self.check_own("event", event.0)?;
         let mut state = self.lock();
         let removed = state.events.remove(&event.0);
         state.check()?;
@@ -47,6 +57,7 @@ unsafe impl Streams for Soft {
 
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
         let mut state = self.streaming(stream)?;
+        self.check_own("event", event.0)?;
         state.latest(event)?;
         let latest = match state.capture(stream)? {
             Some(capture) => Latest::Captured(stream, capture.id),

@@ -1,0 +1,146 @@
+//! Streams on a part of a GPU's multiprocessors: CUDA's green contexts, from drivers for CUDA 12.4
+//! on.
+//!
+//! A green context shares the memory and the modules of the primary one. It stays until the driver
+//! ends, because streams are made on it again and again.
+
+use std::ffi::{c_int, c_uchar, c_uint};
+use std::ptr;
+use std::sync::OnceLock;
+
+use super::Cuda;
+use super::api::{self, CUdevice, CUresult, CUstream, STREAM_NON_BLOCKING};
+use crate::driver::{Multiprocessors, StreamHandle};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::sync::lock;
+
+/// A resource of the kind multiprocessors, in CUDA's header `CUdevResource` with its field `sm`.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Resource {
+    kind: c_uint,
+    internal: [c_uchar; 92],
+    multiprocessors: c_uint,
+    rest: [c_uchar; 44],
+}
+
+/// `CU_DEV_RESOURCE_TYPE_SM`.
+const MULTIPROCESSORS: c_uint = 1;
+/// `CU_GREEN_CTX_DEFAULT_STREAM`, without which no green context is made.
+const DEFAULT_STREAM: c_uint = 1;
+
+enum Green {}
+enum Descriptor {}
+
+macro_rules! functions {
+    ($($symbol:ident($($argument:ty),*);)*) => {
+        /// The functions of green contexts.
+        #[allow(non_snake_case)]
+        struct Functions {
+            $($symbol: unsafe extern "C" fn($($argument),*) -> CUresult,)*
+        }
+
+        impl Functions {
+            /// Finds them; `None` where the driver lacks one.
+            fn load() -> Option<Self> {
+                Some(Self {
+                    $($symbol: {
+                        type Function = unsafe extern "C" fn($($argument),*) -> CUresult;
+                        // SAFETY: CUDA's header declares the function so.
+                        unsafe { api::later::<Function>(stringify!($symbol)) }?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    cuDeviceGetDevResource(CUdevice, *mut Resource, c_uint);
+    cuDevSmResourceSplitByCount(*mut Resource, *mut c_uint, *const Resource, *mut Resource, c_uint, c_uint);
+    cuDevResourceGenerateDesc(*mut *mut Descriptor, *mut Resource, c_uint);
+    cuGreenCtxCreate(*mut *mut Green, *mut Descriptor, CUdevice, c_uint);
+    cuGreenCtxStreamCreate(*mut CUstream, *mut Green, c_uint, c_int);
+    cuGreenCtxDestroy(*mut Green);
+}
+
+fn functions() -> Option<&'static Functions> {
+    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
+    FUNCTIONS.get_or_init(Functions::load).as_ref()
+}
+
+/// A green context on a part of the multiprocessors.
+pub(super) struct Part {
+    of: Multiprocessors,
+    green: *mut Green,
+}
+
+// SAFETY: a green context belongs to the process, and any number of threads may use it.
+unsafe impl Send for Part {}
+
+impl Cuda {
+    /// Makes a stream on a part of the multiprocessors.
+    pub(super) fn stream_on(&self, of: Multiprocessors) -> Result<StreamHandle> {
+        let functions = functions().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unavailable,
+                "the NVIDIA driver has no streams on a part of the multiprocessors; install one for CUDA 12.4 or newer",
+            )
+        })?;
+        let _entered = self.enter()?;
+        let mut parts = lock(&self.parts);
+        let known = parts.iter().find(|part| part.of == of).map(|part| part.green);
+        let green = match known {
+            Some(green) => green,
+            None => {
+                let green = self.green(functions, of)?;
+                parts.push(Part { of, green });
+                green
+            }
+        };
+        let mut stream = ptr::null_mut();
+        // SAFETY: the green context is live until the driver ends, and `stream` takes the result.
+        let code = unsafe { (functions.cuGreenCtxStreamCreate)(&mut stream, green, STREAM_NON_BLOCKING, 0) };
+        self.check(code, format_args!("cuGreenCtxStreamCreate"))?;
+        Ok(StreamHandle(stream as usize as u64))
+    }
+
+    fn green(&self, functions: &Functions, of: Multiprocessors) -> Result<*mut Green> {
+        let mut all = Resource { kind: 0, internal: [0; 92], multiprocessors: 0, rest: [0; 44] };
+        // SAFETY: `all` takes the result.
+        let code = unsafe { (functions.cuDeviceGetDevResource)(self.device, &mut all, MULTIPROCESSORS) };
+        self.check(code, format_args!("cuDeviceGetDevResource"))?;
+        let behind = if of.first == 0 { all } else { self.split(functions, &all, of.first)?[1] };
+        let mut part =
+            if of.count >= behind.multiprocessors { behind } else { self.split(functions, &behind, of.count)?[0] };
+        let (mut descriptor, mut green) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: `part` is one resource of the device, and `descriptor` takes the result.
+        let code = unsafe { (functions.cuDevResourceGenerateDesc)(&mut descriptor, &mut part, 1) };
+        self.check(code, format_args!("cuDevResourceGenerateDesc"))?;
+        // SAFETY: the descriptor is of this device, and `green` takes the result.
+        let code = unsafe { (functions.cuGreenCtxCreate)(&mut green, descriptor, self.device, DEFAULT_STREAM) };
+        self.check(code, format_args!("cuGreenCtxCreate({} multiprocessors)", part.multiprocessors))?;
+        Ok(green)
+    }
+
+    /// Splits multiprocessors into at least so many and the others.
+    fn split(&self, functions: &Functions, all: &Resource, count: u32) -> Result<[Resource; 2]> {
+        let (mut first, mut rest, mut groups) = (*all, *all, 1);
+        // SAFETY: `first` takes one group, `rest` what is left.
+        let code =
+            unsafe { (functions.cuDevSmResourceSplitByCount)(&mut first, &mut groups, all, &mut rest, 0, count) };
+        let of = counted(all.multiprocessors, "multiprocessor");
+        self.check(code, format_args!("cuDevSmResourceSplitByCount({count} of {of})"))?;
+        Ok([first, rest])
+    }
+
+    /// Destroys the green contexts at the end of the driver, whose streams are destroyed by then.
+    pub(super) fn destroy_parts(&mut self) {
+        let parts = std::mem::take(self.parts.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let Some(functions) = functions() else { return };
+        for part in parts {
+            // A failure allows no reaction. SAFETY: it is live until now.
+            let _ = unsafe { (functions.cuGreenCtxDestroy)(part.green) };
+        }
+    }
+}
