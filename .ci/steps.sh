@@ -119,7 +119,7 @@ step-features() {
     done
     return
   fi
-  for feature in "" criterion cuda cudarc interp interp,parallel half ndarray pipeline serde; do
+  for feature in "" criterion cuda cudarc distributed distributed,interp interp interp,parallel half ndarray pipeline serde; do
     cargo clippy --locked --package warpstride --all-targets --no-default-features --features "$feature" -- -D warnings
   done
   for feature in "" gpu gpu,serde; do

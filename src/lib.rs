@@ -30,8 +30,8 @@
 //!  the software GPU <---+
 //! ```
 //!
-//! [`pipeline`] and [`out_of_core`] send many arrays this way at once, and [`roofline`] measures
-//! them.
+//! [`pipeline`] and [`out_of_core`] send many arrays this way at once, [`distributed`] spreads one
+//! over several GPUs, and [`roofline`] measures them.
 //!
 //! # The layers
 //!
@@ -39,14 +39,16 @@
 //!
 //! | layer | modules | what it knows |
 //! |---|---|---|
+//! | arrays over several GPUs | [`distributed`] | which rank has which part, and the copies from one division to another |
 //! | measuring | [`roofline`] | how long an operation takes, and the limits to compare that with |
+//! | arrays over several GPUs | [`distributed`] | which GPU has which part, and what crosses the links |
 //! | arrays larger than a device | [`out_of_core`] | which tiles go through a pipeline, from memory or files |
 //! | pipelines | [`pipeline`] | batches from the host through the device and back, several in flight |
 //! | memory of other crates | [`interop`] | their types, and the order of their uses |
 //! | operations | [`mod@array`], [`view`], [`transfer`], [`ops`] | which elements go where: a plan from layouts alone, then a launch |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | ownership, and which use waits for which |
 //! | files | [`io`] | NumPy's files, and outputs that replace others whole |
-//! | the seam | [`driver`] | one trait in four parts, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
+//! | the seam | [`driver`] | one trait in five parts, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
 //! | ground | [`error`], [`element`], [`layout`] | numbers and text; no device |
 //! | below the crate | [`counters`], [`launch_shape`], [`interp`] | the package `warpstride-interp`: PTX, parsed, executed warp by warp, counted |
 //!
@@ -79,6 +81,10 @@
     doc = "[`io`]: https://docs.rs/warpstride/latest/warpstride/io/",
     doc = "[`out_of_core`]: https://docs.rs/warpstride/latest/warpstride/out_of_core/",
     doc = "[`pipeline`]: https://docs.rs/warpstride/latest/warpstride/pipeline/"
+)]
+#![cfg_attr(
+    not(feature = "distributed"),
+    doc = "[`distributed`]: https://docs.rs/warpstride/latest/warpstride/distributed/"
 )]
 #![cfg_attr(not(feature = "cudarc"), doc = "[`interop`]: https://docs.rs/warpstride/latest/warpstride/interop/")]
 #![cfg_attr(not(feature = "interp"), doc = "[`interp`]: https://docs.rs/warpstride-interp")]
@@ -124,6 +130,8 @@ pub mod pipeline;
 #[cfg(feature = "pipeline")]
 pub mod out_of_core;
 pub mod roofline;
+#[cfg(feature = "distributed")]
+pub mod distributed;
 
 pub use array::DeviceArray;
 pub use device::{Backend, Device};

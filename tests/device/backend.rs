@@ -74,6 +74,9 @@ pub(crate) enum Needs {
     DebugBuild,
     /// A GPU with room for billions of elements.
     LargeGpu,
+    /// Two NVIDIA GPUs or more in one host.
+    #[cfg(feature = "distributed")]
+    SeveralGpus,
     /// Memory of other crates on an NVIDIA GPU.
     #[cfg(feature = "cudarc")]
     NvidiaGpu,
@@ -245,6 +248,15 @@ fn open_or_reason(backend: &Backend, case: &Case) -> Result<Arc<dyn Fn() -> Setu
             memory if memory < LARGE_GPU_GIB => {
                 Err(format!("an NVIDIA GPU of {LARGE_GPU_GIB} GiB runs it, and this one has {memory}"))
             }
+            _ => Ok(open),
+        },
+        #[cfg(feature = "distributed")]
+        (DriverKind::Soft, Needs::SeveralGpus) => {
+            Err("two NVIDIA GPUs run it: `tests/it/distributed` has several software GPUs".to_owned())
+        }
+        #[cfg(all(feature = "distributed", feature = "cuda"))]
+        (DriverKind::Cuda, Needs::SeveralGpus) => match warpstride::driver::cuda::count() {
+            Ok(0 | 1) => Err("two NVIDIA GPUs run it, and there is 1".to_owned()),
             _ => Ok(open),
         },
         #[cfg(feature = "cudarc")]

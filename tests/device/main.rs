@@ -45,6 +45,8 @@ mod matrices;
 mod memory;
 mod modules;
 mod movers;
+#[cfg(feature = "distributed")]
+mod peers;
 mod permutes;
 #[cfg(feature = "pipeline")]
 mod pipelines;
@@ -103,6 +105,8 @@ fn main() -> ExitCode {
         semantics::cases(),
         transposes::cases(),
         permutes::cases(),
+        #[cfg(feature = "distributed")]
+        peers::cases(),
         random_layouts::cases(),
         large::cases(),
         staged::cases(),

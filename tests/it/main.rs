@@ -1,5 +1,6 @@
 //! Tests that need no device: one binary, one module a subject.
 
+#[cfg(feature = "interp")]
 mod affine;
 mod alloc;
 mod architecture;
@@ -9,6 +10,8 @@ mod changes;
 mod compile_fail;
 #[cfg(feature = "interp")]
 mod counters;
+#[cfg(all(feature = "interp", feature = "distributed"))]
+mod distributed;
 #[cfg(feature = "interp")]
 mod examples;
 #[cfg(unix)]

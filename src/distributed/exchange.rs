@@ -1,0 +1,117 @@
+//! Redistributes arrays among the GPUs of one host.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::pushes::{Lane, Push, Pushes};
+use super::{Distributed, Gpus, Move, Redistribution, Split};
+use crate::element::Element;
+use crate::error::{Result, counted, require};
+use crate::ops::{Align, PermutePlan, Target};
+
+/// The bytes of a copy from which on those to peers leave multiprocessors to the copy of a rank to
+/// itself. All blocks of a smaller one fit on the GPU at once, so both run at once anyway, and a
+/// stream less costs the host less (`benches/record/2026-11-28-h200/redistribute.md`).
+const APART: u64 = 16 << 20;
+
+/// A [`Redistribution`] that is ready to be launched on the GPUs of a host.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use std::sync::Arc;
+///
+/// use warpstride::distributed::{Distributed, Exchange, Gpus, Redistribution, Split};
+///
+/// let gpus = Arc::new(Gpus::soft(2)?);
+/// let (rows, columns) = (Split::whole(&[2, 3])?.cut(0, 2)?, Split::whole(&[2, 3])?.cut(1, 2)?);
+/// let source = Distributed::scatter(&gpus, &rows, &[1, 2, 3, 4, 5, 6])?;
+/// let mut result = Distributed::alloc(&gpus, &columns)?;
+///
+/// let exchange = Exchange::new(&gpus, &Redistribution::new(&rows, [0, 1], &columns, 4)?)?; // once
+/// exchange.launch(&source, &mut result)?; // any number of times
+/// assert_eq!(result.part(1).shape(), [2, 1]);
+/// assert_eq!(result.gather()?, [1, 2, 3, 4, 5, 6]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Exchange {
+    plan: Redistribution,
+    pushes: Pushes,
+}
+
+impl Exchange {
+    /// Plans the kernels of each rank.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the plan has more ranks than there are GPUs; else as
+    /// [`PermutePlan::new`].
+    pub fn new(gpus: &Arc<Gpus>, plan: &Redistribution) -> Result<Self> {
+        gpus.check_ranks(plan.ranks())?;
+        let pushes_of = |rank: usize| {
+            let (moves, target) = (plan.moves_from(rank), Target::of(gpus.device(rank)));
+            let to_peers = if gpus.is_limited() || moves.iter().any(|part| part.bytes >= APART) {
+                Lane::Peers
+            } else {
+                Lane::Default
+            };
+            let push = |part: Move| {
+                let align = Align::ALLOCATION;
+                let kernel = PermutePlan::new(&part.src, align, &part.dst, align, plan.width(), target)?;
+                Ok(Push { to: part.to, lane: if part.to == rank { Lane::Own } else { to_peers }, plan: kernel })
+            };
+            moves.into_iter().map(push).collect()
+        };
+        let pushes = (0..plan.source().ranks()).map(pushes_of).collect::<Result<_>>()?;
+        Ok(Self { plan: plan.clone(), pushes: Pushes::new(gpus, pushes) })
+    }
+
+    /// Queues the copies of all ranks, after all former uses of the arrays. The work of a rank is
+    /// queued on its device's default stream. Nothing is allocated on a device, and the host waits
+    /// for nothing.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if an array is on other GPUs; `Layout` if it is split otherwise than
+    /// planned; else the driver's error. The elements of the result are unspecified after it.
+    pub fn launch<T: Element>(&self, source: &Distributed<T>, result: &mut Distributed<T>) -> Result<()> {
+        self.check(source, "source", self.plan.source())?;
+        self.check(result, "result", self.plan.result())?;
+        let (from, to) = (source.memory(), result.memory());
+        // SAFETY: the layouts lie within the parts of the source and of the result, as checked. No
+        // two parts of a split share an element, so no two copies write the same one, and the
+        // result is borrowed exclusively.
+        unsafe { self.pushes.queue([&from, &to]) }
+    }
+
+    fn check<T: Element>(&self, array: &Distributed<T>, name: &str, planned: &Split) -> Result<()> {
+        require!(
+            Arc::ptr_eq(array.gpus(), self.pushes.gpus()),
+            InvalidArgument,
+            "the {name} is on other GPUs than the exchange; make both with one `Arc<Gpus>`"
+        );
+        require!(
+            array.split() == planned && size_of::<T>() == self.plan.width(),
+            Layout,
+            "the {name} is {} with elements of {}, and the exchange was planned for {planned} with {}; make an exchange for it",
+            array.split(),
+            counted(size_of::<T>(), "byte"),
+            counted(self.plan.width(), "byte")
+        );
+        Ok(())
+    }
+}
+
+/// The plan, and the kernel of each copy.
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.plan)?;
+        for (rank, pushes) in self.pushes.of().iter().enumerate() {
+            for Push { to, plan, .. } in pushes {
+                write!(f, "\nrank {rank} to {to}: {plan}")?;
+            }
+        }
+        Ok(())
+    }
+}

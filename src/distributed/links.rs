@@ -1,0 +1,85 @@
+//! Measures the links between the GPUs of a host, and predicts times from them.
+
+use std::sync::Arc;
+
+use super::pushes::{Lane, Push, Pushes};
+use super::{Gpus, Redistribution};
+use crate::error::{Result, counted, require};
+use crate::layout::Layout;
+use crate::memory::DeviceBuffer;
+use crate::ops::{Align, PermutePlan, Target};
+use crate::roofline::measure::{self, Timing};
+
+/// Times a flat push: kernels of each `from` store `bytes` bytes into the memory of its `to`, by
+/// 16-byte stores, all at once. The bytes over the median time are the bandwidth of each direction.
+///
+/// # Errors
+///
+/// `InvalidArgument` if there is no such rank, or one pushes or gets twice; `Unavailable` on
+/// software GPUs, which have no times; else the driver's error.
+pub fn time_push(gpus: &Arc<Gpus>, pairs: &[(usize, usize)], bytes: usize, samples: usize) -> Result<Timing> {
+    let mut ends = [vec![false; gpus.len()], vec![false; gpus.len()]];
+    for &(from, to) in pairs {
+        require!(
+            from.max(to) < gpus.len() && !ends[0][from] && !ends[1][to],
+            InvalidArgument,
+            "rank {from} cannot push to {to}: there are {}, each of which pushes once and gets once at a time",
+            counted(gpus.len(), "rank")
+        );
+        (ends[0][from], ends[1][to]) = (true, true);
+    }
+    let layout = Layout::row_major(&[bytes])?;
+    let mut of: Vec<Vec<Push>> = (0..gpus.len()).map(|_| Vec::new()).collect();
+    for &(from, to) in pairs {
+        let align = Align::ALLOCATION;
+        let plan = PermutePlan::new(&layout, align, &layout, align, 1, Target::of(gpus.device(from)))?;
+        of[from].push(Push { to, lane: Lane::Default, plan });
+    }
+    let buffers = || (0..gpus.len()).map(|rank| gpus.device(rank).zeros::<u8>(bytes)).collect::<Result<Vec<_>>>();
+    let (from, to) = (buffers()?, buffers()?);
+    let [from, to] = [&from, &to].map(|buffers| buffers.iter().map(DeviceBuffer::memory).collect::<Vec<_>>());
+    let pushes = Pushes::new(gpus, of);
+    let device = gpus.device(pairs.first().map_or(0, |pair| pair.0));
+    measure::time(device, device.default_stream(), samples, || {
+        // SAFETY: each buffer has the layout's bytes, each is written by one push, and none is read
+        // that is written.
+        unsafe { pushes.queue([&from, &to]) }
+    })
+}
+
+/// The pairs of a ring: each rank pushes to the next one.
+pub fn ring(ranks: usize) -> Vec<(usize, usize)> {
+    (0..ranks).filter(|_| ranks > 1).map(|rank| (rank, (rank + 1) % ranks)).collect()
+}
+
+/// The links between the GPUs of a host: the time of a push is that of its start and of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Links {
+    /// Milliseconds of a push of few bytes.
+    pub start_ms: f64,
+    /// GB/s (10^9 bytes a second) of each direction while every GPU pushes and gets.
+    pub gbps: f64,
+}
+
+/// Bytes of the pushes that [`Links::measure`] times.
+const SIZES: [usize; 2] = [1 << 20, 256 << 20];
+
+impl Links {
+    /// Measures flat pushes around a ring of all ranks: one of 1 MiB, and one of 256 MiB.
+    ///
+    /// # Errors
+    ///
+    /// As [`time_push`].
+    pub fn measure(gpus: &Arc<Gpus>, samples: usize) -> Result<Self> {
+        let time = |bytes| time_push(gpus, &ring(gpus.len()), bytes, samples).map(|timing| timing.median_ms());
+        let [few, many] = [time(SIZES[0])?, time(SIZES[1])?];
+        let bytes_a_ms = (SIZES[1] - SIZES[0]) as f64 / (many - few).max(f64::MIN_POSITIVE);
+        Ok(Self { start_ms: (few - SIZES[0] as f64 / bytes_a_ms).max(0.0), gbps: bytes_a_ms / 1e6 })
+    }
+
+    /// Predicts the milliseconds of a redistribution: those of the bytes of the rank that pushes or
+    /// gets most, and of the start. Each rank's copy to itself runs meanwhile.
+    pub fn predict_ms(&self, plan: &Redistribution) -> f64 {
+        self.start_ms + plan.busiest_bytes() as f64 / (self.gbps * 1e6)
+    }
+}

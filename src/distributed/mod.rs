@@ -1,0 +1,21 @@
+//! Arrays over several GPUs, and their transposes, permutes and redistributions.
+//!
+//! A [`Split`] says which rank has which box of an array. A [`Redistribution`] plans the copies
+//! from one split to another; it is pure, for any number of ranks. An [`Exchange`] runs them on the
+//! [`Gpus`] of a host: the kernels that permute within a GPU store into the memory of its peers, so
+//! nothing is packed and each byte crosses a link once. A [`Distributed`] array holds the parts.
+
+mod array;
+mod exchange;
+mod gpus;
+mod links;
+mod plan;
+mod pushes;
+mod split;
+
+pub use array::Distributed;
+pub use exchange::Exchange;
+pub use gpus::Gpus;
+pub use links::{Links, ring, time_push};
+pub use plan::{Move, Redistribution};
+pub use split::{Part, Split};

@@ -1,0 +1,271 @@
+//! Plans which bytes go from rank to rank.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::Split;
+use crate::error::{Result, counted, require};
+use crate::layout::{Axes, Layout};
+use crate::ops::check_width;
+
+/// The redistribution of an array from one [`Split`] to another, with its axes in another order.
+/// Each pair of ranks has one [`Move`] at most: a copy between a box of the one's part and a box of
+/// the other's. Nothing is packed in between.
+///
+/// ```
+/// use warpstride::distributed::{Redistribution, Split};
+///
+/// // A transpose: both the source and the result are cut by rows.
+/// let source = Split::whole(&[8, 6])?.cut(0, 2)?;
+/// let result = Split::whole(&[6, 8])?.cut(0, 2)?;
+/// let plan = Redistribution::new(&source, [1, 0], &result, 4)?;
+/// assert_eq!(plan.moves_from(0).iter().map(|part| (part.to, part.bytes)).collect::<Vec<_>>(), [(1, 48), (0, 48)]);
+/// assert_eq!(plan.crossing_bytes(), 96); // from rank to rank
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redistribution {
+    from: Split,
+    to: Split,
+    /// Axis `i` of the result is axis `order[i]` of the source.
+    order: Vec<usize>,
+    width: usize,
+}
+
+/// A copy from a rank's part of the source to a rank's part of the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// The rank that has the elements.
+    pub from: usize,
+    /// The rank that gets them.
+    pub to: usize,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The elements in the storage of the source's part, with their axes in the result's order.
+    pub src: Layout,
+    /// The elements in the storage of the result's part.
+    pub dst: Layout,
+}
+
+impl Redistribution {
+    /// Plans it for elements of `width` bytes: axis `i` of the result is axis `axes[i]` of the
+    /// source.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if `axes` is not a permutation of the source's axes, the width is not 1,
+    /// 2, 4, 8 or 16, or the bytes overflow; `Layout` if the result's shape is not the source's in
+    /// that order.
+    pub fn new(
+        from: &Split,
+        axes: impl TryInto<Axes, Error: Into<crate::error::Error>>,
+        to: &Split,
+        width: usize,
+    ) -> Result<Self> {
+        check_width(width)?;
+        let order = axes.try_into().map_err(Into::into)?.of(from.shape())?;
+        let shape: Vec<usize> = order.iter().map(|&axis| from.shape()[axis]).collect();
+        require!(
+            shape == to.shape(),
+            Layout,
+            "a source of shape {:?} with its axes in the order {order:?} has shape {shape:?}, and the result is split as {:?}; \
+             split shape {shape:?}",
+            from.shape(),
+            to.shape()
+        );
+        let elements = shape.iter().map(|&extent| extent as u64).product::<u64>();
+        require!(
+            elements.checked_mul(width as u64).is_some(),
+            InvalidArgument,
+            "{} of {} overflow; use a smaller array",
+            counted(elements, "element"),
+            counted(width, "byte")
+        );
+        Ok(Self { from: from.clone(), to: to.clone(), order, width })
+    }
+
+    /// Returns the split of the source.
+    pub fn source(&self) -> &Split {
+        &self.from
+    }
+
+    /// Returns the split of the result.
+    pub fn result(&self) -> &Split {
+        &self.to
+    }
+
+    /// Returns the axes of the source in the order of the result.
+    pub fn axes(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Returns the bytes of an element.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Returns the number of ranks that take part.
+    pub fn ranks(&self) -> usize {
+        self.from.ranks().max(self.to.ranks())
+    }
+
+    /// Returns the copies from a rank, in the order in which it makes them. It begins with the rank
+    /// after it, so that the ranks do not all send to one at once, and ends with its own part.
+    pub fn moves_from(&self, rank: usize) -> Vec<Move> {
+        let part = self.from.part(rank);
+        let source = part.region();
+        let wanted: Vec<Range<usize>> = self.order.iter().map(|&axis| source[axis].clone()).collect();
+        let mut moves: Vec<Move> = Vec::new();
+        for to in self.to.ranks_in(&wanted) {
+            let target = self.to.part(to);
+            let meet = |(a, b): (&Range<usize>, Range<usize>)| a.start.max(b.start)..a.end.min(b.end);
+            let result: Vec<Range<usize>> = wanted.iter().zip(target.region()).map(meet).collect();
+            let mut taken = source.clone();
+            for (&axis, range) in self.order.iter().zip(&result) {
+                taken[axis] = range.clone();
+            }
+            let dst = target.within(&result);
+            let src = part.within(&taken).permuted_axes(&self.order).expect("the order was checked");
+            moves.push(Move { from: rank, to, bytes: (dst.len() * self.width) as u64, src, dst });
+        }
+        let ranks = self.ranks();
+        moves.sort_by_key(|part| (part.to + ranks - rank - 1) % ranks);
+        moves
+    }
+
+    /// Returns the bytes that leave their rank.
+    pub fn crossing_bytes(&self) -> u64 {
+        (0..self.ranks()).map(|rank| self.ends(rank)[0]).sum()
+    }
+
+    /// Returns the most bytes that a rank sends to others or gets from others, the bound of the
+    /// whole where every rank has one link.
+    pub fn busiest_bytes(&self) -> u64 {
+        (0..self.ranks()).flat_map(|rank| self.ends(rank)).max().unwrap_or(0)
+    }
+
+    /// Returns the bytes that a rank sends to others and gets from others: all but those that it
+    /// keeps.
+    fn ends(&self, rank: usize) -> [u64; 2] {
+        let (source, result) = (self.from.part(rank), self.to.part(rank));
+        let (from, to) = (source.region(), result.region());
+        let common = |(&axis, to): (&usize, &Range<usize>)| {
+            to.end.min(from[axis].end).saturating_sub(to.start.max(from[axis].start))
+        };
+        let kept: usize = self.order.iter().zip(&to).map(common).product();
+        [source, result].map(|part| (part.len() - kept) as u64 * self.width as u64)
+    }
+}
+
+/// Most ranks whose copies are printed one by one.
+const PRINTED: usize = 8;
+
+/// The splits, and each copy with its bytes.
+impl fmt::Display for Redistribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to, order, width, .. } = self;
+        writeln!(f, "{from} to {to}, axes {order:?}, {}", format_args!("elements of {}", counted(width, "byte")))?;
+        let (all, ranks) = (self.crossing_bytes(), self.ranks());
+        write!(
+            f,
+            "{} from rank to rank, at most {} of one rank; nothing is packed",
+            counted(all, "byte"),
+            self.busiest_bytes()
+        )?;
+        for rank in 0..ranks.min(PRINTED) {
+            write!(f, "\n  rank {rank}:")?;
+            for Move { to, bytes, .. } in self.moves_from(rank) {
+                write!(f, " {bytes} to {to}{}", if to == rank { " (itself)" } else { "" })?;
+            }
+        }
+        if ranks > PRINTED {
+            write!(f, "\n  and {} more", counted(ranks - PRINTED, "rank"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(shape: &[usize], cuts: &str) -> Split {
+        Split::parse(shape, cuts).unwrap()
+    }
+
+    fn to(plan: &Redistribution, rank: usize) -> Vec<(usize, u64)> {
+        plan.moves_from(rank).iter().map(|part| (part.to, part.bytes)).collect()
+    }
+
+    #[test]
+    fn nothing_moves_of_an_empty_array_or_part() {
+        let plan = Redistribution::new(&split(&[0, 6], "1:3"), [1, 0], &split(&[6, 0], "0:2"), 4).unwrap();
+        assert!((0..3).all(|rank| plan.moves_from(rank).is_empty()));
+        assert_eq!((plan.crossing_bytes(), plan.busiest_bytes(), plan.ranks()), (0, 0, 3));
+        let plan = Redistribution::new(&split(&[2, 1], "0:4"), [0, 1], &split(&[2, 1], "1:3"), 1).unwrap();
+        assert_eq!([0, 1, 2, 3, 9].map(|rank| to(&plan, rank)), [vec![(0, 1)], vec![(0, 1)], vec![], vec![], vec![]]);
+        assert_eq!((plan.crossing_bytes(), plan.busiest_bytes()), (1, 1));
+    }
+
+    #[test]
+    fn a_rank_begins_with_the_one_behind_it() {
+        let plan = Redistribution::new(&split(&[4, 4], "0:4"), [1, 0], &split(&[4, 4], "0:4"), 8).unwrap();
+        assert_eq!(to(&plan, 1), [(2, 8), (3, 8), (0, 8), (1, 8)]);
+        assert_eq!(to(&plan, 3), [(0, 8), (1, 8), (2, 8), (3, 8)]);
+        assert_eq!((plan.crossing_bytes(), plan.busiest_bytes()), (96, 24));
+    }
+
+    #[test]
+    fn a_move_names_the_same_elements_on_both_sides() {
+        let from = split(&[3, 5], "1:2").padded(&[4, 4]).unwrap();
+        let plan = Redistribution::new(&from, [1, 0], &split(&[5, 3], "0:2+3"), 2).unwrap();
+        let moves = plan.moves_from(0);
+        assert_eq!(moves.iter().map(|part| (part.to, part.bytes)).collect::<Vec<_>>(), [(1, 6), (0, 12)]);
+        let Move { src, dst, .. } = &moves[0];
+        assert_eq!((src.shape(), dst.shape()), ([1, 3].as_slice(), [1, 3].as_slice()));
+        // Column 2 of the rows of 4, to the first row behind the second column.
+        assert_eq!([src.offset_of(&[0, 2]), dst.offset_of(&[0, 2])], [Some(10), Some(2)]);
+    }
+
+    #[test]
+    fn one_of_4096_ranks_is_planned_alone() {
+        let shape = [1 << 20, 1 << 20];
+        let plan = Redistribution::new(&split(&shape, "0:4096"), [1, 0], &split(&shape, "0:4096"), 16).unwrap();
+        let moves = plan.moves_from(4095);
+        assert_eq!((moves.len(), moves[0].to, moves[4095].to), (4096, 0, 4095));
+        assert!(moves.iter().all(|part| part.bytes == 256 * 256 * 16));
+        let rows = Redistribution::new(&split(&shape, "0:65536"), [0, 1], &split(&shape, "0:65536"), 1).unwrap();
+        assert_eq!(to(&rows, 65_535), [(65_535, 16 << 20)]);
+    }
+
+    /// A plan says how many bytes cross without a look at each of the copies, of which many ranks
+    /// have billions.
+    #[test]
+    fn the_bytes_that_cross_are_those_of_the_moves() {
+        for (from, to) in [("0:3", "0:2"), ("", "1:5"), ("0:2,1:2", "1:0+3+1,0:2"), ("1:4", "")] {
+            let plan = Redistribution::new(&split(&[4, 5], from), [1, 0], &split(&[5, 4], to), 2).unwrap();
+            let mut ends = vec![[0; 2]; plan.ranks()];
+            for part in (0..plan.ranks()).flat_map(|rank| plan.moves_from(rank)).filter(|part| part.from != part.to) {
+                ends[part.from][0] += part.bytes;
+                ends[part.to][1] += part.bytes;
+            }
+            assert_eq!(plan.crossing_bytes(), ends.iter().map(|[sent, _]| sent).sum::<u64>(), "{plan}");
+            assert_eq!(plan.busiest_bytes(), ends.into_iter().flatten().max().unwrap(), "{plan}");
+        }
+        let shape = [1 << 16, 1 << 16];
+        let plan = Redistribution::new(&split(&shape, "0:65536"), [1, 0], &split(&shape, "0:65536"), 1).unwrap();
+        assert_eq!((plan.crossing_bytes(), plan.busiest_bytes()), ((1 << 32) - (1 << 16), (1 << 16) - 1));
+    }
+
+    #[test]
+    fn few_ranks_are_printed() {
+        let plan = Redistribution::new(&split(&[9, 9], "0:9"), [1, 0], &split(&[9, 9], ""), 1).unwrap();
+        let text = plan.to_string();
+        assert!(
+            text.starts_with("[9, 9] by 0:9 to [9, 9], axes [1, 0], 1 byte an element\n72 bytes from rank"),
+            "{text}"
+        );
+        assert!(text.contains("\n  rank 0: 9 to 0 (itself)\n  rank 1: 9 to 0\n"), "{text}");
+        assert!(text.ends_with("\n  and 1 rank more"), "{text}");
+    }
+}

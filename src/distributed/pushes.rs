@@ -1,0 +1,150 @@
+//! Queues copies among the GPUs of one host: kernels store into peers' memory.
+//!
+//! Each rank pushes what others get, because loads from a peer are slower than stores to it. A rank
+//! begins when its own operands and those of its peers are ready, and a result is used after all
+//! ranks that store into it are done. Events say both, so the host waits for nothing.
+
+use std::sync::Arc;
+
+use super::Gpus;
+use super::gpus::Rank;
+use crate::context::{Allocation, Shared, queue_across};
+use crate::error::Result;
+use crate::ops::PermutePlan;
+use crate::stream::Stream;
+
+/// Copies of several ranks, which run at once.
+#[derive(Debug)]
+pub(super) struct Pushes {
+    gpus: Arc<Gpus>,
+    /// The copies from each rank.
+    of: Vec<Vec<Push>>,
+}
+
+/// A copy from a rank to another, or to itself.
+#[derive(Debug)]
+pub(super) struct Push {
+    pub(super) to: usize,
+    pub(super) lane: Lane,
+    pub(super) plan: PermutePlan,
+}
+
+/// The stream of a copy. Copies on one run one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// The device's default stream.
+    Default,
+    /// The stream for copies to peers.
+    Peers,
+    /// The stream for the copy to itself.
+    Own,
+}
+
+impl Lane {
+    fn stream(self, rank: &Rank) -> &Stream {
+        match self {
+            Self::Default => rank.device.default_stream(),
+            Self::Peers => &rank.peers.stream,
+            Self::Own => &rank.own.stream,
+        }
+    }
+}
+
+impl Pushes {
+    pub(super) fn new(gpus: &Arc<Gpus>, of: Vec<Vec<Push>>) -> Self {
+        Self { gpus: Arc::clone(gpus), of }
+    }
+
+    /// Returns the copies from each rank.
+    pub(super) fn of(&self) -> &[Vec<Push>] {
+        &self.of
+    }
+
+    /// Returns the GPUs that they are for.
+    pub(super) fn gpus(&self) -> &Arc<Gpus> {
+        &self.gpus
+    }
+
+    /// Queues the copies of all ranks, after all former uses of the operands: the sources and the
+    /// results of all ranks.
+    ///
+    /// # Safety
+    ///
+    /// - The layouts of each copy lie within the source of its rank and the result of the one that
+    ///   it goes to.
+    /// - No two copies write the same element, and no copy reads what another writes.
+    pub(super) unsafe fn queue(&self, operands: [&[&Shared<Allocation>]; 2]) -> Result<()> {
+        let (_queueing, ranks) = self.gpus.lock();
+        let streams = || ranks.iter().map(|rank| rank.device.default_stream());
+        let used = operands.iter().flat_map(|of| streams().zip(of.iter().copied()));
+        let [from, to] = operands.map(|of| of.iter().map(|memory| memory.address()).collect::<Vec<_>>());
+        queue_across(used.collect(), || {
+            // SAFETY: as the caller promises; `queue_across` orders it after former uses.
+            let pushed = unsafe { self.push_all(ranks, &from, &to) };
+            // After a failure too, so that no later use comes before the copies that are queued.
+            let joined = self.join_all(ranks);
+            if joined.is_err() {
+                // Nothing else orders later uses after the copies that are queued. A device whose
+                // wait fails has stopped its work.
+                for rank in ranks {
+                    for lane in [Lane::Default, Lane::Peers, Lane::Own] {
+                        let _ = lane.stream(rank).synchronize();
+                    }
+                }
+            }
+            pushed.and(joined)
+        })
+    }
+
+    /// Queues the copies of each rank behind the operands of its peers.
+    ///
+    /// # Safety
+    ///
+    /// As [`Pushes::queue`], for storages at these addresses. [`Pushes::join_all`] follows, or a
+    /// wait for all streams of the ranks.
+    unsafe fn push_all(&self, ranks: &[Rank], from: &[u64], to: &[u64]) -> Result<()> {
+        for rank in ranks {
+            rank.device.default_stream().record(&rank.ready)?;
+        }
+        for (number, pushes) in self.of.iter().enumerate() {
+            let rank = &ranks[number];
+            let mut waited: Vec<(Lane, usize)> = vec![(Lane::Default, number)];
+            for Push { to: peer, lane, plan } in pushes {
+                let stream = lane.stream(rank);
+                for operand in [number, *peer] {
+                    if !waited.contains(&(*lane, operand)) {
+                        stream.wait_across(&ranks[operand].ready)?;
+                        waited.push((*lane, operand));
+                    }
+                }
+                // SAFETY: as the caller promises. The buffers live until their drops, which come
+                // after this work in the order of their streams: `join_all` orders later uses after
+                // it. The GPUs share their memory, as `Gpus::over` arranged.
+                unsafe { plan.launch_raw(&rank.device, from[number], to[*peer], stream.handle()) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the stream of each rank wait for what reads or writes its operands.
+    fn join_all(&self, ranks: &[Rank]) -> Result<()> {
+        for (rank, pushes) in ranks.iter().zip(&self.of) {
+            let stream = rank.device.default_stream();
+            for (lane, beside) in [(Lane::Peers, &rank.peers), (Lane::Own, &rank.own)] {
+                if pushes.iter().any(|push| push.lane == lane) {
+                    beside.stream.record(&beside.joined)?;
+                    stream.wait(&beside.joined)?;
+                }
+            }
+            stream.record(&rank.done)?;
+        }
+        for (number, pushes) in self.of.iter().enumerate() {
+            for (peer, rank) in ranks.iter().enumerate() {
+                if peer != number && pushes.iter().any(|push| push.to == peer) {
+                    rank.device.default_stream().wait_across(&ranks[number].done)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

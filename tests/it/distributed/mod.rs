@@ -1,0 +1,61 @@
+//! Arrays over several software GPUs of one host.
+
+mod failures;
+mod planted;
+mod random_layouts;
+mod refusals;
+mod steady;
+mod waits;
+
+use std::sync::Arc;
+
+use warpstride::distributed::{Gpus, Split};
+use warpstride::driver::Driver;
+use warpstride::driver::soft::{Config, Soft};
+use warpstride::interp::{self, Checks};
+use warpstride::layout::Layout;
+use warpstride::{Device, Result};
+
+/// Device memory of each GPU.
+const MEMORY_BYTES: u64 = 16 << 20;
+
+/// Opens software GPUs of one host.
+fn host(count: usize, seed: u64, checks: Checks) -> Vec<Arc<Soft>> {
+    let interp = interp::Config { checks, ..interp::Config::default() };
+    let config = Config { seed, memory_bytes: count as u64 * MEMORY_BYTES, interp, ..Config::default() };
+    Soft::host(count, &config).into_iter().map(Arc::new).collect()
+}
+
+/// Opens a device over each driver.
+fn devices<D: Driver + 'static>(drivers: &[Arc<D>]) -> Result<Vec<Device>> {
+    drivers.iter().map(|driver| Device::with_driver(Arc::clone(driver) as Arc<dyn Driver>)).collect()
+}
+
+/// Opens software GPUs of one host. Exchanges run on streams of their own if they are `limited`.
+fn gpus(count: usize, seed: u64, limited: bool) -> Arc<Gpus> {
+    let gpus = Gpus::over(devices(&host(count, seed, Checks::NONE)).expect("software GPUs")).expect("one host");
+    Arc::new(if limited { gpus.limited_to(1).expect("streams") } else { gpus })
+}
+
+/// Cuts the axes of a shape.
+fn split(shape: &[usize], cuts: &str) -> Split {
+    Split::parse(shape, cuts).expect("cuts of the shape")
+}
+
+/// Elements in C order with their axes in another order, one by one.
+fn permuted<T: Copy>(elements: &[T], shape: &[usize], axes: &[usize]) -> Vec<T> {
+    let layout = Layout::row_major(shape).and_then(|layout| layout.permuted_axes(axes)).expect("an order of axes");
+    let mut index = vec![0; shape.len()];
+    let element = |_| {
+        let element = elements[layout.offset_of(&index).expect("within the array")];
+        for (at, &extent) in index.iter_mut().zip(layout.shape()).rev() {
+            *at += 1;
+            if *at < extent {
+                break;
+            }
+            *at = 0;
+        }
+        element
+    };
+    (0..layout.len()).map(element).collect()
+}
