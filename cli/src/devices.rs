@@ -2,7 +2,7 @@
 
 use crate::run::table::Table;
 use anyhow::{Context, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 use warpstride::device::{self, Availability, Backend, Device, TuningFile};
 use warpstride::ptx;
 
@@ -43,7 +43,35 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
             }
         });
     }
+    let links = links(&found, &mut devices);
     let (target, provenance) = (ptx::TARGET, ptx::PROVENANCE);
-    let text = format!("{table}\n{tuned}{missing}PTX for {target} and later: {provenance}\n");
+    let text = format!("{table}\n{tuned}{links}{missing}PTX for {target} and later: {provenance}\n");
     output.result(&text, json!({ "ptx_target": target, "devices": devices }))
+}
+
+/// Says which GPUs use each other's memory, and adds to the entry of each device those that it
+/// reaches.
+fn links(found: &[Availability], devices: &mut [Value]) -> String {
+    let gpus: Vec<Backend> = found
+        .iter()
+        .filter(|gpu| gpu.info.is_ok())
+        .map(|gpu| gpu.backend)
+        .filter(|gpu| *gpu != Backend::Soft)
+        .collect();
+    let reached = |gpu: Backend| {
+        let others = gpus.iter().filter(move |peer| **peer != gpu);
+        others.filter(move |peer| device::can_reach(gpu, **peer).unwrap_or(false)).map(ToString::to_string)
+    };
+    let mut text = String::new();
+    for (entry, Availability { backend, .. }) in
+        devices.iter_mut().zip(found).filter(|(_, gpu)| gpus.contains(&gpu.backend))
+    {
+        let peers: Vec<String> = reached(*backend).collect();
+        if gpus.len() > 1 {
+            let told = if peers.is_empty() { "no other GPU".into() } else { peers.join(", ") };
+            text += &format!("{backend} reaches the memory of {told}\n");
+        }
+        entry["reaches"] = json!(peers);
+    }
+    text
 }

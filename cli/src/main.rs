@@ -19,6 +19,7 @@ mod destination;
 mod devices;
 mod explain;
 mod export;
+mod gpus;
 #[cfg(test)]
 #[path = "../../tests/hooked.rs"]
 mod hooked;
@@ -185,9 +186,10 @@ fn shortened(sentence: String) -> String {
 }
 
 /// The names that programs write in the library's sentences, and the options that people type.
-const TYPED: [(&str, &str); 4] = [
+const TYPED: [(&str, &str); 5] = [
     ("`Backend::Soft`", "`--device soft`"),
     ("`Config::work_limit`", "`--limit`"),
+    ("`Gpus::soft`", "`--device soft`"),
     ("`Options::device_memory`", "`--device-memory`"),
     ("`Options::resume`", "`--resume`"),
 ];

@@ -1,5 +1,7 @@
 //! `warpstride peaks`: the ceilings of a device, measured, and kept for later comparisons.
 
+mod links;
+
 use std::path::PathBuf;
 
 use crate::run::table::{self, Table};
@@ -90,6 +92,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         "the software GPU has no ceilings: it knows nothing of the time a GPU takes; run this on an NVIDIA GPU"
     );
     let kept = measured(&device, output)?;
+    let links = links::measured(&device, output)?;
     let info = device.info();
     let document = json!({
         "device": output::info_json(info),
@@ -97,8 +100,10 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         "date": kept.date,
         "peaks": kept.peaks,
         "l2_copy_gbps": kept.peaks.l2_copy(info.l2_bytes),
+        "links": links.as_ref().map(links::Measured::json),
     });
-    output.result(&text(info, &kept), document)
+    let links = links.map_or(String::new(), |links| links.text());
+    output.result(&(text(info, &kept) + &links), document)
 }
 
 /// The ceilings of a GPU: those that were kept, or else measured now and kept.

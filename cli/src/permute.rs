@@ -1,11 +1,13 @@
 //! `warpstride permute IN.npy OUT.npy --axes 0,2,1`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
+use warpstride::distributed::{Distributed, Gpus, Split};
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::io::{ArrayFile, Destination, npy};
@@ -14,7 +16,7 @@ use warpstride::ops::{self, Align, PermutePlan, Plan, TransposePlan, Variant};
 use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
-use super::{args, by_width, destination, ensure_room, input, open, streamed};
+use super::{args, by_width, destination, ensure_room, gpus, input, open, streamed};
 
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
     let source = input::first_array(&args.input, output)?;
@@ -67,8 +69,14 @@ impl Order<'_> {
         let device = open(backend, output)?;
         let work = Work { doing, shape, stored: &stored, moved: &moved, device: &device, output };
         let is_streamed = variant.is_none()
+            && streamed.gpus.is_none()
             && streamed::is_needed(streamed, &*source, &target, &device, output).with_context(failed)?;
-        let (kernel, tiles) = if is_streamed {
+        let (kernel, tiles) = if let Some(count) = streamed.gpus {
+            let gpus = Arc::new(gpus::open(&device, count)?);
+            ensure_room(source.bytes(), 1, &[]).with_context(failed)?;
+            by_width!(dtype, T => over_gpus::<T>(source, &target, &work, &order, &gpus)).with_context(failed)?;
+            (None, None)
+        } else if is_streamed {
             let done = streamed::run(streamed, &*source, axes, &target, &work).with_context(failed)?;
             (done.kernel, Some(done))
         } else {
@@ -97,6 +105,7 @@ impl Order<'_> {
         if !shows_axes {
             document["variant"] = json!(variant.map(Variant::name));
         }
+        document["gpus"] = json!(streamed.gpus);
         document["device_memory"] = json!(tiles.as_ref().map(|done| done.device_memory));
         document["tiles"] = json!(tiles.as_ref().map(|done| done.tiles));
         document["resumed_tiles"] = json!(tiles.as_ref().map(|done| done.resumed_tiles));
@@ -169,4 +178,39 @@ fn rearrange<T: Element + Pod>(
     destination::replace(target, |file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
     progress.step();
     Ok(kernel)
+}
+
+/// Does the same over several GPUs; an array without axes stays as it is. Each has a part of the source's first axis as it is stored, and
+/// then of the result's.
+fn over_gpus<T: Element + Pod>(
+    source: Box<dyn ArrayFile>,
+    target: &Destination,
+    work: &Work<'_>,
+    order: &[usize],
+    gpus: &Arc<Gpus>,
+) -> Result<()> {
+    let (mut shape, descr, fortran) = (work.stored.to_vec(), source.descr().to_owned(), source.is_fortran());
+    let mut axes = order.to_vec();
+    if fortran {
+        shape.reverse();
+        axes.iter_mut().for_each(|axis| *axis = shape.len() - 1 - *axis);
+    }
+    let progress = work.output.progress(3);
+
+    progress.doing("reading");
+    let mut elements = input::elements::<T>(source)?;
+    progress.step();
+
+    progress.doing(work.doing);
+    let by_first = |shape: &[usize]| Split::whole(shape)?.cut(0, gpus.len());
+    if !shape.is_empty() {
+        let spread = Distributed::scatter(gpus, &by_first(&shape)?, &elements)?;
+        spread.permute(axes, &by_first(work.moved)?)?.gather_into(&mut elements)?;
+    }
+    progress.step();
+
+    progress.doing("writing");
+    destination::replace(target, |file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
+    progress.step();
+    Ok(())
 }

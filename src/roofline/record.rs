@@ -4,11 +4,14 @@
 //! from them. A record is flat, as its JSON is: a member is `null` where nothing was timed or
 //! counted.
 
+use std::fmt;
+
 use super::measure::{Clocks, Timing};
 use super::model::Prediction;
 use super::peak::Peaks;
 use crate::counters::{Counters, over_ideal};
 use crate::element::DType;
+use crate::error::counted;
 use crate::names::named;
 
 /// The version of every JSON document of this crate. The command line reads documents of versions 1
@@ -34,6 +37,8 @@ named! {
         Axis = "Axes",
         /// Casts, images, and rows by their indices.
         Conversion = "Conversions",
+        /// Arrays over several GPUs, whose bytes cross links.
+        Distributed = "Several GPUs",
         /// Kernels of users.
         Kernel = "Kernels",
     }
@@ -41,8 +46,8 @@ named! {
 
 impl Group {
     /// All, in the order of reports.
-    pub const ALL: [Self; 6] =
-        [Self::Stream, Self::Permute, Self::Transpose, Self::Axis, Self::Conversion, Self::Kernel];
+    pub const ALL: [Self; 7] =
+        [Self::Stream, Self::Permute, Self::Transpose, Self::Axis, Self::Conversion, Self::Distributed, Self::Kernel];
 }
 
 /// An operation on arrays of one shape and type, and its bytes.
@@ -73,7 +78,11 @@ pub struct Subject {
     /// How a user's kernel is launched.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub launch: Option<KernelLaunch>,
-    /// Bytes that the operation itself reads.
+    /// The GPUs that an array is spread over.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub spread: Option<Spread>,
+    /// Bytes that the operation itself reads. Where it spreads over several GPUs, this and the
+    /// written ones are those that the busiest GPU gets from or stores to its peers.
     pub read: u64,
     /// Bytes that it writes.
     pub written: u64,
@@ -106,11 +115,32 @@ impl Subject {
         name += &self.dtype.map_or(String::new(), |dtype| format!(" {dtype} {}", listed(&self.shape, "x")));
         name +=
             &self.launch.iter().flat_map(|launch| &launch.arguments).fold(String::new(), |all, one| all + " " + one);
-        let preposition = if self.group == Group::Permute { "by" } else { "along" };
+        let is_permute = matches!(self.group, Group::Permute | Group::Distributed);
+        let preposition = if is_permute { "by" } else { "along" };
         name += &self.axes.as_ref().map_or(String::new(), |axes| format!(" {preposition} {}", listed(axes, ",")));
         name += &self.step.map_or(String::new(), |step| format!(" step {step}"));
+        name += &self.spread.as_ref().map_or(String::new(), |spread| format!(" {spread}"));
         name += &self.steps.as_ref().map_or(String::new(), |steps| format!(" steps {}", listed(steps, ",")));
         name + &self.channels.map_or(String::new(), |axis| format!(" channels {axis}"))
+    }
+}
+
+/// How an array is spread over GPUs, before and after an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Spread {
+    /// The number of GPUs.
+    pub gpus: usize,
+    /// The cuts of the source, as the command line has them: `0:4`.
+    pub from: String,
+    /// The cuts of the result.
+    pub to: String,
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |cuts: &str| if cuts.is_empty() { "whole".to_owned() } else { cuts.to_owned() };
+        write!(f, "from {} to {} over {}", whole(&self.from), whole(&self.to), counted(self.gpus, "GPU"))
     }
 }
 

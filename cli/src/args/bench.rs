@@ -188,6 +188,9 @@ pub(crate) enum Operation {
     Gather(Rows),
     /// Scatter rows by their indices
     Scatter(Rows),
+    /// Split an array over several GPUs in another way, with its axes in another order, beside a
+    /// flat push over their links
+    Redistribute(Spread),
 }
 
 impl Operation {
@@ -266,6 +269,36 @@ pub(crate) struct Permutes {
     /// Print the drawn permutes as a JSON list and measure none, without a device
     #[arg(long, conflicts_with = "samples")]
     pub(crate) cases: bool,
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+}
+
+/// An array over several GPUs.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+                        warpstride bench redistribute --shape 32768,32768 --axes 1,0 --from 0:2 --to 0:2\n  \
+                        warpstride bench redistribute --shape 4096,64,512 --from 0:8 --to 1:8 --dtype f16\n  \
+                        warpstride --device soft bench redistribute --gpus 4 --shape 64,48 --from 0:2,1:2 --to 1:4")]
+pub(crate) struct Spread {
+    /// Number of GPUs; as many as there are parts by default. With `--device soft`, software GPUs
+    #[arg(long, value_name = "N")]
+    pub(crate) gpus: Option<usize>,
+    /// Extents of the array
+    #[arg(long, value_name = "S", value_parser = numbers)]
+    pub(crate) shape: Box<[usize]>,
+    /// Cuts of the array: axis:parts, or axis:extent+extent, several by comma. An array that is not
+    /// cut is whole on the first GPU
+    #[arg(long, value_name = "CUTS", default_value = "")]
+    pub(crate) from: String,
+    /// Cuts of the result, whose axes are counted in its own order
+    #[arg(long, value_name = "CUTS", default_value = "")]
+    pub(crate) to: String,
+    /// The array's axes in the order of the result; the same order by default
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub(crate) axes: Option<Axes>,
+    /// Its element type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(crate) dtype: DType,
     #[command(flatten)]
     pub(crate) samples: Samples,
 }

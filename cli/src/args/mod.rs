@@ -24,7 +24,7 @@ use warpstride::interp::Checks;
 
 pub(super) use bench::{
     Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Permutes, Reduced, Rows,
-    Rowwise, Samples, Strided, operations,
+    Rowwise, Samples, Spread, Strided, operations,
 };
 pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;
@@ -198,13 +198,13 @@ pub(super) struct Transpose {
     pub(super) output: PathBuf,
     /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or
     /// staggered
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["device_memory", "resume"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["device_memory", "resume", "gpus"])]
     pub(super) variant: Option<Variant>,
     #[command(flatten)]
     pub(super) streamed: Streamed,
 }
 
-/// How an array goes through a device that has no room for it.
+/// How an array goes through a device that has no room for it, or through several.
 #[derive(Args)]
 pub(super) struct Streamed {
     /// Stream the array through at most this much device memory, which takes as much host memory;
@@ -215,6 +215,10 @@ pub(super) struct Streamed {
     /// there is one
     #[arg(long)]
     pub(super) resume: bool,
+    /// Spread the array over N GPUs, which exchange their parts over their links; with `--device
+    /// soft`, over N software GPUs
+    #[arg(long, value_name = "N", conflicts_with_all = ["device_memory", "resume"])]
+    pub(super) gpus: Option<usize>,
 }
 
 #[derive(Args)]

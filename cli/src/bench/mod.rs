@@ -10,6 +10,7 @@ pub(super) mod drawn;
 pub(super) mod listed;
 pub(super) mod measure;
 mod random;
+mod redistribute;
 mod suite;
 
 use std::slice;
@@ -54,7 +55,10 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         }
     }
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
-    let (case, args::Samples { samples }) = case_of(operation, &axes);
+    let (case, args::Samples { samples }) = match case_of(operation, &axes) {
+        Ok(of_one_gpu) => of_one_gpu,
+        Err(spread) => return redistribute::run(args, spread, backend, output),
+    };
     let (subject, samples) = (case.subject()?, usize::from(samples));
     let bench = Bench::open(args, Some(&subject.name()), samples, peaks::known, (backend, output))?;
     if let args::Operation::Permute(args::Permutes { measure: true, shape: Some(shape), dtype, .. }) = operation {
@@ -72,8 +76,12 @@ fn measure_plan(device: &Device, [from, to]: [&Layout; 2], width: usize) -> Resu
     Ok(PermutePlan::new(from, align, to, align, width, target)?.measure_beside(device)?)
 }
 
-/// The operation that was typed, and how often it is timed.
-fn case_of<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Case<'a>, args::Samples) {
+/// The operation that was typed, and how often it is timed; the array, if it is spread over several
+/// GPUs.
+fn case_of<'a>(
+    operation: &'a args::Operation,
+    axes: &'a [usize],
+) -> Result<(Case<'a>, args::Samples), &'a args::Spread> {
     use args::Operation;
 
     let arithmetic = |arithmetic, args::Arithmetic { elements, dtype, samples }: &'a args::Arithmetic| {
@@ -123,8 +131,9 @@ fn case_of<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Case<'a>, 
         Operation::Argmax(reduced) => reduction(Reduction::ArgMax, reduced),
         Operation::Softmax(array) => whole_rows(Along::Softmax, array),
         Operation::MeanVariance(array) => whole_rows(Along::MeanVariance, array),
+        Operation::Redistribute(spread) => return Err(spread),
     };
-    (Case { op, dtype, shape }, samples)
+    Ok((Case { op, dtype, shape }, samples))
 }
 
 /// A reduction along an axis, or over all elements. The index of the greatest element is found

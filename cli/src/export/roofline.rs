@@ -20,7 +20,7 @@ use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Group, Record, Subject};
 
 /// The groups' colours, in the order of reports.
-const COLOURS: [RGBColor; 6] = [READ, WRITE, COPY, PURPLE, OCHRE, BLACK];
+const COLOURS: [RGBColor; Group::ALL.len()] = [READ, WRITE, COPY, PURPLE, OCHRE, GREY, BLACK];
 
 /// A measurement in a chart.
 struct Point<'r> {
@@ -135,7 +135,9 @@ fn points<'r>(
     let ranks: HashMap<usize, usize> = shown.iter().map(|case| (case.at, case.rank)).collect();
     let of = |run: &'r Run, is_before: bool| {
         let point = |(case, record): (usize, &'r Record)| {
-            let place = (x(&record.subject)?, record.gbps?);
+            // The limit of an array over several GPUs is a link, not the memory.
+            let of_memory = record.subject.spread.is_none().then_some(record.gbps);
+            let place = (x(&record.subject)?, of_memory.flatten()?);
             let rank = ranks.get(&case).copied().filter(|_| !is_before);
             let is_left_out = !is_before && answer.is_some_and(|answer| answer.leaves_out(case));
             Some(Point { case, record, place, rank, is_left_out, is_before })

@@ -135,12 +135,17 @@ pub(crate) fn record(run: &Run, record: &Record) -> String {
     let from = subject.from.map_or(String::new(), |from| format!("{from} to "));
     let dtype = subject.dtype.map_or(String::new(), |dtype| dtype.to_string());
     let axes = subject.axes.as_ref().map_or(String::new(), |axes| format!(", axes {axes:?}"));
+    let spread = subject.spread.as_ref().map_or(String::new(), |spread| format!(", {spread},"));
     let (op, shape, device) = (&subject.op, &subject.shape, &run.device.name);
-    let kernel = record.kernel.as_deref().unwrap_or("nothing to launch");
+    let kernel = match (&record.kernel, &subject.spread) {
+        (Some(kernel), _) => kernel,
+        (None, Some(_)) => "a kernel for each copy",
+        (None, None) => "nothing to launch",
+    };
     let verified = if record.verified == Some(false) { "WRONG" } else { "verified" };
     let policy =
         run.policy.as_ref().map_or(String::new(), |policy| format!("plans choose kernels by thresholds: {policy}\n"));
-    let text = format!("{op} {shape:?} {from}{dtype}{axes} on {device}\n{kernel}, {verified}\n{policy}");
+    let text = format!("{op} {shape:?} {from}{dtype}{axes}{spread} on {device}\n{kernel}, {verified}\n{policy}");
     text + &figures(run, record)
 }
 
@@ -151,7 +156,8 @@ pub(crate) fn figures(run: &Run, record: &Record) -> String {
         text += &times(run, record, ms);
     }
     if let Some(us) = record.launch_us {
-        text += &format!("{us:.2} us from launch to launch, one behind the other\n");
+        let what = if record.subject.spread.is_some() { "exchange to exchange" } else { "launch to launch" };
+        text += &format!("{us:.2} us from {what}, one behind the other\n");
     }
     if let Some(counters) = &record.counters {
         text += &format!(
@@ -171,11 +177,15 @@ pub(crate) fn figures(run: &Run, record: &Record) -> String {
 
 /// The lines about a record's times.
 fn times(run: &Run, record: &Record, Milliseconds { median, p10, p90, .. }: Milliseconds) -> String {
-    let mut text = format!(
-        "{median:.4} ms ({p10:.4} to {p90:.4} from p10 to p90), {} GB/s, {} of copy; each with a cold L2 cache\n",
-        number(record.gbps, 1, ""),
-        percent(record.fraction_of_copy),
-    );
+    let (gbps, part) = (number(record.gbps, 1, ""), percent(record.fraction_of_copy));
+    let compared = if record.subject.spread.is_some() {
+        format!("{gbps} GB/s of the busiest GPU over its link, {part} of a flat push of as many bytes")
+    } else {
+        format!("{gbps} GB/s, {part} of copy")
+    };
+    let cache = if record.cold == Some(false) { "a warm" } else { "a cold" };
+    let mut text =
+        format!("{median:.4} ms ({p10:.4} to {p90:.4} from p10 to p90), {compared}; each with {cache} L2 cache\n");
     if record.fraction_of_ceiling.is_some() {
         text += &format!(
             "{} of the ceiling of these reads and writes (of {}), ",

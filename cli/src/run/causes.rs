@@ -388,7 +388,11 @@ pub(super) fn need(record: &Record, ms: f64) -> String {
     if is_beside_sectors(record) {
         return format!("A copy of the same sectors takes {}", time(ms));
     }
-    let speed = if record.fraction_of_ceiling.is_some() { "At the ceiling" } else { "At a copy's speed" };
+    let speed = match (record.fraction_of_ceiling, &record.subject.spread) {
+        (Some(_), _) => "At the ceiling",
+        (None, Some(_)) => "In a flat push",
+        (None, None) => "At a copy's speed",
+    };
     format!("{speed}, the bytes alone need {}", time(ms))
 }
 

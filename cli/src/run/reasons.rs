@@ -22,6 +22,9 @@ pub(super) const LAUNCH_US: f64 = 10.0;
 
 /// The speeds that a case is compared with, in words.
 pub(super) const OF_CEILING: &str = "of its ceiling";
+const OF_COPY: &str = "of a copy's speed";
+/// An array over several GPUs is compared with a push of as many bytes over their links.
+const OF_PUSH: &str = "of a flat push";
 const OF_SECTORS: &str = "of a copy of its sectors";
 
 /// A name in code type that leads to a case.
@@ -80,7 +83,7 @@ pub(super) fn reached(record: &Record) -> Option<(f64, &'static str)> {
     let of = |part: Option<f64>, speed| Some((part?, speed));
     of(beside_copy, OF_SECTORS)
         .or(of(record.fraction_of_ceiling, OF_CEILING))
-        .or(of(record.fraction_of_copy, "of a copy's speed"))
+        .or(of(record.fraction_of_copy, if record.subject.spread.is_some() { OF_PUSH } else { OF_COPY }))
 }
 
 /// The milliseconds that a case would take at that speed.

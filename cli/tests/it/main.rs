@@ -41,6 +41,7 @@ mod run_cu;
 mod run_ptx;
 mod run_ptx_lines;
 mod run_ptx_time;
+mod several_gpus;
 mod report;
 mod report_causes;
 mod report_page;
