@@ -79,6 +79,11 @@ impl Stream {
         Ok(())
     }
 
+    /// No owner captures it.
+    pub(crate) fn check_keeps_memory(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// No stream is being captured.
     pub(crate) fn record_uses(&self, _: &[&Shared<Allocation>]) -> Option<Capturing<'_>> {
         None
