@@ -79,18 +79,14 @@ impl Pushes {
         let used = operands.iter().flat_map(|of| streams().zip(of.iter().copied()));
         let [from, to] = operands.map(|of| of.iter().map(|memory| memory.address()).collect::<Vec<_>>());
         queue_across(used.collect(), || {
+            let unwound = WaitOnUnwind(ranks);
             // SAFETY: as the caller promises; `queue_across` orders it after former uses.
             let pushed = unsafe { self.push_all(ranks, &from, &to) };
             // After a failure too, so that no later use comes before the copies that are queued.
             let joined = self.join_all(ranks);
+            std::mem::forget(unwound);
             if joined.is_err() {
-                // Nothing else orders later uses after the copies that are queued. A device whose
-                // wait fails has stopped its work.
-                for rank in ranks {
-                    for lane in [Lane::Default, Lane::Peers, Lane::Own] {
-                        let _ = lane.stream(rank).synchronize();
-                    }
-                }
+                wait_for_all(ranks);
             }
             pushed.and(joined)
         })
@@ -146,5 +142,24 @@ impl Pushes {
             }
         }
         Ok(())
+    }
+}
+
+/// Waits for the copies of all ranks. Where they could not be joined, nothing else orders later
+/// uses after those that are queued. A device whose wait fails has stopped its work.
+fn wait_for_all(ranks: &[Rank]) {
+    for rank in ranks {
+        for lane in [Lane::Default, Lane::Peers, Lane::Own] {
+            let _ = lane.stream(rank).synchronize();
+        }
+    }
+}
+
+/// Waits when dropped, which happens only if a driver panicked: the locks of the operands end then.
+struct WaitOnUnwind<'a>(&'a [Rank]);
+
+impl Drop for WaitOnUnwind<'_> {
+    fn drop(&mut self) {
+        wait_for_all(self.0);
     }
 }

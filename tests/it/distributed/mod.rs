@@ -1,6 +1,7 @@
 //! Arrays over several software GPUs of one host.
 
 mod failures;
+mod panics;
 mod planted;
 mod random_layouts;
 mod refusals;

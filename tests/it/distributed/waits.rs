@@ -80,7 +80,7 @@ fn no_wait_of_an_exchange_can_be_left_out() {
     let expected = vec![vec![0.5; 36], turned(2.0), turned(6.0), vec![0.0; 36]];
     for limited in [false, true] {
         let mut waits = 0;
-        for seed in 0..64 {
+        for seed in 0..SEEDS {
             let (gathered, counted) = run(seed, limited, isize::MAX / 2);
             assert_eq!(gathered.unwrap(), expected, "seed {seed}");
             waits = counted;
