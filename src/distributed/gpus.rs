@@ -58,13 +58,16 @@ pub(super) struct Beside {
 /// the speed of the link with 24 of 132, and the link is full with 68 of them
 /// (`benches/record/2026-11-28-h200/redistribute.md`).
 const OWN_PART: u32 = 4;
-/// The multiprocessors of the least part of an H100.
+/// Most software GPUs of a host. Each is known to all others.
+#[cfg(feature = "interp")]
+const MOST_SOFT: usize = 64;
+/// The multiprocessors of the least part of an H100, of which the copy to itself has a multiple.
 const LEAST_PART: u32 = 8;
 
 impl Rank {
     fn new(device: Device, multiprocessors: u32) -> Result<Self> {
         // Fewer than a part cannot be divided, and then the copies run one after another.
-        let own = if multiprocessors < OWN_PART * LEAST_PART { 0 } else { multiprocessors / OWN_PART };
+        let own = multiprocessors / OWN_PART / LEAST_PART * LEAST_PART;
         let beside = |first, count| {
             let stream = Stream::on(&device, Multiprocessors { first, count }).or_else(|error| match error.kind() {
                 // Older drivers run the copies one after another.
@@ -115,13 +118,18 @@ impl Gpus {
         Self::over(devices)
     }
 
-    /// Opens software GPUs of one host.
+    /// Opens software GPUs of one host, 64 at most.
     ///
     /// # Errors
     ///
-    /// As [`Gpus::over`].
+    /// `InvalidArgument` for more; else as [`Gpus::over`].
     #[cfg(feature = "interp")]
     pub fn soft(count: usize) -> Result<Self> {
+        require!(
+            count <= MOST_SOFT,
+            InvalidArgument,
+            "a host has at most {MOST_SOFT} software GPUs, and {count} were asked for; use fewer"
+        );
         let devices = Soft::host(count, &Config::default()).into_iter();
         let devices = devices.map(|gpu| Device::with_driver(std::sync::Arc::new(gpu))).collect::<Result<_>>()?;
         Self::over(devices)

@@ -175,7 +175,7 @@ impl fmt::Display for Redistribution {
         for rank in 0..ranks.min(PRINTED) {
             write!(f, "\n  rank {rank}:")?;
             for Move { to, bytes, .. } in self.moves_from(rank) {
-                write!(f, " {bytes} to {to}{}", if to == rank { " (itself)" } else { "" })?;
+                write!(f, " {bytes} to {to}{};", if to == rank { " (itself)" } else { "" })?;
             }
         }
         if ranks > PRINTED {

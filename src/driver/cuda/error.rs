@@ -29,6 +29,7 @@ macro_rules! codes {
 }
 
 codes! {
+    INVALID_RESOURCE_TYPE = 914, INVALID_RESOURCE_CONFIGURATION = 915,
     SUCCESS = 0, NOT_READY = 600, PEER_ACCESS_ALREADY_ENABLED = 704, NOT_SUPPORTED = 801, GRAPH_EXEC_UPDATE_FAILURE = 910;
 
     InvalidArgument "check the operands against the device's limits": INVALID_VALUE = 1;

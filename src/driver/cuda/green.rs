@@ -1,17 +1,18 @@
-//! Streams on a part of a GPU's multiprocessors: CUDA's green contexts, from drivers for CUDA 12.4
+//! Streams on a part of a GPU's multiprocessors: CUDA's green contexts, from drivers for CUDA 12.5
 //! on.
 //!
 //! A green context shares the memory and the modules of the primary one. It stays until the driver
 //! ends, because streams are made on it again and again.
 
 use std::ffi::{c_int, c_uchar, c_uint};
-use std::ptr;
 use std::sync::OnceLock;
+use std::{fmt, ptr};
 
 use super::Cuda;
 use super::api::{self, CUdevice, CUresult, CUstream, STREAM_NON_BLOCKING};
+use super::error::code;
 use crate::driver::{Multiprocessors, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted, require};
 use crate::sync::lock;
 
 /// A resource of the kind multiprocessors, in CUDA's header `CUdevResource` with its field `sm`.
@@ -21,8 +22,14 @@ struct Resource {
     kind: c_uint,
     internal: [c_uchar; 92],
     multiprocessors: c_uint,
+    // From CUDA 13.1 on, the last 8 bytes are a link to another resource.
     rest: [c_uchar; 44],
 }
+
+// The size and the offset of `CUdevResource` in all headers from 12.4 to 13.4.
+const _: () = assert!(size_of::<Resource>() == 144 && std::mem::offset_of!(Resource, multiprocessors) == 96);
+#[cfg(feature = "cudarc")]
+const _: () = assert!(MULTIPROCESSORS == 1 && DEFAULT_STREAM == 1);
 
 /// `CU_DEV_RESOURCE_TYPE_SM`.
 const MULTIPROCESSORS: c_uint = 1;
@@ -84,7 +91,7 @@ impl Cuda {
         let functions = functions().ok_or_else(|| {
             Error::new(
                 ErrorKind::Unavailable,
-                "the NVIDIA driver has no streams on a part of the multiprocessors; install one for CUDA 12.4 or newer",
+                "the NVIDIA driver has no streams on a part of the multiprocessors; install one for CUDA 12.5 or newer",
             )
         })?;
         let _entered = self.enter()?;
@@ -109,18 +116,28 @@ impl Cuda {
         let mut all = Resource { kind: 0, internal: [0; 92], multiprocessors: 0, rest: [0; 44] };
         // SAFETY: `all` takes the result.
         let code = unsafe { (functions.cuDeviceGetDevResource)(self.device, &mut all, MULTIPROCESSORS) };
-        self.check(code, format_args!("cuDeviceGetDevResource"))?;
+        self.check_part(code, format_args!("cuDeviceGetDevResource"))?;
         let behind = if of.first == 0 { all } else { self.split(functions, &all, of.first)?[1] };
         let mut part =
             if of.count >= behind.multiprocessors { behind } else { self.split(functions, &behind, of.count)?[0] };
         let (mut descriptor, mut green) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: `part` is one resource of the device, and `descriptor` takes the result.
         let code = unsafe { (functions.cuDevResourceGenerateDesc)(&mut descriptor, &mut part, 1) };
-        self.check(code, format_args!("cuDevResourceGenerateDesc"))?;
+        self.check_part(code, format_args!("cuDevResourceGenerateDesc"))?;
         // SAFETY: the descriptor is of this device, and `green` takes the result.
         let code = unsafe { (functions.cuGreenCtxCreate)(&mut green, descriptor, self.device, DEFAULT_STREAM) };
-        self.check(code, format_args!("cuGreenCtxCreate({} multiprocessors)", part.multiprocessors))?;
+        self.check_part(code, format_args!("cuGreenCtxCreate({} multiprocessors)", part.multiprocessors))?;
         Ok(green)
+    }
+
+    /// Checks a call that makes a part. A device that cannot be divided so is not a failed one.
+    fn check_part(&self, code: u32, call: fmt::Arguments<'_>) -> Result<()> {
+        self.check(code, call).map_err(|error| match code {
+            code::NOT_SUPPORTED | code::INVALID_RESOURCE_TYPE | code::INVALID_RESOURCE_CONFIGURATION => {
+                Error::new(ErrorKind::Unavailable, error.to_string())
+            }
+            _ => error,
+        })
     }
 
     /// Splits multiprocessors into at least so many and the others.
@@ -130,12 +147,17 @@ impl Cuda {
         let code =
             unsafe { (functions.cuDevSmResourceSplitByCount)(&mut first, &mut groups, all, &mut rest, 0, count) };
         let of = counted(all.multiprocessors, "multiprocessor");
-        self.check(code, format_args!("cuDevSmResourceSplitByCount({count} of {of})"))?;
+        self.check_part(code, format_args!("cuDevSmResourceSplitByCount({count} of {of})"))?;
+        require!(groups == 1, Unavailable, "the device cannot divide {of} into {count} and the others");
         Ok([first, rest])
     }
 
     /// Destroys the green contexts at the end of the driver, whose streams are destroyed by then.
     pub(super) fn destroy_parts(&mut self) {
+        if self.parts.get_mut().is_ok_and(|parts| !parts.is_empty()) {
+            // Kernels of destroyed streams may still run there.
+            let _ = self.drain(&self.enter_to_release(), "green contexts are destroyed");
+        }
         let parts = std::mem::take(self.parts.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
         let Some(functions) = functions() else { return };
         for part in parts {
