@@ -41,7 +41,6 @@
 //! |---|---|---|
 //! | arrays over several GPUs | [`distributed`] | which rank has which part, and the copies from one division to another |
 //! | measuring | [`roofline`] | how long an operation takes, and the limits to compare that with |
-//! | arrays over several GPUs | [`distributed`] | which GPU has which part, and what crosses the links |
 //! | arrays larger than a device | [`out_of_core`] | which tiles go through a pipeline, from memory or files |
 //! | pipelines | [`pipeline`] | batches from the host through the device and back, several in flight |
 //! | memory of other crates | [`interop`] | their types, and the order of their uses |

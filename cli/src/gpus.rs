@@ -1,9 +1,10 @@
 //! Opens several GPUs for a command.
 
 use anyhow::Result;
-use warpstride::device::{Backend, Device};
+use warpstride::device::{Backend, Device, probe};
 use warpstride::distributed::Gpus;
 use warpstride::driver::DriverKind;
+use warpstride::error::counted;
 
 use super::require;
 
@@ -14,6 +15,8 @@ pub(super) fn open(device: &Device, count: usize) -> Result<Gpus> {
     if device.info().kind == DriverKind::Soft {
         return Ok(Gpus::soft(count)?);
     }
+    let present = probe().iter().filter(|gpu| gpu.backend != Backend::Soft && gpu.info.is_ok()).count();
+    require!(count <= present, Unavailable, "--gpus is {count}, and this host has {}", counted(present, "NVIDIA GPU"));
     let first = device.info().ordinal;
     let others = (0..).filter(|&ordinal| ordinal != first).take(count - 1);
     let others = others.map(|ordinal| Device::open(Backend::Cuda(ordinal)));

@@ -74,6 +74,7 @@ impl Order<'_> {
         let (kernel, tiles) = if let Some(count) = streamed.gpus {
             let gpus = Arc::new(gpus::open(&device, count)?);
             ensure_room(source.bytes(), 1, &[]).with_context(failed)?;
+            ensure_room(source.bytes().div_ceil(count), 0, &[(&device, 2)]).with_context(failed)?;
             by_width!(dtype, T => over_gpus::<T>(source, &target, &work, &order, &gpus)).with_context(failed)?;
             (None, None)
         } else if is_streamed {
@@ -180,8 +181,8 @@ fn rearrange<T: Element + Pod>(
     Ok(kernel)
 }
 
-/// Does the same over several GPUs; an array without axes stays as it is. Each has a part of the source's first axis as it is stored, and
-/// then of the result's.
+/// Does the same over several GPUs; an array without axes stays as it is. Each has a part of the
+/// source's first axis as it is stored, and then of the result's.
 fn over_gpus<T: Element + Pod>(
     source: Box<dyn ArrayFile>,
     target: &Destination,

@@ -14,7 +14,7 @@ use warpstride::roofline::measure::{self, has_times};
 use warpstride::roofline::record::{Group, Record, Spread, Subject};
 
 use super::super::output::Output;
-use super::super::{args, array_bytes, by_width, reference};
+use super::super::{args, array_bytes, by_width, ensure_room, reference};
 use super::measure::Bench;
 use crate::export::{json, text};
 use crate::peaks;
@@ -25,6 +25,10 @@ pub(super) fn run(args: &args::Bench, spread: &args::Spread, backend: Backend, o
     let subject = subject(spread, &plan)?;
     let samples = usize::from(spread.samples.samples);
     let bench = Bench::open(args, Some(&subject.name()), samples, peaks::known, (backend, output))?;
+    let bytes = array_bytes(&spread.shape, spread.dtype)?;
+    // The elements, the expected and the gathered ones, and both sides of the exchange.
+    ensure_room(bytes, 3, &[])?;
+    ensure_room(bytes.div_ceil(plan.ranks()), 0, &[(&bench.device, 2)])?;
     let gpus = Arc::new(crate::gpus::open(&bench.device, gpus(spread, &plan))?);
     let progress = output.progress(2);
     progress.doing("measuring the links");

@@ -70,7 +70,7 @@ fn a_redistribution_is_planned_verified_and_counted() {
         &[
             "redistribute [64, 48] f32, axes [1, 0], from 0:2 to 0:2 over 2 GPUs, on software GPU",
             "6144 bytes from rank to rank, at most 3072 of one rank; nothing is packed",
-            "rank 0: 3072 to 1 3072 to 0 (itself)",
+            "rank 0: 3072 to 1; 3072 to 0 (itself)",
         ],
         &[],
     );
@@ -97,6 +97,7 @@ fn redistributions_that_do_not_fit_are_refused() {
         ("--from 0:2,0:2", 1, "is cut already"),
         ("--axes 0,0", 1, "axes `0,0` of shape [8, 6]"),
         ("--from 0:70000", 1, "more than 65536 ranks"),
+        ("--gpus 1000000000", 1, "a host has at most 64 software GPUs"),
         ("--gpus x", 2, "--gpus"),
     ] {
         folder.run(&format!("--device soft bench redistribute --shape 8,6 {options}")).ended(code, &[], &[says]);
