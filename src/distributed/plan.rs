@@ -173,10 +173,10 @@ impl fmt::Display for Redistribution {
             self.busiest_bytes()
         )?;
         for rank in 0..ranks.min(PRINTED) {
-            write!(f, "\n  rank {rank}:")?;
-            for Move { to, bytes, .. } in self.moves_from(rank) {
-                write!(f, " {bytes} to {to}{};", if to == rank { " (itself)" } else { "" })?;
-            }
+            let told =
+                |Move { to, bytes, .. }: Move| format!("{bytes} to {to}{}", if to == rank { " (itself)" } else { "" });
+            let moves: Vec<String> = self.moves_from(rank).into_iter().map(told).collect();
+            write!(f, "\n  rank {rank}: {}", moves.join(", "))?;
         }
         if ranks > PRINTED {
             write!(f, "\n  and {} more", counted(ranks - PRINTED, "rank"))?;
@@ -262,7 +262,7 @@ mod tests {
         let plan = Redistribution::new(&split(&[9, 9], "0:9"), [1, 0], &split(&[9, 9], ""), 1).unwrap();
         let text = plan.to_string();
         assert!(
-            text.starts_with("[9, 9] by 0:9 to [9, 9], axes [1, 0], 1 byte an element\n72 bytes from rank"),
+            text.starts_with("[9, 9] by 0:9 to [9, 9], axes [1, 0], elements of 1 byte\n72 bytes from rank"),
             "{text}"
         );
         assert!(text.contains("\n  rank 0: 9 to 0 (itself)\n  rank 1: 9 to 0\n"), "{text}");
