@@ -57,19 +57,7 @@ $L__BB0_2:
 ";
 
 /// A kernel with one parameter, the address of a word that it adds 1 to.
-pub(crate) const COUNT: &str = "
-.version 6.3
-.target sm_70
-.address_size 64
-.visible .entry count(.param .u64 word)
-{
-    .reg .b64 %rd<3>;
-    ld.param.u64 %rd1, [word];
-    cvta.to.global.u64 %rd2, %rd1;
-    red.global.add.u32 [%rd2], 1;
-    ret;
-}
-";
+pub(crate) const COUNT: &str = include_str!("../data/count.ptx");
 
 /// Has variables, and a kernel that puts the bytes of its dynamic shared memory into `cells[0]`.
 pub(crate) const VARIABLE: &str = "

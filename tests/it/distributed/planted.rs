@@ -13,19 +13,7 @@ use super::host;
 const BYTES: usize = 64;
 
 /// A kernel with one parameter, the address of a word that it adds 1 to.
-const COUNT: &str = "
-.version 6.3
-.target sm_70
-.address_size 64
-.visible .entry count(.param .u64 word)
-{
-    .reg .b64 %rd<3>;
-    ld.param.u64 %rd1, [word];
-    cvta.to.global.u64 %rd2, %rd1;
-    red.global.add.u32 [%rd2], 1;
-    ret;
-}
-";
+const COUNT: &str = include_str!("../../data/count.ptx");
 
 /// A software GPU with a stream, an event and memory. The drop of the GPUs releases all of it.
 struct Side {
