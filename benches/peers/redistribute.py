@@ -1,8 +1,8 @@
 """Times a transpose of a matrix over several GPUs as PyTorch and NCCL do it: pack, all-to-all, unpack.
 
 One process for each GPU. The matrix and its transpose are cut by rows. Prints one line of JSON for
-each case: the median time of the slowest rank, and that of the all-to-all alone. `verified` is about
-the block of the first rank that crosses no link.
+each case: the median time of the slowest rank, and that of the all-to-all alone. Every rank compares
+all of its result.
 
     python3 benches/peers/redistribute.py GPUS
 """
@@ -43,10 +43,16 @@ def timed(call, repeat=20):
     return statistics.median(times)
 
 
+def part(rank, ranks, dtype, rows, cols):
+    """Returns the rows of a rank, the same on every rank."""
+    generator = torch.Generator(device="cuda").manual_seed(rank)
+    return torch.randint(0, 200, (rows // ranks, cols), device="cuda", generator=generator, dtype=torch.uint8).to(dtype)
+
+
 def transposes(rank, ranks):
     """Measures the cases and checks each result."""
     for dtype, rows, cols in CASES:
-        mine = torch.randint(0, 200, (rows // ranks, cols), device="cuda").to(dtype)
+        mine = part(rank, ranks, dtype, rows, cols)
         packed = torch.empty((ranks, cols // ranks, rows // ranks), dtype=dtype, device="cuda")
         got = torch.empty_like(packed)
         result = torch.empty((cols // ranks, rows), dtype=dtype, device="cuda")
@@ -60,10 +66,14 @@ def transposes(rank, ranks):
             result.view(cols // ranks, ranks, rows // ranks).copy_(got.permute(1, 0, 2))
 
         ms, alone = timed(transpose), timed(exchange)
-        own = mine[:, rank * (cols // ranks) : (rank + 1) * (cols // ranks)].t()
-        right = torch.equal(result[:, rank * (rows // ranks) : (rank + 1) * (rows // ranks)], own)
+        right = torch.ones(1, device="cuda")
+        for other in range(ranks):
+            block = part(other, ranks, dtype, rows, cols)[:, rank * (cols // ranks) : (rank + 1) * (cols // ranks)]
+            got_block = result[:, other * (rows // ranks) : (other + 1) * (rows // ranks)]
+            right *= float(torch.equal(got_block, block.t()))
+        dist.all_reduce(right, op=dist.ReduceOp.MIN)
         if rank == 0:
-            case = {"dtype": str(dtype)[6:], "shape": [rows, cols], "ms": ms, "all_to_all_ms": alone, "verified": right}
+            case = {"dtype": str(dtype)[6:], "shape": [rows, cols], "ms": ms, "all_to_all_ms": alone, "verified": bool(right.item())}
             print(json.dumps(case), flush=True)
         del mine, packed, got, result
         torch.cuda.empty_cache()
