@@ -85,6 +85,11 @@ impl Exchange {
         unsafe { self.pushes.queue([&from, &to]) }
     }
 
+    /// Returns the copies that it queues.
+    pub(super) fn pushes(&self) -> &Pushes {
+        &self.pushes
+    }
+
     fn check<T: Element>(&self, array: &Distributed<T>, name: &str, planned: &Split) -> Result<()> {
         require!(
             Arc::ptr_eq(array.gpus(), self.pushes.gpus()),

@@ -183,7 +183,7 @@ impl Gpus {
         }
         let ranks = self.ranks.into_iter().map(|rank| {
             let all = rank.device.info().multiprocessors;
-            Rank::new(rank.device, multiprocessors.min(all))
+            Rank::new(rank.device, multiprocessors.next_multiple_of(LEAST_PART).min(all))
         });
         Ok(Self { ranks: ranks.collect::<Result<_>>()?, is_limited: true, queueing: self.queueing })
     }

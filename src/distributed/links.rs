@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::pushes::{Lane, Push, Pushes};
-use super::{Gpus, Redistribution};
+use super::{Distributed, Exchange, Gpus, Redistribution};
+use crate::element::Element;
 use crate::error::{Result, counted, require};
 use crate::layout::Layout;
 use crate::memory::DeviceBuffer;
@@ -29,21 +30,41 @@ pub fn time_push(gpus: &Arc<Gpus>, pairs: &[(usize, usize)], bytes: usize, sampl
         (ends[0][from], ends[1][to]) = (true, true);
     }
     let layout = Layout::row_major(&[bytes])?;
+    let lane = if gpus.is_limited() { Lane::Peers } else { Lane::Default };
     let mut of: Vec<Vec<Push>> = (0..gpus.len()).map(|_| Vec::new()).collect();
     for &(from, to) in pairs {
         let align = Align::ALLOCATION;
         let plan = PermutePlan::new(&layout, align, &layout, align, 1, Target::of(gpus.device(from)))?;
-        of[from].push(Push { to, lane: Lane::Default, plan });
+        of[from].push(Push { to, lane, plan });
     }
     let buffers = || (0..gpus.len()).map(|rank| gpus.device(rank).zeros::<u8>(bytes)).collect::<Result<Vec<_>>>();
     let (from, to) = (buffers()?, buffers()?);
     let [from, to] = [&from, &to].map(|buffers| buffers.iter().map(DeviceBuffer::memory).collect::<Vec<_>>());
     let pushes = Pushes::new(gpus, of);
-    let device = gpus.device(pairs.first().map_or(0, |pair| pair.0));
+    let device = gpus.device(0);
     measure::time(device, device.default_stream(), samples, || {
         // SAFETY: each buffer has the layout's bytes, each is written by one push, and none is read
         // that is written.
-        unsafe { pushes.queue([&from, &to]) }
+        unsafe { pushes.queue([&from, &to]) }?;
+        pushes.follow_all()
+    })
+}
+
+/// Times an exchange, until all ranks have the result.
+///
+/// # Errors
+///
+/// As [`Exchange::launch`]; `Unavailable` on software GPUs, which have no times.
+pub fn time_exchange<T: Element>(
+    exchange: &Exchange,
+    source: &Distributed<T>,
+    result: &mut Distributed<T>,
+    samples: usize,
+) -> Result<Timing> {
+    let device = source.gpus().device(0);
+    measure::time(device, device.default_stream(), samples, || {
+        exchange.launch(source, result)?;
+        exchange.pushes().follow_all()
     })
 }
 
@@ -69,8 +90,9 @@ impl Links {
     ///
     /// # Errors
     ///
-    /// As [`time_push`].
+    /// As [`time_push`]; `InvalidArgument` for one rank, which has no link.
     pub fn measure(gpus: &Arc<Gpus>, samples: usize) -> Result<Self> {
+        require!(gpus.len() > 1, InvalidArgument, "one rank has no link to measure; give two or more");
         let time = |bytes| time_push(gpus, &ring(gpus.len()), bytes, samples).map(|timing| timing.median_ms());
         let [few, many] = [time(SIZES[0])?, time(SIZES[1])?];
         let bytes_a_ms = (SIZES[1] - SIZES[0]) as f64 / (many - few).max(f64::MIN_POSITIVE);

@@ -16,6 +16,6 @@ mod split;
 pub use array::Distributed;
 pub use exchange::Exchange;
 pub use gpus::Gpus;
-pub use links::{Links, ring, time_push};
+pub use links::{Links, ring, time_exchange, time_push};
 pub use plan::{Move, Redistribution};
 pub use split::{Part, Split};

@@ -19,7 +19,8 @@ use crate::ops::check_width;
 /// let source = Split::whole(&[8, 6])?.cut(0, 2)?;
 /// let result = Split::whole(&[6, 8])?.cut(0, 2)?;
 /// let plan = Redistribution::new(&source, [1, 0], &result, 4)?;
-/// assert_eq!(plan.moves_from(0).iter().map(|part| (part.to, part.bytes)).collect::<Vec<_>>(), [(1, 48), (0, 48)]);
+/// let moves: Vec<_> = plan.moves_from(0).iter().map(|part| (part.to, part.bytes)).collect();
+/// assert_eq!(moves, [(1, 48), (0, 48)]);
 /// assert_eq!(plan.crossing_bytes(), 96); // from rank to rank
 /// # Ok::<(), warpstride::Error>(())
 /// ```

@@ -92,6 +92,13 @@ impl Pushes {
         })
     }
 
+    /// Makes the default stream of the first rank wait for the copies of all ranks, so that a time
+    /// between two points of it has all of them.
+    pub(super) fn follow_all(&self) -> Result<()> {
+        let (_queueing, ranks) = self.gpus.lock();
+        ranks.iter().try_for_each(|rank| ranks[0].device.default_stream().wait_across(&rank.done))
+    }
+
     /// Queues the copies of each rank behind the operands of its peers.
     ///
     /// # Safety
@@ -124,8 +131,9 @@ impl Pushes {
 
     /// Makes the stream of each rank wait for what reads or writes its operands.
     fn join_all(&self, ranks: &[Rank]) -> Result<()> {
-        for (rank, pushes) in ranks.iter().zip(&self.of) {
-            let stream = rank.device.default_stream();
+        let nothing = Vec::new();
+        for (number, rank) in ranks.iter().enumerate() {
+            let (stream, pushes) = (rank.device.default_stream(), self.of.get(number).unwrap_or(&nothing));
             for (lane, beside) in [(Lane::Peers, &rank.peers), (Lane::Own, &rank.own)] {
                 if pushes.iter().any(|push| push.lane == lane) {
                     beside.stream.record(&beside.joined)?;

@@ -20,7 +20,8 @@ use crate::transfer::HostSliceMut;
 /// let rows = Split::whole(&[10, 6])?.cut(0, 4)?;
 /// assert_eq!(rows.to_string(), "[10, 6] by 0:4");
 /// assert_eq!(rows.part(0).shape(), [3, 6]); // the first parts are the longer ones
-/// assert_eq!((rows.part(3).start(), rows.part(3).shape()), ([8, 0].as_slice(), [2, 6].as_slice()));
+/// let last = rows.part(3);
+/// assert_eq!((last.start(), last.shape()), ([8, 0].as_slice(), [2, 6].as_slice()));
 ///
 /// let grid = Split::whole(&[10, 6])?.cut(0, 2)?.cut_at(1, &[6, 0])?; // parts may be empty
 /// assert_eq!((grid.ranks(), grid.part(3).shape()), (4, [5, 0].as_slice()));
@@ -319,7 +320,8 @@ impl Split {
     /// ```
     /// use warpstride::distributed::Split;
     ///
-    /// assert_eq!(Split::parse(&[8, 6], "0:2,1:4+2")?, Split::whole(&[8, 6])?.cut(0, 2)?.cut_at(1, &[4, 2])?);
+    /// let split = Split::parse(&[8, 6], "0:2,1:4+2")?;
+    /// assert_eq!(split, Split::whole(&[8, 6])?.cut(0, 2)?.cut_at(1, &[4, 2])?);
     /// # Ok::<(), warpstride::Error>(())
     /// ```
     pub fn parse(shape: &[usize], cuts: &str) -> Result<Self> {

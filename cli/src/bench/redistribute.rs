@@ -7,7 +7,9 @@ use bytemuck::Pod;
 use serde_json::{Value, json};
 use warpstride::counters::Counters;
 use warpstride::device::Backend;
-use warpstride::distributed::{Distributed, Exchange, Gpus, Links, Redistribution, Split, ring, time_push};
+use warpstride::distributed::{
+    Distributed, Exchange, Gpus, Links, Redistribution, Split, ring, time_exchange, time_push,
+};
 use warpstride::element::Element;
 use warpstride::error::counted;
 use warpstride::roofline::measure::{self, has_times};
@@ -111,7 +113,7 @@ fn redistribute<T: Element + Pod>(
         return Ok(Measured { verified, counters, timing: None, host_us: None });
     }
     let stream = device.default_stream();
-    let timing = measure::time(device, stream, samples, || exchange.launch(&source, &mut result))?;
+    let timing = time_exchange(exchange, &source, &mut result, samples)?;
     let host_us = measure::launch_us(stream, || exchange.launch(&source, &mut result))?;
     Ok(Measured { verified, counters, timing: Some(timing), host_us: Some(host_us) })
 }
