@@ -280,7 +280,7 @@ pub(crate) struct Permutes {
                         warpstride bench redistribute --shape 4096,64,512 --from 0:8 --to 1:8 --dtype f16\n  \
                         warpstride --device soft bench redistribute --gpus 4 --shape 64,48 --from 0:2,1:2 --to 1:4")]
 pub(crate) struct Spread {
-    /// Number of GPUs; as many as there are parts by default. With `--device soft`, software GPUs
+    /// Number of GPUs; the default is the number of parts. `--device soft` makes software GPUs
     #[arg(long, value_name = "N")]
     pub(crate) gpus: Option<usize>,
     /// Extents of the array

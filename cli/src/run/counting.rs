@@ -6,10 +6,12 @@ use warpstride::roofline::record::{Group, Subject};
 const ELEMENTS: usize = 1 << 16;
 
 /// Returns the command for an operation of `bench`, with extents that are halved until the case is
-/// small; `None` for kernels of users and for transposes, which other commands run, and for drawn
-/// permutes, whose views have steps and gaps that no option gives.
+/// small; `None` for kernels of users and for transposes, which other commands run, for arrays over
+/// several GPUs, whose limit is a link, and for drawn permutes, whose views have steps and gaps
+/// that no option gives.
 pub(super) fn command(subject: &Subject) -> Option<String> {
-    let is_given = !matches!(subject.group, Group::Kernel | Group::Transpose) && subject.steps.is_none();
+    let is_given =
+        !matches!(subject.group, Group::Kernel | Group::Transpose | Group::Distributed) && subject.steps.is_none();
     let dtype = subject.dtype.filter(|_| is_given)?;
     let shape = smaller(&subject.shape);
     let mut words = match &*shape {
