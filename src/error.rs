@@ -39,6 +39,10 @@ named! {
         InvalidHandle = "invalid_handle",
         /// Reading or writing a file failed.
         Io = "io",
+        /// Another rank of a communicator ended, was aborted, or makes a call that does not fit.
+        Peer = "peer",
+        /// Other ranks did not do their part in time.
+        Deadline = "deadline",
     }
 }
 

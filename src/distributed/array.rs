@@ -80,14 +80,7 @@ impl<T: Element> Distributed<T> {
     pub fn scatter_from(&mut self, elements: &[T]) -> Result<()> {
         let whole = self.whole(elements.len())?;
         at_once(self.parts.iter_mut().filter(|(part, _)| !part.is_empty()), |(part, buffer)| {
-            let stream = buffer.device().default_stream().clone();
-            let host = HostSlice::with_layout(elements, placed(whole, part))?;
-            let to = buffer.view_mut_with(*part.layout())?;
-            by_rows(stream.scope(|scope| scope.upload(host, to)), || {
-                let mut stored = zeroed(part.layout().storage_len())?;
-                rows(whole, part).for_each(|(host, at)| stored[at].copy_from_slice(&elements[host]));
-                buffer.upload_from(&stored)
-            })
+            upload(elements, whole, part, buffer)
         })
     }
 
@@ -128,16 +121,7 @@ impl<T: Element> Distributed<T> {
 
     /// Returns the layout of so many elements of the host.
     fn whole(&self, len: usize) -> Result<Layout> {
-        let whole = Layout::row_major(self.split.shape())?;
-        require!(
-            whole.len() == len,
-            InvalidArgument,
-            "the slice has {}, and an array of shape {:?} has {}; give a slice of as many",
-            counted(len, "element"),
-            self.split.shape(),
-            whole.len()
-        );
-        Ok(whole)
+        whole(&self.split, len)
     }
 
     /// Returns the part of a rank: a view of the GPU's memory.
@@ -223,6 +207,37 @@ impl<T: Element> fmt::Debug for Distributed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Distributed<{}>({})", T::DTYPE, self.split)
     }
+}
+
+/// Returns the layout of an array's elements on the host, of which there are `len`.
+pub(super) fn whole(split: &Split, len: usize) -> Result<Layout> {
+    let whole = Layout::row_major(split.shape())?;
+    require!(
+        whole.len() == len,
+        InvalidArgument,
+        "the slice has {}, and an array of shape {:?} has {}; give a slice of as many",
+        counted(len, "element"),
+        split.shape(),
+        whole.len()
+    );
+    Ok(whole)
+}
+
+/// Copies a part of the whole array on the host to its buffer.
+pub(super) fn upload<T: Element>(
+    elements: &[T],
+    whole: Layout,
+    part: &Part,
+    buffer: &mut DeviceBuffer<T>,
+) -> Result<()> {
+    let stream = buffer.device().default_stream().clone();
+    let host = HostSlice::with_layout(elements, placed(whole, part))?;
+    let to = buffer.view_mut_with(*part.layout())?;
+    by_rows(stream.scope(|scope| scope.upload(host, to)), || {
+        let mut stored = zeroed(part.layout().storage_len())?;
+        rows(whole, part).for_each(|(host, at)| stored[at].copy_from_slice(&elements[host]));
+        buffer.upload_from(&stored)
+    })
 }
 
 /// The part's elements in the whole array on the host.

@@ -4,18 +4,26 @@
 //! from one split to another; it is pure, for any number of ranks. An [`Exchange`] runs them on the
 //! [`Gpus`] of a host: the kernels that permute within a GPU store into the memory of its peers, so
 //! nothing is packed and each byte crosses a link once. A [`Distributed`] array holds the parts.
+//!
+//! A [`Communicator`] is one rank of several, each with a thread or a process of its own, that send
+//! messages to each other. A [`ShardExchange`] redistributes an array by them, of which each rank
+//! has its [`Shard`].
 
 mod array;
+mod communicator;
 mod exchange;
 mod gpus;
 mod links;
 mod plan;
 mod pushes;
+mod shards;
 mod split;
 
 pub use array::Distributed;
+pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall};
 pub use exchange::Exchange;
 pub use gpus::Gpus;
 pub use links::{Links, ring, time_exchange, time_push};
 pub use plan::{Move, Redistribution};
+pub use shards::{Shard, ShardExchange};
 pub use split::{Part, Split};

@@ -24,7 +24,7 @@ use crate::ops::check_width;
 /// assert_eq!(plan.crossing_bytes(), 96); // from rank to rank
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Redistribution {
     from: Split,
     to: Split,
@@ -113,25 +113,40 @@ impl Redistribution {
     /// Returns the copies from a rank, in the order in which it makes them. It begins with the rank
     /// after it, so that the ranks do not all send to one at once, and ends with its own part.
     pub fn moves_from(&self, rank: usize) -> Vec<Move> {
-        let part = self.from.part(rank);
-        let source = part.region();
+        let source = self.from.part(rank).region();
         let wanted: Vec<Range<usize>> = self.order.iter().map(|&axis| source[axis].clone()).collect();
-        let mut moves: Vec<Move> = Vec::new();
-        for to in self.to.ranks_in(&wanted) {
-            let target = self.to.part(to);
-            let meet = |(a, b): (&Range<usize>, Range<usize>)| a.start.max(b.start)..a.end.min(b.end);
-            let result: Vec<Range<usize>> = wanted.iter().zip(target.region()).map(meet).collect();
-            let mut taken = source.clone();
-            for (&axis, range) in self.order.iter().zip(&result) {
-                taken[axis] = range.clone();
-            }
-            let dst = target.within(&result);
-            let src = part.within(&taken).permuted_axes(&self.order).expect("the order was checked");
-            moves.push(Move { from: rank, to, bytes: (dst.len() * self.width) as u64, src, dst });
-        }
+        let mut moves: Vec<Move> = self.to.ranks_in(&wanted).into_iter().map(|to| self.between(rank, to)).collect();
         let ranks = self.ranks();
         moves.sort_by_key(|part| (part.to + ranks - rank - 1) % ranks);
         moves
+    }
+
+    /// Returns the copies to a rank: those from the rank before it first, and its own last.
+    pub fn moves_to(&self, rank: usize) -> Vec<Move> {
+        let result = self.to.part(rank).region();
+        let mut wanted = result.clone();
+        for (&axis, range) in self.order.iter().zip(result) {
+            wanted[axis] = range;
+        }
+        let mut moves: Vec<Move> =
+            self.from.ranks_in(&wanted).into_iter().map(|from| self.between(from, rank)).collect();
+        let ranks = self.ranks();
+        moves.sort_by_key(|part| (rank + ranks - part.from - 1) % ranks);
+        moves
+    }
+
+    /// Returns the copy between two ranks whose parts have elements in common.
+    fn between(&self, from: usize, to: usize) -> Move {
+        let (part, target) = (self.from.part(from), self.to.part(to));
+        let mut taken = part.region();
+        let meet = |(&axis, b): (&usize, Range<usize>)| taken[axis].start.max(b.start)..taken[axis].end.min(b.end);
+        let result: Vec<Range<usize>> = self.order.iter().zip(target.region()).map(meet).collect();
+        for (&axis, range) in self.order.iter().zip(&result) {
+            taken[axis] = range.clone();
+        }
+        let dst = target.within(&result);
+        let src = part.within(&taken).permuted_axes(&self.order).expect("the order was checked");
+        Move { from, to, bytes: (dst.len() * self.width) as u64, src, dst }
     }
 
     /// Returns the bytes that leave their rank.
@@ -192,6 +207,22 @@ mod tests {
 
     fn split(shape: &[usize], cuts: &str) -> Split {
         Split::parse(shape, cuts).unwrap()
+    }
+
+    /// Each copy is known to both of its ranks alike.
+    #[test]
+    fn the_copies_to_the_ranks_are_those_from_the_ranks() {
+        for (from, to) in [("0:3", "0:2"), ("", "1:5"), ("0:2,1:2", "1:0+3+1,0:2"), ("1:4", "")] {
+            let plan = Redistribution::new(&split(&[4, 5], from), [1, 0], &split(&[5, 4], to), 2).unwrap();
+            let all = |moves: &dyn Fn(usize) -> Vec<Move>| {
+                let mut all: Vec<Move> = (0..plan.ranks()).flat_map(moves).collect();
+                all.sort_by_key(|part| (part.from, part.to));
+                all
+            };
+            assert_eq!(all(&|rank| plan.moves_from(rank)), all(&|rank| plan.moves_to(rank)), "{plan}");
+        }
+        let plan = Redistribution::new(&split(&[4, 4], "0:4"), [1, 0], &split(&[4, 4], "0:4"), 8).unwrap();
+        assert_eq!(plan.moves_to(1).iter().map(|part| part.from).collect::<Vec<_>>(), [0, 3, 2, 1]);
     }
 
     fn to(plan: &Redistribution, rank: usize) -> Vec<(usize, u64)> {

@@ -27,7 +27,7 @@ use crate::transfer::HostSliceMut;
 /// assert_eq!((grid.ranks(), grid.part(3).shape()), (4, [5, 0].as_slice()));
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
     shape: Vec<usize>,
     cuts: Vec<Cut>,
@@ -36,7 +36,7 @@ pub struct Split {
 }
 
 /// An axis that is cut.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Cut {
     axis: usize,
     /// The start of each part, and the axis's extent.

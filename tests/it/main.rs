@@ -7,6 +7,9 @@ mod architecture;
 mod build_script;
 mod cases;
 mod changes;
+#[cfg(all(feature = "interp", feature = "distributed"))]
+#[path = "../communicators.rs"]
+mod communicators;
 mod compile_fail;
 #[cfg(feature = "interp")]
 mod counters;

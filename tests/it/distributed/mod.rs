@@ -1,5 +1,6 @@
 //! Arrays over several software GPUs of one host.
 
+mod communicators;
 mod failures;
 mod panics;
 mod planted;

@@ -1,0 +1,213 @@
+//! Communicators of software GPUs: the conformance suite, and how they end.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use warpstride::distributed::{Combine, Communicator, Engine, Gpus, Redistribution, ShardExchange, Trace, TracedCall};
+use warpstride::driver::Driver;
+use warpstride::driver::trace::Trace as DriverTrace;
+use warpstride::interp::Checks;
+use warpstride::{ErrorKind, Result};
+
+use super::{devices, gpus, host, split};
+use crate::communicators::conforms;
+use crate::long::short_or_long;
+
+/// Long enough for anything that ends by itself.
+const AMPLE: Duration = Duration::from_secs(300);
+/// The deadline of tests in which something does not come.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// Runs `rank` on a thread for each rank.
+fn on_threads<R: Send>(ranks: Vec<Communicator>, rank: impl Fn(&Arc<Communicator>) -> R + Sync) -> Vec<R> {
+    let rank = &rank;
+    thread::scope(|threads| {
+        let start = |of: Communicator| threads.spawn(move || rank(&Arc::new(of)));
+        let started: Vec<_> = ranks.into_iter().map(start).collect();
+        started.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    })
+}
+
+fn ranks(count: usize, seed: u64, deadline: Duration) -> Vec<Communicator> {
+    let made = Communicator::local(&gpus(count, seed, false)).expect("communicators");
+    made.into_iter().map(|of| of.with_deadline(deadline)).collect()
+}
+
+#[test]
+fn communicators_of_software_gpus_conform() {
+    for count in 1..=short_or_long(5, 8) {
+        for seed in 0..short_or_long(2, 16) {
+            for outcome in on_threads(ranks(count as usize, seed, AMPLE), |of| conforms(of, short_or_long(6, 60))) {
+                outcome.unwrap();
+            }
+        }
+    }
+}
+
+/// Ranks may share a GPU.
+#[test]
+fn communicators_of_one_gpu_conform() {
+    let device = devices(&host(1, 1, Checks::ALL)).unwrap().remove(0);
+    let gpus = Arc::new(Gpus::over(vec![device; 3]).unwrap());
+    on_threads(Communicator::local(&gpus).unwrap(), |of| conforms(of, 6))
+        .into_iter()
+        .for_each(|outcome| outcome.unwrap());
+}
+
+/// Each call of each rank's engine fails in turn: every rank ends, with an error or with the right
+/// values, and those that had no failure name the rank that had.
+#[test]
+fn every_call_of_an_engine_fails_in_turn() {
+    let mut failed = 0;
+    for (rank, call) in (0..2).flat_map(|rank| (0..short_or_long(40, 400)).map(move |call| (rank, call))) {
+        let traced = ranks(2, call, AMPLE).into_iter().map(|of| {
+            let trace = Trace::new(Arc::clone(of.engine()));
+            let trace = if of.rank() == rank { trace.failing(call) } else { trace };
+            Communicator::over(of.device().clone(), Arc::new(trace)).with_deadline(AMPLE)
+        });
+        let outcomes = on_threads(traced.collect(), |of| conforms(of, 1));
+        let Err(error) = &outcomes[rank] else { continue };
+        failed += 1;
+        assert_eq!(error.to_string(), format!("call {call} of rank {rank} was made to fail"));
+        let other = outcomes[1 - rank].as_ref().unwrap_err();
+        assert_eq!(other.kind(), ErrorKind::Peer);
+        assert!(other.to_string().contains(&error.to_string()), "{other}");
+    }
+    assert!(failed >= 60, "{failed}");
+}
+
+/// Each call of each rank's driver fails in turn.
+#[test]
+fn every_call_of_a_driver_fails_in_turn() {
+    let flow = |of: &Arc<Communicator>| -> Result<Vec<f32>> {
+        let (device, stream) = (of.device(), of.device().default_stream());
+        let (mine, mut sum) = (device.array(&[5], &[1.0_f32; 5])?, device.alloc_array(&[5])?);
+        of.all_reduce(&mine, &mut sum, Combine::Sum, stream)?;
+        of.wait(stream)?;
+        sum.to_vec()
+    };
+    let mut call = 0;
+    loop {
+        let soft = host(2, call, Checks::ALL);
+        let traces: Vec<_> =
+            soft.iter().map(|gpu| Arc::new(DriverTrace::new(Arc::clone(gpu) as Arc<dyn Driver>))).collect();
+        let gpus = Arc::new(Gpus::over(devices(&traces).unwrap()).unwrap());
+        let made = Communicator::local(&gpus).unwrap().into_iter().map(|of| of.with_deadline(AMPLE)).collect();
+        traces[0].fail_nth(traces[0].calls().len() + call as usize);
+        let outcomes = on_threads(made, flow);
+        traces[0].fail_nothing();
+        let ended = outcomes.iter().all(Result::is_ok);
+        outcomes.into_iter().flatten().for_each(|sum| assert_eq!(sum, [2.0; 5]));
+        drop(gpus);
+        soft.iter().for_each(|gpu| assert_eq!(gpu.findings(), []));
+        if ended {
+            break;
+        }
+        call += 1;
+    }
+    assert!(call > 20, "{call}");
+}
+
+#[test]
+fn a_message_that_does_not_come_is_named_at_the_deadline() {
+    let errors = on_threads(ranks(3, 0, SHORT), |of| {
+        let (device, stream) = (of.device(), of.device().default_stream());
+        let mut array = device.alloc_array::<f32>(&[4])?;
+        match of.rank() {
+            0 => of.receive(&mut array, 2, stream),
+            // Lives on, so that it has not ended.
+            _ => {
+                thread::sleep(10 * SHORT);
+                Ok(())
+            }
+        }
+    });
+    let error = errors[0].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Deadline);
+    assert!(
+        error.to_string().starts_with("the 16 bytes that rank 0 receives from rank 2 did not end within 50ms"),
+        "{error}"
+    );
+}
+
+#[test]
+fn ranks_that_disagree_are_named() {
+    let errors = on_threads(ranks(2, 0, AMPLE), |of| {
+        let (device, stream) = (of.device(), of.device().default_stream());
+        let mut array = device.alloc_array::<f32>(&[4 + of.rank()])?;
+        if of.rank() == 0 { of.send(&array, 1, stream) } else { of.receive(&mut array, 0, stream) }
+    });
+    for error in errors {
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("rank 0 sends 16 bytes to rank 1, which receives 20 bytes"), "{text}");
+    }
+    let errors = on_threads(ranks(3, 0, AMPLE), |of| {
+        let (from, to) = (split(&[4, 6], "0:3"), split(&[6, 4], if of.rank() == 2 { "1:3" } else { "0:3" }));
+        ShardExchange::new(of, &Redistribution::new(&from, [1, 0], &to, 4)?).map(drop)
+    });
+    for error in errors {
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("rank 2 and rank 0 disagree about the redistribution"), "{text}");
+    }
+}
+
+#[test]
+fn an_abort_ends_the_waits_of_all_ranks() {
+    let errors = on_threads(ranks(2, 0, AMPLE), |of| {
+        let mut array = of.device().alloc_array::<f32>(&[4])?;
+        if of.rank() == 1 {
+            let aborter = of.aborter();
+            thread::spawn(move || aborter.abort("the user said so")).join().expect("no panic");
+        }
+        of.receive(&mut array, 1 - of.rank(), of.device().default_stream())
+    });
+    for error in errors {
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Peer);
+        assert!(error.to_string().contains("the user said so"), "{error}");
+    }
+}
+
+#[test]
+fn a_rank_that_has_ended_is_named() {
+    let mut all = ranks(2, 0, AMPLE);
+    drop(all.pop());
+    let (device, mut array) = (all[0].device().clone(), all[0].device().alloc_array::<f32>(&[4]).unwrap());
+    for _ in 0..2 {
+        let error = all[0].receive(&mut array, 1, device.default_stream()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Peer);
+        assert!(error.to_string().contains("rank 1 has ended"), "{error}");
+    }
+    // The memory is free to use.
+    device.upload(&[1_u8]).unwrap();
+    device.synchronize().unwrap();
+}
+
+#[test]
+fn operands_that_do_not_fit_are_refused_before_a_peer_waits() {
+    let all = ranks(2, 0, SHORT);
+    let (mine, other) = (all[0].device(), all[1].device());
+    let (array, far) = (mine.array(&[2, 3], &[0_u8; 6]).unwrap(), other.array(&[2, 3], &[0_u8; 6]).unwrap());
+    let stream = mine.default_stream();
+    let refused = |outcome: Result<()>, kind: ErrorKind, words: &str| {
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    };
+    refused(all[0].send(&array, 2, stream), ErrorKind::InvalidArgument, "there is no rank 2");
+    refused(all[0].send(&far, 1, stream), ErrorKind::InvalidArgument, "communicator of rank 0");
+    refused(all[0].send(&array, 1, other.default_stream()), ErrorKind::InvalidArgument, "stream is of another device");
+    refused(all[0].send(array.view().t(), 1, stream), ErrorKind::Layout, "C order without gaps");
+    let mut result = mine.alloc_array::<u8>(&[3, 2]).unwrap();
+    refused(all[0].all_to_all(&array, &mut result, stream), ErrorKind::Layout, "[2, 3] into shape [3, 2]");
+    refused(all[0].all_reduce(&array, &mut result, Combine::Max, stream), ErrorKind::Layout, "give equal shapes");
+    refused(all[0].wait(other.default_stream()), ErrorKind::InvalidArgument, "another device");
+    // Nothing of it reached the engine.
+    let trace = Arc::new(Trace::new(Arc::clone(all[0].engine())));
+    let traced = Communicator::over(mine.clone(), Arc::clone(&trace) as Arc<dyn Engine>);
+    traced.send(array.view().t(), 1, stream).unwrap_err();
+    assert_eq!(trace.calls(), []);
+    trace.abort("the end");
+    assert_eq!(trace.calls(), [TracedCall::Abort("the end".into())]);
+}
