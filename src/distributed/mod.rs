@@ -8,6 +8,8 @@
 //! A [`Communicator`] is one rank of several, each with a thread or a process of its own, that send
 //! messages to each other. A [`ShardExchange`] redistributes an array by them, of which each rank
 //! has its [`Shard`].
+//!
+//! Several processes find each other by a [`Rendezvous`], and its [`Members`] stay together.
 
 mod array;
 mod communicator;
@@ -17,6 +19,7 @@ mod links;
 mod plan;
 mod pushes;
 mod shards;
+mod rendezvous;
 mod split;
 
 pub use array::Distributed;
@@ -25,5 +28,8 @@ pub use exchange::Exchange;
 pub use gpus::Gpus;
 pub use links::{Links, ring, time_exchange, time_push};
 pub use plan::{Move, Redistribution};
+#[doc(hidden)]
+pub use rendezvous::check_frames;
+pub use rendezvous::{Lost, Members, Rendezvous};
 pub use shards::{Shard, ShardExchange};
 pub use split::{Part, Split};

@@ -6,6 +6,7 @@ mod panics;
 mod planted;
 mod random_layouts;
 mod refusals;
+mod rendezvous;
 mod steady;
 mod waits;
 
