@@ -13,6 +13,10 @@
 
 mod array;
 mod communicator;
+//! A [`ClusterPlan`] predicts a redistribution over several hosts, which nothing runs yet.
+
+mod array;
+mod cluster;
 mod exchange;
 mod gpus;
 mod links;
@@ -24,6 +28,7 @@ mod split;
 
 pub use array::Distributed;
 pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall};
+pub use cluster::{Cluster, ClusterPlan, Link, Load, Message, Port, Route, Stage, Way};
 pub use exchange::Exchange;
 pub use gpus::Gpus;
 pub use links::{Links, ring, time_exchange, time_push};

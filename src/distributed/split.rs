@@ -181,6 +181,17 @@ impl Split {
         Part { start, layout: beginning(stored, &extents) }
     }
 
+    /// Returns each axis that is cut, with the start of each part and the axis's extent, the one
+    /// that varies slowest first.
+    pub(super) fn cuts(&self) -> impl DoubleEndedIterator<Item = (usize, &[usize])> {
+        self.cuts.iter().map(|cut| (cut.axis, &*cut.bounds))
+    }
+
+    /// Returns the extents that each rank stores, if they are not those of its part.
+    pub(super) fn padding(&self) -> Option<&[usize]> {
+        self.padded.as_deref()
+    }
+
     /// Cuts another shape along the same axes into as many parts, whose extents differ by 1 at
     /// most.
     ///

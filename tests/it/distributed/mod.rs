@@ -1,6 +1,7 @@
 //! Arrays over several software GPUs of one host.
 
 mod communicators;
+mod cluster;
 mod failures;
 mod panics;
 mod planted;

@@ -21,10 +21,10 @@ const GPUS: usize = 8;
 const ELEMENTS: u64 = 600;
 
 /// Numbers drawn for cases.
-struct Random(SplitMix64);
+pub(super) struct Random(pub(super) SplitMix64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0.below(bound as u64) as usize
     }
 
@@ -35,16 +35,16 @@ impl Random {
 
 /// A division that was drawn, as the oracle sees it.
 #[derive(Debug)]
-struct Drawn {
+pub(super) struct Drawn {
     shape: Vec<usize>,
     /// The axes that are cut, with the extents of their parts.
     cuts: Vec<(usize, Vec<usize>)>,
-    split: Split,
+    pub(super) split: Split,
 }
 
 impl Drawn {
     /// Draws cuts of a shape into at most `most` parts.
-    fn new(shape: &[usize], most: usize, random: &mut Random) -> Self {
+    pub(super) fn new(shape: &[usize], most: usize, random: &mut Random) -> Self {
         let (mut left, mut cuts) = (most, Vec::new());
         let mut split = Split::whole(shape).expect("a small shape");
         for axis in order(shape.len(), random) {
@@ -127,7 +127,7 @@ fn uneven(extent: usize, parts: usize, random: &mut Random) -> Vec<usize> {
 }
 
 /// An order of axes.
-fn order(rank: usize, random: &mut Random) -> Vec<usize> {
+pub(super) fn order(rank: usize, random: &mut Random) -> Vec<usize> {
     let mut axes: Vec<usize> = (0..rank).collect();
     for at in (1..rank).rev() {
         axes.swap(at, random.below(at + 1));
@@ -136,7 +136,7 @@ fn order(rank: usize, random: &mut Random) -> Vec<usize> {
 }
 
 /// A shape of 1 to 5 axes. Some extents are 1, and few are 0.
-fn shape(random: &mut Random) -> Vec<usize> {
+pub(super) fn shape(random: &mut Random) -> Vec<usize> {
     let rank = 1 + random.below(5);
     let usual = (ELEMENTS as f64).powf(1.0 / rank as f64) as usize;
     let mut shape: Vec<usize> = (0..rank).map(|_| 1 + random.below(2 * usual)).collect();

@@ -1,0 +1,20 @@
+//! Redistributions over several hosts, on paper: the traffic of each link and of the network, and
+//! the time that a description of the cluster predicts.
+//!
+//! ```text
+//!  Redistribution --> side: grids of parts --> census: messages by size --+--> way: loads, ms --> plan
+//!  Cluster (description) -------------------------------------------------+
+//! ```
+
+mod census;
+mod description;
+mod load;
+mod pairs;
+mod plan;
+mod side;
+mod way;
+
+pub use description::{Cluster, Link, Port};
+pub use load::Load;
+pub use plan::{ClusterPlan, Message};
+pub use way::{Route, Stage, Way};
