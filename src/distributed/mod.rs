@@ -29,6 +29,7 @@ mod split;
 pub use array::Distributed;
 pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall};
 pub use cluster::{Cluster, ClusterPlan, Link, Load, Message, Port, Route, Stage, Way};
+pub use cluster::{Cluster, ClusterPlan, Link, Load, Message, Order, Port, Route, Stage, Way};
 pub use exchange::Exchange;
 pub use gpus::Gpus;
 pub use links::{Links, ring, time_exchange, time_push};

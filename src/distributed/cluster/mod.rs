@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  Redistribution --> side: grids of parts --> census: messages by size --+--> way: loads, ms --> plan
-//!  Cluster (description) -------------------------------------------------+
+//!  Cluster (description) -------------------------------------------------+                        |
+//!                                        simulate: the same messages, event by event <-------------+
 //! ```
 
 mod census;
@@ -12,9 +13,11 @@ mod load;
 mod pairs;
 mod plan;
 mod side;
+mod simulate;
 mod way;
 
 pub use description::{Cluster, Link, Port};
 pub use load::Load;
 pub use plan::{ClusterPlan, Message};
+pub use simulate::Order;
 pub use way::{Route, Stage, Way};

@@ -2,6 +2,7 @@
 
 mod communicators;
 mod cluster;
+mod cluster_times;
 mod failures;
 mod panics;
 mod planted;
