@@ -85,10 +85,7 @@ impl Cli {
     /// Checks the values of the command against each other.
     fn check(&self) -> Result<(), (ErrorKind, String)> {
         match &self.command {
-            Command::Explain(permuted) => {
-                let axes = permuted.axes.of(&permuted.shape);
-                axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong.to_string()))
-            }
+            Command::Explain(explain) => explain.check(),
             Command::Bench(bench) => bench.check(),
             Command::Pipeline(pipeline) => pipeline.check(),
             Command::Learn(learn) => learn.check(self.json()),
@@ -139,8 +136,8 @@ pub(super) enum Command {
     Compare(Compare),
     /// Predict the times of a run that a GPU measured, and show how far off the model is
     Model(Model),
-    /// Print how a permute would be done, and why
-    Explain(Permuted),
+    /// Print how a permute, or a redistribution over GPUs and hosts, would be done, and why
+    Explain(Explain),
     /// Verify an operation on random numbers, and measure it on a GPU
     Bench(Bench),
     /// Show a run of `bench` or `compare`: tables, charts, a page, or its differences from another
@@ -325,18 +322,45 @@ pub(super) struct Report {
     pub(super) compare: Option<PathBuf>,
 }
 
-/// An array in C order, and its axes in another.
+/// An array in C order and its axes in another, on one device or spread over several.
 #[derive(Args)]
-pub(super) struct Permuted {
+pub(super) struct Explain {
     /// Extents of the array, which lies in C order
     #[arg(long, value_name = "S", value_parser = numbers)]
     pub(super) shape: Box<[usize]>,
-    /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
-    #[arg(long, value_name = "A", allow_hyphen_values = true)]
-    pub(super) axes: Axes,
+    /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'; with
+    /// --from or --to the same order by default
+    #[arg(long, value_name = "A", allow_hyphen_values = true, required_unless_present_any = ["from", "to"])]
+    pub(super) axes: Option<Axes>,
     /// Its element type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(super) dtype: DType,
+    /// Cuts of an array over several GPUs: axis:parts, or axis:extent+extent, several by comma
+    #[arg(long, value_name = "CUTS")]
+    pub(super) from: Option<String>,
+    /// Cuts of the result, whose axes are counted in its own order
+    #[arg(long, value_name = "CUTS")]
+    pub(super) to: Option<String>,
+    /// Predict the traffic and the time over several hosts, as a file describes them, or over hosts
+    /// of eight H100: h100x8:HOSTS
+    #[arg(long, value_name = "FILE.toml")]
+    pub(super) cluster: Option<OsString>,
+}
+
+impl Explain {
+    /// Returns whether the array is spread over GPUs.
+    pub(super) fn is_spread(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
+    fn check(&self) -> Result<(), (ErrorKind, String)> {
+        if self.cluster.is_some() && !self.is_spread() {
+            let missing = "--cluster is about an array that is spread over GPUs; spread it by --from or --to";
+            return Err((ErrorKind::MissingRequiredArgument, missing.to_owned()));
+        }
+        let order = self.axes.as_ref().map(|axes| axes.of(&self.shape)).transpose();
+        order.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong.to_string()))
+    }
 }
 
 #[derive(Args)]

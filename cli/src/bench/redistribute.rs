@@ -7,9 +7,7 @@ use bytemuck::Pod;
 use serde_json::{Value, json};
 use warpstride::counters::Counters;
 use warpstride::device::Backend;
-use warpstride::distributed::{
-    Distributed, Exchange, Gpus, Links, Redistribution, Split, ring, time_exchange, time_push,
-};
+use warpstride::distributed::{Distributed, Exchange, Gpus, Links, Redistribution, ring, time_exchange, time_push};
 use warpstride::element::Element;
 use warpstride::error::counted;
 use warpstride::roofline::measure::{self, has_times};
@@ -23,7 +21,8 @@ use crate::peaks;
 
 /// Runs the command.
 pub(super) fn run(args: &args::Bench, spread: &args::Spread, backend: Backend, output: &Output) -> Result<()> {
-    let plan = plan(spread)?;
+    let args::Spread { shape, from, to, axes, dtype, .. } = spread;
+    let plan = crate::gpus::plan(shape, axes.as_ref(), [from, to], *dtype)?;
     let subject = subject(spread, &plan)?;
     let samples = usize::from(spread.samples.samples);
     let bench = Bench::open(args, Some(&subject.name()), samples, peaks::known, (backend, output))?;
@@ -53,19 +52,6 @@ pub(super) fn run(args: &args::Bench, spread: &args::Spread, backend: Backend, o
     let mut document = json::document_of_one(&run)?;
     document.insert("links".into(), links_json(&plan, links, predicted));
     bench.kept.finish(&run, text::record(&run, &run.cases[0]) + &told, document, output)
-}
-
-/// The plan that the options describe.
-fn plan(spread: &args::Spread) -> Result<Redistribution> {
-    let args::Spread { shape, from, to, axes, dtype, .. } = spread;
-    array_bytes(shape, *dtype)?;
-    let order = match axes {
-        Some(axes) => axes.of(shape)?,
-        None => (0..shape.len()).collect(),
-    };
-    let result: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
-    let (from, to) = (Split::parse(shape, from)?, Split::parse(&result, to)?);
-    Ok(Redistribution::new(&from, order, &to, dtype.width())?)
 }
 
 fn subject(spread: &args::Spread, plan: &Redistribution) -> Result<Subject> {

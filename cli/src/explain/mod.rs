@@ -1,19 +1,30 @@
-//! `warpstride explain`: the plan of a permute, and why it is that.
+//! `warpstride explain`: the plan of a permute, or of a redistribution, and why it is that.
+
+mod cluster;
+mod spread;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use warpstride::counters::GlobalCounters;
 use warpstride::device::Backend;
+use warpstride::element::DType;
 use warpstride::error::counted;
 use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Requested, Target, Walk};
 
 use super::output::{self, Output};
 use super::{args, open, permuted_layouts};
 
-pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
-    let args::Permuted { shape, axes, dtype } = args;
-    let axes = &*axes.of(shape)?;
+pub(super) fn run(args: &args::Explain, backend: Backend, output: &Output) -> Result<()> {
+    let args::Explain { shape, axes, dtype, .. } = args;
     let shape = &**shape;
+    match axes {
+        Some(axes) if !args.is_spread() => permute(shape, &axes.of(shape)?, *dtype, backend, output),
+        _ => spread::run(args, output),
+    }
+}
+
+/// Explains the permute of an array on one device.
+fn permute(shape: &[usize], axes: &[usize], dtype: DType, backend: Backend, output: &Output) -> Result<()> {
     let [source, result] = permuted_layouts(shape, axes)?;
     let device = open(backend, output)?;
     let align = Align::ALLOCATION;

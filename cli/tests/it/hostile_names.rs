@@ -59,6 +59,8 @@ fn names_of_files_and_words_reach_no_terminal_as_they_are() {
         "permute in.npy in.npy --axes @",
         "permute in.npy out2@ --axes 1,0 --device-memory 60000",
         "explain @ --axes 1,0",
+        "explain --shape 2 --from 0:2 --cluster @",
+        "explain --shape 2 --from 0:2 --cluster missing@",
         "bench @",
         "@",
         "devices --@",

@@ -103,3 +103,93 @@ fn redistributions_that_do_not_fit_are_refused() {
         folder.run(&format!("--device soft bench redistribute --shape 8,6 {options}")).ended(code, &[], &[says]);
     }
 }
+
+/// The description of two hosts, with a line of it replaced.
+fn described(replaced: &str, by: &str) -> String {
+    let whole = "hosts = 2\ngpus_per_host = 4\nmemory_gbps = 3000\n[link]\ngbps = 300.0\nstart_us = 5\n\
+        [network]\ngbps = 25\nstart_us = 10.0\nper = \"gpu\"\n";
+    assert!(whole.contains(replaced), "{replaced}");
+    whole.replacen(replaced, by, 1)
+}
+
+#[test]
+fn a_redistribution_is_explained_without_gpus() {
+    let folder = Folder::with("any", "");
+    let command = "explain --shape 64,48 --axes 1,0 --from 0:2 --to 0:2";
+    let says = ["6144 bytes from rank to rank, at most 3072 of one rank", "rank 0: 3072 to 1, 3072 to 0 (itself)"];
+    folder.run(command).ended(0, &says, &[]);
+    let document = folder.run(&format!("{command} --json")).succeeded().json();
+    let members = ["op", "dtype", "axes", "ranks", "crossing_bytes"].map(|member| &document[member]);
+    assert_eq!(json!(members), json!(["redistribute", "f32", [1, 0], 2, 6144]));
+    assert_eq!(document["orders"][1]["peers"][0], json!({ "to": 0, "bytes": 3072 }));
+}
+
+#[test]
+fn a_redistribution_is_predicted_over_hosts() {
+    let folder = Folder::with("two.toml", described("", ""));
+    let command = "explain --shape 4096,4096 --axes 1,0 --from 0:8 --to 0:8 --cluster two.toml";
+    let says = [
+        "over 2 hosts of 4 GPUs",
+        "direct: predicted 0.2078 ms",
+        "network: 33554432 bytes, of which GPU 0 sends 4194304",
+        "at most 4 messages in 4 steps",
+        "direct is chosen: collecting and arranging would take",
+        "simulated 0.2078 ms;",
+        "rank 1: 1048576 to 2, 1048576 to 3, 1048576 to 0, 1048576 to 5, 1048576 to 6",
+    ];
+    let text = folder.run(command).succeeded().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in says {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    let document = folder.run(&format!("{command} --json")).succeeded().json();
+    assert_eq!(document["cluster"]["network"], json!({ "gbps": 25.0, "start_us": 10.0, "per": "gpu" }));
+    assert_eq!(document["ways"][1]["route"], "by host");
+    let names: Vec<_> = document["ways"][1]["stages"].as_array().unwrap().iter().map(|stage| &stage["name"]).collect();
+    assert_eq!(json!(names), json!(["collect", "send", "arrange"]));
+    assert_eq!(document["ways"][0]["stages"][0]["network"]["steps"], 4);
+    assert_eq!(document["chosen"], "direct");
+    // The order is that of the chosen way, and many ranks are predicted, not simulated.
+    let many = "explain --shape 4096,4096 --axes 1,0 --from 0:512 --to 0:512 --cluster h100x8:64 --json";
+    let document = folder.run(many).succeeded().json();
+    assert_eq!(json!([document["chosen"], document["simulated_ms"]]), json!(["by host", null]));
+    assert_eq!(document["orders"][0]["peers"].as_array().unwrap().len(), 7 + 63);
+}
+
+/// Each figure that cannot be one is refused by its name.
+#[test]
+fn descriptions_that_are_wrong_are_refused_by_the_name_of_the_figure() {
+    for (line, by, says) in [
+        ("hosts = 2", "hosts = 0", "`hosts` of a cluster is 0; give 1 to 65536"),
+        ("hosts = 2", "hosts = -1", "line 1, `hosts`: invalid value: integer `-1`, expected a whole number from 0"),
+        ("hosts = 2", "hosts = 2.5", "line 1, `hosts`: invalid type: floating point `2.5`"),
+        ("hosts = 2", "hosts = 99999999999999999999", "line 1"),
+        ("hosts = 2\n", "", "missing field `hosts`"),
+        ("hosts = 2", "hosts = 2\nracks = 3", "line 2: unknown field `racks`, expected one of `hosts`"),
+        ("gpus_per_host = 4", "gpus_per_host = 1000000", "`gpus_per_host` of a cluster is 1000000"),
+        ("gbps = 300.0", "gbps = nan", "`link.gbps` of a cluster is NaN; give GB/s above 0"),
+        ("gbps = 300.0", "gbps = \"fast\"", "line 5, `link.gbps`: invalid type"),
+        ("start_us = 5", "start_us = -0.1", "`link.start_us` of a cluster is -0.1; give microseconds from 0"),
+        ("gbps = 25", "gbps = inf", "`network.gbps` of a cluster is inf"),
+        ("gbps = 25", "gbps = 0", "`network.gbps` of a cluster is 0"),
+        ("start_us = 10.0", "start_us = 1e300", "`network.start_us` of a cluster is 1"),
+        ("memory_gbps = 3000", "memory_gbps = -3000", "`memory_gbps` of a cluster is -3000"),
+        ("per = \"gpu\"", "per = \"rack\"", "line 10, `network.per`: unknown variant `rack`, expected `gpu` or `host`"),
+        ("[network]", "[netw", "line 7"),
+    ] {
+        let folder = Folder::with("two.toml", described(line, by));
+        let run = folder.run("explain --shape 8,8 --from 0:2 --cluster two.toml");
+        run.ended(1, &[], &["two.toml", says]);
+    }
+    let folder = Folder::with("any", vec![0xFF; 8]);
+    for (cluster, code, says) in [
+        ("missing.toml", 1, "missing.toml"),
+        ("any", 1, "save the file as text in UTF-8"),
+        ("h100x8:x", 1, "`x` of h100x8 is not a number of hosts"),
+        ("h100x8:0", 1, "`hosts` of a cluster is 0"),
+        ("h100x8:1", 1, "split among 9 ranks, and the cluster has 8 GPUs"),
+    ] {
+        folder.run(&format!("explain --shape 9,9 --from 0:9 --cluster {cluster}")).ended(code, &[], &[says]);
+    }
+    folder.run("explain --shape 9,9 --axes 1,0 --cluster h100x8:1").ended(2, &[], &["spread it by --from or --to"]);
+    folder.run("explain --shape 9,9").ended(2, &[], &["--axes"]);
+}

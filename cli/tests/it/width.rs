@@ -97,6 +97,7 @@ fn reports_fit() {
         "--device soft --stats compare --shape 33,65 --dtype f64 --model h100",
         "--device soft explain --shape 64,1080,1920,3 --axes 0,3,1,2 --dtype u8",
         "--device soft explain --shape 40,30,20,10,5 --axes 4,2,0,3,1",
+        "explain --shape 4096,4096 --axes 1,0 --from 0:16 --to 0:16 --cluster h100x8:2",
         "--device soft bench --all",
         "--device soft bench --list",
         "--device soft bench permute --shape 64,64,3 --axes 2,0,1 --dtype u8",
