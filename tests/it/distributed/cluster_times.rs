@@ -74,7 +74,8 @@ fn the_prediction_of_uneven_layouts_is_near_that_of_the_simulation() {
     for (percent, low, median, high) in [(20, 0.95, 1.2, 3.0), (100, 0.95, 1.3, 3.0)] {
         let mut ratios = Vec::new();
         for ranks in [8, 16, 64, 256] {
-            for number in 0..short_or_long(if ranks < 256 { 12 } else { 3 }, 100) {
+            let cases = if ranks < 256 { short_or_long(12, 100) } else { short_or_long(3, 12) };
+            for number in 0..cases {
                 let plan = uneven(ranks, percent, number);
                 for cluster in clusters(ranks) {
                     let plan = ClusterPlan::new(&plan, &cluster).unwrap();
