@@ -7,29 +7,25 @@
 //!
 //! A [`Communicator`] is one rank of several, each with a thread or a process of its own, that send
 //! messages to each other. A [`ShardExchange`] redistributes an array by them, of which each rank
-//! has its [`Shard`].
+//! has its [`Shard`]. Several processes find each other by a [`Rendezvous`], and its [`Members`]
+//! stay together.
 //!
-//! Several processes find each other by a [`Rendezvous`], and its [`Members`] stay together.
+//! [`cluster`] predicts redistributions over several hosts.
 
 mod array;
+pub mod cluster;
 mod communicator;
-//! A [`ClusterPlan`] predicts a redistribution over several hosts, which nothing runs yet.
-
-mod array;
-mod cluster;
 mod exchange;
 mod gpus;
 mod links;
 mod plan;
 mod pushes;
-mod shards;
 mod rendezvous;
+mod shards;
 mod split;
 
 pub use array::Distributed;
 pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall};
-pub use cluster::{Cluster, ClusterPlan, Link, Load, Message, Port, Route, Stage, Way};
-pub use cluster::{Cluster, ClusterPlan, Link, Load, Message, Order, Port, Route, Stage, Way};
 pub use exchange::Exchange;
 pub use gpus::Gpus;
 pub use links::{Links, ring, time_exchange, time_push};

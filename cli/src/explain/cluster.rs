@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
-use warpstride::distributed::{Cluster, Link, Port};
+use warpstride::distributed::cluster::{Cluster, Link, Port};
 use warpstride::error::printable_line;
 
 use super::super::{input, refuse};

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use warpstride::distributed::{Cluster, ClusterPlan, Link, Load, Order, Port, Redistribution, Stage, Way};
+use warpstride::distributed::Redistribution;
+use warpstride::distributed::cluster::{Cluster, ClusterPlan, Link, Load, Order, Port, Stage, Way};
 
 use super::super::output::Output;
 use super::super::{args, gpus};

@@ -14,7 +14,8 @@ use crate::error::{Result, counted, require};
 /// pair.
 ///
 /// ```
-/// use warpstride::distributed::{Cluster, ClusterPlan, Redistribution, Route, Split};
+/// use warpstride::distributed::cluster::{Cluster, ClusterPlan, Route};
+/// use warpstride::distributed::{Redistribution, Split};
 ///
 /// let rows = Split::whole(&[1 << 16, 1 << 16])?.cut(0, 4096)?;
 /// let transpose = Redistribution::new(&rows, [1, 0], &rows, 4)?;

@@ -4,9 +4,8 @@
 use std::time::Instant;
 
 use warpstride::ErrorKind;
-use warpstride::distributed::{
-    Cluster, ClusterPlan, Link, Load, Message, Move, Port, Redistribution, Route, Split, Stage,
-};
+use warpstride::distributed::cluster::{Cluster, ClusterPlan, Link, Load, Message, Port, Route, Stage};
+use warpstride::distributed::{Move, Redistribution, Split};
 use warpstride::layout::Layout;
 use warpstride::random::SplitMix64;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use warpstride::DType;
-use warpstride::distributed::{Cluster, ClusterPlan, Link, Order, Port, Redistribution, Route, Split};
+use warpstride::distributed::cluster::{Cluster, ClusterPlan, Link, Order, Port, Route};
+use warpstride::distributed::{Redistribution, Split};
 use warpstride::random::SplitMix64;
 
 use super::random_layouts::Random;
