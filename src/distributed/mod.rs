@@ -18,6 +18,8 @@ mod communicator;
 mod exchange;
 mod gpus;
 mod links;
+#[cfg(all(unix, feature = "cuda"))]
+mod nccl;
 mod plan;
 mod pushes;
 mod rendezvous;
@@ -29,6 +31,8 @@ pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message
 pub use exchange::Exchange;
 pub use gpus::Gpus;
 pub use links::{Links, ring, time_exchange, time_push};
+#[cfg(all(unix, feature = "cuda"))]
+pub use nccl::NcclLibrary;
 pub use plan::{Move, Redistribution};
 #[doc(hidden)]
 pub use rendezvous::check_frames;

@@ -12,6 +12,9 @@ mod debug_build;
 mod hooked;
 #[path = "../long.rs"]
 mod long;
+#[cfg(all(unix, feature = "distributed", feature = "cuda"))]
+#[path = "../communicators.rs"]
+mod communicators;
 mod naive;
 mod program;
 
@@ -45,6 +48,8 @@ mod matrices;
 mod memory;
 mod modules;
 mod movers;
+#[cfg(all(unix, feature = "distributed", feature = "cuda"))]
+mod nccl;
 #[cfg(feature = "distributed")]
 mod peers;
 mod permutes;
@@ -105,6 +110,8 @@ fn main() -> ExitCode {
         semantics::cases(),
         transposes::cases(),
         permutes::cases(),
+        #[cfg(all(unix, feature = "distributed", feature = "cuda"))]
+        nccl::cases(),
         #[cfg(feature = "distributed")]
         peers::cases(),
         random_layouts::cases(),

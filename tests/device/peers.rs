@@ -35,7 +35,7 @@ fn limited_to_one(gpus: Gpus) -> Gpus {
 }
 
 /// Opens all NVIDIA GPUs, one for each rank.
-fn all(limited: bool) -> Arc<Gpus> {
+pub(crate) fn all(limited: bool) -> Arc<Gpus> {
     let gpus = Gpus::all().unwrap();
     Arc::new(if limited { limited_to_one(gpus) } else { gpus })
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar};
 
 use super::engine::{Deadline, Engine, Message, Reduce};
 use super::{disagreement, peer_error, reduce};
@@ -14,7 +14,7 @@ use crate::device::Device;
 use crate::distributed::Gpus;
 use crate::error::{Error, Result, counted, require};
 use crate::stream::{Event, Stream};
-use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, lock};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, lock};
 
 /// One rank of GPUs that share memory.
 pub(super) struct Local {

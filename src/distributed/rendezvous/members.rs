@@ -94,6 +94,11 @@ impl Members {
         self.ranks
     }
 
+    /// The time in which each operation must end.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// The number of this process on its host, by which it takes its GPU.
     pub fn local_rank(&self) -> usize {
         self.local_rank

@@ -73,6 +73,24 @@ pub fn can_reach(ordinal: u32, peer: u32) -> Result<bool> {
     peers::can_reach(api, device(api, ordinal)?, device(api, peer)?)
 }
 
+/// Makes the primary context of device `ordinal` current to this thread while `work` runs: the CUDA
+/// runtime, and libraries over it, then take the device for the current one.
+///
+/// # Errors
+///
+/// As [`Cuda::open`].
+#[cfg(all(unix, feature = "distributed"))]
+pub(crate) fn with_current<R>(ordinal: u32, work: impl FnOnce() -> R) -> Result<R> {
+    let api = initialized()?;
+    let device = device(api, ordinal)?;
+    let context = Context::retain(api, device)?;
+    let entered = context.enter(api).map_err(|(code, call)| error::error(code, call, text(api, code)));
+    let result = entered.map(|_entered| work());
+    // SAFETY: it stands against the retain, and the context was left.
+    unsafe { Context::release(api, device) };
+    result
+}
+
 /// An open CUDA device.
 pub struct Cuda {
     api: &'static Api,
