@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::pushes::{Lane, Push, Pushes};
-use super::{Distributed, Gpus, Move, Redistribution, Split};
+use super::{Distributed, Gpus, Move, Redistribution, Split, order};
 use crate::element::Element;
 use crate::error::{Result, counted, require};
 use crate::ops::{Align, PermutePlan, Target};
@@ -49,8 +49,8 @@ impl Exchange {
     /// [`PermutePlan::new`].
     pub fn new(gpus: &Arc<Gpus>, plan: &Redistribution) -> Result<Self> {
         gpus.check_ranks(plan.ranks())?;
-        let pushes_of = |rank: usize| {
-            let (moves, target) = (plan.moves_from(rank), Target::of(gpus.device(rank)));
+        let pushes_of = |(rank, moves): (usize, Vec<Move>)| {
+            let target = Target::of(gpus.device(rank));
             let to_peers = if gpus.is_limited() || moves.iter().any(|part| part.bytes >= APART) {
                 Lane::Peers
             } else {
@@ -63,7 +63,8 @@ impl Exchange {
             };
             moves.into_iter().map(push).collect()
         };
-        let pushes = (0..plan.source().ranks()).map(pushes_of).collect::<Result<_>>()?;
+        let moves = order::of_host(plan).into_iter().enumerate().take(plan.source().ranks());
+        let pushes = moves.map(pushes_of).collect::<Result<_>>()?;
         Ok(Self { plan: plan.clone(), pushes: Pushes::new(gpus, pushes) })
     }
 

@@ -20,6 +20,7 @@ mod gpus;
 mod links;
 #[cfg(all(unix, feature = "cuda"))]
 mod nccl;
+mod order;
 mod plan;
 mod pushes;
 mod rendezvous;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::Split;
+use super::{Split, order};
 use crate::error::{Result, counted, require};
 use crate::layout::{Axes, Layout};
 use crate::ops::check_width;
@@ -110,8 +110,7 @@ impl Redistribution {
         self.from.ranks().max(self.to.ranks())
     }
 
-    /// Returns the copies from a rank, in the order in which it makes them. It begins with the rank
-    /// after it, so that the ranks do not all send to one at once, and ends with its own part.
+    /// Returns the copies from a rank: to the rank after it first, and to itself last.
     pub fn moves_from(&self, rank: usize) -> Vec<Move> {
         let source = self.from.part(rank).region();
         let wanted: Vec<Range<usize>> = self.order.iter().map(|&axis| source[axis].clone()).collect();
@@ -176,7 +175,8 @@ impl Redistribution {
 /// Most ranks whose copies are printed one by one.
 const PRINTED: usize = 8;
 
-/// The splits, and each copy with its bytes.
+/// The splits, and each copy with its bytes. Those of 8 ranks or fewer stand in the order in which
+/// the ranks of a host make them.
 impl fmt::Display for Redistribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to, order, width, .. } = self;
@@ -188,10 +188,15 @@ impl fmt::Display for Redistribution {
             counted(all, "byte"),
             self.busiest_bytes()
         )?;
-        for rank in 0..ranks.min(PRINTED) {
+        let printed = if ranks > PRINTED {
+            (0..PRINTED).map(|rank| self.moves_from(rank)).collect()
+        } else {
+            order::of_host(self)
+        };
+        for (rank, moves) in printed.into_iter().enumerate() {
             let told =
                 |Move { to, bytes, .. }: Move| format!("{bytes} to {to}{}", if to == rank { " (itself)" } else { "" });
-            let moves: Vec<String> = self.moves_from(rank).into_iter().map(told).collect();
+            let moves: Vec<String> = moves.into_iter().map(told).collect();
             write!(f, "\n  rank {rank}: {}", moves.join(", "))?;
         }
         if ranks > PRINTED {

@@ -1,0 +1,89 @@
+//! Orders the copies of the ranks of a host, so that two seldom push to one GPU at once.
+
+use std::cmp::Reverse;
+
+use super::{Move, Redistribution};
+
+/// The most ranks whose copies are ordered by a look at all of them.
+const FEW: usize = 64;
+
+/// Returns the copies from each rank, in the order in which it makes them; the copy of a rank to
+/// itself is the last, because it runs beside the others.
+///
+/// It is list scheduling of an open shop: a rank sends one copy and gets one at a time. Of the
+/// copies that can begin first, that one begins whose two ranks have most left to do, and else the
+/// one to the nearest rank behind. So where each rank sends as much to each other one, they take
+/// turns around the ring; and where they do not, the busiest ranks are never made to wait.
+pub(super) fn of_host(plan: &Redistribution) -> Vec<Vec<Move>> {
+    let ranks = plan.ranks();
+    let moves = (0..ranks).map(|rank| plan.moves_from(rank));
+    if ranks > FEW {
+        return moves.collect();
+    }
+    let (own, mut waiting): (Vec<Move>, Vec<Move>) = moves.flatten().partition(|part| part.from == part.to);
+    let mut order: Vec<Vec<Move>> = vec![Vec::new(); ranks];
+    let (mut sends, mut gets) = (vec![End::default(); ranks], vec![End::default(); ranks]);
+    for part in &waiting {
+        sends[part.from].left += part.bytes;
+        gets[part.to].left += part.bytes;
+    }
+    while let Some(next) = (0..waiting.len()).min_by_key(|&number| {
+        let Move { from, to, .. } = waiting[number];
+        let (send, get) = (&sends[from], &gets[to]);
+        let busiest = (send.left.max(get.left), send.left + get.left);
+        (send.free.max(get.free), Reverse(busiest), (to + ranks - from) % ranks, from)
+    }) {
+        let part = waiting.swap_remove(next);
+        let (send, get) = (&mut sends[part.from], &mut gets[part.to]);
+        let end = send.free.max(get.free) + part.bytes;
+        for side in [send, get] {
+            side.free = end;
+            side.left -= part.bytes;
+        }
+        order[part.from].push(part);
+    }
+    own.into_iter().for_each(|part| order[part.from].push(part));
+    order
+}
+
+/// The sends of a rank, or its receives. Times are in bytes.
+#[derive(Debug, Clone, Default)]
+struct End {
+    /// The time from which on it is free.
+    free: u64,
+    /// The bytes that have not begun.
+    left: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributed::Split;
+
+    fn order(shape: &[usize], from: &str, to: &str) -> Vec<Vec<usize>> {
+        let result: Vec<usize> = shape.iter().rev().copied().collect();
+        let (from, to) = (Split::parse(shape, from).unwrap(), Split::parse(&result, to).unwrap());
+        let plan = Redistribution::new(&from, [1, 0], &to, 4).unwrap();
+        of_host(&plan).iter().map(|moves| moves.iter().map(|part| part.to).collect()).collect()
+    }
+
+    #[test]
+    fn ranks_take_turns_around_the_ring() {
+        assert_eq!(order(&[8, 8], "0:4", "0:4"), [[1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2], [0, 1, 2, 3]]);
+        assert_eq!(order(&[8, 8], "0:2", "0:2"), [[1, 0], [0, 1]]);
+    }
+
+    /// In the order of the ring, ranks 1 and 3 would both begin with rank 2, and it would take a
+    /// half longer.
+    #[test]
+    fn the_busiest_ranks_do_not_wait() {
+        assert_eq!(order(&[8, 8], "0:2,1:2", "0:4"), [vec![1, 0], vec![2, 3], vec![1, 0], vec![2, 3]]);
+        assert_eq!(order(&[8, 8], "0:4", ""), [[0], [0], [0], [0]]);
+    }
+
+    #[test]
+    fn many_ranks_keep_the_order_of_the_ring() {
+        let many = order(&[65, 65], "0:65", "0:65");
+        assert_eq!((many.len(), many[3][..3].to_vec()), (65, vec![4, 5, 6]));
+    }
+}
